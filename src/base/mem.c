@@ -1,0 +1,57 @@
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *mem_or_die(void *got)
+{
+    if (!got) {
+        static const char message[] = "clrperf: out of memory\n";
+        fputs(message, stderr);
+        exit(1);
+    }
+    return got;
+}
+
+void *mem_alloc(size_t count, size_t item_size)
+{
+    return mem_or_die(calloc(count ? count : 1, item_size ? item_size : 1));
+}
+
+void *mem_resize(void *old, size_t count, size_t item_size)
+{
+    size_t size;
+    if (__builtin_mul_overflow(count, item_size, &size))
+        mem_or_die(NULL);
+    return mem_or_die(realloc(old, size ? size : 1));
+}
+
+char *mem_copy_string(const char *text)
+{
+    size_t size = strlen(text) + 1;
+    return memcpy(mem_alloc(size, 1), text, size);
+}
+
+char *mem_format(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *text = NULL;
+    int size = vasprintf(&text, format, args);
+    va_end(args);
+    return mem_or_die(size < 0 ? NULL : text);
+}
+
+void *mem_grow(void *items, size_t *capacity, size_t wanted, size_t item_size)
+{
+    if (wanted <= *capacity)
+        return items;
+    size_t bigger = *capacity ? *capacity * 2 : 16;
+    if (bigger < wanted)
+        bigger = wanted;
+    *capacity = bigger;
+    return mem_resize(items, bigger, item_size);
+}

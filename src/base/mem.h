@@ -1,0 +1,23 @@
+/*
+ * mem: allocation of sizes that we choose ourselves; ends the program when memory is gone.
+ *
+ * Sizes that the input chooses go through struct buffer or struct arena, which have a ceiling.
+ */
+#ifndef CLRPERF_BASE_MEM_H
+#define CLRPERF_BASE_MEM_H
+
+#include <stddef.h>
+
+/* Zeroed. The caller frees with free(). */
+void *mem_alloc(size_t count, size_t item_size);
+void *mem_resize(void *old, size_t count, size_t item_size);
+char *mem_copy_string(const char *text);
+char *mem_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * Makes room for `wanted` items in a growing array: `items` is reallocated and *capacity raised by
+ * doubling when needed. New items are not zeroed.
+ */
+void *mem_grow(void *items, size_t *capacity, size_t wanted, size_t item_size);
+
+#endif

@@ -1,0 +1,160 @@
+#include "trace/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum { TRACE_TEXT_CEILING = 1 << 30 };
+
+void *trace_push_(void *rows, size_t *count, size_t *capacity, size_t row_size)
+{
+    rows = mem_grow(rows, capacity, *count + 1, row_size);
+    memset((uint8_t *)rows + *count * row_size, 0, row_size);
+    ++*count;
+    return rows;
+}
+
+void trace_init(struct trace *t)
+{
+    *t = (struct trace){ 0 };
+    intern_init(&t->strings, TRACE_TEXT_CEILING);
+    trace_push(&t->images);
+    trace_push(&t->processes);
+    trace_push(&t->threads);
+    trace_push(&t->mappings);
+    trace_push(&t->codes);
+    trace_push(&t->functions);
+    trace_push(&t->locations);
+    for (unsigned root = 0; root < STACK_ROOTS; root++)
+        trace_push(&t->stacks);
+    trace_push(&t->losses);
+    trace_push(&t->facts);
+    trace_push(&t->gaps);
+}
+
+void trace_done(struct trace *t)
+{
+    intern_done(&t->strings);
+    free(t->images.rows);
+    free(t->processes.rows);
+    free(t->threads.rows);
+    free(t->mappings.rows);
+    free(t->codes.rows);
+    free(t->functions.rows);
+    free(t->locations.rows);
+    free(t->stacks.rows);
+    free(t->losses.rows);
+    free(t->facts.rows);
+    free(t->gaps.rows);
+    free(t->samples.time_ns);
+    free(t->samples.weight);
+    free(t->samples.thread);
+    free(t->samples.stack);
+    free(t->samples.cpu);
+    free(t->samples.kind);
+    *t = (struct trace){ 0 };
+}
+
+const char *trace_string(const struct trace *t, uint32_t id)
+{
+    return intern_text(&t->strings, id);
+}
+
+uint32_t trace_add_string(struct trace *t, const char *text)
+{
+    return intern_cstr(&t->strings, text);
+}
+
+enum stack_end trace_stack_end(const struct trace *t, uint32_t stack)
+{
+    while (stack >= STACK_ROOTS && stack < t->stacks.count)
+        stack = t->stacks.rows[stack].parent;
+    return stack > 0 && stack < STACK_ROOTS ? (enum stack_end)stack : STACK_BROKEN;
+}
+
+static struct trace_fact *trace_find_fact(const struct trace *t, uint32_t key)
+{
+    for (size_t i = 1; i < t->facts.count; i++)
+        if (t->facts.rows[i].key == key)
+            return &t->facts.rows[i];
+    return NULL;
+}
+
+const char *trace_fact_value(const struct trace *t, const char *key)
+{
+    for (size_t i = 1; i < t->facts.count; i++)
+        if (strcmp(trace_string(t, t->facts.rows[i].key), key) == 0)
+            return trace_string(t, t->facts.rows[i].value);
+    return NULL;
+}
+
+void trace_set_fact(struct trace *t, const char *key, const char *value)
+{
+    uint32_t key_id = trace_add_string(t, key);
+    uint32_t value_id = trace_add_string(t, value);
+    struct trace_fact *known = trace_find_fact(t, key_id);
+    if (known) {
+        known->value = value_id;
+        return;
+    }
+    uint32_t id = trace_push(&t->facts);
+    t->facts.rows[id] = (struct trace_fact){ key_id, value_id };
+}
+
+void trace_push_sample(struct trace_samples *s, uint64_t time_ns, uint32_t thread, uint32_t stack, uint64_t weight,
+                       enum sample_kind kind, uint16_t cpu)
+{
+    if (s->count == s->capacity) {
+        s->capacity = s->capacity ? s->capacity * 2 : 1024;
+        s->time_ns = mem_resize(s->time_ns, s->capacity, sizeof *s->time_ns);
+        s->weight = mem_resize(s->weight, s->capacity, sizeof *s->weight);
+        s->thread = mem_resize(s->thread, s->capacity, sizeof *s->thread);
+        s->stack = mem_resize(s->stack, s->capacity, sizeof *s->stack);
+        s->cpu = mem_resize(s->cpu, s->capacity, sizeof *s->cpu);
+        s->kind = mem_resize(s->kind, s->capacity, sizeof *s->kind);
+    }
+    s->time_ns[s->count] = time_ns;
+    s->weight[s->count] = weight;
+    s->thread[s->count] = thread;
+    s->stack[s->count] = stack;
+    s->cpu[s->count] = cpu;
+    s->kind[s->count] = (uint8_t)kind;
+    s->count++;
+}
+
+const char *code_kind_name(enum code_kind kind)
+{
+    static const char *const names[CODE_KINDS] = { "unknown", "kernel", "native", "runtime", "r2r",
+                                                   "jit",     "dynamic", "stub",  "idle" };
+    return (unsigned)kind < CODE_KINDS ? names[kind] : names[CODE_UNKNOWN];
+}
+
+const char *code_tier_name(enum code_tier tier)
+{
+    static const char *const names[CODE_TIERS] = { NULL,  "r2r",   "tier0",    "tier0_instrumented",
+                                                   "osr", "tier1", "optimized" };
+    return (unsigned)tier < CODE_TIERS ? names[tier] : NULL;
+}
+
+const char *resolver_name(enum resolver resolver)
+{
+    static const char *const names[RESOLVERS] = { "none",        "kallsyms", "vdso",       "elf_symtab",
+                                                  "elf_debug",   "elf_minidebug", "elf_dynsym", "eh_frame",
+                                                  "qcall",       "r2r",      "eventpipe",  "memory",
+                                                  "perf_map",    "jitdump",  "stub",       "imported" };
+    return (unsigned)resolver < RESOLVERS ? names[resolver] : names[RESOLVER_NONE];
+}
+
+const char *unnamed_cause_name(enum unnamed_cause cause)
+{
+    static const char *const names[UNNAMED_CAUSES] = { "named",     "no_mapping",  "no_image",
+                                                       "no_symbol", "jit_unknown", "not_tried" };
+    return (unsigned)cause < UNNAMED_CAUSES ? names[cause] : names[UNNAMED_NO_SYMBOL];
+}
+
+const char *loss_reason_name(enum loss_reason reason)
+{
+    static const char *const names[LOSS_REASONS] = { "ring", "throttled", "malformed", "write", "runtime", "queue" };
+    return (unsigned)reason < LOSS_REASONS ? names[reason] : "unknown";
+}

@@ -1,0 +1,252 @@
+/*
+ * trace: everything one capture knows, as tables whose rows refer to each other by id.
+ *
+ * Ids are 1 and up; 0 means none. Rows are plain data. While a source fills it, a trace belongs to
+ * its builder (trace/builder.h); afterwards it is read-only but for the names, which the symbolizer
+ * adds. Times are CLOCK_MONOTONIC nanoseconds; addresses are virtual, in the process.
+ */
+#ifndef CLRPERF_TRACE_TRACE_H
+#define CLRPERF_TRACE_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/intern.h"
+
+/* What kind of code runs at a location. Written to captures: append only. */
+enum code_kind {
+    CODE_UNKNOWN,
+    CODE_KERNEL,
+    CODE_NATIVE,
+    CODE_RUNTIME, /* native code of the .NET runtime itself: libcoreclr, libclrjit, ... */
+    CODE_R2R,     /* precompiled managed code */
+    CODE_JIT,
+    CODE_DYNAMIC, /* jitted, without metadata: DynamicMethod, IL stubs */
+    CODE_STUB,    /* machine code the runtime generates that belongs to no method */
+    CODE_IDLE,
+    CODE_KINDS
+};
+
+/* How well a managed method was compiled. Written to captures: append only. */
+enum code_tier {
+    TIER_NONE,
+    TIER_R2R,
+    TIER_0,
+    TIER_0_INSTRUMENTED,
+    TIER_OSR,
+    TIER_1,
+    TIER_OPTIMIZED,
+    CODE_TIERS
+};
+
+/* Who named a location. Written to captures: append only. */
+enum resolver {
+    RESOLVER_NONE,
+    RESOLVER_KALLSYMS,
+    RESOLVER_VDSO,
+    RESOLVER_ELF_SYMTAB,
+    RESOLVER_ELF_DEBUG,    /* a separate debug file */
+    RESOLVER_ELF_MINIDEBUG, /* .gnu_debugdata */
+    RESOLVER_ELF_DYNSYM,
+    RESOLVER_EH_FRAME, /* function identity only: IMAGE!0xOFFSET */
+    RESOLVER_QCALL,
+    RESOLVER_R2R,
+    RESOLVER_EVENTPIPE,
+    RESOLVER_MEMORY,
+    RESOLVER_PERF_MAP,
+    RESOLVER_JITDUMP,
+    RESOLVER_STUB,
+    RESOLVER_IMPORTED, /* the name came with the imported file */
+    RESOLVERS
+};
+
+/* Why a user frame has no name. Written to captures: append only. */
+enum unnamed_cause {
+    UNNAMED_NOT,
+    UNNAMED_NO_MAPPING,    /* the address lies in no known mapping */
+    UNNAMED_NO_IMAGE,      /* the mapped file could not be opened or read */
+    UNNAMED_NO_SYMBOL,     /* the image is readable and says nothing about the address */
+    UNNAMED_JIT_UNKNOWN,   /* in code-heap memory, but no method is known there */
+    UNNAMED_NOT_TRIED,     /* the capture was never symbolized */
+    UNNAMED_CAUSES
+};
+
+enum image_kind { IMAGE_UNKNOWN, IMAGE_ELF, IMAGE_PE, IMAGE_VDSO, IMAGE_ANON, IMAGE_JIT, IMAGE_KERNEL, IMAGE_KINDS };
+
+/* How a stack ended. The first ids of the stack table are these roots. */
+enum stack_end { STACK_WHOLE = 1, STACK_TRUNCATED, STACK_BROKEN, STACK_ROOTS };
+
+/* What a sample observed. Written to captures: append only. */
+enum sample_kind { SAMPLE_CPU, SAMPLE_WAIT, SAMPLE_WAKE, SAMPLE_EVENT, SAMPLE_KINDS };
+
+/* Why something was lost. Written to captures: append only. */
+enum loss_reason {
+    LOSS_RING,      /* the kernel's ring was full */
+    LOSS_THROTTLED, /* the kernel paused the event: intervals, not samples, are counted */
+    LOSS_MALFORMED, /* a record that is not what its format says */
+    LOSS_WRITE,     /* could not be written to disk */
+    LOSS_RUNTIME,   /* events the runtime dropped */
+    LOSS_QUEUE,     /* our own bounded queue was full */
+    LOSS_REASONS
+};
+
+struct trace_image {
+    uint32_t path;     /* string */
+    uint32_t build_id; /* string: build id or MVID in hex, or "" */
+    uint32_t device_major, device_minor;
+    uint64_t inode;
+    uint8_t kind; /* enum image_kind */
+};
+
+struct trace_process {
+    uint32_t pid, ns_pid;
+    uint32_t name;            /* string: the entry assembly's or executable's name */
+    uint32_t command_line;    /* string */
+    uint32_t runtime_version; /* string, "" when not a .NET process */
+    uint32_t container;       /* string */
+    uint64_t start_ticks;     /* field 22 of /proc/PID/stat, 0 unknown */
+    uint64_t from_ns, to_ns;  /* 0: already there / still there */
+};
+
+struct trace_thread {
+    uint32_t process;
+    uint32_t tid;
+    uint32_t name; /* string, the latest */
+    uint64_t from_ns, to_ns;
+};
+
+struct trace_mapping {
+    uint32_t process;
+    uint32_t image;
+    uint64_t start, end;
+    uint64_t file_off;
+    uint64_t from_ns, to_ns;
+};
+
+/* A method's machine code as the runtime announced it: what lived at an address, and when. */
+struct trace_code {
+    uint32_t process;
+    uint32_t function;
+    uint64_t addr;
+    uint64_t size_bytes;
+    uint64_t from_ns, to_ns; /* 0: since before / until after the capture */
+    uint8_t tier;
+    uint8_t resolver;
+};
+
+struct trace_function {
+    uint32_t name;   /* string: the runtime's or linker's own spelling */
+    uint32_t module; /* string: "System.Private.CoreLib", "libc.so.6", "[kernel]" */
+    uint32_t type_params; /* string: names for __Canon arguments, "TKey,TValue", or "" */
+    uint8_t kind;    /* enum code_kind */
+};
+
+struct trace_location {
+    uint32_t process; /* 0 for kernel code */
+    uint32_t mapping; /* 0 when none covers it */
+    uint32_t code;    /* 0 when no method was known there at the time */
+    uint64_t addr;
+    uint64_t first_ns;
+    /* the name, filled by the symbolizer */
+    uint32_t function;
+    uint32_t file, line;
+    uint8_t tier;     /* enum code_tier */
+    uint8_t resolver; /* enum resolver */
+    uint8_t unnamed;  /* enum unnamed_cause */
+    bool is_return; /* the address is a return address: the call is before it */
+};
+
+/* Interned: a stack is its leaf location upon its callers. Ids below STACK_ROOTS are the roots. */
+struct trace_stack {
+    uint32_t parent;
+    uint32_t location;
+};
+
+struct trace_samples { /* columns, in the order they were taken from their source */
+    uint64_t *time_ns;
+    uint64_t *weight;
+    uint32_t *thread;
+    uint32_t *stack;
+    uint16_t *cpu;
+    uint8_t *kind;
+    size_t count, capacity;
+};
+
+struct trace_loss {
+    uint8_t reason;
+    uint32_t process; /* 0: not known whose */
+    uint64_t from_ns, to_ns;
+    uint64_t count;
+};
+
+/* A fact about the whole capture; keys are listed in docs/TRACE_FORMAT.md. */
+struct trace_fact {
+    uint32_t key, value; /* strings */
+};
+
+/* A place where a damaged file lost something. */
+struct trace_gap {
+    uint64_t file_off, size_bytes;
+};
+
+#define TRACE_TABLE(type)                                                                                    \
+    struct {                                                                                                 \
+        struct type *rows; /* rows[0] is unused */                                                           \
+        size_t count;      /* ids are below */                                                               \
+        size_t capacity;                                                                                     \
+    }
+
+struct trace {
+    struct intern strings;
+    TRACE_TABLE(trace_image) images;
+    TRACE_TABLE(trace_process) processes;
+    TRACE_TABLE(trace_thread) threads;
+    TRACE_TABLE(trace_mapping) mappings;
+    TRACE_TABLE(trace_code) codes;
+    TRACE_TABLE(trace_function) functions;
+    TRACE_TABLE(trace_location) locations;
+    TRACE_TABLE(trace_stack) stacks;
+    TRACE_TABLE(trace_loss) losses;
+    TRACE_TABLE(trace_fact) facts;
+    TRACE_TABLE(trace_gap) gaps;
+    struct trace_samples samples;
+    bool symbolized; /* names were looked up; what has none has none */
+    bool complete;   /* the writer ended it in order */
+};
+
+void trace_init(struct trace *t);
+void trace_done(struct trace *t);
+
+const char *trace_string(const struct trace *t, uint32_t id);
+uint32_t trace_add_string(struct trace *t, const char *text);
+/* How the stack ended. */
+enum stack_end trace_stack_end(const struct trace *t, uint32_t stack);
+/* A fact's value, or NULL. */
+const char *trace_fact_value(const struct trace *t, const char *key);
+/* Sets a fact; the last one wins. */
+void trace_set_fact(struct trace *t, const char *key, const char *value);
+
+/* Spelled as CONTRACT.md has them. */
+const char *code_kind_name(enum code_kind kind);
+const char *code_tier_name(enum code_tier tier); /* NULL for TIER_NONE */
+const char *resolver_name(enum resolver resolver);
+const char *unnamed_cause_name(enum unnamed_cause cause);
+const char *loss_reason_name(enum loss_reason reason);
+
+/*
+ * Appends a zeroed row to a table and yields its id:
+ *   uint32_t id = trace_push(&t->images);
+ */
+#define trace_push(table)                                                                                    \
+    __extension__({                                                                                          \
+        (table)->rows =                                                                                      \
+            trace_push_((table)->rows, &(table)->count, &(table)->capacity, sizeof *(table)->rows);          \
+        (uint32_t)((table)->count - 1);                                                                      \
+    })
+void *trace_push_(void *rows, size_t *count, size_t *capacity, size_t row_size);
+
+void trace_push_sample(struct trace_samples *s, uint64_t time_ns, uint32_t thread, uint32_t stack, uint64_t weight,
+                       enum sample_kind kind, uint16_t cpu);
+
+#endif

@@ -1,0 +1,121 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/buffer.h"
+#include "base/cursor.h"
+#include "base/own.h"
+
+static const struct {
+    const char *name;
+    uint8_t bytes[10];
+    size_t size;
+    bool ok;
+    uint32_t value;
+} varuint32_cases[] = {
+    { "one byte", { 0x7f }, 1, true, 127 },
+    { "two bytes", { 0x80, 0x01 }, 2, true, 128 },
+    { "largest", { 0xff, 0xff, 0xff, 0xff, 0x0f }, 5, true, UINT32_MAX },
+    { "ends in the middle", { 0x80 }, 1, false, 0 },
+    { "nothing", { 0 }, 0, false, 0 },
+    { "wider than 32 bits", { 0xff, 0xff, 0xff, 0xff, 0x1f }, 5, false, 0 },
+    { "longer than 5 bytes", { 0x80, 0x80, 0x80, 0x80, 0x80, 0x00 }, 6, false, 0 },
+};
+
+static void test_varuint32(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(varuint32_cases); i++) {
+        struct cursor c = cursor_over(span_of(varuint32_cases[i].bytes, varuint32_cases[i].size));
+        uint32_t value = cursor_varuint32(&c);
+        if (cursor_ok(&c) != varuint32_cases[i].ok || value != varuint32_cases[i].value)
+            fail_msg("%s: %u", varuint32_cases[i].name, value);
+    }
+}
+
+static void test_failure_sticks(void **state)
+{
+    (void)state;
+    uint8_t bytes[] = { 1, 2, 3 };
+    struct cursor c = cursor_over(span_of(bytes, sizeof bytes));
+    assert_int_equal(cursor_u16le(&c), 0x0201);
+    assert_int_equal(cursor_u32le(&c), 0);
+    assert_false(cursor_ok(&c));
+    assert_int_equal(cursor_u8(&c), 0);
+    assert_int_equal(cursor_left(&c), 0);
+    struct error err;
+    assert_false(cursor_finish(&c, &err, "the block"));
+    assert_string_equal(err.what, "the block ends too early (at byte 2 of 3)");
+}
+
+static void test_counts_that_wrap(void **state)
+{
+    (void)state;
+    uint8_t bytes[4] = { 0 };
+    struct cursor c = cursor_over(span_of(bytes, sizeof bytes));
+    cursor_skip(&c, 1);
+    assert_int_equal(cursor_bytes(&c, UINT64_MAX).size, 0);
+    assert_false(cursor_ok(&c));
+    assert_int_equal(span_part(span_of(bytes, 4), 2, UINT64_MAX - 1).size, 0);
+    assert_int_equal(span_part(span_of(bytes, 4), 5, 0).size, 0);
+}
+
+static void test_zstring(void **state)
+{
+    (void)state;
+    struct cursor c = cursor_over(span_of("ab\0cd", 5));
+    assert_int_equal(cursor_zstring(&c).size, 2);
+    assert_int_equal(cursor_zstring(&c).size, 0);
+    assert_false(cursor_ok(&c));
+}
+
+static void test_written_numbers_read_back(void **state)
+{
+    (void)state;
+    static const int64_t values[] = { 0, -1, 1, 63, 64, -64, -65, INT64_MAX, INT64_MIN, 1234567890123 };
+    struct buffer b;
+    buffer_init(&b, 1024);
+    for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+        buffer_zigzag64(&b, values[i]);
+        buffer_varuint(&b, (uint64_t)values[i]);
+        buffer_u64le(&b, (uint64_t)values[i]);
+    }
+    struct cursor c = cursor_over(buffer_span(&b));
+    for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+        assert_int_equal(cursor_zigzag64(&c), values[i]);
+        assert_int_equal(cursor_varuint64(&c), values[i]);
+        assert_int_equal(cursor_u64le(&c), values[i]);
+    }
+    assert_true(cursor_ok(&c));
+    assert_int_equal(cursor_left(&c), 0);
+    buffer_done(&b);
+}
+
+static void test_buffer_ceiling(void **state)
+{
+    (void)state;
+    struct buffer b;
+    buffer_init(&b, 4);
+    buffer_string(&b, "abcd");
+    assert_false(b.failed);
+    buffer_u8(&b, 'e');
+    assert_true(b.failed);
+    assert_int_equal(b.size, 4);
+    buffer_done(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_varuint32),
+        cmocka_unit_test(test_failure_sticks),
+        cmocka_unit_test(test_counts_that_wrap),
+        cmocka_unit_test(test_zstring),
+        cmocka_unit_test(test_written_numbers_read_back),
+        cmocka_unit_test(test_buffer_ceiling),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
