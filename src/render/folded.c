@@ -15,8 +15,7 @@ static void render_frame(struct buffer *into, const struct profile_frame *frame,
     size_t start = into->size;
     frame_text_name(into, frame, id, options);
     frame_text_replace(into, start, ';', ':');
-    frame_text_replace(into, start, '\n', ' ');
-    frame_text_replace(into, start, '\r', ' ');
+    frame_text_replace_controls(into, start, ' ');
 }
 
 static uint32_t add_root(struct intern *roots, struct buffer *scratch, const char *name)
@@ -25,8 +24,7 @@ static uint32_t add_root(struct intern *roots, struct buffer *scratch, const cha
     buffer_string(scratch, name);
     frame_text_replace(scratch, 0, ' ', '_');
     frame_text_replace(scratch, 0, ';', ':');
-    frame_text_replace(scratch, 0, '\n', '_');
-    frame_text_replace(scratch, 0, '\r', '_');
+    frame_text_replace_controls(scratch, 0, '_');
     return intern_add(roots, buffer_span(scratch));
 }
 

@@ -53,6 +53,14 @@ void frame_text_replace(struct buffer *text, size_t start, char from, char to)
     }
 }
 
+void frame_text_replace_controls(struct buffer *text, size_t start, char to)
+{
+    for (size_t i = start; i < text->size; i++) {
+        if (text->data[i] < 0x20 || text->data[i] == 0x7f)
+            text->data[i] = (uint8_t)to;
+    }
+}
+
 void frame_texts_init(struct frame_texts *texts, const struct profile *p,
                       const struct export_options *options, frame_text_fn *render)
 {

@@ -50,8 +50,7 @@ static void render_line(struct buffer *into, const struct profile_frame *frame, 
         buffer_string(into, "[unknown]");
     frame_text_replace(into, start, '+', '/');
     frame_text_replace(into, start, ';', ':');
-    frame_text_replace(into, start, '\n', ' ');
-    frame_text_replace(into, start, '\r', ' ');
+    frame_text_replace_controls(into, start, ' ');
     replace_arrows(into, start);
     replace_leading_parenthesis(into, start);
     buffer_string(into, " (");

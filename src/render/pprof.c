@@ -42,7 +42,6 @@ enum {
     LINE_LINE = 2,
     FUNCTION_ID = 1,
     FUNCTION_NAME = 2,
-    FUNCTION_SYSTEM_NAME = 3,
     FUNCTION_FILENAME = 4,
 
     WIRE_VARINT = 0,
@@ -201,7 +200,7 @@ static void write_frame(struct pprof *w, uint32_t id)
     buffer_clear(&w->message);
     put_varint(&w->message, FUNCTION_ID, id);
     put_varint(&w->message, FUNCTION_NAME, name);
-    put_varint(&w->message, FUNCTION_SYSTEM_NAME, name);
+    /* no system_name: pprof strips the generics and arguments of a name equal to it, as if it were C++ */
     put_varint(&w->message, FUNCTION_FILENAME, string_index(w, frame->file));
     write_field(w, PROFILE_FUNCTION, buffer_span(&w->message));
 }

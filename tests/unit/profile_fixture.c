@@ -1,5 +1,6 @@
 #include "profile_fixture.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +66,7 @@ static void allocate_nodes(struct profile *p, size_t most)
     p->node_count = 1;
 }
 
-void profile_fixture_build(const struct fixture *f, struct profile *p)
+static void build_tables(const struct fixture *f, struct profile *p)
 {
     *p = (struct profile){
         .frames = copy_rows(f->frames, f->frame_count, sizeof *f->frames),
@@ -82,6 +83,11 @@ void profile_fixture_build(const struct fixture *f, struct profile *p)
         .duration_ns = 1000 * MS,
         .rate_hz = 100,
     };
+}
+
+void profile_fixture_build(const struct fixture *f, struct profile *p)
+{
+    build_tables(f, p);
     allocate_nodes(p, f->sample_count * ARRAY_LEN(f->samples->path) + 1);
     allocate_samples(p, f->sample_count);
     for (size_t i = 0; i < f->sample_count; i++) {
@@ -157,7 +163,7 @@ void profile_fixture_small(struct profile *p)
 
 void profile_fixture_nasty(struct profile *p)
 {
-    static char longest[70001];
+    static char longest[5001];
     memset(longest, 'x', sizeof longest - 1);
     const struct profile_frame frames[] = {
         { 0 },
@@ -200,51 +206,60 @@ static uint64_t random_next(uint64_t *state)
     return *state >> 33;
 }
 
-enum { LARGE_FRAMES = 4001, LARGE_THREADS = 9, LARGE_PATHS = 20000, LARGE_NODES = LARGE_PATHS * 40 };
+enum { LARGE_FRAMES = 4001, LARGE_THREADS = 9, LARGE_NODES = 800000 };
 
-/* Texts live as long as the program: this is for measuring, once. */
-static void large_tables(struct profile_frame *frames, struct profile_thread *many_threads)
+static void large_tables(struct arena *texts, struct profile_frame *frames, struct profile_thread *workers)
 {
-    for (unsigned i = 1; i < LARGE_FRAMES; i++)
+    char text[80];
+    for (unsigned i = 1; i < LARGE_FRAMES; i++) {
+        int size = snprintf(text, sizeof text, "Contoso.Area%u.Component%u.Method%u(String, Int32)", i % 17,
+                            i % 301, i);
         frames[i] = (struct profile_frame){
-            .name = mem_format("Contoso.Area%u.Component%u.Method%u(String, Int32)", i % 17, i % 301, i),
+            .name = arena_string(texts, span_of(text, (size_t)size)),
             .module = i % 3 ? "Contoso" : "System.Private.CoreLib",
             .kind = i % 11 ? CODE_JIT : CODE_KERNEL,
         };
-    for (unsigned i = 1; i < LARGE_THREADS; i++)
-        many_threads[i] = (struct profile_thread){
-            .pid = 4096, .tid = 4095 + i, .name = mem_format("worker %u", i), .process_name = "shop"
-        };
+    }
+    for (unsigned i = 1; i < LARGE_THREADS; i++) {
+        int size = snprintf(text, sizeof text, "worker %u", i);
+        workers[i] = (struct profile_thread){ .pid = 4096,
+                                              .tid = 4095 + i,
+                                              .name = arena_string(texts, span_of(text, (size_t)size)),
+                                              .process_name = "shop" };
+    }
+}
+
+/* Chains of 60 that branch off near the root. */
+static void grow_tree(struct profile *p, uint64_t *state)
+{
+    while (p->node_count < LARGE_NODES) {
+        uint32_t parent = p->node_count - 1;
+        if (p->node_count % 60 == 0)
+            parent = (uint32_t)(random_next(state) % 50);
+        uint32_t frame = 1 + (uint32_t)(random_next(state) % (LARGE_FRAMES - 1));
+        p->nodes[p->node_count++] = (struct profile_node){ parent, frame };
+    }
 }
 
 void profile_fixture_large(struct profile *p, size_t sample_count)
 {
     struct profile_frame *frames = mem_alloc(LARGE_FRAMES, sizeof *frames);
-    struct profile_thread *many_threads = mem_alloc(LARGE_THREADS, sizeof *many_threads);
-    large_tables(frames, many_threads);
-    profile_fixture_build(
-        &(struct fixture){ frames, LARGE_FRAMES, many_threads, LARGE_THREADS, processes, 2, NULL, 0 }, p);
-    free(frames);
-    free(many_threads);
-    free(p->nodes);
-    free(p->self);
-    free(p->total);
-    allocate_nodes(p, LARGE_NODES);
+    struct profile_thread *workers = mem_alloc(LARGE_THREADS, sizeof *workers);
+    struct arena texts;
     uint64_t state = 1;
-    while (p->node_count < LARGE_NODES) { /* the younger the parent, the deeper the tree */
-        uint32_t reach = p->node_count < 40 ? p->node_count : 40;
-        uint32_t parent =
-            p->node_count - 1 - (uint32_t)(random_next(&state) % reach) * (p->node_count % 60 == 0);
-        if (p->node_count % 60 == 0)
-            parent = (uint32_t)(random_next(&state) % 50);
-        p->nodes[p->node_count++] =
-            (struct profile_node){ parent, 1 + (uint32_t)(random_next(&state) % 4000) };
-    }
+    arena_init(&texts, SIZE_MAX);
+    large_tables(&texts, frames, workers);
+    build_tables(&(struct fixture){ frames, LARGE_FRAMES, workers, LARGE_THREADS, processes, 2, NULL, 0 }, p);
+    p->arena = texts;
+    free(frames);
+    free(workers);
+    allocate_nodes(p, LARGE_NODES);
+    grow_tree(p, &state);
     allocate_samples(p, sample_count);
     for (size_t i = 0; i < sample_count; i++) {
         struct fixture_sample s = { .time_ns = i * 125000,
                                     .weight = 1 * MS,
-                                    .thread = 1 + (uint32_t)(random_next(&state) % 8),
+                                    .thread = 1 + (uint32_t)(random_next(&state) % (LARGE_THREADS - 1)),
                                     .cpu = (uint16_t)(i % 2) };
         add_sample(p, 1 + (uint32_t)(random_next(&state) % (LARGE_NODES - 1)), &s);
     }
