@@ -917,6 +917,7 @@ function showThreads() {
 function setHidden(threads, keepList) {
     state.hidden = new Set(threads);
     refilter();
+    drawTimeline();
     if (keepList)
         byId('threads').textContent = 'Threads: ' + (meta.threads.length - 1 - state.hidden.size) + ' of ' + (meta.threads.length - 1);
     else
@@ -1041,7 +1042,6 @@ function refilter() {
     aggregate();
     sortTable();
     showAll();
-    drawTimeline();
     saveState();
 }
 
@@ -1321,9 +1321,8 @@ async function start() {
     if (state.hidden.size || state.to !== Infinity) {
         refilter();
         showThreads();
-    } else {
-        drawTimeline();
     }
+    drawTimeline();
     lap('ready');
 }
 
