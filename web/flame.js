@@ -745,7 +745,7 @@ function nextMatch(step) {
 
 /* ---- the table ---- */
 
-const ROWS_SHOWN = 100;
+const ROWS_SHOWN = 100, WHEN_BUCKETS = 32, WHEN_WIDTH = 64, WHEN_HEIGHT = 20;
 let sortedFrames = [];
 
 function sortTable() {
@@ -778,7 +778,11 @@ function tableRow(f, most) {
     module.className = 'mod';
     module.append(swatch(colours[frames.colour[f]]), frames.module[f] || meta.families[frames.family[f]].name);
     cell.append(name, module);
-    row.append(cell, amountCell(frames.self[f], most.self), amountCell(frames.total[f], most.total));
+    const when = document.createElement('td'), strip = document.createElement('canvas');
+    strip.width = WHEN_WIDTH * 2;
+    strip.height = WHEN_HEIGHT * 2;
+    when.append(strip);
+    row.append(cell, when, amountCell(frames.self[f], most.self), amountCell(frames.total[f], most.total));
     row.tabIndex = 0;
     row.dataset.frame = f;
     row.classList.toggle('chosen', state.mark?.kind === 'frame' && state.mark.value === f);
@@ -798,12 +802,65 @@ function showTable() {
     byId('rows').querySelector('tbody').replaceChildren(...kept.slice(0, ROWS_SHOWN).map(f => tableRow(f, most)));
     byId('more').textContent = kept.length > ROWS_SHOWN ? grouped.format(kept.length - ROWS_SHOWN) + ' more; filter to find them' : kept.length ? '' : 'No function here.';
     for (const head of byId('rows').querySelectorAll('th')) {
-        const on = head.firstChild.dataset.sort === state.sort;
+        const on = head.firstChild.dataset?.sort === state.sort;
         if (on)
             head.setAttribute('aria-sort', state.descending ? 'descending' : 'ascending');
         else
             head.removeAttribute('aria-sort');
     }
+    showWhenSoon();
+}
+
+/* Weight by row and part of the shown time, of the samples with the row's function on their stack. */
+function binWhen(rowOfFrame, rows) {
+    const { parent, frame, count } = nodes, { tick, thread, node, weight } = samples;
+    const near = new Uint32Array(count); /* the nearest caller, or the node itself, that has a row */
+    for (let i = 1; i < count; i++)
+        near[i] = rowOfFrame[frame[i]] >= 0 ? i : near[parent[i]];
+    const from = state.from, span = Math.min(state.to, lastTick()) - from, shown = shownThreads();
+    const bins = new Float64Array(rows * WHEN_BUCKETS);
+    const seen = new Int32Array(rows).fill(-1);
+    for (let i = firstAtOrAfter(from), to = firstAtOrAfter(state.to); i < to; i++) {
+        if (!shown[thread[i]])
+            continue;
+        const bucket = Math.floor((tick[i] - from) / span * WHEN_BUCKETS), w = weight ? weight[i] : meta.weight_step;
+        for (let n = near[node[i]]; n > 0; n = near[parent[n]]) {
+            const row = rowOfFrame[frame[n]];
+            if (seen[row] !== i) {
+                seen[row] = i;
+                bins[row * WHEN_BUCKETS + bucket] += w;
+            }
+        }
+    }
+    return bins;
+}
+
+let whenTimer = 0;
+
+/* Bars relative to the function's own busiest part, so that rare ones show their shape too. */
+function showWhen() {
+    const rows = [...byId('rows').querySelectorAll('tbody tr')];
+    if (!samples.count || !rows.length)
+        return;
+    const rowOfFrame = new Int16Array(frames.count + 1).fill(-1);
+    rows.forEach((row, i) => rowOfFrame[row.dataset.frame] = i);
+    const bins = binWhen(rowOfFrame, rows.length);
+    rows.forEach((row, i) => {
+        const part = bins.subarray(i * WHEN_BUCKETS, (i + 1) * WHEN_BUCKETS), most = Math.max(...part) || 1;
+        const g = row.querySelector('canvas').getContext('2d'), step = WHEN_WIDTH / WHEN_BUCKETS;
+        g.setTransform(2, 0, 0, 2, 0, 0);
+        g.clearRect(0, 0, WHEN_WIDTH, WHEN_HEIGHT);
+        g.fillStyle = colours[frames.colour[row.dataset.frame]];
+        part.forEach((weight, b) => {
+            const tall = weight ? Math.max(1, weight / most * WHEN_HEIGHT) : 0;
+            g.fillRect(b * step, WHEN_HEIGHT - tall, step - 0.4, tall);
+        });
+    });
+}
+
+function showWhenSoon() {
+    clearTimeout(whenTimer);
+    whenTimer = setTimeout(showWhen, 120);
 }
 
 function largestNodeOf(f) {
@@ -1323,6 +1380,7 @@ async function start() {
         showThreads();
     }
     drawTimeline();
+    showWhenSoon();
     lap('ready');
 }
 
@@ -1343,6 +1401,7 @@ window.__clrperf = {
     },
     visibleRects: () => view.drawn.filter(box => box.node >= 0).map(({ node, x, width, depth }) => ({ node, name: frames.name[nodes.frame[node]], x, y: yOf(depth), width, depth })),
     showThreads(list) { setHidden(meta.threads.map((thread, i) => i).slice(1).filter(i => !list.includes(i))); },
+    when: f => [...binWhen(Int16Array.from({ length: frames.count + 1 }, (_, i) => i === f ? 0 : -1), 1)],
     range(fromNs, toNs) { setRange(fromNs / meta.tick_ns, toNs / meta.tick_ns); },
     ready: start(),
 };
