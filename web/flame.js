@@ -79,8 +79,9 @@ class Reader {
         return out;
     }
     wideColumn(out) {
+        const bytes = this.bytes;
         for (let i = 0; i < out.length; i++)
-            out[i] = this.varint();
+            out[i] = bytes[this.at] < 128 ? bytes[this.at++] : this.varint();
         return out;
     }
 }
@@ -113,6 +114,7 @@ function readFrames(r) {
     }
     frames.name.push('all');
     frames.module.push('');
+    frames.family[count] = meta.families.length - 1; /* stacks without a frame */
 }
 
 function readNodes(r) {
@@ -122,8 +124,8 @@ function readNodes(r) {
     nodes.frame[0] = frames.count;
     r.column(nodes.frame.subarray(1));
     nodes.selfAll = new Float64Array(count);
-    r.wideColumn(nodes.selfAll.subarray(1));
-    for (let i = 1; i < count; i++)
+    r.wideColumn(nodes.selfAll);
+    for (let i = 0; i < count; i++)
         nodes.selfAll[i] *= meta.weight_step;
     const parent = nodes.parent = new Uint32Array(count), end = nodes.end = new Uint32Array(count);
     const depth = nodes.depth = new Uint16Array(count);
@@ -147,7 +149,7 @@ function readSamples(r) {
     const tick = samples.tick = r.column(new Uint32Array(count));
     for (let i = 1; i < count; i++)
         tick[i] += tick[i - 1];
-    samples.thread = r.column(new Uint16Array(count));
+    samples.thread = r.column(new (meta.threads.length > 65535 ? Uint32Array : Uint16Array)(count));
     const node = samples.node = r.column(new Uint32Array(count)), last = new Int32Array(meta.threads.length);
     for (let i = 0; i < count; i++) {
         const delta = node[i] >>> 1 ^ -(node[i] & 1), thread = samples.thread[i];
@@ -875,7 +877,7 @@ function largestNodeOf(f) {
 
 function showLegend() {
     const self = new Float64Array(meta.families.length);
-    for (let f = 0; f < frames.count; f++)
+    for (let f = 0; f <= frames.count; f++)
         self[frames.family[f]] += frames.self[f];
     const buttons = meta.families.map((family, i) => {
         const button = document.createElement('button'), name = document.createElement('span'), share = document.createElement('span');
@@ -991,7 +993,7 @@ function binSamples(buckets) {
     const kinds = meta.families.length, bins = new Float64Array(buckets * kinds), shown = shownThreads();
     const { tick, thread, node, weight } = samples, scale = buckets / lastTick(), { frame } = nodes;
     for (let i = 0; i < samples.count; i++)
-        if (shown[thread[i]] && node[i])
+        if (shown[thread[i]])
             bins[Math.floor(tick[i] * scale) * kinds + frames.family[frame[node[i]]]] += weight ? weight[i] : meta.weight_step;
     return bins;
 }

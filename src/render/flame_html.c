@@ -121,7 +121,7 @@ static void nodes_columns(const struct page *page, struct buffer *out)
     start = at = columns_reserve(out, layout->count);
     if (!start)
         return;
-    for (uint32_t i = 1; i < layout->count; i++)
+    for (uint32_t i = 0; i < layout->count; i++)
         at = put_varint(at, page->profile->self[layout->boxes[i].node] / page->weight_step);
     out->size += (size_t)(at - start);
 }
