@@ -15,7 +15,7 @@ const byId = id => document.getElementById(id);
 const REORDERING = /[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]/g;
 const ROW = 20, BOX = 19, NARROWEST = 0.5, TEXT_FROM = 26;
 
-/* ---- reading the data ---- */
+/* Reading the data. */
 
 function bytesOfBase64(text) {
     if (Uint8Array.fromBase64)
@@ -29,8 +29,11 @@ function bytesOfBase64(text) {
 async function section(id) {
     const element = byId(id), packed = bytesOfBase64(element.textContent);
     element.remove();
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
-    return new Reader(new Uint8Array(await new Response(stream).arrayBuffer()));
+    const inflate = new DecompressionStream('deflate-raw'), writer = inflate.writable.getWriter();
+    const written = writer.write(packed).then(() => writer.close());
+    const bytes = await new Response(inflate.readable).arrayBuffer();
+    await written;
+    return new Reader(new Uint8Array(bytes));
 }
 
 class Reader {
@@ -129,16 +132,17 @@ function readNodes(r) {
         nodes.selfAll[i] *= meta.weight_step;
     const parent = nodes.parent = new Uint32Array(count), end = nodes.end = new Uint32Array(count);
     const depth = nodes.depth = new Uint16Array(count);
-    const open = [0];
+    const open = new Uint32Array(65536); /* by depth */
+    let d = 0;
     for (let i = 1; i < count; i++) {
         for (let n = up[i - 1]; n > 0; n--)
-            end[open.pop()] = i;
-        parent[i] = open[open.length - 1];
-        depth[i] = open.length;
-        open.push(i);
+            end[open[d--]] = i;
+        parent[i] = open[d];
+        depth[i] = ++d;
+        open[d] = i;
     }
-    while (open.length)
-        end[open.pop()] = count;
+    while (d >= 0)
+        end[open[d--]] = count;
     nodes.self = nodes.selfAll;
     nodes.total = new Float64Array(count);
     nodes.start = new Float64Array(count);
@@ -163,7 +167,7 @@ function readSamples(r) {
     }
 }
 
-/* ---- what is looked at ---- */
+/* What is looked at. */
 
 const state = {
     zoom: 0, icicle: false, table: true, sort: 'self', descending: true, filter: '',
@@ -237,7 +241,7 @@ function aggregate() {
     measureMark();
 }
 
-/* ---- marking: search, a function, a kind ---- */
+/* Marking: search, a function, a kind. */
 
 let marked = null; /* by frame, or null */
 let markedShare = 0;
@@ -310,7 +314,7 @@ function mark(kind, value) {
     return ok;
 }
 
-/* ---- numbers and names for people ---- */
+/* Numbers and names for people. */
 
 const grouped = new Intl.NumberFormat('en-US');
 const percent = (share, digits = 1) => (share * 100).toFixed(digits) + ' %';
@@ -367,7 +371,7 @@ function kindText(f) {
     return (kinds[kind] || kind) + (names[tier] ? ', ' + names[tier] : '');
 }
 
-/* ---- drawing the flame graph ---- */
+/* Drawing the flame graph. */
 
 const canvas = byId('canvas'), context = canvas.getContext('2d', { alpha: false });
 const view = { width: 0, height: 0, scroll: 0, deepest: 0, drawn: [], rows: [] };
@@ -571,7 +575,7 @@ function resize() {
     drawTimeline();
 }
 
-/* ---- pointing ---- */
+/* Pointing. */
 
 function boxAt(x, y) {
     const offset = state.icicle ? y - 4 + view.scroll : view.height - 3 - y + view.scroll;
@@ -690,7 +694,7 @@ function showPath() {
     path.append(' ' + percent(shareOf(nodes.total[state.zoom])) + (state.zoom ? ' of all' : ''));
 }
 
-/* ---- keyboard focus in the graph ---- */
+/* Keyboard focus in the graph. */
 
 function focusOn(node) {
     focused = node;
@@ -745,7 +749,7 @@ function nextMatch(step) {
     focusOn(node);
 }
 
-/* ---- the table ---- */
+/* The table. */
 
 const ROWS_SHOWN = 100, WHEN_BUCKETS = 32, WHEN_WIDTH = 64, WHEN_HEIGHT = 20;
 let sortedFrames = [];
@@ -873,7 +877,7 @@ function largestNodeOf(f) {
     return best;
 }
 
-/* ---- legend, facts, threads ---- */
+/* Legend, facts, threads. */
 
 function showLegend() {
     const self = new Float64Array(meta.families.length);
@@ -983,7 +987,7 @@ function setHidden(threads, keepList) {
         showThreads();
 }
 
-/* ---- the timeline ---- */
+/* The timeline. */
 
 const timeline = byId('timeline'), strip = timeline.firstElementChild;
 const AXIS = 15;
@@ -1113,7 +1117,7 @@ function showAll() {
     draw();
 }
 
-/* ---- state in the address, theme, keys ---- */
+/* State in the address, theme, keys. */
 
 function saveState() {
     const words = new URLSearchParams();
@@ -1346,7 +1350,7 @@ function wire() {
     }
 }
 
-/* ---- start ---- */
+/* Start. */
 
 const timings = {};
 const lap = name => timings[name] = Math.round(performance.now());
@@ -1354,7 +1358,10 @@ const lap = name => timings[name] = Math.round(performance.now());
 async function start() {
     lap('script');
     readFrames(await section('frames'));
-    readNodes(await section('nodes'));
+    lap('frames');
+    const columns = await section('nodes');
+    lap('unpacked');
+    readNodes(columns);
     lap('nodes');
     loadState();
     const later = { from: state.from, to: state.to, hidden: state.hidden };

@@ -25,8 +25,6 @@ struct page {
     struct output *out;
 };
 
-/* ---- columns ---- */
-
 enum { VARINT_BYTES_MAX = 10 };
 
 /* Room for `count` varints at once, so that the loops need no check per number; NULL past the ceiling. */
@@ -177,8 +175,6 @@ static bool section(const struct page *page, const char *id,
     return ok;
 }
 
-/* ---- meta ---- */
-
 static void meta_counts(struct output *out, const struct profile_counts *c)
 {
     output_text(out, ",\"counts\":{\"samples\":");
@@ -297,8 +293,6 @@ static void meta_write(const struct page *page)
     meta_vocabulary(out);
     output_text(out, "}</script>\n");
 }
-
-/* ---- page ---- */
 
 static void escaped(struct output *out, const char *text)
 {
