@@ -318,13 +318,15 @@ bool ready_to_run_body(const struct ready_to_run *r2r, uint32_t function, struct
     function = hot_function(r2r, function);
     if (function >= r2r->function_count || r2r->bodies[function] == UINT32_MAX)
         return false;
-    uint32_t body = r2r->bodies[function];
+    uint32_t body = r2r->bodies[function], last = body;
+    while (last + 1 < r2r->function_count && r2r->bodies[last + 1] == body)
+        last++;
     const struct entry *entry = &r2r->entries[body];
     *out = (struct r2r_body){
         .kind = entry->kind,
         .component = entry->component,
         .begin_rva = function_begin(r2r, body),
-        .end_rva = function_end(r2r, body),
+        .end_rva = function_end(r2r, last),
     };
     if (entry->kind == R2R_BODY_METHOD)
         out->method_row = entry->value;

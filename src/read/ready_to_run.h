@@ -35,7 +35,7 @@ struct r2r_body {
     uint32_t component;    /* R2R_BODY_METHOD: which assembly of the image, 0 unless composite */
     uint32_t method_row;   /* R2R_BODY_METHOD */
     struct span signature; /* R2R_BODY_INSTANCE: starts with the method's signature, owned by the reader */
-    uint32_t begin_rva, end_rva; /* of the body's first runtime function */
+    uint32_t begin_rva, end_rva; /* of the body and its funclets */
 };
 
 struct ready_to_run;

@@ -290,10 +290,11 @@ static void name_body(struct managed_image *image, const struct r2r_body *body, 
     };
 }
 
-bool managed_image_find_rva(struct managed_image *image, uint32_t rva, struct code_name *out)
+bool managed_image_find(struct managed_image *image, uint64_t file_off, struct code_name *out)
 {
     struct r2r_body body;
-    if (!image->r2r)
+    uint32_t rva;
+    if (!image->r2r || !pe_code_rva(&image->pe, file_off, &rva))
         return false;
     if (ready_to_run_find(image->r2r, rva, &body)) {
         name_body(image, &body, out);
@@ -309,21 +310,24 @@ bool managed_image_find_rva(struct managed_image *image, uint32_t rva, struct co
     return true;
 }
 
-bool managed_image_find(struct managed_image *image, uint64_t file_off, struct code_name *out)
-{
-    uint32_t rva;
-    return pe_code_rva(&image->pe, file_off, &rva) && managed_image_find_rva(image, rva, out);
-}
-
-bool managed_image_function(struct managed_image *image, uint32_t function, struct code_name *out,
-                            uint32_t *begin_rva, uint32_t *end_rva)
+bool managed_image_function(struct managed_image *image, uint32_t function, struct code_name *out)
 {
     struct r2r_body body;
     if (!image->r2r || !ready_to_run_body(image->r2r, function, &body))
         return false;
     name_body(image, &body, out);
-    *begin_rva = body.begin_rva;
-    *end_rva = body.end_rva;
+    return true;
+}
+
+bool managed_image_method_range(const struct managed_image *image, uint64_t file_off, uint64_t *begin_off,
+                                uint64_t *end_off)
+{
+    struct r2r_body body;
+    uint32_t rva;
+    if (!image->r2r || !pe_code_rva(&image->pe, file_off, &rva) || !ready_to_run_find(image->r2r, rva, &body))
+        return false;
+    *begin_off = file_off - (rva - body.begin_rva);
+    *end_off = file_off + (body.end_rva - rva);
     return true;
 }
 

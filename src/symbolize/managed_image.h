@@ -45,11 +45,14 @@ uint32_t managed_image_function_count(const struct managed_image *image);
  */
 bool managed_image_find(struct managed_image *image, uint64_t file_off, struct code_name *out);
 
-/* The owner of a runtime function, and its body without funclets: [*begin_rva, *end_rva). */
-bool managed_image_function(struct managed_image *image, uint32_t function, struct code_name *out,
-                            uint32_t *begin_rva, uint32_t *end_rva);
-/* As managed_image_find(), by RVA. */
-bool managed_image_find_rva(struct managed_image *image, uint32_t rva, struct code_name *out);
+/* The method that owns a runtime function (a body or a funclet). False when none does. */
+bool managed_image_function(struct managed_image *image, uint32_t function, struct code_name *out);
+/*
+ * Where the code of the method that managed_image_find() gives lies, funclets included:
+ * [*begin_off, *end_off) from the start of the PE file. False for thunks.
+ */
+bool managed_image_method_range(const struct managed_image *image, uint64_t file_off, uint64_t *begin_off,
+                                uint64_t *end_off);
 
 /*
  * What the display needs to know of a MethodDef token (0x06......) of this assembly, as
