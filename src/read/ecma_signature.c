@@ -48,6 +48,11 @@ static const char *simple_type(uint8_t element, bool legacy)
     return NULL;
 }
 
+const char *ecma_primitive_name(uint8_t element)
+{
+    return simple_type(element, false);
+}
+
 /* The runtime puts a backslash before characters that its own type-name grammar uses. */
 static void append_escaped(struct buffer *out, struct span text)
 {

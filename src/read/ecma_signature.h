@@ -50,6 +50,8 @@ struct ecma_scope {
     void *user;
 };
 
+/* "System.String" for an element type that has no more bytes, else NULL. */
+const char *ecma_primitive_name(uint8_t element);
 /* The name of a type's own row, "Ns.Outer`1+Inner"; `token` is a coded TypeDefOrRef. */
 void ecma_spell_type_token(const struct ecma_metadata *md, uint32_t token, struct buffer *out);
 /* One type at the cursor: "System.Collections.Generic.List`1[System.__Canon]". */

@@ -22,8 +22,8 @@ enum {
 
 struct managed_image {
     struct pe pe;
-    bool is_assembly; /* else a composite image */
-    struct assembly self;
+    bool is_assembly;         /* else a composite image */
+    struct assembly self;     /* of a composite: no rows and the name "" */
     struct assembly manifest; /* references that the compiler added; empty when there are none */
     struct buffer manifest_mvids;
     struct assembly_set *siblings; /* borrowed, may be NULL */
@@ -138,6 +138,20 @@ static void spell_method_def(struct managed_image *image, const struct r2r_body 
     append_method(image, &def->assembly->md, false, body->method_row);
 }
 
+/* string, nint and their like have one-byte signatures and are all at home in the core library. */
+static void resolve_primitive(struct managed_image *image, const char *full_name, struct definition *def)
+{
+    static const char core[] = "System.Private.CoreLib", name_space[] = "System";
+    const char *name = full_name + sizeof name_space; /* behind the point */
+    def->assembly_name = span_of(core, sizeof core - 1);
+    def->assembly = strcmp(image->self.name, core) == 0
+                        ? &image->self
+                        : assembly_set_find(image->siblings, def->assembly_name);
+    if (def->assembly)
+        def->type = assembly_find_type(def->assembly, span_of(name_space, sizeof name_space - 1),
+                                       span_of(name, strlen(name)));
+}
+
 /* The definition behind a type's signature: what precedes its first token selects the module. */
 static void resolve_type(struct managed_image *image, struct assembly *scope, struct span type,
                          struct definition *def)
@@ -147,6 +161,10 @@ static void resolve_type(struct managed_image *image, struct assembly *scope, st
     while ((element = cursor_u8(&c)) == ELEMENT_MODULE_ZAPSIG || element == ELEMENT_GENERICINST)
         if (element == ELEMENT_MODULE_ZAPSIG)
             scope = module_at(image, cursor_ecma_uint(&c), &def->assembly_name);
+    if (ecma_primitive_name(element)) {
+        resolve_primitive(image, ecma_primitive_name(element), def);
+        return;
+    }
     if (!scope || !cursor_ok(&c) || (element != ELEMENT_CLASS && element != ELEMENT_VALUETYPE))
         return;
     uint32_t token = cursor_ecma_uint(&c), row = token >> ECMA_TYPE_TAG_BITS;
@@ -215,6 +233,27 @@ static void spell_member_parent(struct managed_image *image, struct assembly *sc
     }
 }
 
+/* A MemberRef row is the scope's; a MethodDef row is of the assembly that defines the owner. */
+static void spell_instance_method(struct managed_image *image, struct assembly *scope,
+                                  const struct r2r_method_signature *sig, struct definition *def)
+{
+    if (sig->is_member_ref) {
+        const struct ecma_metadata *md = &scope->md;
+        append_method(image, md, true, sig->row);
+        if (def->assembly)
+            def->method = find_method(
+                &def->assembly->md, def->type,
+                ecma_cell_string(md, ECMA_MEMBER_REF, sig->row, ECMA_MEMBER_REF_NAME),
+                ecma_blob(md, ecma_cell(md, ECMA_MEMBER_REF, sig->row, ECMA_MEMBER_REF_SIGNATURE)));
+    } else if (def->assembly) {
+        append_method(image, &def->assembly->md, false, sig->row);
+        def->method = sig->row;
+    } else {
+        buffer_string(&image->name, "::");
+        spell_unknown(image, def->assembly_name, sig->row);
+    }
+}
+
 static void spell_instance(struct managed_image *image, struct span bytes, struct definition *def)
 {
     struct r2r_method_signature sig;
@@ -226,30 +265,19 @@ static void spell_instance(struct managed_image *image, struct span bytes, struc
         spell_unknown(image, def->assembly_name, sig.row);
         return;
     }
-    const struct ecma_metadata *md = &scope->md;
     if (sig.owner.size) {
-        struct ecma_scope tokens = { md, module_metadata, image };
+        struct ecma_scope tokens = { &scope->md, module_metadata, image };
         struct cursor owner = cursor_over(sig.owner);
         ecma_spell_type(&owner, &tokens, &image->name);
         resolve_type(image, scope, sig.owner, def);
     } else if (sig.is_member_ref) {
         spell_member_parent(image, scope, sig.row, def);
     } else {
-        def->type = ecma_method_owner(md, sig.row);
-        ecma_spell_type_token(md, def->type << ECMA_TYPE_TAG_BITS | ECMA_TYPE_IS_DEF, &image->name);
-    }
-    append_method(image, md, sig.is_member_ref, sig.row);
-    if (!sig.is_member_ref) {
         def->assembly = scope;
-        def->assembly_name = span_of(scope->name, strlen(scope->name));
-        def->type = ecma_method_owner(md, sig.row);
-        def->method = sig.row;
-    } else if (def->assembly) {
-        def->method =
-            find_method(&def->assembly->md, def->type,
-                        ecma_cell_string(md, ECMA_MEMBER_REF, sig.row, ECMA_MEMBER_REF_NAME),
-                        ecma_blob(md, ecma_cell(md, ECMA_MEMBER_REF, sig.row, ECMA_MEMBER_REF_SIGNATURE)));
+        def->type = ecma_method_owner(&scope->md, sig.row);
+        ecma_spell_type_token(&scope->md, def->type << ECMA_TYPE_TAG_BITS | ECMA_TYPE_IS_DEF, &image->name);
     }
+    spell_instance_method(image, scope, &sig, def);
 }
 
 static const char *finished(struct buffer *text)
@@ -345,7 +373,7 @@ const char *managed_image_type_params(struct managed_image *image, uint32_t meth
 
 const char *managed_image_name(const struct managed_image *image)
 {
-    return image->is_assembly ? image->self.name : "";
+    return image->self.name;
 }
 
 const char *managed_image_mvid(const struct managed_image *image)
@@ -375,8 +403,9 @@ static bool open_tables(const struct source *file, struct managed_image *image, 
 {
     struct pe_cli cli = { 0 };
     struct pe_range header = { 0 };
-    bool is_composite = pe_find_export(file, &image->pe, "RTR_HEADER", &header.rva, NULL);
-    if (!is_composite) {
+    if (pe_find_export(file, &image->pe, "RTR_HEADER", &header.rva, NULL)) {
+        image->self.name = mem_copy_string("");
+    } else {
         if (!pe_read_cli(file, &image->pe, &cli, err) ||
             !assembly_load(file, &image->pe, cli.metadata, &image->self, err))
             return false;
