@@ -144,7 +144,8 @@ static bool read_length(struct cursor *c, uint64_t *out_end)
 static struct span read_letters(struct cursor *c)
 {
     size_t left = cursor_left(c);
-    struct cursor text = { .bytes = { c->bytes.data, c->pos + (left < AUGMENTATION_MAX ? left : AUGMENTATION_MAX) },
+    struct cursor text = { .bytes = { c->bytes.data,
+                                      c->pos + (left < AUGMENTATION_MAX ? left : AUGMENTATION_MAX) },
                            .pos = c->pos,
                            .failed = c->failed };
     struct span letters = cursor_zstring(&text);

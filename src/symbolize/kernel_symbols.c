@@ -44,8 +44,12 @@ struct search {
     bool any, any_shown; /* lines, and lines with an address */
 };
 
+/* The list is sorted but for its modules: the answer is mostly the last one or near it. */
 static size_t first_at_or_above(const struct search *s, uint64_t addr)
 {
+    size_t last = s->best_index;
+    if (last < s->count && addr <= s->addrs[last] && (last == 0 || addr > s->addrs[last - 1]))
+        return last;
     size_t low = 0, high = s->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -71,6 +75,12 @@ static void store_best(struct search *s)
     s->best_index = s->count;
 }
 
+static unsigned hex_digit(char c)
+{
+    unsigned decimal = (unsigned)c - '0', letter = ((unsigned)c | 0x20) - 'a';
+    return decimal < 10 ? decimal : letter < 6 ? letter + 10 : 16;
+}
+
 static bool is_better(char type, char than)
 {
     return isupper((unsigned char)type) && !isupper((unsigned char)than);
@@ -88,8 +98,8 @@ static void take_line(struct search *s, const char *line, const char *end)
 {
     uint64_t addr = 0;
     const char *p = line;
-    for (; p < end && isxdigit((unsigned char)*p) && p - line < 16; p++)
-        addr = addr << 4 | (uint64_t)((*p & 0xf) + (*p > '9' ? 9 : 0));
+    for (unsigned digit; p < end && p - line < 16 && (digit = hex_digit(*p)) < 16; p++)
+        addr = addr << 4 | digit;
     if (p == line || end - p < 4 || p[0] != ' ' || p[2] != ' ')
         return;
     s->any = true;
