@@ -48,8 +48,8 @@ struct data_import {
 
 static bool event_is_clock(const struct perf_event_info *info)
 {
-    return info->attr.type == PERF_TYPE_SOFTWARE && (info->attr.config == PERF_COUNT_SW_CPU_CLOCK ||
-                                                     info->attr.config == PERF_COUNT_SW_TASK_CLOCK);
+    return info->attr.type == PERF_TYPE_SOFTWARE &&
+           (info->attr.config == PERF_COUNT_SW_CPU_CLOCK || info->attr.config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
 static uint32_t find_event(const struct perf_header *h, const char *name)
@@ -208,12 +208,12 @@ static enum stack_end end_of(struct data_import *in, const struct perf_sample *s
     uint32_t process = trace_builder_process(in->b, s->who.pid);
     uint64_t root = chain->user[chain->user_count - 1];
     uint32_t mapping = process ? trace_builder_mapping_at(in->b, process, root) : 0;
-    bool is_whole =
-        mapping && image_begins_threads(in, process, in->b->trace.mappings.rows[mapping].image);
+    bool is_whole = mapping && image_begins_threads(in, process, in->b->trace.mappings.rows[mapping].image);
     return is_whole ? STACK_WHOLE : STACK_BROKEN;
 }
 
-/* `--call-graph dwarf` leaves the user's frames to the reader: what is known without unwinding is the first. */
+/* `--call-graph dwarf` leaves the user's frames to the reader: what is known without unwinding is the first.
+ */
 static uint64_t user_ip(const struct perf_event_attr *attr, const struct perf_sample *s)
 {
     uint64_t below = attr->sample_regs_user & ((1ull << REG_X86_IP) - 1);
@@ -377,7 +377,8 @@ static void set_notes(struct data_import *in)
     struct trace *t = &in->b->trace;
     const struct perf_data_stats *stats = &in->data.stats;
     if (stats->is_unfinished)
-        import_note(t, "the recorder was killed before it closed the file: %" PRIu64 " whole records were read",
+        import_note(t,
+                    "the recorder was killed before it closed the file: %" PRIu64 " whole records were read",
                     stats->records);
     else if (stats->is_cut)
         import_note(t, "the file is cut: %" PRIu64 " whole records were read", stats->records);
@@ -386,8 +387,9 @@ static void set_notes(struct data_import *in)
     if (in->of_other_events)
         import_note(t, "%" PRIu64 " samples of other events were left out", in->of_other_events);
     if (in->without_user_chain)
-        import_note(t, "%" PRIu64 " samples carry stack bytes instead of a callchain; of those only the "
-                       "innermost user frame was taken",
+        import_note(t,
+                    "%" PRIu64 " samples carry stack bytes instead of a callchain; of those only the "
+                    "innermost user frame was taken",
                     in->without_user_chain);
     if (stats->late)
         import_note(t, "%" PRIu64 " records are out of order", stats->late);
