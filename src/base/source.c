@@ -34,8 +34,9 @@ struct source source_part(const struct source *whole, uint64_t start, uint64_t s
 bool source_read(const struct source *s, uint64_t offset, void *into, size_t size, struct error *err)
 {
     if (offset > s->size || size > s->size - offset)
-        return error_set(err, ERROR_INPUT, "%zu bytes wanted at offset %" PRIu64 ", but only %" PRIu64 " there", size,
-                         offset, s->size);
+        return error_set(err, ERROR_INPUT,
+                         "%zu bytes wanted at offset %" PRIu64 ", but only %" PRIu64 " there", size, offset,
+                         s->size);
     if (s->fd < 0) {
         if (size)
             memcpy(into, s->memory.data + s->start + offset, size);
@@ -48,23 +49,24 @@ bool source_read(const struct source *s, uint64_t offset, void *into, size_t siz
         if (got < 0)
             return error_system(err, errno, "cannot read %zu bytes at offset %" PRIu64, size, offset);
         if (got == 0)
-            return error_set(err, ERROR_INPUT, "the file became shorter while it was read (offset %" PRIu64 ")",
-                             offset + done);
+            return error_set(err, ERROR_INPUT,
+                             "the file became shorter while it was read (offset %" PRIu64 ")", offset + done);
         done += (size_t)got;
     }
     return true;
 }
 
-bool source_load(const struct source *s, uint64_t offset, uint64_t size, struct buffer *out, struct error *err)
+bool source_load(const struct source *s, uint64_t offset, uint64_t size, struct buffer *out,
+                 struct error *err)
 {
     if (offset > s->size || size > s->size - offset)
         return error_set(err, ERROR_INPUT,
-                         "%" PRIu64 " bytes wanted at offset %" PRIu64 ", but only %" PRIu64 " there", size, offset,
-                         s->size);
+                         "%" PRIu64 " bytes wanted at offset %" PRIu64 ", but only %" PRIu64 " there", size,
+                         offset, s->size);
     buffer_clear(out);
     if (size > out->ceiling)
-        return error_set(err, ERROR_LIMIT, "%" PRIu64 " bytes at offset %" PRIu64 " exceed the limit of %zu", size,
-                         offset, out->ceiling);
+        return error_set(err, ERROR_LIMIT, "%" PRIu64 " bytes at offset %" PRIu64 " exceed the limit of %zu",
+                         size, offset, out->ceiling);
     uint8_t *room = buffer_reserve(out, (size_t)size);
     if (!room || !source_read(s, offset, room, (size_t)size, err))
         return false;

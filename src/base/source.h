@@ -16,9 +16,9 @@
 #include "base/error.h"
 
 struct source {
-    int fd;           /* borrowed, or -1: then `memory` counts */
-    uint64_t start;   /* of the part, in the file */
-    uint64_t size;    /* bytes that can be read */
+    int fd;             /* borrowed, or -1: then `memory` counts */
+    uint64_t start;     /* of the part, in the file */
+    uint64_t size;      /* bytes that can be read */
     struct span memory; /* borrowed */
 };
 
@@ -32,6 +32,7 @@ bool source_read(const struct source *s, uint64_t offset, void *into, size_t siz
  * Replaces the content of `out` by `size` bytes at `offset`. Fails past the buffer's ceiling
  * (ERROR_LIMIT) or the end of the source (ERROR_INPUT).
  */
-bool source_load(const struct source *s, uint64_t offset, uint64_t size, struct buffer *out, struct error *err);
+bool source_load(const struct source *s, uint64_t offset, uint64_t size, struct buffer *out,
+                 struct error *err);
 
 #endif

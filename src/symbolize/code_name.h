@@ -16,7 +16,8 @@ struct code_name {
      * jitted versions have the same name). C++: demangled.
      */
     const char *name;
-    const char *module;      /* file name, or the assembly's simple name for managed code; "" lets the caller choose */
+    const char
+        *module; /* file name, or the assembly's simple name for managed code; "" lets the caller choose */
     const char *type_params; /* "TKey,TValue": names for System.__Canon arguments, or "" */
     enum code_kind kind;
     enum code_tier tier;

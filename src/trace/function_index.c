@@ -9,7 +9,8 @@ static bool function_same(const void *table, uint32_t id, const void *key)
 {
     const struct trace *t = table;
     const struct trace_function *a = &t->functions.rows[id], *b = key;
-    return a->name == b->name && a->module == b->module && a->type_params == b->type_params && a->kind == b->kind;
+    return a->name == b->name && a->module == b->module && a->type_params == b->type_params &&
+           a->kind == b->kind;
 }
 
 void function_index_init(struct function_index *index, const struct trace *t)
@@ -24,7 +25,8 @@ void function_index_done(struct function_index *index)
     id_map_done(&index->ids);
 }
 
-uint32_t function_index_add(struct function_index *index, struct trace *t, const struct trace_function *wanted)
+uint32_t function_index_add(struct function_index *index, struct trace *t,
+                            const struct trace_function *wanted)
 {
     uint64_t hash = function_hash(wanted);
     uint32_t id = id_map_find(&index->ids, hash, function_same, t, wanted);

@@ -15,6 +15,7 @@ struct function_index {
 void function_index_init(struct function_index *index, const struct trace *t);
 void function_index_done(struct function_index *index);
 /* The function with these properties, added when new. */
-uint32_t function_index_add(struct function_index *index, struct trace *t, const struct trace_function *wanted);
+uint32_t function_index_add(struct function_index *index, struct trace *t,
+                            const struct trace_function *wanted);
 
 #endif

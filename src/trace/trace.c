@@ -102,8 +102,8 @@ void trace_set_fact(struct trace *t, const char *key, const char *value)
     t->facts.rows[id] = (struct trace_fact){ key_id, value_id };
 }
 
-void trace_push_sample(struct trace_samples *s, uint64_t time_ns, uint32_t thread, uint32_t stack, uint64_t weight,
-                       enum sample_kind kind, uint16_t cpu)
+void trace_push_sample(struct trace_samples *s, uint64_t time_ns, uint32_t thread, uint32_t stack,
+                       uint64_t weight, enum sample_kind kind, uint16_t cpu)
 {
     if (s->count == s->capacity) {
         s->capacity = s->capacity ? s->capacity * 2 : 1024;
@@ -125,8 +125,8 @@ void trace_push_sample(struct trace_samples *s, uint64_t time_ns, uint32_t threa
 
 const char *code_kind_name(enum code_kind kind)
 {
-    static const char *const names[CODE_KINDS] = { "unknown", "kernel", "native", "runtime", "r2r",
-                                                   "jit",     "dynamic", "stub",  "idle" };
+    static const char *const names[CODE_KINDS] = { "unknown", "kernel",  "native", "runtime", "r2r",
+                                                   "jit",     "dynamic", "stub",   "idle" };
     return (unsigned)kind < CODE_KINDS ? names[kind] : names[CODE_UNKNOWN];
 }
 
@@ -139,10 +139,10 @@ const char *code_tier_name(enum code_tier tier)
 
 const char *resolver_name(enum resolver resolver)
 {
-    static const char *const names[RESOLVERS] = { "none",        "kallsyms", "vdso",       "elf_symtab",
-                                                  "elf_debug",   "elf_minidebug", "elf_dynsym", "eh_frame",
-                                                  "qcall",       "r2r",      "eventpipe",  "memory",
-                                                  "perf_map",    "jitdump",  "stub",       "imported" };
+    static const char *const names[RESOLVERS] = { "none",      "kallsyms",      "vdso",       "elf_symtab",
+                                                  "elf_debug", "elf_minidebug", "elf_dynsym", "eh_frame",
+                                                  "qcall",     "r2r",           "eventpipe",  "memory",
+                                                  "perf_map",  "jitdump",       "stub",       "imported" };
     return (unsigned)resolver < RESOLVERS ? names[resolver] : names[RESOLVER_NONE];
 }
 
@@ -155,6 +155,7 @@ const char *unnamed_cause_name(enum unnamed_cause cause)
 
 const char *loss_reason_name(enum loss_reason reason)
 {
-    static const char *const names[LOSS_REASONS] = { "ring", "throttled", "malformed", "write", "runtime", "queue" };
+    static const char *const names[LOSS_REASONS] = { "ring",  "throttled", "malformed",
+                                                     "write", "runtime",   "queue" };
     return (unsigned)reason < LOSS_REASONS ? names[reason] : "unknown";
 }

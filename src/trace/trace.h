@@ -14,6 +14,11 @@
 
 #include "base/intern.h"
 
+enum {
+    /* Deeper stacks are cut at the root's end and marked truncated. */
+    TRACE_STACK_DEPTH_MAX = 512,
+};
+
 /* What kind of code runs at a location. Written to captures: append only. */
 enum code_kind {
     CODE_UNKNOWN,
@@ -46,7 +51,7 @@ enum resolver {
     RESOLVER_KALLSYMS,
     RESOLVER_VDSO,
     RESOLVER_ELF_SYMTAB,
-    RESOLVER_ELF_DEBUG,    /* a separate debug file */
+    RESOLVER_ELF_DEBUG,     /* a separate debug file */
     RESOLVER_ELF_MINIDEBUG, /* .gnu_debugdata */
     RESOLVER_ELF_DYNSYM,
     RESOLVER_EH_FRAME, /* function identity only: IMAGE!0xOFFSET */
@@ -64,15 +69,24 @@ enum resolver {
 /* Why a user frame has no name. Written to captures: append only. */
 enum unnamed_cause {
     UNNAMED_NOT,
-    UNNAMED_NO_MAPPING,    /* the address lies in no known mapping */
-    UNNAMED_NO_IMAGE,      /* the mapped file could not be opened or read */
-    UNNAMED_NO_SYMBOL,     /* the image is readable and says nothing about the address */
-    UNNAMED_JIT_UNKNOWN,   /* in code-heap memory, but no method is known there */
-    UNNAMED_NOT_TRIED,     /* the capture was never symbolized */
+    UNNAMED_NO_MAPPING,  /* the address lies in no known mapping */
+    UNNAMED_NO_IMAGE,    /* the mapped file could not be opened or read */
+    UNNAMED_NO_SYMBOL,   /* the image is readable and says nothing about the address */
+    UNNAMED_JIT_UNKNOWN, /* in code-heap memory, but no method is known there */
+    UNNAMED_NOT_TRIED,   /* the capture was never symbolized */
     UNNAMED_CAUSES
 };
 
-enum image_kind { IMAGE_UNKNOWN, IMAGE_ELF, IMAGE_PE, IMAGE_VDSO, IMAGE_ANON, IMAGE_JIT, IMAGE_KERNEL, IMAGE_KINDS };
+enum image_kind {
+    IMAGE_UNKNOWN,
+    IMAGE_ELF,
+    IMAGE_PE,
+    IMAGE_VDSO,
+    IMAGE_ANON,
+    IMAGE_JIT,
+    IMAGE_KERNEL,
+    IMAGE_KINDS
+};
 
 /* How a stack ended. The first ids of the stack table are these roots. */
 enum stack_end { STACK_WHOLE = 1, STACK_TRUNCATED, STACK_BROKEN, STACK_ROOTS };
@@ -131,15 +145,17 @@ struct trace_code {
     uint64_t addr;
     uint64_t size_bytes;
     uint64_t from_ns, to_ns; /* 0: since before / until after the capture */
+    uint32_t module_path;    /* string: the assembly's file as the target sees it, or "" */
+    uint32_t token;          /* metadata token of the method in that assembly, or 0 */
     uint8_t tier;
     uint8_t resolver;
 };
 
 struct trace_function {
-    uint32_t name;   /* string: the runtime's or linker's own spelling */
-    uint32_t module; /* string: "System.Private.CoreLib", "libc.so.6", "[kernel]" */
+    uint32_t name;        /* string: the runtime's or linker's own spelling */
+    uint32_t module;      /* string: "System.Private.CoreLib", "libc.so.6", "[kernel]" */
     uint32_t type_params; /* string: names for __Canon arguments, "TKey,TValue", or "" */
-    uint8_t kind;    /* enum code_kind */
+    uint8_t kind;         /* enum code_kind */
 };
 
 struct trace_location {
@@ -154,7 +170,7 @@ struct trace_location {
     uint8_t tier;     /* enum code_tier */
     uint8_t resolver; /* enum resolver */
     uint8_t unnamed;  /* enum unnamed_cause */
-    bool is_return; /* the address is a return address: the call is before it */
+    bool is_return;   /* the address is a return address: the call is before it */
 };
 
 /* Interned: a stack is its leaf location upon its callers. Ids below STACK_ROOTS are the roots. */
@@ -246,7 +262,7 @@ const char *loss_reason_name(enum loss_reason reason);
     })
 void *trace_push_(void *rows, size_t *count, size_t *capacity, size_t row_size);
 
-void trace_push_sample(struct trace_samples *s, uint64_t time_ns, uint32_t thread, uint32_t stack, uint64_t weight,
-                       enum sample_kind kind, uint16_t cpu);
+void trace_push_sample(struct trace_samples *s, uint64_t time_ns, uint32_t thread, uint32_t stack,
+                       uint64_t weight, enum sample_kind kind, uint16_t cpu);
 
 #endif

@@ -1,0 +1,103 @@
+/*
+ * profile: a trace's samples as a call tree with named frames, the form every report and export
+ * reads.
+ *
+ * Immutable once built. Frames are functions as they are shown: the same name in the same module is
+ * one frame, whatever its tier or address. Node 0 is the root; a node's parent has a smaller index.
+ * All texts are UTF-8 without control characters, owned by the profile.
+ */
+#ifndef CLRPERF_ANALYSE_PROFILE_H
+#define CLRPERF_ANALYSE_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "trace/trace.h"
+
+struct profile_frame {
+    const char *name;
+    const char *module; /* "" when not known */
+    const char *file;   /* source file, or NULL */
+    uint32_t line;
+    uint8_t kind;     /* enum code_kind: where most of its samples' locations were */
+    uint8_t tier;     /* enum code_tier, likewise */
+    uint8_t resolver; /* enum resolver */
+    uint8_t unnamed;  /* enum unnamed_cause; 0 for a frame with a name */
+};
+
+struct profile_node {
+    uint32_t parent;
+    uint32_t frame; /* 0 for the root and only there */
+};
+
+struct profile_thread {
+    uint32_t pid, tid;
+    const char *name;         /* the thread's, "" when not known */
+    const char *process_name; /* never "" */
+    uint64_t samples, weight;
+};
+
+struct profile_process {
+    uint32_t pid;
+    const char *name, *runtime_version, *container; /* the last two NULL when not known */
+};
+
+struct profile_counts {
+    uint64_t samples; /* in this profile, after filters */
+    uint64_t weight;
+    uint64_t lost, lost_by[LOSS_REASONS]; /* in the whole capture */
+    uint64_t whole, truncated, broken;    /* stacks, counted per sample */
+    uint64_t user_frames, named, native_without_symbols, unnamed;
+    uint64_t unnamed_by[UNNAMED_CAUSES], named_by[RESOLVERS];
+};
+
+struct profile {
+    struct arena arena;
+    struct profile_frame *frames; /* [0] is unused */
+    uint32_t frame_count;
+    struct profile_node *nodes; /* [0] is the root */
+    uint32_t node_count;
+    uint64_t *self, *total; /* weight by node */
+
+    uint32_t *sample_node; /* columns, in time order */
+    uint32_t *sample_thread;
+    uint64_t *sample_time_ns; /* since the capture's start */
+    uint64_t *sample_weight;
+    uint16_t *sample_cpu;
+    size_t sample_count;
+
+    struct profile_thread *threads; /* [0] is unused */
+    uint32_t thread_count;
+    struct profile_process *processes; /* those with samples; [0] is unused */
+    uint32_t process_count;
+
+    struct profile_counts counts;
+    const char *weight_unit;     /* "ns", "count", "bytes", "samples" */
+    const char *title;           /* what was recorded, for people: "webapi (pid 4711)" */
+    const char *event;           /* "cpu-clock" */
+    uint64_t start_monotonic_ns; /* of sample_time_ns 0 */
+    uint64_t start_realtime_ns;  /* since the epoch; 0 unknown */
+    uint64_t duration_ns;
+    double rate_hz; /* 0 unknown */
+};
+
+struct profile_options {
+    bool raw_names;             /* the runtime's spelling */
+    uint64_t from_ns, to_ns;    /* since the start; to_ns 0: to the end */
+    const char *const *include; /* NULL-terminated: keep samples with a frame that matches each */
+    const char *const *exclude; /* NULL-terminated: drop samples with a frame that matches any */
+    enum sample_kind kind;
+};
+
+bool profile_build(const struct trace *t, const struct profile_options *options, struct profile **out,
+                   struct error *err);
+void profile_free(struct profile *p);
+
+/* Path of a node, root's child first; `out` holds at least profile_depth() entries. Returns the depth. */
+uint32_t profile_depth(const struct profile *p, uint32_t node);
+uint32_t profile_path(const struct profile *p, uint32_t node, uint32_t *out_frames);
+
+#endif

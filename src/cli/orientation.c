@@ -1,0 +1,35 @@
+#include "cli/orientation.h"
+
+#include <stdio.h>
+
+#include "base/own.h"
+#include "cli/verb.h"
+
+static const struct {
+    const char *verb; /* shown when this build has it */
+    const char *command;
+    const char *does;
+} commands[] = {
+    { "record", "record -d 10s", "profile the process for ten seconds" },
+    { "report", "report FILE", "show where its time went" },
+    { "record", "record -e cpu,wait,gc -d 10s", "and what it waited for, and what the GC did" },
+    { "export", "export FILE -o cpu.svg", "draw a flame graph" },
+    { "view", "view FILE", "look around in the browser" },
+    { "top", "top", "watch the hot methods live" },
+    { "stack", "stack", "the stacks of all threads, now" },
+    { "counters", "counters", "watch the runtime's counters" },
+    { "ps", "ps", "list the .NET processes and what can be seen of them" },
+    { "doctor", "doctor", "what works on this machine, and how to fix the rest" },
+};
+
+bool orientation_print(const char *program, struct error *err)
+{
+    (void)err;
+    printf("Try:\n");
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+        if (verb_find(commands[i].verb))
+            printf("  %s %-30s %s\n", program, commands[i].command, commands[i].does);
+    }
+    printf("  %s %-30s %s\n", program, "VERB --help", "the options of a verb");
+    return true;
+}

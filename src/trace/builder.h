@@ -1,0 +1,105 @@
+/*
+ * trace_builder: fills a trace from a source that reports in time order.
+ *
+ * It knows what lives where at the moment: which processes and threads exist, what they have mapped,
+ * which methods the runtime has compiled. From that it turns raw callchains into interned stacks.
+ * Everything it adds is in `trace`; the builder itself only holds the look-up state.
+ */
+#ifndef CLRPERF_TRACE_BUILDER_H
+#define CLRPERF_TRACE_BUILDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/id_map.h"
+#include "trace/function_index.h"
+#include "trace/trace.h"
+
+struct address_space;
+struct chain_cache;
+
+/* What a process has now. */
+struct process_state {
+    struct address_space *mappings;
+    struct address_space *codes; /* ranges name rows of trace.codes */
+    uint32_t generation;         /* raised when an address may mean something else than before */
+};
+
+struct trace_builder {
+    struct trace trace;
+    struct function_index functions;
+    struct id_map locations, stacks, images, threads, pids;
+    struct process_state *states; /* by process id */
+    size_t states_capacity;
+    struct chain_cache *chains;
+    /* rows changed after they were added: (table << 32 | id), for the writer */
+    uint64_t *changed;
+    size_t changed_count, changed_capacity;
+};
+
+/* Tables whose rows can change after they were added. */
+enum trace_changed_table { CHANGED_PROCESS, CHANGED_THREAD, CHANGED_MAPPING, CHANGED_CODE };
+
+/* `chains`: how many distinct raw callchains to remember (24 bytes each); older ones are recomputed. */
+void trace_builder_init(struct trace_builder *b, size_t chains);
+void trace_builder_done(struct trace_builder *b);
+
+/* The running process with this pid, or 0. */
+uint32_t trace_builder_process(const struct trace_builder *b, uint32_t pid);
+/* The running process with this pid, added when there is none. */
+uint32_t trace_builder_process_start(struct trace_builder *b, uint32_t pid, uint64_t time_ns);
+/* A child that shares its parent's mappings until it execs. `parent_pid` may be unknown. */
+uint32_t trace_builder_process_fork(struct trace_builder *b, uint32_t parent_pid, uint32_t pid,
+                                    uint64_t time_ns);
+/* The process became another program: its mappings and methods are gone. */
+void trace_builder_process_exec(struct trace_builder *b, uint32_t pid, struct span name, uint64_t time_ns);
+void trace_builder_process_exit(struct trace_builder *b, uint32_t pid, uint64_t time_ns);
+/* Says that a row was written to directly after it was added. */
+void trace_builder_changed(struct trace_builder *b, enum trace_changed_table table, uint32_t id);
+/* The thread `tid` of process `pid`, both added when new. */
+uint32_t trace_builder_thread(struct trace_builder *b, uint32_t pid, uint32_t tid, uint64_t time_ns);
+/* A thread was born; its number may have belonged to another one before. */
+void trace_builder_thread_start(struct trace_builder *b, uint32_t pid, uint32_t tid, uint64_t time_ns);
+void trace_builder_thread_name(struct trace_builder *b, uint32_t pid, uint32_t tid, struct span name,
+                               uint64_t time_ns);
+void trace_builder_thread_exit(struct trace_builder *b, uint32_t pid, uint32_t tid, uint64_t time_ns);
+
+/* The image with these properties, added when new. `path` may end in " (deleted)". */
+uint32_t trace_builder_image(struct trace_builder *b, struct span path, enum image_kind kind, uint32_t major,
+                             uint32_t minor, uint64_t inode);
+/* Something executable was mapped; it replaces what was mapped there. Returns the mapping. */
+uint32_t trace_builder_mapping(struct trace_builder *b, uint32_t process, uint64_t start, uint64_t size_bytes,
+                               uint64_t file_off, uint32_t image, uint64_t time_ns);
+/* What is mapped at an address now: a mapping, or 0. */
+uint32_t trace_builder_mapping_at(const struct trace_builder *b, uint32_t process, uint64_t addr);
+
+/*
+ * A method's code appeared at from_ns (0: it was there already). What the runtime had at these
+ * addresses is over.
+ */
+uint32_t trace_builder_code(struct trace_builder *b, const struct trace_code *code);
+/* The code that started at `addr` was freed. Returns the code that ended, or 0 when none was known. */
+uint32_t trace_builder_code_end(struct trace_builder *b, uint32_t process, uint64_t addr, uint64_t time_ns);
+uint32_t trace_builder_function(struct trace_builder *b, const struct trace_function *function);
+
+/* One observation, as captured. Callchains are leaf first; kernel frames are above user frames. */
+struct raw_sample {
+    uint64_t time_ns;
+    uint64_t weight; /* ns for CPU samples */
+    const uint64_t *kernel, *user;
+    size_t kernel_count, user_count;
+    uint32_t pid, tid;
+    uint16_t cpu;
+    enum sample_kind kind;
+    enum stack_end end;
+};
+
+/* Adds it. Returns its stack. */
+uint32_t trace_builder_sample(struct trace_builder *b, const struct raw_sample *s);
+/* For importers whose frames have names already: a stack of functions, root first is `functions[0]`. */
+uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *functions, size_t count);
+void trace_builder_loss(struct trace_builder *b, enum loss_reason reason, uint32_t process, uint64_t from_ns,
+                        uint64_t to_ns, uint64_t count);
+
+#endif
