@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "cli/output.h"
+#include "cli/standard_output.h"
 #include "cli/process_table.h"
 #include "cli/verb.h"
 
@@ -34,11 +34,11 @@ static bool print_processes(struct error *err)
     buffer_init(&out, OUTPUT_BYTES_MAX);
     if (list.count) {
         AUTO_FREE struct process_access *access = process_access_read(&list);
-        process_table_print(&list, access, output_width(), &out);
+        process_table_print(&list, access, stdout_width(), &out);
     } else {
         buffer_format(&out, "no .NET process is visible%s\n", geteuid() ? " to this user" : "");
     }
-    bool ok = output_text(&out, err);
+    bool ok = stdout_text(&out, err);
     buffer_done(&out);
     target_list_done(&list);
     return ok;

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "cli/message.h"
-#include "cli/output.h"
+#include "cli/standard_output.h"
 #include "cli/process_table.h"
 #include "cli/text_table.h"
 #include "cli/verb.h"
@@ -137,7 +137,7 @@ static bool print_json(const struct target_list *list, const struct process_acce
 {
     struct json_writer w;
     struct buffer buffer;
-    output_json(&w, &buffer);
+    stdout_json(&w, &buffer);
     json_begin_object(&w);
     json_key(&w, "schema");
     json_string(&w, "clrperf.ps/1");
@@ -174,13 +174,13 @@ static bool print_table(const struct target_list *list, const struct process_acc
     struct buffer out;
     buffer_init(&out, OUTPUT_BYTES_MAX);
     if (list->count)
-        process_table_print(list, access, output_width(), &out);
+        process_table_print(list, access, stdout_width(), &out);
     else
         message_note("no .NET process is visible%s",
                      geteuid() ? "; sudo shows those of other users too" : "");
     if (stale)
         print_stale(stale, &out);
-    bool ok = output_text(&out, err);
+    bool ok = stdout_text(&out, err);
     buffer_done(&out);
     return ok;
 }

@@ -298,7 +298,7 @@ static bool record_print_json(const struct record_run *run, struct error *err)
     struct buffer text;
     struct json_writer j;
     buffer_init(&text, OUTPUT_BYTES_MAX);
-    output_json(&j, &text);
+    stdout_json(&j, &text);
     record_json(run, &j);
     bool ok = json_finish(&j, err);
     buffer_done(&text);

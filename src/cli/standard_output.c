@@ -1,4 +1,4 @@
-#include "cli/output.h"
+#include "cli/standard_output.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 static const int stdout_fd = STDOUT_FILENO;
 
-bool output_text(const struct buffer *text, struct error *err)
+bool stdout_text(const struct buffer *text, struct error *err)
 {
     if (text->failed)
         return error_set(err, ERROR_LIMIT, "the result is larger than %zu bytes", text->ceiling);
@@ -17,14 +17,14 @@ bool output_text(const struct buffer *text, struct error *err)
     return true;
 }
 
-void output_json(struct json_writer *w, struct buffer *buffer)
+void stdout_json(struct json_writer *w, struct buffer *buffer)
 {
     buffer_init(buffer, OUTPUT_BYTES_MAX);
     fflush(stdout);
     json_init_stream(w, buffer, json_flush_to_fd, (void *)&stdout_fd);
 }
 
-size_t output_width(void)
+size_t stdout_width(void)
 {
     struct winsize size;
     if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0)
