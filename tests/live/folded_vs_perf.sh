@@ -21,13 +21,15 @@ skip() {
 }
 
 command -v perf >/dev/null || skip "no perf"
-data=${1:-$work/perf.data}
+data=$(readlink -f "${1:-$work/perf.data}")
 if [ $# -eq 0 ]; then
     perf record -q -e cpu-clock -F 499 -g -o "$data" -- sh -c \
         'i=0; while [ $i -lt 60000 ]; do i=$((i + 1)); done; find /usr/share -type f | sort | tail -1' \
         >/dev/null 2>"$work/log" || skip "perf record: $(tail -1 "$work/log")"
 fi
-perf script -i "$data" report stackcollapse >"$work/theirs" 2>"$work/log" && [ -s "$work/theirs" ] ||
+# `report` hands no -i on: it reads perf.data where it stands
+[ "$data" = "$work/perf.data" ] || ln -s "$data" "$work/perf.data"
+(cd "$work" && perf script -f report stackcollapse) >"$work/theirs" 2>"$work/log" && [ -s "$work/theirs" ] ||
     skip "perf script report stackcollapse: $(tail -1 "$work/log")"
 # shellcheck disable=SC2086
 "$clrperf" export "$data" -o "$work/ours.folded" ${CLRPERF_FOLD_OPTIONS---threads} >"$work/log" 2>&1 ||
