@@ -166,29 +166,35 @@ function checkPprof(samples, text) {
   same('pprof: label process', process.by || {}, wanted);
 }
 
-// READ_DIR/firefox-threads.json and firefox-N.json: profiler-cli's thread list and functions.
-function checkFirefox(samples) {
-  const list = readIfThere(path.join(readDir, 'firefox-threads.json'));
+// READ_DIR/KIND-threads.json and KIND-N.json: profiler-cli's thread list and functions of N.
+function checkFirefox(samples, kind) {
+  const list = readIfThere(path.join(readDir, `${kind}-threads.json`));
   if (!list)
     return;
+  const ours = kind === 'firefox.json';
   const threads = JSON.parse(list).threads;
   const wantedThreads = new Set(samples.map(s => s.thread));
-  check('Firefox Profiler: threads', threads.length === wantedThreads.size, threads.length);
+  check(`Firefox Profiler, ${kind}: threads`, threads.length === wantedThreads.size, threads.length);
   for (const thread of threads) {
-    const text = readIfThere(path.join(readDir, `firefox-${thread.threadIndex}.json`));
+    const text = readIfThere(path.join(readDir, `${kind}-${thread.threadIndex}.json`));
     if (!text)
       continue;
     const of = samples.filter(s => s.thread.tid === thread.tid && String(s.thread.pid) === thread.pid);
     const self = {};
     JSON.parse(text).functions.forEach(f => add(self, f.name, f.selfSamples));
-    const name = `${thread.name} ${thread.tid}`;
-    same(`Firefox Profiler: self samples of ${name}`, self, selfOf(of, () => 1));
-    // the first sample of a thread has no sample before it, so its time does not count
-    const cpuMs = of.slice(1).reduce((sum, s) => sum + Math.floor(s.weight / 1000) / 1000, 0);
-    check(`Firefox Profiler: CPU time of ${name}`, Math.abs(thread.cpuMs - cpuMs) < 0.5 + cpuMs * 0.01,
-      `${thread.cpuMs} ms, not ${cpuMs}`);
-    check(`Firefox Profiler: name of ${name}`, thread.name === comm(of[0].thread));
+    const name = `${kind}, ${thread.name} ${thread.tid}`;
+    same(`Firefox Profiler, self samples of ${name}`, self, selfOf(of, () => 1, ours ? x => x : perfName));
+    if (ours)
+      checkFirefoxThread(thread, name, of);
   }
+}
+
+function checkFirefoxThread(thread, name, of) {
+  // the first sample of a thread has no sample before it, so its time does not count
+  const cpuMs = of.slice(1).reduce((sum, s) => sum + Math.floor(s.weight / 1000) / 1000, 0);
+  check(`Firefox Profiler, CPU time of ${name}`, Math.abs(thread.cpuMs - cpuMs) < 0.5 + cpuMs * 0.01,
+    `${thread.cpuMs} ms, not ${cpuMs}`);
+  check(`Firefox Profiler, name of ${name}`, thread.name === comm(of[0].thread));
 }
 
 const profile = JSON.parse(fs.readFileSync(`${base}.json`, 'utf8'));
@@ -204,5 +210,6 @@ for (const [file, reader] of [
   if (text !== null)
     reader(samples, text);
 }
-checkFirefox(samples);
+checkFirefox(samples, 'firefox.json');
+checkFirefox(samples, 'perf.txt');
 process.exit(failures ? 1 : 0);

@@ -55,18 +55,30 @@ firefox() {
     HOME=$work "$modules/.bin/node" "$modules/.bin/profiler-cli" "$@"
 }
 
-read_firefox() {
-    [ -f "$1.firefox.json" ] || return 0
-    "$modules/.bin/node" --version >/dev/null 2>&1 || { echo "no Node 24: profiler-cli is not checked"; return 0; }
-    firefox load "$1.firefox.json" --session check >"$work/firefox.log" 2>&1 ||
-        { cat "$work/firefox.log"; return 1; }
-    firefox thread list --session check --json >"$work/read/firefox-threads.json"
-    count=$(grep -c '"threadHandle"' "$work/read/firefox-threads.json") || count=0
-    for i in $(seq 0 $((count - 1))); do
-        firefox thread functions --thread "t-$i" --include-idle --limit 0 --session check --json \
-            >"$work/read/firefox-$i.json" 2>/dev/null || rm -f "$work/read/firefox-$i.json"
+# It gives its background process half a second to start, and leaves it behind when that was not enough.
+load_firefox() {
+    for try in 1 2 3 4 5; do
+        firefox load "$1" --session check >"$work/firefox.log" 2>&1 && return 0
+        left=$(sed -n 's/.*running as pid \([0-9]*\).*/\1/p' "$work/firefox.log")
+        [ -z "$left" ] || kill "$left" 2>/dev/null || true
+        sleep "$try"
     done
-    firefox stop check >/dev/null 2>&1 || true
+    return 1
+}
+
+read_firefox() { # BASE: our processed profile, and what its own reader of perf text makes of ours
+    "$modules/.bin/node" --version >/dev/null 2>&1 || { echo "no Node 24: profiler-cli is not checked"; return 0; }
+    for kind in firefox.json perf.txt; do
+        [ -s "$1.$kind" ] || continue
+        load_firefox "$1.$kind" || { cat "$work/firefox.log"; return 1; }
+        firefox thread list --session check --json >"$work/read/$kind-threads.json"
+        count=$(grep -c '"threadHandle"' "$work/read/$kind-threads.json") || count=0
+        for i in $(seq 0 $((count - 1))); do
+            firefox thread functions --thread "t-$i" --include-idle --limit 0 --session check --json \
+                >"$work/read/$kind-$i.json" 2>/dev/null || rm -f "$work/read/$kind-$i.json"
+        done
+        firefox stop check >/dev/null 2>&1 || true
+    done
 }
 
 check_one() {
