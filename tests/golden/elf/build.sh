@@ -9,7 +9,7 @@ objcopy --only-keep-debug sample.so sample.debug
 objcopy --strip-all --add-gnu-debuglink=sample.debug sample.so stripped.so
 objcopy --strip-all sample.so bare.so
 objcopy --only-keep-debug --keep-symbol=hidden_helper sample.so mini.debug
-xz -9 -c mini.debug >mini.debug.xz
+xz -0 -c mini.debug >mini.debug.xz
 objcopy --add-section .gnu_debugdata=mini.debug.xz bare.so mini.so
 # shellcheck disable=SC2086
 gcc $flags -z now runtime.c -o runtime.so
