@@ -1,6 +1,7 @@
 #include "collect/process_scan.h"
 
 #include <dirent.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,12 +123,6 @@ uint32_t process_scan_read(struct trace_builder *b, uint32_t pid, uint64_t time_
     scan_maps(b, process, pid, time_ns);
     scan_threads(b, pid, time_ns);
     return process;
-}
-
-uint32_t process_scan_known(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
-{
-    uint32_t process = trace_builder_process(b, pid);
-    return process ? process : process_scan_read(b, pid, time_ns);
 }
 
 void process_scan_exec(struct trace_builder *b, uint32_t pid)

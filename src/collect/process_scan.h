@@ -12,8 +12,6 @@
 
 /* Reads everything /proc says about a process and adds it. A process that is gone leaves a bare row. */
 uint32_t process_scan_read(struct trace_builder *b, uint32_t pid, uint64_t time_ns);
-/* The process, read now when the trace does not know it. */
-uint32_t process_scan_known(struct trace_builder *b, uint32_t pid, uint64_t time_ns);
 /* After an exec: what it is called now. Its mappings come as records. */
 void process_scan_exec(struct trace_builder *b, uint32_t pid);
 /* A mapping the kernel reports. */

@@ -24,11 +24,23 @@ enum {
     RECORDER_PROGRESS_MS = 250,
     RECORDER_QUEUE_BYTES = 64 << 20,
     RECORDER_CHAIN_MAX = 1024,
+    /* a runtime that was there before us may take its time to answer; one that starts must not hold up the rings */
+    RECORDER_ATTACH_MS = 3000,
+    RECORDER_LATE_ATTACH_MS = 300,
+    RECORDER_NEWCOMERS_MAX = 256,
+    RECORDER_ATTACH_TRIES = 8,
     /* how long runtimes may take at the end to tell their methods */
     RECORDER_RUNDOWN_MS = 10000,
 };
 
 #define MS_NS 1000000ull
+
+/* A process that started while we watched: whether it has a .NET runtime shows after a while. */
+struct newcomer {
+    uint32_t pid;
+    unsigned tries;
+    uint64_t next_ns;
+};
 
 struct recorder {
     struct recorder_options options;
@@ -37,6 +49,9 @@ struct recorder {
     struct perf_events events;
     struct record_queue queue;
     struct runtime_names *runtimes;
+    struct target_files files;
+    struct newcomer newcomers[RECORDER_NEWCOMERS_MAX];
+    size_t newcomer_count;
     struct record_stats stats;
     struct pollfd *polls;
     size_t ring_polls;
@@ -50,6 +65,45 @@ struct recorder {
 static void recorder_loss(struct recorder *r, enum loss_reason reason, uint64_t count, uint64_t time_ns)
 {
     trace_builder_loss(r->b, reason, 0, time_ns, time_ns, count);
+}
+
+static void recorder_welcome(struct recorder *r, uint32_t pid)
+{
+    target_files_add(&r->files, trace_builder_process(r->b, pid), pid);
+    for (size_t i = 0; i < r->newcomer_count; i++)
+        if (r->newcomers[i].pid == pid) {
+            r->newcomers[i].tries = 0;
+            return;
+        }
+    if (r->newcomer_count < RECORDER_NEWCOMERS_MAX)
+        r->newcomers[r->newcomer_count++] = (struct newcomer){ pid, 0, clock_monotonic_ns() + 50 * MS_NS };
+}
+
+/* Looks at processes that started lately; each look waits longer than the one before. */
+static void recorder_look_at_newcomers(struct recorder *r, uint64_t now)
+{
+    for (size_t i = r->newcomer_count; i-- > 0;) {
+        struct newcomer *one = &r->newcomers[i];
+        if (now < one->next_ns)
+            continue;
+        process_scan_exec(r->b, one->pid);
+        target_files_add(&r->files, trace_builder_process(r->b, one->pid), one->pid);
+        one->next_ns = now + (50 * MS_NS << one->tries);
+        if (runtime_names_attach(r->runtimes, one->pid, RECORDER_LATE_ATTACH_MS) ||
+            ++one->tries == RECORDER_ATTACH_TRIES)
+            *one = r->newcomers[--r->newcomer_count];
+    }
+}
+
+/* The row of a process, which is looked at when it is seen for the first time. */
+static uint32_t recorder_process(struct recorder *r, uint32_t pid, uint64_t time_ns)
+{
+    uint32_t process = trace_builder_process(r->b, pid);
+    if (process)
+        return process;
+    process = process_scan_read(r->b, pid, time_ns);
+    recorder_welcome(r, pid);
+    return process;
 }
 
 static bool recorder_watches(const struct recorder *r, uint32_t pid)
@@ -73,7 +127,7 @@ static void recorder_sample(struct recorder *r, const struct perf_sample *sample
         r->stats.filtered++;
         return;
     }
-    uint32_t process = process_scan_known(r->b, sample->who.pid, sample->who.time_ns);
+    uint32_t process = recorder_process(r, sample->who.pid, sample->who.time_ns);
     struct perf_callchain chain = perf_callchain_split(sample->callchain, r->chain, ARRAY_LEN(r->chain));
     struct raw_sample raw = {
         .time_ns = sample->who.time_ns,
@@ -113,6 +167,7 @@ static void recorder_fork(struct recorder *r, const struct perf_task *task)
         return;
     trace_builder_process_fork(r->b, task->ppid, task->pid, task->time_ns);
     process_filter_add(&r->events.filter, task->pid);
+    recorder_welcome(r, task->pid);
 }
 
 static void recorder_exit(struct recorder *r, const struct perf_task *task)
@@ -134,6 +189,7 @@ static void recorder_comm(struct recorder *r, const struct perf_record *record)
     if (record->comm.is_exec && pid == tid) {
         trace_builder_process_exec(r->b, pid, record->comm.name, record->who.time_ns);
         process_scan_exec(r->b, pid);
+        recorder_welcome(r, pid);
     }
     trace_builder_thread_name(r->b, pid, tid, record->comm.name, record->who.time_ns);
 }
@@ -281,6 +337,7 @@ static bool recorder_loop(struct recorder *r, struct error *err)
             r->stats.ended_by = RECORD_ENDED_ERROR;
             return false;
         }
+        recorder_look_at_newcomers(r, now);
         recorder_progress(r, now);
         if (!going)
             r->stats.ended_by = RECORD_ENDED_SIGNAL;
@@ -364,11 +421,13 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
     if (!r->options.perf.on_exec && !perf_events_enable(&r->events, err))
         return false;
     r->started_ns = clock_monotonic_ns();
-    for (size_t i = 0; i < r->options.perf.pid_count; i++)
-        process_scan_read(r->b, (uint32_t)r->options.perf.pids[i], 0);
     r->runtimes = runtime_names_new(r->b, r->options.runtime, r->options.note, r->options.user);
-    for (size_t i = 0; i < r->options.perf.pid_count && !r->options.perf.on_exec; i++)
-        runtime_names_attach(r->runtimes, (uint32_t)r->options.perf.pids[i]);
+    for (size_t i = 0; i < r->options.perf.pid_count; i++) {
+        uint32_t pid = (uint32_t)r->options.perf.pids[i];
+        target_files_add(&r->files, process_scan_read(r->b, pid, 0), pid);
+        if (!r->options.perf.on_exec && !runtime_names_attach(r->runtimes, pid, RECORDER_ATTACH_MS))
+            recorder_welcome(r, pid);
+    }
     recorder_facts(r);
     if (r->options.release_fd >= 0 && write(r->options.release_fd, "", 1) != 1)
         return error_system(err, errno, "cannot start the command");
@@ -400,8 +459,14 @@ void recorder_free(struct recorder *r)
     for (size_t i = 0; i < r->exit_count; i++)
         close(r->exits[i]);
     runtime_names_free(r->runtimes);
+    target_files_done(&r->files);
     record_queue_done(&r->queue);
     free(r->exits);
     free(r->polls);
     free(r);
+}
+
+const struct target_files *recorder_files(const struct recorder *r)
+{
+    return &r->files;
 }

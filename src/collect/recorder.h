@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "collect/perf_events.h"
+#include "collect/target_files.h"
 #include "trace/builder.h"
 #include "trace/trace_writer.h"
 
@@ -56,6 +57,8 @@ bool recorder_start(const struct recorder_options *options, struct trace_builder
                     struct recorder **out, struct error *err);
 /* Records until the end; what was read before a failure is in the trace. */
 bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *err);
+/* The files of the processes that were watched. Owned by the recorder. */
+const struct target_files *recorder_files(const struct recorder *r);
 void recorder_free(struct recorder *r);
 
 #endif

@@ -98,23 +98,25 @@ static void names_tell(struct runtime_names *names, uint32_t pid, const struct e
         names->note(names->user, text);
 }
 
-void runtime_names_attach(struct runtime_names *names, uint32_t pid)
+bool runtime_names_attach(struct runtime_names *names, uint32_t pid, unsigned patience_ms)
 {
     uint32_t process = trace_builder_process(names->b, pid);
-    if (!names->enabled || !process || names->process_count == NAMES_SESSIONS_MAX ||
-        !names->b->trace.processes.rows[process].runtime_version)
-        return;
+    if (!names->enabled || names->process_count == NAMES_SESSIONS_MAX)
+        return true;
+    if (!process || !names->b->trace.processes.rows[process].runtime_version)
+        return false;
     for (size_t i = 0; i < names->process_count; i++)
         if (names->processes[i]->process == process)
-            return;
+            return true;
     struct named_process *named = mem_alloc(1, sizeof *named);
     *named = (struct named_process){ .names = names, .process = process, .pid = pid };
     names->processes[names->process_count++] = named;
     struct error err;
-    struct runtime_session_options options = { 0 };
+    struct runtime_session_options options = { .connect_timeout_ms = patience_ms, .reply_timeout_ms = patience_ms };
     if (!runtime_session_start((pid_t)pid, names->b->trace.processes.rows[process].start_ticks, &options,
                                &named->session, &err))
         names_tell(names, pid, &err);
+    return true;
 }
 
 static int wanted_compare(const void *a, const void *b)

@@ -21,8 +21,11 @@ struct runtime_names;
 struct runtime_names *runtime_names_new(struct trace_builder *b, bool enabled,
                                         void (*note)(void *user, const char *text), void *user);
 void runtime_names_free(struct runtime_names *names);
-/* Opens a session when the process has a .NET runtime and none was opened before. */
-void runtime_names_attach(struct runtime_names *names, uint32_t pid);
+/*
+ * Opens a session with the process's runtime. Waits for its answer at most `patience_ms`. False when the process has
+ * no runtime (yet); true also when it has one that refused, which `note` was told.
+ */
+bool runtime_names_attach(struct runtime_names *names, uint32_t pid, unsigned patience_ms);
 /* Takes what has come into `queue`, without waiting. Whether any session may still be behind. */
 bool runtime_names_drain(struct runtime_names *names, struct record_queue *queue);
 /* One item of the queue's, in its turn. */
