@@ -112,7 +112,7 @@ static void tell_method(struct runtime_session *s, const struct nettrace_event *
         return;
     buffer_clear(&s->text);
     s->counts.replaced += runtime_method_append_name(&s->text, &m);
-    if (s->text.failed || m.size_bytes == 0 || (s->text.size == 0 && change != RUNTIME_METHOD_UNLOADED)) {
+    if (s->text.failed || m.size_bytes == 0 || (m.name.size == 0 && change != RUNTIME_METHOD_UNLOADED)) {
         s->counts.skipped++;
         return;
     }

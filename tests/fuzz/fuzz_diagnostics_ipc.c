@@ -2,6 +2,8 @@
 
 #include "clr/diagnostics_ipc.h"
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const enum ipc_command commands[] = { IPC_PROCESS_INFO, IPC_PROCESS_INFO2, IPC_PROCESS_INFO3 };

@@ -15,6 +15,8 @@ static bool touch_event(void *user, const struct nettrace_event *event, struct e
     return true;
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 /* The same bytes in one piece and in pieces must tell the same. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

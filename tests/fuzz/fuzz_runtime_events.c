@@ -2,6 +2,8 @@
 
 #include "clr/runtime_events.h"
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 /* First byte: the version and whether the payload is verbose. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
