@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "clr/method_name.h"
+#include "trace/facts.h"
 
 enum { PROFILE_ARENA_BYTES = 2000u << 20, PROFILE_PATTERNS_MAX = 64 };
 
@@ -248,7 +249,7 @@ static uint32_t thread_get(struct profile_build *b, uint32_t thread)
 
 static uint64_t capture_start_ns(const struct trace *t)
 {
-    const char *fact = trace_fact_value(t, "started_monotonic_ns");
+    const char *fact = trace_fact_value(t, FACT_STARTED_MONOTONIC_NS);
     if (fact)
         return strtoull(fact, NULL, 10);
     uint64_t first = UINT64_MAX;
@@ -405,9 +406,9 @@ static void profile_describe(struct profile_build *b)
 {
     const struct trace *t = b->t;
     struct profile *p = b->p;
-    const char *rate = trace_fact_value(t, "rate_hz"), *unit = trace_fact_value(t, "unit");
-    const char *event = trace_fact_value(t, "event"), *wall = trace_fact_value(t, "started_realtime_ns");
-    const char *duration = trace_fact_value(t, "duration_ns");
+    const char *rate = trace_fact_value(t, FACT_RATE_HZ), *unit = trace_fact_value(t, FACT_UNIT);
+    const char *event = trace_fact_value(t, FACT_EVENT), *wall = trace_fact_value(t, FACT_STARTED_REALTIME_NS);
+    const char *duration = trace_fact_value(t, FACT_DURATION_NS);
     p->rate_hz = rate ? strtod(rate, NULL) : 0;
     p->start_realtime_ns = wall ? strtoull(wall, NULL, 10) : 0;
     p->weight_unit = arena_string(&p->arena, unit ? span_of(unit, strlen(unit)) : span_of("samples", 7));

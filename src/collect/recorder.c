@@ -15,6 +15,7 @@
 #include "collect/process_scan.h"
 #include "collect/record_queue.h"
 #include "collect/runtime_names.h"
+#include "trace/facts.h"
 
 enum {
     RECORDER_TICK_MS = 50,
@@ -398,14 +399,15 @@ static void recorder_facts(struct recorder *r)
 {
     char text[64];
     snprintf(text, sizeof text, "%" PRIu32, r->options.perf.rate_hz);
-    trace_set_fact(&r->b->trace, "rate_hz", text);
-    trace_set_fact(&r->b->trace, "event", r->events.hardware ? "cycles" : "cpu-clock");
-    trace_set_fact(&r->b->trace, "unit", "ns");
-    trace_set_fact(&r->b->trace, "kernel_frames", r->events.kernel ? "yes" : "no");
+    trace_set_fact(&r->b->trace, FACT_RATE_HZ, text);
+    trace_set_fact(&r->b->trace, FACT_EVENT, r->events.hardware ? "cycles" : "cpu-clock");
+    trace_set_fact(&r->b->trace, FACT_UNIT, "ns");
+    trace_set_fact(&r->b->trace, FACT_STACKS, "frame pointers");
+    trace_set_fact(&r->b->trace, FACT_KERNEL_FRAMES, r->events.kernel ? "yes" : "no");
     snprintf(text, sizeof text, "%" PRIu64, r->started_ns);
-    trace_set_fact(&r->b->trace, "started_monotonic_ns", text);
+    trace_set_fact(&r->b->trace, FACT_STARTED_MONOTONIC_NS, text);
     snprintf(text, sizeof text, "%" PRIu64, clock_realtime_ns());
-    trace_set_fact(&r->b->trace, "started_realtime_ns", text);
+    trace_set_fact(&r->b->trace, FACT_STARTED_REALTIME_NS, text);
 }
 
 static bool recorder_prepare(struct recorder *r, struct error *err)

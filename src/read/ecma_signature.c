@@ -280,28 +280,25 @@ static void spell_legacy_list(struct speller *s, uint32_t count)
     }
 }
 
-static void spell_legacy_method(struct speller *s)
+/* The return type, `gap`, then the parameters; the cursor is behind the calling convention. */
+static void spell_legacy_method(struct speller *s, uint8_t convention, const char *gap)
 {
-    static const char *const conventions[16] = {
-        [1] = "unmanaged cdecl ",
-        [2] = "unmanaged stdcall ",
-        [3] = "unmanaged thiscall ",
-        [4] = "unmanaged fastcall ",
-        [5] = "vararg ",
-        [9] = "unmanaged ",
-    };
-    uint8_t convention = cursor_u8(&s->c);
-    if (convention & METHOD_SIGNATURE_HAS_THIS)
-        buffer_string(s->out, "instance ");
-    if (conventions[convention & 0xf])
-        buffer_string(s->out, conventions[convention & 0xf]);
     if (convention & METHOD_SIGNATURE_GENERIC)
         cursor_ecma_uint(&s->c);
     uint32_t count = cursor_ecma_uint(&s->c);
     spell_legacy(s);
-    buffer_string(s->out, "  (");
+    buffer_string(s->out, gap);
+    buffer_u8(s->out, '(');
     spell_legacy_list(s, count);
     buffer_u8(s->out, ')');
+}
+
+static void spell_legacy_modifier(struct speller *s, const char *kind)
+{
+    buffer_string(s->out, kind);
+    spell_legacy_token(s);
+    buffer_u8(s->out, ' ');
+    spell_legacy(s);
 }
 
 static void spell_legacy_element(struct speller *s, uint8_t element)
@@ -346,16 +343,17 @@ static void spell_legacy_element(struct speller *s, uint8_t element)
         buffer_format(out, "%s%" PRIu32, element == ELEMENT_VAR ? "!" : "!!", cursor_ecma_uint(&s->c));
         break;
     case ELEMENT_CMOD_REQD:
+        spell_legacy_modifier(s, "required_modifier ");
+        break;
     case ELEMENT_CMOD_OPT:
-        cursor_ecma_uint(&s->c);
-        spell_legacy(s);
+        spell_legacy_modifier(s, "optional_modifier ");
         break;
     case ELEMENT_SENTINEL:
         spell_legacy(s);
         break;
     case ELEMENT_FNPTR:
         buffer_string(out, "fnptr ");
-        spell_legacy_method(s);
+        spell_legacy_method(s, cursor_u8(&s->c), "");
         break;
     default:
         s->c.failed = true;
@@ -380,6 +378,9 @@ static void spell_legacy(struct speller *s)
 bool ecma_spell_method_signature(const struct ecma_metadata *md, struct span signature, struct buffer *out)
 {
     struct speller s = { .c = cursor_over(signature), .scope = { .md = md }, .out = out };
-    spell_legacy_method(&s);
+    uint8_t convention = cursor_u8(&s.c);
+    if (convention & METHOD_SIGNATURE_HAS_THIS)
+        buffer_string(out, "instance ");
+    spell_legacy_method(&s, convention, "  ");
     return cursor_ok(&s.c) && !out->failed;
 }
