@@ -91,14 +91,13 @@ static struct bundled *image_names_bundled(struct image_names *names, uint64_t f
         if (file_off - names->bundled[i].file_off < names->bundled[i].size_bytes)
             return &names->bundled[i];
     const struct bundle_entry *entry = names->bundle ? bundle_find(names->bundle, file_off) : NULL;
-    if (!entry)
+    if (!entry || entry->compressed_bytes) /* what is compressed is never mapped from the file */
         return NULL;
-    uint64_t size = entry->compressed_bytes ? entry->compressed_bytes : entry->size_bytes;
     names->bundled =
         mem_grow(names->bundled, &names->bundled_capacity, names->bundled_count + 1, sizeof *names->bundled);
     struct bundled *part = &names->bundled[names->bundled_count++];
-    *part = (struct bundled){ .file_off = entry->file_off, .size_bytes = size };
-    struct source file = source_part(&names->file, entry->file_off, size);
+    *part = (struct bundled){ .file_off = entry->file_off, .size_bytes = entry->size_bytes };
+    struct source file = source_part(&names->file, part->file_off, part->size_bytes);
     managed_image_open(&file, names->assemblies, &part->image, NULL);
     return part;
 }
