@@ -1,8 +1,11 @@
 #include "cli/orientation.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/own.h"
+#include "cli/standard_output.h"
+#include "cli/process_table.h"
 #include "cli/verb.h"
 
 static const struct {
@@ -22,10 +25,30 @@ static const struct {
     { "doctor", "doctor", "what works on this machine, and how to fix the rest" },
 };
 
+static bool print_processes(struct error *err)
+{
+    struct target_list list;
+    if (!target_list_read(&list, err))
+        return false;
+    struct buffer out;
+    buffer_init(&out, OUTPUT_BYTES_MAX);
+    if (list.count) {
+        AUTO_FREE struct process_access *access = process_access_read(&list);
+        process_table_print(&list, access, stdout_width(), &out);
+    } else {
+        buffer_format(&out, "no .NET process is visible%s\n", geteuid() ? " to this user" : "");
+    }
+    bool ok = stdout_text(&out, err);
+    buffer_done(&out);
+    target_list_done(&list);
+    return ok;
+}
+
 bool orientation_print(const char *program, struct error *err)
 {
-    (void)err;
-    printf("Try:\n");
+    if (!print_processes(err))
+        return false;
+    printf("\ntry:\n");
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         if (verb_find(commands[i].verb))
             printf("  %s %-30s %s\n", program, commands[i].command, commands[i].does);

@@ -9,11 +9,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum {
-    FILTER_PROCESSES_MAX = 16384,
-    /* inode of the first pid namespace: include/linux/proc_ns.h, PROC_PID_INIT_INO */
-    FIRST_PID_NAMESPACE = 0xEFFFFFFC - 0x100000000,
-};
+enum { FILTER_PROCESSES_MAX = 16384 };
+
+/* inode of the first pid namespace: include/linux/proc_ns.h, PROC_PID_INIT_INO */
+#define FIRST_PID_NAMESPACE 0xEFFFFFFCu
 
 static int bpf_call(int command, union bpf_attr *attr)
 {
@@ -54,7 +53,7 @@ bool process_filter_open(struct process_filter *filter, struct error *err)
 {
     *filter = (struct process_filter){ -1, -1 };
     struct stat st;
-    if (stat("/proc/self/ns/pid", &st) == 0 && st.st_ino != (uint32_t)FIRST_PID_NAMESPACE)
+    if (stat("/proc/self/ns/pid", &st) == 0 && st.st_ino != FIRST_PID_NAMESPACE)
         return error_set(err, ERROR_UNSUPPORTED, "in a pid namespace the kernel knows processes by other numbers");
     union bpf_attr attr = { 0 };
     attr.map_type = BPF_MAP_TYPE_HASH;

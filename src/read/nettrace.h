@@ -55,7 +55,7 @@ struct nettrace_type {
      * content. */
     struct span fields;
     struct span params;
-    void *user; /* the consumer's, set from on_type(); NULL before */
+    uint64_t mark; /* the consumer's, set from on_type(); 0 before */
 };
 
 struct nettrace_event {
@@ -75,7 +75,7 @@ struct nettrace_event {
 struct nettrace_sink {
     void *user;
     bool (*on_info)(void *user, const struct nettrace_info *info, struct error *err);
-    /* A new or changed event type. `type->user` may be set through the pointer. */
+    /* A new or changed event type. `type->mark` may be set through the pointer. */
     bool (*on_type)(void *user, struct nettrace_type *type, struct error *err);
     bool (*on_event)(void *user, const struct nettrace_event *event, struct error *err);
     /* Everything before is older than `time_ns`, everything after is newer. */

@@ -38,15 +38,10 @@ void trace_builder_done(struct trace_builder *b)
     *b = (struct trace_builder){ 0 };
 }
 
-static void builder_changed(struct trace_builder *b, enum trace_changed_table table, uint32_t id)
+void trace_builder_changed(struct trace_builder *b, enum trace_changed_table table, uint32_t id)
 {
     b->changed = mem_grow(b->changed, &b->changed_capacity, b->changed_count + 1, sizeof *b->changed);
     b->changed[b->changed_count++] = (uint64_t)table << 32 | id;
-}
-
-void trace_builder_process_changed(struct trace_builder *b, uint32_t process)
-{
-    builder_changed(b, CHANGED_PROCESS, process);
 }
 
 /* Processes. */
@@ -115,14 +110,14 @@ void trace_builder_process_exec(struct trace_builder *b, uint32_t pid, struct sp
         uint32_t code = state->codes->ranges[i].mapping;
         if (b->trace.codes.rows[code].process == id) {
             b->trace.codes.rows[code].to_ns = time_ns;
-            builder_changed(b, CHANGED_CODE, code);
+            trace_builder_changed(b, CHANGED_CODE, code);
         }
     }
     address_space_clear(state->codes);
     state->generation++;
     b->trace.processes.rows[id].name = intern_add(&b->trace.strings, name);
     b->trace.processes.rows[id].runtime_version = 0;
-    builder_changed(b, CHANGED_PROCESS, id);
+    trace_builder_changed(b, CHANGED_PROCESS, id);
 }
 
 void trace_builder_process_exit(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
@@ -131,7 +126,7 @@ void trace_builder_process_exit(struct trace_builder *b, uint32_t pid, uint64_t 
     if (!id)
         return;
     b->trace.processes.rows[id].to_ns = time_ns;
-    builder_changed(b, CHANGED_PROCESS, id);
+    trace_builder_changed(b, CHANGED_PROCESS, id);
 }
 
 /* Threads. */
@@ -181,14 +176,14 @@ void trace_builder_thread_name(struct trace_builder *b, uint32_t pid, uint32_t t
 {
     uint32_t id = trace_builder_thread(b, pid, tid, time_ns);
     b->trace.threads.rows[id].name = intern_add(&b->trace.strings, name);
-    builder_changed(b, CHANGED_THREAD, id);
+    trace_builder_changed(b, CHANGED_THREAD, id);
 }
 
 void trace_builder_thread_exit(struct trace_builder *b, uint32_t pid, uint32_t tid, uint64_t time_ns)
 {
     uint32_t id = trace_builder_thread(b, pid, tid, time_ns);
     b->trace.threads.rows[id].to_ns = time_ns;
-    builder_changed(b, CHANGED_THREAD, id);
+    trace_builder_changed(b, CHANGED_THREAD, id);
 }
 
 /* Images and mappings. */
@@ -243,7 +238,7 @@ static bool mapping_grows(struct trace_builder *b, uint32_t process, const struc
     if (now->end < next->end) {
         address_space_put(b->states[process].mappings, next->start, next->end, id);
         now->end = next->end;
-        builder_changed(b, CHANGED_MAPPING, id);
+        trace_builder_changed(b, CHANGED_MAPPING, id);
     }
     *out = id;
     return true;
@@ -282,7 +277,7 @@ static void code_over(struct trace_builder *b, uint32_t process, uint64_t start,
         struct trace_code *code = &b->trace.codes.rows[range->mapping];
         if (code->process == process && !code->to_ns) {
             code->to_ns = time_ns;
-            builder_changed(b, CHANGED_CODE, range->mapping);
+            trace_builder_changed(b, CHANGED_CODE, range->mapping);
         }
     }
 }
@@ -316,7 +311,7 @@ uint32_t trace_builder_code_end(struct trace_builder *b, uint32_t process, uint6
     if (code->addr != addr || code->to_ns)
         return 0;
     code->to_ns = time_ns;
-    builder_changed(b, CHANGED_CODE, id);
+    trace_builder_changed(b, CHANGED_CODE, id);
     b->states[process].generation++;
     return id;
 }

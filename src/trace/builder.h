@@ -16,11 +16,6 @@
 #include "trace/function_index.h"
 #include "trace/trace.h"
 
-enum {
-    /* Deeper stacks are cut at the root's end and marked truncated. */
-    TRACE_STACK_DEPTH_MAX = 512,
-};
-
 struct address_space;
 struct chain_cache;
 
@@ -60,8 +55,8 @@ uint32_t trace_builder_process_fork(struct trace_builder *b, uint32_t parent_pid
 /* The process became another program: its mappings and methods are gone. */
 void trace_builder_process_exec(struct trace_builder *b, uint32_t pid, struct span name, uint64_t time_ns);
 void trace_builder_process_exit(struct trace_builder *b, uint32_t pid, uint64_t time_ns);
-/* Says that a row of trace.processes was written to directly. */
-void trace_builder_process_changed(struct trace_builder *b, uint32_t process);
+/* Says that a row was written to directly after it was added. */
+void trace_builder_changed(struct trace_builder *b, enum trace_changed_table table, uint32_t id);
 /* The thread `tid` of process `pid`, both added when new. */
 uint32_t trace_builder_thread(struct trace_builder *b, uint32_t pid, uint32_t tid, uint64_t time_ns);
 /* A thread was born; its number may have belonged to another one before. */

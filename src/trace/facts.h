@@ -12,6 +12,10 @@
 #define FACT_KERNEL_FRAMES        "kernel_frames" /* "yes" or "no" */
 #define FACT_STARTED_MONOTONIC_NS "started_monotonic_ns"
 #define FACT_STARTED_REALTIME_NS  "started_realtime_ns" /* since 1970 */
+#define FACT_DURATION_NS          "duration_ns"
+#define FACT_SELF_CPU_NS          "self_cpu_ns" /* CPU time the recorder used */
+#define FACT_SELF_PEAK_RSS        "self_peak_rss_bytes"
+#define FACT_STACKS               "stacks" /* how callers were found: "frame pointers" */
 #define FACT_TOOL                 "tool"                /* who recorded: "perf 6.1.0" */
 #define FACT_FORMAT               "format" /* of an imported file: "perf.data", "perf script", "folded" */
 #define FACT_HOST                 "host"

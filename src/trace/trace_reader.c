@@ -143,6 +143,8 @@ static struct trace_code get_code(struct cursor *c)
     row.size_bytes = cursor_varuint64(c);
     row.from_ns = cursor_varuint64(c);
     row.to_ns = cursor_varuint64(c);
+    row.module_path = cursor_varuint32(c);
+    row.token = cursor_varuint32(c);
     row.tier = cursor_u8(c);
     row.resolver = cursor_u8(c);
     return row;

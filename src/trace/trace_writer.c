@@ -245,6 +245,8 @@ static void put_code(struct buffer *raw, const struct trace_code *row)
     buffer_varuint(raw, row->size_bytes);
     buffer_varuint(raw, row->from_ns);
     buffer_varuint(raw, row->to_ns);
+    buffer_varuint(raw, row->module_path);
+    buffer_varuint(raw, row->token);
     buffer_u8(raw, row->tier);
     buffer_u8(raw, row->resolver);
 }

@@ -1,0 +1,69 @@
+#include "render/export_format.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/own.h"
+#include "render/firefox.h"
+#include "render/folded.h"
+#include "render/perf_text.h"
+#include "render/pprof.h"
+#include "render/profile_json.h"
+#include "render/speedscope.h"
+
+static const struct export_format formats[] = {
+    { "folded", ".folded", "one line per stack, for FlameGraph's programs", false, folded_write },
+    { "folded", ".collapsed", "one line per stack, for FlameGraph's programs", false, folded_write },
+    { "speedscope", ".speedscope.json", "for the speedscope viewer", false, speedscope_write },
+    { "pprof", ".pb.gz", "for go tool pprof, Grafana and others", true, pprof_write },
+    { "pprof", ".pprof", "for go tool pprof, Grafana and others", true, pprof_write },
+    { "pprof", ".pb", "pprof's, not compressed", false, pprof_write },
+    { "perf", ".perf.txt", "the text of perf script, for FlameScope and others", false, perf_text_write },
+    { "perf", ".linux-perf.txt", "the text of perf script, as speedscope wants it named", false,
+      perf_text_write },
+    { "firefox", ".firefox.json", "for the Firefox Profiler", false, firefox_write },
+    { "firefox", ".firefox.json.gz", "for the Firefox Profiler, compressed", true, firefox_write },
+    { "json", ".json", "everything in columns, for scripts", false, profile_json_write },
+    { "json", ".json.gz", "everything in columns, compressed", true, profile_json_write },
+};
+
+const struct export_format *export_formats(size_t *count)
+{
+    *count = ARRAY_LEN(formats);
+    return formats;
+}
+
+const struct export_format *export_format_for_path(const char *path)
+{
+    const struct export_format *best = NULL;
+    size_t path_size = strlen(path), best_size = 0;
+    for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
+        size_t size = strlen(formats[i].extension);
+        if (size <= best_size || size > path_size ||
+            strcasecmp(path + path_size - size, formats[i].extension) != 0)
+            continue;
+        best = &formats[i];
+        best_size = size;
+    }
+    return best;
+}
+
+const struct export_format *export_format_by_name(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
+        if (strcmp(formats[i].name, name) == 0)
+            return &formats[i];
+    }
+    return NULL;
+}
+
+bool export_profile(const struct export_format *format, const struct profile *p,
+                    const struct export_options *options, struct output *out, struct error *err)
+{
+    if (format->gzip)
+        output_gzip_begin(out);
+    bool ok = format->write(p, options, out, err);
+    if (format->gzip)
+        output_gzip_end(out);
+    return ok && output_ok(out, err);
+}

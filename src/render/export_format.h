@@ -1,0 +1,34 @@
+/*
+ * export_format: the formats a profile can be written in, found by file name or by name.
+ */
+#ifndef CLRPERF_RENDER_EXPORT_FORMAT_H
+#define CLRPERF_RENDER_EXPORT_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "analyse/profile.h"
+#include "render/export_options.h"
+#include "render/output.h"
+
+struct export_format {
+    const char *name;      /* as --format has it; several rows of one name are its spellings */
+    const char *extension; /* with its dot */
+    const char *summary;
+    bool gzip; /* the file is this format compressed */
+    bool (*write)(const struct profile *p, const struct export_options *options, struct output *out,
+                  struct error *err);
+};
+
+/* All rows; the first of a name has its usual extension. */
+const struct export_format *export_formats(size_t *count);
+/* The one whose extension is the longest that `path` ends in, in any case; NULL when none fits. */
+const struct export_format *export_format_for_path(const char *path);
+/* NULL when there is none of that name. */
+const struct export_format *export_format_by_name(const char *name);
+
+/* Writes the whole file, with the compression its format has. The caller closes `out`. */
+bool export_profile(const struct export_format *format, const struct profile *p,
+                    const struct export_options *options, struct output *out, struct error *err);
+
+#endif
