@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/buffer.h"
 #include "base/own.h"
 #include "import/import.h"
 #include "trace/facts.h"
@@ -175,10 +176,18 @@ static void test_folded(void **state)
     (void)state;
     struct result r;
     char text[256];
-    import_text(&r, "main;work_[j];sys_write_[k] 12\nmain 3\nnonsense\n", NULL);
+    /* one line that is none, behind those that decide what the file is */
+    struct buffer input;
+    buffer_init(&input, 4096);
+    buffer_string(&input, "main;work_[j];sys_write_[k] 12\n");
+    for (unsigned i = 0; i < 30; i++)
+        buffer_string(&input, "main 3\n");
+    buffer_append(&input, "nonsense\n", sizeof "nonsense\n");
+    import_text(&r, (const char *)input.data, NULL);
+    buffer_done(&input);
     assert_true(r.ok);
     const struct trace *t = &r.b.trace;
-    assert_int_equal(t->samples.count, 2);
+    assert_int_equal(t->samples.count, 31);
     assert_int_equal(t->samples.weight[0], 12);
     stack_text(t, t->samples.stack[0], text, sizeof text);
     assert_string_equal(text, "sys_write()kernel work()jit main()unknown");
