@@ -7,7 +7,7 @@
 #include "base/own.h"
 #include "base/utf8.h"
 #include "cli/message.h"
-#include "cli/output.h"
+#include "cli/standard_output.h"
 #include "cli/target_options.h"
 #include "cli/verb.h"
 #include "collect/host_check.h"
@@ -33,7 +33,7 @@ static bool print_json(const struct host_check_list *list, struct error *err)
 {
     struct json_writer w;
     struct buffer buffer;
-    output_json(&w, &buffer);
+    stdout_json(&w, &buffer);
     json_begin_object(&w);
     json_key(&w, "schema");
     json_string(&w, "clrperf.doctor/1");
@@ -102,7 +102,7 @@ static bool print_text(const struct host_check_list *list, const struct target *
         }
         append_check(&out, &list->items[i], colour);
     }
-    bool ok = output_text(&out, err);
+    bool ok = stdout_text(&out, err);
     buffer_done(&out);
     return ok;
 }

@@ -174,12 +174,13 @@ static void check_tracepoints(struct host_check *c)
     static const char *const paths[] = { "/sys/kernel/tracing/events/sched/sched_switch/id",
                                          "/sys/kernel/debug/tracing/events/sched/sched_switch/id" };
     int64_t id = 0;
-    for (size_t i = 0; i < ARRAY_LEN(paths) && !id; i++)
-        proc_file_number(paths[i], &id);
+    for (size_t i = 0; i < ARRAY_LEN(paths) && !id; i++) {
+        if (!proc_file_number(paths[i], &id))
+            c->denied |= errno == EACCES;
+    }
     if (!id) {
-        c->denied = geteuid() != 0;
         detail(c, "%s", c->denied ? "tracefs can only be read by root" : "tracefs is not mounted");
-        fix(c, "%s", c->denied ? "run with sudo" : "mount -t tracefs nodev /sys/kernel/tracing");
+        fix(c, "%s", c->denied ? "run with sudo" : "sudo mount -t tracefs nodev /sys/kernel/tracing");
         return;
     }
     struct perf_event_attr attr = cpu_clock();

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <lzma.h>
 #include <zlib.h>
 
 #include "base/own.h"
 #include "elf_fixture.h"
 #include "read/eh_frame.h"
 #include "read/elf.h"
+#include "read/unpack.h"
 
 static bool open_bytes(struct span bytes, struct elf *out, struct error *err)
 {
@@ -205,6 +207,33 @@ static void test_compressed_section(void **state)
     free(file);
 }
 
+static void test_packed_debugdata(void **state)
+{
+    (void)state;
+    uint8_t *plain = calloc(1, 4 << 20), packed[16 * 1024];
+    struct buffer out;
+    struct error err;
+    buffer_init(&out, 64 << 20);
+    for (size_t size = 1 << 19; size <= 4 << 20; size *= 8) { /* zeros: a ratio above 1000 */
+        size_t packed_size = 0;
+        assert_int_equal(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL, plain, size, packed, &packed_size,
+                                                 sizeof packed),
+                         LZMA_OK);
+        struct source source = source_over_span(span_of(packed, packed_size));
+        bool allowed = size <= 1 << 20;
+        assert_int_equal(unpack_xz(&source, &out, &err), allowed);
+        if (!allowed)
+            assert_int_equal(err.kind, ERROR_LIMIT);
+        for (size_t cut = 0; allowed && cut < packed_size; cut++) {
+            source = source_over_span(span_of(packed, cut));
+            assert_false(unpack_xz(&source, &out, &err));
+            assert_int_equal(err.kind, ERROR_INPUT);
+        }
+    }
+    buffer_done(&out);
+    free(plain);
+}
+
 static void test_function_ranges(void **state)
 {
     (void)state;
@@ -262,6 +291,13 @@ static const struct {
       0 },
     { "record longer than the section", { 0x40, 0, 0, 0, 0, 0, 0, 0 }, 8, false, 0, 0 },
     { "FDE as its own CIE", { 0x0c, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 16, false, 0, 0 },
+    { "CIE too short for its id",
+      { 3,    0, 0, 0, 0,    0, 0, 0, 1, 'z',  'R', 0, 1,    0x78, 16, 1, 3, 0, 0, 0,
+        0x10, 0, 0, 0, 0x18, 0, 0, 0, 0, 0x40, 0,   0, 0x20, 0,    0,  0, 0, 0, 0, 0 },
+      40,
+      false,
+      0,
+      0 },
     { "unknown version",
       { 0x10, 0, 0, 0, 0,    0, 0, 0, 2, 'z',  'R', 0, 1,    0x78, 16, 1, 3, 0, 0, 0,
         0x10, 0, 0, 0, 0x18, 0, 0, 0, 0, 0x40, 0,   0, 0x20, 0,    0,  0, 0, 0, 0, 0 },
@@ -291,10 +327,15 @@ static void test_frames(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sections_and_segments), cmocka_unit_test(test_debug_link),
-        cmocka_unit_test(test_cut_at_every_byte),     cmocka_unit_test(test_damaged_headers),
-        cmocka_unit_test(test_no_section_table),      cmocka_unit_test(test_compressed_section),
-        cmocka_unit_test(test_function_ranges),       cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_sections_and_segments),
+        cmocka_unit_test(test_debug_link),
+        cmocka_unit_test(test_cut_at_every_byte),
+        cmocka_unit_test(test_damaged_headers),
+        cmocka_unit_test(test_no_section_table),
+        cmocka_unit_test(test_compressed_section),
+        cmocka_unit_test(test_packed_debugdata),
+        cmocka_unit_test(test_function_ranges),
+        cmocka_unit_test(test_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
