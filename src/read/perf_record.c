@@ -345,7 +345,7 @@ static bool decode_other(struct span body, struct perf_record *r)
     case PERF_RECORD_SWITCH_CPU_WIDE:
         r->switched.other_pid = cursor_u32le(&c);
         r->switched.other_tid = cursor_u32le(&c);
-        /* fall through */
+        __attribute__((fallthrough));
     case PERF_RECORD_SWITCH:
         r->switched.out = (r->misc & PERF_RECORD_MISC_SWITCH_OUT) != 0;
         r->switched.preempted = (r->misc & MISC_SWITCH_OUT_PREEMPT) != 0;
