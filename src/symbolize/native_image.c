@@ -312,10 +312,15 @@ static const char *shown_name(struct native_image *image, const char *suffix)
 
 static bool find_stub(struct native_image *image, uint64_t addr, struct code_name *out, uint64_t *out_start)
 {
-    if (!plt_stubs_find(&image->stubs, addr, &image->raw, out_start))
+    struct plt_stub stub;
+    uint64_t resolver_start = 0;
+    if (!plt_stubs_find(&image->stubs, addr, &image->raw, &stub))
         return false;
     out->resolver = RESOLVER_ELF_DYNSYM;
-    out->name = image->raw.data[0] ? shown_name(image, "@plt") : "[plt]";
+    bool named = image->raw.data[0] ||
+                 (stub.resolver && find_in_layers(image, stub.resolver, &out->resolver, &resolver_start));
+    out->name = named ? shown_name(image, "@plt") : "[plt]";
+    *out_start = stub.start;
     return true;
 }
 
