@@ -90,14 +90,14 @@ static struct bundled *image_names_bundled(struct image_names *names, uint64_t f
     for (size_t i = 0; i < names->bundled_count; i++)
         if (file_off - names->bundled[i].file_off < names->bundled[i].size_bytes)
             return &names->bundled[i];
-    uint64_t start, size;
-    if (!names->bundle || !bundle_find(names->bundle, file_off, &start, &size))
+    const struct bundle_entry *entry = names->bundle ? bundle_find(names->bundle, file_off) : NULL;
+    if (!entry || entry->compressed_bytes) /* what is compressed is never mapped from the file */
         return NULL;
     names->bundled =
         mem_grow(names->bundled, &names->bundled_capacity, names->bundled_count + 1, sizeof *names->bundled);
     struct bundled *part = &names->bundled[names->bundled_count++];
-    *part = (struct bundled){ .file_off = start, .size_bytes = size };
-    struct source file = source_part(&names->file, start, size);
+    *part = (struct bundled){ .file_off = entry->file_off, .size_bytes = entry->size_bytes };
+    struct source file = source_part(&names->file, part->file_off, part->size_bytes);
     managed_image_open(&file, names->assemblies, &part->image, NULL);
     return part;
 }
