@@ -11,9 +11,6 @@
 #include "cli/orientation.h"
 #include "cli/verb.h"
 
-#ifndef CLRPERF_VERSION
-#define CLRPERF_VERSION "unknown"
-#endif
 
 enum { HELP_BYTES_MAX = 1 << 16 };
 

@@ -64,7 +64,7 @@ static bool store(struct found found, const char *option, const char *text, stru
         return true;
     case OPTION_STRING_LIST: {
         struct option_list *list = slot;
-        list->items = mem_grow(list->items, &list->capacity, list->count + 1, sizeof *list->items);
+        list->items = mem_grow(list->items, &list->capacity, list->count + 2, sizeof *list->items);
         list->items[list->count++] = text;
         return true;
     }

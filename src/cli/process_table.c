@@ -2,6 +2,7 @@
 
 #include <pwd.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -81,6 +82,25 @@ static void add_row(struct text_table *table, const struct target *t, const stru
     text_table_add(table, t->command_line);
 }
 
+/* `4711: no sample, memory: REASON; fix: FIX`, one line for all that have the same cure. */
+static void print_refusals(const struct target *t, const struct process_access *access, struct buffer *out)
+{
+    bool told[TARGET_ABILITIES] = { 0 };
+    for (int first = 0; first < TARGET_ABILITIES && !t->sdk_tool; first++) {
+        const struct target_access *can = &access->can[first];
+        if (can->ok || told[first])
+            continue;
+        buffer_format(out, "%d: no", (int)t->pid);
+        for (int other = first; other < TARGET_ABILITIES; other++) {
+            if (access->can[other].ok || strcmp(access->can[other].fix, can->fix) != 0)
+                continue;
+            buffer_format(out, "%s %s", other > first ? "," : "", target_ability_name(other));
+            told[other] = true;
+        }
+        buffer_format(out, ": %s; fix: %s\n", can->reason, can->fix);
+    }
+}
+
 void process_table_print(const struct target_list *list, const struct process_access *access,
                          size_t width_max, struct buffer *out)
 {
@@ -95,12 +115,6 @@ void process_table_print(const struct target_list *list, const struct process_ac
         add_row(&table, &list->items[i], &access[i]);
     text_table_print(&table, width_max, out);
     text_table_done(&table);
-    for (size_t i = 0; i < list->count; i++) {
-        for (int ability = 0; ability < TARGET_ABILITIES; ability++) {
-            const struct target_access *can = &access[i].can[ability];
-            if (!can->ok)
-                buffer_format(out, "%d: no %s: %s; fix: %s\n", (int)list->items[i].pid,
-                              target_ability_name(ability), can->reason, can->fix);
-        }
-    }
+    for (size_t i = 0; i < list->count; i++)
+        print_refusals(&list->items[i], &access[i], out);
 }

@@ -4,12 +4,18 @@
 
 #include "base/own.h"
 
+extern const struct verb verb_export;
 extern const struct verb verb_ps;
+extern const struct verb verb_record;
+extern const struct verb verb_report;
 extern const struct verb verb_doctor;
 
 const struct verb *const verbs[] = {
     &verb_ps,
     &verb_doctor,
+    &verb_record,
+    &verb_report,
+    &verb_export,
     NULL,
 };
 

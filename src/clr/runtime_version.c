@@ -26,7 +26,9 @@ static bool is_version_char(uint8_t c)
 
 bool runtime_version_from_path(struct span path, struct runtime_version *out)
 {
-    const uint8_t *end = path.size ? memrchr(path.data, '/', path.size) : NULL;
+    if (!path.data)
+        return false;
+    const uint8_t *end = memrchr(path.data, '/', path.size);
     const uint8_t *slash = end && end > path.data ? memrchr(path.data, '/', (size_t)(end - path.data)) : NULL;
     if (!slash)
         return false;
@@ -90,14 +92,19 @@ struct scan {
 
 enum { CHUNK_BYTES = 1 << 18, OVERLAP_BYTES = 64 };
 
+static const uint8_t *find(struct span text, const char *wanted, size_t size)
+{
+    return text.data ? memmem(text.data, text.size, wanted, size) : NULL;
+}
+
 static void look(struct scan *s, struct span text)
 {
-    /* names that the runtime exports for debuggers */
+    /* names that the runtimes export for debuggers */
     static const char coreclr_name[] = "\0DotNetRuntimeInfo", aot_name[] = "\0DotNetRuntimeDebugHeader";
-    s->coreclr |= memmem(text.data, text.size, coreclr_name, sizeof coreclr_name) != NULL;
-    s->nativeaot |= memmem(text.data, text.size, aot_name, sizeof aot_name) != NULL;
+    s->coreclr |= find(text, coreclr_name, sizeof coreclr_name) != NULL;
+    s->nativeaot |= find(text, aot_name, sizeof aot_name) != NULL;
     while (!s->version_seen) {
-        const uint8_t *at = memmem(text.data, text.size, marker, sizeof marker - 1);
+        const uint8_t *at = find(text, marker, sizeof marker - 1);
         if (!at)
             return;
         text.size -= (size_t)(at - text.data);
@@ -114,7 +121,7 @@ static bool scan_segment(struct scan *s, uint64_t offset, uint64_t size, struct 
         return true;
     if (size > s->file->size - offset)
         size = s->file->size - offset;
-    while (size && s->bytes < RUNTIME_SCAN_BYTES_MAX) {
+    while (size && s->bytes < RUNTIME_SCAN_BYTES_MAX && !(s->coreclr && s->version_seen)) {
         size_t count = size < CHUNK_BYTES ? (size_t)size : CHUNK_BYTES;
         if (!source_read(s->file, offset, s->chunk, count, err))
             return false;
@@ -170,11 +177,14 @@ bool runtime_version_scan(const struct source *file, enum runtime_kind *out_kind
     struct scan s = { .file = file, .chunk = chunk };
     struct span headers = span_of(segments, (size_t)count * SEGMENT_BYTES);
     if (!scan_segments(&s, headers, false, err) ||
-        (!s.version_seen && !s.nativeaot && !scan_segments(&s, headers, true, err)))
+        (!s.version_seen && !s.coreclr && !s.nativeaot && !scan_segments(&s, headers, true, err)))
         return false;
-    *out_kind = s.nativeaot                   ? RUNTIME_NATIVEAOT
-                : s.coreclr || s.version_seen ? RUNTIME_CORECLR
-                                              : RUNTIME_NONE;
+    /* a single-file host holds both names, a native executable only its own */
+    *out_kind = RUNTIME_NONE;
+    if (s.coreclr || s.version_seen)
+        *out_kind = RUNTIME_CORECLR;
+    else if (s.nativeaot)
+        *out_kind = RUNTIME_NATIVEAOT;
     *out = s.version;
     return true;
 }

@@ -2,11 +2,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -15,6 +12,7 @@
 #include "clr/diagnostics_ipc.h"
 #include "clr/runtime_events.h"
 #include "collect/runtime_socket.h"
+#include "collect/time_namespace.h"
 #include "read/nettrace.h"
 
 enum {
@@ -112,7 +110,7 @@ static void tell_method(struct runtime_session *s, const struct nettrace_event *
         return;
     buffer_clear(&s->text);
     s->counts.replaced += runtime_method_append_name(&s->text, &m);
-    if (s->text.failed || m.size_bytes == 0 || (s->text.size == 0 && change != RUNTIME_METHOD_UNLOADED)) {
+    if (s->text.failed || m.size_bytes == 0 || (m.name.size == 0 && change != RUNTIME_METHOD_UNLOADED)) {
         s->counts.skipped++;
         return;
     }
@@ -264,31 +262,6 @@ static bool ask_stream(struct runtime_session *s, struct error *err)
     return ok;
 }
 
-/* "monotonic SECONDS NANOSECONDS" of a process's time namespace, 0 where there is none. */
-static int64_t monotonic_offset_ns(const char *path)
-{
-    AUTO_STREAM FILE *file = fopen(path, "re");
-    char line[128];
-    long long seconds, ns;
-    while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "monotonic %lld %lld", &seconds, &ns) == 2 && seconds < INT32_MAX &&
-            seconds > INT32_MIN)
-            return seconds * 1000000000 + ns;
-    return 0;
-}
-
-/* How far the target's CLOCK_MONOTONIC is ahead of ours: not at all outside of time namespaces. */
-static int64_t clock_offset_ns(pid_t pid)
-{
-    char path[64];
-    struct stat own, theirs;
-    snprintf(path, sizeof path, "/proc/%d/ns/time", (int)pid);
-    if (stat(path, &theirs) < 0 || stat("/proc/self/ns/time", &own) < 0 || own.st_ino == theirs.st_ino)
-        return 0;
-    snprintf(path, sizeof path, "/proc/%d/timens_offsets", (int)pid);
-    return monotonic_offset_ns(path) - monotonic_offset_ns("/proc/self/timens_offsets");
-}
-
 static void set_options(struct runtime_session *s, const struct runtime_session_options *options)
 {
     s->options = *options;
@@ -310,7 +283,7 @@ bool runtime_session_start(pid_t pid, uint64_t start_ticks, const struct runtime
     set_options(s, options);
     buffer_init(&s->text, TEXT_MAX);
     s->received = mem_alloc(RECEIVE_BYTES, 1);
-    s->clock_offset_ns = clock_offset_ns(pid);
+    s->clock_offset_ns = time_namespace_offsets(pid).monotonic_ns;
     const struct nettrace_sink sink = { .user = s, .on_type = on_type, .on_event = on_event };
     s->reader = nettrace_reader_new(&sink);
     if (!ask_info(s, err) || !ask_stream(s, err)) {

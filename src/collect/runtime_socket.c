@@ -17,13 +17,15 @@
 #include "base/own.h"
 #include "base/target_root.h"
 #include "clr/diagnostics_ipc.h"
+#include "collect/time_namespace.h"
 
 enum { PROC_FILE_MAX = 4 << 20, FOLDER_ENTRIES_MAX = 65536, NS_PER_MS = 1000000 };
 
 /* What /proc tells of the target. */
 struct target {
     pid_t pid;
-    uint64_t start_ticks;
+    uint64_t start_ticks; /* as we see it */
+    uint64_t key;         /* the same as the target sees it */
     uint32_t ns_pid;
     uid_t uid;
     gid_t gid;
@@ -52,7 +54,10 @@ static bool read_proc(pid_t pid, const char *name, struct buffer *out, struct er
     }
     if (errno == ENOENT || errno == ESRCH)
         return error_set(err, ERROR_TARGET, "no process %d", (int)pid);
-    return error_system(err, errno, "cannot read '%s'", path);
+    error_system(err, errno, "cannot read '%s'", path);
+    if (err && err->kind == ERROR_PERMISSION)
+        error_hint(err, "run as the target's user, or as root");
+    return false;
 }
 
 /* Field 22, in clock ticks since boot: the command's name before it may hold anything, even ')'. */
@@ -143,6 +148,8 @@ static bool read_target(pid_t pid, uint64_t start_ticks, struct target *out, str
     buffer_done(&scratch);
     if (ok && start_ticks && start_ticks != out->start_ticks)
         return error_set(err, ERROR_TARGET, "process %d has ended; another one has its id now", (int)pid);
+    int64_t ns_per_tick = 1000000000 / sysconf(_SC_CLK_TCK);
+    out->key = out->start_ticks + (uint64_t)(time_namespace_offsets(pid).boottime_ns / ns_per_tick);
     return ok;
 }
 
@@ -214,7 +221,7 @@ static bool open_socket(const struct target *t, int *out_fd, struct error *err)
         return false;
     char path[sizeof t->folder + 80];
     snprintf(path, sizeof path, "%s/dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket", t->folder, t->ns_pid,
-             t->start_ticks);
+             t->key);
     struct target_file_rules rules = { .kind = TARGET_FILE_SOCKET };
     struct own_user own = become_target(t);
     bool ok = target_root_open_path(root_fd, path, rules, out_fd, err);

@@ -78,6 +78,10 @@ static struct target_access try_sample(const struct target *t)
 static struct target_access try_events(const struct target *t)
 {
     struct target_access access = { 0 };
+    if (!t->socket && t->maps_denied && !t->diagnostics_off && t->uid != geteuid()) {
+        explain_owner(t, &access, "CAP_SYS_PTRACE");
+        return access;
+    }
     if (!t->socket) {
         snprintf(access.reason, sizeof access.reason, "%s",
                  t->diagnostics_off              ? "its environment sets DOTNET_EnableDiagnostics=0"
@@ -149,7 +153,7 @@ bool target_require(const struct target *t, enum target_ability ability, struct 
         error_set(err, ERROR_TARGET, "process %d (%s) has ended", (int)t->pid, target_label(t));
         return error_hint(err, "clrperf ps lists the .NET processes");
     }
-    bool no_port = ability == TARGET_EVENTS && !t->socket;
+    bool no_port = ability == TARGET_EVENTS && !t->socket && !(t->maps_denied && t->uid != geteuid());
     error_set(err, no_port ? ERROR_UNSUPPORTED : ERROR_PERMISSION, "cannot %s process %d (%s): %s",
               does[ability], (int)t->pid, target_label(t), access.reason);
     return error_hint(err, "%s", access.fix);

@@ -13,7 +13,7 @@
 #include "collect/target_runtime.h"
 #include "read/procfs.h"
 
-enum { MAPS_BYTES_MAX = 32 << 20, PROCESSES_MAX = 32768 };
+enum { MAPS_BYTES_MAX = 32 << 20, PROCESSES_MAX = 32768, EARLY_THREADS = 4, THREADS_MAX = 16 };
 
 void target_list_add(struct target_list *list, struct target *t)
 {
@@ -42,13 +42,17 @@ static bool may_be_dotnet(pid_t pid, struct buffer *scratch)
     if (!proc_file_read(pid, "stat", scratch, NULL) || !procfs_read_stat(buffer_span(scratch), &stat, NULL) ||
         stat.threads < 2 || stat.virtual_bytes == 0 || stat.state == 'Z')
         return false;
+    /* the runtime starts its own threads right after the first one, and a name costs less than the mappings
+     */
+    if (target_has_runtime_thread(pid, EARLY_THREADS))
+        return true;
     if (proc_file_read(pid, "maps", scratch, NULL)) {
         for (size_t i = 0; i < ARRAY_LEN(signs) && scratch->size; i++) {
             if (memmem(scratch->data, scratch->size, signs[i], strlen(signs[i])))
                 return true;
         }
     }
-    return target_has_runtime_thread(pid);
+    return target_has_runtime_thread(pid, THREADS_MAX);
 }
 
 static int by_pid(const void *a, const void *b)

@@ -18,7 +18,7 @@
 enum { THREADS_LOOKED_AT = 16 };
 static const uint64_t IMAGE_BYTES_MAX = 1ull << 30;
 
-bool target_has_runtime_thread(pid_t pid)
+bool target_has_runtime_thread(pid_t pid, unsigned threads_max)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
@@ -27,7 +27,7 @@ bool target_has_runtime_thread(pid_t pid)
         return false;
     bool found = false;
     unsigned looked_at = 0;
-    for (struct dirent *entry; !found && looked_at < THREADS_LOOKED_AT && (entry = readdir(tasks));) {
+    for (struct dirent *entry; !found && looked_at < threads_max && (entry = readdir(tasks));) {
         if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
             continue;
         char name[64], comm[16];
@@ -159,7 +159,8 @@ static void find_entry_assembly(struct target *t, struct span cmdline, const cha
     } else if (t->single_file || t->runtime == RUNTIME_NATIVEAOT) {
         path = exe_path;
     }
-    t->sdk_tool |= host_path_in_sdk(path) || host_path_in_sdk(exe_path);
+    /* without rights the executable is unknown, and the first argument says where it lies */
+    t->sdk_tool |= host_path_in_sdk(path) || host_path_in_sdk(exe_path.size ? exe_path : cmdline);
     t->entry_assembly = copy_span(host_assembly_name(path));
 }
 
@@ -174,8 +175,9 @@ void target_find_runtime(struct target *t, struct span cmdline, const char *exe,
         if (!runtime_version_from_path(e.runtime, &t->version) && e.kind == RUNTIME_CORECLR)
             scan_library(t, root_fd);
     } else if (t->maps_denied) {
-        t->runtime = target_has_runtime_thread(t->pid) ? RUNTIME_CORECLR : RUNTIME_NONE;
-    } else if (t->threads > 1 && (e.double_mapper || e.assemblies || target_has_runtime_thread(t->pid))) {
+        t->runtime = target_has_runtime_thread(t->pid, THREADS_LOOKED_AT) ? RUNTIME_CORECLR : RUNTIME_NONE;
+    } else if (t->threads > 1 &&
+               (e.double_mapper || e.assemblies || target_has_runtime_thread(t->pid, THREADS_LOOKED_AT))) {
         scan_executable(t, exe);
     }
     if (t->runtime != RUNTIME_NONE)

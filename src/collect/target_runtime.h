@@ -15,7 +15,10 @@
  */
 void target_find_runtime(struct target *t, struct span cmdline, const char *exe, int root_fd,
                          struct buffer *scratch);
-/* Has one of its threads a name that the runtime gives (".NET SigHandler")? Anybody may read those. */
-bool target_has_runtime_thread(pid_t pid);
+/*
+ * Has one of its first `threads_max` threads a name that the runtime gives (".NET SigHandler")? Anybody
+ * may read those; runtimes before 6 give none.
+ */
+bool target_has_runtime_thread(pid_t pid, unsigned threads_max);
 
 #endif

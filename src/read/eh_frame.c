@@ -159,9 +159,11 @@ static bool read_cie(struct span section, uint64_t section_addr, uint64_t offset
     struct cursor c = cursor_over(section);
     cursor_seek(&c, offset);
     uint64_t end;
-    if (!read_length(&c, &end) || cursor_u32le(&c) != 0)
+    if (!read_length(&c, &end))
         return false;
     c.bytes.size = (size_t)end;
+    if (cursor_u32le(&c) != 0)
+        return false;
     struct eh_cie cie = { 0 };
     uint8_t version = cursor_u8(&c);
     struct span letters = read_letters(&c);

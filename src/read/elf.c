@@ -292,7 +292,7 @@ static bool build_id_at(const struct elf *e, uint64_t file_off, uint64_t size, u
 {
     struct buffer notes;
     buffer_init(&notes, NOTES_MAX);
-    bool found = source_load(&e->file, file_off, size, &notes, NULL) &&
+    bool found = size > 0 && source_load(&e->file, file_off, size, &notes, NULL) &&
                  build_id_in_notes(buffer_span(&notes), id, out_size);
     buffer_done(&notes);
     return found;

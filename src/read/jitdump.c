@@ -122,6 +122,8 @@ bool jitdump_code_at(const struct source *file, uint64_t record_off, struct buff
 {
     enum { HEAD_MAX = PREFIX_BYTES + LOAD_BYTES + JITDUMP_NAME_MAX };
     uint64_t left = record_off < file->size ? file->size - record_off : 0;
+    if (left < PREFIX_BYTES)
+        return error_set(err, ERROR_INPUT, "no code load at offset %" PRIu64, record_off);
     if (!source_load(file, record_off, left < HEAD_MAX ? left : HEAD_MAX, bytes, err))
         return false;
     struct cursor c = cursor_over(buffer_span(bytes));

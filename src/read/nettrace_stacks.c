@@ -67,6 +67,8 @@ bool nettrace_stacks_find(const struct nettrace_stacks *s, uint32_t id, struct s
 {
     if (id >= s->count || s->by_id[id].off == (uint32_t)UNKNOWN)
         return false;
-    *out = span_part(buffer_span(&s->addresses), s->by_id[id].off, s->by_id[id].size);
+    *out = (struct span){ 0 };
+    if (s->by_id[id].size)
+        *out = span_part(buffer_span(&s->addresses), s->by_id[id].off, s->by_id[id].size);
     return true;
 }
