@@ -48,7 +48,7 @@ static void load_golden(const char *file, struct buffer *into)
     char path[512];
     struct source source;
     struct error err = { 0 };
-    snprintf(path, sizeof path, "%s/%s", GOLDEN_DIR, file);
+    snprintf(path, sizeof path, "%s/%s", GOLDEN_DIR "/export", file);
     AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         fail_msg("no %s", path);
