@@ -1294,7 +1294,6 @@ const lap = name => timings[name] = Math.round(performance.now());
 
 async function start() {
     lap('script');
-    const packedSamples = section('samples');
     readFrames(await section('frames'));
     readNodes(await section('nodes'));
     lap('nodes');
@@ -1313,8 +1312,10 @@ async function start() {
     showThreads();
     wire();
     lap('picture');
-    await new Promise(done => setTimeout(done));
-    readSamples(await packedSamples);
+    /* They stand behind this script, so that the picture does not wait for them. */
+    if (document.readyState === 'loading')
+        await new Promise(done => document.addEventListener('DOMContentLoaded', done));
+    readSamples(await section('samples'));
     lap('samples');
     Object.assign(state, later);
     if (state.hidden.size || state.to !== Infinity) {
