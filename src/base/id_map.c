@@ -72,3 +72,13 @@ void id_map_add(struct id_map *m, uint64_t hash, uint32_t id)
     id_map_put(m->slots, m->capacity, (hash & 0xffffffff00000000ull) | id);
     m->count++;
 }
+
+void id_map_replace(struct id_map *m, uint64_t hash, uint32_t old_id, uint32_t new_id)
+{
+    uint64_t kept = hash & 0xffffffff00000000ull;
+    for (size_t i = id_map_slot(hash, m->capacity); m->slots[i]; i = (i + 1) & (m->capacity - 1))
+        if (m->slots[i] == (kept | old_id)) {
+            m->slots[i] = kept | new_id;
+            return;
+        }
+}

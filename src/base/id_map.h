@@ -25,6 +25,8 @@ uint32_t id_map_find(const struct id_map *m, uint64_t hash, id_map_same_fn *same
                      const void *key);
 /* Adds an id that id_map_find() did not find. */
 void id_map_add(struct id_map *m, uint64_t hash, uint32_t id);
+/* Puts another id in the place of one that was added with this hash. */
+void id_map_replace(struct id_map *m, uint64_t hash, uint32_t old_id, uint32_t new_id);
 /* Empties it and keeps the memory. */
 void id_map_clear(struct id_map *m);
 

@@ -53,6 +53,17 @@ uint32_t intern_add(struct intern *set, struct span text)
     return id;
 }
 
+bool intern_append(struct intern *set, struct span text)
+{
+    const char *copy =
+        text.size <= UINT32_MAX && set->count < UINT32_MAX ? arena_string(&set->text, text) : NULL;
+    if (!copy)
+        return false;
+    id_map_add(&set->ids, hash_bytes(copy, text.size), (uint32_t)set->count);
+    intern_push(set, copy, (uint32_t)text.size);
+    return true;
+}
+
 uint32_t intern_cstr(struct intern *set, const char *text)
 {
     return intern_add(set, span_of(text, strlen(text)));

@@ -6,6 +6,7 @@
 #ifndef CLRPERF_BASE_INTERN_H
 #define CLRPERF_BASE_INTERN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,8 @@ void intern_init(struct intern *set, size_t ceiling);
 void intern_done(struct intern *set);
 uint32_t intern_add(struct intern *set, struct span text);
 uint32_t intern_cstr(struct intern *set, const char *text);
+/* Adds it as the next id, also when the same text has an id already. False at the ceiling. */
+bool intern_append(struct intern *set, struct span text);
 /* "" for an id that is not in the set. Valid as long as the set. */
 const char *intern_text(const struct intern *set, uint32_t id);
 

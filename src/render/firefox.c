@@ -88,7 +88,7 @@ static void write_ms(struct output *out, uint64_t ns)
 static void write_constant(struct output *out, const char *key, size_t count, const char *text)
 {
     output_char(out, ',');
-    json_string(out, key);
+    json_text_string(out, key);
     output_text(out, ":[");
     for (size_t i = 0; i < count; i++) {
         json_comma(out, i);
@@ -101,7 +101,7 @@ static void write_string_column(struct output *out, const char *key, const struc
                                 struct intern *strings)
 {
     output_char(out, ',');
-    json_string(out, key);
+    json_text_string(out, key);
     output_text(out, ":[");
     for (uint32_t id = 1; id < names->count; id++) {
         json_comma(out, id - 1);
@@ -123,7 +123,7 @@ static void write_information(const struct profile *p, struct output *out)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         json_comma(out, i);
         output_text(out, "{\"label\":");
-        json_string(out, rows[i].label);
+        json_text_string(out, rows[i].label);
         output_text(out, ",\"format\":\"integer\",\"value\":");
         output_u64(out, rows[i].value);
         output_char(out, '}');
@@ -139,7 +139,7 @@ static void write_meta(struct firefox *w)
     output_u64(out, FIREFOX_GECKO_VERSION);
     json_member_u64(out, "preprocessedProfileVersion", FIREFOX_PROCESSED_VERSION);
     output_text(out, ",\"interval\":");
-    json_double(out, p->rate_hz > 0 ? 1000 / p->rate_hz : 1);
+    json_text_double(out, p->rate_hz > 0 ? 1000 / p->rate_hz : 1);
     output_text(out, ",\"startTime\":");
     write_ms(out, p->start_realtime_ns);
     json_member_u64(out, "startTimeAsClockMonotonicNanosecondsSinceBoot", p->start_monotonic_ns);
@@ -308,16 +308,19 @@ static void write_strings(struct firefox *w)
     output_text(w->out, ",\n\"stringArray\":[");
     for (uint32_t id = 0; id < w->strings.count; id++) {
         json_comma(w->out, id);
-        json_string(w->out, intern_text(&w->strings, id));
+        json_text_string(w->out, intern_text(&w->strings, id));
     }
     output_char(w->out, ']');
 }
 
-/* The columns of weights: none for CPU samples, whose CPU time is a column of its own. */
+/* What was sampled at a rate counts as samples, and CPU time is a column of its own; else the weights. */
 static void write_weights(const struct profile *p, const uint32_t *samples, size_t count, struct output *out)
 {
-    if (is_cpu(p)) {
-        output_text(out, ",\"weight\":null,\"weightType\":\"samples\",\"threadCPUDelta\":[");
+    if (p->rate_hz > 0) {
+        output_text(out, ",\"weight\":null,\"weightType\":\"samples\"");
+        if (!counts_ns(p))
+            return;
+        output_text(out, ",\"threadCPUDelta\":[");
     } else {
         const char *type = strcmp(p->weight_unit, "bytes") == 0 ? "bytes" : "samples";
         output_text(out, ",\"weightType\":\"");

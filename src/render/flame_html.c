@@ -186,7 +186,7 @@ static void meta_counts(struct output *out, const struct profile_counts *c)
         if (!c->lost_by[i])
             continue;
         json_comma(out, (size_t)shown++);
-        json_string(out, loss_reason_name((enum loss_reason)i));
+        json_text_string(out, loss_reason_name((enum loss_reason)i));
         output_char(out, ':');
         output_u64(out, c->lost_by[i]);
     }
@@ -249,7 +249,7 @@ static void meta_vocabulary(struct output *out)
     for (int i = 0; i < FRAME_FAMILIES; i++) {
         json_comma(out, (size_t)i);
         output_text(out, "{\"name\":");
-        json_string(out, frame_family_name((enum frame_family)i));
+        json_text_string(out, frame_family_name((enum frame_family)i));
         output_text(out, ",\"colour\":");
         meta_colour(out, frame_family_colour((enum frame_family)i));
         output_char(out, '}');
@@ -262,12 +262,12 @@ static void meta_vocabulary(struct output *out)
     output_text(out, "],\"kinds\":[");
     for (int i = 0; i < CODE_KINDS; i++) {
         json_comma(out, (size_t)i);
-        json_string(out, code_kind_name((enum code_kind)i));
+        json_text_string(out, code_kind_name((enum code_kind)i));
     }
     output_text(out, "],\"tiers\":[null");
     for (int i = 1; i < CODE_TIERS; i++) {
         output_char(out, ',');
-        json_string(out, code_tier_name((enum code_tier)i));
+        json_text_string(out, code_tier_name((enum code_tier)i));
     }
     output_char(out, ']');
 }
@@ -284,7 +284,7 @@ static void meta_write(const struct page *page)
     json_member_u64(out, "start_realtime_ms", p->start_realtime_ns / 1000000);
     json_member_u64(out, "duration_ns", p->duration_ns);
     output_text(out, ",\"rate_hz\":");
-    json_double(out, p->rate_hz);
+    json_text_double(out, p->rate_hz);
     json_member_u64(out, "tick_ns", page->tick_ns);
     json_member_u64(out, "weight_step", page->weight_step);
     meta_counts(out, &p->counts);

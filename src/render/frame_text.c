@@ -56,8 +56,11 @@ void frame_text_replace(struct buffer *text, size_t start, char from, char to)
 void frame_text_replace_controls(struct buffer *text, size_t start, char to)
 {
     for (size_t i = start; i < text->size; i++) {
-        if (text->data[i] < 0x20 || text->data[i] == 0x7f)
-            text->data[i] = (uint8_t)to;
+        uint8_t *at = text->data + i;
+        if (*at < 0x20 || *at == 0x7f)
+            *at = (uint8_t)to;
+        if (text->size - i >= 3 && at[0] == 0xe2 && at[1] == 0x80 && (at[2] == 0xa8 || at[2] == 0xa9))
+            memset(at, to, 3);
     }
 }
 

@@ -37,7 +37,10 @@ void frame_text_name(struct buffer *into, const struct profile_frame *frame, uin
                      const struct export_options *options);
 /* Replaces one byte in everything from `start` on. */
 void frame_text_replace(struct buffer *text, size_t start, char from, char to);
-/* Likewise for every control character: a profile has none, but one would break a format of lines. */
+/*
+ * Likewise for every control character and, byte by byte, for the line separators U+2028 and U+2029,
+ * at which the patterns of readers written in JavaScript stop.
+ */
 void frame_text_replace_controls(struct buffer *text, size_t start, char to);
 
 /* What perf calls comm: the thread's name, else its process's. Never NULL. */

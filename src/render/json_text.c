@@ -33,7 +33,7 @@ static void json_short_escape(struct output *out, unsigned char c)
     }
 }
 
-void json_string(struct output *out, const char *text)
+void json_text_string(struct output *out, const char *text)
 {
     const unsigned char *at = (const unsigned char *)text, *clean = at;
     output_char(out, '"');
@@ -57,7 +57,7 @@ void json_string(struct output *out, const char *text)
 void json_string_or_null(struct output *out, const char *text)
 {
     if (text && *text)
-        json_string(out, text);
+        json_text_string(out, text);
     else
         output_text(out, "null");
 }
@@ -65,20 +65,20 @@ void json_string_or_null(struct output *out, const char *text)
 void json_member(struct output *out, bool first, const char *key, const char *text)
 {
     json_comma(out, !first);
-    json_string(out, key);
+    json_text_string(out, key);
     output_char(out, ':');
-    json_string(out, text);
+    json_text_string(out, text);
 }
 
 void json_member_u64(struct output *out, const char *key, uint64_t value)
 {
     output_char(out, ',');
-    json_string(out, key);
+    json_text_string(out, key);
     output_char(out, ':');
     output_u64(out, value);
 }
 
-void json_double(struct output *out, double value)
+void json_text_double(struct output *out, double value)
 {
     char text[32];
     int size = snprintf(text, sizeof text, "%.9g", value);

@@ -11,7 +11,7 @@
  * U+2028/U+2029 are escaped, so that the text may stand inside an HTML script, and so are the
  * bidirectional controls, so that a name cannot turn around what follows it.
  */
-void json_string(struct output *out, const char *text);
+void json_text_string(struct output *out, const char *text);
 /* The string, or null for NULL and "". */
 void json_string_or_null(struct output *out, const char *text);
 /* `"key":"text"`, with a comma in front when not `first`. */
@@ -25,6 +25,6 @@ static inline void json_comma(struct output *out, size_t item)
         output_char(out, ',');
 }
 /* Finite; 9 significant digits. */
-void json_double(struct output *out, double value);
+void json_text_double(struct output *out, double value);
 
 #endif

@@ -55,6 +55,7 @@ struct pprof {
     struct intern strings; /* ids are indices of string_table */
     struct intern modules; /* ids are mapping ids; 1 is the first process */
     struct buffer message, inner, packed;
+    bool no_stack; /* some sample has no frame at all */
 };
 
 static void put_varint(struct buffer *b, unsigned field, uint64_t value)
@@ -147,6 +148,12 @@ static void put_label(struct pprof *w, const char *key, const char *text, uint64
     put_bytes(&w->message, SAMPLE_LABEL, buffer_span(&w->inner));
 }
 
+/* pprof drops a sample without a location: one that has no stack gets this one. */
+static uint32_t no_stack_id(const struct profile *p)
+{
+    return p->frame_count ? p->frame_count : 1;
+}
+
 static void write_sample(struct pprof *w, const struct sample_group *group)
 {
     const struct profile *p = w->profile;
@@ -154,6 +161,9 @@ static void write_sample(struct pprof *w, const struct sample_group *group)
     buffer_clear(&w->inner);
     for (uint32_t node = group->node; node != 0; node = p->nodes[node].parent)
         buffer_varuint(&w->inner, p->nodes[node].frame);
+    if (group->node == 0)
+        buffer_varuint(&w->inner, no_stack_id(p));
+    w->no_stack |= group->node == 0;
     put_bytes(&w->message, SAMPLE_LOCATION_ID, buffer_span(&w->inner));
     buffer_clear(&w->inner);
     buffer_varuint(&w->inner, group->samples);
@@ -181,10 +191,9 @@ static void write_samples(struct pprof *w)
     free(thread_of);
 }
 
-/* A location and a function per frame, both with the frame's number. */
-static void write_frame(struct pprof *w, uint32_t id)
+/* A location and a function, both with the number of the frame. */
+static void write_frame(struct pprof *w, uint32_t id, const struct profile_frame *frame)
 {
-    const struct profile_frame *frame = &w->profile->frames[id];
     buffer_clear(&w->inner);
     put_varint(&w->inner, LINE_FUNCTION_ID, id);
     put_varint(&w->inner, LINE_LINE, frame->line);
@@ -253,7 +262,9 @@ bool pprof_write(const struct profile *p, const struct export_options *options, 
     write_head(&w);
     write_samples(&w);
     for (uint32_t id = 1; id < p->frame_count && !out->failed; id++)
-        write_frame(&w, id);
+        write_frame(&w, id, &p->frames[id]);
+    if (w.no_stack)
+        write_frame(&w, no_stack_id(p), &(struct profile_frame){ .name = "[no stack]", .module = "" });
     write_mappings(&w);
     write_comments(&w);
     write_strings(&w);

@@ -6,7 +6,7 @@
 static void write_text(struct output *out, const char *key, const char *text)
 {
     output_char(out, ',');
-    json_string(out, key);
+    json_text_string(out, key);
     output_char(out, ':');
     json_string_or_null(out, text);
 }
@@ -28,7 +28,7 @@ static void write_head(const struct profile *p, const struct export_options *opt
     write_text(out, "unit", p->weight_unit);
     output_text(out, ",\"rate_hz\":");
     if (p->rate_hz > 0)
-        json_double(out, p->rate_hz);
+        json_text_double(out, p->rate_hz);
     else
         output_text(out, "null");
     output_text(out, ",\"started_s\":");
@@ -89,7 +89,7 @@ static void write_frames(const struct profile *p, const struct export_options *o
         buffer_u8(&name, 0);
         json_comma(out, id - 1);
         output_text(out, "\n{\"name\":");
-        json_string(out, (const char *)name.data);
+        json_text_string(out, (const char *)name.data);
         write_text(out, "module", frame->module);
         write_text(out, "kind", code_kind_name(frame->kind));
         write_text(out, "tier", code_tier_name(frame->tier));
@@ -128,7 +128,7 @@ static void write_nodes(const struct profile *p, struct output *out)
 static void write_column(const struct profile *p, const char *key, const uint64_t *values, struct output *out)
 {
     output_text(out, ",\n");
-    json_string(out, key);
+    json_text_string(out, key);
     output_text(out, ":[");
     for (size_t i = 0; i < p->sample_count; i++) {
         json_comma(out, i);

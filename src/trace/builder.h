@@ -16,22 +16,22 @@
 #include "trace/function_index.h"
 #include "trace/trace.h"
 
-enum {
-    /* Deeper stacks are cut at the root's end and marked truncated. */
-    TRACE_STACK_DEPTH_MAX = 512,
-};
-
 struct address_space;
-struct code_map;
 struct chain_cache;
+
+/* What a process has now. */
+struct process_state {
+    struct address_space *mappings;
+    struct address_space *codes; /* ranges name rows of trace.codes */
+    uint32_t generation;         /* raised when an address may mean something else than before */
+};
 
 struct trace_builder {
     struct trace trace;
     struct function_index functions;
     struct id_map locations, stacks, images, threads, pids;
-    struct address_space **spaces; /* by process id: what it has mapped now */
-    struct code_map **codes;       /* by process id: the methods it has now, NULL while none */
-    size_t spaces_capacity, codes_capacity;
+    struct process_state *states; /* by process id */
+    size_t states_capacity;
     struct chain_cache *chains;
     /* rows changed after they were added: (table << 32 | id), for the writer */
     uint64_t *changed;
@@ -55,8 +55,12 @@ uint32_t trace_builder_process_fork(struct trace_builder *b, uint32_t parent_pid
 /* The process became another program: its mappings and methods are gone. */
 void trace_builder_process_exec(struct trace_builder *b, uint32_t pid, struct span name, uint64_t time_ns);
 void trace_builder_process_exit(struct trace_builder *b, uint32_t pid, uint64_t time_ns);
+/* Says that a row was written to directly after it was added. */
+void trace_builder_changed(struct trace_builder *b, enum trace_changed_table table, uint32_t id);
 /* The thread `tid` of process `pid`, both added when new. */
 uint32_t trace_builder_thread(struct trace_builder *b, uint32_t pid, uint32_t tid, uint64_t time_ns);
+/* A thread was born; its number may have belonged to another one before. */
+void trace_builder_thread_start(struct trace_builder *b, uint32_t pid, uint32_t tid, uint64_t time_ns);
 void trace_builder_thread_name(struct trace_builder *b, uint32_t pid, uint32_t tid, struct span name,
                                uint64_t time_ns);
 void trace_builder_thread_exit(struct trace_builder *b, uint32_t pid, uint32_t tid, uint64_t time_ns);

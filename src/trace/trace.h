@@ -14,6 +14,11 @@
 
 #include "base/intern.h"
 
+enum {
+    /* Deeper stacks are cut at the root's end and marked truncated. */
+    TRACE_STACK_DEPTH_MAX = 512,
+};
+
 /* What kind of code runs at a location. Written to captures: append only. */
 enum code_kind {
     CODE_UNKNOWN,
@@ -140,6 +145,8 @@ struct trace_code {
     uint64_t addr;
     uint64_t size_bytes;
     uint64_t from_ns, to_ns; /* 0: since before / until after the capture */
+    uint32_t module_path;    /* string: the assembly's file as the target sees it, or "" */
+    uint32_t token;          /* metadata token of the method in that assembly, or 0 */
     uint8_t tier;
     uint8_t resolver;
 };

@@ -53,8 +53,8 @@ static size_t load_corpus(const char *folder, struct input *inputs)
 /* A few small changes: bytes, interesting numbers, a cut, a copied piece. */
 static size_t mutate(uint8_t *data, size_t size, uint64_t *random)
 {
-    static const uint32_t numbers[] = { 0, 1, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000,
-                                        0xffffffff };
+    static const uint32_t numbers[] = { 0,      1,      0x7f,       0x80,       0xff,      0x7fff,
+                                        0x8000, 0xffff, 0x7fffffff, 0x80000000, 0xffffffff };
     unsigned changes = 1 + next_random(random) % 6;
     for (unsigned i = 0; i < changes && size; i++) {
         size_t at = next_random(random) % size;

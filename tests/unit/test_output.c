@@ -68,7 +68,7 @@ static void test_json_strings(void **state)
         struct output out;
         buffer_init(&memory, 4096);
         output_over_buffer(&out, &memory);
-        json_string(&out, json_cases[i].text);
+        json_text_string(&out, json_cases[i].text);
         assert_true(output_close(&out, NULL));
         buffer_u8(&memory, 0);
         if (strcmp((char *)memory.data, json_cases[i].json) != 0)

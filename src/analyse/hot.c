@@ -1,0 +1,356 @@
+#include "analyse/hot.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/id_map.h"
+#include "base/mem.h"
+
+enum { HOT_ARENA_BYTES = 1 << 30 };
+
+/* Which row each frame belongs to, while a table is made. */
+struct hot_build {
+    const struct profile *p;
+    struct hot_table *table;
+    size_t capacity;
+    struct id_map index;
+    uint32_t *row_of_frame; /* row + 1, 0: none */
+};
+
+struct hot_key {
+    struct span name;
+    const char *module;
+};
+
+static bool hot_same(const void *table, uint32_t id, const void *key)
+{
+    const struct hot_row *row = &((const struct hot_table *)table)->rows[id - 1];
+    const struct hot_key *wanted = key;
+    return strcmp(row->module, wanted->module) == 0 &&
+           span_equals(span_of(row->name, strlen(row->name)), wanted->name);
+}
+
+/* The row (plus 1) of a name in a module, added when new. */
+static uint32_t hot_row_of(struct hot_build *b, struct span name, const char *module, const struct hot_row *like)
+{
+    struct hot_key key = { name, module };
+    uint64_t hash = hash_pair(hash_bytes(name.data, name.size), hash_bytes(module, strlen(module)));
+    uint32_t id = id_map_find(&b->index, hash, hot_same, b->table, &key);
+    if (id)
+        return id;
+    struct hot_table *t = b->table;
+    t->rows = mem_grow(t->rows, &b->capacity, t->count + 1, sizeof *t->rows);
+    t->rows[t->count] = *like;
+    t->rows[t->count].name = arena_string(&t->arena, name);
+    t->rows[t->count].module = module;
+    id = (uint32_t)++t->count;
+    id_map_add(&b->index, hash, id);
+    return id;
+}
+
+/* "Ns.Type" of "Ns.Type.Method": up to the last dot that is in no brackets. */
+static struct span type_of_name(const char *name)
+{
+    size_t dot = 0;
+    int depth = 0;
+    for (size_t i = 0; name[i]; i++) {
+        if (name[i] == '<' || name[i] == '[' || name[i] == '(')
+            depth++;
+        else if (name[i] == '>' || name[i] == ']' || name[i] == ')')
+            depth--;
+        else if (name[i] == ' ' && depth == 0)
+            break;
+        else if (name[i] == '.' && depth == 0)
+            dot = i;
+    }
+    return span_of(name, dot ? dot : strlen(name));
+}
+
+static bool is_managed(uint8_t kind)
+{
+    return kind == CODE_R2R || kind == CODE_JIT || kind == CODE_DYNAMIC;
+}
+
+static const char *module_label(const struct profile_frame *f)
+{
+    if (f->module[0])
+        return f->module;
+    return f->kind == CODE_KERNEL ? "[kernel]" : is_managed(f->kind) || f->kind == CODE_STUB ? "[jit]" : "[unknown]";
+}
+
+static uint32_t hot_row_of_frame(struct hot_build *b, uint32_t frame, enum hot_by by)
+{
+    const struct profile_frame *f = &b->p->frames[frame];
+    struct hot_row like = { .kind = f->kind };
+    const char *module = module_label(f);
+    if (by == HOT_BY_MODULE)
+        return hot_row_of(b, span_of(module, strlen(module)), module, &like);
+    if (by == HOT_BY_TYPE && is_managed(f->kind) && !f->unnamed)
+        return hot_row_of(b, type_of_name(f->name), module, &like);
+    if (by == HOT_BY_TYPE)
+        return hot_row_of(b, span_of(module, strlen(module)), module, &like);
+    like.tier = f->tier;
+    like.file = f->file;
+    like.line = f->line;
+    return hot_row_of(b, span_of(f->name, strlen(f->name)), f->module, &like);
+}
+
+/* Nodes as first child and next sibling, so that a walk can keep track of what is on its path. */
+struct node_links {
+    uint32_t *child, *sibling;
+};
+
+static struct node_links node_links_of(const struct profile *p)
+{
+    struct node_links links = { mem_alloc(p->node_count, sizeof(uint32_t)), mem_alloc(p->node_count, sizeof(uint32_t)) };
+    for (uint32_t node = p->node_count; node-- > 1;) {
+        links.sibling[node] = links.child[p->nodes[node].parent];
+        links.child[p->nodes[node].parent] = node;
+    }
+    return links;
+}
+
+/* Adds up self and total: a row that is on the path already does not count a second time. */
+static void hot_add_nodes(struct hot_build *b)
+{
+    const struct profile *p = b->p;
+    struct hot_row *rows = b->table->rows;
+    struct node_links links = node_links_of(p);
+    uint32_t *on_path = mem_alloc(b->table->count + 1, sizeof *on_path);
+    uint32_t node = 0;
+    for (;;) {
+        if (links.child[node]) {
+            node = links.child[node];
+        } else {
+            while (node && !links.sibling[node]) {
+                on_path[b->row_of_frame[p->nodes[node].frame]]--;
+                node = p->nodes[node].parent;
+            }
+            if (!node)
+                break;
+            on_path[b->row_of_frame[p->nodes[node].frame]]--;
+            node = links.sibling[node];
+        }
+        uint32_t row = b->row_of_frame[p->nodes[node].frame];
+        if (on_path[row]++ == 0)
+            rows[row - 1].total += p->total[node];
+        rows[row - 1].self += p->self[node];
+    }
+    free(links.child);
+    free(links.sibling);
+    free(on_path);
+}
+
+static int hot_compare_names(const struct hot_row *x, const struct hot_row *y)
+{
+    int order = strcmp(x->name, y->name);
+    return order ? order : strcmp(x->module, y->module);
+}
+
+static int hot_compare_self(const void *a, const void *b)
+{
+    const struct hot_row *x = a, *y = b;
+    if (x->self != y->self)
+        return x->self > y->self ? -1 : 1;
+    if (x->total != y->total)
+        return x->total > y->total ? -1 : 1;
+    return hot_compare_names(x, y);
+}
+
+static int hot_compare_total(const void *a, const void *b)
+{
+    const struct hot_row *x = a, *y = b;
+    if (x->total != y->total)
+        return x->total > y->total ? -1 : 1;
+    if (x->self != y->self)
+        return x->self > y->self ? -1 : 1;
+    return hot_compare_names(x, y);
+}
+
+static size_t when_bucket(const struct profile *p, size_t sample)
+{
+    uint64_t bucket = p->duration_ns ? p->sample_time_ns[sample] * HOT_WHEN_BUCKETS / p->duration_ns : 0;
+    return bucket < HOT_WHEN_BUCKETS ? (size_t)bucket : HOT_WHEN_BUCKETS - 1;
+}
+
+/* After sorting the rows moved: frames find theirs again by name. */
+static void hot_reindex(struct hot_build *b, enum hot_by by)
+{
+    id_map_clear(&b->index);
+    for (size_t i = 0; i < b->table->count; i++) {
+        const struct hot_row *row = &b->table->rows[i];
+        uint64_t hash =
+            hash_pair(hash_bytes(row->name, strlen(row->name)), hash_bytes(row->module, strlen(row->module)));
+        id_map_add(&b->index, hash, (uint32_t)i + 1);
+    }
+    for (uint32_t frame = 1; frame < b->p->frame_count; frame++)
+        b->row_of_frame[frame] = hot_row_of_frame(b, frame, by);
+}
+
+/* Samples of each row, and when: only rows that are shown are worth the walk up each stack. */
+static void hot_add_when(struct hot_build *b, size_t shown)
+{
+    const struct profile *p = b->p;
+    struct hot_row *rows = b->table->rows;
+    size_t *stamp = mem_alloc(b->table->count + 1, sizeof *stamp);
+    for (size_t i = 0; i < p->sample_count; i++) {
+        size_t bucket = when_bucket(p, i);
+        uint32_t leaf = b->row_of_frame[p->nodes[p->sample_node[i]].frame];
+        if (leaf)
+            rows[leaf - 1].samples++;
+        for (uint32_t node = p->sample_node[i]; node; node = p->nodes[node].parent) {
+            uint32_t row = b->row_of_frame[p->nodes[node].frame];
+            if (row > shown || stamp[row] == i + 1)
+                continue;
+            stamp[row] = i + 1;
+            rows[row - 1].when[bucket] += p->sample_weight[i];
+        }
+    }
+    free(stamp);
+}
+
+static void hot_by_frames(struct hot_build *b, enum hot_by by, bool inclusive, size_t shown)
+{
+    b->row_of_frame = mem_alloc(b->p->frame_count, sizeof *b->row_of_frame);
+    for (uint32_t frame = 1; frame < b->p->frame_count; frame++)
+        b->row_of_frame[frame] = hot_row_of_frame(b, frame, by);
+    hot_add_nodes(b);
+    qsort(b->table->rows, b->table->count, sizeof *b->table->rows,
+          inclusive ? hot_compare_total : hot_compare_self);
+    hot_reindex(b, by);
+    hot_add_when(b, shown ? shown : b->table->count);
+    free(b->row_of_frame);
+}
+
+static void hot_by_threads(struct hot_build *b, enum hot_by by)
+{
+    const struct profile *p = b->p;
+    uint32_t *row_of = mem_alloc(p->thread_count, sizeof *row_of);
+    for (uint32_t i = 1; i < p->thread_count; i++) {
+        const struct profile_thread *t = &p->threads[i];
+        char name[512];
+        int size;
+        if (by == HOT_BY_THREAD)
+            size = snprintf(name, sizeof name, "%.400s (%u)", t->name[0] ? t->name : t->process_name, t->tid);
+        else
+            size = snprintf(name, sizeof name, "%.400s (%u)", t->process_name, t->pid);
+        row_of[i] = hot_row_of(b, span_of(name, (size_t)size), t->process_name, &(struct hot_row){ 0 });
+    }
+    for (size_t i = 0; i < p->sample_count; i++) {
+        struct hot_row *row = &b->table->rows[row_of[p->sample_thread[i]] - 1];
+        row->self += p->sample_weight[i];
+        row->total += p->sample_weight[i];
+        row->samples++;
+        row->when[when_bucket(p, i)] += p->sample_weight[i];
+    }
+    qsort(b->table->rows, b->table->count, sizeof *b->table->rows, hot_compare_total);
+    free(row_of);
+}
+
+void hot_table_build(const struct profile *p, enum hot_by by, bool inclusive, size_t shown, struct hot_table *out)
+{
+    *out = (struct hot_table){ 0 };
+    arena_init(&out->arena, HOT_ARENA_BYTES);
+    struct hot_build b = { .p = p, .table = out };
+    if (by == HOT_BY_THREAD || by == HOT_BY_PROCESS)
+        hot_by_threads(&b, by);
+    else
+        hot_by_frames(&b, by, inclusive, shown);
+    id_map_done(&b.index);
+}
+
+void hot_table_done(struct hot_table *table)
+{
+    free(table->rows);
+    arena_done(&table->arena);
+    *table = (struct hot_table){ 0 };
+}
+
+/* Marks the frames that are meant: those with exactly that name, else those that contain it. */
+static bool hot_find_frames(const struct profile *p, const char *function, bool *meant)
+{
+    bool any = false;
+    for (uint32_t i = 1; i < p->frame_count; i++)
+        any |= meant[i] = strcmp(p->frames[i].name, function) == 0;
+    if (any)
+        return true;
+    for (uint32_t i = 1; i < p->frame_count; i++)
+        any |= meant[i] = strstr(p->frames[i].name, function) != NULL;
+    return any;
+}
+
+/* What is above (or below) the outermost meant frame on a sample's path; 0 when nothing is. */
+static uint32_t hot_neighbour(const struct profile *p, const bool *meant, uint32_t node, bool callers,
+                              uint32_t *out_frame)
+{
+    uint32_t below = 0, found = 0, found_below = 0;
+    for (; node; node = p->nodes[node].parent) {
+        if (meant[p->nodes[node].frame]) {
+            found = node;
+            found_below = below;
+        }
+        below = node;
+    }
+    if (!found)
+        return 0;
+    uint32_t other = callers ? p->nodes[found].parent : found_below;
+    *out_frame = other ? p->nodes[other].frame : 0;
+    return found;
+}
+
+bool hot_table_neighbours(const struct profile *p, const char *function, bool callers, struct hot_table *out)
+{
+    bool *meant = mem_alloc(p->frame_count, sizeof *meant);
+    if (!hot_find_frames(p, function, meant)) {
+        free(meant);
+        return false;
+    }
+    *out = (struct hot_table){ 0 };
+    arena_init(&out->arena, HOT_ARENA_BYTES);
+    struct hot_build b = { .p = p, .table = out };
+    hot_row_of(&b, span_of(function, strlen(function)), "", &(struct hot_row){ 0 });
+    for (size_t i = 0; i < p->sample_count; i++) {
+        uint32_t frame, node = hot_neighbour(p, meant, p->sample_node[i], callers, &frame);
+        if (!node)
+            continue;
+        const char *none = callers ? "[root]" : "[self]";
+        uint32_t row = frame ? hot_row_of_frame(&b, frame, HOT_BY_FUNCTION)
+                             : hot_row_of(&b, span_of(none, 6), "", &(struct hot_row){ 0 });
+        bool is_self = meant[p->nodes[p->sample_node[i]].frame];
+        out->rows[0].total += p->sample_weight[i];
+        out->rows[0].self += is_self ? p->sample_weight[i] : 0;
+        out->rows[row - 1].total += p->sample_weight[i];
+        out->rows[row - 1].samples++;
+        out->rows[row - 1].when[when_bucket(p, i)] += p->sample_weight[i];
+        out->rows[0].samples++;
+    }
+    qsort(out->rows + 1, out->count - 1, sizeof *out->rows, hot_compare_total);
+    id_map_done(&b.index);
+    free(meant);
+    return true;
+}
+
+/* The scale is PerfView's: a digit for each 10 % of one CPU, letters above 100 %. */
+void hot_when_text(const struct hot_row *row, uint64_t duration_ns, char out[HOT_WHEN_BUCKETS + 1])
+{
+    double bucket_ns = (double)duration_ns / HOT_WHEN_BUCKETS;
+    for (size_t i = 0; i < HOT_WHEN_BUCKETS; i++) {
+        double percent = bucket_ns > 0 ? (double)row->when[i] * 100 / bucket_ns : 0;
+        char c = '_';
+        if (percent >= 360)
+            c = '*';
+        else if (percent >= 100)
+            c = (char)('A' + (int)((percent - 100) / 10));
+        else if (percent >= 10)
+            c = (char)('0' + (int)(percent / 10));
+        else if (percent >= 1)
+            c = '0';
+        else if (percent >= 0.1)
+            c = 'o';
+        else if (percent > 0)
+            c = '.';
+        out[i] = c;
+    }
+    out[HOT_WHEN_BUCKETS] = 0;
+}

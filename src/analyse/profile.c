@@ -1,0 +1,559 @@
+#include "analyse/profile.h"
+
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/id_map.h"
+#include "base/mem.h"
+#include "base/own.h"
+#include "base/utf8.h"
+#include "clr/method_name.h"
+#include "trace/facts.h"
+
+enum { PROFILE_ARENA_BYTES = 2000u << 20, PROFILE_PATTERNS_MAX = 64 };
+
+struct profile_build {
+    const struct trace *t;
+    const struct profile_options *options;
+    struct profile *p;
+    struct error *err;
+    size_t frame_capacity, node_capacity;
+    struct id_map frames, nodes;
+    uint32_t *frame_of_location; /* 0: not looked at yet */
+    uint32_t *frame_of_function;
+    uint32_t *node_of_stack;
+    uint32_t *thread_of; /* by trace thread */
+    uint32_t *process_of;
+    struct buffer text;
+    regex_t patterns[PROFILE_PATTERNS_MAX];
+    size_t include_count, exclude_count;
+    uint64_t *samples_of_stack;
+    uint64_t *include_bits, *exclude_bits; /* by node: patterns that some frame of its path matches */
+};
+
+/* Text for people and for every format: control characters and broken UTF-8 are replaced. */
+static const char *profile_text(struct profile_build *b, struct span raw)
+{
+    buffer_clear(&b->text);
+    utf8_escape(&b->text, raw);
+    return arena_string(&b->p->arena, buffer_span(&b->text));
+}
+
+static const char *profile_string(struct profile_build *b, uint32_t id)
+{
+    const char *text = trace_string(b->t, id);
+    return profile_text(b, span_of(text, strlen(text)));
+}
+
+struct frame_key {
+    struct span name;
+    const char *module;
+};
+
+static bool frame_same(const void *table, uint32_t id, const void *key)
+{
+    const struct profile *p = table;
+    const struct frame_key *wanted = key;
+    return strcmp(p->frames[id].module, wanted->module) == 0 &&
+           span_equals(span_of(p->frames[id].name, strlen(p->frames[id].name)), wanted->name);
+}
+
+/* The frame of a name in a module. `like` says the rest when it is new. */
+static uint32_t frame_get(struct profile_build *b, struct span name, const char *module,
+                          const struct profile_frame *like)
+{
+    struct frame_key key = { name, module };
+    uint64_t hash = hash_pair(hash_bytes(name.data, name.size), hash_bytes(module, strlen(module)));
+    uint32_t id = id_map_find(&b->frames, hash, frame_same, b->p, &key);
+    if (id)
+        return id;
+    struct profile *p = b->p;
+    p->frames = mem_grow(p->frames, &b->frame_capacity, p->frame_count + 1, sizeof *p->frames);
+    id = p->frame_count++;
+    p->frames[id] = *like;
+    p->frames[id].name = arena_string(&p->arena, name);
+    p->frames[id].module = arena_string(&p->arena, span_of(module, strlen(module)));
+    id_map_add(&b->frames, hash, id);
+    return id;
+}
+
+static bool is_managed(uint8_t kind)
+{
+    return kind == CODE_R2R || kind == CODE_JIT || kind == CODE_DYNAMIC;
+}
+
+static uint32_t frame_of_function(struct profile_build *b, const struct trace_location *row)
+{
+    const struct trace_function *f = &b->t->functions.rows[row->function];
+    const char *raw = trace_string(b->t, f->name);
+    struct buffer shown;
+    buffer_init(&shown, 1 << 20);
+    if (is_managed(f->kind) && !b->options->raw_names) {
+        method_name_show(span_of(raw, strlen(raw)), trace_string(b->t, f->type_params), &shown);
+    } else {
+        buffer_string(&shown, raw);
+    }
+    buffer_clear(&b->text);
+    utf8_escape(&b->text, buffer_span(&shown));
+    buffer_done(&shown);
+    struct buffer module;
+    buffer_init(&module, 1 << 16);
+    const char *module_raw = trace_string(b->t, f->module);
+    utf8_escape(&module, span_of(module_raw, strlen(module_raw)));
+    buffer_u8(&module, 0);
+    struct profile_frame like = { .kind = f->kind, .tier = row->tier, .resolver = row->resolver };
+    uint32_t id = frame_get(b, buffer_span(&b->text), (const char *)module.data, &like);
+    buffer_done(&module);
+    return id;
+}
+
+/* What is shown of a location that nobody could name: its file and offset, or that it is unknown. */
+static uint32_t frame_of_unnamed(struct profile_build *b, const struct trace_location *row)
+{
+    const struct trace_mapping *m = &b->t->mappings.rows[row->mapping];
+    const struct trace_image *image = &b->t->images.rows[m->image];
+    const char *path = trace_string(b->t, image->path);
+    const char *slash = strrchr(path, '/');
+    const char *module = slash ? slash + 1 : path;
+    struct profile_frame like = { .kind = CODE_UNKNOWN, .unnamed = row->unnamed ? row->unnamed : UNNAMED_NO_SYMBOL };
+    if (image->kind == IMAGE_JIT || image->kind == IMAGE_ANON)
+        like.kind = CODE_JIT;
+    else if (row->mapping)
+        like.kind = image->kind == IMAGE_PE ? CODE_R2R : CODE_NATIVE;
+    if (!row->process)
+        like.kind = CODE_KERNEL;
+    return frame_get(b, span_of("[unknown]", 9), module, &like);
+}
+
+static uint32_t frame_of_location(struct profile_build *b, uint32_t location)
+{
+    if (b->frame_of_location[location])
+        return b->frame_of_location[location];
+    const struct trace_location *row = &b->t->locations.rows[location];
+    uint32_t frame = row->function ? b->frame_of_function[row->function] : 0;
+    if (!frame)
+        frame = row->function ? frame_of_function(b, row) : frame_of_unnamed(b, row);
+    if (row->function)
+        b->frame_of_function[row->function] = frame;
+    if (row->line && !b->p->frames[frame].line) {
+        b->p->frames[frame].line = row->line;
+        b->p->frames[frame].file = profile_string(b, row->file);
+    }
+    return b->frame_of_location[location] = frame;
+}
+
+static bool node_same(const void *table, uint32_t id, const void *key)
+{
+    const struct profile_node *a = &((const struct profile *)table)->nodes[id], *b = key;
+    return a->parent == b->parent && a->frame == b->frame;
+}
+
+static uint64_t frame_bits(const struct profile_build *b, uint32_t frame, size_t from, size_t count)
+{
+    uint64_t bits = 0;
+    for (size_t i = 0; i < count; i++)
+        if (regexec(&b->patterns[from + i], b->p->frames[frame].name, 0, NULL, 0) == 0)
+            bits |= 1ull << i;
+    return bits;
+}
+
+static uint32_t node_get(struct profile_build *b, uint32_t parent, uint32_t frame)
+{
+    struct profile *p = b->p;
+    struct profile_node wanted = { parent, frame };
+    uint64_t hash = hash_pair(parent, frame);
+    uint32_t id = id_map_find(&b->nodes, hash, node_same, p, &wanted);
+    if (id)
+        return id;
+    size_t capacity = b->node_capacity;
+    p->nodes = mem_grow(p->nodes, &b->node_capacity, p->node_count + 1, sizeof *p->nodes);
+    if (b->node_capacity != capacity) {
+        b->include_bits = mem_resize(b->include_bits, b->node_capacity, sizeof *b->include_bits);
+        b->exclude_bits = mem_resize(b->exclude_bits, b->node_capacity, sizeof *b->exclude_bits);
+    }
+    id = p->node_count++;
+    p->nodes[id] = wanted;
+    b->include_bits[id] = b->include_bits[parent] | frame_bits(b, frame, 0, b->include_count);
+    b->exclude_bits[id] = b->exclude_bits[parent] | frame_bits(b, frame, b->include_count, b->exclude_count);
+    id_map_add(&b->nodes, hash, id);
+    return id;
+}
+
+/* A stack that did not reach its thread's root says so as its first frame. */
+static uint32_t node_of_root(struct profile_build *b, uint32_t root)
+{
+    static const struct profile_frame none = { .kind = CODE_UNKNOWN };
+    if (root == STACK_WHOLE)
+        return 0;
+    struct span name = root == STACK_TRUNCATED ? span_of("[truncated]", 11) : span_of("[broken]", 8);
+    return node_get(b, 0, frame_get(b, name, "", &none));
+}
+
+static uint32_t node_of_stack(struct profile_build *b, uint32_t stack)
+{
+    uint32_t path[TRACE_STACK_DEPTH_MAX];
+    size_t depth = 0;
+    while (stack >= STACK_ROOTS && b->node_of_stack[stack] == UINT32_MAX && depth < TRACE_STACK_DEPTH_MAX) {
+        path[depth++] = stack;
+        stack = b->t->stacks.rows[stack].parent;
+    }
+    uint32_t node;
+    if (stack >= STACK_ROOTS)
+        node = depth < TRACE_STACK_DEPTH_MAX ? b->node_of_stack[stack] : node_of_root(b, STACK_TRUNCATED);
+    else
+        node = node_of_root(b, stack ? stack : STACK_BROKEN);
+    while (depth > 0) {
+        uint32_t at = path[--depth];
+        node = node_get(b, node, frame_of_location(b, b->t->stacks.rows[at].location));
+        b->node_of_stack[at] = node;
+    }
+    return node;
+}
+
+static uint32_t process_get(struct profile_build *b, uint32_t process)
+{
+    if (b->process_of[process])
+        return b->process_of[process];
+    struct profile *p = b->p;
+    const struct trace_process *row = &b->t->processes.rows[process];
+    uint32_t id = p->process_count++;
+    p->processes = mem_resize(p->processes, p->process_count, sizeof *p->processes);
+    p->processes[id] = (struct profile_process){
+        .pid = row->pid,
+        .name = profile_string(b, row->name),
+        .runtime_version = row->runtime_version ? profile_string(b, row->runtime_version) : NULL,
+        .container = row->container ? profile_string(b, row->container) : NULL,
+    };
+    return b->process_of[process] = id;
+}
+
+static uint32_t thread_get(struct profile_build *b, uint32_t thread)
+{
+    if (b->thread_of[thread])
+        return b->thread_of[thread];
+    struct profile *p = b->p;
+    const struct trace_thread *row = &b->t->threads.rows[thread];
+    uint32_t process = process_get(b, row->process);
+    uint32_t id = p->thread_count++;
+    p->threads = mem_resize(p->threads, p->thread_count, sizeof *p->threads);
+    const char *process_name = p->processes[process].name;
+    p->threads[id] = (struct profile_thread){
+        .pid = p->processes[process].pid,
+        .tid = row->tid,
+        .name = profile_string(b, row->name),
+        .process_name = process_name[0] ? process_name : "[unknown]",
+    };
+    return b->thread_of[thread] = id;
+}
+
+static uint64_t capture_start_ns(const struct trace *t)
+{
+    const char *fact = trace_fact_value(t, FACT_STARTED_MONOTONIC_NS);
+    if (fact)
+        return strtoull(fact, NULL, 10);
+    uint64_t first = UINT64_MAX;
+    for (size_t i = 0; i < t->samples.count; i++)
+        if (t->samples.time_ns[i] < first)
+            first = t->samples.time_ns[i];
+    return t->samples.count ? first : 0;
+}
+
+static bool node_is_wanted(const struct profile_build *b, uint32_t node)
+{
+    uint64_t all = b->include_count == 64 ? UINT64_MAX : (1ull << b->include_count) - 1;
+    return (b->include_bits[node] & all) == all && !b->exclude_bits[node];
+}
+
+/* A sample's place in its trace, to put them in time order: sources report only nearly so. */
+struct sample_order {
+    uint64_t time_ns;
+    size_t at;
+};
+
+static int sample_compare(const void *a, const void *b)
+{
+    const struct sample_order *x = a, *y = b;
+    if (x->time_ns != y->time_ns)
+        return x->time_ns < y->time_ns ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* The order, or NULL when the samples are in it already. The caller frees. */
+static struct sample_order *sample_order_of(const struct trace_samples *s)
+{
+    size_t sorted = 1;
+    while (sorted < s->count && s->time_ns[sorted - 1] <= s->time_ns[sorted])
+        sorted++;
+    if (sorted >= s->count)
+        return NULL;
+    struct sample_order *order = mem_alloc(s->count, sizeof *order);
+    for (size_t i = 0; i < s->count; i++)
+        order[i] = (struct sample_order){ s->time_ns[i], i };
+    qsort(order, s->count, sizeof *order, sample_compare);
+    return order;
+}
+
+static void profile_add_samples(struct profile_build *b)
+{
+    const struct trace_samples *s = &b->t->samples;
+    const struct profile_options *o = b->options;
+    struct profile *p = b->p;
+    p->sample_node = mem_alloc(s->count, sizeof *p->sample_node);
+    p->sample_thread = mem_alloc(s->count, sizeof *p->sample_thread);
+    p->sample_time_ns = mem_alloc(s->count, sizeof *p->sample_time_ns);
+    p->sample_weight = mem_alloc(s->count, sizeof *p->sample_weight);
+    p->sample_cpu = mem_alloc(s->count, sizeof *p->sample_cpu);
+    AUTO_FREE struct sample_order *order = sample_order_of(s);
+    for (size_t k = 0; k < s->count; k++) {
+        size_t i = order ? order[k].at : k;
+        uint64_t time_ns = s->time_ns[i] > p->start_monotonic_ns ? s->time_ns[i] - p->start_monotonic_ns : 0;
+        if (s->kind[i] != o->kind || time_ns < o->from_ns || (o->to_ns && time_ns >= o->to_ns))
+            continue;
+        uint32_t node = node_of_stack(b, s->stack[i]);
+        if (!node_is_wanted(b, node))
+            continue;
+        b->samples_of_stack[s->stack[i]]++;
+        size_t at = p->sample_count++;
+        p->sample_node[at] = node;
+        p->sample_thread[at] = thread_get(b, s->thread[i]);
+        p->sample_time_ns[at] = time_ns;
+        p->sample_weight[at] = s->weight[i];
+        p->sample_cpu[at] = s->cpu[i];
+    }
+}
+
+static void count_frame(struct profile_counts *counts, const struct trace *t, uint32_t location, uint64_t samples)
+{
+    const struct trace_location *row = &t->locations.rows[location];
+    if (row->function && t->functions.rows[row->function].kind == CODE_KERNEL)
+        return;
+    if (!row->process && !row->function)
+        return;
+    counts->user_frames += samples;
+    if (row->resolver == RESOLVER_EH_FRAME) {
+        counts->native_without_symbols += samples;
+    } else if (row->function) {
+        counts->named += samples;
+        counts->named_by[row->resolver < RESOLVERS ? row->resolver : RESOLVER_NONE] += samples;
+    } else {
+        counts->unnamed += samples;
+        counts->unnamed_by[row->unnamed < UNNAMED_CAUSES ? row->unnamed : UNNAMED_NO_SYMBOL] += samples;
+    }
+}
+
+/* Frames are counted once for each sample they are in: how much of what one looks at has a name. */
+static void profile_count_frames(struct profile_build *b)
+{
+    const struct trace *t = b->t;
+    uint64_t *through = mem_alloc(t->stacks.count, sizeof *through);
+    memcpy(through, b->samples_of_stack, t->stacks.count * sizeof *through);
+    for (size_t i = t->stacks.count; i-- > STACK_ROOTS;) {
+        if (!through[i])
+            continue;
+        through[t->stacks.rows[i].parent] += through[i];
+        count_frame(&b->p->counts, t, t->stacks.rows[i].location, through[i]);
+    }
+    b->p->counts.whole = through[STACK_WHOLE];
+    b->p->counts.truncated = through[STACK_TRUNCATED];
+    b->p->counts.broken = through[STACK_BROKEN] + through[0];
+    free(through);
+}
+
+static void profile_count(struct profile_build *b)
+{
+    const struct trace *t = b->t;
+    struct profile *p = b->p;
+    profile_count_frames(b);
+    p->counts.samples = p->sample_count;
+    for (size_t i = 0; i < p->sample_count; i++) {
+        p->counts.weight += p->sample_weight[i];
+        struct profile_thread *thread = &p->threads[p->sample_thread[i]];
+        thread->samples++;
+        thread->weight += p->sample_weight[i];
+    }
+    for (size_t i = 1; i < t->losses.count; i++) {
+        const struct trace_loss *loss = &t->losses.rows[i];
+        if (loss->reason >= LOSS_REASONS)
+            continue;
+        p->counts.lost_by[loss->reason] += loss->count;
+        if (loss->reason != LOSS_THROTTLED && loss->reason != LOSS_RUNTIME)
+            p->counts.lost += loss->count;
+    }
+}
+
+static void profile_add_weights(struct profile *p)
+{
+    p->self = mem_alloc(p->node_count, sizeof *p->self);
+    p->total = mem_alloc(p->node_count, sizeof *p->total);
+    for (size_t i = 0; i < p->sample_count; i++)
+        p->self[p->sample_node[i]] += p->sample_weight[i];
+    memcpy(p->total, p->self, p->node_count * sizeof *p->total);
+    for (uint32_t node = p->node_count; node-- > 1;)
+        p->total[p->nodes[node].parent] += p->total[node];
+}
+
+/* A function that ran in several forms is shown as the one that took most of the time. */
+static void profile_choose_kinds(struct profile_build *b)
+{
+    const struct trace *t = b->t;
+    struct profile *p = b->p;
+    uint64_t *leaf = mem_alloc(t->locations.count, sizeof *leaf);
+    for (size_t i = 0; i < t->samples.count; i++)
+        leaf[t->stacks.rows[t->samples.stack[i]].location] += t->samples.weight[i];
+    uint64_t *best = mem_alloc(p->frame_count, sizeof *best);
+    for (size_t i = 1; i < t->locations.count; i++) {
+        uint32_t frame = b->frame_of_location[i];
+        const struct trace_location *row = &t->locations.rows[i];
+        if (!frame || !row->function || leaf[i] <= best[frame])
+            continue;
+        best[frame] = leaf[i];
+        p->frames[frame].kind = t->functions.rows[row->function].kind;
+        p->frames[frame].tier = row->tier;
+        p->frames[frame].resolver = row->resolver;
+    }
+    free(leaf);
+    free(best);
+}
+
+static bool compile_patterns(struct profile_build *b, const char *const *patterns, size_t *count)
+{
+    for (; patterns && *patterns; patterns++) {
+        size_t at = b->include_count + b->exclude_count;
+        if (at == PROFILE_PATTERNS_MAX)
+            return error_set(b->err, ERROR_LIMIT, "more than %d patterns", PROFILE_PATTERNS_MAX);
+        int e = regcomp(&b->patterns[at], *patterns, REG_EXTENDED | REG_NOSUB);
+        if (e) {
+            char why[200];
+            regerror(e, &b->patterns[at], why, sizeof why);
+            return error_set(b->err, ERROR_USAGE, "'%s' is not a regular expression: %s", *patterns, why);
+        }
+        ++*count;
+    }
+    return true;
+}
+
+static void profile_describe(struct profile_build *b)
+{
+    const struct trace *t = b->t;
+    struct profile *p = b->p;
+    const char *rate = trace_fact_value(t, FACT_RATE_HZ), *unit = trace_fact_value(t, FACT_UNIT);
+    const char *event = trace_fact_value(t, FACT_EVENT), *wall = trace_fact_value(t, FACT_STARTED_REALTIME_NS);
+    const char *duration = trace_fact_value(t, FACT_DURATION_NS);
+    p->rate_hz = rate ? strtod(rate, NULL) : 0;
+    p->start_realtime_ns = wall ? strtoull(wall, NULL, 10) : 0;
+    p->weight_unit = arena_string(&p->arena, unit ? span_of(unit, strlen(unit)) : span_of("samples", 7));
+    p->event = event ? profile_text(b, span_of(event, strlen(event))) : "samples";
+    p->duration_ns = duration ? strtoull(duration, NULL, 10) : 0;
+    if (!p->duration_ns)
+        for (size_t i = 0; i < t->samples.count; i++)
+            if (t->samples.time_ns[i] > p->start_monotonic_ns + p->duration_ns)
+                p->duration_ns = t->samples.time_ns[i] - p->start_monotonic_ns;
+    struct buffer title;
+    buffer_init(&title, 4096);
+    for (uint32_t i = 1; i < p->process_count && i < 4; i++)
+        buffer_format(&title, "%s%.200s (%u)", i > 1 ? ", " : "", p->processes[i].name, p->processes[i].pid);
+    if (p->process_count > 4)
+        buffer_format(&title, " and %u more", p->process_count - 4);
+    p->title = profile_text(b, buffer_span(&title));
+    buffer_done(&title);
+}
+
+static void build_done(struct profile_build *b)
+{
+    for (size_t i = 0; i < b->include_count + b->exclude_count; i++)
+        regfree(&b->patterns[i]);
+    id_map_done(&b->frames);
+    id_map_done(&b->nodes);
+    buffer_done(&b->text);
+    free(b->frame_of_location);
+    free(b->frame_of_function);
+    free(b->node_of_stack);
+    free(b->samples_of_stack);
+    free(b->thread_of);
+    free(b->process_of);
+    free(b->include_bits);
+    free(b->exclude_bits);
+}
+
+static void build_begin(struct profile_build *b)
+{
+    const struct trace *t = b->t;
+    struct profile *p = b->p;
+    arena_init(&p->arena, PROFILE_ARENA_BYTES);
+    buffer_init(&b->text, 1 << 20);
+    b->frame_of_location = mem_alloc(t->locations.count, sizeof *b->frame_of_location);
+    b->frame_of_function = mem_alloc(t->functions.count, sizeof *b->frame_of_function);
+    b->node_of_stack = mem_alloc(t->stacks.count, sizeof *b->node_of_stack);
+    memset(b->node_of_stack, 0xff, t->stacks.count * sizeof *b->node_of_stack);
+    b->samples_of_stack = mem_alloc(t->stacks.count, sizeof *b->samples_of_stack);
+    b->thread_of = mem_alloc(t->threads.count, sizeof *b->thread_of);
+    b->process_of = mem_alloc(t->processes.count, sizeof *b->process_of);
+    p->frames = mem_grow(NULL, &b->frame_capacity, 64, sizeof *p->frames);
+    p->frames[0] = (struct profile_frame){ .name = "", .module = "" };
+    p->nodes = mem_grow(NULL, &b->node_capacity, 64, sizeof *p->nodes);
+    p->nodes[0] = (struct profile_node){ 0 };
+    b->include_bits = mem_alloc(b->node_capacity, sizeof *b->include_bits);
+    b->exclude_bits = mem_alloc(b->node_capacity, sizeof *b->exclude_bits);
+    p->threads = mem_alloc(1, sizeof *p->threads);
+    p->processes = mem_alloc(1, sizeof *p->processes);
+    p->frame_count = p->node_count = p->thread_count = p->process_count = 1;
+    p->start_monotonic_ns = capture_start_ns(t);
+}
+
+bool profile_build(const struct trace *t, const struct profile_options *options, struct profile **out,
+                   struct error *err)
+{
+    struct profile_build b = { .t = t, .options = options, .err = err };
+    if (!compile_patterns(&b, options->include, &b.include_count) ||
+        !compile_patterns(&b, options->exclude, &b.exclude_count)) {
+        build_done(&b);
+        return false;
+    }
+    b.p = mem_alloc(1, sizeof *b.p);
+    build_begin(&b);
+    profile_add_samples(&b);
+    profile_add_weights(b.p);
+    profile_choose_kinds(&b);
+    profile_count(&b);
+    profile_describe(&b);
+    build_done(&b);
+    *out = b.p;
+    return true;
+}
+
+void profile_free(struct profile *p)
+{
+    if (!p)
+        return;
+    arena_done(&p->arena);
+    free(p->frames);
+    free(p->nodes);
+    free(p->self);
+    free(p->total);
+    free(p->sample_node);
+    free(p->sample_thread);
+    free(p->sample_time_ns);
+    free(p->sample_weight);
+    free(p->sample_cpu);
+    free(p->threads);
+    free(p->processes);
+    free(p);
+}
+
+uint32_t profile_depth(const struct profile *p, uint32_t node)
+{
+    uint32_t depth = 0;
+    for (; node; node = p->nodes[node].parent)
+        depth++;
+    return depth;
+}
+
+uint32_t profile_path(const struct profile *p, uint32_t node, uint32_t *out_frames)
+{
+    uint32_t depth = profile_depth(p, node);
+    for (uint32_t i = depth; i-- > 0; node = p->nodes[node].parent)
+        out_frames[i] = p->nodes[node].frame;
+    return depth;
+}

@@ -1,0 +1,222 @@
+#include "base/json_writer.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/utf8.h"
+
+enum { LEVEL_OBJECT = 1, LEVEL_USED = 2 };
+
+void json_init(struct json_writer *w, struct buffer *out)
+{
+    json_init_stream(w, out, NULL, NULL);
+}
+
+void json_init_stream(struct json_writer *w, struct buffer *out, json_flush_fn *flush, void *user)
+{
+    memset(w, 0, sizeof *w);
+    w->out = out;
+    w->flush = flush;
+    w->user = user;
+}
+
+bool json_flush_to_fd(void *user, struct span bytes)
+{
+    int fd = *(const int *)user;
+    while (bytes.size) {
+        ssize_t written = write(fd, bytes.data, bytes.size);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        bytes.data += written;
+        bytes.size -= (size_t)written;
+    }
+    return true;
+}
+
+static void flush(struct json_writer *w, size_t threshold)
+{
+    if (!w->flush || w->out->size < threshold)
+        return;
+    if (!w->failed && !w->flush(w->user, buffer_span(w->out)))
+        w->failed = true;
+    bool overflowed = w->out->failed;
+    buffer_clear(w->out);
+    w->out->failed = overflowed;
+}
+
+/* Whatever has to stand between the value before and the one that follows. */
+static void begin_value(struct json_writer *w)
+{
+    if (w->depth) {
+        uint8_t *level = &w->levels[w->depth - 1];
+        assert(!(*level & LEVEL_OBJECT) || w->after_key);
+        if (!(*level & LEVEL_OBJECT) && (*level & LEVEL_USED))
+            buffer_u8(w->out, ',');
+        *level |= LEVEL_USED;
+    }
+    w->after_key = false;
+    flush(w, JSON_FLUSH_BYTES);
+}
+
+static void begin_level(struct json_writer *w, char bracket, uint8_t level)
+{
+    begin_value(w);
+    assert(w->depth < JSON_DEPTH_MAX);
+    w->levels[w->depth++] = level;
+    buffer_u8(w->out, (uint8_t)bracket);
+}
+
+static void end_level(struct json_writer *w, char bracket, uint8_t level)
+{
+    assert(w->depth && (w->levels[w->depth - 1] & LEVEL_OBJECT) == level && !w->after_key);
+    w->depth--;
+    buffer_u8(w->out, (uint8_t)bracket);
+}
+
+void json_begin_object(struct json_writer *w)
+{
+    begin_level(w, '{', LEVEL_OBJECT);
+}
+
+void json_end_object(struct json_writer *w)
+{
+    end_level(w, '}', LEVEL_OBJECT);
+}
+
+void json_begin_array(struct json_writer *w)
+{
+    begin_level(w, '[', 0);
+}
+
+void json_end_array(struct json_writer *w)
+{
+    end_level(w, ']', 0);
+}
+
+/* Most text is plain: runs of it are copied, the rest is looked at one by one. */
+static size_t plain_run(struct span text)
+{
+    size_t size = 0;
+    while (size < text.size && text.data[size] >= 0x20 && text.data[size] < 0x7f && text.data[size] != '"' &&
+           text.data[size] != '\\')
+        size++;
+    return size;
+}
+
+static void append_quoted(struct buffer *out, struct span text)
+{
+    buffer_u8(out, '"');
+    struct cursor c = cursor_over(text);
+    while (cursor_left(&c)) {
+        size_t plain = plain_run((struct span){ text.data + c.pos, text.size - c.pos });
+        struct span run = cursor_bytes(&c, plain);
+        buffer_append(out, run.data, run.size);
+        if (!cursor_left(&c))
+            break;
+        uint32_t value = utf8_next(&c);
+        if (value == '"' || value == '\\') {
+            buffer_u8(out, '\\');
+            buffer_u8(out, (uint8_t)value);
+        } else if (value == '\n') {
+            buffer_string(out, "\\n");
+        } else if (value == '\t') {
+            buffer_string(out, "\\t");
+        } else if (value >= 0x10000 || utf8_is_printable(value)) {
+            utf8_append(out, value);
+        } else {
+            buffer_format(out, "\\u%04x", value);
+        }
+    }
+    buffer_u8(out, '"');
+}
+
+void json_key(struct json_writer *w, const char *key)
+{
+    assert(w->depth && (w->levels[w->depth - 1] & LEVEL_OBJECT) && !w->after_key);
+    if (w->levels[w->depth - 1] & LEVEL_USED)
+        buffer_u8(w->out, ',');
+    w->levels[w->depth - 1] |= LEVEL_USED;
+    append_quoted(w->out, span_of(key, strlen(key)));
+    buffer_u8(w->out, ':');
+    w->after_key = true;
+}
+
+void json_span(struct json_writer *w, struct span text)
+{
+    begin_value(w);
+    append_quoted(w->out, text);
+}
+
+void json_string(struct json_writer *w, const char *text)
+{
+    if (text)
+        json_span(w, span_of(text, strlen(text)));
+    else
+        json_null(w);
+}
+
+void json_u64(struct json_writer *w, uint64_t value)
+{
+    begin_value(w);
+    buffer_format(w->out, "%" PRIu64, value);
+}
+
+void json_i64(struct json_writer *w, int64_t value)
+{
+    begin_value(w);
+    buffer_format(w->out, "%" PRId64, value);
+}
+
+void json_double(struct json_writer *w, double value)
+{
+    if (!isfinite(value)) {
+        json_null(w);
+        return;
+    }
+    char text[40];
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    begin_value(w);
+    buffer_string(w->out, text);
+}
+
+void json_hex(struct json_writer *w, uint64_t value)
+{
+    begin_value(w);
+    buffer_format(w->out, "\"0x%" PRIx64 "\"", value);
+}
+
+void json_bool(struct json_writer *w, bool value)
+{
+    begin_value(w);
+    buffer_string(w->out, value ? "true" : "false");
+}
+
+void json_null(struct json_writer *w)
+{
+    begin_value(w);
+    buffer_string(w->out, "null");
+}
+
+bool json_finish(struct json_writer *w, struct error *err)
+{
+    assert(w->depth == 0 && !w->after_key);
+    buffer_u8(w->out, '\n');
+    flush(w, 0);
+    if (w->out->failed)
+        return error_set(err, ERROR_LIMIT, "the JSON document is larger than %zu bytes", w->out->ceiling);
+    if (w->failed)
+        return error_system(err, errno, "cannot write the JSON document");
+    return true;
+}

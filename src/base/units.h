@@ -1,0 +1,35 @@
+/*
+ * units: durations, sizes, counts and rates as people write them.
+ *
+ * Parsing takes the whole text or fails; out is untouched then. Numbers that do not fit 64 bits fail.
+ */
+#ifndef CLRPERF_BASE_UNITS_H
+#define CLRPERF_BASE_UNITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Decimal digits only. */
+bool units_parse_count(const char *text, uint64_t *out);
+/* `250us 500ms 10s 2m 1h 1d 1h30m 1.5s`, a bare number is seconds, and `hh:mm:ss`, `dd:hh:mm:ss`. */
+bool units_parse_duration(const char *text, uint64_t *out_ns);
+/* `4096 64k 16M 2G 1T`, in powers of 1024; `kB`, `KiB` and the like mean the same. */
+bool units_parse_size(const char *text, uint64_t *out_bytes);
+/* Events a second: `99`, `999Hz`, `4k`, `4kHz`; k is 1000. */
+bool units_parse_rate(const char *text, uint64_t *out_per_second);
+
+enum { UNITS_TEXT_MAX = 32 };
+
+struct units_text {
+    char text[UNITS_TEXT_MAX];
+};
+
+/* `950 ns`, `12.3 us`, `4.56 ms`, `7.80 s`, `2 m 05 s`, `3 h 07 m`, `5 d 02 h` */
+struct units_text units_duration(uint64_t ns);
+/* `512 B`, `1.50 KiB`, `23.4 MiB` */
+struct units_text units_size(uint64_t bytes);
+/* `1 234 567` */
+struct units_text units_count(uint64_t count);
+
+#endif

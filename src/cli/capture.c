@@ -1,0 +1,251 @@
+#include "cli/capture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "cli/message.h"
+#include "collect/target_files.h"
+#include "import/import.h"
+#include "symbolize/symbolizer.h"
+#include "trace/facts.h"
+#include "trace/trace_reader.h"
+
+enum { CAPTURE_CHAINS = 1 << 20 };
+
+/* Files of processes that may or may not be there any more. */
+struct local_files {
+    const struct trace *t;
+    struct target_files roots;
+};
+
+/* The process that the capture knows, not another one that has its number now. */
+static bool process_still_there(const struct trace_process *row)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%" PRIu32 "/stat", row->pid);
+    AUTO_STREAM FILE *file = row->start_ticks ? fopen(path, "re") : NULL;
+    if (!file || !fgets(text, sizeof text, file))
+        return false;
+    const char *rest = strrchr(text, ')');
+    for (unsigned field = 2; rest && field < 22; field++) {
+        rest = strchr(rest, ' ');
+        rest = rest ? rest + 1 : NULL;
+    }
+    return rest && strtoull(rest, NULL, 10) == row->start_ticks;
+}
+
+static int open_local(void *user, uint32_t process, const char *path)
+{
+    struct local_files *files = user;
+    int fd = target_files_open(&files->roots, process, path);
+    if (fd >= 0)
+        return fd;
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st;
+    if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+/* The map a process left stays behind when it ends: its name holds the pid, its age must fit. */
+static int open_local_jit(void *user, uint32_t process, bool jitdump)
+{
+    struct local_files *files = user;
+    int fd = target_files_open_jit(&files->roots, process, jitdump);
+    if (fd >= 0)
+        return fd;
+    const struct trace_process *row = &files->t->processes.rows[process];
+    char path[64];
+    snprintf(path, sizeof path, jitdump ? "/tmp/jit-%" PRIu32 ".dump" : "/tmp/perf-%" PRIu32 ".map",
+             row->ns_pid ? row->ns_pid : row->pid);
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat st;
+    bool trusted = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+                   !(st.st_mode & (S_IWGRP | S_IWOTH)) &&
+                   (geteuid() == 0 || st.st_uid == geteuid() || st.st_uid == 0);
+    if (fd >= 0 && !trusted) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static bool same_kernel(const struct trace *t)
+{
+    struct utsname name;
+    const char *kernel = trace_fact_value(t, FACT_KERNEL), *host = trace_fact_value(t, FACT_HOST);
+    return kernel && uname(&name) == 0 && strcmp(kernel, name.release) == 0 &&
+           (!host || strcmp(host, name.nodename) == 0);
+}
+
+/* Names what the recorder could not name any more, or another tool never named, as far as files here say. */
+static void capture_symbolize(struct capture *c)
+{
+    struct trace *t = &c->b.trace;
+    if (t->symbolized)
+        return;
+    struct local_files files = { .t = t };
+    for (uint32_t i = 1; i < t->processes.count; i++)
+        if (process_still_there(&t->processes.rows[i]))
+            target_files_add(&files.roots, i, t->processes.rows[i].pid);
+    struct symbolizer_options options = {
+        .files = { .open = open_local, .open_jit_file = open_local_jit, .user = &files },
+        .kernel = same_kernel(t),
+    };
+    struct symbolizer_result result = { 0 };
+    if (c->loaded)
+        function_index_init(&c->b.functions, t);
+    symbolizer_run(t, &c->b.functions, &options, &result);
+    target_files_done(&files.roots);
+}
+
+static bool capture_load(struct capture *c, const struct source *file, struct error *err)
+{
+    struct trace t;
+    if (!trace_reader_load(file, &t, err))
+        return false;
+    trace_builder_done(&c->b);
+    c->b = (struct trace_builder){ .trace = t };
+    c->loaded = true;
+    return true;
+}
+
+static bool capture_is_ours(const char *path, int *out_fd)
+{
+    if (strcmp(path, "-") == 0)
+        return false;
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    uint8_t magic[8];
+    if (fd < 0 || pread(fd, magic, sizeof magic, 0) != sizeof magic ||
+        !trace_reader_recognises(span_of(magic, sizeof magic)))
+        return false;
+    *out_fd = take_fd(&fd);
+    return true;
+}
+
+bool capture_open(const char *path, struct capture *out, struct error *err)
+{
+    *out = (struct capture){ .path = path };
+    trace_builder_init(&out->b, CAPTURE_CHAINS);
+    AUTO_FD int fd = -1;
+    bool ok, recognised;
+    if (capture_is_ours(path, &fd)) {
+        struct source file;
+        ok = source_over_fd(fd, 0, UINT64_MAX, &file, err) && capture_load(out, &file, err);
+        if (!ok)
+            error_context(err, "'%s'", path);
+    } else {
+        ok = import_open(path, &(struct import_options){ 0 }, &out->b, &recognised, err);
+    }
+    if (!ok) {
+        capture_done(out);
+        return false;
+    }
+    capture_symbolize(out);
+    return true;
+}
+
+void capture_done(struct capture *c)
+{
+    if (c->loaded) {
+        function_index_done(&c->b.functions);
+        trace_done(&c->b.trace);
+    } else {
+        trace_builder_done(&c->b);
+    }
+}
+
+void capture_warn(const struct capture *c)
+{
+    const struct trace *t = &c->b.trace;
+    uint64_t gap_bytes = 0;
+    for (size_t i = 1; i < t->gaps.count; i++)
+        gap_bytes += t->gaps.rows[i].size_bytes;
+    if (t->gaps.count > 1)
+        message_warning("'%s' is damaged: %zu gap%s, %" PRIu64 " bytes lost; the rest is shown", c->path,
+                        t->gaps.count - 1, t->gaps.count == 2 ? "" : "s", gap_bytes);
+    else if (c->loaded && !t->complete)
+        message_warning("'%s' was not ended in order; everything up to its last second is shown", c->path);
+    const char *notes = trace_fact_value(t, FACT_NOTES);
+    if (notes)
+        message_warning("%s", notes);
+}
+
+bool capture_export(const struct source *file, const struct export_format *format, int out_fd, struct error *err)
+{
+    AUTO_FD int fd = out_fd;
+    struct trace t;
+    struct profile *p;
+    if (!trace_reader_load(file, &t, err))
+        return false;
+    bool ok = profile_build(&t, &(struct profile_options){ .kind = SAMPLE_CPU }, &p, err);
+    if (ok) {
+        struct output out;
+        output_over_fd(&out, fd);
+        ok = export_profile(format, p, &(struct export_options){ 0 }, &out, err);
+        ok = output_close(&out, err) && ok;
+        profile_free(p);
+    }
+    trace_done(&t);
+    return ok;
+}
+
+void capture_json_losses(struct json_writer *j, const struct trace *t)
+{
+    uint64_t by[LOSS_REASONS] = { 0 };
+    for (size_t i = 1; i < t->losses.count; i++)
+        if (t->losses.rows[i].reason < LOSS_REASONS)
+            by[t->losses.rows[i].reason] += t->losses.rows[i].count;
+    for (unsigned i = 0; i < LOSS_REASONS; i++) {
+        if (!by[i])
+            continue;
+        json_key(j, loss_reason_name((enum loss_reason)i));
+        json_u64(j, by[i]);
+    }
+}
+
+static void json_fact(struct json_writer *j, const struct trace *t, const char *key, const char *fact)
+{
+    json_key(j, key);
+    json_string(j, trace_fact_value(t, fact));
+}
+
+void capture_json_head(struct json_writer *j, const struct capture *c, const struct profile *p)
+{
+    const struct trace *t = &c->b.trace;
+    char started[40] = "";
+    time_t seconds = (time_t)(p->start_realtime_ns / 1000000000u);
+    struct tm utc;
+    if (p->start_realtime_ns && gmtime_r(&seconds, &utc))
+        strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    json_key(j, "capture");
+    json_begin_object(j);
+    json_key(j, "file");
+    json_string(j, c->path);
+    json_fact(j, t, "format", FACT_FORMAT);
+    json_key(j, "started");
+    json_string(j, started[0] ? started : NULL);
+    json_key(j, "duration_s");
+    json_double(j, (double)p->duration_ns / 1e9);
+    json_fact(j, t, "host", FACT_HOST);
+    json_fact(j, t, "kernel", FACT_KERNEL);
+    json_key(j, "rate_hz");
+    if (p->rate_hz > 0)
+        json_double(j, p->rate_hz);
+    else
+        json_null(j);
+    json_fact(j, t, "command_line", FACT_COMMAND_LINE);
+    json_end_object(j);
+}

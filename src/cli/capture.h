@@ -1,0 +1,36 @@
+/*
+ * capture: the file that report and export look at, whatever made it.
+ */
+#ifndef CLRPERF_CLI_CAPTURE_H
+#define CLRPERF_CLI_CAPTURE_H
+
+#include "analyse/profile.h"
+#include "base/error.h"
+#include "base/json_writer.h"
+#include "base/source.h"
+#include "render/export_format.h"
+#include "trace/builder.h"
+
+struct capture {
+    struct trace_builder b; /* the trace is in it */
+    const char *path;       /* borrowed */
+    bool loaded;            /* b.trace came from a capture of ours, not from the builder */
+};
+
+/*
+ * Opens a capture, or a file of another tool: perf.data, `perf script` text, folded stacks; "-" is standard
+ * input. Names what was not named when it was made. The caller ends with capture_done().
+ */
+bool capture_open(const char *path, struct capture *out, struct error *err);
+void capture_done(struct capture *c);
+/* Says on stderr what the user should know before believing the result: damage, a missing end. */
+void capture_warn(const struct capture *c);
+
+/* Loads a capture of ours and writes it in an export format to `out_fd`, which it closes. */
+bool capture_export(const struct source *file, const struct export_format *format, int out_fd, struct error *err);
+/* The members of "lost_by". */
+void capture_json_losses(struct json_writer *j, const struct trace *t);
+/* The member "capture" of a report's JSON. */
+void capture_json_head(struct json_writer *j, const struct capture *c, const struct profile *p);
+
+#endif

@@ -1,0 +1,82 @@
+#include "cli/capture_file.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+/* A file made with sudo belongs to who asked for it. */
+static void give_to_invoker(int fd)
+{
+    const char *uid = secure_getenv("SUDO_UID"), *gid = secure_getenv("SUDO_GID");
+    if (geteuid() != 0 || !uid || !gid)
+        return;
+    if (fchown(fd, (uid_t)strtoul(uid, NULL, 10), (gid_t)strtoul(gid, NULL, 10)) < 0)
+        return; /* a file system without owners: it stays root's, mode 0600 */
+}
+
+static bool create_refused(const char *path, int e, struct error *err)
+{
+    error_system(err, e, "cannot create '%s'", path);
+    if (e == EEXIST)
+        error_hint(err, "choose another name with -o, or overwrite it with --force");
+    else if (e == ELOOP)
+        error_hint(err, "it is a symbolic link; name the file itself");
+    return false;
+}
+
+bool capture_file_create(const char *path, bool force, int *out_fd, struct error *err)
+{
+    int flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+    AUTO_FD int fd = open(path, flags | (force ? 0 : O_EXCL), 0600);
+    if (fd < 0)
+        return create_refused(path, errno, err);
+    struct stat st;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return error_set(err, ERROR_USAGE, "'%s' is not a regular file", path);
+    if (force && st.st_nlink != 1)
+        return error_set(err, ERROR_USAGE, "'%s' has other names (hard links); it is not overwritten", path);
+    if (force && (fchmod(fd, 0600) < 0 || ftruncate(fd, 0) < 0))
+        return create_refused(path, errno, err);
+    give_to_invoker(fd);
+    *out_fd = take_fd(&fd);
+    return true;
+}
+
+bool capture_file_unnamed(int *out_fd, struct error *err)
+{
+    int fd = memfd_create("clrperf", MFD_CLOEXEC);
+    if (fd < 0)
+        return error_system(err, errno, "cannot make a temporary file");
+    *out_fd = fd;
+    return true;
+}
+
+void capture_file_name(const char *process, uint32_t pid, char *out, size_t out_size)
+{
+    char name[64];
+    size_t size = 0;
+    for (; process[size] && size < sizeof name - 1; size++) {
+        unsigned char c = (unsigned char)process[size];
+        name[size] = isalnum(c) || c == '.' || c == '-' || c == '_' ? (char)c : '_';
+    }
+    name[size] = 0;
+    time_t now = time(NULL);
+    struct tm local;
+    char when[32] = "";
+    if (localtime_r(&now, &local))
+        strftime(when, sizeof when, "%Y%m%d_%H%M%S", &local);
+    const char *first = size && name[0] != '.' && name[0] != '-' ? name : "clrperf";
+    if (pid)
+        snprintf(out, out_size, "%s_%" PRIu32 "_%s.clrperf", first, pid, when);
+    else
+        snprintf(out, out_size, "%s_%s.clrperf", first, when);
+}

@@ -1,0 +1,93 @@
+#include "cli/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+static _Noreturn void launch_child(const char *const *command, int release, int failure)
+{
+    char byte;
+    ssize_t got;
+    do
+        got = read(release, &byte, 1);
+    while (got < 0 && errno == EINTR);
+    if (got != 1)
+        _exit(127); /* the recorder gave up */
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    execvp(command[0], (char *const *)command);
+    int e = errno;
+    if (write(failure, &e, sizeof e) < 0)
+        _exit(126);
+    _exit(127);
+}
+
+bool launch_start(const char *const *command, struct launch *out, struct error *err)
+{
+    int release[2] = { -1, -1 }, failure[2] = { -1, -1 };
+    if (pipe2(release, O_CLOEXEC) < 0)
+        return error_system(err, errno, "cannot start '%s'", command[0]);
+    if (pipe2(failure, O_CLOEXEC) < 0) {
+        int e = errno;
+        close(release[0]);
+        close(release[1]);
+        return error_system(err, e, "cannot start '%s'", command[0]);
+    }
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(release[1]);
+        close(failure[0]);
+        launch_child(command, release[0], failure[1]);
+    }
+    int e = errno;
+    close(release[0]);
+    close(failure[1]);
+    if (pid < 0) {
+        close(release[1]);
+        close(failure[0]);
+        return error_system(err, e, "cannot start '%s'", command[0]);
+    }
+    *out = (struct launch){ pid, release[1], failure[0] };
+    return true;
+}
+
+bool launch_started(struct launch *l, const char *name, struct error *err)
+{
+    int e = 0;
+    ssize_t got;
+    do
+        got = read(l->failure_fd, &e, sizeof e);
+    while (got < 0 && errno == EINTR);
+    if (got == sizeof e) {
+        error_system(err, e, "cannot run '%s'", name);
+        if (err && e == ENOENT)
+            error_hint(err, "give the full path, or check the spelling");
+        return false;
+    }
+    return true;
+}
+
+int launch_wait(struct launch *l)
+{
+    int status = 0;
+    pid_t got;
+    do
+        got = waitpid(l->pid, &status, 0);
+    while (got < 0 && errno == EINTR);
+    close(l->release_fd);
+    close(l->failure_fd);
+    if (got < 0)
+        return 1;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+void launch_abandon(struct launch *l)
+{
+    kill(l->pid, SIGKILL);
+    launch_wait(l);
+}

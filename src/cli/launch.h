@@ -1,0 +1,27 @@
+/*
+ * launch: a command that waits for us before it runs.
+ */
+#ifndef CLRPERF_CLI_LAUNCH_H
+#define CLRPERF_CLI_LAUNCH_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct launch {
+    pid_t pid;
+    int release_fd; /* a byte written here lets it go on to its exec */
+    int failure_fd; /* gives errno when the exec failed; nothing when it worked */
+};
+
+/* Forks; the child keeps our stdio, environment and folder. `command` ends with NULL. */
+bool launch_start(const char *const *command, struct launch *out, struct error *err);
+/* After it was released: whether the command could be started at all. */
+bool launch_started(struct launch *l, const char *name, struct error *err);
+/* Waits for its end. Its exit code, or 128 plus the signal that killed it. */
+int launch_wait(struct launch *l);
+/* Kills a command that was never released. */
+void launch_abandon(struct launch *l);
+
+#endif

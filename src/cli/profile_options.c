@@ -1,0 +1,53 @@
+#include "cli/profile_options.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+
+/* "5s-10s", "5s-", "-10s": since the start of the capture. */
+static bool choice_time(const char *text, struct profile_options *out, struct error *err)
+{
+    const char *dash = strchr(text, '-');
+    char from[64] = "", to[64] = "";
+    if (dash && (size_t)(dash - text) < sizeof from && strlen(dash + 1) < sizeof to) {
+        memcpy(from, text, (size_t)(dash - text));
+        memcpy(to, dash + 1, strlen(dash + 1));
+        if ((!from[0] || units_parse_duration(from, &out->from_ns)) &&
+            (!to[0] || units_parse_duration(to, &out->to_ns)) && (from[0] || to[0]) &&
+            (!out->to_ns || out->from_ns < out->to_ns))
+            return true;
+    }
+    return error_set(err, ERROR_USAGE, "--time wants FROM-TO, as in 2s-7.5s, 10s- or -1m, not '%s'", text);
+}
+
+/* option_list has no NULL at its end; the profile's lists do. */
+static const char *const *choice_patterns(const struct option_list *list)
+{
+    static const char *none[1] = { NULL };
+    if (!list->count)
+        return none;
+    list->items[list->count] = NULL; /* option_parse() leaves room */
+    return list->items;
+}
+
+bool profile_choice_options(const struct profile_choice *choice, struct profile_options *out, struct error *err)
+{
+    *out = (struct profile_options){ .raw_names = choice->raw_names, .kind = SAMPLE_CPU };
+    out->include = choice_patterns(&choice->include);
+    out->exclude = choice_patterns(&choice->exclude);
+    return !choice->time || choice_time(choice->time, out, err);
+}
+
+const struct option_spec profile_choice_specs[] = {
+    { NULL, 0, OPTION_HEADING, 0, "which samples", NULL, NULL },
+    { "time", 0, OPTION_STRING, offsetof(struct profile_choice, time), "only between two times since the start",
+      "FROM-TO", NULL },
+    { "include", 0, OPTION_STRING_LIST, offsetof(struct profile_choice, include),
+      "only samples with a frame that matches", "REGEX", NULL },
+    { "exclude", 0, OPTION_STRING_LIST, offsetof(struct profile_choice, exclude),
+      "no samples with a frame that matches", "REGEX", NULL },
+    { "raw-names", 0, OPTION_FLAG, offsetof(struct profile_choice, raw_names), "names as the runtime spells them",
+      NULL, NULL },
+    { 0 },
+};

@@ -1,0 +1,21 @@
+/*
+ * profile_options: which samples of a capture are looked at, and how names are spelled; shared by verbs.
+ */
+#ifndef CLRPERF_CLI_PROFILE_OPTIONS_H
+#define CLRPERF_CLI_PROFILE_OPTIONS_H
+
+#include "analyse/profile.h"
+#include "cli/option.h"
+
+struct profile_choice {
+    const char *time;
+    struct option_list include, exclude;
+    bool raw_names;
+};
+
+extern const struct option_spec profile_choice_specs[];
+
+/* Borrows from `choice`. */
+bool profile_choice_options(const struct profile_choice *choice, struct profile_options *out, struct error *err);
+
+#endif

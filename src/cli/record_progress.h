@@ -1,0 +1,26 @@
+/*
+ * record_progress: the line that shows a recording at work.
+ *
+ * On a terminal it is one line that changes; in a log it is a new line every ten seconds.
+ */
+#ifndef CLRPERF_CLI_RECORD_PROGRESS_H
+#define CLRPERF_CLI_RECORD_PROGRESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collect/recorder.h"
+
+struct record_progress_line {
+    bool on, terminal, shown;
+    uint64_t logged_ns;
+};
+
+void record_progress_begin(struct record_progress_line *line, const char *name, size_t processes, uint64_t rate_hz);
+/* `duration_ns`: 0 when the recording has no fixed end. */
+void record_progress_show(struct record_progress_line *line, const struct record_progress *now, uint64_t duration_ns);
+/* Takes the line away, so that something else can be printed. */
+void record_progress_clear(struct record_progress_line *line);
+
+#endif

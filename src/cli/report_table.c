@@ -1,0 +1,312 @@
+#include "cli/report_table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/units.h"
+#include "base/utf8.h"
+#include "trace/facts.h"
+
+enum { REPORT_NAME_MIN = 24, REPORT_WIDE = 400, REPORT_MODULE_MAX = 32 };
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole ? (double)part * 100 / (double)whole : 0;
+}
+
+/* The first columns' worth of a text, with a mark when more was there. */
+static void put_cut(struct buffer *out, const char *text, size_t columns, bool pad)
+{
+    struct cursor c = cursor_over(span_of(text, strlen(text)));
+    size_t width = utf8_width(c.bytes), used = 0;
+    size_t room = width > columns && columns ? columns - 1 : columns;
+    while (cursor_left(&c) && used < room) {
+        utf8_append(out, utf8_next(&c));
+        used++;
+    }
+    if (width > columns && columns) {
+        buffer_string(out, "…");
+        used++;
+    }
+    while (pad && used++ < columns)
+        buffer_u8(out, ' ');
+}
+
+static void head_when(const struct profile *p, struct buffer *out)
+{
+    time_t seconds = (time_t)(p->start_realtime_ns / 1000000000u);
+    struct tm local;
+    char text[64];
+    if (p->start_realtime_ns && localtime_r(&seconds, &local) &&
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local))
+        buffer_format(out, ", %s", text);
+    buffer_format(out, ", %s", units_duration(p->duration_ns).text);
+    if (p->rate_hz > 0)
+        buffer_format(out, ", %s at %.0f Hz", p->event, p->rate_hz);
+    else
+        buffer_format(out, ", %s", p->event);
+}
+
+static void head_names(const struct profile *p, struct buffer *out)
+{
+    const struct profile_counts *n = &p->counts;
+    if (!n->user_frames)
+        return;
+    buffer_format(out, "names    %.2f %% of user frames named, %.2f %% placed in a function of a stripped image, "
+                       "%.2f %% unnamed",
+                  percent(n->named, n->user_frames), percent(n->native_without_symbols, n->user_frames),
+                  percent(n->unnamed, n->user_frames));
+    const char *comma = " (";
+    for (unsigned i = 1; i < UNNAMED_CAUSES; i++) {
+        if (!n->unnamed_by[i])
+            continue;
+        buffer_format(out, "%s%s %.2f %%", comma, unnamed_cause_name((enum unnamed_cause)i),
+                      percent(n->unnamed_by[i], n->user_frames));
+        comma = ", ";
+    }
+    buffer_string(out, n->unnamed ? ")\n" : "\n");
+}
+
+static void head_loss(const struct capture *c, const struct profile *p, struct buffer *out)
+{
+    const struct profile_counts *n = &p->counts;
+    uint64_t attempted = c->b.trace.samples.count + n->lost;
+    buffer_format(out, "samples  %s", units_count(n->samples).text);
+    if (n->samples != c->b.trace.samples.count)
+        buffer_format(out, " of %s, by the filters given", units_count(c->b.trace.samples.count).text);
+    if (strcmp(p->weight_unit, "ns") == 0)
+        buffer_format(out, ", %s of CPU time", units_duration(n->weight).text);
+    buffer_format(out, "; %s lost (%.2f %%)", units_count(n->lost).text, percent(n->lost, attempted));
+    const char *comma = ": ";
+    for (unsigned i = 0; n->lost && i < LOSS_REASONS; i++) {
+        if (!n->lost_by[i])
+            continue;
+        buffer_format(out, "%s%s %s", comma, loss_reason_name((enum loss_reason)i), units_count(n->lost_by[i]).text);
+        comma = ", ";
+    }
+    buffer_u8(out, '\n');
+}
+
+static void head_stacks(const struct trace *t, const struct profile *p, struct buffer *out)
+{
+    const struct profile_counts *n = &p->counts;
+    uint64_t all = n->whole + n->truncated + n->broken;
+    if (!all)
+        return;
+    buffer_format(out, "stacks   %.1f %% whole, %.1f %% truncated, %.1f %% broken", percent(n->whole, all),
+                  percent(n->truncated, all), percent(n->broken, all));
+    const char *how = trace_fact_value(t, FACT_STACKS);
+    if (how && strcmp(how, "frame pointers") == 0)
+        buffer_string(out, "; they are frame-pointer stacks: callers of libc and of prologs can be missing");
+    buffer_u8(out, '\n');
+}
+
+void report_head(const struct capture *c, const struct profile *p, struct buffer *out)
+{
+    const struct trace *t = &c->b.trace;
+    buffer_string(out, p->title[0] ? p->title : "no process");
+    for (uint32_t i = 1; i < p->process_count && p->process_count == 2; i++)
+        if (p->processes[i].runtime_version)
+            buffer_format(out, ", .NET %s", p->processes[i].runtime_version);
+    head_when(p, out);
+    const char *host = trace_fact_value(t, FACT_HOST), *kernel = trace_fact_value(t, FACT_KERNEL);
+    if (host) {
+        buffer_string(out, ", on ");
+        utf8_escape(out, span_of(host, strlen(host)));
+    }
+    if (kernel) {
+        buffer_string(out, ", Linux ");
+        utf8_escape(out, span_of(kernel, strlen(kernel)));
+    }
+    buffer_u8(out, '\n');
+    head_loss(c, p, out);
+    head_stacks(t, p, out);
+    head_names(p, out);
+    const char *cpu = trace_fact_value(t, FACT_SELF_CPU_NS), *rss = trace_fact_value(t, FACT_SELF_PEAK_RSS);
+    if (cpu && rss && p->duration_ns)
+        buffer_format(out, "cost     clrperf used %.2f %% of one CPU, %s\n",
+                      strtod(cpu, NULL) * 100 / (double)p->duration_ns, units_size(strtoull(rss, NULL, 10)).text);
+    if (trace_fact_value(t, FACT_KERNEL_FRAMES) && strcmp(trace_fact_value(t, FACT_KERNEL_FRAMES), "no") == 0)
+        buffer_string(out, "note     user frames only: kernel stacks need root or CAP_PERFMON\n");
+    buffer_u8(out, '\n');
+}
+
+static size_t module_width(const struct hot_table *table, size_t rows)
+{
+    size_t width = 6;
+    for (size_t i = 0; i < rows; i++) {
+        size_t w = utf8_width(span_of(table->rows[i].module, strlen(table->rows[i].module)));
+        if (w > width)
+            width = w;
+    }
+    return width < REPORT_MODULE_MAX ? width : REPORT_MODULE_MAX;
+}
+
+static size_t name_width(const struct hot_table *table, size_t rows)
+{
+    size_t width = 8;
+    for (size_t i = 0; i < rows; i++) {
+        size_t w = utf8_width(span_of(table->rows[i].name, strlen(table->rows[i].name)));
+        if (w > width)
+            width = w;
+    }
+    return width < REPORT_WIDE ? width : REPORT_WIDE;
+}
+
+/* Columns behind the numbers: the name takes what the terminal leaves; the strip goes when that is too little. */
+struct report_columns {
+    size_t name, module;
+    bool when;
+};
+
+static struct report_columns columns_for(const struct hot_table *table, size_t rows, size_t width, size_t fixed)
+{
+    struct report_columns c = { name_width(table, rows), module_width(table, rows), true };
+    if (!width)
+        return c;
+    size_t when = HOT_WHEN_BUCKETS + 2;
+    size_t need = fixed + c.module + 2;
+    c.when = width >= need + when + REPORT_NAME_MIN * 2;
+    need += c.when ? when : 0;
+    size_t room = width > need + REPORT_NAME_MIN ? width - need : REPORT_NAME_MIN;
+    if (c.name > room)
+        c.name = room;
+    return c;
+}
+
+static size_t shown_rows(const struct hot_table *table, size_t top)
+{
+    return top && top < table->count ? top : table->count;
+}
+
+void report_hot(const struct profile *p, const struct hot_table *table, enum hot_by by, size_t top, size_t width,
+                struct buffer *out)
+{
+    static const char *const titles[] = { "function", "module", "type", "thread", "process" };
+    size_t rows = shown_rows(table, top);
+    bool code = by == HOT_BY_FUNCTION;
+    struct report_columns c = columns_for(table, rows, width, code ? 38 : 30);
+    buffer_format(out, " self %%  total %%   samples  ");
+    put_cut(out, titles[by], c.name, true);
+    if (by != HOT_BY_MODULE) {
+        buffer_string(out, "  ");
+        put_cut(out, by == HOT_BY_THREAD ? "process" : "module", c.module, code || c.when);
+    }
+    buffer_format(out, "%s%s\n", code ? "  kind   " : "", c.when ? "  when" : "");
+    for (size_t i = 0; i < rows; i++) {
+        const struct hot_row *row = &table->rows[i];
+        buffer_format(out, "%6.2f   %6.2f  %9s  ", percent(row->self, p->counts.weight),
+                      percent(row->total, p->counts.weight), units_count(row->samples).text);
+        put_cut(out, row->name, c.name, true);
+        if (by != HOT_BY_MODULE) {
+            buffer_string(out, "  ");
+            put_cut(out, row->module, c.module, code || c.when);
+        }
+        if (code)
+            buffer_format(out, "  %-7s", row->kind == CODE_UNKNOWN ? "" : code_kind_name((enum code_kind)row->kind));
+        if (c.when) {
+            char when[HOT_WHEN_BUCKETS + 1];
+            hot_when_text(row, p->duration_ns, when);
+            buffer_format(out, "  %s", when);
+        }
+        buffer_u8(out, '\n');
+    }
+    if (rows < table->count)
+        buffer_format(out, "... %zu more (--top 0 shows all)\n", table->count - rows);
+}
+
+void report_neighbours(const struct profile *p, const struct hot_table *table, bool callers, size_t top, size_t width,
+                       struct buffer *out)
+{
+    size_t rows = shown_rows(table, top ? top + 1 : 0);
+    struct report_columns c = columns_for(table, rows, width, 30);
+    buffer_format(out, "%s of %s: %.2f %% of all samples, %.2f %% in itself\n\n", callers ? "callers" : "callees",
+                  table->rows[0].name, percent(table->rows[0].total, p->counts.weight),
+                  percent(table->rows[0].self, p->counts.weight));
+    buffer_string(out, "of it %  of all %   samples  function\n");
+    for (size_t i = 1; i < rows; i++) {
+        const struct hot_row *row = &table->rows[i];
+        buffer_format(out, "%6.2f    %6.2f  %9s  ", percent(row->total, table->rows[0].total),
+                      percent(row->total, p->counts.weight), units_count(row->samples).text);
+        put_cut(out, row->name, c.name, true);
+        buffer_string(out, "  ");
+        put_cut(out, row->module, c.module, false);
+        buffer_u8(out, '\n');
+    }
+    if (rows < table->count)
+        buffer_format(out, "... %zu more (--top 0 shows all)\n", table->count - rows);
+}
+
+/* A node's children, heaviest first. */
+struct tree_child {
+    uint64_t total;
+    uint32_t node;
+};
+
+static int tree_compare(const void *a, const void *b)
+{
+    const struct tree_child *x = a, *y = b;
+    if (x->total != y->total)
+        return x->total > y->total ? -1 : 1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+static size_t tree_children(const struct profile *p, const uint32_t *child, const uint32_t *sibling, uint32_t node,
+                            struct tree_child *into)
+{
+    uint64_t least = p->counts.weight / 200;
+    size_t count = 0;
+    for (uint32_t at = child[node]; at; at = sibling[at])
+        if (p->total[at] > least)
+            into[count++] = (struct tree_child){ p->total[at], at };
+    qsort(into, count, sizeof *into, tree_compare);
+    return count;
+}
+
+static void tree_line(const struct profile *p, uint32_t node, size_t depth, size_t width, struct buffer *out)
+{
+    const struct profile_frame *f = &p->frames[p->nodes[node].frame];
+    buffer_format(out, "%6.2f  %6.2f  ", percent(p->total[node], p->counts.weight),
+                  percent(p->self[node], p->counts.weight));
+    size_t indent = depth < 60 ? depth : 60;
+    for (size_t i = 0; i < indent; i++)
+        buffer_string(out, i + 1 == indent ? "└" : " ");
+    size_t used = 16 + indent;
+    put_cut(out, f->name, width > used + REPORT_NAME_MIN ? width - used : width ? REPORT_NAME_MIN : REPORT_WIDE, false);
+    buffer_u8(out, '\n');
+}
+
+void report_tree(const struct profile *p, size_t width, struct buffer *out)
+{
+    uint32_t *child = mem_alloc(p->node_count, sizeof *child), *sibling = mem_alloc(p->node_count, sizeof *sibling);
+    for (uint32_t node = p->node_count; node-- > 1;) {
+        sibling[node] = child[p->nodes[node].parent];
+        child[p->nodes[node].parent] = node;
+    }
+    /* a stack of what is still to be printed; no more than every node once */
+    struct tree_child *open = mem_alloc(p->node_count, sizeof *open);
+    uint32_t *depth = mem_alloc(p->node_count, sizeof *depth);
+    struct tree_child *found = mem_alloc(p->node_count, sizeof *found);
+    size_t count = 0;
+    buffer_string(out, "total %  self %  call tree (branches above 0.5 %)\n");
+    for (uint32_t node = 0;;) {
+        size_t children = tree_children(p, child, sibling, node, found);
+        while (children) {
+            open[count++] = found[--children];
+            depth[open[count - 1].node] = node ? depth[node] + 1 : 0;
+        }
+        if (!count)
+            break;
+        node = open[--count].node;
+        tree_line(p, node, depth[node], width, out);
+    }
+    free(child);
+    free(sibling);
+    free(open);
+    free(depth);
+    free(found);
+}

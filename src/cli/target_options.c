@@ -1,0 +1,28 @@
+#include "cli/target_options.h"
+
+const struct option_spec target_option_specs[] = {
+    { .kind = OPTION_HEADING, .help = "which processes (with one .NET process visible, that one)" },
+    { "pid", 'p', OPTION_STRING_LIST, offsetof(struct target_options, pids), "by process id", "PID[,PID]" },
+    { "process-id", 0, OPTION_STRING_LIST, offsetof(struct target_options, pids), NULL },
+    { "name", 'n', OPTION_STRING_LIST, offsetof(struct target_options, names),
+      "by entry assembly or process name; * and ? match", "NAME" },
+    { "all", 'a', OPTION_FLAG, offsetof(struct target_options, all), "all .NET processes" },
+    { "container", 0, OPTION_STRING, offsetof(struct target_options, container), "those in a container",
+      "ID|NAME" },
+    { "cgroup", 0, OPTION_STRING, offsetof(struct target_options, cgroup), "those in a cgroup and below it",
+      "PATH" },
+    { 0 },
+};
+
+struct target_query target_options_query(const struct target_options *options)
+{
+    return (struct target_query){
+        .pids = options->pids.items,
+        .pid_count = options->pids.count,
+        .names = options->names.items,
+        .name_count = options->names.count,
+        .container = options->container,
+        .cgroup = options->cgroup,
+        .all = options->all,
+    };
+}

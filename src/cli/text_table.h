@@ -1,0 +1,34 @@
+/*
+ * text_table: columns of text for a terminal, each as wide as it needs.
+ *
+ * Cells may hold text from outside: it is escaped.
+ */
+#ifndef CLRPERF_CLI_TEXT_TABLE_H
+#define CLRPERF_CLI_TEXT_TABLE_H
+
+#include <stddef.h>
+
+#include "base/buffer.h"
+
+enum text_align { TEXT_LEFT, TEXT_RIGHT };
+
+struct text_column {
+    const char *title;
+    enum text_align align;
+};
+
+struct text_table {
+    const struct text_column *columns; /* borrowed */
+    size_t column_count;
+    struct buffer text; /* the cells, escaped, each with a NUL behind */
+    size_t cells;
+};
+
+void text_table_init(struct text_table *table, const struct text_column *columns, size_t column_count);
+void text_table_done(struct text_table *table);
+/* The next cell, left to right and row by row; NULL is "-". */
+void text_table_add(struct text_table *table, const char *text);
+/* Appends the lines to `out`; `width_max` cuts the last column, 0 does not. */
+void text_table_print(const struct text_table *table, size_t width_max, struct buffer *out);
+
+#endif

@@ -1,0 +1,423 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/own.h"
+#include "base/units.h"
+#include "cli/capture.h"
+#include "cli/capture_file.h"
+#include "cli/launch.h"
+#include "cli/message.h"
+#include "cli/record_progress.h"
+#include "cli/standard_output.h"
+#include "cli/target_options.h"
+#include "cli/verb.h"
+#include "collect/recorder.h"
+#include "render/export_format.h"
+#include "symbolize/symbolizer.h"
+#include "trace/facts.h"
+
+enum {
+    RECORD_RATE_HZ = 199,
+    RECORD_RATE_MAX = 100000,
+    RECORD_RING_PAGES = 128,
+    RECORD_CHAINS = 32768,
+};
+
+struct record_values {
+    struct target_options target;
+    const char *out, *events;
+    uint64_t rate_hz, duration_ns;
+    const char *max_loss_text;
+    bool force, json, no_runtime, quiet;
+};
+
+/* One run of the verb, from its options to its summary. */
+struct record_run {
+    const struct record_values *values;
+    struct target_list targets;
+    struct launch launch;
+    bool launched;
+    pid_t *pids;
+    size_t pid_count;
+    int cgroup_fd;
+    char path[4096]; /* of the result */
+    const struct export_format *export; /* when the result is not a capture */
+    struct trace_builder b;
+    struct trace_writer *w;
+    struct recorder *recorder;
+    struct record_progress_line line;
+    struct record_stats stats;
+    uint64_t file_bytes, stop_to_closed_ns;
+    int capture_fd; /* to read an unnamed capture again */
+};
+
+static volatile sig_atomic_t record_stopped;
+
+static void record_on_signal(int signal_number)
+{
+    (void)signal_number;
+    record_stopped = 1;
+}
+
+static void record_catch_signals(void)
+{
+    struct sigaction action = { .sa_handler = record_on_signal };
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static bool record_select(struct record_run *run, const struct verb_call *call, struct error *err)
+{
+    const struct record_values *v = run->values;
+    if (call->command) {
+        if (!launch_start(call->command, &run->launch, err))
+            return false;
+        run->launched = true;
+        run->pids = mem_alloc(1, sizeof *run->pids);
+        run->pids[run->pid_count++] = run->launch.pid;
+        return true;
+    }
+    if (v->target.all)
+        return true;
+    struct target_query query = target_options_query(&v->target);
+    if (!target_select(&query, &run->targets, err))
+        return false;
+    run->pids = mem_alloc(run->targets.count, sizeof *run->pids);
+    for (size_t i = 0; i < run->targets.count; i++)
+        run->pids[run->pid_count++] = run->targets.items[i].pid;
+    return true;
+}
+
+static const char *record_target_name(const struct record_run *run, const struct verb_call *call)
+{
+    if (run->targets.count == 1)
+        return target_label(&run->targets.items[0]);
+    if (!call->command)
+        return "machine";
+    const char *slash = strrchr(call->command[0], '/');
+    return slash ? slash + 1 : call->command[0];
+}
+
+static bool record_open(struct record_run *run, const struct verb_call *call, struct error *err)
+{
+    const struct record_values *v = run->values;
+    if (v->out)
+        snprintf(run->path, sizeof run->path, "%s", v->out);
+    else
+        capture_file_name(record_target_name(run, call), run->pid_count == 1 ? (uint32_t)run->pids[0] : 0, run->path,
+                          sizeof run->path);
+    run->export = v->out ? export_format_for_path(v->out) : NULL;
+    int fd;
+    if (run->export ? !capture_file_unnamed(&fd, err) : !capture_file_create(run->path, v->force, &fd, err))
+        return false;
+    if (run->export)
+        run->capture_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    return trace_writer_open(fd, &run->w, err);
+}
+
+static void record_note(void *user, const char *text)
+{
+    struct record_run *run = user;
+    record_progress_clear(&run->line);
+    message_warning("%s", text);
+}
+
+static void record_show(void *user, const struct record_progress *now)
+{
+    struct record_run *run = user;
+    record_progress_show(&run->line, now, run->values->duration_ns);
+}
+
+static void record_describe(struct record_run *run, const struct verb_call *call)
+{
+    struct trace *t = &run->b.trace;
+    struct utsname name;
+    if (uname(&name) == 0) {
+        trace_set_fact(t, FACT_HOST, name.nodename);
+        trace_set_fact(t, FACT_KERNEL, name.release);
+        trace_set_fact(t, FACT_ARCH, name.machine);
+    }
+    trace_set_fact(t, FACT_FORMAT, "clrperf");
+    trace_set_fact(t, FACT_TOOL, "clrperf " CLRPERF_VERSION);
+    struct buffer words;
+    buffer_init(&words, 1 << 16);
+    buffer_string(&words, "clrperf record");
+    for (size_t i = 0; i < run->pid_count && !call->command; i++)
+        buffer_format(&words, "%s%d", i ? "," : " -p ", (int)run->pids[i]);
+    if (run->values->target.all)
+        buffer_string(&words, " -a");
+    buffer_format(&words, " -F %" PRIu64, run->values->rate_hz);
+    for (size_t i = 0; call->command && i < call->command_count; i++)
+        buffer_format(&words, "%s%s", i ? " " : " -- ", call->command[i]);
+    buffer_u8(&words, 0);
+    trace_set_fact(t, FACT_COMMAND_LINE, (const char *)words.data);
+    buffer_done(&words);
+}
+
+static bool record_start(struct record_run *run, struct error *err)
+{
+    const struct record_values *v = run->values;
+    struct recorder_options options = {
+        .perf = {
+            .pids = run->pids,
+            .pid_count = run->pid_count,
+            .cgroup_fd = -1,
+            .on_exec = run->launched,
+            .rate_hz = (uint32_t)v->rate_hz,
+            .ring_pages = RECORD_RING_PAGES,
+        },
+        .duration_ns = v->duration_ns,
+        .runtime = !v->no_runtime,
+        .stop = &record_stopped,
+        .stop_fd = isatty(STDIN_FILENO) && !run->launched ? STDIN_FILENO : -1,
+        .release_fd = run->launched ? run->launch.release_fd : -1,
+        .progress = v->quiet ? NULL : record_show,
+        .note = record_note,
+        .user = run,
+    };
+    return recorder_start(&options, &run->b, run->w, &run->recorder, err);
+}
+
+static int open_target_file(void *user, uint32_t process, const char *path)
+{
+    return target_files_open(user, process, path);
+}
+
+static int open_target_jit_file(void *user, uint32_t process, bool jitdump)
+{
+    return target_files_open_jit(user, process, jitdump);
+}
+
+/* Names everything and ends the file. What could not be recorded to the end is written all the same. */
+static bool record_finish(struct record_run *run, struct error *err)
+{
+    struct symbolizer_options options = {
+        .files = { .open = open_target_file,
+                   .open_jit_file = open_target_jit_file,
+                   .user = (void *)recorder_files(run->recorder) },
+        .kernel = true,
+    };
+    struct symbolizer_result result = { 0 };
+    symbolizer_run(&run->b.trace, &run->b.functions, &options, &result);
+    if (result.kernel_hidden)
+        record_note(run, "kernel functions have no names: the kernel hides its addresses; "
+                         "as root: sysctl kernel.kptr_restrict=0");
+    char text[32];
+    snprintf(text, sizeof text, "%" PRIu64, run->stats.duration_ns);
+    trace_set_fact(&run->b.trace, FACT_DURATION_NS, text);
+    snprintf(text, sizeof text, "%" PRIu64, clock_own_cpu_ns());
+    trace_set_fact(&run->b.trace, FACT_SELF_CPU_NS, text);
+    snprintf(text, sizeof text, "%" PRIu64, clock_own_peak_rss_bytes());
+    trace_set_fact(&run->b.trace, FACT_SELF_PEAK_RSS, text);
+    struct trace_writer *w = run->w;
+    run->w = NULL;
+    bool ok = trace_writer_close(w, &run->b, &run->file_bytes, err);
+    run->stop_to_closed_ns = clock_monotonic_ns() - run->stats.stopped_ns - run->stats.rundown_ns;
+    return ok;
+}
+
+static bool record_export(struct record_run *run, struct error *err)
+{
+    struct source file;
+    int fd;
+    if (!source_over_fd(run->capture_fd, 0, UINT64_MAX, &file, err))
+        return false;
+    run->file_bytes = file.size;
+    if (!capture_file_create(run->path, run->values->force, &fd, err))
+        return false;
+    return capture_export(&file, run->export, fd, err);
+}
+
+static void record_json(const struct record_run *run, struct json_writer *j)
+{
+    static const char *const ends[] = { "duration", "signal", "target_exit", "error" };
+    const struct record_stats *s = &run->stats;
+    json_begin_object(j);
+    json_key(j, "schema");
+    json_string(j, "clrperf.record/1");
+    json_key(j, "file");
+    json_string(j, run->path);
+    json_key(j, "duration_s");
+    json_double(j, (double)s->duration_ns / 1e9);
+    json_key(j, "samples");
+    json_u64(j, s->samples);
+    json_key(j, "attempted");
+    json_u64(j, s->samples + s->lost);
+    json_key(j, "lost");
+    json_u64(j, s->lost);
+    json_key(j, "lost_by");
+    json_begin_object(j);
+    capture_json_losses(j, &run->b.trace);
+    json_end_object(j);
+    json_key(j, "stacks");
+    json_begin_object(j);
+    json_key(j, "whole");
+    json_u64(j, s->whole);
+    json_key(j, "truncated");
+    json_u64(j, s->truncated);
+    json_key(j, "broken");
+    json_u64(j, s->broken);
+    json_end_object(j);
+    json_key(j, "processes");
+    json_u64(j, s->processes);
+    json_key(j, "threads");
+    json_u64(j, s->threads);
+    json_key(j, "bytes");
+    json_u64(j, run->file_bytes);
+    json_key(j, "self");
+    json_begin_object(j);
+    json_key(j, "cpu_s");
+    json_double(j, (double)clock_own_cpu_ns() / 1e9);
+    json_key(j, "peak_rss_bytes");
+    json_u64(j, clock_own_peak_rss_bytes());
+    json_key(j, "stop_to_closed_ms");
+    json_double(j, (double)run->stop_to_closed_ns / 1e6);
+    json_key(j, "rundown_ms");
+    json_double(j, (double)s->rundown_ns / 1e6);
+    json_end_object(j);
+    json_key(j, "ended_by");
+    json_string(j, ends[s->ended_by]);
+    json_end_object(j);
+}
+
+static bool record_print_json(const struct record_run *run, struct error *err)
+{
+    struct buffer text;
+    struct json_writer j;
+    buffer_init(&text, OUTPUT_BYTES_MAX);
+    stdout_json(&j, &text);
+    record_json(run, &j);
+    bool ok = json_finish(&j, err);
+    buffer_done(&text);
+    return ok;
+}
+
+static void record_summary(const struct record_run *run)
+{
+    const struct record_stats *s = &run->stats;
+    if (run->values->quiet)
+        return;
+    double seconds = (double)s->duration_ns / 1e9;
+    message_note("%s samples, %s lost, of %s process%s in %.1f s -> %s (%s)", units_count(s->samples).text,
+                 units_count(s->lost).text, units_count(s->processes).text, s->processes == 1 ? "" : "es", seconds,
+                 run->path, units_size(run->file_bytes).text);
+    message_note("clrperf used %.2f %% of one CPU, %s", seconds > 0 ? (double)clock_own_cpu_ns() / 1e7 / seconds : 0,
+                 units_size(clock_own_peak_rss_bytes()).text);
+    if (s->samples == 0)
+        message_note("no samples: the target did not use the CPU while it was watched");
+    else if (!run->export)
+        message_note("next: clrperf report %s, clrperf export %s -o flame.html", run->path, run->path);
+}
+
+static bool record_too_lossy(const struct record_run *run)
+{
+    uint64_t attempted = run->stats.samples + run->stats.lost;
+    return run->values->max_loss_text && attempted &&
+           (double)run->stats.lost * 100.0 / (double)attempted > strtod(run->values->max_loss_text, NULL);
+}
+
+static bool record_check(const struct record_values *v, const struct verb_call *call, struct error *err)
+{
+    if (v->rate_hz == 0 || v->rate_hz > RECORD_RATE_MAX)
+        return error_set(err, ERROR_USAGE, "-F wants 1 to %d samples a second", RECORD_RATE_MAX);
+    if (v->events && strcmp(v->events, "cpu") != 0)
+        return error_set(err, ERROR_USAGE, "-e knows 'cpu', not '%s'", v->events);
+    struct target_query query = target_options_query(&v->target);
+    if (call->command && !target_query_is_empty(&query))
+        return error_set(err, ERROR_USAGE, "a command after -- and a running target exclude each other");
+    return true;
+}
+
+static bool record_whole(struct record_run *run, struct verb_call *call, struct error *err)
+{
+    if (!record_select(run, call, err) || !record_open(run, call, err) || !record_start(run, err))
+        return false;
+    if (run->launched && !launch_started(&run->launch, call->command[0], err))
+        return false;
+    if (!run->values->quiet)
+        record_progress_begin(&run->line, record_target_name(run, call), run->pid_count, run->values->rate_hz);
+    record_describe(run, call);
+    struct error failure = { 0 };
+    bool ok = recorder_run(run->recorder, &run->stats, &failure);
+    record_progress_clear(&run->line);
+    bool finished = record_finish(run, err);
+    if (!ok) {
+        *err = failure;
+        return false;
+    }
+    return finished && (!run->export || record_export(run, err));
+}
+
+static bool record_run(struct verb_call *call, struct error *err)
+{
+    const struct record_values *v = call->values;
+    if (!record_check(v, call, err))
+        return false;
+    struct record_run run = { .values = v, .cgroup_fd = -1, .capture_fd = -1 };
+    record_catch_signals();
+    trace_builder_init(&run.b, RECORD_CHAINS);
+    bool ok = record_whole(&run, call, err);
+    if (ok) {
+        record_summary(&run);
+        if (record_too_lossy(&run))
+            call->exit_code = EXIT_LOSS;
+        if (v->json)
+            ok = record_print_json(&run, err);
+    }
+    recorder_free(run.recorder);
+    if (run.launched && run.stats.samples + run.stats.duration_ns)
+        call->exit_code = launch_wait(&run.launch);
+    else if (run.launched)
+        launch_abandon(&run.launch);
+    if (run.w)
+        trace_writer_close(run.w, &run.b, NULL, NULL);
+    if (run.capture_fd >= 0)
+        close(run.capture_fd);
+    trace_builder_done(&run.b);
+    target_list_done(&run.targets);
+    free(run.pids);
+    return ok;
+}
+
+static const struct option_spec record_options[] = {
+    { "output", 'o', OPTION_STRING, offsetof(struct record_values, out),
+      "write there; an export's extension (.svg .html .folded ...) writes that instead of a capture", "FILE", NULL },
+    { "duration", 'd', OPTION_DURATION, offsetof(struct record_values, duration_ns),
+      "stop after this time (10s, 2m); else Ctrl-C, SIGTERM or Enter ends it", NULL, NULL },
+    { "freq", 'F', OPTION_RATE, offsetof(struct record_values, rate_hz), "samples a second and CPU (199)", NULL,
+      NULL },
+    { "event", 'e', OPTION_STRING, offsetof(struct record_values, events), "what to record: cpu", "LIST", NULL },
+    { "force", 0, OPTION_FLAG, offsetof(struct record_values, force), "overwrite FILE", NULL, NULL },
+    { "no-runtime", 0, OPTION_FLAG, offsetof(struct record_values, no_runtime),
+      "ask nothing of the .NET runtime; jitted methods then have no names", NULL, NULL },
+    { "max-loss", 0, OPTION_STRING, offsetof(struct record_values, max_loss_text),
+      "exit with 6 when more than PERCENT of the samples were lost", "PERCENT", NULL },
+    { "json", 0, OPTION_FLAG, offsetof(struct record_values, json), "print the summary as JSON", NULL, NULL },
+    { "quiet", 'q', OPTION_FLAG, offsetof(struct record_values, quiet), "no progress, no summary", NULL, NULL },
+    { NULL, 0, OPTION_HEADING, 0, "which processes", NULL, NULL },
+    { NULL, 0, OPTION_GROUP, offsetof(struct record_values, target), NULL, NULL, target_option_specs },
+    { 0 },
+};
+
+const struct verb verb_record = {
+    .name = "record",
+    .args = NULL,
+    .summary = "sample the CPU of running .NET processes, or of a command, into a capture",
+    .options = record_options,
+    .defaults = &(const struct record_values){ .rate_hz = RECORD_RATE_HZ },
+    .values_size = sizeof(struct record_values),
+    .takes_command = true,
+    .run = record_run,
+};

@@ -1,0 +1,162 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "base/units.h"
+#include "cli/capture.h"
+#include "cli/profile_options.h"
+#include "cli/report_json.h"
+#include "cli/report_table.h"
+#include "cli/standard_output.h"
+#include "cli/verb.h"
+
+struct report_values {
+    struct profile_choice choice;
+    const char *by, *callers, *callees;
+    uint32_t top;
+    bool inclusive, tree, json;
+};
+
+static const char *const by_names[] = { "function", "module", "type", "thread", "process" };
+
+static bool report_by(const char *text, enum hot_by *out, struct error *err)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(by_names); i++)
+        if (strcmp(by_names[i], text) == 0) {
+            *out = (enum hot_by)i;
+            return true;
+        }
+    return error_set(err, ERROR_USAGE, "--by knows function, module, type, thread and process, not '%s'", text);
+}
+
+static bool report_print(struct buffer *text, struct error *err)
+{
+    bool ok = stdout_text(text, err);
+    buffer_done(text);
+    return ok;
+}
+
+static bool report_hot_functions(const struct report_values *v, const struct capture *c, const struct profile *p,
+                                 struct error *err)
+{
+    enum hot_by by;
+    if (!report_by(v->by, &by, err))
+        return false;
+    struct hot_table table;
+    hot_table_build(p, by, v->inclusive, v->top, &table);
+    bool ok;
+    if (v->json) {
+        ok = report_json_hot(c, p, &table, v->by, v->top, err);
+    } else {
+        struct buffer text;
+        buffer_init(&text, OUTPUT_BYTES_MAX);
+        report_head(c, p, &text);
+        report_hot(p, &table, by, v->top, stdout_width(), &text);
+        ok = report_print(&text, err);
+    }
+    hot_table_done(&table);
+    return ok;
+}
+
+static bool report_around(const struct report_values *v, const struct capture *c, const struct profile *p,
+                          struct error *err)
+{
+    const char *function = v->callers ? v->callers : v->callees;
+    struct hot_table table;
+    if (!hot_table_neighbours(p, function, v->callers != NULL, &table)) {
+        error_set(err, ERROR_USAGE, "no function of this capture is called '%s'", function);
+        return error_hint(err, "clrperf report %s --top 0 lists their names", c->path);
+    }
+    bool ok;
+    if (v->json) {
+        ok = report_json_hot(c, p, &table, "function", v->top, err);
+    } else {
+        struct buffer text;
+        buffer_init(&text, OUTPUT_BYTES_MAX);
+        report_head(c, p, &text);
+        report_neighbours(p, &table, v->callers != NULL, v->top, stdout_width(), &text);
+        ok = report_print(&text, err);
+    }
+    hot_table_done(&table);
+    return ok;
+}
+
+static bool report_whole_tree(const struct report_values *v, const struct capture *c, const struct profile *p,
+                              struct error *err)
+{
+    if (v->json)
+        return report_json_tree(c, p, err);
+    struct buffer text;
+    buffer_init(&text, OUTPUT_BYTES_MAX);
+    report_head(c, p, &text);
+    report_tree(p, stdout_width(), &text);
+    return report_print(&text, err);
+}
+
+static bool report_answer(const struct report_values *v, const char *question, const struct capture *c,
+                          const struct profile *p, struct error *err)
+{
+    if (strcmp(question, "threads") == 0 && v->json)
+        return report_json_threads(c, p, err);
+    struct report_values asked = *v;
+    if (strcmp(question, "threads") == 0)
+        asked.by = "thread";
+    else if (strcmp(question, "processes") == 0)
+        asked.by = "process";
+    else if (strcmp(question, "cpu") != 0)
+        return error_set(err, ERROR_USAGE, "this capture has no answer about '%s'; it knows cpu, threads, processes",
+                         question);
+    if (v->tree)
+        return report_whole_tree(v, c, p, err);
+    return v->callers || v->callees ? report_around(v, c, p, err) : report_hot_functions(&asked, c, p, err);
+}
+
+static bool report_run(struct verb_call *call, struct error *err)
+{
+    const struct report_values *v = call->values;
+    if (call->arg_count < 1)
+        return error_hint(err, "clrperf report FILE"), error_set(err, ERROR_USAGE, "which capture?");
+    struct capture c;
+    struct profile *p;
+    struct profile_options options;
+    if (!profile_choice_options(&v->choice, &options, err) || !capture_open(call->args[0], &c, err))
+        return false;
+    capture_warn(&c);
+    bool ok = profile_build(&c.b.trace, &options, &p, err);
+    if (ok) {
+        ok = report_answer(v, call->arg_count > 1 ? call->args[1] : "cpu", &c, p, err);
+        profile_free(p);
+    }
+    capture_done(&c);
+    return ok;
+}
+
+static const struct option_spec report_options[] = {
+    { "top", 'n', OPTION_COUNT, offsetof(struct report_values, top), "show the N heaviest rows, 0 all (30)", "N",
+      NULL },
+    { "by", 0, OPTION_STRING, offsetof(struct report_values, by), "rows are: function, module, type, thread, process",
+      "WHAT", NULL },
+    { "inclusive", 'i', OPTION_FLAG, offsetof(struct report_values, inclusive), "sort by total instead of self",
+      NULL, NULL },
+    { "callers", 0, OPTION_STRING, offsetof(struct report_values, callers), "who calls FUNCTION, and how much",
+      "FUNCTION", NULL },
+    { "callees", 0, OPTION_STRING, offsetof(struct report_values, callees), "whom FUNCTION calls, and how much",
+      "FUNCTION", NULL },
+    { "tree", 0, OPTION_FLAG, offsetof(struct report_values, tree), "the call tree from the root", NULL, NULL },
+    { "json", 0, OPTION_FLAG, offsetof(struct report_values, json), "print JSON instead of a table", NULL, NULL },
+    { NULL, 0, OPTION_GROUP, offsetof(struct report_values, choice), NULL, NULL, profile_choice_specs },
+    { 0 },
+};
+
+const struct verb verb_report = {
+    .name = "report",
+    .args = "FILE [cpu|threads|processes]",
+    .summary = "show where the time of a capture went",
+    .details = "FILE is a capture, or a perf.data, `perf script` text or folded stacks of another tool.",
+    .options = report_options,
+    .defaults = &(const struct report_values){ .top = 30, .by = "function" },
+    .values_size = sizeof(struct report_values),
+    .args_max = 2,
+    .run = report_run,
+};

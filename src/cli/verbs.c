@@ -1,0 +1,37 @@
+#include "cli/verb.h"
+
+#include <string.h>
+
+#include "base/own.h"
+
+extern const struct verb verb_export;
+extern const struct verb verb_ps;
+extern const struct verb verb_record;
+extern const struct verb verb_report;
+extern const struct verb verb_doctor;
+
+const struct verb *const verbs[] = {
+    &verb_ps, &verb_doctor, &verb_record, &verb_report, &verb_export, NULL,
+};
+
+/* Spellings of the same thing in perf and the dotnet tools. */
+static const struct {
+    const char *spelling;
+    const char *name;
+} aliases[] = {
+    { "check", "doctor" },      { "collect", "record" },   { "convert", "export" },
+    { "list-processes", "ps" }, { "monitor", "counters" }, { "stacks", "stack" },
+};
+
+const struct verb *verb_find(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(aliases); i++) {
+        if (strcmp(aliases[i].spelling, name) == 0)
+            name = aliases[i].name;
+    }
+    for (const struct verb *const *v = verbs; *v; v++) {
+        if (strcmp((*v)->name, name) == 0)
+            return *v;
+    }
+    return NULL;
+}

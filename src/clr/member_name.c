@@ -1,0 +1,252 @@
+#include "clr/member_name.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/own.h"
+#include "clr/type_keyword.h"
+
+enum { NESTING_MAX = 8 };
+
+static const struct {
+    const char *metadata, *shown;
+} operators[] = {
+    { "op_Implicit", "implicit operator" },
+    { "op_Explicit", "explicit operator" },
+    { "op_CheckedExplicit", "explicit operator checked" },
+    { "op_Addition", "operator +" },
+    { "op_CheckedAddition", "operator checked +" },
+    { "op_Subtraction", "operator -" },
+    { "op_CheckedSubtraction", "operator checked -" },
+    { "op_Multiply", "operator *" },
+    { "op_CheckedMultiply", "operator checked *" },
+    { "op_Division", "operator /" },
+    { "op_CheckedDivision", "operator checked /" },
+    { "op_Modulus", "operator %" },
+    { "op_BitwiseAnd", "operator &" },
+    { "op_BitwiseOr", "operator |" },
+    { "op_ExclusiveOr", "operator ^" },
+    { "op_LeftShift", "operator <<" },
+    { "op_RightShift", "operator >>" },
+    { "op_UnsignedRightShift", "operator >>>" },
+    { "op_Equality", "operator ==" },
+    { "op_Inequality", "operator !=" },
+    { "op_LessThan", "operator <" },
+    { "op_GreaterThan", "operator >" },
+    { "op_LessThanOrEqual", "operator <=" },
+    { "op_GreaterThanOrEqual", "operator >=" },
+    { "op_UnaryNegation", "operator -" },
+    { "op_CheckedUnaryNegation", "operator checked -" },
+    { "op_UnaryPlus", "operator +" },
+    { "op_LogicalNot", "operator !" },
+    { "op_OnesComplement", "operator ~" },
+    { "op_Increment", "operator ++" },
+    { "op_CheckedIncrement", "operator checked ++" },
+    { "op_Decrement", "operator --" },
+    { "op_CheckedDecrement", "operator checked --" },
+    { "op_True", "operator true" },
+    { "op_False", "operator false" },
+};
+
+static const struct {
+    const char *prefix, *suffix;
+} accessors[] = { { "get_", ".get" }, { "set_", ".set" }, { "add_", ".add" }, { "remove_", ".remove" } };
+
+static bool starts_with(struct span text, const char *prefix)
+{
+    size_t size = strlen(prefix);
+    return text.size >= size && memcmp(text.data, prefix, size) == 0;
+}
+
+static struct span without(struct span text, size_t start)
+{
+    return start <= text.size ? (struct span){ text.data + start, text.size - start } : (struct span){ 0 };
+}
+
+static void append(struct buffer *out, struct span text)
+{
+    buffer_append(out, text.data, text.size);
+}
+
+static bool is_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* The number at the end of "0_3"; 0 when there is none. */
+static uint32_t last_number(struct span text)
+{
+    uint64_t number = 0, unit = 1;
+    while (text.size && is_digit(text.data[text.size - 1]) && unit < 1000000) {
+        number += unit * (text.data[--text.size] - '0');
+        unit *= 10;
+    }
+    return (uint32_t)number;
+}
+
+/* Position of the '>' that closes the '<' at the start, or 0. */
+static size_t closing(struct span text)
+{
+    unsigned depth = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] == '<')
+            depth++;
+        else if (text.data[i] == '>' && --depth == 0)
+            return i;
+    }
+    return 0;
+}
+
+/* Position of the last separator outside <>, or 0; '.' and, in names of types, '-'. */
+static size_t last_separator(struct span text, char separator)
+{
+    size_t found = 0;
+    int depth = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        depth += text.data[i] == '<' ? 1 : text.data[i] == '>' ? -1 : 0;
+        if (text.data[i] == (uint8_t)separator && depth == 0)
+            found = i;
+    }
+    return found;
+}
+
+static bool is_name_byte(uint8_t c)
+{
+    return c == '_' || c == '.' || c == '-' || is_digit(c) || (c >= 'a' && c <= 'z') ||
+           (c >= 'A' && c <= 'Z') || c >= 0x80;
+}
+
+void member_name_show_source_type(struct span type, struct buffer *out)
+{
+    for (size_t i = 0; i < type.size;) {
+        size_t start = i;
+        while (i < type.size && is_name_byte(type.data[i]))
+            i++;
+        struct span name = { type.data + start, i - start };
+        if (name.size) {
+            const char *keyword = type_keyword(name);
+            size_t dot = name.size;
+            while (dot && name.data[dot - 1] != '.' && name.data[dot - 1] != '-')
+                dot--;
+            if (keyword)
+                buffer_string(out, keyword);
+            else
+                append(out, without(name, dot));
+        }
+        if (i < type.size)
+            buffer_u8(out, type.data[i++]);
+    }
+}
+
+static void show(struct span name, bool in_type, unsigned depth, struct buffer *out);
+
+/* `name` is "<INNER>TAIL"; false when the tail is no form of the compilers'. */
+static bool show_generated(struct span name, bool in_type, unsigned depth, struct buffer *out)
+{
+    size_t close = closing(name);
+    if (close == 0)
+        return false;
+    struct span inner = { name.data + 1, close - 1 }, tail = without(name, close + 1);
+    if (inner.size == 0) {
+        if (starts_with(tail, "m__Finally"))
+            buffer_string(out, "finally");
+        else if (starts_with(tail, "n__"))
+            buffer_string(out, "base call");
+        else
+            return false;
+        return true;
+    }
+    if (tail.size == 0 || starts_with(tail, "$") || starts_with(tail, "k__BackingField")) {
+        show(inner, in_type, depth + 1, out);
+        if (tail.size == 0)
+            buffer_string(out, " (entry point)");
+    } else if (starts_with(tail, "b__")) {
+        show(inner, in_type, depth + 1, out);
+        buffer_string(out, " lambda");
+        if (last_number(tail))
+            buffer_format(out, " #%" PRIu32, last_number(tail) + 1);
+    } else if (starts_with(tail, "g__")) {
+        show(inner, in_type, depth + 1, out);
+        const uint8_t *bar = memchr(tail.data, '|', tail.size);
+        buffer_u8(out, '.');
+        buffer_append(out, tail.data + 3, bar ? (size_t)(bar - tail.data) - 3 : tail.size - 3);
+    } else if (tail.data[0] == 'd') {
+        show(inner, in_type, depth + 1, out);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool show_operator_or_accessor(struct span name, struct buffer *out)
+{
+    for (size_t i = 0; i < ARRAY_LEN(operators); i++)
+        if (span_equals(name, span_of(operators[i].metadata, strlen(operators[i].metadata)))) {
+            buffer_string(out, operators[i].shown);
+            return true;
+        }
+    for (size_t i = 0; i < ARRAY_LEN(accessors); i++)
+        if (starts_with(name, accessors[i].prefix) && name.size > strlen(accessors[i].prefix)) {
+            append(out, without(name, strlen(accessors[i].prefix)));
+            buffer_string(out, accessors[i].suffix);
+            return true;
+        }
+    return false;
+}
+
+static void show(struct span name, bool in_type, unsigned depth, struct buffer *out)
+{
+    if (depth > NESTING_MAX || name.size == 0) {
+        append(out, name);
+        return;
+    }
+    if (name.data[0] == '<') {
+        if (!show_generated(name, in_type, depth, out))
+            append(out, name);
+        return;
+    }
+    if (starts_with(name, "_Lambda$__")) { /* Visual Basic's say nothing of the method around */
+        buffer_format(out, "lambda #%" PRIu32, last_number(name) + 1);
+        return;
+    }
+    /* An explicit interface implementation; in a type's name the compiler writes '-' for '.'. */
+    size_t dot = name.data[0] == '.' ? 0 : last_separator(name, in_type ? '-' : '.');
+    if (dot && dot + 1 < name.size) {
+        member_name_show_source_type((struct span){ name.data, dot }, out);
+        buffer_u8(out, '.');
+        name = without(name, dot + 1);
+    }
+    if (!show_operator_or_accessor(name, out))
+        append(out, name);
+}
+
+void member_name_show(struct span name, struct buffer *out)
+{
+    show(name, false, 0, out);
+}
+
+static struct span visual_basic_machine(struct span type_name)
+{
+    static const char prefix[] = "VB$StateMachine_";
+    if (!starts_with(type_name, prefix))
+        return (struct span){ 0 };
+    size_t i = sizeof prefix - 1;
+    while (i < type_name.size && is_digit(type_name.data[i]))
+        i++;
+    return i < type_name.size && type_name.data[i] == '_' ? without(type_name, i + 1) : (struct span){ 0 };
+}
+
+bool member_name_is_machine(struct span type_name)
+{
+    if (visual_basic_machine(type_name).size)
+        return true;
+    size_t close = type_name.size && type_name.data[0] == '<' ? closing(type_name) : 0;
+    struct span tail = close > 1 ? without(type_name, close + 1) : (struct span){ 0 };
+    return tail.size && tail.data[0] == 'd' && (tail.size == 1 || tail.data[1] == '_');
+}
+
+void member_name_show_machine(struct span type_name, struct buffer *out)
+{
+    struct span basic = visual_basic_machine(type_name);
+    show(basic.size ? basic : type_name, true, 0, out);
+}

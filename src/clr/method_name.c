@@ -1,0 +1,242 @@
+#include "clr/method_name.h"
+
+#include <string.h>
+
+#include "base/own.h"
+#include "clr/member_name.h"
+#include "clr/type_name.h"
+
+struct parts {
+    struct span type, method; /* "Ns.Type`1[Args]", "Method" */
+    struct span parameters;   /* with the parentheses, or empty */
+};
+
+/* The three lists of code_name.type_params. */
+struct params {
+    struct span type, method, kind;
+};
+
+static struct span span_between(struct span text, size_t start, size_t end)
+{
+    return start < end && end <= text.size ? (struct span){ text.data + start, end - start }
+                                           : (struct span){ 0 };
+}
+
+static bool is_text(struct span text, const char *wanted)
+{
+    return span_equals(text, span_of(wanted, strlen(wanted)));
+}
+
+static bool starts_with(struct span text, const char *prefix)
+{
+    size_t size = strlen(prefix);
+    return text.size >= size && memcmp(text.data, prefix, size) == 0;
+}
+
+static bool ends_with(struct span text, const char *suffix)
+{
+    size_t size = strlen(suffix);
+    return text.size >= size && memcmp(text.data + text.size - size, suffix, size) == 0;
+}
+
+static bool contains(struct span text, const char *wanted)
+{
+    return text.size && memmem(text.data, text.size, wanted, strlen(wanted));
+}
+
+/* C++ has "a::b::c", blanks before the name, and templates; the runtime has one "::" and none of these. */
+static bool split(struct span raw, struct parts *out)
+{
+    const uint8_t *colons = raw.size ? memmem(raw.data, raw.size, "::", 2) : NULL;
+    if (!colons || colons == raw.data)
+        return false;
+    size_t at = (size_t)(colons - raw.data);
+    struct span type = span_between(raw, 0, at), rest = span_between(raw, at + 2, raw.size);
+    if (rest.size == 0 || memchr(type.data, ' ', type.size) || memchr(type.data, '(', type.size))
+        return false;
+    const uint8_t *open = memchr(rest.data, '(', rest.size);
+    size_t end = open ? (size_t)(open - rest.data) : rest.size;
+    struct span method = span_between(rest, 0, end);
+    if (method.size == 0 || contains(method, "::"))
+        return false;
+    *out = (struct parts){ type, method, span_between(rest, end, rest.size) };
+    return true;
+}
+
+/* '<' may only open a name that a compiler made; elsewhere it is a template's. */
+static bool has_template(const struct type_name *type)
+{
+    for (unsigned i = 0; i < type->segment_count; i++) {
+        struct span segment = type->segments[i];
+        if (segment.data[0] != '<' && memchr(segment.data, '<', segment.size))
+            return true;
+    }
+    return false;
+}
+
+static struct params split_params(const char *text)
+{
+    struct span list[3] = { { 0 } };
+    for (unsigned i = 0; i < ARRAY_LEN(list); i++) {
+        size_t size = strcspn(text, ";");
+        list[i] = span_of(text, size);
+        text += size;
+        text += *text == ';';
+    }
+    return (struct params){ list[0], list[1], list[2] };
+}
+
+static const struct {
+    const char *name, *shown;
+} il_stubs[] = {
+    { "IL_STUB_PInvoke", "[P/Invoke stub]" },
+    { "IL_STUB_ReversePInvoke", "[reverse P/Invoke stub]" },
+    { "IL_STUB_CLRtoCOM", "[COM call stub]" },
+    { "IL_STUB_COMtoCLR", "[COM entry stub]" },
+    { "IL_STUB_StructMarshal", "[struct marshalling stub]" },
+    { "IL_STUB_Array", "[array stub]" },
+    { "IL_STUB_Array_Get", "[array get stub]" },
+    { "IL_STUB_Array_Set", "[array set stub]" },
+    { "IL_STUB_Array_Address", "[array address stub]" },
+    { "IL_STUB_DelegateInvoke", "[delegate invoke stub]" },
+    { "IL_STUB_MulticastDelegate_Invoke", "[multicast delegate stub]" },
+    { "IL_STUB_WrapperDelegate_Invoke", "[wrapper delegate stub]" },
+    { "IL_STUB_SecureDelegate_Invoke", "[wrapper delegate stub]" },
+    { "IL_STUB_InstantiatingStub", "[instantiating stub]" },
+    { "IL_STUB_UnboxingStub", "[unboxing stub]" },
+    { "IL_STUB_TailCallStoreArgs", "[tail call stub]" },
+    { "IL_STUB_TailCallCallTarget", "[tail call stub]" },
+    { "IL_STUB_DelegateShuffleThunk", "[delegate shuffle thunk]" },
+    { "IL_STUB_VirtualStaticMethodDispatch", "[static virtual dispatch stub]" },
+};
+
+static bool is_dynamic_type(struct span type)
+{
+    return is_text(type, "dynamicClass") || is_text(type, "DynamicClass") || is_text(type, "ILStubClass");
+}
+
+/* Methods without metadata: the runtime's stubs, and what programs made with Reflection.Emit. */
+static void show_dynamic(struct span method, struct buffer *out)
+{
+    static const char invoke[] = "InvokeStub_", lambda[] = "lambda_method", stub[] = "IL_STUB_";
+    for (size_t i = 0; i < ARRAY_LEN(il_stubs); i++)
+        if (is_text(method, il_stubs[i].name)) {
+            buffer_string(out, il_stubs[i].shown);
+            return;
+        }
+    const char *note = " [dynamic]";
+    if (starts_with(method, stub)) {
+        method = span_between(method, sizeof stub - 1, method.size);
+        note = " [IL stub]";
+    } else if (starts_with(method, invoke)) {
+        method = span_between(method, sizeof invoke - 1, method.size);
+        note = " [reflection invoke]";
+    } else if (starts_with(method, lambda)) {
+        note = " [compiled expression]";
+    }
+    buffer_append(out, method.data, method.size);
+    buffer_string(out, note);
+}
+
+static const char *machine_note(struct span kind, const struct buffer *out, size_t start)
+{
+    if (is_text(kind, "async"))
+        return " (async)";
+    if (is_text(kind, "iterator"))
+        return " (iterator)";
+    struct span shown = { out->data + start, out->size - start };
+    return ends_with(shown, "Async") ? " (async)" : " (state machine)";
+}
+
+static bool is_fsharp_closure(struct span segment)
+{
+    const uint8_t *at = memchr(segment.data, '@', segment.size);
+    return at && at + 1 < segment.data + segment.size && at[1] >= '0' && at[1] <= '9';
+}
+
+static void show_method_params(struct span names, struct buffer *out)
+{
+    if (names.size == 0)
+        return;
+    buffer_u8(out, '<');
+    buffer_append(out, names.data, names.size);
+    buffer_u8(out, '>');
+}
+
+/* The types around the method; those that only hold captured variables are left out before a lambda. */
+static void show_owner(const struct type_name *type, struct span names, bool is_lambda, struct buffer *out)
+{
+    unsigned used = 0;
+    for (unsigned i = 0; i < type->segment_count; i++) {
+        if (is_lambda && i && type_name_is_closure(type->segments[i])) {
+            used += type->arities[i];
+            continue;
+        }
+        if (i)
+            buffer_u8(out, '.');
+        type_name_show_segment(type, i, names, &used, out);
+    }
+}
+
+static void show_managed(const struct parts *parts, const struct type_name *type, const char *type_params,
+                         struct buffer *out)
+{
+    struct params params = split_params(type_params);
+    struct span last = type->segments[type->segment_count - 1];
+    size_t start = out->size;
+    bool is_lambda = starts_with(parts->method, "<") || starts_with(parts->method, "_Lambda$__");
+    show_owner(type, params.type, is_lambda || member_name_is_machine(last), out);
+    bool is_machine = member_name_is_machine(last);
+    const char *note = is_machine && !out->failed ? machine_note(params.kind, out, start) : "";
+    bool is_body = (is_machine && is_text(parts->method, "MoveNext")) ||
+                   (is_fsharp_closure(last) && is_text(parts->method, "Invoke"));
+    if (!is_body) {
+        buffer_u8(out, '.');
+        member_name_show(parts->method, out);
+        show_method_params(params.method, out);
+    }
+    buffer_string(out, note);
+}
+
+/* What names hold comes from the profiled program; it must not steer a terminal. */
+static void remove_controls(struct buffer *out, size_t start, bool colons_too)
+{
+    for (size_t i = start; i < out->size; i++) {
+        uint8_t *c = &out->data[i];
+        bool wide_control = *c == 0xc2 && i + 1 < out->size && (c[1] & 0xe0) == 0x80;
+        if (*c < 0x20 || *c == 0x7f || wide_control)
+            *c = '?';
+        if (wide_control)
+            c[1] = '?';
+        if (colons_too && *c == ':') /* a shown name must not look like the runtime's again */
+            *c = '.';
+    }
+}
+
+void method_name_show(struct span raw, const char *type_params, struct buffer *out)
+{
+    size_t start = out->size;
+    struct parts parts;
+    struct type_name type;
+    bool managed = split(raw, &parts) && type_name_split(parts.type, &type) && !has_template(&type);
+    if (!managed)
+        buffer_append(out, raw.data, raw.size);
+    else if (is_dynamic_type(parts.type))
+        show_dynamic(parts.method, out);
+    else
+        show_managed(&parts, &type, type_params, out);
+    remove_controls(out, start, managed);
+}
+
+bool method_name_is_managed(struct span raw)
+{
+    struct parts parts;
+    struct type_name type;
+    if (!split(raw, &parts) || !type_name_split(parts.type, &type) || has_template(&type))
+        return false;
+    return is_dynamic_type(parts.type) || memchr(parts.type.data, '.', parts.type.size) ||
+           memchr(parts.type.data, '`', parts.type.size) || memchr(parts.type.data, '+', parts.type.size) ||
+           starts_with(parts.method, ".") || starts_with(parts.method, "<") ||
+           contains(parts.parameters, "class ") || contains(parts.parameters, "unsigned int") ||
+           contains(parts.parameters, "!0");
+}

@@ -1,0 +1,40 @@
+/*
+ * method_name: a managed method's name as people write it, made from the runtime's own spelling.
+ *
+ * The runtime's (--raw-names): "Ns.Type`1+Nested[Args]::Method(parameters)". Shown: without
+ * namespaces and parameters, nesting with '.', type arguments in <> with C# keywords, and what
+ * compilers generated traced back to the method in the source:
+ *
+ *   System.Collections.Generic.List`1[System.Int32]::Sort(...)   List<int>.Sort
+ *   App.Program+<GetAsync>d__5::MoveNext()                       Program.GetAsync (async)
+ *   App.Program+<>c::<Main>b__0_1(...)                           Program.Main lambda #2
+ *   App.Program::<Main>g__Add|0_0(...)                           Program.Main.Add
+ *   App.Order::.ctor()                                           Order..ctor  (and Order..cctor)
+ *   App.Order::get_Total()                                       Order.Total.get
+ *   dynamicClass::IL_STUB_PInvoke(...)                           [P/Invoke stub]
+ */
+#ifndef CLRPERF_CLR_METHOD_NAME_H
+#define CLRPERF_CLR_METHOD_NAME_H
+
+#include <stdbool.h>
+
+#include "base/buffer.h"
+#include "base/cursor.h"
+
+/*
+ * Appends the shown form of a name whose code is managed (ReadyToRun, jitted or dynamic).
+ * `type_params` is code_name.type_params, "TYPE;METHOD;KIND" (symbolize/managed_image.h), or "": its
+ * names stand for System.__Canon, which without them is shown as '_'; without KIND a state machine
+ * whose method's name does not end in "Async" is shown as "(state machine)".
+ * A text of another form is appended unchanged. Control bytes come out as '?'. Showing a shown name
+ * changes nothing.
+ */
+void method_name_show(struct span raw, const char *type_params, struct buffer *out);
+
+/*
+ * For names of unknown origin: true when it has the runtime's form and is unlikely to be C++. A C++
+ * member of a plain class, "Thread::Run()", cannot be told apart and counts as not managed.
+ */
+bool method_name_is_managed(struct span raw);
+
+#endif

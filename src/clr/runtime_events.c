@@ -1,0 +1,120 @@
+#include "clr/runtime_events.h"
+
+#include <string.h>
+
+#include "base/own.h"
+#include "base/utf16.h"
+
+static const struct {
+    const char *provider;
+    uint16_t id;
+    uint8_t kind;
+    bool verbose;
+} events[] = {
+    { RUNTIME_PROVIDER, 141, RUNTIME_EVENT_METHOD_LOAD, false },
+    { RUNTIME_PROVIDER, 142, RUNTIME_EVENT_METHOD_UNLOAD, false },
+    { RUNTIME_PROVIDER, 143, RUNTIME_EVENT_METHOD_LOAD, true },
+    { RUNTIME_PROVIDER, 144, RUNTIME_EVENT_METHOD_UNLOAD, true },
+    { RUNTIME_PROVIDER, 152, RUNTIME_EVENT_MODULE_LOAD, false },
+    { RUNTIME_PROVIDER, 153, RUNTIME_EVENT_MODULE_UNLOAD, false },
+    { RUNTIME_RUNDOWN_PROVIDER, 141, RUNTIME_EVENT_METHOD_EXISTS, false },
+    { RUNTIME_RUNDOWN_PROVIDER, 142, RUNTIME_EVENT_METHOD_EXISTS, false },
+    { RUNTIME_RUNDOWN_PROVIDER, 143, RUNTIME_EVENT_METHOD_EXISTS, true },
+    { RUNTIME_RUNDOWN_PROVIDER, 144, RUNTIME_EVENT_METHOD_EXISTS, true },
+    { RUNTIME_RUNDOWN_PROVIDER, 146, RUNTIME_EVENT_RUNDOWN_DONE, false },
+    { RUNTIME_RUNDOWN_PROVIDER, 153, RUNTIME_EVENT_MODULE_EXISTS, false },
+    { RUNTIME_RUNDOWN_PROVIDER, 154, RUNTIME_EVENT_MODULE_EXISTS, false },
+};
+
+static size_t find_event(struct span provider, uint32_t event_id)
+{
+    for (size_t i = 0; i < ARRAY_LEN(events); i++)
+        if (events[i].id == event_id && utf16_equals_ascii(provider, events[i].provider))
+            return i;
+    return ARRAY_LEN(events);
+}
+
+enum runtime_event_kind runtime_event_kind(struct span provider, uint32_t event_id)
+{
+    size_t i = find_event(provider, event_id);
+    return i < ARRAY_LEN(events) ? (enum runtime_event_kind)events[i].kind : RUNTIME_EVENT_OTHER;
+}
+
+bool runtime_event_is_verbose(struct span provider, uint32_t event_id)
+{
+    size_t i = find_event(provider, event_id);
+    return i < ARRAY_LEN(events) && events[i].verbose;
+}
+
+/* A text that may be missing altogether, then with what follows it. */
+static struct span optional_string(struct cursor *c)
+{
+    struct cursor ahead = *c;
+    struct span text = utf16_zstring(&ahead);
+    if (cursor_ok(&ahead))
+        *c = ahead;
+    return text;
+}
+
+bool runtime_method_event_read(struct span payload, uint32_t version, bool verbose,
+                               struct runtime_method_event *out, struct error *err)
+{
+    struct cursor c = cursor_over(payload);
+    struct runtime_method_event m = { .method_id = cursor_u64le(&c) };
+    m.module_id = cursor_u64le(&c);
+    m.addr = cursor_u64le(&c);
+    m.size_bytes = cursor_u32le(&c);
+    m.token = cursor_u32le(&c);
+    m.flags = cursor_u32le(&c);
+    if (!cursor_finish(&c, err, "a method event"))
+        return false;
+    if (verbose) {
+        m.type = optional_string(&c);
+        m.name = optional_string(&c);
+        m.signature = optional_string(&c);
+    }
+    if (version >= 2 && cursor_left(&c) >= 10) {
+        cursor_u16le(&c); /* runtime instance */
+        m.rejit_id = cursor_u64le(&c);
+    }
+    *out = m;
+    return true;
+}
+
+bool runtime_module_event_read(struct span payload, uint32_t version, struct runtime_module_event *out,
+                               struct error *err)
+{
+    struct cursor c = cursor_over(payload);
+    struct runtime_module_event m = { .module_id = cursor_u64le(&c) };
+    m.assembly_id = cursor_u64le(&c);
+    m.flags = cursor_u32le(&c);
+    cursor_u32le(&c); /* reserved */
+    if (!cursor_finish(&c, err, "a module event"))
+        return false;
+    m.il_path = optional_string(&c);
+    m.native_path = optional_string(&c);
+    cursor_u16le(&c); /* runtime instance */
+    struct span guid = cursor_bytes(&c, sizeof m.pdb_guid);
+    uint32_t age = cursor_u32le(&c);
+    if (version >= 2 && cursor_ok(&c)) {
+        memcpy(m.pdb_guid, guid.data, guid.size);
+        m.pdb_age = age;
+    }
+    *out = m;
+    return true;
+}
+
+size_t runtime_method_append_name(struct buffer *out, const struct runtime_method_event *m)
+{
+    size_t replaced = 0;
+    if (m->type.size) {
+        replaced += utf16_append_utf8(out, m->type);
+        buffer_string(out, "::");
+    }
+    replaced += utf16_append_utf8(out, m->name);
+    size_t paren = 0;
+    while (paren < m->signature.size && load_u16le(m->signature.data + paren) != '(')
+        paren += 2;
+    replaced += utf16_append_utf8(out, span_part(m->signature, paren, m->signature.size - paren));
+    return replaced;
+}

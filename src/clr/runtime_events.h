@@ -1,0 +1,118 @@
+/*
+ * runtime_events: what the runtime says about methods and modules in its event payloads.
+ *
+ * Events 141-144 (load, unload) and 151-154 of Microsoft-Windows-DotNETRuntime, and the same of
+ * Microsoft-Windows-DotNETRuntimeRundown, which lists at the end of a session what exists then.
+ * Specified in dotnet/runtime, src/coreclr/vm/ClrEtwAll.man. Texts are UTF-16LE, borrowed.
+ */
+#ifndef CLRPERF_CLR_RUNTIME_EVENTS_H
+#define CLRPERF_CLR_RUNTIME_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/cursor.h"
+#include "base/error.h"
+
+#define RUNTIME_PROVIDER         "Microsoft-Windows-DotNETRuntime"
+#define RUNTIME_RUNDOWN_PROVIDER "Microsoft-Windows-DotNETRuntimeRundown"
+
+/* Keywords of both providers. */
+enum {
+    RUNTIME_KEYWORD_LOADER = 0x8,
+    RUNTIME_KEYWORD_JIT = 0x10,
+    RUNTIME_KEYWORD_NGEN = 0x20,
+    /* Makes the end of a collectible assembly tell of its methods too, not only of its module (3.1 to 10,
+       seen). */
+    RUNTIME_KEYWORD_END_ENUMERATION = 0x80,
+};
+
+enum runtime_event_kind {
+    RUNTIME_EVENT_OTHER,
+    RUNTIME_EVENT_METHOD_LOAD,
+    RUNTIME_EVENT_METHOD_UNLOAD,
+    RUNTIME_EVENT_METHOD_EXISTS, /* rundown */
+    RUNTIME_EVENT_MODULE_LOAD,
+    RUNTIME_EVENT_MODULE_UNLOAD,
+    RUNTIME_EVENT_MODULE_EXISTS, /* rundown */
+    RUNTIME_EVENT_RUNDOWN_DONE,  /* nothing more will be listed */
+};
+
+/* What an event of this provider (UTF-16LE) and id is. */
+enum runtime_event_kind runtime_event_kind(struct span provider, uint32_t event_id);
+/* Whether its payload has names: 143, 144 and not 141, 142. */
+bool runtime_event_is_verbose(struct span provider, uint32_t event_id);
+
+/* Bits of runtime_method_event.flags. */
+enum {
+    RUNTIME_METHOD_DYNAMIC = 0x1,
+    RUNTIME_METHOD_GENERIC = 0x2,
+    RUNTIME_METHOD_SHARED = 0x4,
+    RUNTIME_METHOD_JITTED = 0x8, /* clear: precompiled */
+    RUNTIME_METHOD_HELPER = 0x10,
+};
+
+enum runtime_tier {
+    RUNTIME_TIER_UNKNOWN,
+    RUNTIME_TIER_MINOPTS,
+    RUNTIME_TIER_OPTIMIZED, /* tiering does not apply */
+    RUNTIME_TIER_QUICK,
+    RUNTIME_TIER_1,
+    RUNTIME_TIER_1_OSR,
+    RUNTIME_TIER_QUICK_INSTRUMENTED,
+    RUNTIME_TIER_1_INSTRUMENTED,
+};
+
+/* One region of a method's code: a method split into hot and cold has two. */
+struct runtime_method_event {
+    uint64_t method_id; /* both ids are addresses and unique only while what they name lives */
+    uint64_t module_id;
+    uint64_t addr;
+    uint32_t size_bytes;
+    uint32_t token; /* 0x06... ; of no use for dynamic methods */
+    uint32_t flags;
+    struct span type; /* "Ns.Type`1+Nested[System.__Canon]", "dynamicClass"; empty without names */
+    struct span name;
+    struct span signature; /* "instance void  (class System.String,int32)" */
+    uint64_t rejit_id;     /* 0: the code of the method's own IL */
+};
+
+struct runtime_module_event {
+    uint64_t module_id;
+    uint64_t assembly_id;
+    uint32_t flags;
+    struct span il_path;     /* may be a bare name for a module that is in no file */
+    struct span native_path; /* of precompiled code elsewhere; mostly empty */
+    uint8_t pdb_guid[16];    /* zero when the event is older than version 2 */
+    uint32_t pdb_age;
+};
+
+/*
+ * Reads events 141-144. The runtime may append to any payload; runtime 3.x leaves a missing text out
+ * altogether, which is taken as empty. Fails with ERROR_INPUT when the fixed part is cut short.
+ */
+bool runtime_method_event_read(struct span payload, uint32_t version, bool verbose,
+                               struct runtime_method_event *out, struct error *err);
+/* Reads events 152-154 (ModuleLoad, ModuleUnload, ModuleDCEnd). */
+bool runtime_module_event_read(struct span payload, uint32_t version, struct runtime_module_event *out,
+                               struct error *err);
+
+static inline enum runtime_tier runtime_method_tier(const struct runtime_method_event *m)
+{
+    return m->flags & RUNTIME_METHOD_JITTED ? (enum runtime_tier)(m->flags >> 7 & 7) : RUNTIME_TIER_UNKNOWN;
+}
+
+/* The cold part of a method that was split. */
+static inline bool runtime_method_is_cold(const struct runtime_method_event *m)
+{
+    return m->flags >> 28 == 1;
+}
+
+/*
+ * Appends the runtime's own spelling as UTF-8: "Ns.Type::Method(class System.String,int32)"; the
+ * signature from its first parenthesis on. Returns how many units were no characters (U+FFFD).
+ */
+size_t runtime_method_append_name(struct buffer *out, const struct runtime_method_event *m);
+
+#endif

@@ -1,0 +1,270 @@
+#include "clr/type_name.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "clr/member_name.h"
+#include "clr/type_keyword.h"
+
+enum { NESTING_MAX = 12, ARITY_MAX = 64 };
+
+static const char canon[] = "System.__Canon";
+
+static struct span part(struct span text, size_t start, size_t end)
+{
+    return start < end && end <= text.size ? (struct span){ text.data + start, end - start }
+                                           : (struct span){ 0 };
+}
+
+static bool is_text(struct span text, const char *wanted)
+{
+    return span_equals(text, span_of(wanted, strlen(wanted)));
+}
+
+static bool starts_with(struct span text, const char *prefix)
+{
+    size_t size = strlen(prefix);
+    return text.size >= size && memcmp(text.data, prefix, size) == 0;
+}
+
+/* Steps over one character, which a backslash makes part of a name. */
+static size_t step(struct span text, size_t i)
+{
+    return i + (text.data[i] == '\\' && i + 1 < text.size ? 2 : 1);
+}
+
+struct span type_name_list_item(struct span list, unsigned index)
+{
+    size_t start = 0;
+    for (size_t i = 0; i <= list.size; i++) {
+        if (i < list.size && list.data[i] != ',')
+            continue;
+        if (index-- == 0)
+            return part(list, start, i);
+        start = i + 1;
+    }
+    return (struct span){ 0 };
+}
+
+/* Splits what is between the brackets of an instantiation; false when the brackets do not match. */
+static bool split_arguments(struct span text, size_t open, struct type_name *out, size_t *out_end)
+{
+    unsigned depth = 0;
+    size_t start = open + 1;
+    for (size_t i = open; i < text.size; i = step(text, i)) {
+        uint8_t c = text.data[i];
+        if (c == '[')
+            depth++;
+        if (c == ']')
+            depth--;
+        if ((c == ',' && depth == 1) || depth == 0) {
+            if (out->argument_count == TYPE_NAME_ARGUMENTS_MAX)
+                return false;
+            out->arguments[out->argument_count++] = part(text, start, i);
+            start = i + 1;
+        }
+        if (depth == 0) {
+            *out_end = i + 1;
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct span without_arity(struct span segment, uint8_t *out_arity)
+{
+    size_t end = segment.size;
+    unsigned arity = 0, unit = 1;
+    while (end && segment.data[end - 1] >= '0' && segment.data[end - 1] <= '9' && unit <= 100) {
+        arity += unit * (segment.data[--end] - '0');
+        unit *= 10;
+    }
+    *out_arity = 0;
+    if (end < 2 || end == segment.size || segment.data[end - 1] != '`' || arity > ARITY_MAX)
+        return segment;
+    *out_arity = (uint8_t)arity;
+    return part(segment, 0, end - 1);
+}
+
+/* Only the outermost type has a namespace; a name made by a compiler may hold points of its own. */
+static struct span without_namespace(struct span segment)
+{
+    size_t start = 0;
+    for (size_t i = 0; i < segment.size && segment.data[i] != '<'; i++)
+        if (segment.data[i] == '.')
+            start = i + 1;
+    return part(segment, start, segment.size);
+}
+
+static bool add_segment(struct type_name *out, struct span segment)
+{
+    if (out->segment_count == TYPE_NAME_SEGMENTS_MAX || segment.size == 0)
+        return false;
+    if (out->segment_count == 0)
+        segment = without_namespace(segment);
+    unsigned i = out->segment_count++;
+    out->segments[i] = without_arity(segment, &out->arities[i]);
+    return out->segments[i].size != 0;
+}
+
+bool type_name_split(struct span text, struct type_name *out)
+{
+    *out = (struct type_name){ 0 };
+    size_t start = 0, i = 0;
+    while (i < text.size && !memchr("[*&", text.data[i], 3)) {
+        if (text.data[i] == '+') {
+            if (!add_segment(out, part(text, start, i)))
+                return false;
+            start = i + 1;
+        }
+        i = step(text, i);
+    }
+    if (i > text.size || !add_segment(out, part(text, start, i)))
+        return false;
+    out->full_path = part(text, 0, i);
+    if (i + 1 == text.size && text.data[i] == '[')
+        return false;
+    if (i < text.size && text.data[i] == '[' && !memchr("],*", text.data[i + 1], 3) &&
+        !split_arguments(text, i, out, &i))
+        return false;
+    out->suffix = part(text, i, text.size);
+    return true;
+}
+
+bool type_name_is_closure(struct span segment)
+{
+    return is_text(segment, "<>c") || starts_with(segment, "<>c__") || starts_with(segment, "_Closure$__");
+}
+
+static void append_unescaped(struct buffer *out, struct span text)
+{
+    for (size_t i = 0; i < text.size; i = step(text, i))
+        buffer_u8(out, text.data[step(text, i) - 1]);
+}
+
+/* "<>f__AnonymousType0", "<File>F0A1__Name": the part that means something to people. */
+static struct span meaningful(struct span segment)
+{
+    if (segment.size == 0 || segment.data[0] != '<')
+        return segment;
+    const uint8_t *close = memchr(segment.data, '>', segment.size);
+    size_t from = close ? (size_t)(close - segment.data) + 1 : segment.size;
+    bool generated = from == 2 || (from < segment.size && segment.data[from] == 'F');
+    for (; generated && from + 2 < segment.size; from++)
+        if (segment.data[from] == '_' && segment.data[from + 1] == '_')
+            return part(segment, from + 2, segment.size);
+    return segment;
+}
+
+/* F# names a closure by the line it starts in: "main@12-3". */
+static bool show_fsharp_closure(struct span segment, struct buffer *out)
+{
+    const uint8_t *at = memchr(segment.data, '@', segment.size);
+    if (!at || at + 1 == segment.data + segment.size || at[1] < '0' || at[1] > '9')
+        return false;
+    struct span name = part(segment, 0, (size_t)(at - segment.data));
+    if (name.size && !is_text(name, "clo")) {
+        append_unescaped(out, name);
+        buffer_u8(out, ' ');
+    }
+    buffer_string(out, "closure line ");
+    for (at++; at < segment.data + segment.size && *at >= '0' && *at <= '9'; at++)
+        buffer_u8(out, *at);
+    return true;
+}
+
+static void show_type(struct span text, unsigned depth, struct buffer *out);
+
+/* A generic parameter of an anonymous type is "<Name>j__TPar". */
+static struct span parameter_name(struct span name)
+{
+    const uint8_t *close = name.size > 2 && name.data[0] == '<' ? memchr(name.data, '>', name.size) : NULL;
+    return close ? part(name, 1, (size_t)(close - name.data)) : name;
+}
+
+static void show_argument(const struct type_name *type, unsigned index, struct span names, unsigned depth,
+                          struct buffer *out)
+{
+    struct span argument = index < type->argument_count ? type->arguments[index] : (struct span){ 0 };
+    struct span name = parameter_name(type_name_list_item(names, index));
+    if (argument.size && !is_text(argument, canon))
+        show_type(argument, depth + 1, out);
+    else if (name.size)
+        buffer_append(out, name.data, name.size);
+    else
+        buffer_u8(out, '_');
+}
+
+static void show_segment(const struct type_name *type, unsigned segment, struct span names, unsigned *used,
+                         unsigned depth, struct buffer *out)
+{
+    struct span name = type->segments[segment];
+    if (member_name_is_machine(name))
+        member_name_show_machine(name, out);
+    else if (type_name_is_closure(name))
+        buffer_string(out, "closure");
+    else if (!show_fsharp_closure(name, out))
+        append_unescaped(out, meaningful(name));
+    for (unsigned i = 0; i < type->arities[segment]; i++) {
+        buffer_u8(out, i ? ',' : '<');
+        show_argument(type, (*used)++, names, depth, out);
+    }
+    if (type->arities[segment])
+        buffer_u8(out, '>');
+}
+
+void type_name_show_segment(const struct type_name *type, unsigned segment, struct span names, unsigned *used,
+                            struct buffer *out)
+{
+    show_segment(type, segment, names, used, 0, out);
+}
+
+/* Nullable<T> and tuples have a syntax of their own. */
+static bool show_special(const struct type_name *type, unsigned depth, struct buffer *out)
+{
+    const char *keyword = type_keyword(type->full_path);
+    if (keyword) {
+        buffer_string(out, keyword);
+        return true;
+    }
+    if (type->argument_count == 1 && is_text(type->full_path, "System.Nullable`1")) {
+        show_argument(type, 0, (struct span){ 0 }, depth, out);
+        buffer_u8(out, '?');
+        return true;
+    }
+    if (type->segment_count != 1 || type->argument_count < 2 ||
+        !starts_with(type->full_path, "System.ValueTuple`"))
+        return false;
+    for (unsigned i = 0; i < type->argument_count; i++) {
+        buffer_u8(out, i ? ',' : '(');
+        show_argument(type, i, (struct span){ 0 }, depth, out);
+    }
+    buffer_u8(out, ')');
+    return true;
+}
+
+static void show_type(struct span text, unsigned depth, struct buffer *out)
+{
+    struct type_name type;
+    if (is_text(text, canon)) {
+        buffer_u8(out, '_');
+        return;
+    }
+    if (depth > NESTING_MAX || !type_name_split(text, &type)) {
+        buffer_append(out, text.data, text.size);
+        return;
+    }
+    unsigned used = 0;
+    if (!show_special(&type, depth, out))
+        for (unsigned i = 0; i < type.segment_count; i++) {
+            if (i)
+                buffer_u8(out, '.');
+            show_segment(&type, i, (struct span){ 0 }, &used, depth, out);
+        }
+    buffer_append(out, type.suffix.data, type.suffix.size);
+}
+
+void type_name_show(struct span text, struct buffer *out)
+{
+    show_type(text, 0, out);
+}

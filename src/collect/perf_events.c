@@ -1,0 +1,302 @@
+#include "collect/perf_events.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/own.h"
+
+enum {
+    EVENTS_CPUS_MAX = 4096,
+    EVENTS_THREADS_MAX = 1 << 16,
+    EVENTS_LIST_PASSES = 16,
+    FORMAT_LOST = 1 << 4, /* PERF_FORMAT_LOST, from Linux 6.0 on */
+};
+
+static int event_open(struct perf_event_attr *attr, pid_t pid, int cpu, unsigned long flags)
+{
+    return (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, flags | PERF_FLAG_FD_CLOEXEC);
+}
+
+static struct perf_event_attr event_attr(const struct perf_events_options *options)
+{
+    struct perf_event_attr attr = {
+        .type = PERF_TYPE_HARDWARE,
+        .config = PERF_COUNT_HW_CPU_CYCLES,
+        .size = sizeof attr,
+        .sample_freq = options->rate_hz,
+        .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
+                       PERF_SAMPLE_CALLCHAIN,
+        .read_format = FORMAT_LOST,
+        .disabled = 1,
+        .exclude_idle = 1,
+        .exclude_hv = 1,
+        .exclude_guest = 1,
+        .freq = 1,
+        .mmap = 1,
+        .mmap2 = 1,
+        .comm = 1,
+        .comm_exec = 1,
+        .task = 1,
+        .sample_id_all = 1,
+        .use_clockid = 1,
+        .clockid = CLOCK_MONOTONIC,
+        .watermark = 1,
+        .wakeup_watermark = (uint32_t)(options->ring_pages * (size_t)sysconf(_SC_PAGESIZE) / 2),
+        .enable_on_exec = options->on_exec,
+    };
+    return attr;
+}
+
+/* Finds out, by trying on `pid`, what this kernel grants: cycles or the clock, kernel frames or not. */
+static bool event_probe(struct perf_events *events, struct perf_event_attr *attr, pid_t pid, int cpu,
+                        unsigned long flags, struct error *err)
+{
+    for (;;) {
+        int fd = event_open(attr, pid, cpu, flags);
+        if (fd >= 0) {
+            close(fd);
+            break;
+        }
+        int e = errno;
+        if (attr->type == PERF_TYPE_HARDWARE && (e == ENOENT || e == EOPNOTSUPP || e == ENODEV || e == EINVAL)) {
+            attr->type = PERF_TYPE_SOFTWARE;
+            attr->config = PERF_COUNT_SW_CPU_CLOCK;
+        } else if (e == EINVAL && attr->read_format) {
+            attr->read_format = 0;
+        } else if ((e == EACCES || e == EPERM) && !attr->exclude_kernel && pid > 0) {
+            attr->exclude_kernel = 1;
+            events->kernel_denied = e;
+        } else {
+            return error_system(err, e, "the kernel refuses to sample");
+        }
+    }
+    events->hardware = attr->type == PERF_TYPE_HARDWARE;
+    events->kernel = !attr->exclude_kernel;
+    events->layout = perf_sample_layout_of(attr);
+    return true;
+}
+
+static size_t online_cpus(int *cpus, size_t max)
+{
+    AUTO_STREAM FILE *file = fopen("/sys/devices/system/cpu/online", "re");
+    char text[4096];
+    size_t count = 0;
+    if (!file || !fgets(text, sizeof text, file))
+        snprintf(text, sizeof text, "0-%ld", sysconf(_SC_NPROCESSORS_ONLN) - 1);
+    for (char *at = text; *at && count < max;) { /* "0-3,6" */
+        char *end;
+        long first = strtol(at, &end, 10), last = first;
+        if (end == at)
+            break;
+        if (*end == '-')
+            last = strtol(end + 1, &end, 10);
+        for (long cpu = first; cpu <= last && count < max; cpu++)
+            cpus[count++] = (int)cpu;
+        at = *end == ',' ? end + 1 : end;
+    }
+    return count;
+}
+
+static void events_keep(struct perf_events *events, int fd)
+{
+    events->fds = mem_grow(events->fds, &events->capacity, events->count + 1, sizeof *events->fds);
+    events->fds[events->count++] = fd;
+}
+
+/* The first event of a CPU owns its ring; the others write into it. */
+static bool events_to_ring(struct perf_events *events, size_t ring, int fd, const struct perf_events_options *options,
+                           struct error *err)
+{
+    if (!events->rings[ring].page) {
+        events->ring_fds[ring] = fd;
+        return perf_ring_open(&events->rings[ring], fd, options->ring_pages, err);
+    }
+    if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, events->ring_fds[ring]) == 0)
+        return true;
+    return error_system(err, errno, "cannot share a ring between events");
+}
+
+static bool events_open_system_wide(struct perf_events *events, struct perf_event_attr *attr, const int *cpus,
+                                    const struct perf_events_options *options, struct error *err)
+{
+    bool by_cgroup = options->cgroup_fd >= 0;
+    pid_t pid = by_cgroup ? options->cgroup_fd : -1;
+    unsigned long flags = by_cgroup ? PERF_FLAG_PID_CGROUP : 0;
+    if (!event_probe(events, attr, pid, cpus[0], flags, err))
+        return false;
+    events->system_wide = true;
+    if (options->pids && process_filter_open(&events->filter, NULL))
+        for (size_t i = 0; i < options->pid_count; i++)
+            process_filter_add(&events->filter, (uint32_t)options->pids[i]);
+    for (size_t i = 0; i < events->ring_count; i++) {
+        int fd = event_open(attr, pid, cpus[i], flags);
+        if (fd < 0 && errno == ENODEV) /* unplugged meanwhile */
+            continue;
+        if (fd < 0)
+            return error_system(err, errno, "cannot sample CPU %d", cpus[i]);
+        events_keep(events, fd);
+        if (!events_to_ring(events, i, fd, options, err))
+            return false;
+        if (events->filter.map_fd >= 0 && !process_filter_attach(&events->filter, fd, NULL))
+            process_filter_close(&events->filter);
+    }
+    return true;
+}
+
+static bool events_open_thread(struct perf_events *events, struct perf_event_attr *attr, pid_t tid, const int *cpus,
+                               const struct perf_events_options *options, struct error *err)
+{
+    for (size_t i = 0; i < events->ring_count; i++) {
+        int fd = event_open(attr, tid, cpus[i], 0);
+        if (fd < 0 && (errno == ESRCH || errno == ENODEV)) /* the thread is gone; its children inherited */
+            continue;
+        if (fd < 0) {
+            int e = errno;
+            error_system(err, e, "cannot sample thread %d", (int)tid);
+            if (e == EMFILE)
+                error_hint(err, "raise the limit of open files: ulimit -n 65536");
+            return false;
+        }
+        events_keep(events, fd);
+        if (!events_to_ring(events, i, fd, options, err))
+            return false;
+    }
+    return true;
+}
+
+/* Opens every thread of a process; lists again until a pass finds no new one. */
+static bool events_open_process(struct perf_events *events, struct perf_event_attr *attr, pid_t pid, const int *cpus,
+                                const struct perf_events_options *options, struct error *err)
+{
+    char folder[64];
+    snprintf(folder, sizeof folder, "/proc/%d/task", (int)pid);
+    AUTO_FREE pid_t *known = NULL;
+    size_t count = 0, capacity = 0;
+    for (unsigned pass = 0; pass < EVENTS_LIST_PASSES; pass++) {
+        size_t before = count;
+        DIR *dir = opendir(folder);
+        if (!dir)
+            break;
+        bool ok = true;
+        for (struct dirent *entry; ok && count < EVENTS_THREADS_MAX && (entry = readdir(dir));) {
+            pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+            bool seen = tid <= 0;
+            for (size_t i = 0; i < count && !seen; i++)
+                seen = known[i] == tid;
+            if (seen)
+                continue;
+            known = mem_grow(known, &capacity, count + 1, sizeof *known);
+            known[count++] = tid;
+            ok = events_open_thread(events, attr, tid, cpus, options, err);
+        }
+        closedir(dir);
+        if (!ok)
+            return false;
+        if (count == before)
+            break;
+    }
+    return count || error_set(err, ERROR_TARGET, "process %d is gone", (int)pid);
+}
+
+static bool events_open_tasks(struct perf_events *events, struct perf_event_attr *attr, const int *cpus,
+                              const struct perf_events_options *options, struct error *err)
+{
+    attr->inherit = 1;
+    if (!event_probe(events, attr, options->pids[0], cpus[0], 0, err))
+        return false;
+    for (size_t i = 0; i < options->pid_count; i++)
+        if (!events_open_process(events, attr, options->pids[i], cpus, options, err))
+            return false;
+    return true;
+}
+
+/* Threads times CPUs descriptors can be many. */
+static void raise_open_files(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+bool perf_events_open(const struct perf_events_options *options, struct perf_events *out, struct error *err)
+{
+    int cpus[EVENTS_CPUS_MAX];
+    struct perf_events events = { .filter = { -1, -1 } };
+    events.ring_count = online_cpus(cpus, ARRAY_LEN(cpus));
+    events.rings = mem_alloc(events.ring_count, sizeof *events.rings);
+    events.ring_fds = mem_alloc(events.ring_count, sizeof *events.ring_fds);
+    events.period_ns = 1000000000u / options->rate_hz;
+    raise_open_files();
+
+    struct perf_event_attr attr = event_attr(options);
+    bool ok = false;
+    /* a command is followed from its first instruction by inheritance; a filter would learn of its children late */
+    if (!options->on_exec)
+        ok = events_open_system_wide(&events, &attr, cpus, options, err);
+    if (!ok && options->pids && options->cgroup_fd < 0 && !events.count) {
+        attr = event_attr(options);
+        events.system_wide = false;
+        ok = events_open_tasks(&events, &attr, cpus, options, err);
+    }
+    if (!ok) {
+        perf_events_close(&events);
+        return false;
+    }
+    *out = events;
+    return true;
+}
+
+void perf_events_close(struct perf_events *events)
+{
+    for (size_t i = 0; i < events->ring_count; i++)
+        perf_ring_close(&events->rings[i]);
+    for (size_t i = 0; i < events->count; i++)
+        close(events->fds[i]);
+    process_filter_close(&events->filter);
+    free(events->fds);
+    free(events->rings);
+    free(events->ring_fds);
+    *events = (struct perf_events){ .filter = { -1, -1 } };
+}
+
+bool perf_events_enable(const struct perf_events *events, struct error *err)
+{
+    for (size_t i = 0; i < events->count; i++)
+        if (ioctl(events->fds[i], PERF_EVENT_IOC_ENABLE, 0) < 0)
+            return error_system(err, errno, "cannot start sampling");
+    return true;
+}
+
+void perf_events_disable(const struct perf_events *events)
+{
+    for (size_t i = 0; i < events->count; i++)
+        ioctl(events->fds[i], PERF_EVENT_IOC_DISABLE, 0);
+}
+
+bool perf_events_lost(const struct perf_events *events, uint64_t *out_lost)
+{
+    if (!(events->layout.read_format & FORMAT_LOST))
+        return false;
+    uint64_t lost = 0;
+    for (size_t i = 0; i < events->count; i++) {
+        uint64_t values[2]; /* value, lost: with no other read format asked for */
+        if (read(events->fds[i], values, sizeof values) != sizeof values)
+            return false;
+        lost += values[1];
+    }
+    *out_lost = lost;
+    return true;
+}

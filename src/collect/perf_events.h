@@ -1,0 +1,56 @@
+/*
+ * perf_events: the kernel's sampling events for what one recording watches, with a ring per CPU.
+ *
+ * Two ways, by rights and target: one event per CPU for the whole machine, narrowed by a process filter or a
+ * cgroup (45 ns a context switch); or one event per thread and CPU that its children inherit (no special
+ * rights, 380 ns).
+ */
+#ifndef CLRPERF_COLLECT_PERF_EVENTS_H
+#define CLRPERF_COLLECT_PERF_EVENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "collect/perf_ring.h"
+#include "collect/process_filter.h"
+#include "read/perf_record.h"
+
+struct perf_events_options {
+    const pid_t *pids;  /* the processes to watch; NULL: everything */
+    size_t pid_count;
+    int cgroup_fd;      /* of a version 2 cgroup's folder, or -1 */
+    bool on_exec;       /* starts when the process (one pid) calls exec */
+    uint32_t rate_hz;
+    size_t ring_pages;  /* a power of two */
+};
+
+struct perf_events {
+    int *fds;
+    size_t count, capacity;
+    struct perf_ring *rings; /* one per online CPU */
+    int *ring_fds;           /* the event each ring belongs to: to poll */
+    size_t ring_count;
+    struct perf_sample_layout layout;
+    struct process_filter filter; /* map_fd -1: none */
+    bool system_wide;        /* events of others may come: filter them by pid */
+    bool kernel;             /* kernel frames too */
+    bool hardware;           /* cycles, else the CPU clock */
+    uint64_t period_ns;      /* CPU time one sample stands for */
+    int kernel_denied;       /* errno with which kernel frames were refused, or 0 */
+};
+
+/*
+ * Opens everything, disabled. Fails with ERROR_PERMISSION and the fix when the kernel forbids, ERROR_TARGET
+ * when a process is gone.
+ */
+bool perf_events_open(const struct perf_events_options *options, struct perf_events *out, struct error *err);
+void perf_events_close(struct perf_events *events);
+bool perf_events_enable(const struct perf_events *events, struct error *err);
+void perf_events_disable(const struct perf_events *events);
+/* Records the kernel dropped for want of room, as it counts them itself; false where it does not (before 6.0). */
+bool perf_events_lost(const struct perf_events *events, uint64_t *out_lost);
+
+#endif

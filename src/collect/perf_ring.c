@@ -1,0 +1,72 @@
+#include "collect/perf_ring.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { RING_RECORD_MAX = 65536, RING_PAGES_MIN = 8 };
+
+bool perf_ring_open(struct perf_ring *ring, int event_fd, size_t pages, struct error *err)
+{
+    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    int reason = 0;
+    for (; pages >= RING_PAGES_MIN; pages /= 2) {
+        void *memory =
+            mmap(NULL, (pages + 1) * page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, event_fd, 0);
+        if (memory != MAP_FAILED) {
+            *ring = (struct perf_ring){
+                .page = memory,
+                .data = (const uint8_t *)memory + page_bytes,
+                .size_bytes = pages * page_bytes,
+            };
+            return true;
+        }
+        reason = errno;
+        if (reason != EPERM && reason != ENOMEM)
+            break;
+    }
+    error_system(err, reason, "cannot map a ring for samples");
+    return error_hint(err, "another profiler may hold the pool of locked memory; "
+                           "raise it: sysctl kernel.perf_event_mlock_kb=2048");
+}
+
+void perf_ring_close(struct perf_ring *ring)
+{
+    if (ring->page)
+        munmap(ring->page, ring->size_bytes + (size_t)sysconf(_SC_PAGESIZE));
+    ring->page = NULL;
+}
+
+/* A record that wraps around the ring's end, put together. */
+static struct span ring_join(const struct perf_ring *ring, uint64_t at, size_t size, uint8_t *into)
+{
+    size_t first = (size_t)(ring->size_bytes - at);
+    memcpy(into, ring->data + at, first);
+    memcpy(into + first, ring->data, size - first);
+    return span_of(into, size);
+}
+
+long perf_ring_drain(struct perf_ring *ring, perf_ring_fn *take, void *user)
+{
+    uint8_t joined[RING_RECORD_MAX];
+    uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+    long count = 0;
+    bool going = true;
+    while (going && head - ring->tail >= sizeof(struct perf_event_header)) {
+        uint64_t at = ring->tail & (ring->size_bytes - 1);
+        uint16_t size = load_u16le(ring->data + at + 6); /* records are 8-aligned: a header never wraps */
+        if (size < sizeof(struct perf_event_header) || size > head - ring->tail) {
+            count = -1;
+            ring->tail = head;
+            break;
+        }
+        bool wraps = at + size > ring->size_bytes;
+        going = take(user, wraps ? ring_join(ring, at, size, joined) : span_of(ring->data + at, size));
+        ring->tail += size;
+        count++;
+    }
+    __atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
+    return count;
+}

@@ -1,0 +1,84 @@
+#include "collect/proc_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/own.h"
+
+enum { READ_BYTES = 1 << 15 };
+
+static bool read_fd(int fd, struct buffer *out)
+{
+    for (;;) {
+        size_t room = out->ceiling - out->size;
+        size_t want = room < READ_BYTES ? room : READ_BYTES;
+        if (want == 0)
+            return true;
+        ssize_t got = read(fd, buffer_reserve(out, want), want);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return false;
+        if (got == 0)
+            return true;
+        out->size += (size_t)got;
+    }
+}
+
+static bool fail(int os_error, pid_t pid, const char *name, struct error *err)
+{
+    if (os_error == ENOENT || os_error == ESRCH)
+        return error_set(err, ERROR_TARGET, "process %d is gone", (int)pid);
+    return error_system(err, os_error, "cannot read '%s' of process %d", name, (int)pid);
+}
+
+bool proc_file_read(pid_t pid, const char *name, struct buffer *out, struct error *err)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    buffer_clear(out);
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || !read_fd(fd, out))
+        return fail(errno, pid, name, err);
+    return true;
+}
+
+bool proc_file_read_path(const char *path, struct buffer *out, struct error *err)
+{
+    buffer_clear(out);
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || !read_fd(fd, out))
+        return error_system(err, errno, "cannot read '%s'", path);
+    return true;
+}
+
+bool proc_file_number(const char *path, int64_t *out)
+{
+    char text[32];
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (got <= 0)
+        return false;
+    text[got] = 0;
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || errno)
+        return false;
+    *out = value;
+    return true;
+}
+
+bool proc_file_link(pid_t pid, const char *name, char *out, size_t out_size, struct error *err)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    ssize_t got = readlink(path, out, out_size - 1);
+    if (got < 0)
+        return fail(errno, pid, name, err);
+    out[got] = 0;
+    return true;
+}

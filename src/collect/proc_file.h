@@ -1,0 +1,25 @@
+/*
+ * proc_file: reads a file of /proc whole, into bounded memory.
+ */
+#ifndef CLRPERF_COLLECT_PROC_FILE_H
+#define CLRPERF_COLLECT_PROC_FILE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+
+/*
+ * Replaces the content of `out` by /proc/PID/NAME. What does not fit under the buffer's ceiling is left
+ * out. ERROR_TARGET when the process is gone, ERROR_PERMISSION as the kernel says.
+ */
+bool proc_file_read(pid_t pid, const char *name, struct buffer *out, struct error *err);
+/* As above, for a path such as /proc/sys/kernel/perf_event_paranoid. */
+bool proc_file_read_path(const char *path, struct buffer *out, struct error *err);
+/* The number in a file of one number; false when it cannot be read or is none. */
+bool proc_file_number(const char *path, int64_t *out);
+/* The target of a link of /proc/PID (exe, cwd, ns/pid), with a NUL behind. */
+bool proc_file_link(pid_t pid, const char *name, char *out, size_t out_size, struct error *err);
+
+#endif

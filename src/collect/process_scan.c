@@ -1,0 +1,153 @@
+#include "collect/process_scan.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/own.h"
+#include "collect/proc_file.h"
+#include "collect/target.h"
+#include "read/procfs.h"
+
+enum {
+    SCAN_MAPS_BYTES = 64 << 20,
+    SCAN_THREADS_MAX = 1 << 17,
+};
+
+static bool span_begins(struct span text, const char *with)
+{
+    size_t size = strlen(with);
+    return text.size >= size && memcmp(text.data, with, size) == 0;
+}
+
+static bool span_ends(struct span text, const char *with)
+{
+    size_t size = strlen(with);
+    return text.size >= size && memcmp(text.data + text.size - size, with, size) == 0;
+}
+
+/* What a mapping's name says about it; what a file really is turns out when it is opened. */
+static enum image_kind scan_kind(struct span path)
+{
+    if (span_begins(path, "/memfd:doublemapper"))
+        return IMAGE_JIT;
+    if (span_begins(path, "[vdso]"))
+        return IMAGE_VDSO;
+    if (path.size == 0 || path.data[0] == '[' || span_begins(path, "//anon") || span_begins(path, "/dev/zero") ||
+        span_begins(path, "/anon_hugepage") || span_begins(path, "anon_inode:"))
+        return IMAGE_ANON;
+    if (span_ends(path, ".dll") || span_ends(path, ".exe") || span_ends(path, ".dll (deleted)"))
+        return IMAGE_PE;
+    return IMAGE_ELF;
+}
+
+static void scan_add_mapping(struct trace_builder *b, uint32_t process, uint64_t start, uint64_t size_bytes,
+                             uint64_t file_off, struct span path, uint32_t major, uint32_t minor, uint64_t inode,
+                             uint64_t time_ns)
+{
+    enum image_kind kind = scan_kind(path);
+    if (kind == IMAGE_ANON || kind == IMAGE_JIT) /* one code heap is like another */
+        path = kind == IMAGE_JIT ? span_of("[code heap]", 11) : span_of("[anon]", 6), major = minor = 0, inode = 0;
+    uint32_t image = trace_builder_image(b, path, kind, major, minor, inode);
+    trace_builder_mapping(b, process, start, size_bytes, file_off, image, time_ns);
+}
+
+static void scan_maps(struct trace_builder *b, uint32_t process, uint32_t pid, uint64_t time_ns)
+{
+    struct buffer text, path;
+    buffer_init(&text, SCAN_MAPS_BYTES);
+    buffer_init(&path, 1 << 16);
+    if (proc_file_read((pid_t)pid, "maps", &text, NULL)) {
+        struct span rest = buffer_span(&text);
+        struct proc_mapping m;
+        while (procfs_next_mapping(&rest, &m, NULL)) {
+            if (!m.executable)
+                continue;
+            buffer_clear(&path);
+            procfs_unescape(m.path, &path);
+            if (m.deleted)
+                buffer_string(&path, " (deleted)");
+            scan_add_mapping(b, process, m.start, m.end - m.start, m.file_off, buffer_span(&path), m.device_major,
+                             m.device_minor, m.inode, time_ns);
+        }
+    }
+    buffer_done(&text);
+    buffer_done(&path);
+}
+
+static void scan_threads(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
+{
+    char folder[64];
+    snprintf(folder, sizeof folder, "/proc/%" PRIu32 "/task", pid);
+    DIR *dir = opendir(folder);
+    struct buffer name;
+    buffer_init(&name, 64);
+    size_t count = 0;
+    for (struct dirent *entry; dir && count < SCAN_THREADS_MAX && (entry = readdir(dir)); count++) {
+        uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+        char file[64];
+        snprintf(file, sizeof file, "task/%" PRIu32 "/comm", tid);
+        if (tid && proc_file_read((pid_t)pid, file, &name, NULL) && name.size > 1)
+            trace_builder_thread_name(b, pid, tid, span_of(name.data, name.size - 1), time_ns);
+    }
+    if (dir)
+        closedir(dir);
+    buffer_done(&name);
+}
+
+static void scan_identity(struct trace_builder *b, uint32_t process, uint32_t pid)
+{
+    struct target target;
+    if (!target_open((pid_t)pid, &target, NULL))
+        return;
+    struct trace *t = &b->trace;
+    struct trace_process row = t->processes.rows[process];
+    row.ns_pid = (uint32_t)target.ns_pid;
+    row.start_ticks = target.start_ticks;
+    row.name = trace_add_string(t, target_label(&target));
+    row.command_line = target.command_line ? trace_add_string(t, target.command_line) : 0;
+    row.container = target.container_id ? trace_add_string(t, target.container_id) : 0;
+    row.runtime_version = trace_add_string(t, target.version.text);
+    t->processes.rows[process] = row;
+    trace_builder_changed(b, CHANGED_PROCESS, process);
+    target_done(&target);
+}
+
+uint32_t process_scan_read(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
+{
+    uint32_t process = trace_builder_process_start(b, pid, time_ns);
+    scan_identity(b, process, pid);
+    scan_maps(b, process, pid, time_ns);
+    scan_threads(b, pid, time_ns);
+    return process;
+}
+
+void process_scan_exec(struct trace_builder *b, uint32_t pid)
+{
+    uint32_t process = trace_builder_process(b, pid);
+    if (process)
+        scan_identity(b, process, pid);
+}
+
+void process_scan_mapping(struct trace_builder *b, uint32_t process, const struct perf_mmap *mmap, uint64_t time_ns)
+{
+    if (!(mmap->prot & PROT_EXEC))
+        return;
+    scan_add_mapping(b, process, mmap->addr, mmap->size_bytes, mmap->file_off, mmap->path, mmap->major, mmap->minor,
+                     mmap->inode, time_ns);
+}
+
+bool process_scan_is_root(const struct trace_builder *b, uint32_t process, uint64_t addr)
+{
+    uint32_t mapping = trace_builder_mapping_at(b, process, addr);
+    if (!mapping)
+        return false;
+    const char *path = trace_string(&b->trace, b->trace.images.rows[b->trace.mappings.rows[mapping].image].path);
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-", 5) == 0 || strncmp(name, "ld-", 3) == 0 ||
+           strncmp(name, "libpthread", 10) == 0;
+}

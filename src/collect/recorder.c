@@ -1,0 +1,474 @@
+#include "collect/recorder.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/own.h"
+#include "collect/process_scan.h"
+#include "collect/record_queue.h"
+#include "collect/runtime_names.h"
+#include "trace/facts.h"
+
+enum {
+    RECORDER_TICK_MS = 50,
+    /* how far a runtime's events may lag behind the kernel's: it sends them every 100 ms or so */
+    RECORDER_LAG_MS = 300,
+    RECORDER_FLUSH_MS = 400,
+    RECORDER_PROGRESS_MS = 250,
+    RECORDER_QUEUE_BYTES = 64 << 20,
+    RECORDER_CHAIN_MAX = 1024,
+    /* a runtime that was there before us may take its time to answer; one that starts must not hold up the rings */
+    RECORDER_ATTACH_MS = 3000,
+    RECORDER_LATE_ATTACH_MS = 300,
+    RECORDER_NEWCOMERS_MAX = 256,
+    RECORDER_ATTACH_TRIES = 8,
+    /* how long runtimes may take at the end to tell their methods */
+    RECORDER_RUNDOWN_MS = 10000,
+};
+
+#define MS_NS 1000000ull
+
+/* A process that started while we watched: whether it has a .NET runtime shows after a while. */
+struct newcomer {
+    uint32_t pid;
+    unsigned tries;
+    uint64_t next_ns;
+};
+
+struct recorder {
+    struct recorder_options options;
+    struct trace_builder *b;
+    struct trace_writer *w;
+    struct perf_events events;
+    struct record_queue queue;
+    struct runtime_names *runtimes;
+    struct target_files files;
+    struct newcomer newcomers[RECORDER_NEWCOMERS_MAX];
+    size_t newcomer_count;
+    struct record_stats stats;
+    struct pollfd *polls;
+    size_t ring_polls;
+    int *exits; /* pidfds of the watched processes */
+    size_t exit_count;
+    uint64_t started_ns, flushed_ns, progress_ns;
+    uint64_t lost_in_rings; /* as LOST records said */
+    uint64_t chain[RECORDER_CHAIN_MAX];
+};
+
+static void recorder_loss(struct recorder *r, enum loss_reason reason, uint64_t count, uint64_t time_ns)
+{
+    trace_builder_loss(r->b, reason, 0, time_ns, time_ns, count);
+}
+
+static void recorder_welcome(struct recorder *r, uint32_t pid)
+{
+    target_files_add(&r->files, trace_builder_process(r->b, pid), pid);
+    for (size_t i = 0; i < r->newcomer_count; i++)
+        if (r->newcomers[i].pid == pid) {
+            r->newcomers[i].tries = 0;
+            return;
+        }
+    if (r->newcomer_count < RECORDER_NEWCOMERS_MAX)
+        r->newcomers[r->newcomer_count++] = (struct newcomer){ pid, 0, clock_monotonic_ns() + 50 * MS_NS };
+}
+
+/* Looks at processes that started lately; each look waits longer than the one before. */
+static void recorder_look_at_newcomers(struct recorder *r, uint64_t now)
+{
+    for (size_t i = r->newcomer_count; i-- > 0;) {
+        struct newcomer *one = &r->newcomers[i];
+        if (now < one->next_ns)
+            continue;
+        process_scan_exec(r->b, one->pid);
+        target_files_add(&r->files, trace_builder_process(r->b, one->pid), one->pid);
+        one->next_ns = now + (50 * MS_NS << one->tries);
+        if (runtime_names_attach(r->runtimes, one->pid, RECORDER_LATE_ATTACH_MS) ||
+            ++one->tries == RECORDER_ATTACH_TRIES)
+            *one = r->newcomers[--r->newcomer_count];
+    }
+}
+
+/* The row of a process, which is looked at when it is seen for the first time. */
+static uint32_t recorder_process(struct recorder *r, uint32_t pid, uint64_t time_ns)
+{
+    uint32_t process = trace_builder_process(r->b, pid);
+    if (process)
+        return process;
+    process = process_scan_read(r->b, pid, time_ns);
+    recorder_welcome(r, pid);
+    return process;
+}
+
+static bool recorder_watches(const struct recorder *r, uint32_t pid)
+{
+    return !r->events.system_wide || !r->options.perf.pids || trace_builder_process(r->b, pid);
+}
+
+/* A kernel thread's stack, or one that reached its thread's first frame, is whole. */
+static enum stack_end chain_end(const struct recorder *r, uint32_t process, const struct perf_callchain *chain)
+{
+    if (chain->is_cut)
+        return STACK_TRUNCATED;
+    if (chain->user_count == 0)
+        return chain->kernel_count ? STACK_WHOLE : STACK_BROKEN;
+    return process_scan_is_root(r->b, process, chain->user[chain->user_count - 1]) ? STACK_WHOLE : STACK_BROKEN;
+}
+
+static void recorder_sample(struct recorder *r, const struct perf_sample *sample)
+{
+    if (!recorder_watches(r, sample->who.pid)) {
+        r->stats.filtered++;
+        return;
+    }
+    uint32_t process = recorder_process(r, sample->who.pid, sample->who.time_ns);
+    struct perf_callchain chain = perf_callchain_split(sample->callchain, r->chain, ARRAY_LEN(r->chain));
+    struct raw_sample raw = {
+        .time_ns = sample->who.time_ns,
+        .weight = r->events.period_ns,
+        .kernel = chain.kernel,
+        .kernel_count = chain.kernel_count,
+        .user = chain.user,
+        .user_count = chain.user_count,
+        .pid = sample->who.pid,
+        .tid = sample->who.tid,
+        .cpu = (uint16_t)sample->who.cpu,
+        .kind = SAMPLE_CPU,
+        .end = chain_end(r, process, &chain),
+    };
+    trace_builder_sample(r->b, &raw);
+    r->stats.samples++;
+    r->stats.whole += raw.end == STACK_WHOLE;
+    r->stats.truncated += raw.end == STACK_TRUNCATED;
+    r->stats.broken += raw.end == STACK_BROKEN;
+}
+
+static void recorder_mmap(struct recorder *r, const struct perf_mmap *mmap, uint64_t time_ns)
+{
+    uint32_t process = trace_builder_process(r->b, mmap->pid);
+    if (process && mmap->pid != UINT32_MAX)
+        process_scan_mapping(r->b, process, mmap, time_ns);
+}
+
+static void recorder_fork(struct recorder *r, const struct perf_task *task)
+{
+    if (task->pid == task->ppid) {
+        if (trace_builder_process(r->b, task->pid))
+            trace_builder_thread_start(r->b, task->pid, task->tid, task->time_ns);
+        return;
+    }
+    if (!trace_builder_process(r->b, task->ppid))
+        return;
+    trace_builder_process_fork(r->b, task->ppid, task->pid, task->time_ns);
+    process_filter_add(&r->events.filter, task->pid);
+    recorder_welcome(r, task->pid);
+}
+
+static void recorder_exit(struct recorder *r, const struct perf_task *task)
+{
+    if (!trace_builder_process(r->b, task->pid))
+        return;
+    trace_builder_thread_exit(r->b, task->pid, task->tid, task->time_ns);
+    if (task->pid != task->tid)
+        return;
+    trace_builder_process_exit(r->b, task->pid, task->time_ns);
+    process_filter_remove(&r->events.filter, task->pid);
+}
+
+static void recorder_comm(struct recorder *r, const struct perf_record *record)
+{
+    uint32_t pid = record->comm.pid, tid = record->comm.tid;
+    if (!trace_builder_process(r->b, pid))
+        return;
+    if (record->comm.is_exec && pid == tid) {
+        trace_builder_process_exec(r->b, pid, record->comm.name, record->who.time_ns);
+        process_scan_exec(r->b, pid);
+        recorder_welcome(r, pid);
+    }
+    trace_builder_thread_name(r->b, pid, tid, record->comm.name, record->who.time_ns);
+}
+
+static void recorder_perf_record(struct recorder *r, struct span bytes)
+{
+    struct perf_record record;
+    if (!perf_record_decode(bytes, &r->events.layout, &record, NULL)) {
+        recorder_loss(r, LOSS_MALFORMED, 1, clock_monotonic_ns());
+        return;
+    }
+    switch (record.type) {
+    case PERF_RECORD_SAMPLE:
+        recorder_sample(r, &record.sample);
+        break;
+    case PERF_RECORD_MMAP:
+    case PERF_RECORD_MMAP2:
+        recorder_mmap(r, &record.mmap, record.who.time_ns);
+        break;
+    case PERF_RECORD_FORK:
+        recorder_fork(r, &record.task);
+        break;
+    case PERF_RECORD_EXIT:
+        recorder_exit(r, &record.task);
+        break;
+    case PERF_RECORD_COMM:
+        recorder_comm(r, &record);
+        break;
+    case PERF_RECORD_LOST:
+    case PERF_RECORD_LOST_SAMPLES:
+        recorder_loss(r, LOSS_RING, record.lost.count, record.who.time_ns);
+        r->lost_in_rings += record.lost.count;
+        r->stats.lost += record.lost.count;
+        break;
+    case PERF_RECORD_THROTTLE:
+        recorder_loss(r, LOSS_THROTTLED, 1, record.throttle.time_ns);
+        r->stats.throttled++;
+        break;
+    default:
+        break;
+    }
+}
+
+static void recorder_take(void *user, enum queue_item_kind kind, struct span bytes)
+{
+    struct recorder *r = user;
+    if (kind == QUEUE_PERF_RECORD)
+        recorder_perf_record(r, bytes);
+    else
+        runtime_names_apply(r->runtimes, bytes);
+}
+
+/* From the ring into the queue; a full queue gives up waiting for stragglers. */
+static bool recorder_queue_record(void *user, struct span bytes)
+{
+    struct recorder *r = user;
+    uint64_t time_ns = perf_record_time_ns(bytes, &r->events.layout);
+    if (!record_queue_add(&r->queue, time_ns, QUEUE_PERF_RECORD, bytes)) {
+        record_queue_release(&r->queue, UINT64_MAX, recorder_take, r);
+        record_queue_add(&r->queue, time_ns, QUEUE_PERF_RECORD, bytes);
+    }
+    return true;
+}
+
+/* Reads all sources; what is older than any of them can still report goes into the trace. */
+static void recorder_drain(struct recorder *r, bool last)
+{
+    uint64_t now = clock_monotonic_ns();
+    for (size_t i = 0; i < r->events.ring_count; i++)
+        if (r->events.rings[i].page && perf_ring_drain(&r->events.rings[i], recorder_queue_record, r) < 0)
+            recorder_loss(r, LOSS_MALFORMED, 1, now);
+    bool lagging = runtime_names_drain(r->runtimes, &r->queue);
+    uint64_t lag_ns = lagging ? RECORDER_LAG_MS * MS_NS : MS_NS;
+    record_queue_release(&r->queue, last ? UINT64_MAX : now - lag_ns, recorder_take, r);
+}
+
+static bool recorder_flush(struct recorder *r, uint64_t now, struct error *err)
+{
+    if (now - r->flushed_ns < RECORDER_FLUSH_MS * MS_NS)
+        return true;
+    r->flushed_ns = now;
+    return trace_writer_flush(r->w, r->b, err);
+}
+
+static void recorder_progress(struct recorder *r, uint64_t now)
+{
+    if (!r->options.progress || now - r->progress_ns < RECORDER_PROGRESS_MS * MS_NS)
+        return;
+    r->progress_ns = now;
+    r->options.progress(r->options.user, &(struct record_progress){
+                                             .elapsed_ns = now - r->started_ns,
+                                             .samples = r->stats.samples,
+                                             .lost = r->stats.lost,
+                                             .broken = r->stats.broken,
+                                             .file_bytes = trace_writer_bytes(r->w),
+                                         });
+}
+
+static bool recorder_targets_gone(const struct recorder *r)
+{
+    if (!r->exit_count)
+        return false;
+    for (size_t i = 0; i < r->exit_count; i++) {
+        struct pollfd exit = { .fd = r->exits[i], .events = POLLIN };
+        if (poll(&exit, 1, 0) == 0)
+            return false;
+    }
+    return true;
+}
+
+static bool recorder_over(struct recorder *r, uint64_t now)
+{
+    if (r->options.stop && *r->options.stop)
+        r->stats.ended_by = RECORD_ENDED_SIGNAL;
+    else if (r->options.duration_ns && now - r->started_ns >= r->options.duration_ns)
+        r->stats.ended_by = RECORD_ENDED_DURATION;
+    else if (recorder_targets_gone(r))
+        r->stats.ended_by = RECORD_ENDED_TARGET_EXIT;
+    else
+        return false;
+    return true;
+}
+
+/* Sleeps until a ring is half full, the user pressed Enter, a signal came, or it is time to look. */
+static bool recorder_wait(struct recorder *r)
+{
+    nfds_t count = r->ring_polls;
+    if (r->options.stop_fd >= 0)
+        r->polls[count++] = (struct pollfd){ .fd = r->options.stop_fd, .events = POLLIN };
+    int ready = poll(r->polls, count, RECORDER_TICK_MS);
+    for (size_t i = 0; ready > 0 && i < r->ring_polls; i++)
+        if (r->polls[i].revents & (POLLHUP | POLLERR)) /* for ever, once the ring's own thread is gone */
+            r->polls[i].fd = -1;
+    bool entered = ready > 0 && r->options.stop_fd >= 0 && r->polls[r->ring_polls].revents;
+    return !entered;
+}
+
+static bool recorder_loop(struct recorder *r, struct error *err)
+{
+    for (;;) {
+        bool going = recorder_wait(r);
+        recorder_drain(r, false);
+        uint64_t now = clock_monotonic_ns();
+        if (!recorder_flush(r, now, err)) {
+            r->stats.ended_by = RECORD_ENDED_ERROR;
+            return false;
+        }
+        recorder_look_at_newcomers(r, now);
+        recorder_progress(r, now);
+        if (!going)
+            r->stats.ended_by = RECORD_ENDED_SIGNAL;
+        if (!going || recorder_over(r, now))
+            return true;
+    }
+}
+
+/* The rings report a loss with the next record that fits; at the end the kernel's own count decides. */
+static void recorder_count_loss(struct recorder *r)
+{
+    uint64_t lost;
+    if (perf_events_lost(&r->events, &lost) && lost > r->lost_in_rings) {
+        recorder_loss(r, LOSS_RING, lost - r->lost_in_rings, r->stats.stopped_ns);
+        r->stats.lost += lost - r->lost_in_rings;
+    }
+}
+
+static void recorder_rundown(struct recorder *r)
+{
+    uint64_t begin = clock_monotonic_ns();
+    runtime_names_stop(r->runtimes);
+    while (runtime_names_running(r->runtimes) && clock_monotonic_ns() - begin < RECORDER_RUNDOWN_MS * MS_NS) {
+        runtime_names_wait(r->runtimes, RECORDER_TICK_MS);
+        runtime_names_drain(r->runtimes, &r->queue);
+    }
+    r->stats.rundown_ns = clock_monotonic_ns() - begin;
+}
+
+bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *err)
+{
+    bool ok = recorder_loop(r, err);
+    perf_events_disable(&r->events);
+    r->stats.stopped_ns = clock_monotonic_ns();
+    r->stats.duration_ns = r->stats.stopped_ns - r->started_ns;
+    recorder_drain(r, true);
+    recorder_rundown(r);
+    recorder_drain(r, true);
+    runtime_names_finish(r->runtimes);
+    recorder_count_loss(r);
+    r->stats.processes = r->b->trace.processes.count - 1;
+    r->stats.threads = r->b->trace.threads.count - 1;
+    *stats = r->stats;
+    return ok;
+}
+
+static void recorder_watch_exits(struct recorder *r)
+{
+    r->exits = mem_alloc(r->options.perf.pid_count, sizeof *r->exits);
+    for (size_t i = 0; i < r->options.perf.pid_count; i++) {
+        int fd = (int)syscall(SYS_pidfd_open, r->options.perf.pids[i], 0);
+        if (fd >= 0)
+            r->exits[r->exit_count++] = fd;
+    }
+}
+
+static void recorder_facts(struct recorder *r)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%" PRIu32, r->options.perf.rate_hz);
+    trace_set_fact(&r->b->trace, FACT_RATE_HZ, text);
+    trace_set_fact(&r->b->trace, FACT_EVENT, r->events.hardware ? "cycles" : "cpu-clock");
+    trace_set_fact(&r->b->trace, FACT_UNIT, "ns");
+    trace_set_fact(&r->b->trace, FACT_STACKS, "frame pointers");
+    trace_set_fact(&r->b->trace, FACT_KERNEL_FRAMES, r->events.kernel ? "yes" : "no");
+    snprintf(text, sizeof text, "%" PRIu64, r->started_ns);
+    trace_set_fact(&r->b->trace, FACT_STARTED_MONOTONIC_NS, text);
+    snprintf(text, sizeof text, "%" PRIu64, clock_realtime_ns());
+    trace_set_fact(&r->b->trace, FACT_STARTED_REALTIME_NS, text);
+}
+
+static bool recorder_prepare(struct recorder *r, struct error *err)
+{
+    if (!perf_events_open(&r->options.perf, &r->events, err))
+        return false;
+    recorder_watch_exits(r);
+    r->polls = mem_alloc(r->events.ring_count + 1, sizeof *r->polls);
+    for (size_t i = 0; i < r->events.ring_count; i++)
+        if (r->events.rings[i].page)
+            r->polls[r->ring_polls++] = (struct pollfd){ .fd = r->events.ring_fds[i], .events = POLLIN };
+    /* the events report new mappings from now on; what was there before is read from /proc */
+    if (!r->options.perf.on_exec && !perf_events_enable(&r->events, err))
+        return false;
+    r->started_ns = clock_monotonic_ns();
+    r->runtimes = runtime_names_new(r->b, r->options.runtime, r->options.note, r->options.user);
+    for (size_t i = 0; i < r->options.perf.pid_count; i++) {
+        uint32_t pid = (uint32_t)r->options.perf.pids[i];
+        target_files_add(&r->files, process_scan_read(r->b, pid, 0), pid);
+        if (!r->options.perf.on_exec && !runtime_names_attach(r->runtimes, pid, RECORDER_ATTACH_MS))
+            recorder_welcome(r, pid);
+    }
+    recorder_facts(r);
+    if (r->options.release_fd >= 0 && write(r->options.release_fd, "", 1) != 1)
+        return error_system(err, errno, "cannot start the command");
+    return true;
+}
+
+bool recorder_start(const struct recorder_options *options, struct trace_builder *b, struct trace_writer *w,
+                    struct recorder **out, struct error *err)
+{
+    struct recorder *r = mem_alloc(1, sizeof *r);
+    r->options = *options;
+    r->b = b;
+    r->w = w;
+    record_queue_init(&r->queue, RECORDER_QUEUE_BYTES);
+    if (!recorder_prepare(r, err)) {
+        recorder_free(r);
+        return false;
+    }
+    *out = r;
+    return true;
+}
+
+void recorder_free(struct recorder *r)
+{
+    if (!r)
+        return;
+    if (r->events.rings)
+        perf_events_close(&r->events);
+    for (size_t i = 0; i < r->exit_count; i++)
+        close(r->exits[i]);
+    runtime_names_free(r->runtimes);
+    target_files_done(&r->files);
+    record_queue_done(&r->queue);
+    free(r->exits);
+    free(r->polls);
+    free(r);
+}
+
+const struct target_files *recorder_files(const struct recorder *r)
+{
+    return &r->files;
+}

@@ -1,0 +1,64 @@
+/*
+ * recorder: one recording from start to stop; fills a trace from the kernel and the runtimes and writes
+ * it to a capture as it goes.
+ */
+#ifndef CLRPERF_COLLECT_RECORDER_H
+#define CLRPERF_COLLECT_RECORDER_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "collect/perf_events.h"
+#include "collect/target_files.h"
+#include "trace/builder.h"
+#include "trace/trace_writer.h"
+
+enum record_end { RECORD_ENDED_DURATION, RECORD_ENDED_SIGNAL, RECORD_ENDED_TARGET_EXIT, RECORD_ENDED_ERROR };
+
+struct record_progress {
+    uint64_t elapsed_ns;
+    uint64_t samples, lost, broken;
+    uint64_t file_bytes;
+};
+
+struct recorder_options {
+    struct perf_events_options perf;
+    uint64_t duration_ns;            /* 0: until stopped */
+    bool runtime;                    /* ask .NET runtimes for the names of their methods */
+    const volatile sig_atomic_t *stop; /* set by a signal handler */
+    int stop_fd;                     /* readable when the user pressed Enter, or -1 */
+    int release_fd;                  /* a byte written here lets the waiting command go on, or -1 */
+    void (*progress)(void *user, const struct record_progress *now); /* about four times a second; or NULL */
+    void (*note)(void *user, const char *text);                      /* something the user should know, once */
+    void *user;
+};
+
+struct record_stats {
+    uint64_t duration_ns;
+    uint64_t samples, lost, filtered;
+    uint64_t whole, truncated, broken;
+    uint64_t throttled;
+    uint64_t processes, threads;
+    uint64_t stopped_ns;  /* when sampling ended, CLOCK_MONOTONIC */
+    uint64_t rundown_ns;  /* time the runtimes took to tell their methods */
+    enum record_end ended_by;
+};
+
+struct recorder;
+
+/*
+ * Prepares everything and starts sampling. `b` and `w` are borrowed and must outlive the recorder.
+ * Fails with what the kernel or the target refused.
+ */
+bool recorder_start(const struct recorder_options *options, struct trace_builder *b, struct trace_writer *w,
+                    struct recorder **out, struct error *err);
+/* Records until the end; what was read before a failure is in the trace. */
+bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *err);
+/* The files of the processes that were watched. Owned by the recorder. */
+const struct target_files *recorder_files(const struct recorder *r);
+void recorder_free(struct recorder *r);
+
+#endif

@@ -1,0 +1,341 @@
+#include "collect/runtime_names.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "collect/runtime_session.h"
+
+enum { NAMES_SESSIONS_MAX = 256 };
+
+struct named_process {
+    struct runtime_session *session; /* NULL when none could be opened, or when over */
+    struct runtime_names *names;
+    uint32_t process, pid;
+    bool stopped;
+};
+
+/* A module's file; which method belongs to which is put together at the end. */
+struct named_module {
+    uint64_t module_id;
+    uint32_t process;
+    uint32_t path; /* string */
+};
+
+/* What the queue carries: one change of one method. */
+struct code_change {
+    uint64_t time_ns, addr, size_bytes, module_id;
+    uint32_t process, name, token;
+    uint8_t change; /* enum runtime_method_change */
+    uint8_t tier;
+    bool dynamic;
+};
+
+/* What the trace's row does not have room for. */
+struct code_origin {
+    uint64_t module_id;
+    uint32_t name;
+    bool dynamic;
+};
+
+struct runtime_names {
+    struct trace_builder *b;
+    bool enabled;
+    void (*note)(void *user, const char *text);
+    void *user;
+    struct named_process *processes[NAMES_SESSIONS_MAX];
+    size_t process_count;
+    struct named_module *modules;
+    size_t module_count, module_capacity;
+    struct code_origin *origins; /* by code id */
+    size_t origin_capacity;
+    struct record_queue *queue; /* during a drain */
+    /* from the stop on: sampled addresses of which no method is known; others are not worth a row */
+    struct wanted_addr *wanted;
+    size_t wanted_count;
+};
+
+struct wanted_addr {
+    uint64_t addr;
+    uint32_t process;
+};
+
+struct runtime_names *runtime_names_new(struct trace_builder *b, bool enabled,
+                                        void (*note)(void *user, const char *text), void *user)
+{
+    struct runtime_names *names = mem_alloc(1, sizeof *names);
+    names->b = b;
+    names->enabled = enabled;
+    names->note = note;
+    names->user = user;
+    return names;
+}
+
+void runtime_names_free(struct runtime_names *names)
+{
+    if (!names)
+        return;
+    for (size_t i = 0; i < names->process_count; i++) {
+        runtime_session_close(names->processes[i]->session);
+        free(names->processes[i]);
+    }
+    free(names->modules);
+    free(names->origins);
+    free(names->wanted);
+    free(names);
+}
+
+static void names_tell(struct runtime_names *names, uint32_t pid, const struct error *err)
+{
+    char text[1200];
+    snprintf(text, sizeof text, "jitted methods of process %" PRIu32 " will have no names: %s%s%s", pid, err->what,
+             err->hint[0] ? "; " : "", err->hint);
+    if (names->note)
+        names->note(names->user, text);
+}
+
+bool runtime_names_attach(struct runtime_names *names, uint32_t pid, unsigned patience_ms)
+{
+    uint32_t process = trace_builder_process(names->b, pid);
+    if (!names->enabled || names->process_count == NAMES_SESSIONS_MAX)
+        return true;
+    if (!process || !names->b->trace.processes.rows[process].runtime_version)
+        return false;
+    for (size_t i = 0; i < names->process_count; i++)
+        if (names->processes[i]->process == process)
+            return true;
+    struct named_process *named = mem_alloc(1, sizeof *named);
+    *named = (struct named_process){ .names = names, .process = process, .pid = pid };
+    names->processes[names->process_count++] = named;
+    struct error err;
+    struct runtime_session_options options = { .connect_timeout_ms = patience_ms, .reply_timeout_ms = patience_ms };
+    if (!runtime_session_start((pid_t)pid, names->b->trace.processes.rows[process].start_ticks, &options,
+                               &named->session, &err))
+        names_tell(names, pid, &err);
+    return true;
+}
+
+static int wanted_compare(const void *a, const void *b)
+{
+    const struct wanted_addr *x = a, *y = b;
+    if (x->process != y->process)
+        return x->process < y->process ? -1 : 1;
+    return (x->addr > y->addr) - (x->addr < y->addr);
+}
+
+static void names_collect_wanted(struct runtime_names *names)
+{
+    const struct trace *t = &names->b->trace;
+    names->wanted = mem_alloc(t->locations.count, sizeof *names->wanted);
+    for (size_t i = 1; i < t->locations.count; i++) {
+        const struct trace_location *row = &t->locations.rows[i];
+        if (row->process && !row->code)
+            names->wanted[names->wanted_count++] =
+                (struct wanted_addr){ row->addr - (row->is_return ? 1 : 0), row->process };
+    }
+    qsort(names->wanted, names->wanted_count, sizeof *names->wanted, wanted_compare);
+}
+
+static bool names_wants(const struct runtime_names *names, uint32_t process, uint64_t addr, uint64_t size_bytes)
+{
+    size_t low = 0, high = names->wanted_count;
+    struct wanted_addr first = { addr, process };
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (wanted_compare(&names->wanted[middle], &first) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < names->wanted_count && names->wanted[low].process == process &&
+           names->wanted[low].addr - addr < size_bytes;
+}
+
+static void names_method(void *user, const struct runtime_method *method)
+{
+    struct named_process *named = user;
+    struct runtime_names *names = named->names;
+    if (method->change == RUNTIME_METHOD_EXISTS_AT_END &&
+        !names_wants(names, named->process, method->addr, method->size_bytes))
+        return;
+    struct code_change change = {
+        .time_ns = method->time_ns,
+        .addr = method->addr,
+        .size_bytes = method->size_bytes,
+        .module_id = method->module_id,
+        .process = named->process,
+        .name = intern_add(&names->b->trace.strings, method->name),
+        .token = method->dynamic ? 0 : method->token,
+        .change = (uint8_t)method->change,
+        .tier = method->tier,
+        .dynamic = method->dynamic,
+    };
+    struct span bytes = span_of(&change, sizeof change);
+    if (!record_queue_add(names->queue, change.time_ns, QUEUE_CODE, bytes))
+        runtime_names_apply(names, bytes); /* out of turn is better than lost */
+}
+
+static void names_module(void *user, const struct runtime_module *module)
+{
+    struct named_process *named = user;
+    struct runtime_names *names = named->names;
+    if (module->change == RUNTIME_METHOD_UNLOADED)
+        return;
+    names->modules =
+        mem_grow(names->modules, &names->module_capacity, names->module_count + 1, sizeof *names->modules);
+    names->modules[names->module_count++] = (struct named_module){
+        .module_id = module->module_id,
+        .process = named->process,
+        .path = intern_add(&names->b->trace.strings, module->path),
+    };
+}
+
+static void names_end_session(struct runtime_names *names, struct named_process *named)
+{
+    uint64_t lost = runtime_session_lost(named->session);
+    if (lost)
+        trace_builder_loss(names->b, LOSS_RUNTIME, named->process, 0, clock_monotonic_ns(), lost);
+    runtime_session_close(named->session);
+    named->session = NULL;
+}
+
+bool runtime_names_drain(struct runtime_names *names, struct record_queue *queue)
+{
+    bool lagging = false;
+    names->queue = queue;
+    for (size_t i = 0; i < names->process_count; i++) {
+        struct named_process *named = names->processes[i];
+        if (!named->session)
+            continue;
+        struct runtime_sink sink = { .user = named, .method = names_method, .module = names_module };
+        struct error err;
+        if (!runtime_session_drain(named->session, &sink, &err)) {
+            names_tell(names, named->pid, &err);
+            names_end_session(names, named);
+        } else if (runtime_session_ended(named->session)) {
+            names_end_session(names, named);
+        } else {
+            lagging = true;
+        }
+    }
+    names->queue = NULL;
+    return lagging;
+}
+
+static uint32_t names_function(struct runtime_names *names, const struct code_origin *origin, uint32_t module)
+{
+    return trace_builder_function(names->b, &(struct trace_function){
+                                                .name = origin->name,
+                                                .module = module,
+                                                .kind = origin->dynamic ? CODE_DYNAMIC : CODE_JIT,
+                                            });
+}
+
+void runtime_names_apply(struct runtime_names *names, struct span item)
+{
+    struct code_change change;
+    if (item.size != sizeof change)
+        return;
+    memcpy(&change, item.data, sizeof change);
+    bool ends = change.change == RUNTIME_METHOD_UNLOADED;
+    if (ends && trace_builder_code_end(names->b, change.process, change.addr, change.time_ns))
+        return;
+    struct code_origin origin = { change.module_id, change.name, change.dynamic };
+    struct trace_code code = {
+        .process = change.process,
+        .function = names_function(names, &origin, 0),
+        .addr = change.addr,
+        .size_bytes = change.size_bytes,
+        .from_ns = change.change == RUNTIME_METHOD_LOADED ? change.time_ns : 0,
+        .to_ns = ends ? change.time_ns : 0,
+        .token = change.token,
+        .tier = change.tier,
+        .resolver = RESOLVER_EVENTPIPE,
+    };
+    uint32_t id = trace_builder_code(names->b, &code);
+    size_t known = names->origin_capacity;
+    names->origins = mem_grow(names->origins, &names->origin_capacity, id + 1, sizeof *names->origins);
+    if (names->origin_capacity > known)
+        memset(names->origins + known, 0, (names->origin_capacity - known) * sizeof *names->origins);
+    if (id)
+        names->origins[id] = origin;
+}
+
+void runtime_names_stop(struct runtime_names *names)
+{
+    names_collect_wanted(names);
+    for (size_t i = 0; i < names->process_count; i++) {
+        struct named_process *named = names->processes[i];
+        struct error err;
+        if (!named->session || named->stopped)
+            continue;
+        named->stopped = true;
+        if (!runtime_session_stop(named->session, &err)) {
+            names_tell(names, named->pid, &err);
+            names_end_session(names, named);
+        }
+    }
+}
+
+bool runtime_names_running(const struct runtime_names *names)
+{
+    for (size_t i = 0; i < names->process_count; i++)
+        if (names->processes[i]->session)
+            return true;
+    return false;
+}
+
+void runtime_names_wait(const struct runtime_names *names, int timeout_ms)
+{
+    struct pollfd polls[NAMES_SESSIONS_MAX];
+    nfds_t count = 0;
+    for (size_t i = 0; i < names->process_count; i++)
+        if (names->processes[i]->session)
+            polls[count++] =
+                (struct pollfd){ .fd = runtime_session_fd(names->processes[i]->session), .events = POLLIN };
+    poll(polls, count, timeout_ms);
+}
+
+static int module_compare(const void *a, const void *b)
+{
+    const struct named_module *x = a, *y = b;
+    if (x->process != y->process)
+        return x->process < y->process ? -1 : 1;
+    return (x->module_id > y->module_id) - (x->module_id < y->module_id);
+}
+
+/* "System.Linq" of "/usr/share/.../System.Linq.dll" */
+static uint32_t module_simple_name(struct trace *t, uint32_t path)
+{
+    const char *text = trace_string(t, path);
+    const char *slash = strrchr(text, '/');
+    const char *name = slash ? slash + 1 : text;
+    size_t size = strlen(name);
+    if (size > 4 && (strcmp(name + size - 4, ".dll") == 0 || strcmp(name + size - 4, ".exe") == 0))
+        size -= 4;
+    return intern_add(&t->strings, span_of(name, size));
+}
+
+void runtime_names_finish(struct runtime_names *names)
+{
+    struct trace *t = &names->b->trace;
+    qsort(names->modules, names->module_count, sizeof *names->modules, module_compare);
+    for (uint32_t id = 1; id < t->codes.count && id < names->origin_capacity; id++) {
+        const struct code_origin *origin = &names->origins[id];
+        if (!origin->name)
+            continue;
+        struct named_module wanted = { .process = t->codes.rows[id].process, .module_id = origin->module_id };
+        const struct named_module *module =
+            bsearch(&wanted, names->modules, names->module_count, sizeof *names->modules, module_compare);
+        if (!module || !module->path)
+            continue;
+        uint32_t function = names_function(names, origin, module_simple_name(t, module->path));
+        t->codes.rows[id].function = function;
+        t->codes.rows[id].module_path = module->path;
+        trace_builder_changed(names->b, CHANGED_CODE, id);
+    }
+}

@@ -1,0 +1,41 @@
+/*
+ * runtime_names: keeps a trace's methods up to date from what the .NET runtimes of the watched processes
+ * tell.
+ *
+ * Sessions are opened one a process. What they tell goes through the recorder's queue, so that code
+ * appears and ends in step with the samples.
+ */
+#ifndef CLRPERF_COLLECT_RUNTIME_NAMES_H
+#define CLRPERF_COLLECT_RUNTIME_NAMES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cursor.h"
+#include "collect/record_queue.h"
+#include "trace/builder.h"
+
+struct runtime_names;
+
+/* `note` is told, once a process, why its methods will have no names; may be NULL. Off when not `enabled`. */
+struct runtime_names *runtime_names_new(struct trace_builder *b, bool enabled,
+                                        void (*note)(void *user, const char *text), void *user);
+void runtime_names_free(struct runtime_names *names);
+/*
+ * Opens a session with the process's runtime. Waits for its answer at most `patience_ms`. False when the process has
+ * no runtime (yet); true also when it has one that refused, which `note` was told.
+ */
+bool runtime_names_attach(struct runtime_names *names, uint32_t pid, unsigned patience_ms);
+/* Takes what has come into `queue`, without waiting. Whether any session may still be behind. */
+bool runtime_names_drain(struct runtime_names *names, struct record_queue *queue);
+/* One item of the queue's, in its turn. */
+void runtime_names_apply(struct runtime_names *names, struct span item);
+/* Asks every runtime for the methods it has, and to end. All samples are in the trace by now. */
+void runtime_names_stop(struct runtime_names *names);
+bool runtime_names_running(const struct runtime_names *names);
+/* Sleeps until a session has something, at most so long. */
+void runtime_names_wait(const struct runtime_names *names, int timeout_ms);
+/* After everything was applied: tells each method its assembly. Events the runtimes dropped become a loss. */
+void runtime_names_finish(struct runtime_names *names);
+
+#endif

@@ -1,0 +1,411 @@
+#include "collect/runtime_session.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/own.h"
+#include "base/utf16.h"
+#include "clr/diagnostics_ipc.h"
+#include "clr/runtime_events.h"
+#include "collect/runtime_socket.h"
+#include "collect/time_namespace.h"
+#include "read/nettrace.h"
+
+enum {
+    RECEIVE_BYTES = 256 << 10,
+    DRAIN_BYTES_MAX = 8 << 20, /* per call, so that other sources get their turn */
+    TEXT_MAX = 1 << 20,        /* of one name */
+    /*
+     * The session's buffer is the target's memory, taken as events wait to be read: about 250 bytes a
+     * method, so 16 MB hold 60 000 methods that we have not yet fetched. Never above
+     * min(64 MB, 5 % of the memory the target's control group has left).
+     */
+    BUFFER_MB = 16,
+};
+
+struct runtime_session {
+    pid_t pid;
+    uint64_t start_ticks;
+    struct runtime_session_options options;
+    uint64_t id;
+    int fd;      /* the stream, or -1 */
+    int stop_fd; /* the connection that asked for the end, kept until close, or -1 */
+    bool complete;
+    int64_t clock_offset_ns; /* of the target's CLOCK_MONOTONIC to ours */
+    struct ipc_process_info info;
+    struct nettrace_reader *reader;
+    const struct runtime_sink *sink; /* during a drain */
+    struct buffer text;
+    struct runtime_session_counts counts;
+    uint8_t *received; /* RECEIVE_BYTES */
+};
+
+/* What an event type is, kept in its mark: looked up once, not for every event. */
+enum { MARK_VERBOSE = 0x100 };
+
+static bool on_type(void *user, struct nettrace_type *type, struct error *err)
+{
+    (void)user;
+    (void)err;
+    type->mark = runtime_event_kind(type->provider, type->event_id);
+    if (runtime_event_is_verbose(type->provider, type->event_id))
+        type->mark |= MARK_VERBOSE;
+    return true;
+}
+
+static enum runtime_method_change change_of(enum runtime_event_kind kind)
+{
+    switch (kind) {
+    case RUNTIME_EVENT_METHOD_UNLOAD:
+    case RUNTIME_EVENT_MODULE_UNLOAD:
+        return RUNTIME_METHOD_UNLOADED;
+    case RUNTIME_EVENT_METHOD_EXISTS:
+    case RUNTIME_EVENT_MODULE_EXISTS:
+        return RUNTIME_METHOD_EXISTS_AT_END;
+    default:
+        return RUNTIME_METHOD_LOADED;
+    }
+}
+
+static enum code_tier tier_of(const struct runtime_method_event *m)
+{
+    if (m->flags & RUNTIME_METHOD_HELPER)
+        return TIER_NONE;
+    if (!(m->flags & RUNTIME_METHOD_JITTED))
+        return TIER_R2R;
+    switch (runtime_method_tier(m)) {
+    case RUNTIME_TIER_MINOPTS: /* no optimization, as tier 0, but for good */
+    case RUNTIME_TIER_QUICK:
+        return TIER_0;
+    case RUNTIME_TIER_QUICK_INSTRUMENTED:
+    case RUNTIME_TIER_1_INSTRUMENTED: /* of precompiled code: on its way to tier 1 as well */
+        return TIER_0_INSTRUMENTED;
+    case RUNTIME_TIER_1:
+        return TIER_1;
+    case RUNTIME_TIER_1_OSR:
+        return TIER_OSR;
+    case RUNTIME_TIER_OPTIMIZED:
+        return TIER_OPTIMIZED;
+    case RUNTIME_TIER_UNKNOWN:
+        break;
+    }
+    return TIER_NONE;
+}
+
+static void tell_method(struct runtime_session *s, const struct nettrace_event *event)
+{
+    struct runtime_method_event m;
+    bool verbose = event->type->mark & MARK_VERBOSE;
+    if (!runtime_method_event_read(event->payload, event->type->version, verbose, &m, NULL)) {
+        s->counts.skipped++;
+        return;
+    }
+    enum runtime_method_change change = change_of((enum runtime_event_kind)(event->type->mark & 0xff));
+    bool own_code = m.flags & (RUNTIME_METHOD_JITTED | RUNTIME_METHOD_DYNAMIC | RUNTIME_METHOD_HELPER);
+    if (!own_code && !s->options.precompiled)
+        return;
+    buffer_clear(&s->text);
+    s->counts.replaced += runtime_method_append_name(&s->text, &m);
+    if (s->text.failed || m.size_bytes == 0 || (m.name.size == 0 && change != RUNTIME_METHOD_UNLOADED)) {
+        s->counts.skipped++;
+        return;
+    }
+    if (!s->sink->method)
+        return;
+    const struct runtime_method method = {
+        .change = change,
+        .time_ns = event->time_ns - (uint64_t)s->clock_offset_ns,
+        .addr = m.addr,
+        .size_bytes = m.size_bytes,
+        .method_id = m.method_id,
+        .module_id = m.module_id,
+        .rejit_id = m.rejit_id,
+        .token = m.token,
+        .name = buffer_span(&s->text),
+        .tier = (uint8_t)tier_of(&m),
+        .dynamic = m.flags & RUNTIME_METHOD_DYNAMIC,
+        .jitted = m.flags & RUNTIME_METHOD_JITTED,
+        .generic = m.flags & RUNTIME_METHOD_GENERIC,
+        .cold = runtime_method_is_cold(&m),
+    };
+    s->sink->method(s->sink->user, &method);
+}
+
+static void tell_module(struct runtime_session *s, const struct nettrace_event *event)
+{
+    struct runtime_module_event m;
+    if (!runtime_module_event_read(event->payload, event->type->version, &m, NULL)) {
+        s->counts.skipped++;
+        return;
+    }
+    buffer_clear(&s->text);
+    s->counts.replaced += utf16_append_utf8(&s->text, m.il_path);
+    if (s->text.failed || !s->sink->module)
+        return;
+    const struct runtime_module module = {
+        .change = change_of((enum runtime_event_kind)(event->type->mark & 0xff)),
+        .time_ns = event->time_ns - (uint64_t)s->clock_offset_ns,
+        .module_id = m.module_id,
+        .path = buffer_span(&s->text),
+    };
+    s->sink->module(s->sink->user, &module);
+}
+
+static bool on_event(void *user, const struct nettrace_event *event, struct error *err)
+{
+    (void)err;
+    struct runtime_session *s = user;
+    switch ((enum runtime_event_kind)(event->type->mark & 0xff)) {
+    case RUNTIME_EVENT_METHOD_LOAD:
+    case RUNTIME_EVENT_METHOD_UNLOAD:
+    case RUNTIME_EVENT_METHOD_EXISTS:
+        tell_method(s, event);
+        break;
+    case RUNTIME_EVENT_MODULE_LOAD:
+    case RUNTIME_EVENT_MODULE_UNLOAD:
+    case RUNTIME_EVENT_MODULE_EXISTS:
+        tell_module(s, event);
+        break;
+    case RUNTIME_EVENT_RUNDOWN_DONE:
+        s->complete = true;
+        break;
+    case RUNTIME_EVENT_OTHER:
+        break;
+    }
+    return true;
+}
+
+/*
+ * Connects, sends `request` and reads the answer. *out_result is IPC_OK, or the error the runtime answered
+ * with; then err is filled and the return value false. The connection stays open only when out_fd is given.
+ */
+static bool ask(struct runtime_session *s, const struct buffer *request, struct buffer *answer, int *out_fd,
+                uint32_t *out_result, struct error *err)
+{
+    AUTO_FD int fd = -1;
+    bool is_error;
+    *out_result = IPC_OK;
+    if (!runtime_socket_connect(s->pid, s->start_ticks, s->options.connect_timeout_ms, &fd, err) ||
+        !runtime_socket_send(fd, buffer_span(request), err) ||
+        !runtime_socket_receive(fd, s->options.reply_timeout_ms, answer, &is_error, err))
+        return false;
+    if (is_error) {
+        *out_result = ipc_read_result(buffer_span(answer));
+        return error_set(err, ERROR_TARGET, "the .NET runtime answered with error %#" PRIx32 " (%s)",
+                         *out_result, ipc_result_name(*out_result));
+    }
+    if (out_fd)
+        *out_fd = take_fd(&fd);
+    return true;
+}
+
+/* Runtimes before .NET 5 know no such question: then nothing is known, which is no failure. */
+static bool ask_info(struct runtime_session *s, struct error *err)
+{
+    static const enum ipc_command questions[] = { IPC_PROCESS_INFO3, IPC_PROCESS_INFO2, IPC_PROCESS_INFO };
+    struct buffer request, answer;
+    buffer_init(&request, IPC_MESSAGE_MAX);
+    buffer_init(&answer, IPC_MESSAGE_MAX);
+    bool ok = false;
+    uint32_t result = IPC_OK;
+    for (size_t i = 0; i < ARRAY_LEN(questions) && !ok; i++) {
+        buffer_clear(&request);
+        ipc_append_plain(&request, questions[i]);
+        ok = ask(s, &request, &answer, NULL, &result, err) &&
+             ipc_read_process_info(buffer_span(&answer), questions[i], &s->info, err);
+        if (!ok && result != (uint32_t)IPC_UNKNOWN_COMMAND)
+            break;
+    }
+    buffer_done(&request);
+    buffer_done(&answer);
+    return ok || result == (uint32_t)IPC_UNKNOWN_COMMAND;
+}
+
+/* Opens the stream in the newest way the runtime understands. */
+static bool ask_stream(struct runtime_session *s, struct error *err)
+{
+    /* .NET 10 leaves out the rest of the keyword's events, as large as what we want: 145 and 146. */
+    static const uint32_t wanted[] = { 141, 142, 143, 144, 152, 153 };
+    static const struct ipc_provider provider = {
+        .name = RUNTIME_PROVIDER,
+        .keywords = RUNTIME_KEYWORD_JIT | RUNTIME_KEYWORD_LOADER | RUNTIME_KEYWORD_END_ENUMERATION,
+        .level = 5, /* below, the runtime tells of no method at all */
+        .filter = IPC_FILTER_ALLOW,
+        .event_ids = wanted,
+        .event_id_count = ARRAY_LEN(wanted),
+    };
+    const struct ipc_session_request request = {
+        .buffer_mb = s->options.buffer_mb,
+        .stacks = false,
+        .rundown_keywords = RUNTIME_KEYWORD_JIT | RUNTIME_KEYWORD_LOADER,
+        .providers = &provider,
+        .provider_count = 1,
+    };
+    struct buffer message, answer;
+    buffer_init(&message, IPC_MESSAGE_MAX);
+    buffer_init(&answer, IPC_MESSAGE_MAX);
+    bool ok = false;
+    uint32_t result = IPC_UNKNOWN_COMMAND;
+    enum ipc_command command = ipc_best_collect(&request);
+    for (; command && !ok && result == (uint32_t)IPC_UNKNOWN_COMMAND; command = ipc_older_collect(command)) {
+        buffer_clear(&message);
+        ok = ipc_append_collect(&message, command, &request, err) &&
+             ask(s, &message, &answer, &s->fd, &result, err) &&
+             ipc_read_session_id(buffer_span(&answer), &s->id, err);
+    }
+    buffer_done(&message);
+    buffer_done(&answer);
+    return ok;
+}
+
+static void set_options(struct runtime_session *s, const struct runtime_session_options *options)
+{
+    s->options = *options;
+    if (s->options.buffer_mb == 0)
+        s->options.buffer_mb = BUFFER_MB;
+    if (s->options.connect_timeout_ms == 0)
+        s->options.connect_timeout_ms = RUNTIME_SOCKET_CONNECT_MS;
+    if (s->options.reply_timeout_ms == 0)
+        s->options.reply_timeout_ms = RUNTIME_SOCKET_REPLY_MS;
+}
+
+bool runtime_session_start(pid_t pid, uint64_t start_ticks, const struct runtime_session_options *options,
+                           struct runtime_session **out, struct error *err)
+{
+    struct runtime_session *s = mem_alloc(1, sizeof *s);
+    s->pid = pid;
+    s->start_ticks = start_ticks;
+    s->fd = s->stop_fd = -1;
+    set_options(s, options);
+    buffer_init(&s->text, TEXT_MAX);
+    s->received = mem_alloc(RECEIVE_BYTES, 1);
+    s->clock_offset_ns = time_namespace_offsets(pid).monotonic_ns;
+    const struct nettrace_sink sink = { .user = s, .on_type = on_type, .on_event = on_event };
+    s->reader = nettrace_reader_new(&sink);
+    if (!ask_info(s, err) || !ask_stream(s, err)) {
+        runtime_session_close(s);
+        error_context(err, "names of jitted code will be missing");
+        return false;
+    }
+    *out = s;
+    return true;
+}
+
+void runtime_session_close(struct runtime_session *s)
+{
+    if (!s)
+        return;
+    if (s->fd >= 0)
+        close(s->fd);
+    if (s->stop_fd >= 0)
+        close(s->stop_fd);
+    ipc_process_info_done(&s->info);
+    nettrace_reader_free(s->reader);
+    buffer_done(&s->text);
+    free(s->received);
+    free(s);
+}
+
+int runtime_session_fd(const struct runtime_session *s)
+{
+    return s->fd;
+}
+
+static void end(struct runtime_session *s)
+{
+    if (s->fd >= 0)
+        close(s->fd);
+    s->fd = -1;
+}
+
+bool runtime_session_drain(struct runtime_session *s, const struct runtime_sink *sink, struct error *err)
+{
+    s->sink = sink;
+    for (size_t done = 0; s->fd >= 0 && done < DRAIN_BYTES_MAX;) {
+        ssize_t got = recv(s->fd, s->received, RECEIVE_BYTES, MSG_DONTWAIT);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && errno == EAGAIN)
+            return true;
+        if (got < 0) {
+            int e = errno;
+            end(s);
+            return error_system(err, e, "the event stream of process %d broke off", (int)s->pid);
+        }
+        if (got == 0) {
+            end(s);
+            return true;
+        }
+        done += (size_t)got;
+        if (!nettrace_reader_feed(s->reader, span_of(s->received, (size_t)got), err)) {
+            end(s);
+            return error_context(err, "process %d", (int)s->pid);
+        }
+        if (nettrace_reader_ended(s->reader))
+            end(s);
+    }
+    return true;
+}
+
+bool runtime_session_stop(struct runtime_session *s, struct error *err)
+{
+    if (s->fd < 0 || s->stop_fd >= 0)
+        return true;
+    struct buffer request;
+    buffer_init(&request, IPC_MESSAGE_MAX);
+    ipc_append_stop(&request, s->id);
+    bool ok =
+        runtime_socket_connect(s->pid, s->start_ticks, s->options.connect_timeout_ms, &s->stop_fd, err) &&
+        runtime_socket_send(s->stop_fd, buffer_span(&request), err);
+    buffer_done(&request);
+    if (!ok && s->stop_fd >= 0) {
+        close(s->stop_fd);
+        s->stop_fd = -1;
+    }
+    return ok || error_context(err, "names of code jitted before the recording will be missing");
+}
+
+bool runtime_session_ended(const struct runtime_session *s)
+{
+    return s->fd < 0;
+}
+
+bool runtime_session_complete(const struct runtime_session *s)
+{
+    return s->complete && nettrace_reader_ended(s->reader);
+}
+
+const char *runtime_session_version(const struct runtime_session *s)
+{
+    return ipc_process_text(&s->info, s->info.runtime_version);
+}
+
+const char *runtime_session_entry_assembly(const struct runtime_session *s)
+{
+    return ipc_process_text(&s->info, s->info.entry_assembly);
+}
+
+const char *runtime_session_command_line(const struct runtime_session *s)
+{
+    return ipc_process_text(&s->info, s->info.command_line);
+}
+
+struct runtime_session_counts runtime_session_counts(const struct runtime_session *s)
+{
+    struct runtime_session_counts counts = s->counts;
+    const struct nettrace_counts *stream = nettrace_reader_counts(s->reader);
+    counts.bytes = stream->bytes;
+    counts.events = stream->events;
+    counts.lost = stream->lost;
+    counts.skipped += stream->untyped;
+    return counts;
+}
+
+uint64_t runtime_session_lost(const struct runtime_session *s)
+{
+    return nettrace_reader_counts(s->reader)->lost;
+}

@@ -1,0 +1,41 @@
+/*
+ * runtime_socket: a connection to the diagnostics server inside a .NET process.
+ *
+ * The server listens on `dotnet-diagnostic-<ns_pid>-<start_ticks>-socket` in the target's temporary
+ * folder, looked up in the target's own root. The name is not trusted: the peer must be the target.
+ * Every wait has a deadline. One connection carries one request (dotnet/diagnostics,
+ * documentation/design-docs/ipc-protocol.md).
+ */
+#ifndef CLRPERF_COLLECT_RUNTIME_SOCKET_H
+#define CLRPERF_COLLECT_RUNTIME_SOCKET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buffer.h"
+#include "base/cursor.h"
+#include "base/error.h"
+
+enum { RUNTIME_SOCKET_CONNECT_MS = 2000, RUNTIME_SOCKET_REPLY_MS = 5000 };
+
+/*
+ * Connects to the runtime in process `pid`; `start_ticks` is field 22 of its /proc/PID/stat, or 0 to take
+ * what is there. As root it connects with the target's user and group, so never to what the target could not
+ * reach itself. ERROR_TARGET: no such process, no runtime in it, or a socket that another process serves. The
+ * fd does not block; the caller closes it.
+ */
+bool runtime_socket_connect(pid_t pid, uint64_t start_ticks, unsigned timeout_ms, int *out_fd,
+                            struct error *err);
+
+/* Sends one request in one piece: a server that gets half of one keeps everybody waiting. */
+bool runtime_socket_send(int fd, struct span request, struct error *err);
+
+/*
+ * Reads one reply within `timeout_ms` altogether, and not a byte more: an event stream may follow. `content`
+ * is replaced; *out_is_error tells an error reply (see ipc_read_result()).
+ */
+bool runtime_socket_receive(int fd, unsigned timeout_ms, struct buffer *content, bool *out_is_error,
+                            struct error *err);
+
+#endif

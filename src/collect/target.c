@@ -1,0 +1,297 @@
+#include "collect/target.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/own.h"
+#include "base/target_root.h"
+#include "collect/container_name.h"
+#include "collect/proc_file.h"
+#include "collect/target_runtime.h"
+#include "read/procfs.h"
+
+enum { PROC_BYTES_MAX = 32 << 20, PATH_BYTES_MAX = 4096 };
+
+void target_done(struct target *t)
+{
+    if (t->pidfd >= 0)
+        close(t->pidfd);
+    free(t->name);
+    free(t->command_line);
+    free(t->entry_assembly);
+    free(t->cgroup);
+    free(t->container_id);
+    free(t->container_name);
+    free(t->image);
+    free(t->socket);
+    *t = (struct target){ .pidfd = -1 };
+}
+
+bool target_is_alive(const struct target *t)
+{
+    struct pollfd wait = { .fd = t->pidfd, .events = POLLIN };
+    return t->pidfd >= 0 && poll(&wait, 1, 0) == 0;
+}
+
+const char *target_label(const struct target *t)
+{
+    return t->entry_assembly ? t->entry_assembly : t->name;
+}
+
+static bool open_pidfd(pid_t pid, int *out_fd, struct error *err)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd >= 0) {
+        *out_fd = fd;
+        return true;
+    }
+    int e = errno;
+    if (e == ESRCH) {
+        error_set(err, ERROR_TARGET, "there is no process %d", (int)pid);
+        return error_hint(err, "clrperf ps lists the .NET processes");
+    }
+    if (e == EINVAL || e == ENOENT) {
+        error_set(err, ERROR_TARGET, "%d is a thread, not a process", (int)pid);
+        return error_hint(err, "give the id of its process: the Tgid line of /proc/%d/status", (int)pid);
+    }
+    return error_system(err, e, "cannot open process %d", (int)pid);
+}
+
+static char *copy_span(struct span text)
+{
+    size_t size = text.size < TARGET_TEXT_MAX ? text.size : TARGET_TEXT_MAX;
+    char *copy = mem_alloc(size + 1, 1);
+    if (size)
+        memcpy(copy, text.data, size);
+    return copy;
+}
+
+static bool read_stat(struct target *t, struct buffer *scratch, struct error *err)
+{
+    struct proc_stat stat;
+    if (!proc_file_read(t->pid, "stat", scratch, err) || !procfs_read_stat(buffer_span(scratch), &stat, err))
+        return false;
+    uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
+    struct timespec boot = { 0 };
+    clock_gettime(CLOCK_BOOTTIME, &boot);
+    uint64_t up_ns = (uint64_t)boot.tv_sec * 1000000000u + (uint64_t)boot.tv_nsec;
+    uint64_t start_ns = stat.start_ticks < up_ns / tick_ns ? stat.start_ticks * tick_ns : up_ns;
+    t->parent = stat.parent;
+    t->start_ticks = stat.start_ticks;
+    t->started_ns = clock_realtime_ns() - (up_ns - start_ns);
+    t->cpu_ns = (stat.user_ticks + stat.system_ticks) * tick_ns;
+    t->threads = stat.threads;
+    t->name = copy_span(stat.name);
+    return true;
+}
+
+static bool read_status(struct target *t, struct buffer *scratch, struct error *err)
+{
+    struct proc_status status;
+    if (!proc_file_read(t->pid, "status", scratch, err) ||
+        !procfs_read_status(buffer_span(scratch), &status, err))
+        return false;
+    t->ns_pid = status.ns_pid;
+    t->uid = status.uid;
+    t->gid = status.gid;
+    return true;
+}
+
+static void read_command_line(struct target *t, struct span cmdline)
+{
+    t->command_line = copy_span(cmdline);
+    size_t size = cmdline.size < TARGET_TEXT_MAX ? cmdline.size : TARGET_TEXT_MAX;
+    while (size && !t->command_line[size - 1])
+        size--;
+    for (size_t i = 0; i < size; i++) {
+        if (!t->command_line[i])
+            t->command_line[i] = ' ';
+    }
+}
+
+static void read_cgroup(struct target *t, int root_fd, struct buffer *scratch)
+{
+    if (!proc_file_read(t->pid, "cgroup", scratch, NULL))
+        return;
+    struct span path = procfs_cgroup_path(buffer_span(scratch));
+    struct span id = procfs_container_id(path);
+    if (path.size)
+        t->cgroup = copy_span(path);
+    if (id.size == 0)
+        return;
+    t->container_id = copy_span(id);
+    t->container_name = container_name_find(t->container_id, root_fd);
+}
+
+/* `/tmp`, or the TMPDIR that the target was started with; what it may not say is as good as unset. */
+static void socket_folder(struct target *t, struct buffer *scratch, char *out, size_t out_size)
+{
+    struct span value = { 0 };
+    snprintf(out, out_size, "/tmp");
+    if (!proc_file_read(t->pid, "environ", scratch, NULL))
+        return;
+    struct span text = buffer_span(scratch);
+    static const char *const switches[] = { "DOTNET_EnableDiagnostics", "DOTNET_EnableDiagnostics_IPC",
+                                            "COMPlus_EnableDiagnostics" };
+    for (size_t i = 0; i < ARRAY_LEN(switches); i++) {
+        if (procfs_environ_find(text, switches[i], &value) && value.size == 1 && value.data[0] == '0')
+            t->diagnostics_off = true;
+    }
+    if (procfs_environ_find(text, "TMPDIR", &value) && value.size && value.size < out_size) {
+        memcpy(out, value.data, value.size);
+        out[value.size] = 0;
+        while (value.size > 1 && out[value.size - 1] == '/')
+            out[--value.size] = 0;
+    }
+}
+
+/* A socket at `path` inside the root, and whose it is. */
+static bool socket_at(int root_fd, const char *path, uid_t *out_owner)
+{
+    AUTO_FD int handle = -1;
+    struct stat st;
+    if (!target_root_open_path(root_fd, path, (struct target_file_rules){ .kind = TARGET_FILE_SOCKET },
+                               &handle, NULL) ||
+        fstat(handle, &st) < 0)
+        return false;
+    *out_owner = st.st_uid;
+    return true;
+}
+
+/* The newest socket of this pid whose key differs: in a time namespace the target sees another start time. */
+static bool newest_socket(int root_fd, const char *folder, pid_t ns_pid, char *out, size_t out_size)
+{
+    AUTO_FD int fd = -1;
+    if (!target_root_open_path(root_fd, folder, (struct target_file_rules){ .kind = TARGET_FILE_DIRECTORY },
+                               &fd, NULL))
+        return false;
+    DIR *dir = fdopendir(fd);
+    if (!dir)
+        return false;
+    take_fd(&fd);
+    char prefix[64];
+    snprintf(prefix, sizeof prefix, "dotnet-diagnostic-%d-", (int)ns_pid);
+    struct timespec newest = { 0 };
+    bool found = false;
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        struct stat st;
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 ||
+            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISSOCK(st.st_mode))
+            continue;
+        if (found && (st.st_mtim.tv_sec < newest.tv_sec ||
+                      (st.st_mtim.tv_sec == newest.tv_sec && st.st_mtim.tv_nsec < newest.tv_nsec)))
+            continue;
+        if (snprintf(out, out_size, "%s/%s", folder, entry->d_name) < (int)out_size) {
+            newest = st.st_mtim;
+            found = true;
+        }
+    }
+    closedir(dir);
+    return found;
+}
+
+/* Has the target a time namespace of its own? Then the key in the socket's name is not the start time. */
+static bool in_other_time_namespace(pid_t pid)
+{
+    char ours[64], its[64];
+    return proc_file_link(getpid(), "ns/time", ours, sizeof ours, NULL) &&
+           proc_file_link(pid, "ns/time", its, sizeof its, NULL) && strcmp(ours, its) != 0;
+}
+
+static void find_socket(struct target *t, int root_fd, struct buffer *scratch)
+{
+    char folder[PATH_BYTES_MAX], path[PATH_BYTES_MAX + 80];
+    socket_folder(t, scratch, folder, sizeof folder);
+    AUTO_FD int own_root = -1;
+    if (root_fd < 0) {
+        /* its root is closed to us: it may be ours, and then the name is telling enough */
+        own_root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        root_fd = own_root;
+    }
+    snprintf(path, sizeof path, "%s/dotnet-diagnostic-%d-%" PRIu64 "-socket", folder, (int)t->ns_pid,
+             t->start_ticks);
+    bool found = socket_at(root_fd, path, &t->socket_owner);
+    if (!found && t->runtime != RUNTIME_NONE && in_other_time_namespace(t->pid))
+        found = newest_socket(root_fd, folder, t->ns_pid, path, sizeof path) &&
+                socket_at(root_fd, path, &t->socket_owner);
+    if (found)
+        t->socket = mem_copy_string(path);
+}
+
+static void fill(struct target *t, struct buffer *cmdline, struct buffer *scratch)
+{
+    char exe[PATH_BYTES_MAX] = "";
+    static const char deleted[] = " (deleted)";
+    if (proc_file_link(t->pid, "exe", exe, sizeof exe, NULL)) {
+        size_t size = strlen(exe), suffix = sizeof deleted - 1;
+        if (size > suffix && strcmp(exe + size - suffix, deleted) == 0)
+            exe[size - suffix] = 0;
+        const char *slash = strrchr(exe, '/');
+        free(t->name);
+        t->name = mem_copy_string(slash ? slash + 1 : exe);
+    }
+    AUTO_FD int root = -1;
+    target_root_open(t->pid, &root, NULL);
+    proc_file_read(t->pid, "cmdline", cmdline, NULL);
+    read_command_line(t, buffer_span(cmdline));
+    read_cgroup(t, root, scratch);
+    target_find_runtime(t, buffer_span(cmdline), exe, root, scratch);
+    find_socket(t, root, scratch);
+    if (t->socket && t->runtime == RUNTIME_NONE && t->maps_denied)
+        t->runtime = RUNTIME_CORECLR;
+}
+
+bool target_open(pid_t pid, struct target *out, struct error *err)
+{
+    struct target t = { .pid = pid, .pidfd = -1 };
+    struct buffer scratch, cmdline;
+    buffer_init(&scratch, PROC_BYTES_MAX);
+    buffer_init(&cmdline, TARGET_TEXT_MAX);
+    bool ok =
+        open_pidfd(pid, &t.pidfd, err) && read_stat(&t, &scratch, err) && read_status(&t, &scratch, err);
+    if (ok)
+        fill(&t, &cmdline, &scratch);
+    buffer_done(&scratch);
+    buffer_done(&cmdline);
+    if (ok && !target_is_alive(&t))
+        ok = error_set(err, ERROR_TARGET, "process %d has just ended", (int)pid);
+    if (!ok) {
+        target_done(&t);
+        return false;
+    }
+    *out = t;
+    return true;
+}
+
+bool target_open_socket(const struct target *t, int *out_handle, struct error *err)
+{
+    if (!t->socket) {
+        error_set(err, ERROR_UNSUPPORTED, "process %d (%s) has no diagnostics socket", (int)t->pid,
+                  target_label(t));
+        return error_hint(err, t->diagnostics_off
+                                   ? "it was started with DOTNET_EnableDiagnostics=0: start it without"
+                                   : "it may still be starting, be no .NET process, or have lost its TMPDIR");
+    }
+    AUTO_FD int root = -1;
+    struct target_file_rules rules = { .kind = TARGET_FILE_SOCKET, .owner_checked = true, .owner = t->uid };
+    AUTO_FD int handle = -1;
+    if (!target_root_open(t->pid, &root, err) || !target_root_open_path(root, t->socket, rules, &handle, err))
+        return false;
+    if (!target_is_alive(t))
+        return error_set(err, ERROR_TARGET, "process %d has ended", (int)t->pid);
+    *out_handle = take_fd(&handle);
+    return true;
+}

@@ -1,0 +1,65 @@
+/*
+ * target: a process as we know it from outside.
+ *
+ * A process is a pidfd with a start time, never a mere number: the number may be given to another
+ * process. Strings come from the target or from its files and are untrusted.
+ */
+#ifndef CLRPERF_COLLECT_TARGET_H
+#define CLRPERF_COLLECT_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "clr/runtime_version.h"
+
+struct target {
+    pid_t pid, ns_pid; /* in our pid namespace, in the target's */
+    pid_t parent;
+    int pidfd;            /* owned */
+    uint64_t start_ticks; /* since boot, in USER_HZ: field 22 of stat */
+    uint64_t started_ns;  /* CLOCK_REALTIME */
+    uint64_t cpu_ns;      /* used so far */
+    uint32_t threads;
+    uid_t uid;
+    gid_t gid;
+
+    char *name;           /* of the executable, or of the main thread when that cannot be read */
+    char *command_line;   /* arguments joined by blanks, cut at TARGET_TEXT_MAX */
+    char *entry_assembly; /* without .dll; NULL when unknown */
+    char *cgroup;         /* path below the cgroup mount, or NULL */
+    char *container_id;   /* NULL outside of containers */
+    char *container_name; /* NULL when unknown */
+
+    enum runtime_kind runtime;
+    struct runtime_version version;
+    char *image; /* the file that holds the runtime, as the target sees it; NULL when unknown */
+    bool single_file;
+    bool sdk_tool; /* `dotnet run`, msbuild, the compiler server: .NET, but rarely what people look for */
+
+    char *socket;         /* of the diagnostics port, as the target sees it; NULL when there is none */
+    uid_t socket_owner;   /* when there is one */
+    bool diagnostics_off; /* its environment switches the port off */
+    bool maps_denied;     /* no right to see its mappings: much of the above is a guess */
+    uint64_t some_addr;   /* the start of a readable mapping, or 0 */
+};
+
+enum { TARGET_TEXT_MAX = 32768 };
+
+/*
+ * Looks at process `pid`, .NET or not. ERROR_TARGET when there is none. What may not be read stays
+ * unknown; that is no failure. The caller ends *out with target_done().
+ */
+bool target_open(pid_t pid, struct target *out, struct error *err);
+void target_done(struct target *t);
+
+/* False as soon as the process has ended; what was read about it is then worth nothing. */
+bool target_is_alive(const struct target *t);
+/* A handle (O_PATH) of the diagnostics socket, to connect to through /proc/self/fd/N. */
+bool target_open_socket(const struct target *t, int *out_handle, struct error *err);
+/* What people call it: the entry assembly, else the name. */
+const char *target_label(const struct target *t);
+
+#endif

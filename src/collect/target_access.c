@@ -1,0 +1,160 @@
+#include "collect/target_access.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "base/target_root.h"
+#include "collect/proc_file.h"
+
+const char *target_ability_name(enum target_ability ability)
+{
+    static const char *const names[] = { "sample", "events", "memory" };
+    return names[ability];
+}
+
+/* Why the kernel keeps us away from a process, in words; ours and its user ids decide. */
+static void explain_owner(const struct target *t, struct target_access *access, const char *capability)
+{
+    if (t->uid != geteuid()) {
+        snprintf(access->reason, sizeof access->reason,
+                 "it belongs to uid %u, this runs as uid %u without %s", t->uid, geteuid(), capability);
+        snprintf(access->fix, sizeof access->fix, "run as that user or with sudo");
+        return;
+    }
+    int64_t yama = 0;
+    if (proc_file_number("/proc/sys/kernel/yama/ptrace_scope", &yama) && yama > 0) {
+        snprintf(access->reason, sizeof access->reason,
+                 "kernel.yama.ptrace_scope is %" PRId64 " and %s is missing", yama, capability);
+        snprintf(access->fix, sizeof access->fix,
+                 "run with sudo, or: sudo sysctl kernel.yama.ptrace_scope=0");
+        return;
+    }
+    snprintf(access->reason, sizeof access->reason,
+             "the process does not let its own user look (more capabilities than ours, or not dumpable)");
+    snprintf(access->fix, sizeof access->fix, "run with sudo");
+}
+
+static struct target_access try_sample(const struct target *t)
+{
+    struct perf_event_attr attr = {
+        .size = sizeof attr,
+        .type = PERF_TYPE_SOFTWARE,
+        .config = PERF_COUNT_SW_CPU_CLOCK,
+        .sample_period = 1000000000,
+        .sample_type = PERF_SAMPLE_IP,
+        .disabled = 1,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+    };
+    AUTO_FD int fd = (int)syscall(SYS_perf_event_open, &attr, t->pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    int e = errno;
+    struct target_access access = { .ok = fd >= 0 };
+    if (access.ok)
+        return access;
+    int64_t paranoid = 0;
+    proc_file_number("/proc/sys/kernel/perf_event_paranoid", &paranoid);
+    if ((e == EACCES || e == EPERM) && paranoid > 2) {
+        snprintf(access.reason, sizeof access.reason,
+                 "perf_event_paranoid is %" PRId64 " and CAP_PERFMON is missing", paranoid);
+        snprintf(access.fix, sizeof access.fix,
+                 "run with sudo, or: sudo sysctl kernel.perf_event_paranoid=2");
+    } else if (e == EACCES || e == EPERM) {
+        explain_owner(t, &access, "CAP_PERFMON or CAP_SYS_PTRACE");
+    } else {
+        snprintf(access.reason, sizeof access.reason, "perf_event_open does not work here: %s", strerror(e));
+        snprintf(access.fix, sizeof access.fix, "clrperf doctor says what this machine allows");
+    }
+    return access;
+}
+
+static struct target_access try_events(const struct target *t)
+{
+    struct target_access access = { 0 };
+    if (!t->socket && t->maps_denied && !t->diagnostics_off && t->uid != geteuid()) {
+        explain_owner(t, &access, "CAP_SYS_PTRACE");
+        return access;
+    }
+    if (!t->socket) {
+        snprintf(access.reason, sizeof access.reason, "%s",
+                 t->diagnostics_off              ? "its environment sets DOTNET_EnableDiagnostics=0"
+                 : t->runtime == RUNTIME_CORECLR ? "it has no diagnostics socket where it should be"
+                                                 : "it has no diagnostics socket");
+        snprintf(access.fix, sizeof access.fix, "%s",
+                 t->diagnostics_off ? "start it without that variable"
+                 : t->runtime == RUNTIME_CORECLR
+                     ? "look for the socket in its TMPDIR; starting it anew makes one"
+                     : "build it with EventSourceSupport=true");
+        return access;
+    }
+    AUTO_FD int root = -1;
+    AUTO_FD int handle = -1;
+    struct target_file_rules rules = { .kind = TARGET_FILE_SOCKET };
+    bool in_reach =
+        target_root_open(t->pid, &root, NULL) && target_root_open_path(root, t->socket, rules, &handle, NULL);
+    char link[32];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", handle);
+    /* what connect() asks for, without waking the target */
+    access.ok = in_reach && faccessat(AT_FDCWD, link, W_OK, AT_EACCESS) == 0;
+    if (access.ok)
+        return access;
+    snprintf(access.reason, sizeof access.reason,
+             "its diagnostics socket belongs to uid %u, this runs as uid %u", t->socket_owner, geteuid());
+    snprintf(access.fix, sizeof access.fix, "run as that user or with sudo");
+    return access;
+}
+
+static struct target_access try_memory(const struct target *t)
+{
+    struct target_access access = { 0 };
+    uint64_t word;
+    struct iovec ours = { &word, sizeof word }, its = { (void *)(uintptr_t)t->some_addr, sizeof word };
+    if (t->some_addr && process_vm_readv(t->pid, &ours, 1, &its, 1, 0) == (ssize_t)sizeof word) {
+        access.ok = true;
+        return access;
+    }
+    int e = t->some_addr ? errno : EPERM;
+    if (e == ENOSYS)
+        snprintf(access.reason, sizeof access.reason, "the kernel has no process_vm_readv");
+    else
+        explain_owner(t, &access, "CAP_SYS_PTRACE");
+    return access;
+}
+
+struct target_access target_try(const struct target *t, enum target_ability ability)
+{
+    switch (ability) {
+    case TARGET_SAMPLE:
+        return try_sample(t);
+    case TARGET_EVENTS:
+        return try_events(t);
+    case TARGET_MEMORY:
+        return try_memory(t);
+    case TARGET_ABILITIES:
+        break;
+    }
+    return (struct target_access){ 0 };
+}
+
+bool target_require(const struct target *t, enum target_ability ability, struct error *err)
+{
+    static const char *const does[] = { "sample", "get runtime events of", "read the memory of" };
+    struct target_access access = target_try(t, ability);
+    if (access.ok)
+        return true;
+    if (!target_is_alive(t)) {
+        error_set(err, ERROR_TARGET, "process %d (%s) has ended", (int)t->pid, target_label(t));
+        return error_hint(err, "clrperf ps lists the .NET processes");
+    }
+    bool no_port = ability == TARGET_EVENTS && !t->socket && !(t->maps_denied && t->uid != geteuid());
+    error_set(err, no_port ? ERROR_UNSUPPORTED : ERROR_PERMISSION, "cannot %s process %d (%s): %s",
+              does[ability], (int)t->pid, target_label(t), access.reason);
+    return error_hint(err, "%s", access.fix);
+}

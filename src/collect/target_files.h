@@ -1,0 +1,34 @@
+/*
+ * target_files: opens files as the watched processes see them, also after a process has ended.
+ *
+ * A handle of a process's root is taken when it is first seen; paths are resolved below it by
+ * base/target_root.
+ */
+#ifndef CLRPERF_COLLECT_TARGET_FILES_H
+#define CLRPERF_COLLECT_TARGET_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct target_root {
+    int root_fd; /* -1: not known */
+    uid_t uid;
+    uint32_t pid, ns_pid;
+};
+
+struct target_files {
+    struct target_root *roots; /* by row of trace.processes */
+    size_t count, capacity;
+};
+
+void target_files_done(struct target_files *files);
+/* Takes a handle of the process's root; does nothing when it is gone, or known already. */
+void target_files_add(struct target_files *files, uint32_t process, uint32_t pid);
+/* An open regular file, or -1. The caller closes it. */
+int target_files_open(const struct target_files *files, uint32_t process, const char *path);
+/* The perf map or jitdump that the process left in its /tmp, when it or root owns it; or -1. */
+int target_files_open_jit(const struct target_files *files, uint32_t process, bool jitdump);
+
+#endif

@@ -1,0 +1,185 @@
+#include "collect/target_runtime.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/own.h"
+#include "base/source.h"
+#include "base/target_root.h"
+#include "clr/host_command.h"
+#include "collect/proc_file.h"
+#include "read/procfs.h"
+
+enum { THREADS_LOOKED_AT = 16 };
+static const uint64_t IMAGE_BYTES_MAX = 1ull << 30;
+
+bool target_has_runtime_thread(pid_t pid, unsigned threads_max)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    if (!tasks)
+        return false;
+    bool found = false;
+    unsigned looked_at = 0;
+    for (struct dirent *entry; !found && looked_at < threads_max && (entry = readdir(tasks));) {
+        if (entry->d_name[0] < '0' || entry->d_name[0] > '9')
+            continue;
+        char name[64], comm[16];
+        snprintf(name, sizeof name, "%.20s/comm", entry->d_name);
+        AUTO_FD int fd = openat(dirfd(tasks), name, O_RDONLY | O_CLOEXEC);
+        ssize_t got = fd < 0 ? -1 : read(fd, comm, sizeof comm);
+        found = got > 5 && memcmp(comm, ".NET ", 5) == 0;
+        looked_at++;
+    }
+    closedir(tasks);
+    return found;
+}
+
+static char *copy_path(struct span path)
+{
+    struct buffer text;
+    buffer_init(&text, TARGET_TEXT_MAX);
+    procfs_unescape(path, &text);
+    buffer_u8(&text, 0);
+    char *copy = text.failed ? NULL : mem_copy_string((const char *)text.data);
+    buffer_done(&text);
+    return copy;
+}
+
+static char *copy_span(struct span text)
+{
+    if (text.size == 0 || text.size > TARGET_TEXT_MAX)
+        return NULL;
+    char *copy = mem_alloc(text.size + 1, 1);
+    memcpy(copy, text.data, text.size);
+    return copy;
+}
+
+static struct span base_name(struct span path)
+{
+    const uint8_t *slash = path.size ? memrchr(path.data, '/', path.size) : NULL;
+    size_t taken = slash ? (size_t)(slash + 1 - path.data) : 0;
+    return (struct span){ path.data + taken, path.size - taken };
+}
+
+static bool is_text(struct span a, const char *text)
+{
+    return span_equals(a, span_of(text, strlen(text)));
+}
+
+/* What the mappings of a process show. */
+struct evidence {
+    struct span exe_name;     /* file name of the executable */
+    struct span runtime;      /* path of libcoreclr.so or of Mono's library */
+    enum runtime_kind kind;   /* of that */
+    struct span exe_assembly; /* EXE.dll, as an apphost loads it */
+    bool double_mapper;       /* jitted code lives in a memfd of that name */
+    bool assemblies;          /* some .dll is mapped */
+    uint64_t readable_addr;
+};
+
+static void look_at_mapping(struct evidence *e, const struct proc_mapping *m)
+{
+    if (!e->readable_addr && m->readable && m->inode)
+        e->readable_addr = m->start;
+    struct span name = base_name(m->path);
+    if (name.size < 4)
+        return;
+    if (is_text(name, "libcoreclr.so")) {
+        e->runtime = m->path;
+        e->kind = RUNTIME_CORECLR;
+    } else if (is_text(name, "libmonosgen-2.0.so") || is_text(name, "libmonosgen-2.0.so.1")) {
+        e->runtime = m->path;
+        e->kind = RUNTIME_MONO;
+    } else if (is_text(name, "memfd:doublemapper")) {
+        e->double_mapper = true;
+    } else if (memcmp(name.data + name.size - 4, ".dll", 4) == 0) {
+        e->assemblies = true;
+        if (e->exe_name.size && span_equals(host_assembly_name(name), e->exe_name))
+            e->exe_assembly = m->path;
+    }
+}
+
+static void read_evidence(struct target *t, struct buffer *scratch, struct evidence *e)
+{
+    struct error err = { 0 };
+    if (!proc_file_read(t->pid, "maps", scratch, &err) || scratch->size == 0) {
+        /* without rights, maps opens and is empty on some kernels, and refuses on others */
+        t->maps_denied = true;
+        return;
+    }
+    struct span rest = buffer_span(scratch);
+    for (struct proc_mapping m; procfs_next_mapping(&rest, &m, NULL);)
+        look_at_mapping(e, &m);
+    t->some_addr = e->readable_addr;
+}
+
+/* The executable itself, by the link that leads to its inode and nowhere else. */
+static void scan_executable(struct target *t, const char *exe)
+{
+    char path[32];
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)t->pid);
+    AUTO_FD int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    struct source file;
+    enum runtime_kind kind;
+    if (fd < 0 || !source_over_fd(fd, 0, IMAGE_BYTES_MAX, &file, NULL) ||
+        !runtime_version_scan(&file, &kind, &t->version, NULL))
+        return;
+    t->runtime = kind;
+    t->single_file = kind == RUNTIME_CORECLR;
+    t->image = kind == RUNTIME_NONE ? NULL : mem_copy_string(exe);
+}
+
+static void scan_library(struct target *t, int root_fd)
+{
+    AUTO_FD int fd = -1;
+    struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR, .size_max = IMAGE_BYTES_MAX };
+    struct source file;
+    enum runtime_kind kind;
+    if (root_fd >= 0 && t->image && target_root_open_path(root_fd, t->image, rules, &fd, NULL) &&
+        source_over_fd(fd, 0, IMAGE_BYTES_MAX, &file, NULL))
+        runtime_version_scan(&file, &kind, &t->version, NULL);
+}
+
+static void find_entry_assembly(struct target *t, struct span cmdline, const char *exe,
+                                const struct evidence *e)
+{
+    struct span exe_path = span_of(exe, strlen(exe));
+    struct span path = e->exe_assembly;
+    if (is_text(e->exe_name, "dotnet") || (e->exe_name.size == 0 && strcmp(t->name, "dotnet") == 0)) {
+        struct host_command command = host_command_read(cmdline);
+        path = command.sdk_command ? span_of("dotnet.dll", 10) : command.assembly_path;
+        t->sdk_tool = command.sdk_command;
+    } else if (t->single_file || t->runtime == RUNTIME_NATIVEAOT) {
+        path = exe_path;
+    }
+    /* without rights the executable is unknown, and the first argument says where it lies */
+    t->sdk_tool |= host_path_in_sdk(path) || host_path_in_sdk(exe_path.size ? exe_path : cmdline);
+    t->entry_assembly = copy_span(host_assembly_name(path));
+}
+
+void target_find_runtime(struct target *t, struct span cmdline, const char *exe, int root_fd,
+                         struct buffer *scratch)
+{
+    struct evidence e = { .exe_name = base_name(span_of(exe, strlen(exe))) };
+    read_evidence(t, scratch, &e);
+    if (e.runtime.size) {
+        t->runtime = e.kind;
+        t->image = copy_path(e.runtime);
+        if (!runtime_version_from_path(e.runtime, &t->version) && e.kind == RUNTIME_CORECLR)
+            scan_library(t, root_fd);
+    } else if (t->maps_denied) {
+        t->runtime = target_has_runtime_thread(t->pid, THREADS_LOOKED_AT) ? RUNTIME_CORECLR : RUNTIME_NONE;
+    } else if (t->threads > 1 &&
+               (e.double_mapper || e.assemblies || target_has_runtime_thread(t->pid, THREADS_LOOKED_AT))) {
+        scan_executable(t, exe);
+    }
+    if (t->runtime != RUNTIME_NONE)
+        find_entry_assembly(t, cmdline, exe, &e);
+}

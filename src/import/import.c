@@ -1,0 +1,79 @@
+#include "import/import.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "import/folded_import.h"
+#include "import/perf_data_import.h"
+#include "import/perf_script_import.h"
+#include "read/byte_stream.h"
+#include "read/folded.h"
+#include "read/perf_data.h"
+#include "read/perf_script.h"
+
+enum { SNIFF_BYTES = 64 * 1024 };
+
+typedef bool import_fn(struct byte_stream *stream, const struct import_options *options,
+                       struct trace_builder *b, struct error *err);
+
+/* In the order in which they are asked: from the surest sign to the weakest. */
+static const struct {
+    bool (*recognises)(struct span head);
+    import_fn *import;
+} formats[] = {
+    { perf_header_recognises, perf_data_import },
+    { perf_script_recognises, perf_script_import },
+    { folded_recognises, folded_import },
+};
+
+static bool import_unknown(struct span head, struct error *err)
+{
+    if (head.size == 0)
+        return error_set(err, ERROR_INPUT, "it is empty");
+    char start[9] = "";
+    for (size_t i = 0; i < 8 && i < head.size; i++)
+        start[i] = head.data[i] >= ' ' && head.data[i] < 0x7f ? (char)head.data[i] : '.';
+    return error_set(err, ERROR_INPUT,
+                     "it begins at byte 0 with '%s', and not as a perf.data ('PERFILE2'), the text of perf "
+                     "script ('comm pid time: event:') or folded stacks ('a;b;c 12')",
+                     start);
+}
+
+static bool import_stream(struct byte_stream *stream, const struct import_options *options,
+                          struct trace_builder *b, bool *out_recognised, struct error *err)
+{
+    struct span head;
+    if (!byte_stream_peek(stream, SNIFF_BYTES, &head, err))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
+        if (!formats[i].recognises(head))
+            continue;
+        *out_recognised = true;
+        return formats[i].import(stream, options, b, err);
+    }
+    return import_unknown(head, err);
+}
+
+bool import_open(const char *path, const struct import_options *options, struct trace_builder *b,
+                 bool *out_recognised, struct error *err)
+{
+    static const struct import_options defaults = { 0 };
+    AUTO_FD int opened = -1;
+    bool is_stdin = strcmp(path, "-") == 0;
+    const char *shown = is_stdin ? "standard input" : path;
+    struct byte_stream stream;
+    *out_recognised = false;
+    if (!is_stdin) {
+        opened = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        if (opened < 0)
+            return error_system(err, errno, "cannot open '%s'", path);
+    }
+    if (!byte_stream_open(&stream, is_stdin ? STDIN_FILENO : opened, PERF_DATA_WINDOW_BYTES, err))
+        return error_context(err, "cannot read '%s'", shown);
+    bool ok = import_stream(&stream, options ? options : &defaults, b, out_recognised, err);
+    byte_stream_close(&stream);
+    return ok || error_context(err, "cannot read '%s'", shown);
+}

@@ -1,0 +1,29 @@
+/*
+ * import: fills a trace from a file that another tool made.
+ *
+ * What a file is, is decided by its content: `perf.data` (file or pipe layout), the text of
+ * `perf script`, folded stacks.
+ */
+#ifndef CLRPERF_IMPORT_IMPORT_H
+#define CLRPERF_IMPORT_IMPORT_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "trace/builder.h"
+
+struct import_options {
+    /* Which event's samples to take, by name; NULL: the first that has callchains. */
+    const char *event;
+};
+
+/*
+ * Reads `path`, or standard input for "-", into a builder without rows. Fails with ERROR_INPUT, naming
+ * the file and what was expected, when the content is none of the formats; *out_recognised says whether it
+ * was one (also when reading it failed later). Damage further in is counted in the trace: losses, gaps and
+ * FACT_NOTES.
+ */
+bool import_open(const char *path, const struct import_options *options, struct trace_builder *b,
+                 bool *out_recognised, struct error *err);
+
+#endif

@@ -1,0 +1,433 @@
+#include "import/perf_data_import.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/mem.h"
+#include "base/own.h"
+#include "import/import_note.h"
+#include "read/perf_data.h"
+#include "trace/facts.h"
+
+enum {
+    CHAIN_MAX = 1024,
+    THROTTLES_OPEN_MAX = 256,
+    /* the perf tool made this FORK up for a process that ran before */
+    MISC_FORK_EXEC = 1 << 13,
+    MISC_CPUMODE = 7,
+    /* the kernel's own bound when the event does not set another, markers included */
+    KERNEL_CHAIN_MAX = 127,
+    NO_EVENT = UINT32_MAX,
+    REG_X86_SP = 7,
+    REG_X86_IP = 8,
+};
+
+struct open_throttle {
+    uint64_t id, from_ns;
+};
+
+struct data_import {
+    struct trace_builder *b;
+    struct perf_data data;
+    const struct import_options *options;
+    uint32_t event; /* whose samples are taken; NO_EVENT until known */
+    uint64_t taken, of_other_events, without_user_chain;
+    uint64_t newest_ns, first_sample_ns;
+    uint64_t fixed_weight; /* of a sample without a period */
+    uint8_t *root_images;  /* by image id: 0 not looked at, 1 a thread's first frame can be here, 2 not */
+    size_t root_images_capacity;
+    struct open_throttle throttles[THROTTLES_OPEN_MAX];
+    size_t throttle_count;
+    uint64_t chain[CHAIN_MAX];
+};
+
+/* Events. */
+
+static bool event_is_clock(const struct perf_event_info *info)
+{
+    return info->attr.type == PERF_TYPE_SOFTWARE &&
+           (info->attr.config == PERF_COUNT_SW_CPU_CLOCK || info->attr.config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
+static uint32_t find_event(const struct perf_header *h, const char *name)
+{
+    for (uint32_t i = 0; i < h->event_count; i++)
+        if (name ? strcmp(h->events[i].name, name) == 0
+                 : (h->events[i].attr.sample_type & PERF_SAMPLE_CALLCHAIN) != 0)
+            return i;
+    return NO_EVENT;
+}
+
+/* In a pipe the events come as records, so this may have to wait for the first sample. */
+static bool choose_event(struct data_import *in, struct error *err)
+{
+    const struct perf_header *h = &in->data.header;
+    in->event = find_event(h, in->options->event);
+    if (in->event == NO_EVENT && in->options->event) {
+        error_set(err, ERROR_USAGE, "there is no event '%s'", in->options->event);
+        return error_hint(err, "the first event is '%s'", h->event_count ? h->events[0].name : "");
+    }
+    if (in->event == NO_EVENT)
+        in->event = 0;
+    if (in->event >= h->event_count)
+        return error_set(err, ERROR_INPUT, "perf.data has samples and says of no event");
+    const struct perf_event_info *info = &h->events[in->event];
+    if (!info->attr.freq)
+        in->fixed_weight = info->attr.sample_period;
+    else if (event_is_clock(info) && info->attr.sample_freq)
+        in->fixed_weight = 1000000000 / info->attr.sample_freq;
+    if (in->fixed_weight == 0)
+        in->fixed_weight = 1;
+    return true;
+}
+
+/* Mappings. */
+
+static bool ends_with(struct span text, const char *end)
+{
+    size_t size = strlen(end);
+    return text.size >= size && memcmp(text.data + text.size - size, end, size) == 0;
+}
+
+static bool starts_with(struct span text, const char *start)
+{
+    size_t size = strlen(start);
+    return text.size >= size && memcmp(text.data, start, size) == 0;
+}
+
+static enum image_kind image_kind_of(struct span path)
+{
+    if (starts_with(path, "[vdso]") || starts_with(path, "[vsyscall]"))
+        return IMAGE_VDSO;
+    if (starts_with(path, "/memfd:doublemapper"))
+        return IMAGE_JIT;
+    if (starts_with(path, "//anon") || starts_with(path, "[") || starts_with(path, "/dev/zero") ||
+        starts_with(path, "/anon_hugepage") || starts_with(path, "/memfd:"))
+        return IMAGE_ANON;
+    if (ends_with(path, ".dll") || ends_with(path, ".exe"))
+        return IMAGE_PE;
+    return starts_with(path, "/") ? IMAGE_ELF : IMAGE_UNKNOWN;
+}
+
+static uint32_t build_id_of(struct data_import *in, struct span path, struct span inlined)
+{
+    char hex[41] = "";
+    const char *text = hex;
+    for (size_t i = 0; i < inlined.size && i < 20; i++)
+        snprintf(hex + 2 * i, 3, "%02x", inlined.data[i]);
+    for (size_t i = 0; !hex[0] && i < in->data.header.build_id_count; i++) {
+        const struct perf_build_id *row = &in->data.header.build_ids[i];
+        if (strlen(row->path) == path.size && memcmp(row->path, path.data, path.size) == 0) {
+            text = row->hex;
+            break;
+        }
+    }
+    return trace_add_string(&in->b->trace, text);
+}
+
+static void take_mmap(struct data_import *in, const struct perf_record *r)
+{
+    const struct perf_mmap *m = &r->mmap;
+    bool is_kernel = (r->misc & MISC_CPUMODE) != PERF_RECORD_MISC_USER || m->pid == UINT32_MAX;
+    if (is_kernel || !(m->prot & PROT_EXEC) || m->size_bytes == 0)
+        return;
+    size_t images = in->b->trace.images.count;
+    uint32_t process = trace_builder_process_start(in->b, m->pid, r->who.time_ns);
+    uint32_t image =
+        trace_builder_image(in->b, m->path, image_kind_of(m->path), m->major, m->minor, m->inode);
+    if (in->b->trace.images.count > images)
+        in->b->trace.images.rows[image].build_id = build_id_of(in, m->path, m->build_id);
+    trace_builder_mapping(in->b, process, m->addr, m->size_bytes, m->file_off, image, r->who.time_ns);
+}
+
+/* Tasks. */
+
+static void take_comm(struct data_import *in, const struct perf_record *r)
+{
+    uint32_t pid = r->comm.pid, tid = r->comm.tid;
+    uint64_t time_ns = r->who.time_ns;
+    if (r->comm.is_exec)
+        trace_builder_process_exec(in->b, pid, r->comm.name, time_ns);
+    trace_builder_thread_name(in->b, pid, tid, r->comm.name, time_ns);
+    struct trace_process *process = &in->b->trace.processes.rows[trace_builder_process(in->b, pid)];
+    if (pid == tid && !process->name)
+        process->name = intern_add(&in->b->trace.strings, r->comm.name);
+}
+
+static void take_fork(struct data_import *in, const struct perf_record *r)
+{
+    const struct perf_task *t = &r->task;
+    if (t->pid == t->ppid)
+        trace_builder_thread_start(in->b, t->pid, t->tid, t->time_ns);
+    else if (r->misc & MISC_FORK_EXEC)
+        trace_builder_process_start(in->b, t->pid, t->time_ns);
+    else
+        trace_builder_process_fork(in->b, t->ppid, t->pid, t->time_ns);
+    trace_builder_thread(in->b, t->pid, t->tid, t->time_ns);
+}
+
+static void take_exit(struct data_import *in, const struct perf_task *t)
+{
+    trace_builder_thread_exit(in->b, t->pid, t->tid, t->time_ns);
+    if (t->pid == t->tid)
+        trace_builder_process_exit(in->b, t->pid, t->time_ns);
+}
+
+/* Samples. */
+
+/* Threads begin in the C library or the dynamic loader, the first thread also in the program itself. */
+static bool image_begins_threads(struct data_import *in, uint32_t process, uint32_t image)
+{
+    const struct trace *t = &in->b->trace;
+    size_t known = in->root_images_capacity;
+    in->root_images = mem_grow(in->root_images, &in->root_images_capacity, t->images.count, 1);
+    memset(in->root_images + known, 0, in->root_images_capacity - known);
+    if (!in->root_images[image]) {
+        const char *path = trace_string(t, t->images.rows[image].path);
+        const char *slash = strrchr(path, '/');
+        const char *name = slash ? slash + 1 : path;
+        const char *program = trace_string(t, t->processes.rows[process].name);
+        bool is_root = strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-", 5) == 0 ||
+                       strncmp(name, "libpthread", 10) == 0 || strncmp(name, "ld-", 3) == 0 ||
+                       (program[0] && strncmp(name, program, 15) == 0);
+        in->root_images[image] = is_root ? 1 : 2;
+    }
+    return in->root_images[image] == 1;
+}
+
+static enum stack_end end_of(struct data_import *in, const struct perf_sample *s,
+                             const struct perf_callchain *chain)
+{
+    if (chain->is_cut || chain->is_user_deferred || s->callchain.size / 8 >= KERNEL_CHAIN_MAX)
+        return STACK_TRUNCATED;
+    if (chain->user_count == 0)
+        return chain->kernel_count ? STACK_WHOLE : STACK_BROKEN;
+    uint32_t process = trace_builder_process(in->b, s->who.pid);
+    uint64_t root = chain->user[chain->user_count - 1];
+    uint32_t mapping = process ? trace_builder_mapping_at(in->b, process, root) : 0;
+    bool is_whole = mapping && image_begins_threads(in, process, in->b->trace.mappings.rows[mapping].image);
+    return is_whole ? STACK_WHOLE : STACK_BROKEN;
+}
+
+/* `--call-graph dwarf` leaves the user's frames to the reader: what is known without unwinding is the first.
+ */
+static uint64_t user_ip(const struct perf_event_attr *attr, const struct perf_sample *s)
+{
+    uint64_t below = attr->sample_regs_user & ((1ull << REG_X86_IP) - 1);
+    size_t at = 8 * (size_t)__builtin_popcountll(below);
+    bool there = attr->sample_regs_user >> REG_X86_IP & 1 && at + 8 <= s->user_regs.size;
+    return there ? load_u64le(s->user_regs.data + at) : 0;
+}
+
+static void take_sample(struct data_import *in, const struct perf_sample *s)
+{
+    const struct perf_event_attr *attr = &in->data.header.events[in->event].attr;
+    struct perf_callchain chain = perf_callchain_split(s->callchain, in->chain, CHAIN_MAX);
+    enum stack_end end = 0;
+    uint64_t lone;
+    if (chain.user_count == 0 && attr->sample_regs_user && (lone = user_ip(attr, s)) != 0) {
+        in->chain[chain.kernel_count] = lone;
+        chain.user_count = chain.kernel_count < CHAIN_MAX;
+        in->without_user_chain++;
+        end = STACK_TRUNCATED;
+    } else if (chain.kernel_count + chain.user_count == 0 && s->ip) {
+        in->chain[0] = s->ip;
+        chain.kernel_count = s->ip >> 63;
+        chain.user_count = 1 - chain.kernel_count;
+        chain.user = in->chain + chain.kernel_count;
+        end = STACK_TRUNCATED;
+    }
+    bool has_period = attr->sample_type & PERF_SAMPLE_PERIOD;
+    struct raw_sample raw = {
+        .time_ns = s->who.time_ns,
+        .weight = has_period ? s->period : in->fixed_weight,
+        .kernel = chain.kernel,
+        .user = chain.user,
+        .kernel_count = chain.kernel_count,
+        .user_count = chain.user_count,
+        .pid = s->who.pid,
+        .tid = s->who.tid,
+        .cpu = (uint16_t)s->who.cpu,
+        .kind = SAMPLE_CPU,
+        .end = end ? end : end_of(in, s, &chain),
+    };
+    if (in->taken++ == 0)
+        in->first_sample_ns = s->who.time_ns;
+    trace_builder_sample(in->b, &raw);
+}
+
+/* Losses. */
+
+static void take_throttle(struct data_import *in, const struct perf_record *r)
+{
+    size_t i = 0;
+    while (i < in->throttle_count && in->throttles[i].id != r->throttle.stream_id)
+        i++;
+    if (r->type == PERF_RECORD_THROTTLE) {
+        if (i == in->throttle_count && i < THROTTLES_OPEN_MAX)
+            in->throttles[in->throttle_count++] =
+                (struct open_throttle){ r->throttle.stream_id, r->throttle.time_ns };
+        return;
+    }
+    uint64_t from_ns = i < in->throttle_count ? in->throttles[i].from_ns : r->throttle.time_ns;
+    trace_builder_loss(in->b, LOSS_THROTTLED, 0, from_ns, r->throttle.time_ns, 1);
+    if (i < in->throttle_count)
+        in->throttles[i] = in->throttles[--in->throttle_count];
+}
+
+static bool take_record(void *user, uint32_t event, const struct perf_record *r, struct error *err)
+{
+    struct data_import *in = user;
+    uint64_t before_ns = in->newest_ns;
+    if (r->who.time_ns > in->newest_ns && r->who.time_ns != UINT64_MAX)
+        in->newest_ns = r->who.time_ns;
+    switch (r->type) {
+    case PERF_RECORD_SAMPLE:
+        if (in->event == NO_EVENT && !choose_event(in, err))
+            return false;
+        if (event == in->event)
+            take_sample(in, &r->sample);
+        else
+            in->of_other_events++;
+        break;
+    case PERF_RECORD_MMAP:
+    case PERF_RECORD_MMAP2:
+        take_mmap(in, r);
+        break;
+    case PERF_RECORD_COMM:
+        take_comm(in, r);
+        break;
+    case PERF_RECORD_FORK:
+        take_fork(in, r);
+        break;
+    case PERF_RECORD_EXIT:
+        take_exit(in, &r->task);
+        break;
+    case PERF_RECORD_LOST:
+    case PERF_RECORD_LOST_SAMPLES:
+        trace_builder_loss(in->b, LOSS_RING, 0, before_ns, r->who.time_ns, r->lost.count);
+        break;
+    case PERF_RECORD_THROTTLE:
+    case PERF_RECORD_UNTHROTTLE:
+        take_throttle(in, r);
+        break;
+    default:
+        break;
+    }
+    return true;
+}
+
+/* Facts. */
+
+static void set_number(struct trace *t, const char *key, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    trace_set_fact(t, key, text);
+}
+
+static void set_text(struct trace *t, const char *key, const char *value)
+{
+    if (value[0])
+        trace_set_fact(t, key, value);
+}
+
+static void set_event_facts(struct data_import *in)
+{
+    struct trace *t = &in->b->trace;
+    if (in->event == NO_EVENT && !choose_event(in, NULL))
+        return;
+    const struct perf_event_info *info = &in->data.header.events[in->event];
+    trace_set_fact(t, FACT_EVENT, info->name);
+    trace_set_fact(t, FACT_UNIT, event_is_clock(info) ? "ns" : "count");
+    trace_set_fact(t, FACT_KERNEL_FRAMES, info->attr.exclude_kernel ? "no" : "yes");
+    if (info->attr.freq)
+        set_number(t, FACT_RATE_HZ, info->attr.sample_freq);
+    else if (event_is_clock(info) && info->attr.sample_period)
+        set_number(t, FACT_RATE_HZ, 1000000000 / info->attr.sample_period);
+}
+
+static void set_facts(struct data_import *in)
+{
+    struct trace *t = &in->b->trace;
+    const struct perf_header *h = &in->data.header;
+    AUTO_FREE char *tool = mem_format("perf %s", h->tool_version);
+    trace_set_fact(t, FACT_FORMAT, "perf.data");
+    trace_set_fact(t, FACT_TOOL, h->tool_version[0] ? tool : "perf");
+    set_text(t, FACT_HOST, h->hostname);
+    set_text(t, FACT_KERNEL, h->os_release);
+    set_text(t, FACT_ARCH, h->arch);
+    set_text(t, FACT_CPU, h->cpu);
+    set_text(t, FACT_COMMAND_LINE, h->command_line);
+    if (h->cpus_online)
+        set_number(t, FACT_CPUS, h->cpus_online);
+    set_event_facts(in);
+    uint64_t first_ns = h->first_ns ? h->first_ns : in->first_sample_ns;
+    if (first_ns)
+        set_number(t, FACT_STARTED_MONOTONIC_NS, first_ns);
+    if (h->has_clock_id && first_ns)
+        set_number(t, FACT_STARTED_REALTIME_NS, h->wall_ns + (first_ns - h->wall_mono_ns));
+}
+
+static void set_notes(struct data_import *in)
+{
+    struct trace *t = &in->b->trace;
+    const struct perf_data_stats *stats = &in->data.stats;
+    if (stats->is_unfinished)
+        import_note(t,
+                    "the recorder was killed before it closed the file: %" PRIu64 " whole records were read",
+                    stats->records);
+    else if (stats->is_cut)
+        import_note(t, "the file is cut: %" PRIu64 " whole records were read", stats->records);
+    if (stats->damage[0])
+        import_note(t, "reading ended at byte %" PRIu64 ": %s", stats->damage_off, stats->damage);
+    if (in->of_other_events)
+        import_note(t, "%" PRIu64 " samples of other events were left out", in->of_other_events);
+    if (in->without_user_chain)
+        import_note(t,
+                    "%" PRIu64 " samples carry stack bytes instead of a callchain; of those only the "
+                    "innermost user frame was taken",
+                    in->without_user_chain);
+    if (stats->late)
+        import_note(t, "%" PRIu64 " records are out of order", stats->late);
+}
+
+static void set_losses(struct data_import *in)
+{
+    struct trace *t = &in->b->trace;
+    const struct perf_data_stats *stats = &in->data.stats;
+    for (size_t i = 0; i < in->throttle_count; i++)
+        trace_builder_loss(in->b, LOSS_THROTTLED, 0, in->throttles[i].from_ns, in->newest_ns, 1);
+    if (stats->malformed)
+        trace_builder_loss(in->b, LOSS_MALFORMED, 0, 0, 0, stats->malformed);
+    if (stats->damage_bytes) {
+        uint32_t id = trace_push(&t->gaps);
+        t->gaps.rows[id] = (struct trace_gap){ stats->damage_off, stats->damage_bytes };
+    }
+    t->complete = !stats->is_unfinished && !stats->is_cut && !stats->damage[0];
+}
+
+bool perf_data_import(struct byte_stream *stream, const struct import_options *options,
+                      struct trace_builder *b, struct error *err)
+{
+    struct data_import *in = mem_alloc(1, sizeof *in);
+    in->b = b;
+    in->options = options;
+    in->event = NO_EVENT;
+    bool ok = perf_data_open(&in->data, stream, err);
+    if (ok) {
+        ok = perf_data_read(&in->data, take_record, in, err);
+        if (ok) {
+            set_facts(in);
+            set_notes(in);
+            set_losses(in);
+        }
+        perf_data_close(&in->data);
+    }
+    free(in->root_images);
+    free(in);
+    return ok;
+}

@@ -1,0 +1,306 @@
+#include "import/perf_script_import.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/own.h"
+#include "import/import_note.h"
+#include "read/perf_script.h"
+#include "trace/facts.h"
+
+enum { FRAMES_MAX = 1024 };
+
+struct script_import {
+    struct trace_builder *b;
+    const struct import_options *options;
+    struct buffer event; /* name of the event whose samples are taken, of the first sample if not asked for */
+    bool has_event;
+    bool in_sample, is_taken;     /* a sample is being read, and it is one of ours */
+    bool is_cut;                  /* it has more frames than we keep */
+    struct perf_script_event now; /* its numbers; its spans are over */
+    uint32_t frames[FRAMES_MAX];  /* functions, leaf first */
+    size_t frame_count;
+    uint32_t last_thread, last_comm; /* to name a thread only when its name changes */
+    uint64_t taken, of_other_events, other_lines, first_ns;
+    uint64_t nameless_frames;
+};
+
+static bool has_text(struct span where, const char *what)
+{
+    return where.size && memmem(where.data, where.size, what, strlen(what));
+}
+
+static bool begins(struct span text, const char *with)
+{
+    size_t size = strlen(with);
+    return text.size >= size && memcmp(text.data, with, size) == 0;
+}
+
+static bool ends(struct span text, const char *with)
+{
+    size_t size = strlen(with);
+    return text.size >= size && memcmp(text.data + text.size - size, with, size) == 0;
+}
+
+static struct span file_name(struct span path)
+{
+    if (ends(path, " (deleted)"))
+        path.size -= strlen(" (deleted)");
+    const uint8_t *slash = path.size ? memrchr(path.data, '/', path.size) : NULL;
+    size_t from = slash ? (size_t)(slash - path.data) + 1 : 0;
+    return span_part(path, from, path.size - from);
+}
+
+static bool is_kernel(const struct perf_script_frame *f)
+{
+    /* modules stand in brackets too, other things in brackets are the user's */
+    bool in_brackets = begins(f->dso, "[") && !begins(f->dso, "[vdso]") && !begins(f->dso, "[vsyscall]") &&
+                       !begins(f->dso, "[unknown]") && !begins(f->dso, "[heap]") &&
+                       !begins(f->dso, "[stack") && !begins(f->dso, "[anon") && !begins(f->dso, "[JIT]");
+    return in_brackets || f->addr >> 63 || has_text(f->dso, "vmlinux") || has_text(f->dso, ".ko");
+}
+
+static enum code_kind kind_of(const struct perf_script_frame *f)
+{
+    static const char *const runtime[] = { "libcoreclr.so", "libclrjit",       "libclrgc",
+                                           "libmono",       "libmscordaccore", "libclrinterpreter" };
+    struct span name = file_name(f->dso);
+    if (is_kernel(f))
+        return CODE_KERNEL;
+    if (f->dso.size == 0 || begins(f->dso, "[unknown]"))
+        return CODE_UNKNOWN;
+    if ((begins(name, "perf-") && ends(name, ".map")) || begins(name, "jitted-") || begins(f->dso, "[JIT]") ||
+        has_text(f->dso, "memfd:doublemapper") || begins(f->dso, "//anon"))
+        return CODE_JIT;
+    if (ends(name, ".dll") || ends(name, ".exe"))
+        return CODE_R2R;
+    for (size_t i = 0; i < ARRAY_LEN(runtime); i++)
+        if (begins(name, runtime[i]))
+            return CODE_RUNTIME;
+    return CODE_NATIVE;
+}
+
+static uint32_t module_of(struct script_import *in, struct span dso, enum code_kind kind)
+{
+    if (kind == CODE_KERNEL && begins(dso, "[kernel"))
+        return trace_add_string(&in->b->trace, "[kernel]");
+    if (begins(dso, "[unknown]") || begins(dso, "//anon"))
+        return 0;
+    struct span name = file_name(dso);
+    if (kind == CODE_R2R)
+        name.size -= strlen(".dll"); /* managed modules go by their assembly's name */
+    return intern_add(&in->b->trace.strings, name);
+}
+
+static void take_frame(struct script_import *in, const struct perf_script_frame *f)
+{
+    if (in->frame_count == FRAMES_MAX) {
+        in->is_cut = true;
+        return;
+    }
+    if (f->name.size == 0) {
+        in->nameless_frames++;
+        in->frames[in->frame_count++] = 0;
+        return;
+    }
+    struct perf_script_frame named = *f;
+    /* an inlined function lives where the frame below it does, which comes on the next line */
+    bool is_inlined = span_equals(f->dso, span_of("inlined", 7));
+    if (is_inlined)
+        named.dso = (struct span){ 0 };
+    enum code_kind kind = is_inlined && !is_kernel(&named) ? CODE_NATIVE : kind_of(&named);
+    struct trace_function function = {
+        .name = intern_add(&in->b->trace.strings, f->name),
+        .module = module_of(in, named.dso, kind),
+        .kind = (uint8_t)kind,
+    };
+    in->frames[in->frame_count++] = trace_builder_function(in->b, &function);
+}
+
+static void finish_sample(struct script_import *in)
+{
+    if (!in->in_sample)
+        return;
+    in->in_sample = false;
+    if (!in->is_taken)
+        return;
+    const struct perf_script_event *e = &in->now;
+    uint32_t functions[TRACE_STACK_DEPTH_MAX + 1];
+    size_t count = 0;
+    /* the leaf's end is what counts; one more than fits tells the builder that the stack is cut */
+    size_t kept = in->frame_count < ARRAY_LEN(functions) ? in->frame_count : ARRAY_LEN(functions);
+    for (size_t i = kept; i-- > 0;)
+        functions[count++] = in->frames[i];
+    uint32_t stack = trace_builder_named_stack(in->b, functions, count);
+    if (in->taken++ == 0)
+        in->first_ns = e->time_ns;
+    trace_push_sample(&in->b->trace.samples, e->time_ns, in->last_thread, stack,
+                      e->has_period ? e->period : 1, SAMPLE_CPU, (uint16_t)e->cpu);
+}
+
+static bool is_event_wanted(struct script_import *in, struct span event)
+{
+    if (!in->has_event) {
+        in->has_event = true;
+        if (in->options->event)
+            buffer_string(&in->event, in->options->event);
+        else
+            buffer_append(&in->event, event.data, event.size);
+    }
+    return span_equals(event, buffer_span(&in->event));
+}
+
+static void take_event(struct script_import *in, const struct perf_script_event *e)
+{
+    finish_sample(in);
+    in->in_sample = true;
+    in->is_taken = is_event_wanted(in, e->event);
+    in->frame_count = 0;
+    if (!in->is_taken) {
+        in->of_other_events++;
+        return;
+    }
+    in->now = *e;
+    uint32_t comm = intern_add(&in->b->trace.strings, e->comm);
+    uint32_t thread = trace_builder_thread(in->b, e->pid, e->tid, e->time_ns);
+    if (thread != in->last_thread || comm != in->last_comm) {
+        struct trace *t = &in->b->trace;
+        if (t->threads.rows[thread].name != comm)
+            trace_builder_thread_name(in->b, e->pid, e->tid, e->comm, e->time_ns);
+        struct trace_process *process = &t->processes.rows[t->threads.rows[thread].process];
+        if (!process->name || e->pid == e->tid)
+            process->name = comm;
+    }
+    in->last_thread = thread;
+    in->last_comm = comm;
+    if (e->has_frame)
+        take_frame(in, &e->frame);
+}
+
+/* "# hostname : vm" */
+static void take_comment(struct script_import *in, struct span line)
+{
+    static const struct {
+        const char *text, *key;
+    } headers[] = {
+        { "# hostname : ", FACT_HOST },
+        { "# os release : ", FACT_KERNEL },
+        { "# arch : ", FACT_ARCH },
+        { "# cpudesc : ", FACT_CPU },
+        { "# cmdline : ", FACT_COMMAND_LINE },
+        { "# nrcpus online : ", FACT_CPUS },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(headers); i++) {
+        if (!begins(line, headers[i].text))
+            continue;
+        size_t from = strlen(headers[i].text);
+        AUTO_FREE char *value = mem_format("%.*s", (int)(line.size - from), (const char *)line.data + from);
+        trace_set_fact(&in->b->trace, headers[i].key, value);
+    }
+}
+
+static void take_line(struct script_import *in, struct span line)
+{
+    struct perf_script_event e;
+    struct perf_script_frame f;
+    switch (perf_script_read_line(line, &e, &f)) {
+    case PERF_SCRIPT_BLANK:
+        finish_sample(in);
+        break;
+    case PERF_SCRIPT_COMMENT:
+        take_comment(in, line);
+        break;
+    case PERF_SCRIPT_EVENT:
+        take_event(in, &e);
+        break;
+    case PERF_SCRIPT_FRAME:
+        if (in->in_sample && in->is_taken)
+            take_frame(in, &f);
+        else if (!in->in_sample)
+            in->other_lines++;
+        break;
+    case PERF_SCRIPT_OTHER:
+        /* below a frame: its source line */
+        in->other_lines += !in->in_sample;
+        break;
+    }
+}
+
+static void set_facts(struct script_import *in)
+{
+    struct trace *t = &in->b->trace;
+    struct span event = buffer_span(&in->event);
+    AUTO_FREE char *name = mem_format("%.*s", (int)event.size, event.size ? (const char *)event.data : "");
+    char number[24];
+    bool is_clock = begins(event, "cpu-clock") || begins(event, "task-clock");
+    trace_set_fact(t, FACT_FORMAT, "perf script");
+    trace_set_fact(t, FACT_TOOL, "perf");
+    if (name[0])
+        trace_set_fact(t, FACT_EVENT, name);
+    trace_set_fact(t, FACT_UNIT, !in->now.has_period ? "samples" : is_clock ? "ns" : "count");
+    if (is_clock && in->now.has_period && in->now.period) {
+        snprintf(number, sizeof number, "%" PRIu64, (1000000000 + in->now.period / 2) / in->now.period);
+        trace_set_fact(t, FACT_RATE_HZ, number);
+    }
+    if (in->first_ns) {
+        snprintf(number, sizeof number, "%" PRIu64, in->first_ns);
+        trace_set_fact(t, FACT_STARTED_MONOTONIC_NS, number);
+    }
+    if (in->of_other_events)
+        import_note(t, "%" PRIu64 " samples of other events were left out", in->of_other_events);
+    if (in->other_lines) {
+        import_note(t, "%" PRIu64 " lines are not of perf script", in->other_lines);
+        trace_builder_loss(in->b, LOSS_MALFORMED, 0, 0, 0, in->other_lines);
+    }
+    t->symbolized = t->complete = true;
+}
+
+/* All frames without a name share one location. */
+static void mark_nameless(struct trace *t)
+{
+    for (size_t i = 1; i < t->locations.count; i++) {
+        if (t->locations.rows[i].function)
+            continue;
+        t->locations.rows[i].resolver = RESOLVER_NONE;
+        t->locations.rows[i].unnamed = UNNAMED_NO_SYMBOL;
+    }
+}
+
+static bool read_lines(struct script_import *in, struct byte_stream *stream, struct error *err)
+{
+    for (;;) {
+        struct span line;
+        bool any;
+        if (!byte_stream_line(stream, &line, &any, err))
+            return false;
+        if (!any)
+            break;
+        take_line(in, line);
+    }
+    finish_sample(in);
+    if (in->taken == 0 && in->options->event) {
+        error_set(err, ERROR_USAGE, "there is no event '%s'", in->options->event);
+        return error_hint(err, "leave the event out to get the first one");
+    }
+    return true;
+}
+
+bool perf_script_import(struct byte_stream *stream, const struct import_options *options,
+                        struct trace_builder *b, struct error *err)
+{
+    struct script_import *in = mem_alloc(1, sizeof *in);
+    in->b = b;
+    in->options = options;
+    buffer_init(&in->event, 4096);
+    bool ok = read_lines(in, stream, err);
+    if (ok) {
+        set_facts(in);
+        mark_nameless(&b->trace);
+    }
+    buffer_done(&in->event);
+    free(in);
+    return ok;
+}

@@ -1,0 +1,307 @@
+#include "read/eh_frame.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum {
+    SECTION_BYTES_MAX = 128 << 20,
+    ENCODING_ABSOLUTE = 0x00,
+    ENCODING_ULEB = 0x01,
+    ENCODING_U16 = 0x02,
+    ENCODING_U32 = 0x03,
+    ENCODING_U64 = 0x04,
+    ENCODING_SIGNED = 0x08,
+    ENCODING_S16 = 0x0a,
+    ENCODING_S32 = 0x0b,
+    ENCODING_S64 = 0x0c,
+    ENCODING_PC_RELATIVE = 0x10,
+    ENCODING_INDIRECT = 0x80,
+    ENCODING_OMITTED = 0xff,
+    AUGMENTATION_MAX = 16,
+};
+
+static int64_t read_sleb(struct cursor *c)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 70; shift += 7) {
+        uint8_t byte = cursor_u8(c);
+        if (shift < 64)
+            value |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80)) {
+            if (byte & 0x40 && shift + 7 < 64)
+                value |= ~(uint64_t)0 << (shift + 7);
+            return (int64_t)value;
+        }
+    }
+    c->failed = true;
+    return 0;
+}
+
+/* The value of an encoded pointer, without what it is relative to. */
+static uint64_t read_value(struct cursor *c, uint8_t encoding)
+{
+    switch (encoding & 0x0f) {
+    case ENCODING_ABSOLUTE:
+    case ENCODING_SIGNED:
+    case ENCODING_U64:
+    case ENCODING_S64:
+        return cursor_u64le(c);
+    case ENCODING_ULEB:
+        return cursor_varuint64(c);
+    case ENCODING_U16:
+        return cursor_u16le(c);
+    case ENCODING_S16:
+        return (uint64_t)(int64_t)(int16_t)cursor_u16le(c);
+    case ENCODING_U32:
+        return cursor_u32le(c);
+    case ENCODING_S32:
+        return (uint64_t)(int64_t)(int32_t)cursor_u32le(c);
+    default:
+        c->failed = true;
+        return 0;
+    }
+}
+
+/* An address; code is only ever given absolute or relative to the pointer's own place. */
+static uint64_t read_addr(struct cursor *c, uint8_t encoding, uint64_t section_addr)
+{
+    uint64_t place = section_addr + c->pos;
+    uint64_t value = read_value(c, encoding);
+    switch (encoding & 0xf0) {
+    case 0:
+        return value;
+    case ENCODING_PC_RELATIVE:
+        return place + value;
+    default:
+        c->failed = true;
+        return 0;
+    }
+}
+
+/* The augmentation data of a CIE: one item for each letter of the string. */
+static bool read_augmentation(struct cursor *c, struct span letters, uint64_t section_addr,
+                              struct eh_cie *cie)
+{
+    if (letters.size == 0)
+        return true;
+    if (letters.data[0] != 'z')
+        return false;
+    cie->has_augmentation = true;
+    uint64_t size = cursor_varuint64(c);
+    if (size > cursor_left(c))
+        return false;
+    size_t end = c->pos + (size_t)size;
+    for (size_t i = 1; i < letters.size && cursor_ok(c); i++) {
+        switch (letters.data[i]) {
+        case 'R':
+            cie->pointer_encoding = cursor_u8(c);
+            break;
+        case 'L':
+            cursor_skip(c, 1);
+            break;
+        case 'P': {
+            uint8_t encoding = cursor_u8(c);
+            if (encoding != ENCODING_OMITTED)
+                read_addr(c, encoding & 0x7f & ~0x60, section_addr);
+            break;
+        }
+        case 'S':
+            cie->signal_frame = true;
+            break;
+        default: /* 'B' (pointer authentication), 'G' and later ones have no data */
+            break;
+        }
+    }
+    if (!cursor_ok(c) || c->pos > end)
+        return false;
+    cursor_seek(c, end);
+    return true;
+}
+
+/*
+ * The length of a record; *out_end is where it ends. False at the end of the section. A zero length
+ * is a terminator; the linker may leave some in the middle.
+ */
+static bool read_length(struct cursor *c, uint64_t *out_end)
+{
+    uint64_t length = 0;
+    while (length == 0) {
+        if (cursor_left(c) < 4)
+            return false;
+        length = cursor_u32le(c);
+    }
+    if (length == UINT32_MAX)
+        length = cursor_u64le(c);
+    if (!cursor_ok(c) || length > cursor_left(c))
+        return false;
+    *out_end = c->pos + length;
+    return true;
+}
+
+/* The augmentation string. FDEs may name two CIEs in turn, so a hostile one must not be long. */
+static struct span read_letters(struct cursor *c)
+{
+    size_t left = cursor_left(c);
+    struct cursor text = { .bytes = { c->bytes.data,
+                                      c->pos + (left < AUGMENTATION_MAX ? left : AUGMENTATION_MAX) },
+                           .pos = c->pos,
+                           .failed = c->failed };
+    struct span letters = cursor_zstring(&text);
+    c->pos = text.pos;
+    c->failed = text.failed;
+    return letters;
+}
+
+static bool read_cie(struct span section, uint64_t section_addr, uint64_t offset, struct eh_cie *out)
+{
+    struct cursor c = cursor_over(section);
+    cursor_seek(&c, offset);
+    uint64_t end;
+    if (!read_length(&c, &end))
+        return false;
+    c.bytes.size = (size_t)end;
+    if (cursor_u32le(&c) != 0)
+        return false;
+    struct eh_cie cie = { 0 };
+    uint8_t version = cursor_u8(&c);
+    struct span letters = read_letters(&c);
+    if (version == 4)
+        cursor_skip(&c, 2); /* sizes of addresses and of segments */
+    else if (version != 1 && version != 3)
+        return false;
+    cie.code_align = cursor_varuint64(&c);
+    cie.data_align = read_sleb(&c);
+    cie.return_register = version == 1 ? cursor_u8(&c) : cursor_varuint64(&c);
+    if (!cursor_ok(&c) || !read_augmentation(&c, letters, section_addr, &cie))
+        return false;
+    cie.instructions = cursor_bytes(&c, cursor_left(&c));
+    *out = cie;
+    return true;
+}
+
+struct eh_frame_iterator eh_frame_over(struct span section, uint64_t section_addr)
+{
+    return (struct eh_frame_iterator){ .c = cursor_over(section), .section_addr = section_addr };
+}
+
+/* Makes it->cie the CIE at `offset`. */
+static bool load_cie(struct eh_frame_iterator *it, uint64_t offset)
+{
+    if (it->cie_known && it->cie_off == offset)
+        return true;
+    it->cie_known = read_cie(it->c.bytes, it->section_addr, offset, &it->cie);
+    it->cie_off = offset;
+    return it->cie_known;
+}
+
+/* `c` is bounded by the record and stands behind its CIE pointer. */
+static bool read_fde(struct cursor *c, const struct eh_frame_iterator *it, struct eh_fde *out)
+{
+    struct eh_fde fde = { .cie = it->cie };
+    uint8_t encoding = it->cie.pointer_encoding;
+    if (encoding & ENCODING_INDIRECT)
+        return false;
+    fde.start = read_addr(c, encoding, it->section_addr);
+    fde.size_bytes = read_value(c, encoding & 0x0f);
+    if (it->cie.has_augmentation)
+        cursor_skip(c, cursor_varuint64(c));
+    if (!cursor_ok(c) || fde.size_bytes > UINT64_MAX - fde.start)
+        return false;
+    fde.instructions = cursor_bytes(c, cursor_left(c));
+    *out = fde;
+    return true;
+}
+
+bool eh_frame_next(struct eh_frame_iterator *it, struct eh_fde *out)
+{
+    uint64_t end;
+    while (read_length(&it->c, &end)) {
+        struct cursor record = it->c;
+        record.bytes.size = (size_t)end;
+        cursor_seek(&it->c, end);
+        size_t pointer_at = record.pos;
+        uint32_t pointer = cursor_u32le(&record);
+        if (pointer == 0 && cursor_ok(&record))
+            continue; /* a CIE, read when an FDE points at it */
+        if (cursor_ok(&record) && pointer <= pointer_at && load_cie(it, pointer_at - pointer) &&
+            read_fde(&record, it, out))
+            return true;
+        it->skipped++;
+    }
+    return false;
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+    const struct eh_range *x = a, *y = b;
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return x->size_bytes < y->size_bytes ? -1 : x->size_bytes > y->size_bytes;
+}
+
+/* Linkers write functions in the order of their addresses, mostly. */
+static void sort_ranges(struct eh_range *rows, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (compare_ranges(&rows[i - 1], &rows[i]) > 0) {
+            qsort(rows, count, sizeof *rows, compare_ranges);
+            return;
+        }
+}
+
+bool eh_ranges_read(const struct elf *e, struct eh_ranges *out, struct error *err)
+{
+    const struct elf_section *section = elf_section_named(e, ".eh_frame");
+    if (!section)
+        return error_set(err, ERROR_INPUT, "no .eh_frame section");
+    struct buffer bytes;
+    buffer_init(&bytes, SECTION_BYTES_MAX);
+    if (!elf_section_load(e, section, &bytes, err)) {
+        buffer_done(&bytes);
+        return false;
+    }
+    struct eh_ranges ranges = { .base = elf_base_addr(e) };
+    size_t capacity = 0;
+    struct eh_frame_iterator it = eh_frame_over(buffer_span(&bytes), section->addr);
+    for (struct eh_fde fde; eh_frame_next(&it, &fde);) {
+        /* a function the linker dropped keeps an FDE that starts at 0 */
+        if (fde.size_bytes == 0 || fde.start <= ranges.base || fde.start - ranges.base > UINT32_MAX ||
+            fde.size_bytes > UINT32_MAX)
+            continue;
+        ranges.rows = mem_grow(ranges.rows, &capacity, ranges.count + 1, sizeof *ranges.rows);
+        ranges.rows[ranges.count++] =
+            (struct eh_range){ (uint32_t)(fde.start - ranges.base), (uint32_t)fde.size_bytes };
+    }
+    buffer_done(&bytes);
+    sort_ranges(ranges.rows, ranges.count);
+    *out = ranges;
+    return true;
+}
+
+void eh_ranges_done(struct eh_ranges *ranges)
+{
+    free(ranges->rows);
+    *ranges = (struct eh_ranges){ 0 };
+}
+
+bool eh_ranges_find(const struct eh_ranges *ranges, uint64_t addr, uint64_t *out_start, uint64_t *out_size)
+{
+    if (addr < ranges->base || addr - ranges->base > UINT32_MAX)
+        return false;
+    uint32_t wanted = (uint32_t)(addr - ranges->base);
+    size_t low = 0, high = ranges->count; /* rows below `low` start at or before `wanted` */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ranges->rows[middle].start <= wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || wanted - ranges->rows[low - 1].start >= ranges->rows[low - 1].size_bytes)
+        return false;
+    *out_start = ranges->base + ranges->rows[low - 1].start;
+    *out_size = ranges->rows[low - 1].size_bytes;
+    return true;
+}

@@ -1,0 +1,30 @@
+/*
+ * folded: stacks as stackcollapse tools print them: "root;caller;leaf 12", one stack and its count a line.
+ *
+ * De facto; defined by stackcollapse-perf.pl and flamegraph.pl of FlameGraph. A frame may end in an
+ * annotation of its kind: _[k] kernel, _[j] jitted, _[i] inlined, _[n] native.
+ */
+#ifndef CLRPERF_READ_FOLDED_H
+#define CLRPERF_READ_FOLDED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cursor.h"
+
+struct folded_line {
+    struct span stack; /* borrowed; frames with ';' between, root first */
+    uint64_t count;    /* fractions are cut off */
+};
+
+/* False for a line that is not of this form. */
+bool folded_read_line(struct span line, struct folded_line *out);
+/*
+ * Takes the first frame off `stack`. *out_kind is the letter of its annotation, or 0. False when there is
+ * none left.
+ */
+bool folded_next_frame(struct span *stack, struct span *out_name, char *out_kind);
+/* Does a text begin like this? */
+bool folded_recognises(struct span head);
+
+#endif

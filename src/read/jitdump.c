@@ -1,0 +1,137 @@
+#include "read/jitdump.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum {
+    MAGIC = 0x4A695444,
+    HEADER_BYTES = 40,
+    PREFIX_BYTES = 16,
+    LOAD_BYTES = 40, /* of a code load, between prefix and name */
+    RECORD_CODE_LOAD = 0,
+    WINDOW_BYTES = 256 * 1024,
+};
+
+#define CODE_BYTES_MAX ((uint64_t)1 << 30)
+
+bool jitdump_is(const struct source *file)
+{
+    uint8_t magic[4];
+    return file->size >= sizeof magic && source_read(file, 0, magic, sizeof magic, NULL) &&
+           load_u32le(magic) == MAGIC;
+}
+
+/* The body of a code load; `c` stands behind the prefix and ends with the record, or within the name. */
+static bool parse_load(struct cursor *c, struct jitdump_code *out)
+{
+    struct jitdump_code code = *out;
+    cursor_skip(c, 4 + 4); /* pid, tid */
+    cursor_skip(c, 8);     /* vma: .NET and perf's own agents repeat the code's address */
+    code.start = cursor_u64le(c);
+    code.size_bytes = cursor_u64le(c);
+    cursor_skip(c, 8); /* index */
+    code.name = cursor_zstring(c);
+    if (!cursor_ok(c) || code.size_bytes > CODE_BYTES_MAX || code.size_bytes > UINT64_MAX - code.start)
+        return false;
+    *out = code;
+    return true;
+}
+
+/* A piece of the file, so that small records do not cost a read each. */
+struct window {
+    const struct source *file;
+    struct buffer bytes;
+    uint64_t start;
+};
+
+/* `size` bytes at `offset`, which lie in the file and are not more than a window. */
+static bool window_at(struct window *w, uint64_t offset, size_t size, struct span *out, struct error *err)
+{
+    if (offset < w->start || offset - w->start > w->bytes.size ||
+        size > w->bytes.size - (offset - w->start)) {
+        uint64_t left = w->file->size - offset;
+        if (!source_load(w->file, offset, left < WINDOW_BYTES ? left : WINDOW_BYTES, &w->bytes, err))
+            return false;
+        w->start = offset;
+    }
+    *out = span_part(buffer_span(&w->bytes), offset - w->start, size);
+    return true;
+}
+
+static bool read_records(struct window *w, uint64_t offset, jitdump_code_fn *emit, void *user,
+                         struct jitdump_counts *counts, struct error *err)
+{
+    const struct source *file = w->file;
+    while (file->size - offset >= PREFIX_BYTES) {
+        struct span bytes;
+        if (!window_at(w, offset, PREFIX_BYTES, &bytes, err))
+            return false;
+        uint32_t id = load_u32le(bytes.data), size = load_u32le(bytes.data + 4);
+        struct jitdump_code code = { .record_off = offset, .time_ns = load_u64le(bytes.data + 8) };
+        if (size < PREFIX_BYTES) {
+            counts->malformed++;
+            return true;
+        }
+        if (size > file->size - offset) {
+            counts->cut = true;
+            return true;
+        }
+        counts->records++;
+        if (id == RECORD_CODE_LOAD) {
+            enum { HEAD_MAX = PREFIX_BYTES + LOAD_BYTES + JITDUMP_NAME_MAX };
+            if (!window_at(w, offset, size < HEAD_MAX ? size : HEAD_MAX, &bytes, err))
+                return false;
+            struct cursor c = cursor_over(bytes);
+            cursor_skip(&c, PREFIX_BYTES);
+            if (!parse_load(&c, &code))
+                counts->malformed++;
+            else if (!emit(user, &code))
+                return true;
+        }
+        offset += size;
+    }
+    counts->cut = offset != file->size;
+    return true;
+}
+
+bool jitdump_read(const struct source *file, jitdump_code_fn *emit, void *user, struct jitdump_counts *out,
+                  struct error *err)
+{
+    uint8_t header[HEADER_BYTES];
+    if (file->size < sizeof header)
+        return error_set(err, ERROR_INPUT, "too short for a jitdump");
+    if (!source_read(file, 0, header, sizeof header, err))
+        return false;
+    if (load_u32le(header) != MAGIC)
+        return error_set(err, ERROR_INPUT, "not a jitdump");
+    uint32_t header_bytes = load_u32le(header + 8);
+    if (header_bytes < HEADER_BYTES || header_bytes > file->size)
+        return error_set(err, ERROR_INPUT, "a jitdump with a header of %" PRIu32 " bytes", header_bytes);
+    struct window w = { .file = file };
+    struct jitdump_counts counts = { 0 };
+    buffer_init(&w.bytes, WINDOW_BYTES);
+    bool ok = read_records(&w, header_bytes, emit, user, &counts, err);
+    buffer_done(&w.bytes);
+    if (ok)
+        *out = counts;
+    return ok;
+}
+
+bool jitdump_code_at(const struct source *file, uint64_t record_off, struct buffer *bytes,
+                     struct jitdump_code *out, struct error *err)
+{
+    enum { HEAD_MAX = PREFIX_BYTES + LOAD_BYTES + JITDUMP_NAME_MAX };
+    uint64_t left = record_off < file->size ? file->size - record_off : 0;
+    if (left < PREFIX_BYTES)
+        return error_set(err, ERROR_INPUT, "no code load at offset %" PRIu64, record_off);
+    if (!source_load(file, record_off, left < HEAD_MAX ? left : HEAD_MAX, bytes, err))
+        return false;
+    struct cursor c = cursor_over(buffer_span(bytes));
+    struct jitdump_code code = { .record_off = record_off };
+    cursor_skip(&c, 8);
+    code.time_ns = cursor_u64le(&c);
+    if (!parse_load(&c, &code))
+        return error_set(err, ERROR_INPUT, "the code load at offset %" PRIu64 " is damaged", record_off);
+    *out = code;
+    return true;
+}

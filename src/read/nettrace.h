@@ -1,0 +1,118 @@
+/*
+ * nettrace: the event stream of a .NET runtime, as it comes over its diagnostics socket or lies in a file.
+ *
+ * Reads "Nettrace" version 4 (all runtimes from 3.0 to 10; its later prose name is 5) and its
+ * predecessor NetPerf version 3. Specified in microsoft/perfview,
+ * src/TraceEvent/EventPipe/NetTraceFormat_v5.md and NetPerfFormat.md.
+ *
+ * The reader is pushed: feed it bytes in pieces of any size, it calls back for every whole block.
+ * Callbacks come in stream order, which is time order within one capturing thread but not across
+ * threads: an event marked `sorted` promises that no later one is older than it. Memory is bounded
+ * whatever the stream says (NETTRACE_*_MAX). Spans given to callbacks are valid during the call only.
+ */
+#ifndef CLRPERF_READ_NETTRACE_H
+#define CLRPERF_READ_NETTRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cursor.h"
+#include "base/error.h"
+
+enum {
+    NETTRACE_BLOCK_MAX = 16 << 20,   /* bytes; runtimes write about 100 KiB */
+    NETTRACE_METADATA_MAX = 1 << 16, /* event types */
+    NETTRACE_METADATA_BYTES_MAX = 32 << 20,
+    NETTRACE_STACKS_MAX = 1 << 18,       /* between two sequence points */
+    NETTRACE_STACK_BYTES_MAX = 64 << 20, /* between two sequence points */
+    NETTRACE_THREADS_MAX = 1 << 17,
+};
+
+/* The stream's first object. */
+struct nettrace_info {
+    uint32_t version; /* 3 or 4 */
+    uint16_t utc[8];  /* year, month, weekday, day, hour, minute, second, millisecond at sync_ticks */
+    uint64_t sync_ticks;
+    uint64_t frequency;    /* ticks per second; 1e9 on Linux, where ticks are CLOCK_MONOTONIC */
+    uint32_t pointer_size; /* 4 or 8 */
+    uint32_t process_id;   /* in the target's pid namespace */
+    uint32_t processors;
+    uint32_t sampling_period_ns;
+};
+
+/* What kind of event a record is. Kept by the reader as long as it lives. */
+struct nettrace_type {
+    uint32_t id;          /* of this description, in this stream */
+    struct span provider; /* UTF-16LE */
+    struct span name;     /* UTF-16LE; empty for the runtime's own events */
+    uint32_t event_id;
+    uint32_t version;
+    uint32_t level;
+    uint8_t opcode; /* 0 info, 1 start, 2 stop, ... */
+    uint64_t keywords;
+    /* Field descriptions, undecoded: i32 count and fields (type before name), and the "V2 params" tag's
+     * content. */
+    struct span fields;
+    struct span params;
+    uint64_t mark; /* the consumer's, set from on_type(); 0 before */
+};
+
+struct nettrace_event {
+    const struct nettrace_type *type;
+    uint64_t time_ns;                       /* ticks scaled to nanoseconds */
+    uint64_t thread_id;                     /* the thread the event is about, in the target's pid namespace */
+    uint64_t capture_thread_id;             /* the thread that wrote it; nearly always the same */
+    uint32_t sequence;                      /* attempts to write of the capturing thread, from 1 */
+    uint32_t processor;                     /* UINT32_MAX: not known */
+    bool sorted;                            /* no later event of the stream is older */
+    struct span activity, related_activity; /* 16 bytes, or empty when zero */
+    struct span stack; /* addresses of info.pointer_size bytes, leaf first; empty: none */
+    struct span payload;
+};
+
+/* Callbacks; each may be NULL. One that returns false, with `err` filled, ends the reading. */
+struct nettrace_sink {
+    void *user;
+    bool (*on_info)(void *user, const struct nettrace_info *info, struct error *err);
+    /* A new or changed event type. `type->mark` may be set through the pointer. */
+    bool (*on_type)(void *user, struct nettrace_type *type, struct error *err);
+    bool (*on_event)(void *user, const struct nettrace_event *event, struct error *err);
+    /* Everything before is older than `time_ns`, everything after is newer. */
+    bool (*on_sequence_point)(void *user, uint64_t time_ns, struct error *err);
+    /*
+     * At least `count` events of a thread were lost somewhere before this place of the stream (the
+     * runtime notices late, and threads that ended may take their losses with them).
+     */
+    bool (*on_loss)(void *user, uint64_t capture_thread_id, uint64_t count, struct error *err);
+};
+
+struct nettrace_counts {
+    uint64_t bytes;           /* fed */
+    uint64_t events;          /* delivered */
+    uint64_t lost;            /* events the runtime dropped, at least */
+    uint64_t untyped;         /* events whose description never came: skipped */
+    uint64_t stackless;       /* events whose stack id is not known: delivered without it */
+    uint64_t sequence_breaks; /* numbers that went back: a thread id was reused, or the stream lies */
+    uint64_t time_breaks;     /* times outside their block's bounds, or older than the thread's last */
+    uint64_t limits;          /* stacks, types or threads beyond our bounds: not kept */
+};
+
+struct nettrace_reader;
+
+/* `sink` is copied. Free with nettrace_reader_free(). */
+struct nettrace_reader *nettrace_reader_new(const struct nettrace_sink *sink);
+void nettrace_reader_free(struct nettrace_reader *r);
+/*
+ * Takes the next bytes of the stream. Fails for good when they are not what the format says
+ * (ERROR_INPUT, ERROR_LIMIT, ERROR_UNSUPPORTED for nettrace 6) or a callback fails; what was
+ * delivered before stays true. Bytes after the end of the stream are ignored.
+ */
+bool nettrace_reader_feed(struct nettrace_reader *r, struct span bytes, struct error *err);
+/* The end tag was seen: nothing is missing at the end. */
+bool nettrace_reader_ended(const struct nettrace_reader *r);
+/* NULL until the stream's first object was read. */
+const struct nettrace_info *nettrace_reader_info(const struct nettrace_reader *r);
+const struct nettrace_counts *nettrace_reader_counts(const struct nettrace_reader *r);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * nettrace_stacks: the call stacks of one stream between two sequence points, by id.
+ */
+#ifndef CLRPERF_READ_NETTRACE_STACKS_H
+#define CLRPERF_READ_NETTRACE_STACKS_H
+
+#include "base/buffer.h"
+#include "base/cursor.h"
+#include "base/error.h"
+
+struct nettrace_stacks {
+    struct buffer addresses;
+    struct nettrace_stack *by_id;
+    size_t count, capacity;
+};
+
+void nettrace_stacks_init(struct nettrace_stacks *s);
+void nettrace_stacks_done(struct nettrace_stacks *s);
+/* Forgets all: ids mean nothing beyond a sequence point. */
+void nettrace_stacks_clear(struct nettrace_stacks *s);
+/* Reads a StackBlock. *refused grows by the stacks beyond our bounds. */
+bool nettrace_stacks_read(struct nettrace_stacks *s, struct span content, uint32_t pointer_size,
+                          uint64_t *refused, struct error *err);
+/* The addresses, leaf first; false when the id is not known. Valid until the next change. */
+bool nettrace_stacks_find(const struct nettrace_stacks *s, uint32_t id, struct span *out);
+
+#endif

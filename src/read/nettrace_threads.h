@@ -1,0 +1,36 @@
+/*
+ * nettrace_threads: how far each thread of a stream has got, which tells what the runtime lost.
+ *
+ * Every attempt of a thread to write an event takes a number, from 1; a gap is a loss.
+ */
+#ifndef CLRPERF_READ_NETTRACE_THREADS_H
+#define CLRPERF_READ_NETTRACE_THREADS_H
+
+#include "base/id_map.h"
+
+struct nettrace_threads {
+    struct id_map ids;
+    struct nettrace_thread *rows; /* ids are 1 and up */
+    size_t count, capacity;
+    bool forgot; /* threads beyond our bound were not kept: a first number above 1 says nothing any more */
+};
+
+/* What one number told. */
+struct nettrace_progress {
+    uint64_t lost; /* events missing before it */
+    bool back;     /* the number went back: the thread id was reused, or the stream lies */
+    bool older;    /* the time did */
+    bool refused;  /* one thread too many */
+};
+
+void nettrace_threads_done(struct nettrace_threads *t);
+/* An event of this number was read. */
+struct nettrace_progress nettrace_threads_event(struct nettrace_threads *t, uint64_t thread_id,
+                                                uint32_t sequence, uint64_t ticks);
+/* A sequence point says that the thread has tried this number. */
+struct nettrace_progress nettrace_threads_reached(struct nettrace_threads *t, uint64_t thread_id,
+                                                  uint32_t sequence);
+/* The sequence point is over: threads it did not list have ended and may be forgotten. */
+void nettrace_threads_end_point(struct nettrace_threads *t);
+
+#endif

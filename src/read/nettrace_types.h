@@ -1,0 +1,29 @@
+/*
+ * nettrace_types: the event descriptions of one stream, by the id the stream gave them.
+ */
+#ifndef CLRPERF_READ_NETTRACE_TYPES_H
+#define CLRPERF_READ_NETTRACE_TYPES_H
+
+#include "base/arena.h"
+#include "read/nettrace.h"
+
+struct nettrace_types {
+    struct arena arena;
+    struct nettrace_type **by_id; /* NULL where none */
+    size_t count;
+};
+
+void nettrace_types_init(struct nettrace_types *t);
+void nettrace_types_done(struct nettrace_types *t);
+/* NULL when the stream has not described it. */
+struct nettrace_type *nettrace_types_find(const struct nettrace_types *t, uint32_t id);
+
+enum nettrace_type_change { NETTRACE_TYPE_BAD, NETTRACE_TYPE_NEW, NETTRACE_TYPE_SAME, NETTRACE_TYPE_REFUSED };
+/*
+ * Reads a metadata record's payload. NEW: *out is the type, described for the first time or anew.
+ * REFUSED: our bounds are reached. BAD: the record is malformed.
+ */
+enum nettrace_type_change nettrace_types_define(struct nettrace_types *t, struct span payload,
+                                                struct nettrace_type **out);
+
+#endif

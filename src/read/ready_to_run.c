@@ -1,0 +1,364 @@
+#include "read/ready_to_run.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "read/r2r_signature.h"
+
+enum {
+    SIGNATURE = 0x00525452, /* "RTR" */
+    HEADER_BYTES = 16,
+    CORE_HEADER_BYTES = 8,
+    SECTION_BYTES = 12,
+    SECTIONS_MAX = 256,
+    COMPONENT_BYTES = 16,
+    COMPONENTS_MAX = 4096,
+    TABLE_BYTES_MAX = 512 << 20,
+    INDEX_STEPS_MAX = 256 << 20, /* elements of all components' tables; damage could claim any number */
+    X64_FUNCTION_BYTES = 12,
+    ARM64_FUNCTION_BYTES = 8,
+};
+
+/* What starts at a runtime function. */
+struct entry {
+    uint32_t value; /* MethodDef row, or position of the signature in the instance table */
+    uint16_t component;
+    uint8_t kind; /* enum r2r_body_kind; NONE: a funclet of the nearest body before */
+};
+
+struct ready_to_run {
+    uint32_t version;
+    struct pe_range sections[R2R_SECTIONS];
+    struct buffer functions; /* RUNTIME_FUNCTIONS */
+    struct buffer instances; /* InstanceMethodEntryPoints */
+    struct buffer hot_cold;  /* pairs of u32: cold, hot */
+    uint32_t function_bytes;
+    uint32_t function_count;
+    uint32_t component_count;
+    uint64_t index_steps;
+    uint32_t damaged;      /* instances whose signature could not be read */
+    struct entry *entries; /* by runtime function */
+    uint32_t *bodies;      /* by runtime function: the nearest body at or before it, or UINT32_MAX */
+};
+
+static bool read_sections(struct cursor *c, uint32_t count, struct pe_range *sections, struct error *err)
+{
+    if (count > SECTIONS_MAX)
+        return error_set(err, ERROR_LIMIT, "ReadyToRun header with %u sections", count);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t type = cursor_u32le(c);
+        struct pe_range range = { cursor_u32le(c), 0 };
+        range.size = cursor_u32le(c);
+        if (type < R2R_SECTIONS)
+            sections[type] = range;
+    }
+    return cursor_finish(c, err, "ReadyToRun section list");
+}
+
+/* A header's size is only known once its section count is: read what is surely there, then the rest. */
+static bool load_core_header(const struct source *file, const struct pe *pe, uint32_t rva,
+                             struct pe_range *sections, struct error *err)
+{
+    struct buffer bytes;
+    buffer_init(&bytes, CORE_HEADER_BYTES + SECTIONS_MAX * SECTION_BYTES);
+    bool ok = pe_load(file, pe, (struct pe_range){ rva, CORE_HEADER_BYTES }, &bytes, err);
+    if (ok) {
+        uint32_t count = load_u32le(bytes.data + 4);
+        uint32_t size = count > SECTIONS_MAX ? CORE_HEADER_BYTES : CORE_HEADER_BYTES + count * SECTION_BYTES;
+        ok = pe_load(file, pe, (struct pe_range){ rva, size }, &bytes, err);
+        struct cursor c = cursor_over(buffer_span(&bytes));
+        cursor_skip(&c, CORE_HEADER_BYTES);
+        ok = ok && read_sections(&c, count, sections, err);
+    }
+    buffer_done(&bytes);
+    return ok;
+}
+
+static bool load_header(const struct source *file, const struct pe *pe, struct pe_range header,
+                        struct ready_to_run *r2r, struct error *err)
+{
+    uint64_t file_off;
+    uint8_t bytes[HEADER_BYTES];
+    if (!pe_file_offset(pe, header.rva, sizeof bytes, &file_off))
+        return error_set(err, ERROR_INPUT, "the ReadyToRun header lies in no section");
+    if (!source_read(file, file_off, bytes, sizeof bytes, err))
+        return false;
+    if (load_u32le(bytes) != SIGNATURE)
+        return error_set(err, ERROR_UNSUPPORTED, "precompiled code that is not ReadyToRun");
+    r2r->version = (uint32_t)load_u16le(bytes + 4) << 16 | load_u16le(bytes + 6);
+    return load_core_header(file, pe, header.rva + CORE_HEADER_BYTES, r2r->sections, err);
+}
+
+static bool load_section(const struct source *file, const struct pe *pe, const struct pe_range *sections,
+                         unsigned section, struct buffer *into, struct error *err)
+{
+    if (sections[section].size == 0)
+        return true;
+    return pe_load(file, pe, sections[section], into, err) ||
+           error_context(err, "ReadyToRun section %u", section);
+}
+
+/* Fixups, which the runtime applies before the first call, may follow; they are not ours to read. */
+static uint32_t read_entry_point(struct cursor *c)
+{
+    uint32_t value = cursor_native_uint(c);
+    return value & 1 ? value >> 2 : value >> 1;
+}
+
+static void set_entry(struct ready_to_run *r2r, uint32_t function, enum r2r_body_kind kind,
+                      uint32_t component, uint32_t value)
+{
+    if (function < r2r->function_count)
+        r2r->entries[function] = (struct entry){ value, (uint16_t)component, (uint8_t)kind };
+}
+
+static bool index_array(struct span bytes, uint32_t component, struct ready_to_run *r2r, struct error *err)
+{
+    struct native_array methods;
+    if (!native_array_open(bytes, &methods, err))
+        return false;
+    /* each block of 16 has an entry in the index, so a count beyond this is damage */
+    uint64_t most = (uint64_t)bytes.size * 16;
+    uint32_t count = methods.count < most ? methods.count : (uint32_t)most;
+    r2r->index_steps += count;
+    if (r2r->index_steps > INDEX_STEPS_MAX)
+        return error_set(err, ERROR_LIMIT, "ReadyToRun tables with too many methods");
+    for (uint32_t i = 0; i < count; i++) {
+        struct cursor at;
+        if (!native_array_find(&methods, i, &at))
+            continue;
+        uint32_t function = read_entry_point(&at);
+        if (cursor_ok(&at))
+            set_entry(r2r, function, R2R_BODY_METHOD, component, i + 1);
+    }
+    return true;
+}
+
+static bool index_methods(const struct source *file, const struct pe *pe, const struct pe_range *sections,
+                          uint32_t component, struct ready_to_run *r2r, struct error *err)
+{
+    struct buffer bytes;
+    buffer_init(&bytes, TABLE_BYTES_MAX);
+    bool ok = load_section(file, pe, sections, R2R_SECTION_METHOD_ENTRY_POINTS, &bytes, err) &&
+              (bytes.size == 0 || index_array(buffer_span(&bytes), component, r2r, err));
+    buffer_done(&bytes);
+    return ok;
+}
+
+struct instance_indexing {
+    struct ready_to_run *r2r;
+    uint32_t damaged;
+};
+
+/* An entry of the instance table: the method's signature, then its entry point. */
+static bool index_instance(void *user, struct cursor at)
+{
+    struct instance_indexing *indexing = user;
+    struct r2r_method_signature signature;
+    size_t start = at.pos;
+    if (!cursor_r2r_method_signature(&at, &signature)) {
+        indexing->damaged++;
+        return true;
+    }
+    uint32_t function = read_entry_point(&at);
+    if (cursor_ok(&at))
+        set_entry(indexing->r2r, function, R2R_BODY_INSTANCE, 0, (uint32_t)start);
+    return true;
+}
+
+static bool index_instances(const struct source *file, const struct pe *pe, struct ready_to_run *r2r,
+                            struct error *err)
+{
+    if (!load_section(file, pe, r2r->sections, R2R_SECTION_INSTANCE_ENTRY_POINTS, &r2r->instances, err))
+        return false;
+    struct instance_indexing indexing = { .r2r = r2r };
+    if (r2r->instances.size == 0)
+        return true;
+    if (!native_hashtable_each(buffer_span(&r2r->instances), index_instance, &indexing, err))
+        return false;
+    r2r->damaged = indexing.damaged;
+    return true;
+}
+
+static bool index_components(const struct source *file, const struct pe *pe, struct ready_to_run *r2r,
+                             struct error *err)
+{
+    struct pe_range list = r2r->sections[R2R_SECTION_COMPONENT_ASSEMBLIES];
+    if (list.size == 0) {
+        r2r->component_count = 1;
+        return index_methods(file, pe, r2r->sections, 0, r2r, err);
+    }
+    struct buffer bytes;
+    buffer_init(&bytes, COMPONENTS_MAX * COMPONENT_BYTES);
+    bool ok = pe_load(file, pe, list, &bytes, err);
+    struct cursor c = cursor_over(buffer_span(&bytes));
+    while (ok && cursor_left(&c) >= COMPONENT_BYTES) {
+        struct pe_range sections[R2R_SECTIONS] = { 0 };
+        cursor_skip(&c, 8); /* the embedded CLI header, if any */
+        uint32_t header_rva = cursor_u32le(&c);
+        cursor_skip(&c, 4);
+        ok = load_core_header(file, pe, header_rva, sections, err) &&
+             index_methods(file, pe, sections, r2r->component_count++, r2r, err);
+    }
+    buffer_done(&bytes);
+    return ok;
+}
+
+/* Records are sorted by address, and a method's funclets follow its body. */
+static void index_owners(struct ready_to_run *r2r)
+{
+    uint32_t body = UINT32_MAX;
+    for (uint32_t f = 0; f < r2r->function_count; f++) {
+        if (r2r->entries[f].kind != R2R_BODY_NONE)
+            body = f;
+        r2r->bodies[f] = body;
+    }
+}
+
+static uint32_t function_begin(const struct ready_to_run *r2r, uint32_t function)
+{
+    return load_u32le(r2r->functions.data + (size_t)function * r2r->function_bytes);
+}
+
+/* arm64 records have no end; the next one's start stands in for it. */
+static uint32_t function_end(const struct ready_to_run *r2r, uint32_t function)
+{
+    if (r2r->function_bytes == X64_FUNCTION_BYTES)
+        return load_u32le(r2r->functions.data + (size_t)function * r2r->function_bytes + 4);
+    return function + 1 < r2r->function_count ? function_begin(r2r, function + 1) : UINT32_MAX;
+}
+
+static bool load_functions(const struct source *file, const struct pe *pe, struct ready_to_run *r2r,
+                           struct error *err)
+{
+    if (pe->machine != PE_MACHINE_X64 && pe->machine != PE_MACHINE_ARM64)
+        return error_set(err, ERROR_UNSUPPORTED, "precompiled code for another machine than x64 and arm64");
+    r2r->function_bytes = pe->machine == PE_MACHINE_X64 ? X64_FUNCTION_BYTES : ARM64_FUNCTION_BYTES;
+    if (!load_section(file, pe, r2r->sections, R2R_SECTION_RUNTIME_FUNCTIONS, &r2r->functions, err) ||
+        !load_section(file, pe, r2r->sections, R2R_SECTION_HOT_COLD_MAP, &r2r->hot_cold, err))
+        return false;
+    r2r->function_count = (uint32_t)(r2r->functions.size / r2r->function_bytes);
+    while (r2r->function_count && function_begin(r2r, r2r->function_count - 1) == UINT32_MAX)
+        r2r->function_count--; /* a sentinel */
+    r2r->entries = mem_alloc(r2r->function_count + 1, sizeof *r2r->entries);
+    r2r->bodies = mem_alloc(r2r->function_count + 1, sizeof *r2r->bodies);
+    return true;
+}
+
+bool ready_to_run_open(const struct source *file, const struct pe *pe, struct pe_range header,
+                       struct ready_to_run **out, struct error *err)
+{
+    struct ready_to_run *r2r = mem_alloc(1, sizeof *r2r);
+    buffer_init(&r2r->functions, TABLE_BYTES_MAX);
+    buffer_init(&r2r->instances, TABLE_BYTES_MAX);
+    buffer_init(&r2r->hot_cold, TABLE_BYTES_MAX);
+    if (!load_header(file, pe, header, r2r, err) || !load_functions(file, pe, r2r, err) ||
+        !index_components(file, pe, r2r, err) || !index_instances(file, pe, r2r, err)) {
+        ready_to_run_close(r2r);
+        return false;
+    }
+    index_owners(r2r);
+    *out = r2r;
+    return true;
+}
+
+void ready_to_run_close(struct ready_to_run *r2r)
+{
+    if (!r2r)
+        return;
+    buffer_done(&r2r->functions);
+    buffer_done(&r2r->instances);
+    buffer_done(&r2r->hot_cold);
+    free(r2r->entries);
+    free(r2r->bodies);
+    free(r2r);
+}
+
+uint32_t ready_to_run_version(const struct ready_to_run *r2r)
+{
+    return r2r->version;
+}
+
+bool ready_to_run_is_composite(const struct ready_to_run *r2r)
+{
+    return r2r->sections[R2R_SECTION_COMPONENT_ASSEMBLIES].size != 0;
+}
+
+uint32_t ready_to_run_function_count(const struct ready_to_run *r2r)
+{
+    return r2r->function_count;
+}
+
+uint32_t ready_to_run_component_count(const struct ready_to_run *r2r)
+{
+    return r2r->component_count;
+}
+
+uint32_t ready_to_run_damaged_count(const struct ready_to_run *r2r)
+{
+    return r2r->damaged;
+}
+
+struct pe_range ready_to_run_section(const struct ready_to_run *r2r, unsigned section)
+{
+    return section < R2R_SECTIONS ? r2r->sections[section] : (struct pe_range){ 0 };
+}
+
+bool ready_to_run_is_delay_load(const struct ready_to_run *r2r, uint32_t rva)
+{
+    struct pe_range thunks = r2r->sections[R2R_SECTION_DELAY_LOAD_THUNKS];
+    return rva >= thunks.rva && rva - thunks.rva < thunks.size;
+}
+
+/* The runtime function that a cold part belongs to; hot ones stay as they are. */
+static uint32_t hot_function(const struct ready_to_run *r2r, uint32_t function)
+{
+    const uint8_t *pairs = r2r->hot_cold.data;
+    size_t low = 0, high = r2r->hot_cold.size / 8;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (load_u32le(pairs + 8 * middle) <= function)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? load_u32le(pairs + 8 * (low - 1) + 4) : function;
+}
+
+bool ready_to_run_body(const struct ready_to_run *r2r, uint32_t function, struct r2r_body *out)
+{
+    function = hot_function(r2r, function);
+    if (function >= r2r->function_count || r2r->bodies[function] == UINT32_MAX)
+        return false;
+    uint32_t body = r2r->bodies[function], last = body;
+    while (last + 1 < r2r->function_count && r2r->bodies[last + 1] == body)
+        last++;
+    const struct entry *entry = &r2r->entries[body];
+    *out = (struct r2r_body){
+        .kind = entry->kind,
+        .component = entry->component,
+        .begin_rva = function_begin(r2r, body),
+        .end_rva = function_end(r2r, last),
+    };
+    if (entry->kind == R2R_BODY_METHOD)
+        out->method_row = entry->value;
+    else
+        out->signature =
+            span_part(buffer_span(&r2r->instances), entry->value, r2r->instances.size - entry->value);
+    return true;
+}
+
+bool ready_to_run_find(const struct ready_to_run *r2r, uint32_t rva, struct r2r_body *out)
+{
+    uint32_t low = 0, high = r2r->function_count;
+    if (ready_to_run_is_delay_load(r2r, rva))
+        return false;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (function_begin(r2r, middle) <= rva)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low && rva < function_end(r2r, low - 1) && ready_to_run_body(r2r, low - 1, out);
+}

@@ -1,0 +1,130 @@
+#include "read/unpack.h"
+
+#include <lzma.h>
+#include <zlib.h>
+
+enum {
+    INPUT_BYTES = 64 * 1024,
+    OUTPUT_BYTES = 64 * 1024,
+    RATIO_MAX = 64,
+    RATIO_FREE_BYTES = 1 << 20,
+    XZ_MEMORY_MAX = 80 << 20, /* xz -9 needs 65 MiB */
+};
+
+/* Largest output allowed for this much input. */
+static size_t output_limit(const struct source *packed, const struct buffer *out)
+{
+    uint64_t limit =
+        packed->size > UNPACK_BYTES_MAX / RATIO_MAX ? UNPACK_BYTES_MAX : packed->size * RATIO_MAX;
+    if (limit < RATIO_FREE_BYTES)
+        limit = RATIO_FREE_BYTES;
+    return limit < out->ceiling ? (size_t)limit : out->ceiling;
+}
+
+/* Room for the next piece of output; 0 at the limit. */
+static size_t output_room(struct buffer *out, size_t limit, uint8_t **room)
+{
+    size_t size = limit - out->size < OUTPUT_BYTES ? limit - out->size : OUTPUT_BYTES;
+    *room = size ? buffer_reserve(out, size) : NULL;
+    return *room ? size : 0;
+}
+
+static bool too_large(size_t limit, struct error *err)
+{
+    return error_set(err, ERROR_LIMIT, "compressed data unpacks to more than %zu bytes", limit);
+}
+
+/* Reads the next piece of input; 0 bytes at the end. */
+static bool next_input(const struct source *packed, uint64_t *offset, uint8_t *bytes, size_t *out_size,
+                       struct error *err)
+{
+    uint64_t left = packed->size - *offset;
+    size_t size = left < INPUT_BYTES ? (size_t)left : INPUT_BYTES;
+    if (!source_read(packed, *offset, bytes, size, err))
+        return false;
+    *offset += size;
+    *out_size = size;
+    return true;
+}
+
+static bool inflate_all(z_stream *stream, const struct source *packed, struct buffer *out, struct error *err)
+{
+    size_t limit = output_limit(packed, out);
+    uint8_t input[INPUT_BYTES];
+    uint64_t offset = 0;
+    for (;;) {
+        if (stream->avail_in == 0) {
+            size_t size = 0;
+            if (!next_input(packed, &offset, input, &size, err))
+                return false;
+            if (size == 0)
+                return error_set(err, ERROR_INPUT, "compressed data ends too early");
+            stream->next_in = input;
+            stream->avail_in = (uInt)size;
+        }
+        uint8_t *room;
+        size_t room_size = output_room(out, limit, &room);
+        if (room_size == 0)
+            return too_large(limit, err);
+        stream->next_out = room;
+        stream->avail_out = (uInt)room_size;
+        int result = inflate(stream, Z_NO_FLUSH);
+        out->size += room_size - stream->avail_out;
+        if (result == Z_STREAM_END)
+            return true;
+        if (result != Z_OK)
+            return error_set(err, ERROR_INPUT, "compressed data is damaged (zlib says %d)", result);
+    }
+}
+
+bool unpack_zlib(const struct source *packed, struct buffer *out, struct error *err)
+{
+    buffer_clear(out);
+    z_stream stream = { 0 };
+    if (inflateInit(&stream) != Z_OK)
+        return error_set(err, ERROR_LIMIT, "no memory for zlib");
+    bool ok = inflate_all(&stream, packed, out, err);
+    inflateEnd(&stream);
+    return ok;
+}
+
+static bool decode_all(lzma_stream *stream, const struct source *packed, struct buffer *out,
+                       struct error *err)
+{
+    size_t limit = output_limit(packed, out);
+    uint8_t input[INPUT_BYTES];
+    uint64_t offset = 0;
+    for (;;) {
+        if (stream->avail_in == 0 && offset < packed->size) {
+            if (!next_input(packed, &offset, input, &stream->avail_in, err))
+                return false;
+            stream->next_in = input;
+        }
+        uint8_t *room;
+        size_t room_size = output_room(out, limit, &room);
+        if (room_size == 0)
+            return too_large(limit, err);
+        stream->next_out = room;
+        stream->avail_out = room_size;
+        lzma_ret result = lzma_code(stream, offset == packed->size ? LZMA_FINISH : LZMA_RUN);
+        out->size += room_size - stream->avail_out;
+        if (result == LZMA_STREAM_END)
+            return true;
+        if (result == LZMA_MEMLIMIT_ERROR)
+            return error_set(err, ERROR_LIMIT, "compressed data needs more than %d bytes to unpack",
+                             XZ_MEMORY_MAX);
+        if (result != LZMA_OK)
+            return error_set(err, ERROR_INPUT, "compressed data is damaged (xz says %d)", (int)result);
+    }
+}
+
+bool unpack_xz(const struct source *packed, struct buffer *out, struct error *err)
+{
+    buffer_clear(out);
+    lzma_stream stream = LZMA_STREAM_INIT;
+    if (lzma_stream_decoder(&stream, XZ_MEMORY_MAX, 0) != LZMA_OK)
+        return error_set(err, ERROR_LIMIT, "no memory for xz");
+    bool ok = decode_all(&stream, packed, out, err);
+    lzma_end(&stream);
+    return ok;
+}

@@ -1,0 +1,128 @@
+#include "symbolize/image_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "read/bundle.h"
+#include "symbolize/managed_image.h"
+#include "symbolize/native_image.h"
+
+/* An assembly inside a single-file executable, opened when the first location falls into it. */
+struct bundled {
+    struct managed_image *image;
+    uint64_t file_off, size_bytes;
+};
+
+struct image_names {
+    int fd; /* -1 when the file could not be opened */
+    struct source file;
+    struct native_image *native;
+    struct managed_image *managed;
+    struct bundle *bundle;
+    struct bundled *bundled;
+    size_t bundled_count, bundled_capacity;
+    struct assembly_set *assemblies;
+    const struct naming *naming;
+    uint32_t process;
+    bool is_vdso;
+};
+
+static int open_debug_file(void *user, const char *path)
+{
+    const struct image_names *names = user;
+    return naming_open(names->naming, names->process, path);
+}
+
+static void image_names_open_file(struct image_names *names, const char *path)
+{
+    uint8_t magic[2] = { 0 };
+    struct debug_finder debug = { .open = open_debug_file, .user = names };
+    if (!source_over_fd(names->fd, 0, UINT64_MAX, &names->file, NULL) ||
+        !source_read(&names->file, 0, magic, sizeof magic, NULL))
+        return;
+    if (magic[0] == 'M' && magic[1] == 'Z') {
+        managed_image_open(&names->file, names->assemblies, &names->managed, NULL);
+        return;
+    }
+    if (native_image_open(&names->file, path, &debug, &names->native, NULL) &&
+        native_image_is_runtime(names->native))
+        bundle_open(&names->file, &names->bundle, NULL);
+}
+
+struct image_names *image_names_open(struct naming *naming, uint32_t image, uint32_t location)
+{
+    const struct trace *t = naming->t;
+    struct image_names *names = mem_alloc(1, sizeof *names);
+    names->naming = naming;
+    names->process = t->locations.rows[location].process;
+    names->fd = -1;
+    const char *path = trace_string(t, t->images.rows[image].path);
+    if (t->images.rows[image].kind == IMAGE_VDSO) {
+        names->is_vdso = true;
+        native_image_open_vdso(&names->native, NULL);
+        return names;
+    }
+    names->assemblies = naming_assemblies(naming, names->process);
+    names->fd = naming_open(naming, names->process, path);
+    if (names->fd >= 0)
+        image_names_open_file(names, path);
+    return names;
+}
+
+void image_names_close(struct image_names *names)
+{
+    for (size_t i = 0; i < names->bundled_count; i++)
+        managed_image_close(names->bundled[i].image);
+    native_image_close(names->native);
+    managed_image_close(names->managed);
+    bundle_close(names->bundle);
+    if (names->fd >= 0)
+        close(names->fd);
+    free(names->bundled);
+    free(names);
+}
+
+/* The assembly inside the executable that a byte of the file belongs to, or NULL. */
+static struct bundled *image_names_bundled(struct image_names *names, uint64_t file_off)
+{
+    for (size_t i = 0; i < names->bundled_count; i++)
+        if (file_off - names->bundled[i].file_off < names->bundled[i].size_bytes)
+            return &names->bundled[i];
+    const struct bundle_entry *entry = names->bundle ? bundle_find(names->bundle, file_off) : NULL;
+    if (!entry || entry->compressed_bytes) /* what is compressed is never mapped from the file */
+        return NULL;
+    names->bundled =
+        mem_grow(names->bundled, &names->bundled_capacity, names->bundled_count + 1, sizeof *names->bundled);
+    struct bundled *part = &names->bundled[names->bundled_count++];
+    *part = (struct bundled){ .file_off = entry->file_off, .size_bytes = entry->size_bytes };
+    struct source file = source_part(&names->file, part->file_off, part->size_bytes);
+    managed_image_open(&file, names->assemblies, &part->image, NULL);
+    return part;
+}
+
+static bool image_names_find(struct image_names *names, uint64_t file_off, struct code_name *out)
+{
+    struct bundled *part = image_names_bundled(names, file_off);
+    if (part)
+        return part->image && managed_image_find(part->image, file_off - part->file_off, out);
+    uint64_t start;
+    if (names->native && native_image_find(names->native, file_off, out, &start)) {
+        if (names->is_vdso)
+            out->resolver = RESOLVER_VDSO;
+        return true;
+    }
+    return names->managed && managed_image_find(names->managed, file_off, out);
+}
+
+void image_names_answer(struct image_names *names, struct naming *naming, uint32_t location, uint64_t file_off)
+{
+    struct code_name name;
+    if (image_names_find(names, file_off, &name)) {
+        naming_set(naming, location, &name);
+        return;
+    }
+    bool readable = names->native || names->managed;
+    naming->t->locations.rows[location].unnamed = readable ? UNNAMED_NO_SYMBOL : UNNAMED_NO_IMAGE;
+}

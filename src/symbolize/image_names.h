@@ -1,0 +1,20 @@
+/*
+ * image_names: names the code of one mapped file, whatever it is: ELF, .NET assembly, or an executable with
+ * assemblies inside.
+ */
+#ifndef CLRPERF_SYMBOLIZE_IMAGE_NAMES_H
+#define CLRPERF_SYMBOLIZE_IMAGE_NAMES_H
+
+#include <stdint.h>
+
+#include "symbolize/naming.h"
+
+struct image_names;
+
+/* Opens image `image` of the trace as the process of `location` sees it. Never NULL. */
+struct image_names *image_names_open(struct naming *naming, uint32_t image, uint32_t location);
+/* Names a location at an offset in the file, or says why not. */
+void image_names_answer(struct image_names *names, struct naming *naming, uint32_t location, uint64_t file_off);
+void image_names_close(struct image_names *names);
+
+#endif

@@ -1,0 +1,237 @@
+#include "symbolize/jit_names.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/own.h"
+#include "symbolize/jit_map.h"
+#include "symbolize/managed_image.h"
+
+/* A method's code; a copy, so that sorting needs no context. */
+struct code_entry {
+    uint64_t addr, end;
+    uint64_t from_ns, to_ns;
+    uint32_t code;
+};
+
+struct jit_names {
+    struct naming *naming;
+    uint32_t process;
+    const uint64_t *addrs;
+    const uint32_t *locations;
+    size_t count;
+    uint32_t *code_of;         /* by question: row of codes, 0 unknown */
+    struct code_entry *codes; /* of this process, by address, then time */
+    size_t code_count;
+};
+
+static int code_compare(const void *a, const void *b)
+{
+    const struct code_entry *x = a, *y = b;
+    if (x->addr != y->addr)
+        return x->addr < y->addr ? -1 : 1;
+    return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
+}
+
+static void jit_names_index(struct jit_names *names)
+{
+    const struct trace *t = names->naming->t;
+    names->codes = mem_alloc(t->codes.count, sizeof *names->codes);
+    for (uint32_t id = 1; id < t->codes.count; id++) {
+        const struct trace_code *row = &t->codes.rows[id];
+        if (row->process == names->process && row->function)
+            names->codes[names->code_count++] =
+                (struct code_entry){ row->addr, row->addr + row->size_bytes, row->from_ns, row->to_ns, id };
+    }
+    qsort(names->codes, names->code_count, sizeof *names->codes, code_compare);
+}
+
+/* The code that lived at an address at a time; the entries around it may have lived there at others. */
+static uint32_t jit_names_code_at(const struct jit_names *names, uint64_t addr, uint64_t time_ns)
+{
+    size_t low = 0, high = names->code_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (names->codes[middle].addr <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    enum { LOOK_BACK = 64 }; /* code that overlaps in address but not in time */
+    for (size_t i = low, looked = 0; i-- > 0 && looked < LOOK_BACK; looked++) {
+        const struct code_entry *code = &names->codes[i];
+        if (addr < code->end && code->from_ns <= time_ns && (!code->to_ns || time_ns < code->to_ns))
+            return code->code;
+    }
+    return 0;
+}
+
+static void jit_names_match(struct jit_names *names)
+{
+    const struct trace *t = names->naming->t;
+    for (size_t i = 0; i < names->count; i++) {
+        const struct trace_location *row = &t->locations.rows[names->locations[i]];
+        names->code_of[i] = row->code ? row->code : jit_names_code_at(names, names->addrs[i], row->first_ns);
+    }
+}
+
+/* A used code, sorted by its assembly so that each is opened once. */
+struct used_code {
+    uint32_t module_path, code;
+};
+
+static int used_compare(const void *a, const void *b)
+{
+    const struct used_code *x = a, *y = b;
+    if (x->module_path != y->module_path)
+        return x->module_path < y->module_path ? -1 : 1;
+    return (x->code > y->code) - (x->code < y->code);
+}
+
+/* What the assembly knows of a method that the runtime does not tell: its generic parameters' names. */
+static void jit_names_describe(struct naming *naming, struct managed_image *image, uint32_t code)
+{
+    struct trace *t = naming->t;
+    struct trace_code *row = &t->codes.rows[code];
+    struct trace_function described = t->functions.rows[row->function];
+    const char *params = managed_image_type_params(image, row->token);
+    if (described.type_params || !params[0])
+        return;
+    described.type_params = trace_add_string(t, params);
+    row->function = function_index_add(naming->functions, t, &described);
+}
+
+static void jit_names_describe_all(struct jit_names *names)
+{
+    struct naming *naming = names->naming;
+    const struct trace *t = naming->t;
+    struct used_code *used = mem_alloc(names->count, sizeof *used);
+    size_t count = 0;
+    for (size_t i = 0; i < names->count; i++) {
+        const struct trace_code *row = &t->codes.rows[names->code_of[i]];
+        if (names->code_of[i] && row->module_path && row->token)
+            used[count++] = (struct used_code){ row->module_path, names->code_of[i] };
+    }
+    qsort(used, count, sizeof *used, used_compare);
+    struct managed_image *image = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (i == 0 || used[i].module_path != used[i - 1].module_path) {
+            managed_image_close(image);
+            image = NULL;
+            struct source file;
+            AUTO_FD int fd = naming_open(naming, names->process, trace_string(t, used[i].module_path));
+            if (fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, &file, NULL))
+                managed_image_open(&file, naming_assemblies(naming, names->process), &image, NULL);
+        }
+        if (image && (i == 0 || used[i].code != used[i - 1].code))
+            jit_names_describe(naming, image, used[i].code);
+    }
+    managed_image_close(image);
+    free(used);
+}
+
+static void jit_names_from_runtime(struct jit_names *names)
+{
+    struct trace *t = names->naming->t;
+    for (size_t i = 0; i < names->count; i++) {
+        if (!names->code_of[i])
+            continue;
+        const struct trace_code *code = &t->codes.rows[names->code_of[i]];
+        struct trace_location *row = &t->locations.rows[names->locations[i]];
+        row->function = code->function;
+        row->tier = code->tier;
+        row->resolver = code->resolver;
+        row->unnamed = UNNAMED_NOT;
+    }
+}
+
+/* Questions that are still open, for the file that a process left. */
+struct open_questions {
+    struct jit_names *names;
+    uint64_t *addrs;
+    uint32_t *locations;
+    size_t count;
+};
+
+static void jit_names_from_map(void *user, const struct jit_map_match *match)
+{
+    const struct open_questions *open = user;
+    naming_set(open->names->naming, open->locations[match->index], &match->name);
+}
+
+static void jit_names_ask_files(struct jit_names *names)
+{
+    struct naming *naming = names->naming;
+    struct open_questions open = { .names = names };
+    open.addrs = mem_alloc(names->count, sizeof *open.addrs);
+    open.locations = mem_alloc(names->count, sizeof *open.locations);
+    for (unsigned jitdump = 0; jitdump < 2 && naming->files->open_jit_file; jitdump++) {
+        open.count = 0;
+        for (size_t i = 0; i < names->count; i++)
+            if (!naming->t->locations.rows[names->locations[i]].function) {
+                open.addrs[open.count] = names->addrs[i];
+                open.locations[open.count++] = names->locations[i];
+            }
+        struct source file;
+        struct jit_map_result result;
+        AUTO_FD int fd =
+            open.count ? naming->files->open_jit_file(naming->files->user, names->process, jitdump) : -1;
+        if (fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, &file, NULL))
+            jit_map_resolve(&file, open.addrs, open.count, jit_names_from_map, &open, &result, NULL);
+    }
+    free(open.addrs);
+    free(open.locations);
+}
+
+/*
+ * With W^X the runtime's code heap is one memory file, whose first pages have had fixed uses since .NET 8:
+ * the copied write barriers at its start, the delegates' shuffle thunks at 0xE000.
+ */
+static const char *stub_at(const struct trace *t, const struct trace_location *row)
+{
+    const struct trace_mapping *m = &t->mappings.rows[row->mapping];
+    if (t->images.rows[m->image].kind != IMAGE_JIT)
+        return NULL;
+    uint64_t file_off = row->addr - m->start + m->file_off;
+    if (file_off < 0x1000)
+        return "[write barrier]";
+    if (file_off >= 0xe000 && file_off < 0xf000)
+        return "[shuffle thunk]";
+    return NULL;
+}
+
+static void jit_names_rest(struct jit_names *names)
+{
+    struct trace *t = names->naming->t;
+    for (size_t i = 0; i < names->count; i++) {
+        struct trace_location *row = &t->locations.rows[names->locations[i]];
+        if (row->function)
+            continue;
+        const char *stub = stub_at(t, row);
+        if (stub)
+            naming_set(names->naming, names->locations[i],
+                       &(struct code_name){ .name = stub, .module = "", .type_params = "", .kind = CODE_STUB,
+                                            .resolver = RESOLVER_STUB });
+        else
+            row->unnamed = row->mapping ? UNNAMED_JIT_UNKNOWN : UNNAMED_NO_MAPPING;
+    }
+}
+
+void jit_names_answer(struct naming *naming, uint32_t process, const uint64_t *addrs, const uint32_t *locations,
+                      size_t count)
+{
+    struct jit_names names = {
+        .naming = naming, .process = process, .addrs = addrs, .locations = locations, .count = count
+    };
+    names.code_of = mem_alloc(count, sizeof *names.code_of);
+    jit_names_index(&names);
+    jit_names_match(&names);
+    jit_names_describe_all(&names);
+    jit_names_from_runtime(&names);
+    jit_names_ask_files(&names);
+    jit_names_rest(&names);
+    free(names.code_of);
+    free(names.codes);
+}

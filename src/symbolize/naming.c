@@ -1,0 +1,116 @@
+#include "symbolize/naming.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/own.h"
+
+void naming_init(struct naming *naming, struct trace *t, struct function_index *functions,
+                 const struct file_finder *files)
+{
+    *naming = (struct naming){ .t = t, .functions = functions, .files = files };
+}
+
+void naming_done(struct naming *naming)
+{
+    assembly_set_free(naming->assemblies);
+    free(naming->folders);
+}
+
+void naming_set(struct naming *naming, uint32_t location, const struct code_name *name)
+{
+    struct trace *t = naming->t;
+    struct trace_function wanted = {
+        .name = trace_add_string(t, name->name),
+        .module = trace_add_string(t, name->module ? name->module : ""),
+        .type_params = trace_add_string(t, name->type_params ? name->type_params : ""),
+        .kind = (uint8_t)name->kind,
+    };
+    struct trace_location *row = &t->locations.rows[location];
+    row->function = function_index_add(naming->functions, t, &wanted);
+    row->tier = (uint8_t)name->tier;
+    row->resolver = (uint8_t)name->resolver;
+    row->unnamed = UNNAMED_NOT;
+}
+
+int naming_open(const struct naming *naming, uint32_t process, const char *path)
+{
+    static const char deleted[] = " (deleted)";
+    char cut[PATH_MAX];
+    size_t size = strlen(path);
+    if (!naming->files->open || size >= sizeof cut)
+        return -1;
+    memcpy(cut, path, size + 1);
+    if (size > sizeof deleted && strcmp(cut + size - (sizeof deleted - 1), deleted) == 0)
+        cut[size - (sizeof deleted - 1)] = 0;
+    return naming->files->open(naming->files->user, process, cut);
+}
+
+static void naming_add_folder(struct naming *naming, uint32_t path)
+{
+    const char *text = trace_string(naming->t, path);
+    const char *slash = strrchr(text, '/');
+    if (!slash)
+        return;
+    uint32_t folder = intern_add(&naming->t->strings, span_of(text, (size_t)(slash - text) + 1));
+    for (size_t i = 0; i < naming->folder_count; i++)
+        if (naming->folders[i] == folder)
+            return;
+    naming->folders =
+        mem_grow(naming->folders, &naming->folder_capacity, naming->folder_count + 1, sizeof *naming->folders);
+    naming->folders[naming->folder_count++] = folder;
+}
+
+/* Where the process has assemblies from: precompiled ones are mapped, others the runtime told of. */
+static void naming_list_folders(struct naming *naming, uint32_t process)
+{
+    const struct trace *t = naming->t;
+    naming->folder_count = 0;
+    for (size_t i = 1; i < t->mappings.count; i++) {
+        const struct trace_mapping *m = &t->mappings.rows[i];
+        if (m->process == process && t->images.rows[m->image].kind == IMAGE_PE)
+            naming_add_folder(naming, t->images.rows[m->image].path);
+    }
+    for (size_t i = 1; i < t->codes.count; i++)
+        if (t->codes.rows[i].process == process && t->codes.rows[i].module_path)
+            naming_add_folder(naming, t->codes.rows[i].module_path);
+}
+
+static bool naming_open_sibling(void *user, const char *simple_name, struct source *out)
+{
+    struct naming *naming = user;
+    for (size_t i = 0; i < naming->folder_count; i++) {
+        char path[PATH_MAX];
+        int size = snprintf(path, sizeof path, "%s%s.dll", trace_string(naming->t, naming->folders[i]), simple_name);
+        if (size < 0 || (size_t)size >= sizeof path || strchr(simple_name, '/'))
+            continue;
+        AUTO_FD int fd = naming_open(naming, naming->assemblies_process, path);
+        if (fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, out, NULL)) {
+            take_fd(&fd);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void naming_close_sibling(void *user, struct source *file)
+{
+    (void)user;
+    close(file->fd);
+}
+
+struct assembly_set *naming_assemblies(struct naming *naming, uint32_t process)
+{
+    if (naming->assemblies && naming->assemblies_process == process)
+        return naming->assemblies;
+    assembly_set_free(naming->assemblies);
+    naming->assemblies_process = process;
+    naming_list_folders(naming, process);
+    naming->assemblies = assembly_set_new(
+        &(struct sibling_finder){ .open = naming_open_sibling, .close = naming_close_sibling, .user = naming });
+    return naming->assemblies;
+}

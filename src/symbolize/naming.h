@@ -1,0 +1,32 @@
+/*
+ * naming: what the resolvers share while they name one trace: where names go, and where files come from.
+ */
+#ifndef CLRPERF_SYMBOLIZE_NAMING_H
+#define CLRPERF_SYMBOLIZE_NAMING_H
+
+#include "symbolize/assembly_set.h"
+#include "symbolize/code_name.h"
+#include "symbolize/symbolizer.h"
+
+struct naming {
+    struct trace *t;
+    struct function_index *functions;
+    const struct file_finder *files;
+    /* assemblies of the process asked last: names of types that another assembly defines */
+    struct assembly_set *assemblies;
+    uint32_t assemblies_process;
+    uint32_t *folders; /* strings: where assemblies of that process lie */
+    size_t folder_count, folder_capacity;
+};
+
+void naming_init(struct naming *naming, struct trace *t, struct function_index *functions,
+                 const struct file_finder *files);
+void naming_done(struct naming *naming);
+/* Gives a location its name. */
+void naming_set(struct naming *naming, uint32_t location, const struct code_name *name);
+/* Opens a file as a process sees it; -1 when it cannot. " (deleted)" at the end is looked past. */
+int naming_open(const struct naming *naming, uint32_t process, const char *path);
+/* The assemblies that a process can load. Owned by `naming`, valid until another process is asked for. */
+struct assembly_set *naming_assemblies(struct naming *naming, uint32_t process);
+
+#endif

@@ -1,0 +1,167 @@
+#include "symbolize/symbolizer.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/own.h"
+#include "symbolize/image_names.h"
+#include "symbolize/jit_names.h"
+#include "symbolize/kernel_symbols.h"
+#include "symbolize/naming.h"
+
+/* Locations of one kind of question, sorted so that each file is asked once. */
+struct question {
+    uint32_t location;
+    uint32_t image;
+    uint64_t key; /* address for the kernel, file offset for images */
+};
+
+struct questions {
+    struct question *items;
+    size_t count, capacity;
+};
+
+static void questions_add(struct questions *q, struct question item)
+{
+    q->items = mem_grow(q->items, &q->capacity, q->count + 1, sizeof *q->items);
+    q->items[q->count++] = item;
+}
+
+static int question_compare(const void *a, const void *b)
+{
+    const struct question *x = a, *y = b;
+    if (x->image != y->image)
+        return x->image < y->image ? -1 : 1;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return (x->location > y->location) - (x->location < y->location);
+}
+
+static void questions_sort(struct questions *q)
+{
+    qsort(q->items, q->count, sizeof *q->items, question_compare);
+}
+
+struct kernel_answer {
+    struct naming *naming;
+    const struct questions *questions;
+};
+
+static void symbolize_kernel_one(void *user, size_t index, const char *name, const char *module, uint64_t start)
+{
+    (void)start;
+    struct kernel_answer *answer = user;
+    struct code_name named = {
+        .name = name,
+        .module = module,
+        .type_params = "",
+        .kind = CODE_KERNEL,
+        .resolver = RESOLVER_KALLSYMS,
+    };
+    naming_set(answer->naming, answer->questions->items[index].location, &named);
+}
+
+/* Without symbols every kernel frame is still known to be the kernel's. */
+static void symbolize_kernel_blindly(struct naming *naming, const struct questions *q)
+{
+    struct kernel_answer answer = { naming, q };
+    for (size_t i = 0; i < q->count; i++)
+        symbolize_kernel_one(&answer, i, KERNEL_MODULE, KERNEL_MODULE, 0);
+}
+
+static void symbolize_kernel(struct naming *naming, struct questions *q, bool same_kernel, bool *hidden)
+{
+    if (!q->count)
+        return;
+    questions_sort(q);
+    uint64_t *addrs = mem_alloc(q->count, sizeof *addrs);
+    for (size_t i = 0; i < q->count; i++)
+        addrs[i] = q->items[i].key;
+    struct kernel_answer answer = { naming, q };
+    struct kernel_symbols_result result = { 0 };
+    AUTO_FD int fd = same_kernel ? open("/proc/kallsyms", O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0 || !kernel_symbols_resolve(fd, addrs, q->count, symbolize_kernel_one, &answer, &result, NULL))
+        symbolize_kernel_blindly(naming, q);
+    *hidden = result.hidden;
+    free(addrs);
+}
+
+static uint64_t location_inside(const struct trace_location *row)
+{
+    return row->addr - (row->is_return && row->addr ? 1 : 0);
+}
+
+/* Sorts the unnamed locations by who can name them. */
+static void symbolize_ask(struct trace *t, struct questions *kernel, struct questions *images, struct questions *jit)
+{
+    for (uint32_t id = 1; id < t->locations.count; id++) {
+        struct trace_location *row = &t->locations.rows[id];
+        if (row->function)
+            continue;
+        if (!row->process) {
+            questions_add(kernel, (struct question){ id, 0, location_inside(row) });
+            continue;
+        }
+        const struct trace_mapping *m = &t->mappings.rows[row->mapping];
+        uint8_t kind = t->images.rows[m->image].kind;
+        row->unnamed = row->mapping ? UNNAMED_NO_IMAGE : UNNAMED_NO_MAPPING;
+        if (row->code || kind == IMAGE_JIT || kind == IMAGE_ANON || !row->mapping)
+            questions_add(jit, (struct question){ id, row->process, location_inside(row) });
+        else
+            questions_add(images, (struct question){ id, m->image, location_inside(row) - m->start + m->file_off });
+    }
+}
+
+static void symbolize_images(struct naming *naming, struct questions *q)
+{
+    questions_sort(q);
+    for (size_t from = 0; from < q->count;) {
+        size_t to = from;
+        while (to < q->count && q->items[to].image == q->items[from].image)
+            to++;
+        struct image_names *names = image_names_open(naming, q->items[from].image, q->items[from].location);
+        for (size_t i = from; i < to; i++)
+            image_names_answer(names, naming, q->items[i].location, q->items[i].key);
+        image_names_close(names);
+        from = to;
+    }
+}
+
+static void symbolize_jit(struct naming *naming, struct questions *q)
+{
+    questions_sort(q); /* by process, then address */
+    uint64_t *addrs = mem_alloc(q->count, sizeof *addrs);
+    uint32_t *locations = mem_alloc(q->count, sizeof *locations);
+    for (size_t from = 0; from < q->count;) {
+        size_t count = 0;
+        uint32_t process = q->items[from].image;
+        for (; from + count < q->count && q->items[from + count].image == process; count++) {
+            addrs[count] = q->items[from + count].key;
+            locations[count] = q->items[from + count].location;
+        }
+        jit_names_answer(naming, process, addrs, locations, count);
+        from += count;
+    }
+    free(addrs);
+    free(locations);
+}
+
+void symbolizer_run(struct trace *t, struct function_index *functions, const struct symbolizer_options *options,
+                    struct symbolizer_result *result)
+{
+    struct questions kernel = { 0 }, images = { 0 }, jit = { 0 };
+    struct naming naming;
+    naming_init(&naming, t, functions, &options->files);
+    symbolize_ask(t, &kernel, &images, &jit);
+    symbolize_kernel(&naming, &kernel, options->kernel, &result->kernel_hidden);
+    symbolize_images(&naming, &images);
+    symbolize_jit(&naming, &jit);
+    t->symbolized = true;
+    naming_done(&naming);
+    free(kernel.items);
+    free(images.items);
+    free(jit.items);
+}

@@ -1,0 +1,38 @@
+/*
+ * symbolizer: gives every location of a trace its name.
+ *
+ * Asks the resolvers in DESIGN's order, image by image, so that each file is read once and closed before
+ * the next. What nobody can name gets the cause.
+ */
+#ifndef CLRPERF_SYMBOLIZE_SYMBOLIZER_H
+#define CLRPERF_SYMBOLIZE_SYMBOLIZER_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "trace/function_index.h"
+#include "trace/trace.h"
+
+/* Opens files as the processes of the trace see them. */
+struct file_finder {
+    /* `process` is a row of the trace. An open regular file that the caller closes, or -1. */
+    int (*open)(void *user, uint32_t process, const char *path);
+    /* The perf map (`jitdump` false) or jitdump that process left, owner checked; or -1. */
+    int (*open_jit_file)(void *user, uint32_t process, bool jitdump);
+    void *user;
+};
+
+struct symbolizer_options {
+    struct file_finder files;
+    bool kernel; /* the trace's kernel is the one that runs now */
+};
+
+struct symbolizer_result {
+    bool kernel_hidden; /* the kernel does not tell us its symbols */
+};
+
+/* Adds functions and names to `t`. `functions` indexes them. Never fails: files that cannot be read leave causes. */
+void symbolizer_run(struct trace *t, struct function_index *functions, const struct symbolizer_options *options,
+                    struct symbolizer_result *result);
+
+#endif

@@ -1,0 +1,445 @@
+#include "trace/builder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "trace/address_space.h"
+#include "trace/chain_cache.h"
+
+void trace_builder_init(struct trace_builder *b, size_t chains)
+{
+    *b = (struct trace_builder){ 0 };
+    trace_init(&b->trace);
+    function_index_init(&b->functions, &b->trace);
+    b->chains = chain_cache_new(chains);
+}
+
+void trace_builder_done(struct trace_builder *b)
+{
+    for (size_t i = 0; b->states && i < b->trace.processes.count; i++) {
+        if (!b->states[i].mappings)
+            continue;
+        address_space_done(b->states[i].mappings);
+        address_space_done(b->states[i].codes);
+        free(b->states[i].mappings);
+        free(b->states[i].codes);
+    }
+    free(b->states);
+    function_index_done(&b->functions);
+    id_map_done(&b->locations);
+    id_map_done(&b->stacks);
+    id_map_done(&b->images);
+    id_map_done(&b->threads);
+    id_map_done(&b->pids);
+    chain_cache_free(b->chains);
+    free(b->changed);
+    trace_done(&b->trace);
+    *b = (struct trace_builder){ 0 };
+}
+
+void trace_builder_changed(struct trace_builder *b, enum trace_changed_table table, uint32_t id)
+{
+    b->changed = mem_grow(b->changed, &b->changed_capacity, b->changed_count + 1, sizeof *b->changed);
+    b->changed[b->changed_count++] = (uint64_t)table << 32 | id;
+}
+
+/* Processes. */
+
+static bool process_same(const void *table, uint32_t id, const void *key)
+{
+    const struct trace *t = table;
+    return t->processes.rows[id].pid == *(const uint32_t *)key;
+}
+
+static uint64_t pid_hash(uint32_t pid)
+{
+    return hash_pair(pid, 0x7069640000000000ull);
+}
+
+uint32_t trace_builder_process(const struct trace_builder *b, uint32_t pid)
+{
+    return id_map_find(&b->pids, pid_hash(pid), process_same, &b->trace, &pid);
+}
+
+/* Makes a new row the current process of its pid. */
+static uint32_t process_begin(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
+{
+    uint32_t before = trace_builder_process(b, pid);
+    uint32_t id = trace_push(&b->trace.processes);
+    b->trace.processes.rows[id] = (struct trace_process){ .pid = pid, .from_ns = time_ns };
+    if (before)
+        id_map_replace(&b->pids, pid_hash(pid), before, id);
+    else
+        id_map_add(&b->pids, pid_hash(pid), id);
+
+    size_t known = b->states_capacity;
+    b->states = mem_grow(b->states, &b->states_capacity, id + 1, sizeof *b->states);
+    memset(b->states + known, 0, (b->states_capacity - known) * sizeof *b->states);
+    b->states[id].mappings = mem_alloc(1, sizeof *b->states[id].mappings);
+    b->states[id].codes = mem_alloc(1, sizeof *b->states[id].codes);
+    return id;
+}
+
+uint32_t trace_builder_process_start(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
+{
+    uint32_t id = trace_builder_process(b, pid);
+    return id ? id : process_begin(b, pid, time_ns);
+}
+
+uint32_t trace_builder_process_fork(struct trace_builder *b, uint32_t parent_pid, uint32_t pid,
+                                    uint64_t time_ns)
+{
+    uint32_t parent = trace_builder_process(b, parent_pid);
+    uint32_t id = process_begin(b, pid, time_ns);
+    if (parent && parent != id) {
+        address_space_copy(b->states[id].mappings, b->states[parent].mappings);
+        address_space_copy(b->states[id].codes, b->states[parent].codes);
+        b->trace.processes.rows[id].name = b->trace.processes.rows[parent].name;
+        b->trace.processes.rows[id].container = b->trace.processes.rows[parent].container;
+    }
+    return id;
+}
+
+void trace_builder_process_exec(struct trace_builder *b, uint32_t pid, struct span name, uint64_t time_ns)
+{
+    uint32_t id = trace_builder_process_start(b, pid, time_ns);
+    struct process_state *state = &b->states[id];
+    address_space_clear(state->mappings);
+    for (size_t i = 0; i < state->codes->count; i++) {
+        uint32_t code = state->codes->ranges[i].mapping;
+        if (b->trace.codes.rows[code].process == id) {
+            b->trace.codes.rows[code].to_ns = time_ns;
+            trace_builder_changed(b, CHANGED_CODE, code);
+        }
+    }
+    address_space_clear(state->codes);
+    state->generation++;
+    b->trace.processes.rows[id].name = intern_add(&b->trace.strings, name);
+    b->trace.processes.rows[id].runtime_version = 0;
+    trace_builder_changed(b, CHANGED_PROCESS, id);
+}
+
+void trace_builder_process_exit(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
+{
+    uint32_t id = trace_builder_process(b, pid);
+    if (!id)
+        return;
+    b->trace.processes.rows[id].to_ns = time_ns;
+    trace_builder_changed(b, CHANGED_PROCESS, id);
+}
+
+/* Threads. */
+
+struct thread_key {
+    uint32_t process, tid;
+};
+
+static bool thread_same(const void *table, uint32_t id, const void *key)
+{
+    const struct trace_thread *row = &((const struct trace *)table)->threads.rows[id];
+    const struct thread_key *wanted = key;
+    return row->process == wanted->process && row->tid == wanted->tid;
+}
+
+static uint32_t thread_get(struct trace_builder *b, uint32_t process, uint32_t tid, uint64_t time_ns)
+{
+    struct thread_key key = { process, tid };
+    uint64_t hash = hash_pair(process, tid);
+    uint32_t id = id_map_find(&b->threads, hash, thread_same, &b->trace, &key);
+    if (id)
+        return id;
+    id = trace_push(&b->trace.threads);
+    b->trace.threads.rows[id] = (struct trace_thread){ .process = process, .tid = tid, .from_ns = time_ns };
+    id_map_add(&b->threads, hash, id);
+    return id;
+}
+
+uint32_t trace_builder_thread(struct trace_builder *b, uint32_t pid, uint32_t tid, uint64_t time_ns)
+{
+    return thread_get(b, trace_builder_process_start(b, pid, time_ns), tid, time_ns);
+}
+
+void trace_builder_thread_start(struct trace_builder *b, uint32_t pid, uint32_t tid, uint64_t time_ns)
+{
+    uint32_t process = trace_builder_process_start(b, pid, time_ns);
+    uint32_t before = thread_get(b, process, tid, time_ns);
+    if (!b->trace.threads.rows[before].to_ns)
+        return;
+    uint32_t id = trace_push(&b->trace.threads);
+    b->trace.threads.rows[id] = (struct trace_thread){ .process = process, .tid = tid, .from_ns = time_ns };
+    id_map_replace(&b->threads, hash_pair(process, tid), before, id);
+}
+
+void trace_builder_thread_name(struct trace_builder *b, uint32_t pid, uint32_t tid, struct span name,
+                               uint64_t time_ns)
+{
+    uint32_t id = trace_builder_thread(b, pid, tid, time_ns);
+    b->trace.threads.rows[id].name = intern_add(&b->trace.strings, name);
+    trace_builder_changed(b, CHANGED_THREAD, id);
+}
+
+void trace_builder_thread_exit(struct trace_builder *b, uint32_t pid, uint32_t tid, uint64_t time_ns)
+{
+    uint32_t id = trace_builder_thread(b, pid, tid, time_ns);
+    b->trace.threads.rows[id].to_ns = time_ns;
+    trace_builder_changed(b, CHANGED_THREAD, id);
+}
+
+/* Images and mappings. */
+
+static bool image_same(const void *table, uint32_t id, const void *key)
+{
+    const struct trace_image *a = &((const struct trace *)table)->images.rows[id], *b = key;
+    return a->path == b->path && a->kind == b->kind && a->inode == b->inode &&
+           a->device_major == b->device_major && a->device_minor == b->device_minor;
+}
+
+uint32_t trace_builder_image(struct trace_builder *b, struct span path, enum image_kind kind, uint32_t major,
+                             uint32_t minor, uint64_t inode)
+{
+    struct trace_image wanted = {
+        .path = intern_add(&b->trace.strings, path),
+        .kind = (uint8_t)kind,
+        .device_major = major,
+        .device_minor = minor,
+        .inode = inode,
+    };
+    uint64_t hash = hash_pair((uint64_t)wanted.path << 8 | wanted.kind, inode ^ (uint64_t)major << 48);
+    uint32_t id = id_map_find(&b->images, hash, image_same, &b->trace, &wanted);
+    if (id)
+        return id;
+    id = trace_push(&b->trace.images);
+    b->trace.images.rows[id] = wanted;
+    id_map_add(&b->images, hash, id);
+    return id;
+}
+
+uint32_t trace_builder_mapping_at(const struct trace_builder *b, uint32_t process, uint64_t addr)
+{
+    const struct address_range *range = address_space_find(b->states[process].mappings, addr);
+    return range ? range->mapping : 0;
+}
+
+/*
+ * The kernel reports a code heap that grows as the same mapping again, longer each time: that is the
+ * old mapping, not another one.
+ */
+static bool mapping_grows(struct trace_builder *b, uint32_t process, const struct trace_mapping *next,
+                          uint32_t *out)
+{
+    uint32_t id = trace_builder_mapping_at(b, process, next->start);
+    if (!id)
+        return false;
+    struct trace_mapping *now = &b->trace.mappings.rows[id];
+    if (now->process != process || now->image != next->image || now->start != next->start ||
+        now->file_off != next->file_off || now->end > next->end)
+        return false;
+    if (now->end < next->end) {
+        address_space_put(b->states[process].mappings, next->start, next->end, id);
+        now->end = next->end;
+        trace_builder_changed(b, CHANGED_MAPPING, id);
+    }
+    *out = id;
+    return true;
+}
+
+uint32_t trace_builder_mapping(struct trace_builder *b, uint32_t process, uint64_t start, uint64_t size_bytes,
+                               uint64_t file_off, uint32_t image, uint64_t time_ns)
+{
+    uint64_t end;
+    if (size_bytes == 0 || __builtin_add_overflow(start, size_bytes, &end))
+        return 0;
+    struct trace_mapping wanted = { process, image, start, end, file_off, time_ns, 0 };
+    uint32_t id;
+    if (mapping_grows(b, process, &wanted, &id))
+        return id;
+    id = trace_push(&b->trace.mappings);
+    b->trace.mappings.rows[id] = wanted;
+    address_space_put(b->states[process].mappings, start, end, id);
+    b->states[process].generation++;
+    return id;
+}
+
+/* Methods. */
+
+uint32_t trace_builder_function(struct trace_builder *b, const struct trace_function *function)
+{
+    return function_index_add(&b->functions, &b->trace, function);
+}
+
+static void code_over(struct trace_builder *b, uint32_t process, uint64_t start, uint64_t end,
+                      uint64_t time_ns)
+{
+    const struct address_space *codes = b->states[process].codes;
+    for (const struct address_range *range = address_space_next(codes, start); range && range->start < end;
+         range = address_space_next(codes, range->end)) {
+        struct trace_code *code = &b->trace.codes.rows[range->mapping];
+        if (code->process == process && !code->to_ns) {
+            code->to_ns = time_ns;
+            trace_builder_changed(b, CHANGED_CODE, range->mapping);
+        }
+    }
+}
+
+uint32_t trace_builder_code(struct trace_builder *b, const struct trace_code *code)
+{
+    uint64_t end;
+    if (code->size_bytes == 0 || __builtin_add_overflow(code->addr, code->size_bytes, &end))
+        return 0;
+    struct process_state *state = &b->states[code->process];
+    const struct address_range *known = address_space_find(state->codes, code->addr);
+    if (code->from_ns == 0 && known)
+        return known->mapping;
+    uint32_t id = trace_push(&b->trace.codes);
+    b->trace.codes.rows[id] = *code;
+    if (code->from_ns == 0)
+        return id; /* the end of the capture: nothing is interned any more */
+    code_over(b, code->process, code->addr, end, code->from_ns);
+    address_space_put(state->codes, code->addr, end, id);
+    state->generation++;
+    return id;
+}
+
+uint32_t trace_builder_code_end(struct trace_builder *b, uint32_t process, uint64_t addr, uint64_t time_ns)
+{
+    const struct address_range *range = address_space_find(b->states[process].codes, addr);
+    if (!range)
+        return 0;
+    uint32_t id = range->mapping;
+    struct trace_code *code = &b->trace.codes.rows[id];
+    if (code->addr != addr || code->to_ns)
+        return 0;
+    code->to_ns = time_ns;
+    trace_builder_changed(b, CHANGED_CODE, id);
+    b->states[process].generation++;
+    return id;
+}
+
+/* Samples. */
+
+struct location_key {
+    uint64_t addr;
+    uint32_t process, mapping, code;
+    bool is_return;
+};
+
+static bool location_same(const void *table, uint32_t id, const void *key)
+{
+    const struct trace_location *row = &((const struct trace *)table)->locations.rows[id];
+    const struct location_key *wanted = key;
+    return row->addr == wanted->addr && row->process == wanted->process && row->mapping == wanted->mapping &&
+           row->code == wanted->code && row->is_return == wanted->is_return;
+}
+
+static uint32_t location_get(struct trace_builder *b, const struct location_key *key, uint64_t time_ns)
+{
+    uint64_t hash = hash_pair(key->addr * 2 + key->is_return,
+                              ((uint64_t)key->process << 32 | key->mapping) ^ (uint64_t)key->code << 20);
+    uint32_t id = id_map_find(&b->locations, hash, location_same, &b->trace, key);
+    if (id)
+        return id;
+    id = trace_push(&b->trace.locations);
+    b->trace.locations.rows[id] = (struct trace_location){
+        .process = key->process,
+        .mapping = key->mapping,
+        .code = key->code,
+        .addr = key->addr,
+        .first_ns = time_ns,
+        .is_return = key->is_return,
+    };
+    id_map_add(&b->locations, hash, id);
+    return id;
+}
+
+static uint32_t location_of_user(struct trace_builder *b, uint32_t process, uint64_t addr, bool is_return,
+                                 uint64_t time_ns)
+{
+    /* a call may be the last instruction of its method: the caller is found before the return address */
+    uint64_t inside = is_return && addr ? addr - 1 : addr;
+    const struct process_state *state = &b->states[process];
+    const struct address_range *code = address_space_find(state->codes, inside);
+    struct location_key key = {
+        .addr = addr,
+        .process = process,
+        .mapping = trace_builder_mapping_at(b, process, inside),
+        .is_return = is_return,
+    };
+    if (code && !b->trace.codes.rows[code->mapping].to_ns)
+        key.code = code->mapping;
+    return location_get(b, &key, time_ns);
+}
+
+static uint32_t location_of_kernel(struct trace_builder *b, uint64_t addr, bool is_return, uint64_t time_ns)
+{
+    return location_get(b, &(struct location_key){ .addr = addr, .is_return = is_return }, time_ns);
+}
+
+static bool stack_same(const void *table, uint32_t id, const void *key)
+{
+    const struct trace_stack *a = &((const struct trace *)table)->stacks.rows[id], *b = key;
+    return a->parent == b->parent && a->location == b->location;
+}
+
+static uint32_t stack_push(struct trace_builder *b, uint32_t parent, uint32_t location)
+{
+    struct trace_stack wanted = { parent, location };
+    uint64_t hash = hash_pair(parent, location);
+    uint32_t id = id_map_find(&b->stacks, hash, stack_same, &b->trace, &wanted);
+    if (id)
+        return id;
+    id = trace_push(&b->trace.stacks);
+    b->trace.stacks.rows[id] = wanted;
+    id_map_add(&b->stacks, hash, id);
+    return id;
+}
+
+static uint32_t stack_intern(struct trace_builder *b, uint32_t process, const struct raw_sample *s)
+{
+    size_t kernel_count = s->kernel_count < TRACE_STACK_DEPTH_MAX ? s->kernel_count : TRACE_STACK_DEPTH_MAX;
+    size_t room = TRACE_STACK_DEPTH_MAX - kernel_count;
+    size_t user_count = s->user_count < room ? s->user_count : room;
+    bool cut = kernel_count < s->kernel_count || user_count < s->user_count;
+    uint32_t stack = cut ? STACK_TRUNCATED : s->end;
+    for (size_t i = user_count; i-- > 0;)
+        stack = stack_push(b, stack, location_of_user(b, process, s->user[i], i > 0, s->time_ns));
+    for (size_t i = kernel_count; i-- > 0;)
+        stack = stack_push(b, stack, location_of_kernel(b, s->kernel[i], i > 0, s->time_ns));
+    return stack;
+}
+
+uint32_t trace_builder_sample(struct trace_builder *b, const struct raw_sample *s)
+{
+    uint32_t thread = trace_builder_thread(b, s->pid, s->tid, s->time_ns);
+    uint32_t process = b->trace.threads.rows[thread].process;
+    uint64_t context = (uint64_t)process << 34 ^ (uint64_t)b->states[process].generation << 2 ^ s->end;
+    struct chain_key key = chain_key_of(s->kernel, s->kernel_count, s->user, s->user_count, context);
+    uint32_t stack = chain_cache_find(b->chains, key);
+    if (!stack) {
+        stack = stack_intern(b, process, s);
+        chain_cache_add(b->chains, key, stack);
+    }
+    trace_push_sample(&b->trace.samples, s->time_ns, thread, stack, s->weight, s->kind, s->cpu);
+    return stack;
+}
+
+uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *functions, size_t count)
+{
+    uint32_t stack = count > TRACE_STACK_DEPTH_MAX ? STACK_TRUNCATED : STACK_WHOLE;
+    for (size_t i = count > TRACE_STACK_DEPTH_MAX ? count - TRACE_STACK_DEPTH_MAX : 0; i < count; i++) {
+        /* named locations share the number space of kernel addresses, far below any of those */
+        uint32_t location = location_get(b, &(struct location_key){ .addr = functions[i] }, 0);
+        struct trace_location *row = &b->trace.locations.rows[location];
+        row->function = functions[i];
+        row->resolver = RESOLVER_IMPORTED;
+        stack = stack_push(b, stack, location);
+    }
+    return stack;
+}
+
+void trace_builder_loss(struct trace_builder *b, enum loss_reason reason, uint32_t process, uint64_t from_ns,
+                        uint64_t to_ns, uint64_t count)
+{
+    uint32_t id = trace_push(&b->trace.losses);
+    b->trace.losses.rows[id] = (struct trace_loss){ (uint8_t)reason, process, from_ns, to_ns, count };
+}

@@ -1,0 +1,91 @@
+#include "trace/chain_cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/mem.h"
+
+struct chain_entry {
+    struct chain_key key;
+    uint32_t stack; /* 0: free */
+};
+
+struct chain_cache {
+    struct chain_entry *entries;
+    size_t capacity; /* a power of two */
+    size_t count, limit;
+};
+
+struct chain_cache *chain_cache_new(size_t limit)
+{
+    struct chain_cache *cache = mem_alloc(1, sizeof *cache);
+    cache->limit = limit;
+    cache->capacity = 1024;
+    cache->entries = mem_alloc(cache->capacity, sizeof *cache->entries);
+    return cache;
+}
+
+void chain_cache_free(struct chain_cache *cache)
+{
+    if (!cache)
+        return;
+    free(cache->entries);
+    free(cache);
+}
+
+struct chain_key chain_key_of(const uint64_t *kernel, size_t kernel_count, const uint64_t *user,
+                              size_t user_count, uint64_t context)
+{
+    XXH128_hash_t hash = { 0 };
+    if (user_count)
+        hash = XXH3_128bits_withSeed(user, user_count * sizeof *user, context);
+    if (kernel_count) {
+        XXH128_hash_t above =
+            XXH3_128bits_withSeed(kernel, kernel_count * sizeof *kernel, hash.low64 ^ context);
+        hash.low64 = above.low64;
+        hash.high64 = hash.high64 * 0x9e3779b97f4a7c15ull ^ above.high64;
+    }
+    return (struct chain_key){ hash.low64, hash.high64 ^ context };
+}
+
+static struct chain_entry *chain_cache_slot(const struct chain_cache *cache, struct chain_key key)
+{
+    size_t i = key.low & (cache->capacity - 1);
+    while (cache->entries[i].stack &&
+           (cache->entries[i].key.low != key.low || cache->entries[i].key.high != key.high))
+        i = (i + 1) & (cache->capacity - 1);
+    return &cache->entries[i];
+}
+
+uint32_t chain_cache_find(const struct chain_cache *cache, struct chain_key key)
+{
+    return chain_cache_slot(cache, key)->stack;
+}
+
+static void chain_cache_resize(struct chain_cache *cache, size_t capacity)
+{
+    struct chain_entry *old = cache->entries;
+    size_t old_capacity = cache->capacity;
+    cache->capacity = capacity;
+    cache->entries = mem_alloc(capacity, sizeof *cache->entries);
+    for (size_t i = 0; i < old_capacity; i++)
+        if (old[i].stack)
+            *chain_cache_slot(cache, old[i].key) = old[i];
+    free(old);
+}
+
+void chain_cache_add(struct chain_cache *cache, struct chain_key key, uint32_t stack)
+{
+    if (cache->count >= cache->limit) {
+        memset(cache->entries, 0, cache->capacity * sizeof *cache->entries);
+        cache->count = 0;
+    }
+    if ((cache->count + 1) * 2 > cache->capacity)
+        chain_cache_resize(cache, cache->capacity * 2);
+    struct chain_entry *slot = chain_cache_slot(cache, key);
+    if (!slot->stack)
+        cache->count++;
+    *slot = (struct chain_entry){ key, stack };
+}

@@ -1,0 +1,28 @@
+/*
+ * chain_cache: remembers which stack a raw callchain became, so that a hot chain is interned once.
+ *
+ * Keyed by a 128-bit hash of the chain and its context; equal hashes are taken for equal chains.
+ */
+#ifndef CLRPERF_TRACE_CHAIN_CACHE_H
+#define CLRPERF_TRACE_CHAIN_CACHE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct chain_key {
+    uint64_t low, high;
+};
+
+struct chain_cache;
+
+/* `limit`: entries it may hold; when full it starts afresh. */
+struct chain_cache *chain_cache_new(size_t limit);
+void chain_cache_free(struct chain_cache *cache);
+/* `context`: everything else that decides what the addresses mean. */
+struct chain_key chain_key_of(const uint64_t *kernel, size_t kernel_count, const uint64_t *user,
+                              size_t user_count, uint64_t context);
+/* The stack, or 0. */
+uint32_t chain_cache_find(const struct chain_cache *cache, struct chain_key key);
+void chain_cache_add(struct chain_cache *cache, struct chain_key key, uint32_t stack);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * facts: the keys of what is known about a capture as a whole.
+ *
+ * Values are texts; numbers are decimal. Each is listed in docs/TRACE_FORMAT.md. Append only.
+ */
+#ifndef CLRPERF_TRACE_FACTS_H
+#define CLRPERF_TRACE_FACTS_H
+
+#define FACT_EVENT                "event"         /* "cpu-clock" */
+#define FACT_UNIT                 "unit"          /* of sample weights: "ns", "count", "bytes", "samples" */
+#define FACT_RATE_HZ              "rate_hz"       /* samples per second and CPU */
+#define FACT_KERNEL_FRAMES        "kernel_frames" /* "yes" or "no" */
+#define FACT_STARTED_MONOTONIC_NS "started_monotonic_ns"
+#define FACT_STARTED_REALTIME_NS  "started_realtime_ns" /* since 1970 */
+#define FACT_DURATION_NS          "duration_ns"
+#define FACT_SELF_CPU_NS          "self_cpu_ns" /* CPU time the recorder used */
+#define FACT_SELF_PEAK_RSS        "self_peak_rss_bytes"
+#define FACT_STACKS               "stacks" /* how callers were found: "frame pointers" */
+#define FACT_TOOL                 "tool"                /* who recorded: "perf 6.1.0" */
+#define FACT_FORMAT               "format" /* of an imported file: "perf.data", "perf script", "folded" */
+#define FACT_HOST                 "host"
+#define FACT_KERNEL               "kernel"       /* its release */
+#define FACT_ARCH                 "arch"         /* as uname says: "x86_64" */
+#define FACT_CPU                  "cpu"          /* model name */
+#define FACT_CPUS                 "cpus"         /* online */
+#define FACT_COMMAND_LINE         "command_line" /* of the recorder */
+#define FACT_NOTES                "notes"        /* what a reader of the capture should know, "; " between */
+
+#endif

@@ -1,0 +1,467 @@
+#include "trace/trace_writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "base/clock.h"
+#include "base/crc32c.h"
+#include "base/mem.h"
+#include "trace/format.h"
+
+enum {
+    WRITER_ZSTD_LEVEL = 3,
+    /* a batch is closed when its sections reach this, far below the format's limit */
+    WRITER_BATCH_BYTES = 512 * 1024,
+};
+
+struct trace_writer {
+    int fd;
+    uint32_t seed; /* of the blocks' checksums: the header's */
+    uint32_t sequence;
+    uint64_t bytes; /* the file's length: whole blocks only */
+    bool failed;
+    struct error failure;
+    struct buffer raw; /* the batch under way */
+    uint8_t *stored;
+    size_t stored_capacity;
+    ZSTD_CCtx *zstd;
+    /* rows that are on disk already: ids below */
+    size_t strings, facts, images, processes, threads, mappings, functions, codes, locations, names, stacks,
+        losses;
+    uint64_t last_sample_ns;
+    bool symbolized;
+};
+
+static bool writer_write(struct trace_writer *w, const void *bytes, size_t size, struct error *err)
+{
+    const uint8_t *at = bytes;
+    for (size_t left = size; left;) {
+        ssize_t put = write(w->fd, at, left);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0) {
+            int e = put < 0 ? errno : EIO;
+            w->failed = true;
+            if (ftruncate(w->fd, (off_t)w->bytes) < 0)
+                e = e ? e : errno; /* the reader drops the torn block by its checksum */
+            error_system(&w->failure, e, "cannot write the capture");
+            error_hint(&w->failure, "what was written before is readable; free some space and record again");
+            if (err)
+                *err = w->failure;
+            return false;
+        }
+        at += put;
+        left -= (size_t)put;
+    }
+    w->bytes += size;
+    return true;
+}
+
+static bool writer_header(struct trace_writer *w, struct error *err)
+{
+    uint8_t uuid[16] = { 0 };
+    if (getrandom(uuid, sizeof uuid, 0) < 0)
+        memcpy(uuid, &(uint64_t){ clock_realtime_ns() }, 8);
+    struct buffer b;
+    buffer_init(&b, FORMAT_HEADER_BYTES);
+    buffer_append(&b, FORMAT_MAGIC, 8);
+    buffer_u16le(&b, FORMAT_MAJOR);
+    buffer_u16le(&b, FORMAT_MINOR);
+    buffer_u32le(&b, 0); /* features a reader must know */
+    buffer_append(&b, uuid, sizeof uuid);
+    buffer_u64le(&b, clock_monotonic_ns());
+    buffer_u64le(&b, clock_realtime_ns());
+    while (b.size < FORMAT_HEADER_BYTES - 4)
+        buffer_u8(&b, 0);
+    w->seed = crc32c(0, b.data, b.size);
+    buffer_u32le(&b, w->seed);
+    bool ok = writer_write(w, b.data, b.size, err);
+    buffer_done(&b);
+    return ok;
+}
+
+bool trace_writer_open(int fd, struct trace_writer **out, struct error *err)
+{
+    struct trace_writer *w = mem_alloc(1, sizeof *w);
+    w->fd = fd;
+    w->strings = w->facts = w->images = w->processes = w->threads = w->mappings = w->functions = w->codes =
+        w->locations = w->names = w->losses = 1;
+    w->stacks = STACK_ROOTS;
+    buffer_init(&w->raw, FORMAT_RAW_BYTES_MAX);
+    w->zstd = ZSTD_createCCtx();
+    if (w->zstd) {
+        ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, WRITER_ZSTD_LEVEL);
+        ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_windowLog, 19); /* a batch fits; keeps our memory small */
+    }
+    if (!w->zstd || !writer_header(w, err)) {
+        if (!w->zstd)
+            error_set(err, ERROR_LIMIT, "cannot set up compression");
+        close(fd);
+        ZSTD_freeCCtx(w->zstd);
+        buffer_done(&w->raw);
+        free(w);
+        return false;
+    }
+    *out = w;
+    return true;
+}
+
+/* Compresses `raw` when that helps and appends the block. */
+static bool writer_block(struct trace_writer *w, enum format_block_type type, struct error *err)
+{
+    size_t bound = ZSTD_compressBound(w->raw.size);
+    size_t room = FORMAT_BLOCK_HEADER_BYTES + bound + FORMAT_BLOCK_ALIGN;
+    w->stored = mem_grow(w->stored, &w->stored_capacity, room, 1);
+    uint8_t *payload = w->stored + FORMAT_BLOCK_HEADER_BYTES;
+    uint16_t flags = FORMAT_ZSTD;
+    size_t stored = ZSTD_compress2(w->zstd, payload, bound, w->raw.data, w->raw.size);
+    if (ZSTD_isError(stored) || stored >= w->raw.size) {
+        flags = 0;
+        stored = w->raw.size;
+        if (stored)
+            memcpy(payload, w->raw.data, stored);
+    }
+    struct buffer head;
+    buffer_init(&head, FORMAT_BLOCK_HEADER_BYTES);
+    buffer_u32le(&head, FORMAT_BLOCK_MAGIC);
+    buffer_u16le(&head, (uint16_t)type);
+    buffer_u16le(&head, flags);
+    buffer_u32le(&head, w->sequence);
+    buffer_u32le(&head, (uint32_t)stored);
+    buffer_u32le(&head, (uint32_t)w->raw.size);
+    buffer_u64le(&head, clock_monotonic_ns());
+    uint32_t crc = crc32c(crc32c(w->seed, head.data, head.size), payload, stored);
+    buffer_u32le(&head, crc);
+    memcpy(w->stored, head.data, head.size);
+    buffer_done(&head);
+    size_t size = FORMAT_BLOCK_HEADER_BYTES + stored;
+    while (size % FORMAT_BLOCK_ALIGN)
+        w->stored[size++] = 0;
+    buffer_clear(&w->raw);
+    w->sequence++;
+    return writer_write(w, w->stored, size, err);
+}
+
+static bool writer_room(struct trace_writer *w, struct error *err)
+{
+    return w->raw.size < WRITER_BATCH_BYTES || writer_block(w, FORMAT_BATCH, err);
+}
+
+/* A section's head: its kind, then the first row's id and the number of rows. */
+static void writer_section(struct trace_writer *w, enum format_section kind, size_t first, size_t count)
+{
+    buffer_u8(&w->raw, (uint8_t)kind);
+    buffer_varuint(&w->raw, first);
+    buffer_varuint(&w->raw, count);
+}
+
+/* How many rows from `first` on make about one batch when each takes up to `row_bytes`. */
+static size_t writer_rows(size_t first, size_t end, size_t row_bytes)
+{
+    size_t most = WRITER_BATCH_BYTES / row_bytes;
+    return end - first < most ? end - first : most;
+}
+
+static bool writer_strings(struct trace_writer *w, const struct trace *t, struct error *err)
+{
+    while (w->strings < t->strings.count) {
+        size_t count = 0, bytes = 0;
+        while (w->strings + count < t->strings.count && bytes < WRITER_BATCH_BYTES)
+            bytes += t->strings.sizes[w->strings + count++] + 5;
+        if (bytes > FORMAT_RAW_BYTES_MAX - 64) /* one giant text: the reader would refuse it */
+            return error_set(err, ERROR_LIMIT, "a name of %zu bytes does not fit into a capture", bytes);
+        writer_section(w, FORMAT_STRINGS, w->strings, count);
+        for (size_t i = w->strings; i < w->strings + count; i++) {
+            buffer_varuint(&w->raw, t->strings.sizes[i]);
+            buffer_append(&w->raw, t->strings.strings[i], t->strings.sizes[i]);
+        }
+        w->strings += count;
+        if (!writer_room(w, err))
+            return false;
+    }
+    return true;
+}
+
+static void put_image(struct buffer *raw, const struct trace_image *row)
+{
+    buffer_varuint(raw, row->path);
+    buffer_varuint(raw, row->build_id);
+    buffer_varuint(raw, row->device_major);
+    buffer_varuint(raw, row->device_minor);
+    buffer_varuint(raw, row->inode);
+    buffer_u8(raw, row->kind);
+}
+
+static void put_process(struct buffer *raw, const struct trace_process *row)
+{
+    buffer_varuint(raw, row->pid);
+    buffer_varuint(raw, row->ns_pid);
+    buffer_varuint(raw, row->name);
+    buffer_varuint(raw, row->command_line);
+    buffer_varuint(raw, row->runtime_version);
+    buffer_varuint(raw, row->container);
+    buffer_varuint(raw, row->start_ticks);
+    buffer_varuint(raw, row->from_ns);
+    buffer_varuint(raw, row->to_ns);
+}
+
+static void put_thread(struct buffer *raw, const struct trace_thread *row)
+{
+    buffer_varuint(raw, row->process);
+    buffer_varuint(raw, row->tid);
+    buffer_varuint(raw, row->name);
+    buffer_varuint(raw, row->from_ns);
+    buffer_varuint(raw, row->to_ns);
+}
+
+static void put_mapping(struct buffer *raw, const struct trace_mapping *row)
+{
+    buffer_varuint(raw, row->process);
+    buffer_varuint(raw, row->image);
+    buffer_varuint(raw, row->start);
+    buffer_varuint(raw, row->end - row->start);
+    buffer_varuint(raw, row->file_off);
+    buffer_varuint(raw, row->from_ns);
+    buffer_varuint(raw, row->to_ns);
+}
+
+static void put_function(struct buffer *raw, const struct trace_function *row)
+{
+    buffer_varuint(raw, row->name);
+    buffer_varuint(raw, row->module);
+    buffer_varuint(raw, row->type_params);
+    buffer_u8(raw, row->kind);
+}
+
+static void put_code(struct buffer *raw, const struct trace_code *row)
+{
+    buffer_varuint(raw, row->process);
+    buffer_varuint(raw, row->function);
+    buffer_varuint(raw, row->addr);
+    buffer_varuint(raw, row->size_bytes);
+    buffer_varuint(raw, row->from_ns);
+    buffer_varuint(raw, row->to_ns);
+    buffer_varuint(raw, row->module_path);
+    buffer_varuint(raw, row->token);
+    buffer_u8(raw, row->tier);
+    buffer_u8(raw, row->resolver);
+}
+
+/* Locations are written in the order they were met; neighbours are near in address and time. */
+static void put_location(struct buffer *raw, const struct trace_location *row,
+                         const struct trace_location *before)
+{
+    buffer_varuint(raw, (uint64_t)row->process << 1 | row->is_return);
+    buffer_varuint(raw, row->mapping);
+    buffer_varuint(raw, row->code);
+    buffer_zigzag64(raw, (int64_t)(row->addr - before->addr));
+    buffer_zigzag64(raw, (int64_t)(row->first_ns - before->first_ns));
+}
+
+static void put_name(struct buffer *raw, const struct trace_location *row)
+{
+    buffer_varuint(raw, row->function);
+    buffer_varuint(raw, row->file);
+    buffer_varuint(raw, row->line);
+    buffer_u8(raw, row->tier);
+    buffer_u8(raw, row->resolver);
+    buffer_u8(raw, row->unnamed);
+}
+
+static void put_loss(struct buffer *raw, const struct trace_loss *row)
+{
+    buffer_u8(raw, row->reason);
+    buffer_varuint(raw, row->process);
+    buffer_varuint(raw, row->from_ns);
+    buffer_varuint(raw, row->to_ns);
+    buffer_varuint(raw, row->count);
+}
+
+static void put_fact(struct buffer *raw, const struct trace_fact *row)
+{
+    buffer_varuint(raw, row->key);
+    buffer_varuint(raw, row->value);
+}
+
+/* Writes a table's new rows with `put`, batch by batch. */
+#define WRITE_TABLE(w, kind, done, table, put)                                                               \
+    while ((w)->done < (table).count) {                                                                      \
+        size_t rows = writer_rows((w)->done, (table).count, 64);                                             \
+        writer_section((w), (kind), (w)->done, rows);                                                        \
+        for (size_t i = (w)->done; i < (w)->done + rows; i++)                                                \
+            put(&(w)->raw, &(table).rows[i]);                                                                \
+        (w)->done += rows;                                                                                   \
+        if (!writer_room((w), err))                                                                          \
+            return false;                                                                                    \
+    }
+
+static bool writer_facts(struct trace_writer *w, const struct trace *t, struct error *err)
+{
+    /* few, and their values change: always all of them */
+    w->facts = 1;
+    WRITE_TABLE(w, FORMAT_FACTS, facts, t->facts, put_fact)
+    return true;
+}
+
+static bool writer_tables(struct trace_writer *w, const struct trace *t, struct error *err)
+{
+    WRITE_TABLE(w, FORMAT_IMAGES, images, t->images, put_image)
+    WRITE_TABLE(w, FORMAT_PROCESSES, processes, t->processes, put_process)
+    WRITE_TABLE(w, FORMAT_THREADS, threads, t->threads, put_thread)
+    WRITE_TABLE(w, FORMAT_MAPPINGS, mappings, t->mappings, put_mapping)
+    WRITE_TABLE(w, FORMAT_FUNCTIONS, functions, t->functions, put_function)
+    WRITE_TABLE(w, FORMAT_CODES, codes, t->codes, put_code)
+    WRITE_TABLE(w, FORMAT_LOSSES, losses, t->losses, put_loss)
+    return true;
+}
+
+/* Rows that changed after they were written are written again; the later one counts. */
+static void writer_changed(struct trace_writer *w, struct trace_builder *b)
+{
+    const struct trace *t = &b->trace;
+    for (size_t i = 0; i < b->changed_count && w->raw.size < FORMAT_RAW_BYTES_MAX / 2; i++) {
+        uint32_t id = (uint32_t)b->changed[i];
+        switch ((enum trace_changed_table)(b->changed[i] >> 32)) {
+        case CHANGED_PROCESS:
+            writer_section(w, FORMAT_PROCESSES, id, 1);
+            put_process(&w->raw, &t->processes.rows[id]);
+            break;
+        case CHANGED_THREAD:
+            writer_section(w, FORMAT_THREADS, id, 1);
+            put_thread(&w->raw, &t->threads.rows[id]);
+            break;
+        case CHANGED_MAPPING:
+            writer_section(w, FORMAT_MAPPINGS, id, 1);
+            put_mapping(&w->raw, &t->mappings.rows[id]);
+            break;
+        case CHANGED_CODE:
+            writer_section(w, FORMAT_CODES, id, 1);
+            put_code(&w->raw, &t->codes.rows[id]);
+            break;
+        }
+    }
+    b->changed_count = 0;
+}
+
+static bool writer_locations(struct trace_writer *w, const struct trace *t, struct error *err)
+{
+    static const struct trace_location zero;
+    while (w->locations < t->locations.count) {
+        size_t rows = writer_rows(w->locations, t->locations.count, 40);
+        writer_section(w, FORMAT_LOCATIONS, w->locations, rows);
+        for (size_t i = 0; i < rows; i++) {
+            const struct trace_location *row = &t->locations.rows[w->locations + i];
+            put_location(&w->raw, row, i ? row - 1 : &zero);
+        }
+        w->locations += rows;
+        if (!writer_room(w, err))
+            return false;
+    }
+    return true;
+}
+
+static bool writer_names(struct trace_writer *w, const struct trace *t, struct error *err)
+{
+    if (!t->symbolized || w->symbolized)
+        return true;
+    WRITE_TABLE(w, FORMAT_NAMES, names, t->locations, put_name)
+    buffer_u8(&w->raw, FORMAT_STATE);
+    buffer_varuint(&w->raw, 0);
+    buffer_varuint(&w->raw, 1);
+    buffer_varuint(&w->raw, FORMAT_SYMBOLIZED);
+    w->symbolized = true;
+    return true;
+}
+
+static bool writer_stacks(struct trace_writer *w, const struct trace *t, struct error *err)
+{
+    while (w->stacks < t->stacks.count) {
+        size_t rows = writer_rows(w->stacks, t->stacks.count, 10);
+        writer_section(w, FORMAT_STACKS, w->stacks, rows);
+        /* two columns: a parent is near its child, a location is any */
+        for (size_t i = w->stacks; i < w->stacks + rows; i++)
+            buffer_varuint(&w->raw, i - t->stacks.rows[i].parent);
+        for (size_t i = w->stacks; i < w->stacks + rows; i++)
+            buffer_varuint(&w->raw, t->stacks.rows[i].location);
+        w->stacks += rows;
+        if (!writer_room(w, err))
+            return false;
+    }
+    return true;
+}
+
+static void writer_sample_columns(struct trace_writer *w, const struct trace_samples *s, size_t from,
+                                  size_t to)
+{
+    writer_section(w, FORMAT_SAMPLES, 0, to - from);
+    buffer_varuint(&w->raw, w->last_sample_ns);
+    for (size_t i = from; i < to; i++) {
+        buffer_zigzag64(&w->raw, (int64_t)(s->time_ns[i] - w->last_sample_ns));
+        w->last_sample_ns = s->time_ns[i];
+    }
+    for (size_t i = from; i < to; i++)
+        buffer_varuint(&w->raw, s->thread[i]);
+    for (size_t i = from; i < to; i++)
+        buffer_varuint(&w->raw, s->stack[i]);
+    for (size_t i = from; i < to; i++) /* mostly the one before: a zero */
+        buffer_zigzag64(&w->raw, (int64_t)(s->weight[i] - (i > from ? s->weight[i - 1] : 0)));
+    for (size_t i = from; i < to; i++)
+        buffer_varuint(&w->raw, s->cpu[i]);
+    for (size_t i = from; i < to; i++)
+        buffer_u8(&w->raw, s->kind[i]);
+}
+
+static bool writer_samples(struct trace_writer *w, struct trace_samples *s, struct error *err)
+{
+    for (size_t from = 0; from < s->count;) {
+        size_t to = from + writer_rows(from, s->count, 36);
+        writer_sample_columns(w, s, from, to);
+        from = to;
+        if (!writer_room(w, err))
+            return false;
+    }
+    s->count = 0;
+    return true;
+}
+
+bool trace_writer_flush(struct trace_writer *w, struct trace_builder *b, struct error *err)
+{
+    if (w->failed) {
+        if (err)
+            *err = w->failure;
+        return false;
+    }
+    const struct trace *t = &b->trace;
+    if (!writer_strings(w, t, err) || (w->facts < t->facts.count && !writer_facts(w, t, err)) ||
+        !writer_tables(w, t, err))
+        return false;
+    writer_changed(w, b);
+    return writer_locations(w, t, err) && writer_names(w, t, err) && writer_stacks(w, t, err) &&
+           writer_samples(w, &b->trace.samples, err) && (!w->raw.size || writer_block(w, FORMAT_BATCH, err));
+}
+
+bool trace_writer_close(struct trace_writer *w, struct trace_builder *b, uint64_t *out_bytes, struct error *err)
+{
+    bool ok = !w->failed && writer_strings(w, &b->trace, err) && writer_facts(w, &b->trace, err) &&
+              trace_writer_flush(w, b, err) && writer_block(w, FORMAT_END, err);
+    if (!ok && w->failed && err)
+        *err = w->failure;
+    if (close(w->fd) < 0 && ok)
+        ok = error_system(err, errno, "cannot close the capture");
+    if (out_bytes)
+        *out_bytes = w->bytes;
+    ZSTD_freeCCtx(w->zstd);
+    buffer_done(&w->raw);
+    free(w->stored);
+    free(w);
+    return ok;
+}
+
+uint64_t trace_writer_bytes(const struct trace_writer *w)
+{
+    return w->bytes;
+}

@@ -1,0 +1,297 @@
+/*
+ * runtime_session_faults: a session with a runtime that is silent, slow, broken or hostile ends in time and
+ * says why.
+ *
+ * Usage: runtime_session_faults FAKERT. Needs no .NET.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/own.h"
+#include "collect/runtime_session.h"
+
+enum { REPLY_MS = 400, CONNECT_MS = 300, DRAIN_MS = 500 };
+
+static const char *fakert_path;
+
+struct fake {
+    pid_t pid;
+    int input, output; /* of ours: its stdin, its stdout */
+    char folder[64];
+};
+
+static void fake_start(struct fake *f, const char *mode)
+{
+    snprintf(f->folder, sizeof f->folder, "/tmp/clrperf-fakert-XXXXXX");
+    assert_non_null(mkdtemp(f->folder));
+    int in[2], out[2];
+    assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+    char variable[96];
+    snprintf(variable, sizeof variable, "TMPDIR=%s", f->folder);
+    char *argv[] = { (char *)(uintptr_t)fakert_path, (char *)(uintptr_t)mode, NULL };
+    char *envp[] = { variable, NULL };
+    assert_int_equal(posix_spawn(&f->pid, fakert_path, &actions, NULL, argv, envp), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(in[0]);
+    close(out[1]);
+    f->input = in[1];
+    f->output = out[0];
+    char text[16] = "";
+    assert_true(read(f->output, text, sizeof text - 1) > 0);
+    assert_int_equal(strncmp(text, "ready", 5), 0);
+}
+
+/* Ends it; whether it was still alive. */
+static bool fake_end(struct fake *f)
+{
+    bool alive = kill(f->pid, 0) == 0;
+    close(f->input);
+    close(f->output);
+    int status;
+    waitpid(f->pid, &status, 0);
+    DIR *folder = opendir(f->folder);
+    struct dirent *entry;
+    while (folder && (entry = readdir(folder)))
+        if (entry->d_name[0] != '.')
+            unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+    rmdir(f->folder);
+    return alive && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* Whether any connection brought it a byte. */
+static bool fake_got_bytes(struct fake *f)
+{
+    char text[1024];
+    struct pollfd wait = { .fd = f->output, .events = POLLIN };
+    if (poll(&wait, 1, 100) <= 0)
+        return false;
+    ssize_t got = read(f->output, text, sizeof text - 1);
+    text[got > 0 ? got : 0] = '\0';
+    for (const char *at = text; (at = strstr(at, "got "));) {
+        at += 4;
+        if (*at != '0')
+            return true;
+    }
+    return false;
+}
+
+struct seen {
+    unsigned loads, unloads, exists, odd;
+};
+
+static void see_method(void *user, const struct runtime_method *m)
+{
+    struct seen *seen = user;
+    seen->loads += m->change == RUNTIME_METHOD_LOADED;
+    seen->unloads += m->change == RUNTIME_METHOD_UNLOADED;
+    seen->exists += m->change == RUNTIME_METHOD_EXISTS_AT_END;
+    assert_true(m->name.size > 0);
+    seen->odd += memchr(m->name.data, 0xef, m->name.size) != NULL;
+}
+
+static bool drain(struct runtime_session *s, const struct runtime_sink *sink, unsigned ms, struct error *err)
+{
+    for (uint64_t end_ns = clock_monotonic_ns() + ms * UINT64_C(1000000); !runtime_session_ended(s);) {
+        uint64_t now_ns = clock_monotonic_ns();
+        if (now_ns >= end_ns)
+            return true;
+        struct pollfd wait = { .fd = runtime_session_fd(s), .events = POLLIN };
+        poll(&wait, 1, (int)((end_ns - now_ns) / 1000000) + 1);
+        if (!runtime_session_drain(s, sink, err))
+            return false;
+    }
+    return true;
+}
+
+static const struct runtime_session_options options = { .connect_timeout_ms = CONNECT_MS,
+                                                        .reply_timeout_ms = REPLY_MS };
+
+/* Starts that must fail, in time, for a reason that says so. */
+static const struct {
+    const char *mode, *what;
+    bool untouched; /* not a byte may be sent */
+} failures[] = {
+    { "never", "did not answer in time", false },
+    { "slow", "did not answer in time", false },
+    { "half", "did not answer in time", false },
+    { "half-close", "closed the connection without an answer", false },
+    { "magic", "not one of a diagnostics server", false },
+    { "size-0", "claims a size of 0", false },
+    { "size-19", "claims a size of 19", false },
+    { "size-65535", "did not answer in time", false },
+    { "error", "no free session slot", false },
+    { "closing", "closed the connection without an answer", false },
+    { "unknown", "unknown command", false },
+    { "collect-error", "no free session slot", false },
+    { "collect-never", "did not answer in time", false },
+    { "collect-closing", "closed the connection without an answer", false },
+    { "foreign", "is served by process", true },
+    { "link", "", true },
+    { "fifo", "", true },
+    { "dead", "Connection refused", true },
+    { "stale", "of an earlier process", true },
+    { "full", "takes no connection", true },
+};
+
+static void test_failures(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(failures); i++) {
+        struct fake f;
+        fake_start(&f, failures[i].mode);
+        struct runtime_session *s = NULL;
+        struct error err = { 0 };
+        uint64_t start_ns = clock_monotonic_ns();
+        bool ok = runtime_session_start(f.pid, 0, &options, &s, &err);
+        uint64_t took_ms = (clock_monotonic_ns() - start_ns) / 1000000;
+        bool touched = failures[i].untouched && fake_got_bytes(&f);
+        bool alive = fake_end(&f);
+        if (ok || !strstr(err.what, failures[i].what) ||
+            !strstr(err.what, "names of jitted code will be missing") ||
+            took_ms > 2 * REPLY_MS + CONNECT_MS || touched || !alive)
+            fail_msg("%s: %s%s (%llu ms%s%s)", failures[i].mode, ok ? "started" : "", err.what,
+                     (unsigned long long)took_ms, touched ? ", was sent something" : "",
+                     alive ? "" : ", died");
+    }
+}
+
+/* Sessions that start; how they end. */
+static const struct {
+    const char *mode;
+    const char *version;
+    unsigned loads, unloads, exists, odd;
+    bool ended, complete, ok;
+    const char *what;
+} sessions[] = {
+    { "net10", "10.0.12", 1, 1, 50, 0, true, true, true, "" },
+    { "net9", "10.0.12", 1, 1, 50, 0, true, true, true, "" },
+    { "net8", "10.0.12", 1, 1, 50, 0, true, true, true, "" },
+    { "net6", "10.0.12", 1, 1, 50, 0, true, true, true, "" },
+    { "net5", "", 1, 1, 50, 0, true, true, true, "" },
+    { "core3", "", 1, 1, 50, 0, true, true, true, "" },
+    { "crowd", "10.0.12", 1, 1, 50, 0, true, true, true, "" },
+    { "odd", "10.0.12", 1, 1, 49, 1, true, true, true, "" },
+    { "suspended", "10.0.12", 0, 0, 0, 0, false, false, true, "" },
+    { "stuck", "10.0.12", 1, 1, 0, 0, false, false, true, "" },
+    { "breaks", "10.0.12", 1, 1, 0, 0, true, false, true, "" },
+    { "garbage", "10.0.12", 0, 0, 0, 0, true, false, false, "no event stream of a .NET runtime" },
+    { "huge-block", "10.0.12", 0, 0, 0, 0, true, false, false, "a block of 2147483647 bytes" },
+    { "endless", "10.0.12", 2, 1, 0, 0, false, false, true, "" },
+};
+
+static void run_session(size_t i)
+{
+    struct fake f;
+    fake_start(&f, sessions[i].mode);
+    struct runtime_session *s = NULL;
+    struct error err = { 0 };
+    struct seen seen = { 0 };
+    const struct runtime_sink sink = { .user = &seen, .method = see_method };
+    if (!runtime_session_start(f.pid, 0, &options, &s, &err))
+        fail_msg("%s: %s", sessions[i].mode, err.what);
+    assert_string_equal(runtime_session_version(s), sessions[i].version);
+    bool ok = drain(s, &sink, 100, &err);
+    ok = ok && runtime_session_stop(s, &err) && drain(s, &sink, DRAIN_MS, &err);
+    bool ended = runtime_session_ended(s), complete = runtime_session_complete(s);
+    struct runtime_session_counts counts = runtime_session_counts(s);
+    runtime_session_close(s);
+    bool alive = fake_end(&f);
+    bool as_many = strcmp(sessions[i].mode, "endless") == 0
+                       ? seen.loads > sessions[i].loads
+                       : seen.loads == sessions[i].loads &&
+                             (seen.exists == sessions[i].exists || strcmp(sessions[i].mode, "breaks") == 0);
+    if (ok != sessions[i].ok || ended != sessions[i].ended || complete != sessions[i].complete || !as_many ||
+        seen.unloads != sessions[i].unloads || seen.odd != sessions[i].odd || !alive ||
+        !strstr(err.what, sessions[i].what) || counts.lost != (sessions[i].odd ? 2 : 0))
+        fail_msg("%s: %u loads, %u unloads, %u exist, %u odd, ended %d, complete %d, alive %d, %llu lost: %s",
+                 sessions[i].mode, seen.loads, seen.unloads, seen.exists, seen.odd, ended, complete, alive,
+                 (unsigned long long)counts.lost, err.what);
+}
+
+static void test_sessions(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(sessions); i++)
+        run_session(i);
+}
+
+static void test_processes_without_a_runtime(void **state)
+{
+    (void)state;
+    struct runtime_session *s = NULL;
+    struct error err = { 0 };
+    assert_false(runtime_session_start(getpid(), 0, &options, &s, &err));
+    assert_int_equal(err.kind, ERROR_TARGET);
+    assert_non_null(strstr(err.what, "has no .NET diagnostics socket"));
+    assert_false(runtime_session_start(getpid(), 1, &options, &s, &err)); /* another start time */
+    assert_non_null(strstr(err.what, "another one has its id now"));
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(0);
+    waitpid(pid, NULL, 0);
+    assert_false(runtime_session_start(pid, 0, &options, &s, &err));
+    assert_int_equal(err.kind, ERROR_TARGET);
+    assert_non_null(strstr(err.what, "no process"));
+}
+
+/* The target dies in the middle: what came is kept, and stopping fails softly. */
+static void test_death(void **state)
+{
+    (void)state;
+    struct fake f;
+    fake_start(&f, "net10");
+    struct runtime_session *s = NULL;
+    struct error err = { 0 };
+    struct seen seen = { 0 };
+    const struct runtime_sink sink = { .user = &seen, .method = see_method };
+    assert_true(runtime_session_start(f.pid, 0, &options, &s, &err));
+    assert_true(drain(s, &sink, 100, &err));
+    kill(f.pid, SIGKILL);
+    waitpid(f.pid, NULL, 0);
+    assert_false(runtime_session_stop(s, &err));
+    assert_non_null(strstr(err.what, "jitted before the recording"));
+    assert_true(drain(s, &sink, DRAIN_MS, &err));
+    assert_true(runtime_session_ended(s));
+    assert_false(runtime_session_complete(s));
+    assert_int_equal(seen.loads, 1);
+    runtime_session_close(s);
+    fake_end(&f);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        return 2;
+    fakert_path = argv[1];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_sessions),
+        cmocka_unit_test(test_processes_without_a_runtime),
+        cmocka_unit_test(test_death),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

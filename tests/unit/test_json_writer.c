@@ -1,0 +1,135 @@
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/json_writer.h"
+#include "base/own.h"
+
+static void write_sample(struct json_writer *w)
+{
+    json_begin_object(w);
+    json_key(w, "schema");
+    json_string(w, "clrperf.test/1");
+    json_key(w, "rows");
+    json_begin_array(w);
+    json_begin_object(w);
+    json_end_object(w);
+    json_u64(w, UINT64_MAX);
+    json_i64(w, INT64_MIN);
+    json_double(w, 0.1);
+    json_double(w, NAN);
+    json_hex(w, 0x7f00);
+    json_begin_array(w);
+    json_end_array(w);
+    json_end_array(w);
+    json_key(w, "ok");
+    json_bool(w, true);
+    json_key(w, "none");
+    json_string(w, NULL);
+    json_end_object(w);
+}
+
+static const char sample_text[] =
+    "{\"schema\":\"clrperf.test/"
+    "1\",\"rows\":[{},18446744073709551615,-9223372036854775808,0.1,null,\"0x7f00\",[]],"
+    "\"ok\":true,\"none\":null}\n";
+
+static void test_document(void **state)
+{
+    (void)state;
+    struct buffer out;
+    buffer_init(&out, 4096);
+    struct json_writer w;
+    json_init(&w, &out);
+    write_sample(&w);
+    assert_true(json_finish(&w, NULL));
+    assert_int_equal(out.size, strlen(sample_text));
+    assert_memory_equal(out.data, sample_text, out.size);
+    buffer_done(&out);
+}
+
+static void test_strings(void **state)
+{
+    (void)state;
+    struct buffer out;
+    buffer_init(&out, 4096);
+    struct json_writer w;
+    json_init(&w, &out);
+    json_begin_array(&w);
+    json_span(&w, span_of("a\"b\\c\n\t\x1b\0\x7f", 10));
+    json_string(&w, "\xc3\xab \xf0\x9f\x98\x80 \xff");
+    json_string(&w, "\xe2\x80\xa8");
+    json_end_array(&w);
+    assert_true(json_finish(&w, NULL));
+    const char *wanted =
+        "[\"a\\\"b\\\\c\\n\\t\\u001b\\u0000\\u007f\",\"\xc3\xab \xf0\x9f\x98\x80 \xef\xbf\xbd\","
+        "\"\\u2028\"]\n";
+    assert_int_equal(out.size, strlen(wanted));
+    assert_memory_equal(out.data, wanted, out.size);
+    buffer_done(&out);
+}
+
+static void test_ceiling(void **state)
+{
+    (void)state;
+    for (size_t ceiling = 0; ceiling < strlen(sample_text); ceiling++) {
+        struct buffer out;
+        buffer_init(&out, ceiling);
+        struct json_writer w;
+        struct error err;
+        json_init(&w, &out);
+        write_sample(&w);
+        assert_false(json_finish(&w, &err));
+        assert_int_equal(err.kind, ERROR_LIMIT);
+        buffer_done(&out);
+    }
+}
+
+static bool count_bytes(void *user, struct span bytes)
+{
+    *(size_t *)user += bytes.size;
+    return true;
+}
+
+static bool refuse_bytes(void *user, struct span bytes)
+{
+    (void)user;
+    (void)bytes;
+    return false;
+}
+
+static void test_stream(void **state)
+{
+    (void)state;
+    struct buffer out;
+    buffer_init(&out, JSON_FLUSH_BYTES * 2);
+    size_t total = 0;
+    struct json_writer w;
+    json_init_stream(&w, &out, count_bytes, &total);
+    json_begin_array(&w);
+    for (size_t i = 0; i < 100000; i++)
+        json_string(&w, "twelve bytes");
+    json_end_array(&w);
+    assert_true(json_finish(&w, NULL));
+    assert_int_equal(total, 100000 * 15 - 1 + 3);
+    json_init_stream(&w, &out, refuse_bytes, NULL);
+    json_null(&w);
+    assert_false(json_finish(&w, NULL));
+    buffer_done(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_document),
+        cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_ceiling),
+        cmocka_unit_test(test_stream),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

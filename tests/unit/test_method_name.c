@@ -1,0 +1,260 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/buffer.h"
+#include "base/own.h"
+#include "clr/method_name.h"
+
+enum { SHOWN_MAX = 4096 };
+
+static const struct {
+    const char *raw, *type_params, *shown;
+} cases[] = {
+    /* plain types and members */
+    { "App.Program::Main(class System.String[])", "", "Program.Main" },
+    { "Program::Main()", "", "Program.Main" },
+    { "A.B.C.Deep::Run(int32,class A.B.C.Deep)", "", "Deep.Run" },
+    { "System.String::Concat(class System.String,class System.String)", "", "String.Concat" },
+    { "App.Outer+Inner::Run()", "", "Outer.Inner.Run" },
+    { "App.Outer+Inner+Most::Run()", "", "Outer.Inner.Most.Run" },
+    { "App.Program::Main", "", "Program.Main" },
+    { "App.Größe::Messen()", "", "Größe.Messen" },
+    { "App.M::F(fnptr void(unsigned int8*),int32)", "", "M.F" },
+    /* constructors, accessors, operators, events */
+    { "App.Order::.ctor(int32)", "", "Order..ctor" },
+    { "App.Order::.cctor()", "", "Order..cctor" },
+    { "App.Order::get_Total()", "", "Order.Total.get" },
+    { "App.Order::set_Total(int32)", "", "Order.Total.set" },
+    { "App.Order::get_Item(int32)", "", "Order.Item.get" },
+    { "App.Order::get_()", "", "Order.get_" },
+    { "App.Order::add_Changed(class System.EventHandler)", "", "Order.Changed.add" },
+    { "App.Order::remove_Changed(class System.EventHandler)", "", "Order.Changed.remove" },
+    { "App.Money::op_Addition(value class App.Money,value class App.Money)", "", "Money.operator +" },
+    { "App.Money::op_Equality(value class App.Money,value class App.Money)", "", "Money.operator ==" },
+    { "App.Money::op_Implicit(int32)", "", "Money.implicit operator" },
+    { "App.Money::op_Explicit(int32)", "", "Money.explicit operator" },
+    { "App.Money::op_UnsignedRightShift(int32)", "", "Money.operator >>>" },
+    { "App.Money::op_NotKnown(int32)", "", "Money.op_NotKnown" },
+    { "App.Order::<Clone>$()", "", "Order.Clone" },
+    { "App.Order::PrintMembers(class System.Text.StringBuilder)", "", "Order.PrintMembers" },
+    { "App.Order::Finalize()", "", "Order.Finalize" },
+    /* generics */
+    { "System.Collections.Generic.List`1[System.Int32]::Sort(class Comparison`1<!0>)", "T",
+      "List<int>.Sort" },
+    { "System.Collections.Generic.List`1[System.__Canon]::Sort()", "T", "List<T>.Sort" },
+    { "System.Collections.Generic.List`1[System.__Canon]::Sort()", "", "List<_>.Sort" },
+    { "System.Collections.Generic.List`1::Sort()", "T", "List<T>.Sort" },
+    { "System.Collections.Generic.Dictionary`2[System.__Canon,System.Int64]::FindValue(!0)", "TKey,TValue",
+      "Dictionary<TKey,long>.FindValue" },
+    { "System.Collections.Generic.Dictionary`2[System.__Canon,System.__Canon]::.ctor()", "TKey,TValue",
+      "Dictionary<TKey,TValue>..ctor" },
+    { "System.Collections.Generic.Dictionary`2+Enumerator[System.Int32,System.Byte]::MoveNext()",
+      "TKey,TValue", "Dictionary<int,byte>.Enumerator.MoveNext" },
+    { "App.Outer`1+Inner`1[System.Int32,System.__Canon]::Do(!0,!1,!!0)", "T,U;V",
+      "Outer<int>.Inner<U>.Do<V>" },
+    { "System.Linq.Enumerable::Select(class A,class B)", ";TSource,TResult",
+      "Enumerable.Select<TSource,TResult>" },
+    { "A.G`1[System.Collections.Generic.List`1[System.Collections.Generic.KeyValuePair`2[System.__Canon,"
+      "System.Int32]]]"
+      "::M()",
+      "T", "G<List<KeyValuePair<_,int>>>.M" },
+    { "A.G`1[System.Nullable`1[System.Double]]::M()", "T", "G<double?>.M" },
+    { "A.G`1[System.ValueTuple`2[System.Int32,System.__Canon]]::M()", "T", "G<(int,_)>.M" },
+    { "A.G`2[System.Byte[],System.Int32[,]]::M()", "T,U", "G<byte[],int[,]>.M" },
+    { "A.G`1[System.Char*]::M()", "T", "G<char*>.M" },
+    { "A.G`1[App.Outer+Inner]::M()", "T", "G<Outer.Inner>.M" },
+    { "A.G`1[System.Object]::M()", "T", "G<object>.M" },
+    { "System.Span`1[System.Char]::get_Length()", "T", "Span<char>.Length.get" },
+    /* lambdas and local functions */
+    { "App.Program+<>c::<Main>b__0_0(int32)", "", "Program.Main lambda" },
+    { "App.Program+<>c::<Main>b__0_2(int32)", "", "Program.Main lambda #3" },
+    { "App.Program+<>c__DisplayClass3_0::<Run>b__1()", "", "Program.Run lambda #2" },
+    { "App.Program+<>c__DisplayClass3_0::.ctor()", "", "Program.closure..ctor" },
+    { "App.Program+<>c::.cctor()", "", "Program.closure..cctor" },
+    { "App.Program+<>c__13`1[System.__Canon]::<Make>b__13_0(!0)", "T", "Program.Make lambda" },
+    { "App.G`1+<>c[System.__Canon]::<Make>b__13_0(!0)", "T", "G<T>.Make lambda" },
+    { "App.Program::<Main>g__Local|0_1(int32)", "", "Program.Main.Local" },
+    { "App.Program::<Main>g__Local|0_1(int32)", ";T", "Program.Main.Local<T>" },
+    { "App.Program+<>c__DisplayClass0_0::<Main>g__Add|0(int32)", "", "Program.Main.Add" },
+    { "App.Order::<.ctor>b__0_0()", "", "Order..ctor lambda" },
+    { "App.Order+<>c::<get_Total>b__3_0()", "", "Order.Total.get lambda" },
+    { "Program+<>c::<<Main>$>b__0_0(class A)", "", "Program.Main lambda" },
+    { "Program::<<Main>$>g__Work|0_0()", "", "Program.Main.Work" },
+    { "Program::<Main>$(class System.String[])", "", "Program.Main" },
+    { "App.Program::<Main>(class System.String[])", "", "Program.Main (entry point)" },
+    { "App.Program+<>c::<Main>b__0(int32)", "", "Program.Main lambda" },
+    /* state machines */
+    { "App.Store+<GetAsync>d__5::MoveNext()", "", "Store.GetAsync (async)" },
+    { "App.Store+<GetAsync>d__5::MoveNext()", ";;async", "Store.GetAsync (async)" },
+    { "App.Store+<Items>d__5::MoveNext()", ";;iterator", "Store.Items (iterator)" },
+    { "App.Store+<Items>d__5::MoveNext()", "", "Store.Items (state machine)" },
+    { "App.Store+<WorkAsync>d__3`1[System.__Canon]::MoveNext()", "T;;async", "Store.WorkAsync<T> (async)" },
+    { "App.Store+<GetAsync>d__5::SetStateMachine(class IAsyncStateMachine)", ";;async",
+      "Store.GetAsync.SetStateMachine (async)" },
+    { "App.Store+<Items>d__5::System.Collections.IEnumerator.get_Current()", ";;iterator",
+      "Store.Items.IEnumerator.Current.get (iterator)" },
+    { "App.Store+<Items>d__5::<>m__Finally1()", ";;iterator", "Store.Items.finally (iterator)" },
+    { "Program+<<Main>$>d__0::MoveNext()", ";;async", "Program.Main (async)" },
+    { "App.Store+<<Run>b__4_0>d::MoveNext()", ";;async", "Store.Run lambda (async)" },
+    { "App.Store+<>c+<<Run>b__4_1>d::MoveNext()", ";;async", "Store.Run lambda #2 (async)" },
+    { "App.Store+<<Run>g__Step|4_0>d::MoveNext()", ";;async", "Store.Run.Step (async)" },
+    { "App.Set`1+<System-Collections-Generic-IEnumerable<T>-GetEnumerator>d__1[System.__Canon]::MoveNext()",
+      "T;;iterator", "Set<T>.IEnumerable<T>.GetEnumerator (iterator)" },
+    { "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1[System.__Canon,App."
+      "Store+"
+      "<GetAsync>d__5]::MoveNext()",
+      "TResult,TStateMachine",
+      "AsyncTaskMethodBuilder<TResult>.AsyncStateMachineBox<Store.GetAsync>.MoveNext" },
+    { "App.Form+VB$StateMachine_4_LoadAsync::MoveNext()", ";;async", "Form.LoadAsync (async)" },
+    /* explicit interface implementations */
+    { "App.Sq::App.IShape.Area()", "", "Sq.IShape.Area" },
+    { "App.Sq::System.IComparable<App.Sq>.CompareTo(class App.Sq)", "", "Sq.IComparable<Sq>.CompareTo" },
+    { "App.D::System.Collections.Generic.IEnumerable<System.Collections.Generic.KeyValuePair<TKey,System."
+      "Int32>>."
+      "GetEnumerator()",
+      "", "D.IEnumerable<KeyValuePair<TKey,int>>.GetEnumerator" },
+    { "System.Int32::System.Numerics.IAdditionOperators<System.Int32,System.Int32,System.Int32>.op_Addition("
+      "int32)",
+      "", "Int32.IAdditionOperators<int,int,int>.operator +" },
+    /* other compiler-made types, other languages */
+    { "<>f__AnonymousType0`2[System.Int32,System.__Canon]::ToString()", "<A>j__TPar,<B>j__TPar",
+      "AnonymousType0<int,B>.ToString" },
+    { "<Program>F0A1B2__Helper::Run()", "", "Helper.Run" },
+    { "<PrivateImplementationDetails>::ComputeStringHash(class System.String)", "",
+      "<PrivateImplementationDetails>.ComputeStringHash" },
+    { "<Module>::.cctor()", "", "<Module>..cctor" },
+    { "App.Order::<>n__0()", "", "Order.base call" },
+    { "App.Program+clo@12-3::Invoke(int32)", "", "Program.closure line 12" },
+    { "App.Program+main@8::Invoke(int32)", "", "Program.main closure line 8" },
+    { "App.Form+_Closure$__::_Lambda$__3-0(int32)", "", "Form.lambda #1" },
+    { "A.Odd\\,Name\\+X::M()", "", "Odd,Name+X.M" },
+    /* code without metadata */
+    { "dynamicClass::IL_STUB_PInvoke(int32)", "", "[P/Invoke stub]" },
+    { "dynamicClass::IL_STUB_ReversePInvoke(int)", "", "[reverse P/Invoke stub]" },
+    { "dynamicClass::IL_STUB_MulticastDelegate_Invoke(int)", "", "[multicast delegate stub]" },
+    { "dynamicClass::IL_STUB_New(int)", "", "New [IL stub]" },
+    { "dynamicClass::InvokeStub_Order.set_Total(class System.Object)", "",
+      "Order.set_Total [reflection invoke]" },
+    { "dynamicClass::lambda_method12(class Closure)", "", "lambda_method12 [compiled expression]" },
+    { "dynamicClass::Regex1_TryFindNextPossibleStartingPosition(class A)", "",
+      "Regex1_TryFindNextPossibleStartingPosition [dynamic]" },
+    /* not managed, or not of the runtime's form */
+    { "", "", "" },
+    { "main", "", "main" },
+    { "__libc_start_main", "", "__libc_start_main" },
+    { "WKS::gc_heap::mark_object_simple(unsigned char**)", "",
+      "WKS::gc_heap::mark_object_simple(unsigned char**)" },
+    { "std::vector<int, std::allocator<int> >::push_back(int const&)", "",
+      "std::vector<int, std::allocator<int> >::push_back(int const&)" },
+    { "void Foo::bar(int)", "", "void Foo::bar(int)" },
+    { "Foo<int>::bar(int)", "", "Foo<int>::bar(int)" },
+    { "(anonymous namespace)::f()", "", "(anonymous namespace)::f()" },
+    { "[R2R delay-load thunk]", "", "[R2R delay-load thunk]" },
+    { "[System.Linq]0x06000012", "", "[System.Linq]0x06000012" },
+    { "::x", "", "::x" },
+    { "x::", "", "x::" },
+    { "A`1[::M()", "", "A`1[::M()" },
+    /* control bytes never get out */
+    { "App.P\x1b[31m::M()", "", "App.P?[31m::M()" },
+    { "App.P\n::M\t()", "", "P?.M?" },
+    { "a\xc2\x9bz\x7f", "", "a??z?" },
+};
+
+static const char *shown_of(const char *raw, const char *type_params, struct buffer *out)
+{
+    buffer_clear(out);
+    method_name_show(span_of(raw, strlen(raw)), type_params, out);
+    buffer_u8(out, 0);
+    return (const char *)out->data;
+}
+
+static void test_shown(void **state)
+{
+    (void)state;
+    struct buffer out;
+    buffer_init(&out, SHOWN_MAX);
+    unsigned wrong = 0;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *shown = shown_of(cases[i].raw, cases[i].type_params, &out);
+        if (strcmp(shown, cases[i].shown) != 0) {
+            print_error("%s (%s)\n  shown  %s\n  wanted %s\n", cases[i].raw, cases[i].type_params, shown,
+                        cases[i].shown);
+            wrong++;
+        }
+    }
+    buffer_done(&out);
+    assert_int_equal(wrong, 0);
+}
+
+static void test_shown_twice(void **state)
+{
+    (void)state;
+    struct buffer out;
+    buffer_init(&out, SHOWN_MAX);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_string_equal(shown_of(cases[i].shown, cases[i].type_params, &out), cases[i].shown);
+    buffer_done(&out);
+}
+
+static void test_cut_anywhere(void **state)
+{
+    (void)state;
+    struct buffer out;
+    buffer_init(&out, SHOWN_MAX);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        for (size_t size = 0; size < strlen(cases[i].raw); size++) {
+            AUTO_FREE char *cut = strndup(cases[i].raw, size); /* so that a read behind the cut is seen */
+            shown_of(cut, cases[i].type_params, &out);
+            assert_false(out.failed);
+        }
+    buffer_done(&out);
+}
+
+static void test_out_of_room(void **state)
+{
+    (void)state;
+    struct buffer out;
+    buffer_init(&out, 8);
+    const char *raw = "System.Collections.Generic.Dictionary`2[System.__Canon,System.Int32]::FindValue(!0)";
+    method_name_show(span_of(raw, strlen(raw)), "TKey,TValue", &out);
+    assert_true(out.failed);
+    buffer_done(&out);
+}
+
+static void test_is_managed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *raw;
+        bool managed;
+    } guesses[] = {
+        { "App.Program::Main(class System.String[])", true },
+        { "Program::<Main>$(class System.String[])", true },
+        { "Program::Main(class System.String[])", true },
+        { "G`1[System.Int32]::M()", true },
+        { "dynamicClass::IL_STUB_PInvoke()", true },
+        { "Thread::Run()", false },
+        { "MethodDesc::DoPrestub(MethodTable*, CallerGCMode)", false },
+        { "WKS::gc_heap::mark_object_simple(unsigned char**)", false },
+        { "main", false },
+        { "Foo<int>::bar(int)", false },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(guesses); i++)
+        if (method_name_is_managed(span_of(guesses[i].raw, strlen(guesses[i].raw))) != guesses[i].managed)
+            fail_msg("%s", guesses[i].raw);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shown),        cmocka_unit_test(test_shown_twice),
+        cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_out_of_room),
+        cmocka_unit_test(test_is_managed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

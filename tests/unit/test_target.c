@@ -1,0 +1,154 @@
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/own.h"
+#include "collect/stale_socket.h"
+#include "collect/target_select.h"
+
+static void test_own_process(void **state)
+{
+    (void)state;
+    struct target t;
+    struct error err = { 0 };
+    if (!target_open(getpid(), &t, &err))
+        fail_msg("%s", err.what);
+    assert_int_equal(t.pid, getpid());
+    assert_int_equal(t.parent, getppid());
+    assert_int_equal(t.uid, getuid());
+    assert_int_equal(t.runtime, RUNTIME_NONE);
+    assert_non_null(strstr(t.name, "test_target"));
+    assert_string_equal(target_label(&t), t.name);
+    assert_true(t.start_ticks > 0);
+    assert_true(target_is_alive(&t));
+    assert_true(target_try(&t, TARGET_MEMORY).ok);
+    assert_false(target_try(&t, TARGET_EVENTS).ok);
+    int handle = -1;
+    assert_false(target_open_socket(&t, &handle, &err));
+    assert_int_equal(err.kind, ERROR_UNSUPPORTED);
+    assert_false(target_require(&t, TARGET_EVENTS, &err));
+    assert_int_equal(err.kind, ERROR_UNSUPPORTED);
+    target_done(&t);
+    assert_false(target_is_alive(&t));
+}
+
+static void test_process_that_ends(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    if (child == 0) {
+        for (;;)
+            pause();
+    }
+    struct target t;
+    struct error err = { 0 };
+    assert_true(target_open(child, &t, &err));
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_false(target_is_alive(&t));
+    assert_false(target_require(&t, TARGET_MEMORY, &err));
+    assert_int_equal(err.kind, ERROR_TARGET);
+    struct target again = { .pid = 7 };
+    assert_false(target_open(child, &again, &err));
+    assert_int_equal(err.kind, ERROR_TARGET);
+    assert_int_equal(again.pid, 7);
+    target_done(&t);
+}
+
+static const struct {
+    const char *pids;
+    enum error_kind kind;
+} wrong_pids[] = {
+    { "abc", ERROR_USAGE },         { "", ERROR_USAGE },
+    { "1,", ERROR_USAGE },          { "1;2", ERROR_USAGE },
+    { "-1", ERROR_USAGE },          { "0", ERROR_TARGET },
+    { "2147483647", ERROR_TARGET }, { "99999999999999999999999", ERROR_TARGET },
+};
+
+static void test_select_pids(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(wrong_pids); i++) {
+        struct target_query query = { .pids = &wrong_pids[i].pids, .pid_count = 1 };
+        struct target_list list = { .count = 77 };
+        struct error err = { 0 };
+        assert_false(target_select(&query, &list, &err));
+        if (err.kind != wrong_pids[i].kind)
+            fail_msg("'%s': %s", wrong_pids[i].pids, err.what);
+        assert_int_equal(list.count, 77);
+    }
+    char both[64];
+    snprintf(both, sizeof both, "%d,%d,%d", (int)getpid(), (int)getppid(), (int)getpid());
+    const char *texts[] = { both };
+    struct target_query query = { .pids = texts, .pid_count = 1 };
+    struct target_list list;
+    struct error err = { 0 };
+    assert_true(target_select(&query, &list, &err));
+    assert_int_equal(list.count, 2);
+    target_list_done(&list);
+    query.one = true;
+    assert_false(target_select(&query, &list, &err));
+    assert_int_equal(err.kind, ERROR_TARGET);
+    assert_non_null(strstr(err.what, "2 processes fit this choice: "));
+    assert_non_null(strstr(err.what, "test_target"));
+}
+
+static void test_select_nothing(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "no such program at all" };
+    struct target_query query = { .names = names, .name_count = 1 };
+    struct target_list list;
+    struct error err = { 0 };
+    assert_false(target_select(&query, &list, &err));
+    assert_int_equal(err.kind, ERROR_TARGET);
+    assert_string_equal(err.what, "no .NET process is called 'no such program at all'");
+    query = (struct target_query){ .container = "no such container" };
+    assert_false(target_select(&query, &list, &err));
+    assert_int_equal(err.kind, ERROR_TARGET);
+}
+
+static void test_socket_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool ok;
+    } names[] = {
+        { "dotnet-diagnostic-4711-352300-socket", true },
+        { "dotnet-diagnostic-4711-352300-socket2", false },
+        { "dotnet-diagnostic--352300-socket", false },
+        { "dotnet-diagnostic-4711--socket", false },
+        { "dotnet-diagnostic-dsrouter-1-2-socket", false },
+        { "dotnet-diagnostic-99999999999-1-socket", false },
+        { "dotnet-diagnostic-1-99999999999999999999-socket", false },
+        { "dotnet-diagnostic-0-1-socket", false },
+        { "", false },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        pid_t pid = 0;
+        uint64_t key = 0;
+        if (stale_socket_name_read(names[i].name, &pid, &key) != names[i].ok)
+            fail_msg("'%s'", names[i].name);
+        if (names[i].ok)
+            assert_true(pid == 4711 && key == 352300);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_own_process),  cmocka_unit_test(test_process_that_ends),
+        cmocka_unit_test(test_select_pids),  cmocka_unit_test(test_select_nothing),
+        cmocka_unit_test(test_socket_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,47 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/own.h"
+#include "cli/text_table.h"
+
+static const struct text_column columns[] = { { "PID", TEXT_RIGHT },
+                                              { "NAME", TEXT_LEFT },
+                                              { "COMMAND", TEXT_LEFT } };
+
+static void print(size_t width, const char *wanted)
+{
+    struct text_table table;
+    text_table_init(&table, columns, ARRAY_LEN(columns));
+    static const char *const cells[] = { "1", "Zo\xc3\xab", "a long command line", "4711", "x\x1b[0m", NULL };
+    for (size_t i = 0; i < ARRAY_LEN(cells); i++)
+        text_table_add(&table, cells[i]);
+    struct buffer out;
+    buffer_init(&out, 4096);
+    text_table_print(&table, width, &out);
+    if (!span_equals(buffer_span(&out), span_of(wanted, strlen(wanted))))
+        fail_msg("width %zu:\n%.*s", width, (int)out.size, (const char *)out.data);
+    buffer_done(&out);
+    text_table_done(&table);
+}
+
+static void test_alignment(void **state)
+{
+    (void)state;
+    print(0, " PID  NAME      COMMAND\n"
+             "   1  Zo\xc3\xab       a long command line\n"
+             "4711  x\\x1b[0m  -\n");
+    print(28, " PID  NAME      COMMAND\n"
+              "   1  Zo\xc3\xab       a long comma\n"
+              "4711  x\\x1b[0m  -\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_alignment) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
