@@ -1009,7 +1009,7 @@ function drawTimeline() {
     if (!samples.count || !width)
         return;
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const buckets = Math.max(1, Math.min(Math.floor(width / 3), samples.count)), kinds = meta.families.length, bins = binSamples(buckets);
+    const buckets = Math.max(1, Math.min(Math.floor(width / 3), Math.max(120, samples.count >> 1))), kinds = meta.families.length, bins = binSamples(buckets);
     const sums = new Float64Array(buckets);
     for (let i = 0; i < bins.length; i++)
         sums[Math.floor(i / kinds)] += bins[i];
@@ -1034,7 +1034,8 @@ function drawTimeline() {
         g.textAlign = n === 0 ? 'left' : n === labels ? 'right' : 'center';
         g.fillText(n ? duration(whole * n / labels) : '0', width * n / labels, height);
     }
-    byId('peak').textContent = meta.unit === 'ns' ? 'peak ' + (most / (whole / buckets)).toFixed(1) + ' CPUs' : '';
+    const cpus = most / (whole / buckets);
+    byId('peak').textContent = meta.unit === 'ns' ? 'peak ' + cpus.toFixed(cpus < 1 ? 2 : 1) + ' CPUs' : '';
     showRange();
 }
 
