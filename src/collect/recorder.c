@@ -120,6 +120,13 @@ struct sample_space {
     uint32_t process;
 };
 
+/* What a sample carries besides its frames. */
+struct judged_sample {
+    const struct trace_builder *b;
+    const struct perf_sample *sample;
+    bool is_cut;
+};
+
 static bool space_is_code(void *user, uint64_t addr)
 {
     const struct sample_space *space = user;
@@ -133,25 +140,25 @@ static bool space_is_root(void *user, uint64_t addr)
 }
 
 /* The user frames that are believed, and how the whole stack ended. A kernel thread's stack is whole. */
-static size_t recorder_unwind(const struct recorder *r, uint32_t process, const struct perf_sample *sample,
-                              const struct perf_callchain *chain, enum stack_end *out_end)
+static size_t recorder_judge(void *user, uint32_t process, const struct raw_sample *s, enum stack_end *out_end)
 {
     static const enum stack_end ends[] = { STACK_WHOLE, STACK_TRUNCATED, STACK_BROKEN };
-    if (chain->user_count == 0) {
-        *out_end = chain->kernel_count ? STACK_WHOLE : STACK_BROKEN;
+    const struct judged_sample *judged = user;
+    if (s->user_count == 0) {
+        *out_end = s->kernel_count ? STACK_WHOLE : STACK_BROKEN;
         return 0;
     }
-    struct sample_space where = { r->b, process };
+    struct sample_space where = { judged->b, process };
     struct callchain_space space = { .is_code = space_is_code, .is_root = space_is_root, .user = &where };
-    struct callchain user = {
-        .frames = chain->user,
-        .count = chain->user_count,
-        .is_cut = chain->is_cut || chain->user_count + chain->kernel_count >= RECORDER_KERNEL_DEPTH,
-        .registers = sample->user_regs,
-        .stack = sample->user_stack,
+    struct callchain chain = {
+        .frames = s->user,
+        .count = s->user_count,
+        .is_cut = judged->is_cut || s->user_count + s->kernel_count >= RECORDER_KERNEL_DEPTH,
+        .registers = judged->sample->user_regs,
+        .stack = judged->sample->user_stack,
     };
     enum callchain_end end;
-    size_t count = callchain_frames(&user, &space, &end);
+    size_t count = callchain_frames(&chain, &space, &end);
     *out_end = ends[end];
     return count;
 }
@@ -162,28 +169,28 @@ static void recorder_sample(struct recorder *r, const struct perf_sample *sample
         r->stats.filtered++;
         return;
     }
-    uint32_t process = recorder_process(r, sample->who.pid, sample->who.time_ns);
+    recorder_process(r, sample->who.pid, sample->who.time_ns);
     struct perf_callchain chain = perf_callchain_split(sample->callchain, r->chain, ARRAY_LEN(r->chain));
-    enum stack_end end;
-    size_t user_count = recorder_unwind(r, process, sample, &chain, &end);
+    struct judged_sample judged = { r->b, sample, chain.is_cut };
     struct raw_sample raw = {
         .time_ns = sample->who.time_ns,
         .weight = r->events.period_ns,
         .kernel = chain.kernel,
         .kernel_count = chain.kernel_count,
         .user = chain.user,
-        .user_count = user_count,
+        .user_count = chain.user_count,
         .pid = sample->who.pid,
         .tid = sample->who.tid,
         .cpu = (uint16_t)sample->who.cpu,
         .kind = SAMPLE_CPU,
-        .end = end,
+        .judge = recorder_judge,
+        .judge_user = &judged,
     };
-    trace_builder_sample(r->b, &raw);
+    enum stack_end end = trace_builder_stack_end(r->b, trace_builder_sample(r->b, &raw));
     r->stats.samples++;
-    r->stats.whole += raw.end == STACK_WHOLE;
-    r->stats.truncated += raw.end == STACK_TRUNCATED;
-    r->stats.broken += raw.end == STACK_BROKEN;
+    r->stats.whole += end == STACK_WHOLE;
+    r->stats.truncated += end == STACK_TRUNCATED;
+    r->stats.broken += end == STACK_BROKEN;
 }
 
 static void recorder_mmap(struct recorder *r, const struct perf_mmap *mmap, uint64_t time_ns)
