@@ -9,6 +9,7 @@ extern const struct verb verb_ps;
 extern const struct verb verb_record;
 extern const struct verb verb_report;
 extern const struct verb verb_doctor;
+extern const struct verb verb_r2rmap;
 
 const struct verb *const verbs[] = {
     &verb_ps,
@@ -16,6 +17,7 @@ const struct verb *const verbs[] = {
     &verb_record,
     &verb_report,
     &verb_export,
+    &verb_r2rmap,
     NULL,
 };
 
