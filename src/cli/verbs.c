@@ -12,13 +12,7 @@ extern const struct verb verb_doctor;
 extern const struct verb verb_r2rmap;
 
 const struct verb *const verbs[] = {
-    &verb_ps,
-    &verb_doctor,
-    &verb_record,
-    &verb_report,
-    &verb_export,
-    &verb_r2rmap,
-    NULL,
+    &verb_ps, &verb_doctor, &verb_record, &verb_report, &verb_export, &verb_r2rmap, NULL,
 };
 
 /* Spellings of the same thing in perf and the dotnet tools. */
@@ -26,8 +20,8 @@ static const struct {
     const char *spelling;
     const char *name;
 } aliases[] = {
-    { "collect", "record" },   { "convert", "export" }, { "list-processes", "ps" },
-    { "monitor", "counters" }, { "stacks", "stack" },
+    { "check", "doctor" },      { "collect", "record" },   { "convert", "export" },
+    { "list-processes", "ps" }, { "monitor", "counters" }, { "stacks", "stack" },
 };
 
 const struct verb *verb_find(const char *name)
