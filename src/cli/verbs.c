@@ -9,9 +9,10 @@ extern const struct verb verb_ps;
 extern const struct verb verb_record;
 extern const struct verb verb_report;
 extern const struct verb verb_doctor;
+extern const struct verb verb_r2rmap;
 
 const struct verb *const verbs[] = {
-    &verb_ps, &verb_doctor, &verb_record, &verb_report, &verb_export, NULL,
+    &verb_ps, &verb_doctor, &verb_record, &verb_report, &verb_export, &verb_r2rmap, NULL,
 };
 
 /* Spellings of the same thing in perf and the dotnet tools. */
