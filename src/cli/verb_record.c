@@ -223,8 +223,7 @@ static bool record_finish(struct record_run *run, struct error *err)
     trace_set_fact(&run->b.trace, FACT_SELF_PEAK_RSS, text);
     struct trace_writer *w = run->w;
     run->w = NULL;
-    run->file_bytes = trace_writer_bytes(w);
-    bool ok = trace_writer_close(w, &run->b, err);
+    bool ok = trace_writer_close(w, &run->b, &run->file_bytes, err);
     run->stop_to_closed_ns = clock_monotonic_ns() - run->stats.stopped_ns - run->stats.rundown_ns;
     return ok;
 }
@@ -319,7 +318,7 @@ static void record_summary(const struct record_run *run)
     if (s->samples == 0)
         message_note("no samples: the target did not use the CPU while it was watched");
     else if (!run->export)
-        message_note("next:  clrperf report %s\n       clrperf export %s -o flame.html", run->path, run->path);
+        message_note("next: clrperf report %s, clrperf export %s -o flame.html", run->path, run->path);
 }
 
 static bool record_too_lossy(const struct record_run *run)
@@ -383,7 +382,7 @@ static bool record_run(struct verb_call *call, struct error *err)
     else if (run.launched)
         launch_abandon(&run.launch);
     if (run.w)
-        trace_writer_close(run.w, &run.b, NULL);
+        trace_writer_close(run.w, &run.b, NULL, NULL);
     if (run.capture_fd >= 0)
         close(run.capture_fd);
     trace_builder_done(&run.b);
