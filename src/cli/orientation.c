@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "cli/standard_output.h"
 #include "cli/process_table.h"
+#include "cli/standard_output.h"
 #include "cli/verb.h"
 
 static const struct {
@@ -15,7 +15,7 @@ static const struct {
 } commands[] = {
     { "record", "record -d 10s", "profile the process for ten seconds" },
     { "report", "report FILE", "show where its time went" },
-    { "record", "record -e cpu,wait,gc -d 10s", "and what it waited for, and what the GC did" },
+    { "record", "record -d 10s -o cpu.svg", "the same, as a flame graph at once" },
     { "export", "export FILE -o cpu.svg", "draw a flame graph" },
     { "view", "view FILE", "look around in the browser" },
     { "top", "top", "watch the hot methods live" },

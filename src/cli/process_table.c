@@ -35,6 +35,13 @@ static void add_runtime(struct text_table *table, const struct target *t)
     text_table_add(table, text);
 }
 
+/* Compilers and build servers are marked, so that the application is found among them. */
+static void add_name(struct text_table *table, const struct target *t)
+{
+    AUTO_FREE char *text = mem_format("%s%s", target_label(t), t->sdk_tool ? " (sdk)" : "");
+    text_table_add(table, text);
+}
+
 static void add_user(struct text_table *table, uid_t uid)
 {
     char number[16];
@@ -72,7 +79,7 @@ static void add_row(struct text_table *table, const struct target *t, const stru
     snprintf(pid, sizeof pid, t->ns_pid == t->pid ? "%d" : "%d (%d)", (int)t->pid, (int)t->ns_pid);
     uint64_t now_ns = clock_realtime_ns();
     text_table_add(table, pid);
-    text_table_add(table, target_label(t));
+    add_name(table, t);
     add_runtime(table, t);
     add_user(table, t->uid);
     text_table_add(table, units_duration(now_ns > t->started_ns ? now_ns - t->started_ns : 0).text);

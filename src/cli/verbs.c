@@ -11,12 +11,7 @@ extern const struct verb verb_report;
 extern const struct verb verb_doctor;
 
 const struct verb *const verbs[] = {
-    &verb_ps,
-    &verb_doctor,
-    &verb_record,
-    &verb_report,
-    &verb_export,
-    NULL,
+    &verb_ps, &verb_doctor, &verb_record, &verb_report, &verb_export, NULL,
 };
 
 /* Spellings of the same thing in perf and the dotnet tools. */
@@ -24,8 +19,8 @@ static const struct {
     const char *spelling;
     const char *name;
 } aliases[] = {
-    { "collect", "record" },   { "convert", "export" }, { "list-processes", "ps" },
-    { "monitor", "counters" }, { "stacks", "stack" },
+    { "check", "doctor" },      { "collect", "record" },   { "convert", "export" },
+    { "list-processes", "ps" }, { "monitor", "counters" }, { "stacks", "stack" },
 };
 
 const struct verb *verb_find(const char *name)

@@ -2,8 +2,10 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/buffer.h"
 #include "base/mem.h"
@@ -11,7 +13,6 @@
 #include "base/units.h"
 #include "collect/proc_file.h"
 #include "collect/target_runtime.h"
-#include "read/procfs.h"
 
 enum { MAPS_BYTES_MAX = 32 << 20, PROCESSES_MAX = 32768, EARLY_THREADS = 4, THREADS_MAX = 16 };
 
@@ -31,16 +32,26 @@ void target_list_done(struct target_list *list)
 }
 
 /*
+ * Threads of a process without reading any text: the kernel gives the folder of its threads as many links,
+ * and the two of every folder.
+ */
+static unsigned count_threads(int proc_fd, pid_t pid)
+{
+    char name[32];
+    struct stat st;
+    snprintf(name, sizeof name, "%d/task", (int)pid);
+    return fstatat(proc_fd, name, &st, 0) == 0 && st.st_nlink > 2 ? (unsigned)st.st_nlink - 2 : 0;
+}
+
+/*
  * A cheap look that most processes do not pass, so that listing a machine takes milliseconds: a runtime has
  * several threads, and what it maps has telling names.
  */
-static bool may_be_dotnet(pid_t pid, struct buffer *scratch)
+static bool may_be_dotnet(int proc_fd, pid_t pid, struct buffer *scratch)
 {
     static const char *const signs[] = { "/libcoreclr.so", "/memfd:doublemapper",
                                          "/System.Private.CoreLib.dll", "/libmonosgen-2.0.so" };
-    struct proc_stat stat;
-    if (!proc_file_read(pid, "stat", scratch, NULL) || !procfs_read_stat(buffer_span(scratch), &stat, NULL) ||
-        stat.threads < 2 || stat.virtual_bytes == 0 || stat.state == 'Z')
+    if (count_threads(proc_fd, pid) < 2)
         return false;
     /* the runtime starts its own threads right after the first one, and a name costs less than the mappings
      */
@@ -73,7 +84,7 @@ bool target_list_read(struct target_list *out, struct error *err)
         uint64_t pid;
         struct target t;
         if (!units_parse_count(entry->d_name, &pid) || pid > INT32_MAX ||
-            !may_be_dotnet((pid_t)pid, &scratch) || !target_open((pid_t)pid, &t, NULL))
+            !may_be_dotnet(dirfd(proc), (pid_t)pid, &scratch) || !target_open((pid_t)pid, &t, NULL))
             continue;
         if (t.runtime == RUNTIME_NONE)
             target_done(&t);

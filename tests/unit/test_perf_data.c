@@ -26,7 +26,7 @@ static int load_golden(void **state)
 {
     (void)state;
     static uint8_t bytes[65536];
-    AUTO_STREAM FILE *file = fopen(GOLDEN_DIR "/small.perf.data", "rb");
+    AUTO_STREAM FILE *file = fopen(GOLDEN_DIR "/perf_data" "/small.perf.data", "rb");
     if (!file)
         return -1;
     golden = span_of(bytes, fread(bytes, 1, sizeof bytes, file));
@@ -77,7 +77,7 @@ static bool read_bytes(struct span bytes, struct seen *seen, struct perf_data_st
 static void check_whole(struct span bytes)
 {
     struct seen seen;
-    struct perf_data_stats stats;
+    struct perf_data_stats stats = { 0 };
     struct error err;
     if (!read_bytes(bytes, &seen, &stats, &err))
         fail_msg("%s", err.what);
@@ -134,7 +134,7 @@ static void check_cut(size_t size, bool is_killed)
 {
     AUTO_FREE uint8_t *cut = malloc(size ? size : 1);
     struct seen seen;
-    struct perf_data_stats stats;
+    struct perf_data_stats stats = { 0 };
     struct error err;
     memcpy(cut, golden.data, size);
     if (is_killed && size >= DATA_SECTION_AT + 16)
@@ -240,7 +240,7 @@ static void test_compressed_cut_everywhere(void **state)
     for (size_t size = 0; size < b.size; size++) {
         AUTO_FREE uint8_t *cut = malloc(size ? size : 1);
         struct seen seen;
-        struct perf_data_stats stats;
+        struct perf_data_stats stats = { 0 };
         struct error err;
         memcpy(cut, b.data, size);
         if (read_bytes(span_of(cut, size), &seen, &stats, &err) && seen.samples > GOLDEN_SAMPLES)
@@ -253,7 +253,7 @@ static void test_compressed_damage(void **state)
 {
     (void)state;
     struct seen seen;
-    struct perf_data_stats stats;
+    struct perf_data_stats stats = { 0 };
     struct error err;
     struct buffer b;
 
@@ -315,7 +315,7 @@ static void test_hostile_headers(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO_FREE uint8_t *copy = malloc(golden.size);
         struct seen seen;
-        struct perf_data_stats stats;
+        struct perf_data_stats stats = { 0 };
         struct error err = { 0 };
         memcpy(copy, golden.data, golden.size);
         memcpy(copy + cases[i].at, &cases[i].value, 8);
@@ -335,7 +335,7 @@ static void test_damage_in_the_middle(void **state)
         at += (size_t)(copy[at + 6] | copy[at + 7] << 8);
     copy[at + 6] = copy[at + 7] = 0;
     struct seen seen;
-    struct perf_data_stats stats;
+    struct perf_data_stats stats = { 0 };
     struct error err;
     assert_true(read_bytes(span_of(copy, golden.size), &seen, &stats, &err));
     assert_int_equal(seen.records, 20);
@@ -374,7 +374,7 @@ static void test_two_events(void **state)
     put_two_event_sample(&b, 501, 10);
     put_two_event_sample(&b, 501, 20);
     struct seen seen;
-    struct perf_data_stats stats;
+    struct perf_data_stats stats = { 0 };
     struct error err;
     assert_true(read_bytes(buffer_span(&b), &seen, &stats, &err));
     assert_int_equal(seen.events[0], 1);
