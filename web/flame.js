@@ -191,7 +191,7 @@ function filterSamples() {
     const whole = state.from <= 0 && state.to === Infinity;
     if (whole && state.hidden.size === 0) {
         nodes.self = nodes.selfAll;
-        nodes.samples = samples.count;
+        nodes.samples = meta.counts.samples;
         return;
     }
     const self = nodes.self === nodes.selfAll ? new Float64Array(nodes.count) : nodes.self.fill(0);
@@ -343,10 +343,10 @@ function shorter(name) {
         return pair;
     const open = name.indexOf('(', 1), head = open > 0 ? name.slice(0, open) : name;
     let from = 0, nested = 0, dots = 0;
-    for (let i = head.length - 2; i > 0 && name[0] !== '['; i--) {
+    for (let i = head.length - 1; i > 0 && name[0] !== '['; i--) {
         const c = head[i];
         nested += c === '>' || c === ']' ? 1 : c === '<' || c === '[' ? -1 : 0;
-        if (c === '.' && nested === 0 && head[i - 1] !== '.' && ++dots === 2) {
+        if (c === '.' && i + 1 < head.length && nested === 0 && head[i - 1] !== '.' && ++dots === 2) {
             from = i + 1;
             break;
         }
@@ -549,12 +549,22 @@ function drawSoon() {
     });
 }
 
-function resize() {
+/* Fits the canvas to its place; false when it fits already. */
+function measureGraph() {
     const box = byId('graph').getBoundingClientRect(), ratio = devicePixelRatio || 1;
+    const width = Math.round(box.width * ratio), height = Math.round(box.height * ratio);
+    if (width === canvas.width && height === canvas.height && view.width)
+        return false;
     view.width = box.width;
     view.height = box.height;
-    canvas.width = Math.round(box.width * ratio);
-    canvas.height = Math.round(box.height * ratio);
+    canvas.width = width;
+    canvas.height = height;
+    return true;
+}
+
+function resize() {
+    if (!measureGraph())
+        return;
     draw();
     drawTimeline();
 }
@@ -735,7 +745,7 @@ function nextMatch(step) {
 
 /* ---- the table ---- */
 
-const ROWS_SHOWN = 200;
+const ROWS_SHOWN = 100;
 let sortedFrames = [];
 
 function sortTable() {
@@ -835,7 +845,7 @@ function showFacts() {
     if (meta.start_realtime_ms)
         fact(new Date(meta.start_realtime_ms).toISOString().slice(0, 19).replace('T', ' '), 'UTC', false, 'Start of the recording');
     fact(duration(meta.duration_ns), 'recorded');
-    fact(grouped.format(nodes.samples ?? c.samples), nodes.samples === undefined || nodes.samples === c.samples ? 'samples' : 'of ' + grouped.format(c.samples) + ' samples');
+    fact(grouped.format(nodes.samples), nodes.samples === c.samples ? 'samples' : 'of ' + grouped.format(c.samples) + ' samples');
     fact(grouped.format(c.lost), 'lost', c.lost > 0, 'Samples of the whole recording that were lost: ' + (Object.entries(c.lost_by).map(([why, n]) => why + ' ' + n).join(', ') || 'none'));
     const broken = stacks ? (c.broken + c.truncated) / stacks : 0;
     fact(percent(broken, 2), 'broken stacks', broken > 0.01, grouped.format(c.broken) + ' broken, ' + grouped.format(c.truncated) + ' cut off');
@@ -1101,10 +1111,14 @@ function toggleTheme() {
     saveState();
 }
 
+function showDirection() {
+    byId('icicle').setAttribute('aria-pressed', state.icicle);
+    byId('flame').setAttribute('aria-pressed', !state.icicle);
+}
+
 function setIcicle(icicle) {
     state.icicle = icicle;
-    byId('icicle').setAttribute('aria-pressed', icicle);
-    byId('flame').setAttribute('aria-pressed', !icicle);
+    showDirection();
     unhover();
     draw();
     saveState();
@@ -1280,7 +1294,6 @@ const lap = name => timings[name] = Math.round(performance.now());
 
 async function start() {
     lap('script');
-    const packedSamples = section('samples');
     readFrames(await section('frames'));
     readNodes(await section('nodes'));
     lap('nodes');
@@ -1293,15 +1306,16 @@ async function start() {
     applyMark();
     sortTable();
     byId('table').hidden = !state.table;
-    wire();
-    resize();
-    setIcicle(state.icicle);
+    showDirection();
+    measureGraph();
     showAll();
     showThreads();
+    wire();
     lap('picture');
-    await new Promise(done => setTimeout(done));
-    readSamples(await packedSamples);
-    nodes.samples = samples.count;
+    /* They stand behind this script, so that the picture does not wait for them. */
+    if (document.readyState === 'loading')
+        await new Promise(done => document.addEventListener('DOMContentLoaded', done));
+    readSamples(await section('samples'));
     lap('samples');
     Object.assign(state, later);
     if (state.hidden.size || state.to !== Infinity) {

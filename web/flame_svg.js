@@ -41,10 +41,10 @@ function label(name, room) {
     if (head.length <= room)
         return head;
     let from = 0, nested = 0, dots = 0;
-    for (let i = head.length - 2; i > 0 && name[0] !== '['; i--) {
+    for (let i = head.length - 1; i > 0 && name[0] !== '['; i--) {
         const c = head[i];
         nested += c === '>' || c === ']' ? 1 : c === '<' || c === '[' ? -1 : 0;
-        if (c === '.' && nested === 0 && head[i - 1] !== '.' && ++dots === 2) {
+        if (c === '.' && i + 1 < head.length && nested === 0 && head[i - 1] !== '.' && ++dots === 2) {
             from = i + 1;
             break;
         }

@@ -319,7 +319,7 @@ static void record_summary(const struct record_run *run)
     if (s->samples == 0)
         message_note("no samples: the target did not use the CPU while it was watched");
     else if (!run->export)
-        message_note("next:  clrperf report %s\n       clrperf export %s -o flame.html", run->path, run->path);
+        message_note("next: clrperf report %s, clrperf export %s -o flame.html", run->path, run->path);
 }
 
 static bool record_too_lossy(const struct record_run *run)

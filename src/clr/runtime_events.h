@@ -23,6 +23,9 @@ enum {
     RUNTIME_KEYWORD_LOADER = 0x8,
     RUNTIME_KEYWORD_JIT = 0x10,
     RUNTIME_KEYWORD_NGEN = 0x20,
+    /* Makes the end of a collectible assembly tell of its methods too, not only of its module (3.1 to 10,
+       seen). */
+    RUNTIME_KEYWORD_END_ENUMERATION = 0x80,
 };
 
 enum runtime_event_kind {

@@ -232,7 +232,7 @@ static bool ask_stream(struct runtime_session *s, struct error *err)
     static const uint32_t wanted[] = { 141, 142, 143, 144, 152, 153 };
     static const struct ipc_provider provider = {
         .name = RUNTIME_PROVIDER,
-        .keywords = RUNTIME_KEYWORD_JIT | RUNTIME_KEYWORD_LOADER,
+        .keywords = RUNTIME_KEYWORD_JIT | RUNTIME_KEYWORD_LOADER | RUNTIME_KEYWORD_END_ENUMERATION,
         .level = 5, /* below, the runtime tells of no method at all */
         .filter = IPC_FILTER_ALLOW,
         .event_ids = wanted,

@@ -28,7 +28,8 @@ enum runtime_method_change {
 
 /*
  * One region of machine code of one method. Records come in stream order: in time order per thread of
- * the target only, so sort by time_ns before asking what lived at an address.
+ * the target only, so sort by time_ns before asking what lived at an address. Where events were lost
+ * (runtime_session_lost()) an UNLOADED may be missing: a LOADED at the same address ends what was there.
  */
 struct runtime_method {
     enum runtime_method_change change;

@@ -149,6 +149,9 @@ bool byte_stream_line(struct byte_stream *s, struct span *out, bool *out_any, st
     struct span there;
     const uint8_t *newline = NULL;
     size_t searched = 0;
+    if (s->in_long_line && !skip_line(s, err))
+        return false;
+    s->in_long_line = false;
     if (!byte_stream_peek(s, 1, &there, err))
         return false;
     for (;;) {
@@ -165,5 +168,6 @@ bool byte_stream_line(struct byte_stream *s, struct span *out, bool *out_any, st
     if (out->size && out->data[out->size - 1] == '\r')
         out->size--;
     byte_stream_take(s, newline ? size + 1 : size);
-    return newline || s->ended || skip_line(s, err);
+    s->in_long_line = !newline && !s->ended; /* skipped at the next call: `out` lies in the window */
+    return true;
 }

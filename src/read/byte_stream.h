@@ -20,6 +20,7 @@ struct byte_stream {
     uint8_t *window;              /* owned */
     size_t window_size, from, to; /* window[from..to) was read and not taken */
     bool ended;                   /* there is nothing behind window[to] */
+    bool in_long_line;            /* the rest of a cut line comes next */
 };
 
 /* `window_size`: the longest look ahead. The descriptor is borrowed and may be a pipe. */

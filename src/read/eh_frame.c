@@ -6,7 +6,7 @@
 #include "base/mem.h"
 
 enum {
-    SECTION_BYTES_MAX = 256 << 20,
+    SECTION_BYTES_MAX = 128 << 20,
     ENCODING_ABSOLUTE = 0x00,
     ENCODING_ULEB = 0x01,
     ENCODING_U16 = 0x02,

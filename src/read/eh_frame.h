@@ -56,7 +56,7 @@ struct eh_ranges {
     size_t count;
 };
 
-/* Fails without .eh_frame, or when the section exceeds 256 MiB. */
+/* Fails without .eh_frame, or when the section exceeds 128 MiB. */
 bool eh_ranges_read(const struct elf *e, struct eh_ranges *out, struct error *err);
 void eh_ranges_done(struct eh_ranges *ranges);
 /* The function around `addr`; false when none covers it. */

@@ -20,7 +20,7 @@ enum {
     ELF_X86_64 = 62,
     ELF_AARCH64 = 183,
     ELF_BUILD_ID_MAX = 64,
-    ELF_NAME_MAX = 64 * 1024, /* bytes of a symbol's name that are looked at */
+    ELF_NAME_MAX = 16 * 1024, /* bytes of a symbol's name that are looked at */
 };
 
 enum elf_section_type {

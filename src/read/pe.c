@@ -133,7 +133,7 @@ bool pe_load(const struct source *file, const struct pe *pe, struct pe_range ran
              struct error *err)
 {
     uint64_t file_off;
-    if (!pe_file_offset(pe, range.rva, range.size, &file_off))
+    if (range.size == 0 || !pe_file_offset(pe, range.rva, range.size, &file_off))
         return error_set(err, ERROR_INPUT, "no section holds %u bytes at RVA 0x%x", range.size, range.rva);
     return source_load(file, file_off, range.size, out, err);
 }

@@ -41,7 +41,8 @@ struct reading {
     ZSTD_DStream *unpacker;
     struct buffer unpacked; /* plain records that came out of compressed ones, the last perhaps partial */
     uint64_t unpacked_total;
-    bool stopped; /* damage: nothing behind it can be read */
+    bool stopped;               /* damage: nothing behind it can be read */
+    struct perf_record decoded; /* the one being handed out */
 };
 
 static bool reading_stop(struct reading *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -80,13 +81,12 @@ static bool deliver(void *user, struct span record, uint64_t time_ns, struct err
         event = perf_header_event_of(&p->header, perf_record_event_id(record, first_layout(p)));
     const struct perf_sample_layout *layout =
         event < p->header.event_count ? &p->header.events[event].layout : first_layout(p);
-    struct perf_record decoded;
-    if (!perf_record_decode(record, layout, &decoded, NULL)) {
+    if (!perf_record_decode(record, layout, &r->decoded, NULL)) {
         p->stats.malformed++;
         return true;
     }
-    p->stats.samples += decoded.type == PERF_RECORD_SAMPLE;
-    return r->emit(r->user, event, &decoded, err);
+    p->stats.samples += r->decoded.type == PERF_RECORD_SAMPLE;
+    return r->emit(r->user, event, &r->decoded, err);
 }
 
 static bool take_kernel_record(struct reading *r, struct span record, struct error *err)

@@ -107,7 +107,8 @@ static bool deliver_first(struct perf_order *o, size_t count, struct error *err)
         o->live_bytes -= e->size;
     }
     o->count -= count;
-    memmove(o->entries, o->entries + count, o->count * sizeof *o->entries);
+    if (o->count && count)
+        memmove(o->entries, o->entries + count, o->count * sizeof *o->entries);
     compact(o);
     return true;
 }

@@ -345,7 +345,7 @@ static bool decode_other(struct span body, struct perf_record *r)
     case PERF_RECORD_SWITCH_CPU_WIDE:
         r->switched.other_pid = cursor_u32le(&c);
         r->switched.other_tid = cursor_u32le(&c);
-        /* fall through */
+        __attribute__((fallthrough));
     case PERF_RECORD_SWITCH:
         r->switched.out = (r->misc & PERF_RECORD_MISC_SWITCH_OUT) != 0;
         r->switched.preempted = (r->misc & MISC_SWITCH_OUT_PREEMPT) != 0;
@@ -433,30 +433,54 @@ static enum chain_part part_of_marker(uint64_t marker, bool *is_user_deferred)
     }
 }
 
+/* Copies words up to the next marker; returns how many. This loop sees every frame of every sample. */
+static size_t copy_run(const uint8_t *words, size_t count, uint64_t *into)
+{
+    size_t i = 0;
+    for (; i < count; i++) {
+        uint64_t word = word_at(words + i * 8);
+        if (__builtin_expect(word >= (uint64_t)PERF_CONTEXT_MAX, 0))
+            break;
+        into[i] = word;
+    }
+    return i;
+}
+
+static size_t kernel_words(const uint64_t *words, size_t count)
+{
+    size_t i = 0;
+    while (i < count && words[i] >> 63)
+        i++;
+    return i;
+}
+
 struct perf_callchain perf_callchain_split(struct span words, uint64_t *into, size_t max)
 {
     struct perf_callchain chain = { 0 };
     enum chain_part part = PART_BY_ADDRESS;
     size_t count = words.size / 8;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !chain.is_cut;) {
         uint64_t word = word_at(words.data + i * 8);
-        if (__builtin_expect(word >= (uint64_t)PERF_CONTEXT_MAX, 0)) {
+        if (word >= (uint64_t)PERF_CONTEXT_MAX) {
             part = part_of_marker(word, &chain.is_user_deferred);
+            i++;
             continue;
         }
-        bool kernel = part == PART_KERNEL || (part == PART_BY_ADDRESS && word >> 63);
         /* the kernel never writes its own frames behind those of the user */
-        if (part == PART_NONE || (kernel && chain.user_count))
+        if (part == PART_NONE || (part == PART_KERNEL && chain.user_count)) {
+            i++;
             continue;
-        if (chain.kernel_count + chain.user_count == max) {
-            chain.is_cut = true;
-            break;
         }
-        into[chain.kernel_count + chain.user_count] = word;
-        if (kernel)
-            chain.kernel_count++;
-        else
-            chain.user_count++;
+        size_t used = chain.kernel_count + chain.user_count;
+        size_t room = max - used;
+        size_t run = copy_run(words.data + i * 8, count - i < room ? count - i : room, into + used);
+        size_t kernel = part == PART_KERNEL                                ? run
+                        : part == PART_BY_ADDRESS && chain.user_count == 0 ? kernel_words(into + used, run)
+                                                                           : 0;
+        chain.kernel_count += kernel;
+        chain.user_count += run - kernel;
+        chain.is_cut = run == 0;
+        i += run;
     }
     chain.kernel = into;
     chain.user = into + chain.kernel_count;

@@ -14,6 +14,7 @@ enum {
     COMPONENT_BYTES = 16,
     COMPONENTS_MAX = 4096,
     TABLE_BYTES_MAX = 512 << 20,
+    INDEX_STEPS_MAX = 256 << 20, /* elements of all components' tables; damage could claim any number */
     X64_FUNCTION_BYTES = 12,
     ARM64_FUNCTION_BYTES = 8,
 };
@@ -34,6 +35,7 @@ struct ready_to_run {
     uint32_t function_bytes;
     uint32_t function_count;
     uint32_t component_count;
+    uint64_t index_steps;
     uint32_t damaged;      /* instances whose signature could not be read */
     struct entry *entries; /* by runtime function */
     uint32_t *bodies;      /* by runtime function: the nearest body at or before it, or UINT32_MAX */
@@ -110,25 +112,35 @@ static void set_entry(struct ready_to_run *r2r, uint32_t function, enum r2r_body
         r2r->entries[function] = (struct entry){ value, (uint16_t)component, (uint8_t)kind };
 }
 
+static bool index_array(struct span bytes, uint32_t component, struct ready_to_run *r2r, struct error *err)
+{
+    struct native_array methods;
+    if (!native_array_open(bytes, &methods, err))
+        return false;
+    /* each block of 16 has an entry in the index, so a count beyond this is damage */
+    uint64_t most = (uint64_t)bytes.size * 16;
+    uint32_t count = methods.count < most ? methods.count : (uint32_t)most;
+    r2r->index_steps += count;
+    if (r2r->index_steps > INDEX_STEPS_MAX)
+        return error_set(err, ERROR_LIMIT, "ReadyToRun tables with too many methods");
+    for (uint32_t i = 0; i < count; i++) {
+        struct cursor at;
+        if (!native_array_find(&methods, i, &at))
+            continue;
+        uint32_t function = read_entry_point(&at);
+        if (cursor_ok(&at))
+            set_entry(r2r, function, R2R_BODY_METHOD, component, i + 1);
+    }
+    return true;
+}
+
 static bool index_methods(const struct source *file, const struct pe *pe, const struct pe_range *sections,
                           uint32_t component, struct ready_to_run *r2r, struct error *err)
 {
     struct buffer bytes;
-    struct native_array methods;
     buffer_init(&bytes, TABLE_BYTES_MAX);
-    bool ok = load_section(file, pe, sections, R2R_SECTION_METHOD_ENTRY_POINTS, &bytes, err);
-    if (ok && bytes.size && (ok = native_array_open(buffer_span(&bytes), &methods, err))) {
-        /* each block of 16 has an entry in the index, so a count beyond this is damage */
-        uint64_t most = (uint64_t)bytes.size * 16;
-        for (uint32_t i = 0; i < methods.count && i < most; i++) {
-            struct cursor at;
-            if (native_array_find(&methods, i, &at)) {
-                uint32_t function = read_entry_point(&at);
-                if (cursor_ok(&at))
-                    set_entry(r2r, function, R2R_BODY_METHOD, component, i + 1);
-            }
-        }
-    }
+    bool ok = load_section(file, pe, sections, R2R_SECTION_METHOD_ENTRY_POINTS, &bytes, err) &&
+              (bytes.size == 0 || index_array(buffer_span(&bytes), component, r2r, err));
     buffer_done(&bytes);
     return ok;
 }

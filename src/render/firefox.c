@@ -313,11 +313,14 @@ static void write_strings(struct firefox *w)
     output_char(w->out, ']');
 }
 
-/* The columns of weights: none for CPU samples, whose CPU time is a column of its own. */
+/* What was sampled at a rate counts as samples, and CPU time is a column of its own; else the weights. */
 static void write_weights(const struct profile *p, const uint32_t *samples, size_t count, struct output *out)
 {
-    if (is_cpu(p)) {
-        output_text(out, ",\"weight\":null,\"weightType\":\"samples\",\"threadCPUDelta\":[");
+    if (p->rate_hz > 0) {
+        output_text(out, ",\"weight\":null,\"weightType\":\"samples\"");
+        if (!counts_ns(p))
+            return;
+        output_text(out, ",\"threadCPUDelta\":[");
     } else {
         const char *type = strcmp(p->weight_unit, "bytes") == 0 ? "bytes" : "samples";
         output_text(out, ",\"weightType\":\"");

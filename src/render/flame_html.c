@@ -323,11 +323,11 @@ static bool page_part(const struct page *page, struct span name, struct error *e
         output_span(out, web_flame_js.text);
     else if (span_equals(name, span_of("JS_HASH", 7)))
         output_text(out, web_flame_js.sha256);
-    else if (span_equals(name, span_of("DATA", 4))) {
+    else if (span_equals(name, span_of("TREE", 4))) {
         meta_write(page);
-        return section(page, "frames", frames_columns, err) && section(page, "nodes", nodes_columns, err) &&
-               section(page, "samples", samples_columns, err);
-    }
+        return section(page, "frames", frames_columns, err) && section(page, "nodes", nodes_columns, err);
+    } else if (span_equals(name, span_of("SAMPLES", 7)))
+        return section(page, "samples", samples_columns, err);
     return true;
 }
 

@@ -6,30 +6,36 @@
 #include "base/mem.h"
 #include "base/own.h"
 
-/* The kept nodes in the profile's order, callers first, with places instead of node numbers. */
+/* A node that is kept, in the profile's order: callers first. What placing touches lies together. */
 struct kept {
-    uint32_t *node;   /* by place */
-    uint32_t *parent; /* place, by place */
+    uint64_t total, start;
+    uint32_t node, rank;
+    uint32_t parent; /* place */
+    uint32_t size;   /* nodes of the subtree, its own among them */
+    uint32_t box, depth;
+};
+
+struct kept_nodes {
+    struct kept *at;
     uint32_t count;
 };
 
-static void kept_init(struct kept *k, const struct profile *p, uint64_t min_weight)
+static struct kept_nodes keep_nodes(const struct profile *p, uint64_t min_weight)
 {
     uint32_t count = 1;
     for (uint32_t n = 1; n < p->node_count; n++)
         count += p->total[n] >= min_weight;
-    k->node = mem_alloc(count, sizeof *k->node);
-    k->parent = mem_alloc(count, sizeof *k->parent);
+    struct kept_nodes k = { mem_alloc(count, sizeof *k.at), 1 };
     AUTO_FREE uint32_t *place = mem_alloc(p->node_count, sizeof *place);
-    k->count = 1;
+    k.at[0] = (struct kept){ .total = p->total[0], .size = 1 };
     for (uint32_t n = 1; n < p->node_count; n++) {
         if (p->total[n] < min_weight)
             continue;
-        place[n] = k->count;
-        k->node[k->count] = n;
-        k->parent[k->count] = place[p->nodes[n].parent];
-        k->count++;
+        place[n] = k.count;
+        k.at[k.count++] =
+            (struct kept){ .total = p->total[n], .node = n, .parent = place[p->nodes[n].parent], .size = 1 };
     }
+    return k;
 }
 
 static int frame_compare(const void *a, const void *b, void *user)
@@ -42,13 +48,13 @@ static int frame_compare(const void *a, const void *b, void *user)
     return by_name ? by_name : left < right ? -1 : left > right;
 }
 
-/* Lists the frames of the kept nodes by name; the answer, the rank by frame, is the caller's to free. */
-static uint32_t *rank_frames(struct flame_layout *layout, const struct profile *p, const struct kept *k)
+/* Lists the frames of the kept nodes by name, and gives each node its frame's rank. */
+static void rank_frames(struct flame_layout *layout, const struct profile *p, const struct kept_nodes *k)
 {
-    uint32_t *rank = mem_alloc(p->frame_count + (size_t)1, sizeof *rank);
+    AUTO_FREE uint32_t *rank = mem_alloc(p->frame_count + (size_t)1, sizeof *rank);
     layout->frames = mem_alloc(p->frame_count + (size_t)1, sizeof *layout->frames);
     for (uint32_t i = 1; i < k->count; i++) {
-        uint32_t frame = p->nodes[k->node[i]].frame;
+        uint32_t frame = p->nodes[k->at[i].node].frame;
         if (!rank[frame]) {
             rank[frame] = 1;
             layout->frames[layout->frame_count++] = frame;
@@ -57,76 +63,96 @@ static uint32_t *rank_frames(struct flame_layout *layout, const struct profile *
     qsort_r(layout->frames, layout->frame_count, sizeof *layout->frames, frame_compare, p->frames);
     for (uint32_t i = 0; i < layout->frame_count; i++)
         rank[layout->frames[i]] = i;
-    return rank;
+    for (uint32_t i = 1; i < k->count; i++)
+        k->at[i].rank = rank[p->nodes[k->at[i].node].frame];
 }
 
 /*
- * Lists each node's callees by rank: the places are sorted by rank (a counting sort), then put in
- * front of their callers' lists from the last to the first.
+ * Callees by caller: those of place i are keys[first[i]] up to keys[first[i + 1]], by rank. A key is
+ * the rank above the place.
  */
-static void link_callees(const struct kept *k, const uint32_t *rank_of_place, uint32_t ranks, uint32_t *first,
-                         uint32_t *next)
+struct callees {
+    uint32_t *first;
+    uint64_t *keys;
+};
+
+static int key_compare(const void *a, const void *b)
 {
-    AUTO_FREE uint32_t *by_rank = mem_alloc(k->count, sizeof *by_rank);
-    AUTO_FREE uint32_t *end = mem_alloc(ranks + (size_t)1, sizeof *end);
-    for (uint32_t i = 1; i < k->count; i++)
-        end[rank_of_place[i] + 1]++;
-    for (uint32_t r = 0; r < ranks; r++)
-        end[r + 1] += end[r];
-    for (uint32_t i = 1; i < k->count; i++)
-        by_rank[end[rank_of_place[i]]++] = i;
-    for (uint32_t i = k->count - 1; i-- > 0;) {
-        uint32_t place = by_rank[i];
-        next[place] = first[k->parent[place]];
-        first[k->parent[place]] = place;
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+static void sort_keys(uint64_t *keys, size_t count)
+{
+    enum { FEW = 12 };
+    if (count > FEW) {
+        qsort(keys, count, sizeof *keys, key_compare);
+        return;
+    }
+    for (size_t i = 1; i < count; i++) {
+        uint64_t key = keys[i];
+        size_t at = i;
+        for (; at > 0 && keys[at - 1] > key; at--)
+            keys[at] = keys[at - 1];
+        keys[at] = key;
     }
 }
 
-static void place_boxes(struct flame_layout *layout, const struct profile *p, const struct kept *k,
-                        const uint32_t *rank_of_place, const uint32_t *first, const uint32_t *next)
+static struct callees list_callees(const struct kept_nodes *k)
 {
-    AUTO_FREE uint32_t *box_of = mem_alloc(k->count, sizeof *box_of);
-    uint32_t place = 0, depth = 0;
-    uint64_t start = 0;
-    for (;;) {
-        uint32_t node = k->node[place];
-        box_of[place] = layout->count;
-        layout->boxes[layout->count++] =
-            (struct flame_box){ start, p->total[node], node, rank_of_place[place], depth };
-        if (depth > layout->depth)
+    struct callees c = { mem_alloc((size_t)k->count + 2, sizeof *c.first),
+                         mem_alloc(k->count, sizeof *c.keys) };
+    uint32_t *end = c.first + 1; /* becomes `first` of the next place as it is filled */
+    for (uint32_t i = 1; i < k->count; i++)
+        end[k->at[i].parent + 1]++;
+    for (uint32_t i = 0; i < k->count; i++)
+        end[i + 1] += end[i];
+    for (uint32_t i = 1; i < k->count; i++)
+        c.keys[end[k->at[i].parent]++] = (uint64_t)k->at[i].rank << 32 | i;
+    for (uint32_t i = 0; i < k->count; i++)
+        sort_keys(c.keys + c.first[i], c.first[i + 1] - c.first[i]);
+    return c;
+}
+
+/*
+ * Knowing the sizes of subtrees, each node's callees are placed without walking the tree: the walk
+ * waits for one node after the other, this for many at once.
+ */
+static void place_boxes(struct flame_layout *layout, const struct kept_nodes *k, const struct callees *c)
+{
+    for (uint32_t i = k->count; i-- > 1;)
+        k->at[k->at[i].parent].size += k->at[i].size;
+    layout->count = k->count;
+    layout->boxes[0] = (struct flame_box){ .weight = k->at[0].total };
+    for (uint32_t i = 0; i < k->count; i++) {
+        uint32_t box = k->at[i].box + 1, depth = k->at[i].depth + 1;
+        uint64_t start = k->at[i].start;
+        if (c->first[i] < c->first[i + 1] && depth > layout->depth)
             layout->depth = depth;
-        if (first[place]) {
-            place = first[place];
-            depth++;
-            continue;
+        for (uint32_t at = c->first[i]; at < c->first[i + 1]; at++) {
+            struct kept *callee = &k->at[(uint32_t)c->keys[at]];
+            layout->boxes[box] = (struct flame_box){ start, callee->total, callee->node,
+                                                     (uint32_t)(c->keys[at] >> 32), depth };
+            callee->box = box;
+            callee->start = start;
+            callee->depth = depth;
+            box += callee->size;
+            start += callee->total;
         }
-        while (place && !next[place]) {
-            place = k->parent[place];
-            depth--;
-        }
-        if (!place)
-            return;
-        start = layout->boxes[box_of[place]].start + layout->boxes[box_of[place]].weight;
-        place = next[place];
     }
 }
 
 void flame_layout_init(struct flame_layout *layout, const struct profile *p, uint64_t min_weight)
 {
     *layout = (struct flame_layout){ 0 };
-    struct kept k;
-    kept_init(&k, p, min_weight);
-    AUTO_FREE uint32_t *rank = rank_frames(layout, p, &k);
-    AUTO_FREE uint32_t *rank_of_place = mem_alloc(k.count, sizeof *rank_of_place);
-    for (uint32_t i = 1; i < k.count; i++)
-        rank_of_place[i] = rank[p->nodes[k.node[i]].frame];
-    AUTO_FREE uint32_t *first = mem_alloc(k.count, sizeof *first);
-    AUTO_FREE uint32_t *next = mem_alloc(k.count, sizeof *next);
-    link_callees(&k, rank_of_place, layout->frame_count, first, next);
+    struct kept_nodes k = keep_nodes(p, min_weight);
+    rank_frames(layout, p, &k);
+    struct callees callees = list_callees(&k);
     layout->boxes = mem_alloc(k.count, sizeof *layout->boxes);
-    place_boxes(layout, p, &k, rank_of_place, first, next);
-    free(k.node);
-    free(k.parent);
+    place_boxes(layout, &k, &callees);
+    free(callees.first);
+    free(callees.keys);
+    free(k.at);
 }
 
 void flame_layout_index_nodes(struct flame_layout *layout)

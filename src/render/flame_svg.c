@@ -22,10 +22,11 @@ enum {
     BOX_HEIGHT = 17,
     TEXT_INDENT = 4,
     TEXT_BASELINE = 12,
-    LEGEND_HEIGHT = 52,
+    LEGEND_HEIGHT = 62,
 };
-#define CHARACTER_WIDTH 6.62 /* of DejaVu Sans Mono, the widest of the fonts asked for, at 11 px */
-#define NARROWEST_BOX   0.1
+#define CHARACTER_WIDTH  6.62 /* of DejaVu Sans Mono, the widest of the fonts asked for, at 11 px */
+#define LEGEND_CHARACTER 6.3  /* of a proportional font at 12 px, on the generous side */
+#define NARROWEST_BOX    0.1
 
 enum { SVG_BYTES_MAX = 1 << 30 };
 
@@ -305,7 +306,7 @@ static void put_legend(struct svg *s)
         buffer_format(b, "<text x=\"%u\" y=\"%u\">%s ", (unsigned)x + 16, (unsigned)y + 10, name);
         put_decimal(b, (share_of(self[f], p->counts.weight) + 5) / 10, 1);
         put_literal(b, " %</text>\n");
-        x += 16 + (uint32_t)((double)(strlen(name) + 8) * CHARACTER_WIDTH) + 12;
+        x += 16 + (uint32_t)((double)(strlen(name) + 7) * LEGEND_CHARACTER) + 10;
     }
     put_literal(b, "</g>\n");
     uint32_t left_out = p->node_count - s->layout.count;

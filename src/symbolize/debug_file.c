@@ -8,7 +8,7 @@
 
 enum { PATH_BYTES_MAX = 4096 };
 
-#define CHECKSUMMED_BYTES_MAX ((uint64_t)1 << 30)
+#define CHECKSUMMED_BYTES_MAX ((uint64_t)256 << 20)
 
 /* What the debug file must agree with. */
 struct identity {

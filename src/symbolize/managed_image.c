@@ -354,6 +354,10 @@ bool managed_image_method_range(const struct managed_image *image, uint64_t file
     uint32_t rva;
     if (!image->r2r || !pe_code_rva(&image->pe, file_off, &rva) || !ready_to_run_find(image->r2r, rva, &body))
         return false;
+    if (rva < body.begin_rva || rva >= body.end_rva) /* a cold part, away from its body */
+        return false;
+    if (rva - body.begin_rva > file_off) /* damaged: it would start before the file */
+        return false;
     *begin_off = file_off - (rva - body.begin_rva);
     *end_off = file_off + (body.end_rva - rva);
     return true;

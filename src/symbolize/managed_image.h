@@ -49,7 +49,7 @@ bool managed_image_find(struct managed_image *image, uint64_t file_off, struct c
 bool managed_image_function(struct managed_image *image, uint32_t function, struct code_name *out);
 /*
  * Where the code of the method that managed_image_find() gives lies, funclets included:
- * [*begin_off, *end_off) from the start of the PE file. False for thunks.
+ * [*begin_off, *end_off) from the start of the PE file. False for thunks and for parts split off as cold.
  */
 bool managed_image_method_range(const struct managed_image *image, uint64_t file_off, uint64_t *begin_off,
                                 uint64_t *end_off);

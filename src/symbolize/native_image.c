@@ -19,8 +19,11 @@
 enum {
     LAYERS_MAX = 5,
     UNPACKED_BYTES_MAX = 256 << 20,
+    DYNAMIC_BYTES_MAX = 64 << 20,
     NAME_BYTES_MAX = ELF_NAME_MAX + 256,
     VDSO_BYTES_MAX = 1 << 20,
+    ASKED_OFTEN = 256,
+    STRINGS_KEPT_MAX = 8 << 20,
 };
 
 /* One source of names. */
@@ -28,7 +31,8 @@ struct layer {
     enum resolver resolver;
     struct symbol_table symbols;
     struct source strings;
-    struct buffer unpacked_strings;
+    struct buffer strings_memory; /* when `strings` is not the file */
+    size_t asked;
 };
 
 struct native_image {
@@ -58,17 +62,19 @@ static bool is_runtime_file(const char *module)
     return false;
 }
 
+static const char dac_table[] = "g_dacTable";
+
 struct export_search {
-    const struct source *strings;
-    struct buffer name;
+    struct span strings;
     bool found;
 };
 
 static bool is_dac_table(void *user, const struct elf_symbol *s)
 {
     struct export_search *search = user;
-    if (s->type == ELF_SYMBOL_OBJECT && elf_string(search->strings, s->name, &search->name))
-        search->found = strcmp((const char *)search->name.data, "g_dacTable") == 0;
+    search->found =
+        s->type == ELF_SYMBOL_OBJECT && span_equals(span_part(search->strings, s->name, sizeof dac_table),
+                                                    span_of(dac_table, sizeof dac_table));
     return !search->found;
 }
 
@@ -78,19 +84,16 @@ static bool exports_dac_table(const struct elf *e)
     const struct elf_section *symbols = elf_section_of_type(e, ELF_SECTION_DYNSYM);
     const struct elf_section *strings = elf_section_named(e, ".dynstr");
     struct buffer unpacked, text;
-    buffer_init(&unpacked, UNPACKED_BYTES_MAX);
-    buffer_init(&text, UNPACKED_BYTES_MAX);
+    buffer_init(&unpacked, DYNAMIC_BYTES_MAX);
+    buffer_init(&text, DYNAMIC_BYTES_MAX);
     struct export_search search = { 0 };
     struct source table;
     /* one look at the strings spares most images the walk over their symbols */
     if (symbols && strings && elf_section_load(e, strings, &text, NULL) &&
-        memmem(text.data, text.size, "g_dacTable", sizeof "g_dacTable") &&
+        memmem(text.data, text.size, dac_table, sizeof dac_table) &&
         elf_section_source(e, symbols, &unpacked, &table, NULL)) {
-        struct source names = source_over_span(buffer_span(&text));
-        search.strings = &names;
-        buffer_init(&search.name, NAME_BYTES_MAX);
+        search.strings = buffer_span(&text);
         elf_symbols(&table, is_dac_table, &search, NULL);
-        buffer_done(&search.name);
     }
     buffer_done(&text);
     buffer_done(&unpacked);
@@ -109,16 +112,16 @@ static bool add_layer(struct native_image *image, const struct elf *e, enum elf_
     struct buffer unpacked;
     struct source symbols;
     buffer_init(&unpacked, UNPACKED_BYTES_MAX);
-    buffer_init(&layer.unpacked_strings, UNPACKED_BYTES_MAX);
+    buffer_init(&layer.strings_memory, UNPACKED_BYTES_MAX);
     symbol_table_init(&layer.symbols, elf_base_addr(&image->elf), type == ELF_SECTION_SYMTAB);
     bool ok =
         elf_section_source(e, section, &unpacked, &symbols, NULL) &&
-        elf_section_source(e, &e->sections[section->link], &layer.unpacked_strings, &layer.strings, NULL) &&
+        elf_section_source(e, &e->sections[section->link], &layer.strings_memory, &layer.strings, NULL) &&
         symbol_table_add_elf(&layer.symbols, e, &symbols, NULL) && layer.symbols.count > 0;
     buffer_done(&unpacked);
     if (!ok) {
         symbol_table_done(&layer.symbols);
-        buffer_done(&layer.unpacked_strings);
+        buffer_done(&layer.strings_memory);
         return false;
     }
     symbol_table_sort(&layer.symbols);
@@ -213,7 +216,7 @@ void native_image_close(struct native_image *image)
         return;
     for (size_t i = 0; i < image->layer_count; i++) {
         symbol_table_done(&image->layers[i].symbols);
-        buffer_done(&image->layers[i].unpacked_strings);
+        buffer_done(&image->layers[i].strings_memory);
     }
     if (image->debug_fd >= 0)
         close(image->debug_fd);
@@ -241,7 +244,9 @@ static void add_qcall_names(struct native_image *image)
 {
     if (!image->runtime || image->layer_count == LAYERS_MAX)
         return;
-    struct layer layer = { .resolver = RESOLVER_QCALL, .strings = image->elf.file };
+    struct layer layer = { .resolver = RESOLVER_QCALL,
+                           .strings = image->elf.file,
+                           .asked = ASKED_OFTEN /* its strings are the whole file: not to be kept */ };
     symbol_table_init(&layer.symbols, elf_base_addr(&image->elf), false);
     qcall_names_read(&image->elf, &image->functions, &layer.symbols, NULL);
     symbol_table_sort(&layer.symbols);
@@ -276,12 +281,22 @@ static bool reaches(struct native_image *image, const struct symbol_match *match
     return elf_section_at(&image->elf, match->start) == elf_section_at(&image->elf, addr);
 }
 
+/* Most images are asked a few times, when a read for each name is cheapest; some very often. */
+static void count_question(struct layer *layer)
+{
+    if (++layer->asked != ASKED_OFTEN || layer->strings.fd < 0 || layer->strings.size > STRINGS_KEPT_MAX)
+        return;
+    if (source_load(&layer->strings, 0, layer->strings.size, &layer->strings_memory, NULL))
+        layer->strings = source_over_span(buffer_span(&layer->strings_memory));
+}
+
 static bool find_in_layers(struct native_image *image, uint64_t addr, enum resolver *out_resolver,
                            uint64_t *out_start)
 {
     for (size_t i = 0; i < image->layer_count; i++) {
         struct layer *layer = &image->layers[i];
         struct symbol_match match;
+        count_question(layer);
         /* the vdso's weak names are those of libc's functions, which call it */
         if (!symbol_table_find(&layer->symbols, addr, &layer->strings, image->vdso, &image->raw, &match) ||
             !reaches(image, &match, addr))
@@ -312,10 +327,15 @@ static const char *shown_name(struct native_image *image, const char *suffix)
 
 static bool find_stub(struct native_image *image, uint64_t addr, struct code_name *out, uint64_t *out_start)
 {
-    if (!plt_stubs_find(&image->stubs, addr, &image->raw, out_start))
+    struct plt_stub stub;
+    uint64_t resolver_start = 0;
+    if (!plt_stubs_find(&image->stubs, addr, &image->raw, &stub))
         return false;
     out->resolver = RESOLVER_ELF_DYNSYM;
-    out->name = image->raw.data[0] ? shown_name(image, "@plt") : "[plt]";
+    bool named = image->raw.data[0] ||
+                 (stub.resolver && find_in_layers(image, stub.resolver, &out->resolver, &resolver_start));
+    out->name = named ? shown_name(image, "@plt") : "[plt]";
+    *out_start = stub.start;
     return true;
 }
 

@@ -10,8 +10,10 @@ enum {
     SLOTS_MAX = 1 << 20,
     GLOB_DAT_X86_64 = 6,
     JUMP_SLOT_X86_64 = 7,
+    IRELATIVE_X86_64 = 37,
     GLOB_DAT_AARCH64 = 1025,
     JUMP_SLOT_AARCH64 = 1026,
+    IRELATIVE_AARCH64 = 1032,
     SYMBOL_BYTES = 24,
     RELA_BYTES = 24,
 };
@@ -31,13 +33,14 @@ static bool take_slot(void *user, const struct elf_relocation *r)
 {
     struct plt_stubs *stubs = user;
     bool x86 = stubs->elf->machine == ELF_X86_64;
-    if (r->type != (x86 ? GLOB_DAT_X86_64 : GLOB_DAT_AARCH64) &&
+    bool chosen = r->type == (x86 ? IRELATIVE_X86_64 : IRELATIVE_AARCH64);
+    if (!chosen && r->type != (x86 ? GLOB_DAT_X86_64 : GLOB_DAT_AARCH64) &&
         r->type != (x86 ? JUMP_SLOT_X86_64 : JUMP_SLOT_AARCH64))
         return true;
     if (stubs->count == SLOTS_MAX)
         return false;
     stubs->slots = mem_grow(stubs->slots, &stubs->capacity, stubs->count + 1, sizeof *stubs->slots);
-    stubs->slots[stubs->count++] = (struct plt_slot){ r->addr, r->symbol };
+    stubs->slots[stubs->count++] = (struct plt_slot){ r->addr, chosen ? 0 : r->symbol, r->addend };
     return true;
 }
 
@@ -95,7 +98,8 @@ static bool slot_aarch64(const uint8_t *code, size_t size, uint64_t addr, uint64
  * The symbol of a stub that only pushes the index of its relocation: what .plt holds when the jumps
  * are in .plt.sec (indirect branch tracking).
  */
-static bool symbol_of_pushed_index(const struct elf *e, const uint8_t *code, size_t size, uint32_t *out)
+static bool symbol_of_pushed_index(const struct elf *e, const uint8_t *code, size_t size,
+                                   struct plt_slot *out)
 {
     static const uint8_t endbr64_push[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x68 };
     const struct elf_section *section = elf_section_named(e, ".rela.plt");
@@ -106,14 +110,14 @@ static bool symbol_of_pushed_index(const struct elf *e, const uint8_t *code, siz
     struct source table = source_part(&e->file, section->file_off, section->size_bytes);
     if (!source_read(&table, offset, entry, sizeof entry, NULL))
         return false;
-    *out = load_u32le(entry + 12);
+    *out = (struct plt_slot){ .symbol = load_u32le(entry + 12), .resolver = load_u64le(entry + 16) };
     return true;
 }
 
-static bool stub_symbol(struct plt_stubs *stubs, const uint8_t *code, size_t size, uint64_t addr,
-                        uint32_t *out)
+static bool stub_slot(struct plt_stubs *stubs, const uint8_t *code, size_t size, uint64_t addr,
+                      struct plt_slot *out)
 {
-    uint64_t slot;
+    uint64_t slot = 0;
     bool x86 = stubs->elf->machine == ELF_X86_64;
     if (!(x86 ? slot_x86_64(code, size, addr, &slot) : slot_aarch64(code, size, addr, &slot)))
         return x86 && symbol_of_pushed_index(stubs->elf, code, size, out);
@@ -123,7 +127,7 @@ static bool stub_symbol(struct plt_stubs *stubs, const uint8_t *code, size_t siz
     const struct plt_slot *found =
         stubs->count ? bsearch(&key, stubs->slots, stubs->count, sizeof key, compare_slots) : NULL;
     if (found)
-        *out = found->symbol;
+        *out = *found;
     return found;
 }
 
@@ -140,7 +144,7 @@ static bool dynamic_symbol_name(const struct elf *e, uint32_t index, struct buff
            elf_string(&text, load_u32le(entry), name);
 }
 
-bool plt_stubs_find(struct plt_stubs *stubs, uint64_t addr, struct buffer *name, uint64_t *out_start)
+bool plt_stubs_find(struct plt_stubs *stubs, uint64_t addr, struct buffer *name, struct plt_stub *out)
 {
     const struct elf_section *section = elf_section_at(stubs->elf, addr);
     if (!section || strncmp(elf_section_name(stubs->elf, section), ".plt", 4) != 0)
@@ -149,14 +153,13 @@ bool plt_stubs_find(struct plt_stubs *stubs, uint64_t addr, struct buffer *name,
     uint64_t start = addr - (addr - section->addr) % stub_bytes;
     uint8_t code[STUB_BYTES];
     struct source bytes = source_part(&stubs->elf->file, section->file_off, section->size_bytes);
-    uint32_t symbol = 0;
-    bool named = source_read(&bytes, start - section->addr, code, (size_t)stub_bytes, NULL) &&
-                 stub_symbol(stubs, code, (size_t)stub_bytes, start, &symbol) &&
-                 dynamic_symbol_name(stubs->elf, symbol, name);
-    if (!named) {
+    struct plt_slot slot = { 0 };
+    bool found = source_read(&bytes, start - section->addr, code, (size_t)stub_bytes, NULL) &&
+                 stub_slot(stubs, code, (size_t)stub_bytes, start, &slot);
+    if (!found || !dynamic_symbol_name(stubs->elf, slot.symbol, name)) {
         buffer_clear(name);
         buffer_u8(name, 0);
     }
-    *out_start = start;
+    *out = (struct plt_stub){ start, found && slot.symbol == 0 ? slot.resolver : 0 };
     return true;
 }

@@ -17,7 +17,8 @@
 
 struct plt_slot {
     uint64_t addr;
-    uint32_t symbol; /* in .dynsym */
+    uint32_t symbol;   /* in .dynsym, or 0 */
+    uint64_t resolver; /* with symbol 0: the address of the function that chooses the target */
 };
 
 struct plt_stubs {
@@ -29,10 +30,19 @@ struct plt_stubs {
 
 void plt_stubs_init(struct plt_stubs *stubs, const struct elf *e);
 void plt_stubs_done(struct plt_stubs *stubs);
+struct plt_stub {
+    uint64_t start;
+    /*
+     * With an empty name: the function of this image that chooses the target (an ifunc's resolver,
+     * which the symbol table knows by the name of the ifunc), or 0.
+     */
+    uint64_t resolver;
+};
+
 /*
- * Puts the raw name of the function behind the stub at `addr` into `name`, NUL-ended; "" when it
- * cannot be told. False when `addr` is in no section of stubs.
+ * Puts the raw name of the function behind the stub at `addr` into `name`, NUL-ended; "" when no
+ * dynamic symbol tells it. False when `addr` is in no section of stubs.
  */
-bool plt_stubs_find(struct plt_stubs *stubs, uint64_t addr, struct buffer *name, uint64_t *out_start);
+bool plt_stubs_find(struct plt_stubs *stubs, uint64_t addr, struct buffer *name, struct plt_stub *out);
 
 #endif

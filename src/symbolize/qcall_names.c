@@ -36,9 +36,10 @@ static bool inside(const struct elf_section *section, uint64_t addr)
 static uint32_t identifier_at(struct run *run, uint64_t addr)
 {
     uint64_t file_off = run->names->file_off + (addr - run->names->addr);
-    struct source names = source_part(&run->elf->file, run->names->file_off, run->names->size_bytes);
-    if (file_off > UINT32_MAX || !elf_string(&names, addr - run->names->addr, &run->text) ||
-        run->text.size <= IDENTIFIER_MIN || run->text.size > IDENTIFIER_MAX)
+    uint64_t left = run->names->size_bytes - (addr - run->names->addr);
+    struct source name =
+        source_part(&run->elf->file, file_off, left < IDENTIFIER_MAX ? left : IDENTIFIER_MAX);
+    if (file_off > UINT32_MAX || !elf_string(&name, 0, &run->text) || run->text.size <= IDENTIFIER_MIN)
         return 0;
     const char *text = (const char *)run->text.data;
     if (!isalpha((unsigned char)text[0]) && text[0] != '_')

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 
 enum {
-    SYMBOLS_MAX = 16 << 20,
+    SYMBOLS_MAX = 4 << 20,
     BACK_MAX = 64,    /* symbols before the nearest one that may still reach over an address */
     ALIASES_MAX = 32, /* names of one address that are looked at */
     RANK_LOCAL = 64,  /* worse than any number of underscores */

@@ -263,7 +263,8 @@ static bool read_locations(struct reader *r, struct cursor *c, uint64_t first, u
         row.unnamed = UNNAMED_NOT_TRIED;
         if (!cursor_ok(c))
             return false;
-        r->trace->locations.rows[trace_push(&r->trace->locations)] = row;
+        uint32_t id = trace_push(&r->trace->locations);
+        r->trace->locations.rows[id] = row;
     }
     return true;
 }
@@ -295,8 +296,10 @@ static bool read_stacks(struct reader *r, struct cursor *c, uint64_t first, uint
     uint64_t missing;
     if (!reader_rows(r, r->trace->stacks.count, first, count, &missing) || first < r->trace->stacks.count)
         return false;
-    for (; missing; missing--)
-        r->trace->stacks.rows[trace_push(&r->trace->stacks)].parent = STACK_BROKEN;
+    for (; missing; missing--) {
+        uint32_t id = trace_push(&r->trace->stacks);
+        r->trace->stacks.rows[id].parent = STACK_BROKEN;
+    }
     if (count > cursor_left(c))
         return false;
     for (uint64_t i = 0; i < count; i++) {

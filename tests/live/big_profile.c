@@ -3,15 +3,17 @@
  * cost. Not a test by itself: html_test.js and benchmarks open what it writes.
  *
  * usage: big_profile SAMPLES VARIETY OUT.html OUT.svg
+ *        big_profile nasty - OUT.html OUT.svg     names that break formats
  * VARIETY is in percent: how often a stack leaves the beaten track; 30 makes nearly every stack new.
  */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "../unit/hand_profile.h"
+#include "../unit/profile_fixture.h"
 #include "base/clock.h"
 #include "base/own.h"
+#include "hand_profile.h"
 #include "render/flame_html.h"
 #include "render/flame_svg.h"
 
@@ -250,10 +252,23 @@ static void add_samples(struct hand_profile *f, uint64_t samples, uint32_t varie
     f->p.duration_ns = (uint64_t)duration_ns;
 }
 
+static int write_nasty(const char *html, const char *svg)
+{
+    struct profile p;
+    profile_fixture_nasty(&p);
+    p.title = "</title><script>alert(1)</script>\xe2\x80\xae&amp;";
+    write_file(html, &p, flame_html_write);
+    write_file(svg, &p, flame_svg_write);
+    profile_fixture_done(&p);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 5)
         return 2;
+    if (strcmp(argv[1], "nasty") == 0)
+        return write_nasty(argv[3], argv[4]);
     uint64_t samples = strtoull(argv[1], NULL, 10);
     struct hand_profile f;
     hand_profile_init(&f);

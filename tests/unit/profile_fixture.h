@@ -33,7 +33,8 @@ void profile_fixture_small(struct profile *p);
 /* Names that break formats: separators, quotes, markup, bidirectional controls, very long. */
 void profile_fixture_nasty(struct profile *p);
 void profile_fixture_empty(struct profile *p);
-/* As many samples as asked, pseudo-random and always the same: 8 threads, 4000 frames, up to about 60 deep. */
+/* As many samples as asked, pseudo-random and always the same: 8 threads, 4000 frames, up to about 60 deep.
+ */
 void profile_fixture_large(struct profile *p, size_t sample_count);
 
 #endif

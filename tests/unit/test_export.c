@@ -48,7 +48,7 @@ static void load_golden(const char *file, struct buffer *into)
     char path[512];
     struct source source;
     struct error err = { 0 };
-    snprintf(path, sizeof path, "%s/%s", GOLDEN_DIR, file);
+    snprintf(path, sizeof path, "%s/%s", GOLDEN_DIR "/export", file);
     AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         fail_msg("no %s", path);
@@ -133,6 +133,39 @@ static void test_folded_weights(void **state)
         p.rate_hz = cases[i].rate_hz;
         p.weight_unit = cases[i].unit;
         assert_folded(&p, (struct export_options){ .weights = cases[i].weights }, cases[i].wanted);
+        profile_fixture_done(&p);
+    }
+}
+
+static void test_firefox_weights(void **state)
+{
+    (void)state;
+    const struct {
+        double rate_hz;
+        const char *unit, *wanted;
+    } cases[] = {
+        { 100, "ns", "\"weight\":null,\"weightType\":\"samples\",\"threadCPUDelta\":[10000,1500]}" },
+        { 100, "count", "\"weight\":null,\"weightType\":\"samples\"}" },
+        { 0, "ns", "\"weightType\":\"tracing-ms\",\"weight\":[10.000,1.500]}" },
+        { 0, "bytes", "\"weightType\":\"bytes\",\"weight\":[10000000,1500000]}" },
+        { 0, "samples", "\"weightType\":\"samples\",\"weight\":[10000000,1500000]}" },
+    };
+    static const struct profile_frame frames[] = { { 0 }, { .name = "f", .module = "" } };
+    static const struct profile_thread threads[] = { { 0 }, { .name = "t", .process_name = "shop" } };
+    static const struct fixture_sample samples[] = { { 1, 10000000, 1, 0, { 1 } },
+                                                     { 2, 1500000, 1, 0, { 1 } } };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct profile p;
+        struct buffer got;
+        buffer_init(&got, 1 << 20);
+        profile_fixture_build(&(struct fixture){ frames, 2, threads, 2, NULL, 0, samples, 2 }, &p);
+        p.rate_hz = cases[i].rate_hz;
+        p.weight_unit = cases[i].unit;
+        export_to(&got, "x.firefox.json", &p, &(struct export_options){ 0 });
+        buffer_u8(&got, 0);
+        if (!strstr((char *)got.data, cases[i].wanted))
+            fail_msg("%s at %g Hz: %s", cases[i].unit, cases[i].rate_hz, (char *)got.data);
+        buffer_done(&got);
         profile_fixture_done(&p);
     }
 }
@@ -277,6 +310,7 @@ int main(void)
         cmocka_unit_test(test_goldens),
         cmocka_unit_test(test_folded_options),
         cmocka_unit_test(test_folded_weights),
+        cmocka_unit_test(test_firefox_weights),
         cmocka_unit_test(test_large_profile_keeps_its_samples),
         cmocka_unit_test(test_pprof_refers_to_what_it_has),
         cmocka_unit_test(test_every_format_reports_a_full_sink),

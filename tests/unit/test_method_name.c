@@ -44,7 +44,8 @@ static const struct {
     { "App.Order::PrintMembers(class System.Text.StringBuilder)", "", "Order.PrintMembers" },
     { "App.Order::Finalize()", "", "Order.Finalize" },
     /* generics */
-    { "System.Collections.Generic.List`1[System.Int32]::Sort(class Comparison`1<!0>)", "T", "List<int>.Sort" },
+    { "System.Collections.Generic.List`1[System.Int32]::Sort(class Comparison`1<!0>)", "T",
+      "List<int>.Sort" },
     { "System.Collections.Generic.List`1[System.__Canon]::Sort()", "T", "List<T>.Sort" },
     { "System.Collections.Generic.List`1[System.__Canon]::Sort()", "", "List<_>.Sort" },
     { "System.Collections.Generic.List`1::Sort()", "T", "List<T>.Sort" },
@@ -52,11 +53,14 @@ static const struct {
       "Dictionary<TKey,long>.FindValue" },
     { "System.Collections.Generic.Dictionary`2[System.__Canon,System.__Canon]::.ctor()", "TKey,TValue",
       "Dictionary<TKey,TValue>..ctor" },
-    { "System.Collections.Generic.Dictionary`2+Enumerator[System.Int32,System.Byte]::MoveNext()", "TKey,TValue",
-      "Dictionary<int,byte>.Enumerator.MoveNext" },
-    { "App.Outer`1+Inner`1[System.Int32,System.__Canon]::Do(!0,!1,!!0)", "T,U;V", "Outer<int>.Inner<U>.Do<V>" },
-    { "System.Linq.Enumerable::Select(class A,class B)", ";TSource,TResult", "Enumerable.Select<TSource,TResult>" },
-    { "A.G`1[System.Collections.Generic.List`1[System.Collections.Generic.KeyValuePair`2[System.__Canon,System.Int32]]]"
+    { "System.Collections.Generic.Dictionary`2+Enumerator[System.Int32,System.Byte]::MoveNext()",
+      "TKey,TValue", "Dictionary<int,byte>.Enumerator.MoveNext" },
+    { "App.Outer`1+Inner`1[System.Int32,System.__Canon]::Do(!0,!1,!!0)", "T,U;V",
+      "Outer<int>.Inner<U>.Do<V>" },
+    { "System.Linq.Enumerable::Select(class A,class B)", ";TSource,TResult",
+      "Enumerable.Select<TSource,TResult>" },
+    { "A.G`1[System.Collections.Generic.List`1[System.Collections.Generic.KeyValuePair`2[System.__Canon,"
+      "System.Int32]]]"
       "::M()",
       "T", "G<List<KeyValuePair<_,int>>>.M" },
     { "A.G`1[System.Nullable`1[System.Double]]::M()", "T", "G<double?>.M" },
@@ -101,17 +105,21 @@ static const struct {
     { "App.Store+<<Run>g__Step|4_0>d::MoveNext()", ";;async", "Store.Run.Step (async)" },
     { "App.Set`1+<System-Collections-Generic-IEnumerable<T>-GetEnumerator>d__1[System.__Canon]::MoveNext()",
       "T;;iterator", "Set<T>.IEnumerable<T>.GetEnumerator (iterator)" },
-    { "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1[System.__Canon,App.Store+"
+    { "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1[System.__Canon,App."
+      "Store+"
       "<GetAsync>d__5]::MoveNext()",
-      "TResult,TStateMachine", "AsyncTaskMethodBuilder<TResult>.AsyncStateMachineBox<Store.GetAsync>.MoveNext" },
+      "TResult,TStateMachine",
+      "AsyncTaskMethodBuilder<TResult>.AsyncStateMachineBox<Store.GetAsync>.MoveNext" },
     { "App.Form+VB$StateMachine_4_LoadAsync::MoveNext()", ";;async", "Form.LoadAsync (async)" },
     /* explicit interface implementations */
     { "App.Sq::App.IShape.Area()", "", "Sq.IShape.Area" },
     { "App.Sq::System.IComparable<App.Sq>.CompareTo(class App.Sq)", "", "Sq.IComparable<Sq>.CompareTo" },
-    { "App.D::System.Collections.Generic.IEnumerable<System.Collections.Generic.KeyValuePair<TKey,System.Int32>>."
+    { "App.D::System.Collections.Generic.IEnumerable<System.Collections.Generic.KeyValuePair<TKey,System."
+      "Int32>>."
       "GetEnumerator()",
       "", "D.IEnumerable<KeyValuePair<TKey,int>>.GetEnumerator" },
-    { "System.Int32::System.Numerics.IAdditionOperators<System.Int32,System.Int32,System.Int32>.op_Addition(int32)",
+    { "System.Int32::System.Numerics.IAdditionOperators<System.Int32,System.Int32,System.Int32>.op_Addition("
+      "int32)",
       "", "Int32.IAdditionOperators<int,int,int>.operator +" },
     /* other compiler-made types, other languages */
     { "<>f__AnonymousType0`2[System.Int32,System.__Canon]::ToString()", "<A>j__TPar,<B>j__TPar",
@@ -130,7 +138,8 @@ static const struct {
     { "dynamicClass::IL_STUB_ReversePInvoke(int)", "", "[reverse P/Invoke stub]" },
     { "dynamicClass::IL_STUB_MulticastDelegate_Invoke(int)", "", "[multicast delegate stub]" },
     { "dynamicClass::IL_STUB_New(int)", "", "New [IL stub]" },
-    { "dynamicClass::InvokeStub_Order.set_Total(class System.Object)", "", "Order.set_Total [reflection invoke]" },
+    { "dynamicClass::InvokeStub_Order.set_Total(class System.Object)", "",
+      "Order.set_Total [reflection invoke]" },
     { "dynamicClass::lambda_method12(class Closure)", "", "lambda_method12 [compiled expression]" },
     { "dynamicClass::Regex1_TryFindNextPossibleStartingPosition(class A)", "",
       "Regex1_TryFindNextPossibleStartingPosition [dynamic]" },
@@ -138,7 +147,8 @@ static const struct {
     { "", "", "" },
     { "main", "", "main" },
     { "__libc_start_main", "", "__libc_start_main" },
-    { "WKS::gc_heap::mark_object_simple(unsigned char**)", "", "WKS::gc_heap::mark_object_simple(unsigned char**)" },
+    { "WKS::gc_heap::mark_object_simple(unsigned char**)", "",
+      "WKS::gc_heap::mark_object_simple(unsigned char**)" },
     { "std::vector<int, std::allocator<int> >::push_back(int const&)", "",
       "std::vector<int, std::allocator<int> >::push_back(int const&)" },
     { "void Foo::bar(int)", "", "void Foo::bar(int)" },
@@ -242,8 +252,9 @@ static void test_is_managed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shown),       cmocka_unit_test(test_shown_twice), cmocka_unit_test(test_cut_anywhere),
-        cmocka_unit_test(test_out_of_room), cmocka_unit_test(test_is_managed),
+        cmocka_unit_test(test_shown),        cmocka_unit_test(test_shown_twice),
+        cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_out_of_room),
+        cmocka_unit_test(test_is_managed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,198 @@
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/own.h"
+#include "read/ecma_metadata.h"
+#include "read/ecma_signature.h"
+#include "read/pe.h"
+
+enum { METADATA_BYTES_MAX = 1 << 20 };
+
+/* The metadata of tests/golden/r2r/tiny/tiny.dll. */
+static int open_fixture(void **state)
+{
+    static struct buffer bytes;
+    AUTO_FD int fd = open(GOLDEN_DIR "/r2r/tiny/tiny.dll", O_RDONLY | O_CLOEXEC);
+    struct source file;
+    struct pe pe;
+    struct pe_cli cli;
+    buffer_init(&bytes, METADATA_BYTES_MAX);
+    if (fd < 0 || !source_over_fd(fd, 0, UINT64_MAX, &file, NULL) || !pe_read(&file, &pe, NULL) ||
+        !pe_read_cli(&file, &pe, &cli, NULL) || !pe_load(&file, &pe, cli.metadata, &bytes, NULL))
+        return -1;
+    *state = &bytes;
+    return 0;
+}
+
+static int close_fixture(void **state)
+{
+    buffer_done(*state);
+    return 0;
+}
+
+static struct ecma_metadata open_metadata(void **state)
+{
+    struct ecma_metadata md;
+    struct error err;
+    if (!ecma_metadata_open(buffer_span(*state), &md, &err))
+        fail_msg("%s", err.what);
+    return md;
+}
+
+static bool is_text(struct span text, const char *wanted)
+{
+    return span_equals(text, span_of(wanted, strlen(wanted)));
+}
+
+static uint32_t type_row(const struct ecma_metadata *md, const char *name)
+{
+    for (uint32_t row = 1; row <= ecma_rows(md, ECMA_TYPE_DEF); row++)
+        if (is_text(ecma_cell_string(md, ECMA_TYPE_DEF, row, ECMA_TYPE_DEF_NAME), name))
+            return row;
+    fail_msg("no type %s", name);
+    return 0;
+}
+
+static void test_tables(void **state)
+{
+    struct ecma_metadata md = open_metadata(state);
+    assert_true(is_text(ecma_cell_string(&md, ECMA_ASSEMBLY, 1, ECMA_ASSEMBLY_NAME), "tiny"));
+    assert_true(is_text(ecma_cell_string(&md, ECMA_MODULE, 1, ECMA_MODULE_NAME), "tiny.dll"));
+    assert_int_equal(ecma_mvid(&md).size, 16);
+    uint32_t outer = type_row(&md, "Outer`1"), inner = type_row(&md, "Inner`1"), first;
+    assert_int_equal(ecma_enclosing_type(&md, inner), outer);
+    assert_int_equal(ecma_enclosing_type(&md, outer), 0);
+    assert_int_equal(ecma_generic_params(&md, ECMA_OWNER_IS_TYPE, inner, &first), 2);
+    assert_true(is_text(ecma_cell_string(&md, ECMA_GENERIC_PARAM, first + 1, ECMA_GENERIC_PARAM_NAME), "U"));
+    assert_int_equal(ecma_interfaces(&md, type_row(&md, "Square"), &first), 2);
+    for (uint32_t type = 1; type <= ecma_rows(&md, ECMA_TYPE_DEF); type++) {
+        uint32_t end;
+        ecma_type_methods(&md, type, &first, &end);
+        for (uint32_t method = first; method < end; method++)
+            assert_int_equal(ecma_method_owner(&md, method), type);
+    }
+}
+
+static void test_what_is_not_there(void **state)
+{
+    struct ecma_metadata md = open_metadata(state);
+    assert_int_equal(ecma_cell(&md, ECMA_TYPE_DEF, 0, 0), 0);
+    assert_int_equal(ecma_cell(&md, ECMA_TYPE_DEF, UINT32_MAX, 0), 0);
+    assert_int_equal(ecma_cell(&md, ECMA_TYPE_DEF, 1, 99), 0);
+    assert_int_equal(ecma_cell(&md, ECMA_DOCUMENT, 1, 0), 0);
+    assert_int_equal(ecma_string(&md, UINT32_MAX).size, 0);
+    assert_int_equal(ecma_blob(&md, UINT32_MAX).size, 0);
+    assert_int_equal(ecma_method_owner(&md, 0), 0);
+    assert_int_equal(ecma_method_owner(&md, UINT32_MAX), 0);
+}
+
+static void test_cut_anywhere(void **state)
+{
+    const struct buffer *bytes = *state;
+    for (size_t size = 0; size < bytes->size; size++) {
+        AUTO_FREE uint8_t *cut = malloc(size ? size : 1);
+        memcpy(cut, bytes->data, size);
+        struct ecma_metadata md;
+        if (!ecma_metadata_open(span_of(cut, size), &md, NULL))
+            continue;
+        for (uint32_t method = 1; method <= ecma_rows(&md, ECMA_METHOD_DEF); method++)
+            ecma_blob(&md, ecma_cell(&md, ECMA_METHOD_DEF, method, ECMA_METHOD_DEF_SIGNATURE));
+    }
+}
+
+static void test_coded_integers(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t bytes[4];
+        size_t size;
+        bool ok;
+        uint32_t value;
+    } integers[] = {
+        { { 0x03 }, 1, true, 3 },
+        { { 0x7f }, 1, true, 0x7f },
+        { { 0x80, 0x80 }, 2, true, 0x80 },
+        { { 0xbf, 0xff }, 2, true, 0x3fff },
+        { { 0xc0, 0x00, 0x40, 0x00 }, 4, true, 0x4000 },
+        { { 0xdf, 0xff, 0xff, 0xff }, 4, true, 0x1fffffff },
+        { { 0x80 }, 1, false, 0 },
+        { { 0xc0, 0x00, 0x40 }, 3, false, 0 },
+        { { 0xff }, 1, false, 0 },
+        { { 0 }, 0, false, 0 },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(integers); i++) {
+        struct cursor c = cursor_over(span_of(integers[i].bytes, integers[i].size));
+        assert_int_equal(cursor_ecma_uint(&c), integers[i].value);
+        assert_int_equal(cursor_ok(&c), integers[i].ok);
+    }
+}
+
+/* Signatures that need no tables; [0] is the number of bytes. */
+static const struct {
+    const char *wanted; /* NULL: damaged */
+    uint8_t size, bytes[24];
+} signatures[] = {
+    { "void  ()", 3, { 0x00, 0x00, 0x01 } },
+    { "instance void  (int32)", 4, { 0x20, 0x01, 0x01, 0x08 } },
+    { "class System.String  (class System.Object,bool,wchar,unsigned int8)",
+      7,
+      { 0x00, 0x04, 0x0e, 0x1c, 0x02, 0x03, 0x05 } },
+    { "!!0  (!1&,!!0[])", 10, { 0x10, 0x01, 0x02, 0x1e, 0x00, 0x10, 0x13, 0x01, 0x1d, 0x1e } },
+    { "int  (unsigned int,refany,void*)", 7, { 0x00, 0x03, 0x18, 0x19, 0x16, 0x0f, 0x01 } },
+    { "void  (int64[,])", 8, { 0x00, 0x01, 0x01, 0x14, 0x0a, 0x02, 0x00, 0x00 } },
+    { "void  (fnptr void(int32))", 8, { 0x00, 0x01, 0x01, 0x1b, 0x00, 0x01, 0x01, 0x08 } },
+    { NULL, 2, { 0x00, 0x01 } },
+    { NULL, 4, { 0x00, 0x02, 0x01, 0x08 } },
+    { NULL, 3, { 0x00, 0x00, 0x7e } },
+    { NULL, 0, { 0 } },
+};
+
+static void test_signatures(void **state)
+{
+    struct ecma_metadata md = open_metadata(state);
+    struct buffer out;
+    buffer_init(&out, 4096);
+    for (size_t i = 0; i < ARRAY_LEN(signatures); i++) {
+        uint8_t bytes[32];
+        uint8_t size = signatures[i].size;
+        memcpy(bytes, signatures[i].bytes, sizeof signatures[i].bytes);
+        if (i == 3)
+            bytes[size++] = 0x00; /* the last type's number */
+        buffer_clear(&out);
+        bool ok = ecma_spell_method_signature(&md, span_of(bytes, size), &out);
+        if (ok != (signatures[i].wanted != NULL) || (ok && !is_text(buffer_span(&out), signatures[i].wanted)))
+            fail_msg("signature %zu: %.*s", i, (int)out.size, (const char *)out.data);
+    }
+    buffer_done(&out);
+}
+
+/* A type nested in itself without end must stop. */
+static void test_endless_nesting(void **state)
+{
+    struct ecma_metadata md = open_metadata(state);
+    uint8_t bytes[256];
+    struct buffer out;
+    buffer_init(&out, 1 << 16);
+    memset(bytes, ELEMENT_SZARRAY, sizeof bytes);
+    struct cursor c = cursor_over(span_of(bytes, sizeof bytes));
+    struct ecma_scope scope = { .md = &md };
+    ecma_spell_type(&c, &scope, &out);
+    assert_false(cursor_ok(&c));
+    buffer_done(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tables),       cmocka_unit_test(test_what_is_not_there),
+        cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_coded_integers),
+        cmocka_unit_test(test_signatures),   cmocka_unit_test(test_endless_nesting),
+    };
+    return cmocka_run_group_tests(tests, open_fixture, close_fixture);
+}

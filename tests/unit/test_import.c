@@ -1,0 +1,274 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/buffer.h"
+#include "base/own.h"
+#include "import/import.h"
+#include "trace/facts.h"
+
+enum { GOLDEN_SAMPLES = 40 };
+
+struct result {
+    struct trace_builder b;
+    struct error err;
+    bool ok, is_recognised;
+};
+
+static void import_path(struct result *r, const char *path, const char *event)
+{
+    struct import_options options = { .event = event };
+    *r = (struct result){ 0 };
+    trace_builder_init(&r->b, 1 << 10);
+    r->ok = import_open(path, &options, &r->b, &r->is_recognised, &r->err);
+}
+
+static void import_text(struct result *r, const char *text, const char *event)
+{
+    char path[64];
+    AUTO_FD int fd = memfd_create("input", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    import_path(r, path, event);
+}
+
+static const char *fact(const struct result *r, const char *key)
+{
+    const char *value = trace_fact_value(&r->b.trace, key);
+    return value ? value : "";
+}
+
+/* "leaf(module)kind caller(module)kind ..." */
+static void stack_text(const struct trace *t, uint32_t stack, char *out, size_t size)
+{
+    out[0] = 0;
+    for (; stack >= STACK_ROOTS; stack = t->stacks.rows[stack].parent) {
+        const struct trace_location *l = &t->locations.rows[t->stacks.rows[stack].location];
+        const struct trace_function *f = &t->functions.rows[l->function];
+        size_t used = strlen(out);
+        snprintf(out + used, size - used, "%s%s(%s)%s", used ? " " : "",
+                 l->function ? trace_string(t, f->name) : "?", l->function ? trace_string(t, f->module) : "",
+                 code_kind_name(f->kind));
+    }
+}
+
+static void test_perf_data(void **state)
+{
+    (void)state;
+    struct result r;
+    import_path(&r, GOLDEN_DIR "/perf_data" "/small.perf.data", NULL);
+    if (!r.ok)
+        fail_msg("%s", r.err.what);
+    const struct trace *t = &r.b.trace;
+    assert_true(r.is_recognised);
+    assert_true(t->complete);
+    assert_int_equal(t->samples.count, GOLDEN_SAMPLES);
+    assert_int_equal(t->processes.count, 2);
+    assert_int_equal(t->processes.rows[1].pid, 4242);
+    assert_string_equal(trace_string(t, t->processes.rows[1].name), "workload");
+    assert_int_equal(t->mappings.count, 2);
+    assert_string_equal(trace_string(t, t->images.rows[t->mappings.rows[1].image].path),
+                        "/opt/acme/workload");
+    assert_int_equal(t->samples.weight[0], 40001);
+    assert_string_equal(fact(&r, FACT_FORMAT), "perf.data");
+    assert_string_equal(fact(&r, FACT_EVENT), "cpu-clock");
+    assert_string_equal(fact(&r, FACT_UNIT), "ns");
+    assert_string_equal(fact(&r, FACT_RATE_HZ), "24999");
+    assert_string_equal(fact(&r, FACT_HOST), "bench");
+    for (size_t i = 0; i < t->samples.count; i++)
+        assert_int_equal(trace_stack_end(t, t->samples.stack[i]), STACK_WHOLE);
+    trace_builder_done(&r.b);
+}
+
+static void test_killed_recorder(void **state)
+{
+    (void)state;
+    uint8_t bytes[20000];
+    AUTO_STREAM FILE *golden = fopen(GOLDEN_DIR "/perf_data" "/small.perf.data", "rb");
+    assert_non_null(golden);
+    size_t size = fread(bytes, 1, sizeof bytes, golden);
+    memset(bytes + 48, 0, 8); /* the size of the data is written last */
+    AUTO_FD int fd = memfd_create("killed", MFD_CLOEXEC);
+    /* cut within the last record */
+    size_t cut = size - 4 * 16 - 68 - 68 - 8 - 140 - 8 - 20;
+    assert_int_equal(write(fd, bytes, cut), cut);
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    struct result r;
+    import_path(&r, path, NULL);
+    assert_true(r.ok);
+    assert_int_equal(r.b.trace.samples.count, GOLDEN_SAMPLES - 1);
+    assert_false(r.b.trace.complete);
+    assert_int_equal(r.b.trace.gaps.count, 2);
+    assert_non_null(strstr(fact(&r, FACT_NOTES), "was killed"));
+    trace_builder_done(&r.b);
+}
+
+static const char script[] =
+    "# hostname : box\n"
+    "#\n"
+    "app 10/11 [001] 100.000001:  10101010 cpu-clock: \n"
+    "\tffffffff81001234 do_syscall_64+0x5b ([kernel.kallsyms])\n"
+    "\tffffffffc0001234 nf_hook+0x1 ([nf_tables])\n"
+    "\t    7f0000000010 inner+0x1 (inlined)\n"
+    "\t    7f0000000010 write+0x10 (/usr/lib/libc.so.6)\n"
+    "\t    7f0000001000 void [App] N.T::M()[Tier1]+0x10 (/tmp/perf-10.map)\n"
+    "\t    7f0000002000 System.String::Concat+0x10 (/usr/share/System.Private.CoreLib.dll)\n"
+    "\t    7f0000003000 EEStartup+0x10 (/usr/share/libcoreclr.so)\n"
+    "\t    7f0000004000 [unknown] (/memfd:doublemapper (deleted))\n"
+    "\n"
+    "app 10/11 [001] 100.000002:  1 page-faults: \n"
+    "\t    7f0000000010 f+0x1 (/x)\n"
+    "\n"
+    "app 10/12 [000] 100.000003:  10101010 cpu-clock: \n"
+    "\t    7f0000003000 EEStartup+0x10 (/usr/share/libcoreclr.so)\n";
+
+static void test_perf_script(void **state)
+{
+    (void)state;
+    struct result r;
+    char text[1024];
+    import_text(&r, script, NULL);
+    if (!r.ok)
+        fail_msg("%s", r.err.what);
+    const struct trace *t = &r.b.trace;
+    assert_int_equal(t->samples.count, 2);
+    assert_int_equal(t->samples.time_ns[0], 100000001000);
+    assert_int_equal(t->samples.weight[0], 10101010);
+    assert_int_equal(t->samples.cpu[0], 1);
+    assert_int_equal(t->threads.count, 3);
+    stack_text(t, t->samples.stack[0], text, sizeof text);
+    assert_string_equal(text, "do_syscall_64([kernel])kernel nf_hook([nf_tables])kernel inner()native "
+                              "write(libc.so.6)native void [App] N.T::M()[Tier1](perf-10.map)jit "
+                              "System.String::Concat(System.Private.CoreLib)r2r "
+                              "EEStartup(libcoreclr.so)runtime ?()unknown");
+    assert_string_equal(fact(&r, FACT_HOST), "box");
+    assert_string_equal(fact(&r, FACT_EVENT), "cpu-clock");
+    assert_string_equal(fact(&r, FACT_RATE_HZ), "99");
+    assert_non_null(strstr(fact(&r, FACT_NOTES), "1 samples of other events"));
+    for (size_t i = 1; i < t->locations.count; i++)
+        assert_int_equal(t->locations.rows[i].resolver,
+                         t->locations.rows[i].function ? RESOLVER_IMPORTED : RESOLVER_NONE);
+    trace_builder_done(&r.b);
+
+    import_text(&r, script, "page-faults");
+    assert_true(r.ok);
+    assert_int_equal(r.b.trace.samples.count, 1);
+    trace_builder_done(&r.b);
+
+    import_text(&r, script, "cycles");
+    assert_false(r.ok);
+    assert_int_equal(r.err.kind, ERROR_USAGE);
+    trace_builder_done(&r.b);
+}
+
+static void test_folded(void **state)
+{
+    (void)state;
+    struct result r;
+    char text[256];
+    /* one line that is none, behind those that decide what the file is */
+    struct buffer input;
+    buffer_init(&input, 4096);
+    buffer_string(&input, "main;work_[j];sys_write_[k] 12\n");
+    for (unsigned i = 0; i < 30; i++)
+        buffer_string(&input, "main 3\n");
+    buffer_append(&input, "nonsense\n", sizeof "nonsense\n");
+    import_text(&r, (const char *)input.data, NULL);
+    buffer_done(&input);
+    assert_true(r.ok);
+    const struct trace *t = &r.b.trace;
+    assert_int_equal(t->samples.count, 31);
+    assert_int_equal(t->samples.weight[0], 12);
+    stack_text(t, t->samples.stack[0], text, sizeof text);
+    assert_string_equal(text, "sys_write()kernel work()jit main()unknown");
+    assert_int_equal(t->losses.count, 2);
+    assert_int_equal(t->losses.rows[1].count, 1);
+    assert_string_equal(fact(&r, FACT_UNIT), "samples");
+    trace_builder_done(&r.b);
+}
+
+/* Deeper than a stack may be: the leaf's end is kept, and the stack says that it is cut. */
+static void test_folded_deep(void **state)
+{
+    (void)state;
+    struct result r;
+    AUTO_FREE char *text = malloc(20000);
+    size_t used = 0;
+    for (unsigned i = 0; i < 1000; i++)
+        used += (size_t)snprintf(text + used, 20000 - used, "%sf%u", i ? ";" : "", i);
+    snprintf(text + used, 20000 - used, " 1\n");
+    import_text(&r, text, NULL);
+    assert_true(r.ok);
+    const struct trace *t = &r.b.trace;
+    uint32_t stack = t->samples.stack[0];
+    assert_int_equal(trace_stack_end(t, stack), STACK_TRUNCATED);
+    const struct trace_location *leaf = &t->locations.rows[t->stacks.rows[stack].location];
+    assert_string_equal(trace_string(t, t->functions.rows[leaf->function].name), "f999");
+    trace_builder_done(&r.b);
+}
+
+static void test_unknown(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *wanted;
+    } cases[] = {
+        { "", "it is empty" },
+        { "{\"traceEvents\":[]}", "it begins at byte 0 with '{\"traceE'" },
+        { "\x7f"
+          "ELF\2\1\1",
+          "it begins at byte 0 with '.ELF...'" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct result r;
+        import_text(&r, cases[i].text, NULL);
+        if (r.ok || r.is_recognised || !strstr(r.err.what, cases[i].wanted) || !strstr(r.err.what, "/proc/"))
+            fail_msg("%zu: %s", i, r.err.what);
+        trace_builder_done(&r.b);
+    }
+    struct result r;
+    import_path(&r, "/nonexistent/perf.data", NULL);
+    assert_false(r.ok);
+    assert_int_equal(r.err.kind, ERROR_SYSTEM);
+    trace_builder_done(&r.b);
+    import_path(&r, "/", NULL);
+    assert_false(r.ok);
+    assert_int_equal(r.err.kind, ERROR_UNSUPPORTED);
+    trace_builder_done(&r.b);
+}
+
+/* Also on a line's middle: every cut gives some samples or a clear error. */
+static void test_text_cut_everywhere(void **state)
+{
+    (void)state;
+    for (size_t size = 0; size < sizeof script; size++) {
+        char cut[sizeof script] = "";
+        struct result r;
+        memcpy(cut, script, size);
+        import_text(&r, cut, NULL);
+        if (!r.ok && r.is_recognised)
+            fail_msg("%zu: %s", size, r.err.what);
+        trace_builder_done(&r.b);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_perf_data),           cmocka_unit_test(test_killed_recorder),
+        cmocka_unit_test(test_perf_script),         cmocka_unit_test(test_folded),
+        cmocka_unit_test(test_folded_deep),         cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_text_cut_everywhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
