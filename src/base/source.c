@@ -67,6 +67,8 @@ bool source_load(const struct source *s, uint64_t offset, uint64_t size, struct 
     if (size > out->ceiling)
         return error_set(err, ERROR_LIMIT, "%" PRIu64 " bytes at offset %" PRIu64 " exceed the limit of %zu",
                          size, offset, out->ceiling);
+    if (size == 0)
+        return true;
     uint8_t *room = buffer_reserve(out, (size_t)size);
     if (!room || !source_read(s, offset, room, (size_t)size, err))
         return false;

@@ -219,7 +219,7 @@ static void test_svg_golden(void **state)
     write_to(&svg, &p, false);
     cut_out((char *)svg.data, "<style>", "</style>");
     cut_out((char *)svg.data, "];\n", "]]></script>");
-    const char *path = GOLDEN_DIR "/small.svg";
+    const char *path = GOLDEN_DIR "/flame" "/small.svg";
     const char *mode = getenv("CLRPERF_GOLDEN");
     AUTO_STREAM FILE *file = fopen(path, mode ? "we" : "re");
     assert_non_null(file);
