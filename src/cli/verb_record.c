@@ -200,12 +200,19 @@ static int open_target_jit_file(void *user, uint32_t process, bool jitdump)
     return target_files_open_jit(user, process, jitdump);
 }
 
+static void read_target_memory(void *user, uint32_t process, const uint64_t *addrs, size_t count, size_t size,
+                               uint8_t *into, uint32_t *got)
+{
+    target_files_read_memory(user, process, addrs, count, size, into, got);
+}
+
 /* Names everything and ends the file. What could not be recorded to the end is written all the same. */
 static bool record_finish(struct record_run *run, struct error *err)
 {
     struct symbolizer_options options = {
         .files = { .open = open_target_file,
                    .open_jit_file = open_target_jit_file,
+                   .read_memory = read_target_memory,
                    .user = (void *)recorder_files(run->recorder) },
         .kernel = true,
     };
@@ -223,8 +230,7 @@ static bool record_finish(struct record_run *run, struct error *err)
     trace_set_fact(&run->b.trace, FACT_SELF_PEAK_RSS, text);
     struct trace_writer *w = run->w;
     run->w = NULL;
-    run->file_bytes = trace_writer_bytes(w);
-    bool ok = trace_writer_close(w, &run->b, err);
+    bool ok = trace_writer_close(w, &run->b, &run->file_bytes, err);
     run->stop_to_closed_ns = clock_monotonic_ns() - run->stats.stopped_ns - run->stats.rundown_ns;
     return ok;
 }
@@ -383,7 +389,7 @@ static bool record_run(struct verb_call *call, struct error *err)
     else if (run.launched)
         launch_abandon(&run.launch);
     if (run.w)
-        trace_writer_close(run.w, &run.b, NULL);
+        trace_writer_close(run.w, &run.b, NULL, NULL);
     if (run.capture_fd >= 0)
         close(run.capture_fd);
     trace_builder_done(&run.b);
