@@ -200,12 +200,19 @@ static int open_target_jit_file(void *user, uint32_t process, bool jitdump)
     return target_files_open_jit(user, process, jitdump);
 }
 
+static void read_target_memory(void *user, uint32_t process, const uint64_t *addrs, size_t count, size_t size,
+                               uint8_t *into, uint32_t *got)
+{
+    target_files_read_memory(user, process, addrs, count, size, into, got);
+}
+
 /* Names everything and ends the file. What could not be recorded to the end is written all the same. */
 static bool record_finish(struct record_run *run, struct error *err)
 {
     struct symbolizer_options options = {
         .files = { .open = open_target_file,
                    .open_jit_file = open_target_jit_file,
+                   .read_memory = read_target_memory,
                    .user = (void *)recorder_files(run->recorder) },
         .kernel = true,
     };
