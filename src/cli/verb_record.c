@@ -413,7 +413,6 @@ static const struct option_spec record_options[] = {
       "exit with 6 when more than PERCENT of the samples were lost", "PERCENT", NULL },
     { "json", 0, OPTION_FLAG, offsetof(struct record_values, json), "print the summary as JSON", NULL, NULL },
     { "quiet", 'q', OPTION_FLAG, offsetof(struct record_values, quiet), "no progress, no summary", NULL, NULL },
-    { NULL, 0, OPTION_HEADING, 0, "which processes", NULL, NULL },
     { NULL, 0, OPTION_GROUP, offsetof(struct record_values, target), NULL, NULL, target_option_specs },
     { 0 },
 };
