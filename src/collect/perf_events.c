@@ -105,6 +105,8 @@ static size_t online_cpus(int *cpus, size_t max)
             cpus[count++] = (int)cpu;
         at = *end == ',' ? end + 1 : end;
     }
+    if (count == 0 && max)
+        cpus[count++] = 0;
     return count;
 }
 
@@ -233,7 +235,7 @@ static void raise_open_files(void)
 
 bool perf_events_open(const struct perf_events_options *options, struct perf_events *out, struct error *err)
 {
-    int cpus[EVENTS_CPUS_MAX];
+    int cpus[EVENTS_CPUS_MAX] = { 0 };
     struct perf_events events = { .filter = { -1, -1 } };
     events.ring_count = online_cpus(cpus, ARRAY_LEN(cpus));
     events.rings = mem_alloc(events.ring_count, sizeof *events.rings);

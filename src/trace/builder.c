@@ -14,8 +14,8 @@ void trace_builder_init(struct trace_builder *b, size_t chains)
     function_index_init(&b->functions, &b->trace);
     b->chains = chain_cache_new(chains);
     b->ends = mem_grow(NULL, &b->ends_capacity, STACK_ROOTS, sizeof *b->ends);
-    for (uint8_t root = 0; root < STACK_ROOTS; root++)
-        b->ends[root] = root;
+    for (unsigned root = 0; root < STACK_ROOTS; root++)
+        b->ends[root] = (uint8_t)root;
 }
 
 void trace_builder_done(struct trace_builder *b)
