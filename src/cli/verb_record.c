@@ -21,6 +21,7 @@
 #include "cli/standard_output.h"
 #include "cli/target_options.h"
 #include "cli/verb.h"
+#include "collect/cgroup.h"
 #include "collect/recorder.h"
 #include "render/export_format.h"
 #include "symbolize/symbolizer.h"
@@ -92,6 +93,9 @@ static bool record_select(struct record_run *run, const struct verb_call *call, 
     if (v->target.all)
         return true;
     struct target_query query = target_options_query(&v->target);
+    /* the kernel itself watches a control group: processes that are born into it too */
+    if (v->target.cgroup && !v->target.container && !query.pid_count && !query.name_count)
+        return cgroup_open(v->target.cgroup, &run->cgroup_fd, err);
     if (!target_select(&query, &run->targets, err))
         return false;
     run->pids = mem_alloc(run->targets.count, sizeof *run->pids);
@@ -105,7 +109,7 @@ static const char *record_target_name(const struct record_run *run, const struct
     if (run->targets.count == 1)
         return target_label(&run->targets.items[0]);
     if (!call->command)
-        return "machine";
+        return run->cgroup_fd >= 0 ? "cgroup" : run->pid_count ? "dotnet" : "machine";
     const char *slash = strrchr(call->command[0], '/');
     return slash ? slash + 1 : call->command[0];
 }
@@ -158,6 +162,8 @@ static void record_describe(struct record_run *run, const struct verb_call *call
         buffer_format(&words, "%s%d", i ? "," : " -p ", (int)run->pids[i]);
     if (run->values->target.all)
         buffer_string(&words, " -a");
+    if (run->values->target.cgroup)
+        buffer_format(&words, " --cgroup %s", run->values->target.cgroup);
     buffer_format(&words, " -F %" PRIu64, run->values->rate_hz);
     for (size_t i = 0; call->command && i < call->command_count; i++)
         buffer_format(&words, "%s%s", i ? " " : " -- ", call->command[i]);
@@ -173,7 +179,7 @@ static bool record_start(struct record_run *run, struct error *err)
         .perf = {
             .pids = run->pids,
             .pid_count = run->pid_count,
-            .cgroup_fd = -1,
+            .cgroup_fd = run->cgroup_fd,
             .on_exec = run->launched,
             .rate_hz = (uint32_t)v->rate_hz,
             .ring_pages = RECORD_RING_PAGES,
@@ -392,6 +398,8 @@ static bool record_run(struct verb_call *call, struct error *err)
         trace_writer_close(run.w, &run.b, NULL, NULL);
     if (run.capture_fd >= 0)
         close(run.capture_fd);
+    if (run.cgroup_fd >= 0)
+        close(run.cgroup_fd);
     trace_builder_done(&run.b);
     target_list_done(&run.targets);
     free(run.pids);
