@@ -60,6 +60,7 @@ struct record_run {
     struct record_stats stats;
     uint64_t file_bytes, stop_to_closed_ns;
     int capture_fd; /* to read an unnamed capture again */
+    bool created;   /* the file at `path` is ours and nothing is in it yet */
 };
 
 static volatile sig_atomic_t record_stopped;
@@ -128,6 +129,7 @@ static bool record_open(struct record_run *run, const struct verb_call *call, st
         return false;
     if (run->export)
         run->capture_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    run->created = !run->export;
     return trace_writer_open(fd, &run->w, err);
 }
 
@@ -359,6 +361,7 @@ static bool record_whole(struct record_run *run, struct verb_call *call, struct 
         return false;
     if (run->launched && !launch_started(&run->launch, call->command[0], err))
         return false;
+    run->created = false;
     if (!run->values->quiet)
         record_progress_begin(&run->line, record_target_name(run, call), run->pid_count, run->values->rate_hz);
     record_describe(run, call);
@@ -389,6 +392,8 @@ static bool record_run(struct verb_call *call, struct error *err)
         if (v->json)
             ok = record_print_json(&run, err);
     }
+    if (run.created)
+        unlink(run.path);
     recorder_free(run.recorder);
     if (run.launched && run.stats.samples + run.stats.duration_ns)
         call->exit_code = launch_wait(&run.launch);
