@@ -66,12 +66,11 @@ uint32_t trace_builder_process(const struct trace_builder *b, uint32_t pid)
     return id_map_find(&b->pids, pid_hash(pid), process_same, &b->trace, &pid);
 }
 
-/* Makes a new row the current process of its pid. */
-static uint32_t process_begin(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
+/* Makes a row the current process of its pid. */
+static void process_enter(struct trace_builder *b, uint32_t id)
 {
+    uint32_t pid = b->trace.processes.rows[id].pid;
     uint32_t before = trace_builder_process(b, pid);
-    uint32_t id = trace_push(&b->trace.processes);
-    b->trace.processes.rows[id] = (struct trace_process){ .pid = pid, .from_ns = time_ns };
     if (before)
         id_map_replace(&b->pids, pid_hash(pid), before, id);
     else
@@ -82,7 +81,37 @@ static uint32_t process_begin(struct trace_builder *b, uint32_t pid, uint64_t ti
     memset(b->states + known, 0, (b->states_capacity - known) * sizeof *b->states);
     b->states[id].mappings = mem_alloc(1, sizeof *b->states[id].mappings);
     b->states[id].codes = mem_alloc(1, sizeof *b->states[id].codes);
+}
+
+static uint32_t process_begin(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
+{
+    uint32_t id = trace_push(&b->trace.processes);
+    b->trace.processes.rows[id] = (struct trace_process){ .pid = pid, .from_ns = time_ns };
+    process_enter(b, id);
     return id;
+}
+
+void trace_builder_adopt(struct trace_builder *b, struct trace *t)
+{
+    function_index_done(&b->functions);
+    trace_done(&b->trace);
+    b->trace = *t;
+    *t = (struct trace){ 0 };
+    function_index_init(&b->functions, &b->trace);
+    for (uint32_t id = 1; id < b->trace.processes.count; id++)
+        process_enter(b, id);
+    for (uint32_t id = 1; id < b->trace.mappings.count; id++) {
+        const struct trace_mapping *row = &b->trace.mappings.rows[id];
+        if (row->process && row->start < row->end)
+            address_space_put(b->states[row->process].mappings, row->start, row->end, id);
+    }
+    for (uint32_t id = 1; id < b->trace.codes.count; id++) {
+        const struct trace_code *row = &b->trace.codes.rows[id];
+        uint64_t end;
+        if (row->process && row->size_bytes && !row->to_ns &&
+            !__builtin_add_overflow(row->addr, row->size_bytes, &end))
+            address_space_put(b->states[row->process].codes, row->addr, end, id);
+    }
 }
 
 uint32_t trace_builder_process_start(struct trace_builder *b, uint32_t pid, uint64_t time_ns)

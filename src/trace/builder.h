@@ -46,6 +46,11 @@ enum trace_changed_table { CHANGED_PROCESS, CHANGED_THREAD, CHANGED_MAPPING, CHA
 /* `chains`: how many distinct raw callchains to remember (24 bytes each); older ones are recomputed. */
 void trace_builder_init(struct trace_builder *b, size_t chains);
 void trace_builder_done(struct trace_builder *b);
+/*
+ * Takes over a trace that was read from somewhere, to add what is learnt about its processes now: methods, names. Its
+ * processes are as they were at its end. `b` must not hold another trace.
+ */
+void trace_builder_adopt(struct trace_builder *b, struct trace *t);
 
 /* The running process with this pid, or 0. */
 uint32_t trace_builder_process(const struct trace_builder *b, uint32_t pid);
