@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/child_index.h"
 #include "base/id_map.h"
 #include "base/mem.h"
 #include "base/own.h"
@@ -20,7 +21,8 @@ struct profile_build {
     struct profile *p;
     struct error *err;
     size_t frame_capacity, node_capacity;
-    struct id_map frames, nodes;
+    struct id_map frames;
+    struct child_index nodes;
     uint32_t *frame_of_location; /* 0: not looked at yet */
     uint32_t *frame_of_function;
     uint32_t *node_of_stack;
@@ -30,7 +32,7 @@ struct profile_build {
     regex_t patterns[PROFILE_PATTERNS_MAX];
     size_t include_count, exclude_count;
     uint64_t *samples_of_stack;
-    uint64_t *include_bits, *exclude_bits; /* by node: patterns that some frame of its path matches */
+    uint64_t *include_bits, *exclude_bits; /* by node: patterns that some frame of its path matches; NULL without any */
 };
 
 /* Text for people and for every format: control characters and broken UTF-8 are replaced. */
@@ -144,12 +146,6 @@ static uint32_t frame_of_location(struct profile_build *b, uint32_t location)
     return b->frame_of_location[location] = frame;
 }
 
-static bool node_same(const void *table, uint32_t id, const void *key)
-{
-    const struct profile_node *a = &((const struct profile *)table)->nodes[id], *b = key;
-    return a->parent == b->parent && a->frame == b->frame;
-}
-
 static uint64_t frame_bits(const struct profile_build *b, uint32_t frame, size_t from, size_t count)
 {
     uint64_t bits = 0;
@@ -159,25 +155,30 @@ static uint64_t frame_bits(const struct profile_build *b, uint32_t frame, size_t
     return bits;
 }
 
+static void node_match(struct profile_build *b, uint32_t node)
+{
+    uint32_t parent = b->p->nodes[node].parent, frame = b->p->nodes[node].frame;
+    b->include_bits[node] = b->include_bits[parent] | frame_bits(b, frame, 0, b->include_count);
+    b->exclude_bits[node] = b->exclude_bits[parent] | frame_bits(b, frame, b->include_count, b->exclude_count);
+}
+
 static uint32_t node_get(struct profile_build *b, uint32_t parent, uint32_t frame)
 {
     struct profile *p = b->p;
-    struct profile_node wanted = { parent, frame };
-    uint64_t hash = hash_pair(parent, frame);
-    uint32_t id = id_map_find(&b->nodes, hash, node_same, p, &wanted);
+    uint32_t id = child_index_find(&b->nodes, parent, frame);
     if (id)
         return id;
     size_t capacity = b->node_capacity;
     p->nodes = mem_grow(p->nodes, &b->node_capacity, p->node_count + 1, sizeof *p->nodes);
-    if (b->node_capacity != capacity) {
+    if (b->include_bits && b->node_capacity != capacity) {
         b->include_bits = mem_resize(b->include_bits, b->node_capacity, sizeof *b->include_bits);
         b->exclude_bits = mem_resize(b->exclude_bits, b->node_capacity, sizeof *b->exclude_bits);
     }
     id = p->node_count++;
-    p->nodes[id] = wanted;
-    b->include_bits[id] = b->include_bits[parent] | frame_bits(b, frame, 0, b->include_count);
-    b->exclude_bits[id] = b->exclude_bits[parent] | frame_bits(b, frame, b->include_count, b->exclude_count);
-    id_map_add(&b->nodes, hash, id);
+    p->nodes[id] = (struct profile_node){ parent, frame };
+    child_index_add(&b->nodes, parent, frame, id);
+    if (b->include_bits)
+        node_match(b, id);
     return id;
 }
 
@@ -191,7 +192,7 @@ static uint32_t node_of_root(struct profile_build *b, uint32_t root)
     return node_get(b, 0, frame_get(b, name, "", &none));
 }
 
-static uint32_t node_of_stack(struct profile_build *b, uint32_t stack)
+static uint32_t node_find(struct profile_build *b, uint32_t stack)
 {
     uint32_t path[TRACE_STACK_DEPTH_MAX];
     size_t depth = 0;
@@ -210,6 +211,12 @@ static uint32_t node_of_stack(struct profile_build *b, uint32_t stack)
         b->node_of_stack[at] = node;
     }
     return node;
+}
+
+static inline uint32_t node_of_stack(struct profile_build *b, uint32_t stack)
+{
+    uint32_t node = b->node_of_stack[stack];
+    return node != UINT32_MAX ? node : node_find(b, stack);
 }
 
 static uint32_t process_get(struct profile_build *b, uint32_t process)
@@ -262,6 +269,8 @@ static uint64_t capture_start_ns(const struct trace *t)
 
 static bool node_is_wanted(const struct profile_build *b, uint32_t node)
 {
+    if (!b->include_bits)
+        return true;
     uint64_t all = b->include_count == 64 ? UINT64_MAX : (1ull << b->include_count) - 1;
     return (b->include_bits[node] & all) == all && !b->exclude_bits[node];
 }
@@ -465,7 +474,7 @@ static void build_done(struct profile_build *b)
     for (size_t i = 0; i < b->include_count + b->exclude_count; i++)
         regfree(&b->patterns[i]);
     id_map_done(&b->frames);
-    id_map_done(&b->nodes);
+    child_index_done(&b->nodes);
     buffer_done(&b->text);
     free(b->frame_of_location);
     free(b->frame_of_function);
@@ -494,8 +503,10 @@ static void build_begin(struct profile_build *b)
     p->frames[0] = (struct profile_frame){ .name = "", .module = "" };
     p->nodes = mem_grow(NULL, &b->node_capacity, 64, sizeof *p->nodes);
     p->nodes[0] = (struct profile_node){ 0 };
-    b->include_bits = mem_alloc(b->node_capacity, sizeof *b->include_bits);
-    b->exclude_bits = mem_alloc(b->node_capacity, sizeof *b->exclude_bits);
+    if (b->include_count + b->exclude_count) {
+        b->include_bits = mem_alloc(b->node_capacity, sizeof *b->include_bits);
+        b->exclude_bits = mem_alloc(b->node_capacity, sizeof *b->exclude_bits);
+    }
     p->threads = mem_alloc(1, sizeof *p->threads);
     p->processes = mem_alloc(1, sizeof *p->processes);
     p->frame_count = p->node_count = p->thread_count = p->process_count = 1;
