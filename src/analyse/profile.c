@@ -15,6 +15,13 @@
 
 enum { PROFILE_ARENA_BYTES = 2000u << 20, PROFILE_PATTERNS_MAX = 64 };
 
+/* What the profile has of a stack. What each sample touches lies together. */
+struct stack_use {
+    uint64_t weight;
+    uint32_t samples;
+    uint32_t node; /* UINT32_MAX: not looked at yet */
+};
+
 struct profile_build {
     const struct trace *t;
     const struct profile_options *options;
@@ -25,13 +32,12 @@ struct profile_build {
     struct child_index nodes;
     uint32_t *frame_of_location; /* 0: not looked at yet */
     uint32_t *frame_of_function;
-    uint32_t *node_of_stack;
+    struct stack_use *stacks; /* by trace stack */
     uint32_t *thread_of; /* by trace thread */
     uint32_t *process_of;
     struct buffer text;
     regex_t patterns[PROFILE_PATTERNS_MAX];
     size_t include_count, exclude_count;
-    uint64_t *samples_of_stack;
     uint64_t *include_bits, *exclude_bits; /* by node: patterns that some frame of its path matches; NULL without any */
 };
 
@@ -196,26 +202,26 @@ static uint32_t node_find(struct profile_build *b, uint32_t stack)
 {
     uint32_t path[TRACE_STACK_DEPTH_MAX];
     size_t depth = 0;
-    while (stack >= STACK_ROOTS && b->node_of_stack[stack] == UINT32_MAX && depth < TRACE_STACK_DEPTH_MAX) {
+    while (stack >= STACK_ROOTS && b->stacks[stack].node == UINT32_MAX && depth < TRACE_STACK_DEPTH_MAX) {
         path[depth++] = stack;
         stack = b->t->stacks.rows[stack].parent;
     }
     uint32_t node;
     if (stack >= STACK_ROOTS)
-        node = depth < TRACE_STACK_DEPTH_MAX ? b->node_of_stack[stack] : node_of_root(b, STACK_TRUNCATED);
+        node = depth < TRACE_STACK_DEPTH_MAX ? b->stacks[stack].node : node_of_root(b, STACK_TRUNCATED);
     else
         node = node_of_root(b, stack ? stack : STACK_BROKEN);
     while (depth > 0) {
         uint32_t at = path[--depth];
         node = node_get(b, node, frame_of_location(b, b->t->stacks.rows[at].location));
-        b->node_of_stack[at] = node;
+        b->stacks[at].node = node;
     }
     return node;
 }
 
 static inline uint32_t node_of_stack(struct profile_build *b, uint32_t stack)
 {
-    uint32_t node = b->node_of_stack[stack];
+    uint32_t node = b->stacks[stack].node;
     return node != UINT32_MAX ? node : node_find(b, stack);
 }
 
@@ -323,7 +329,8 @@ static void profile_add_samples(struct profile_build *b)
         uint32_t node = node_of_stack(b, s->stack[i]);
         if (!node_is_wanted(b, node))
             continue;
-        b->samples_of_stack[s->stack[i]]++;
+        b->stacks[s->stack[i]].samples++;
+        b->stacks[s->stack[i]].weight += s->weight[i];
         size_t at = p->sample_count++;
         p->sample_node[at] = node;
         p->sample_thread[at] = thread_get(b, s->thread[i]);
@@ -357,7 +364,8 @@ static void profile_count_frames(struct profile_build *b)
 {
     const struct trace *t = b->t;
     uint64_t *through = mem_alloc(t->stacks.count, sizeof *through);
-    memcpy(through, b->samples_of_stack, t->stacks.count * sizeof *through);
+    for (size_t i = 0; i < t->stacks.count; i++)
+        through[i] = b->stacks[i].samples;
     for (size_t i = t->stacks.count; i-- > STACK_ROOTS;) {
         if (!through[i])
             continue;
@@ -392,12 +400,14 @@ static void profile_count(struct profile_build *b)
     }
 }
 
-static void profile_add_weights(struct profile *p)
+static void profile_add_weights(struct profile_build *b)
 {
+    struct profile *p = b->p;
     p->self = mem_alloc(p->node_count, sizeof *p->self);
     p->total = mem_alloc(p->node_count, sizeof *p->total);
-    for (size_t i = 0; i < p->sample_count; i++)
-        p->self[p->sample_node[i]] += p->sample_weight[i];
+    for (size_t i = 0; i < b->t->stacks.count; i++)
+        if (b->stacks[i].samples)
+            p->self[b->stacks[i].node] += b->stacks[i].weight;
     memcpy(p->total, p->self, p->node_count * sizeof *p->total);
     for (uint32_t node = p->node_count; node-- > 1;)
         p->total[p->nodes[node].parent] += p->total[node];
@@ -409,8 +419,8 @@ static void profile_choose_kinds(struct profile_build *b)
     const struct trace *t = b->t;
     struct profile *p = b->p;
     uint64_t *leaf = mem_alloc(t->locations.count, sizeof *leaf);
-    for (size_t i = 0; i < t->samples.count; i++)
-        leaf[t->stacks.rows[t->samples.stack[i]].location] += t->samples.weight[i];
+    for (size_t i = STACK_ROOTS; i < t->stacks.count; i++)
+        leaf[t->stacks.rows[i].location] += b->stacks[i].weight;
     uint64_t *best = mem_alloc(p->frame_count, sizeof *best);
     for (size_t i = 1; i < t->locations.count; i++) {
         uint32_t frame = b->frame_of_location[i];
@@ -478,8 +488,7 @@ static void build_done(struct profile_build *b)
     buffer_done(&b->text);
     free(b->frame_of_location);
     free(b->frame_of_function);
-    free(b->node_of_stack);
-    free(b->samples_of_stack);
+    free(b->stacks);
     free(b->thread_of);
     free(b->process_of);
     free(b->include_bits);
@@ -494,9 +503,9 @@ static void build_begin(struct profile_build *b)
     buffer_init(&b->text, 1 << 20);
     b->frame_of_location = mem_alloc(t->locations.count, sizeof *b->frame_of_location);
     b->frame_of_function = mem_alloc(t->functions.count, sizeof *b->frame_of_function);
-    b->node_of_stack = mem_alloc(t->stacks.count, sizeof *b->node_of_stack);
-    memset(b->node_of_stack, 0xff, t->stacks.count * sizeof *b->node_of_stack);
-    b->samples_of_stack = mem_alloc(t->stacks.count, sizeof *b->samples_of_stack);
+    b->stacks = mem_alloc(t->stacks.count, sizeof *b->stacks);
+    for (size_t i = 0; i < t->stacks.count; i++)
+        b->stacks[i].node = UINT32_MAX;
     b->thread_of = mem_alloc(t->threads.count, sizeof *b->thread_of);
     b->process_of = mem_alloc(t->processes.count, sizeof *b->process_of);
     p->frames = mem_grow(NULL, &b->frame_capacity, 64, sizeof *p->frames);
@@ -525,7 +534,7 @@ bool profile_build(const struct trace *t, const struct profile_options *options,
     b.p = mem_alloc(1, sizeof *b.p);
     build_begin(&b);
     profile_add_samples(&b);
-    profile_add_weights(b.p);
+    profile_add_weights(&b);
     profile_choose_kinds(&b);
     profile_count(&b);
     profile_describe(&b);

@@ -1,9 +1,9 @@
 /*
  * child_index: finds the child with a label under a parent, in a tree whose rows the caller keeps.
  *
- * Most nodes of a tree of call stacks have one callee or a few: those hang in a list, which lies next
- * to the parent because a path's nodes are added one after the other. A parent with more has the rest
- * in a hash table, so that no input can make a list long.
+ * Most nodes of a tree of call stacks have one callee, or one that is taken nearly always: the first
+ * child is found in its parent's own entry, without another look at memory. As a path's nodes are
+ * added one after the other, so are their entries. Further children are in a hash table.
  */
 #ifndef CLRPERF_BASE_CHILD_INDEX_H
 #define CLRPERF_BASE_CHILD_INDEX_H
@@ -12,13 +12,13 @@
 
 struct child_entry {
     uint32_t parent, label;
-    uint32_t first, next; /* its own children; its next sibling */
+    uint32_t first, first_label; /* its own first child, 0 when it has none */
 };
 
 struct child_index {
     struct child_entry *entries; /* by id */
     size_t capacity;
-    struct id_map overflow;
+    struct id_map others; /* children that are not their parent's first */
 };
 
 void child_index_done(struct child_index *x);
