@@ -191,7 +191,7 @@ class WebApi:
             raise FileNotFoundError("samples/webapi is not built (dotnet build -c Release samples/webapi)")
         self.log = open(b.work / "webapi.log", "wb")
         environment = dict(os.environ, DOTNET_gcServer="0")
-        self.process = subprocess.Popen(["dotnet", found[-1], "--urls", "http://127.0.0.1:0"], cwd=b.work,
+        self.process = subprocess.Popen(["dotnet", found[-1], "0", "--urls", "http://127.0.0.1:0"], cwd=b.work,
                                         stdout=subprocess.PIPE, stderr=self.log, env=environment)
         line = self.process.stdout.readline().decode()
         self.url = next(w.strip('",') for w in line.replace("=", " ").replace(",", " ").split() if "http://127" in w)

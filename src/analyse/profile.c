@@ -312,6 +312,7 @@ static struct sample_order *sample_order_of(const struct trace_samples *s)
 
 static void profile_add_samples(struct profile_build *b)
 {
+    enum { AHEAD = 16 }; /* stacks come in any order: fetched early, they need not be waited for */
     const struct trace_samples *s = &b->t->samples;
     const struct profile_options *o = b->options;
     struct profile *p = b->p;
@@ -323,6 +324,8 @@ static void profile_add_samples(struct profile_build *b)
     AUTO_FREE struct sample_order *order = sample_order_of(s);
     for (size_t k = 0; k < s->count; k++) {
         size_t i = order ? order[k].at : k;
+        if (k + AHEAD < s->count)
+            __builtin_prefetch(&b->stacks[s->stack[order ? order[k + AHEAD].at : k + AHEAD]], 1);
         uint64_t time_ns = s->time_ns[i] > p->start_monotonic_ns ? s->time_ns[i] - p->start_monotonic_ns : 0;
         if (s->kind[i] != o->kind || time_ns < o->from_ns || (o->to_ns && time_ns >= o->to_ns))
             continue;
