@@ -453,10 +453,21 @@ static void recorder_facts(struct recorder *r)
     trace_set_fact(&r->b->trace, FACT_STARTED_REALTIME_NS, text);
 }
 
+/* Said once: what the result lacks, and the fix. */
+static void recorder_note_rights(const struct recorder *r)
+{
+    if (r->events.kernel || !r->options.note)
+        return;
+    r->options.note(r->options.user,
+                    "kernel stacks off - kernel.perf_event_paranoid is 2 or more and CAP_PERFMON is missing - user frames "
+                    "only - fix: run with sudo, or sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf");
+}
+
 static bool recorder_prepare(struct recorder *r, struct error *err)
 {
     if (!perf_events_open(&r->options.perf, &r->events, err))
         return false;
+    recorder_note_rights(r);
     recorder_watch_exits(r);
     r->polls = mem_alloc(r->events.ring_count + 1, sizeof *r->polls);
     for (size_t i = 0; i < r->events.ring_count; i++)

@@ -124,9 +124,10 @@ static void jit_names_describe_all(struct jit_names *names)
             managed_image_close(image);
             image = NULL;
             struct source file;
-            AUTO_FD int fd = naming_open(naming, names->process, trace_string(t, used[i].module_path));
-            if (fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, &file, NULL))
+            if (naming_open_assembly(naming, names->process, trace_string(t, used[i].module_path), &file)) {
                 managed_image_open(&file, naming_assemblies(naming, names->process), &image, NULL);
+                close(file.fd);
+            }
         }
         if (image && (i == 0 || used[i].code != used[i - 1].code))
             jit_names_describe(naming, image, used[i].code);
