@@ -12,12 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/child_index.h"
 #include "base/id_map.h"
 #include "trace/function_index.h"
 #include "trace/trace.h"
 
 struct address_space;
 struct chain_cache;
+struct location_memo;
 
 /* What a process has now. */
 struct process_state {
@@ -29,7 +31,9 @@ struct process_state {
 struct trace_builder {
     struct trace trace;
     struct function_index functions;
-    struct id_map locations, stacks, images, threads, pids;
+    struct id_map locations, images, threads, pids;
+    struct child_index stacks;
+    struct location_memo *memo; /* by a hash of the address: what location_get() said last */
     struct process_state *states; /* by process id */
     size_t states_capacity;
     struct chain_cache *chains;
