@@ -15,7 +15,7 @@ const byId = id => document.getElementById(id);
 const REORDERING = /[\u202a-\u202e\u2066-\u2069\u200e\u200f\u061c]/g;
 const ROW = 20, BOX = 19, NARROWEST = 0.5, TEXT_FROM = 26;
 
-/* ---- reading the data ---- */
+/* Reading the data. */
 
 function bytesOfBase64(text) {
     if (Uint8Array.fromBase64)
@@ -29,8 +29,11 @@ function bytesOfBase64(text) {
 async function section(id) {
     const element = byId(id), packed = bytesOfBase64(element.textContent);
     element.remove();
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
-    return new Reader(new Uint8Array(await new Response(stream).arrayBuffer()));
+    const inflate = new DecompressionStream('deflate-raw'), writer = inflate.writable.getWriter();
+    const written = writer.write(packed).then(() => writer.close());
+    const bytes = await new Response(inflate.readable).arrayBuffer();
+    await written;
+    return new Reader(new Uint8Array(bytes));
 }
 
 class Reader {
@@ -79,8 +82,9 @@ class Reader {
         return out;
     }
     wideColumn(out) {
+        const bytes = this.bytes;
         for (let i = 0; i < out.length; i++)
-            out[i] = this.varint();
+            out[i] = bytes[this.at] < 128 ? bytes[this.at++] : this.varint();
         return out;
     }
 }
@@ -113,6 +117,7 @@ function readFrames(r) {
     }
     frames.name.push('all');
     frames.module.push('');
+    frames.family[count] = meta.families.length - 1; /* stacks without a frame */
 }
 
 function readNodes(r) {
@@ -122,21 +127,22 @@ function readNodes(r) {
     nodes.frame[0] = frames.count;
     r.column(nodes.frame.subarray(1));
     nodes.selfAll = new Float64Array(count);
-    r.wideColumn(nodes.selfAll.subarray(1));
-    for (let i = 1; i < count; i++)
+    r.wideColumn(nodes.selfAll);
+    for (let i = 0; i < count; i++)
         nodes.selfAll[i] *= meta.weight_step;
     const parent = nodes.parent = new Uint32Array(count), end = nodes.end = new Uint32Array(count);
     const depth = nodes.depth = new Uint16Array(count);
-    const open = [0];
+    const open = new Uint32Array(65536); /* by depth */
+    let d = 0;
     for (let i = 1; i < count; i++) {
         for (let n = up[i - 1]; n > 0; n--)
-            end[open.pop()] = i;
-        parent[i] = open[open.length - 1];
-        depth[i] = open.length;
-        open.push(i);
+            end[open[d--]] = i;
+        parent[i] = open[d];
+        depth[i] = ++d;
+        open[d] = i;
     }
-    while (open.length)
-        end[open.pop()] = count;
+    while (d >= 0)
+        end[open[d--]] = count;
     nodes.self = nodes.selfAll;
     nodes.total = new Float64Array(count);
     nodes.start = new Float64Array(count);
@@ -147,7 +153,7 @@ function readSamples(r) {
     const tick = samples.tick = r.column(new Uint32Array(count));
     for (let i = 1; i < count; i++)
         tick[i] += tick[i - 1];
-    samples.thread = r.column(new Uint16Array(count));
+    samples.thread = r.column(new (meta.threads.length > 65535 ? Uint32Array : Uint16Array)(count));
     const node = samples.node = r.column(new Uint32Array(count)), last = new Int32Array(meta.threads.length);
     for (let i = 0; i < count; i++) {
         const delta = node[i] >>> 1 ^ -(node[i] & 1), thread = samples.thread[i];
@@ -161,7 +167,7 @@ function readSamples(r) {
     }
 }
 
-/* ---- what is looked at ---- */
+/* What is looked at. */
 
 const state = {
     zoom: 0, icicle: false, table: true, sort: 'self', descending: true, filter: '',
@@ -235,7 +241,7 @@ function aggregate() {
     measureMark();
 }
 
-/* ---- marking: search, a function, a kind ---- */
+/* Marking: search, a function, a kind. */
 
 let marked = null; /* by frame, or null */
 let markedShare = 0;
@@ -308,7 +314,7 @@ function mark(kind, value) {
     return ok;
 }
 
-/* ---- numbers and names for people ---- */
+/* Numbers and names for people. */
 
 const grouped = new Intl.NumberFormat('en-US');
 const percent = (share, digits = 1) => (share * 100).toFixed(digits) + ' %';
@@ -336,11 +342,16 @@ const shareOf = weight => nodes.total[0] ? weight / nodes.total[0] : 0;
 
 const shortNames = new Map();
 
-/* Without parameters, then without the namespace: [head, "Type.Method"]. */
-function shorter(name) {
-    let pair = shortNames.get(name);
+/* Without parameters, then without the namespace: [head, "Type.Method"]. Native names have no namespace. */
+function shorter(f) {
+    const name = frames.name[f];
+    let pair = shortNames.get(f);
     if (pair)
         return pair;
+    if (!['jit', 'r2r', 'dynamic'].includes(meta.kinds[frames.kind[f]])) {
+        shortNames.set(f, [name, name]);
+        return [name, name];
+    }
     const open = name.indexOf('(', 1), head = open > 0 ? name.slice(0, open) : name;
     let from = 0, nested = 0, dots = 0;
     for (let i = head.length - 1; i > 0 && name[0] !== '['; i--) {
@@ -352,7 +363,7 @@ function shorter(name) {
         }
     }
     pair = [head, head.slice(from)];
-    shortNames.set(name, pair);
+    shortNames.set(f, pair);
     return pair;
 }
 
@@ -365,7 +376,7 @@ function kindText(f) {
     return (kinds[kind] || kind) + (names[tier] ? ', ' + names[tier] : '');
 }
 
-/* ---- drawing the flame graph ---- */
+/* Drawing the flame graph. */
 
 const canvas = byId('canvas'), context = canvas.getContext('2d', { alpha: false });
 const view = { width: 0, height: 0, scroll: 0, deepest: 0, drawn: [], rows: [] };
@@ -392,10 +403,11 @@ function textWidth(text) {
     return width;
 }
 
-function fitted(name, room) {
+function fitted(f, room) {
+    const name = frames.name[f];
     if (textWidth(name) <= room)
         return name;
-    const [head, short] = shorter(name);
+    const [head, short] = shorter(f);
     if (head !== name && textWidth(head) <= room)
         return head;
     const whole = textWidth(short);
@@ -481,7 +493,7 @@ function paintTexts(list) {
         if (box.width < TEXT_FROM || box.node < 0)
             continue;
         const f = nodes.frame[box.node], found = marked && marked[f];
-        const text = fitted(box.node === 0 ? 'all' : frames.name[f], box.width - 10);
+        const text = box.node === 0 ? 'all' : fitted(f, box.width - 10);
         if (!text)
             continue;
         context.globalAlpha = box.caller || (marked && !found) ? 0.62 : 1;
@@ -569,7 +581,7 @@ function resize() {
     drawTimeline();
 }
 
-/* ---- pointing ---- */
+/* Pointing. */
 
 function boxAt(x, y) {
     const offset = state.icicle ? y - 4 + view.scroll : view.height - 3 - y + view.scroll;
@@ -672,7 +684,7 @@ function showPath() {
         list.unshift(i);
     const crumb = node => {
         const last = node === state.zoom, element = document.createElement(last ? 'span' : 'button');
-        element.textContent = node ? shorter(frames.name[nodes.frame[node]])[1] : 'all';
+        element.textContent = node ? shorter(nodes.frame[node])[1] : 'all';
         element.title = node ? frames.name[nodes.frame[node]] : 'Reset zoom (0)';
         if (last)
             element.className = 'last';
@@ -688,7 +700,7 @@ function showPath() {
     path.append(' ' + percent(shareOf(nodes.total[state.zoom])) + (state.zoom ? ' of all' : ''));
 }
 
-/* ---- keyboard focus in the graph ---- */
+/* Keyboard focus in the graph. */
 
 function focusOn(node) {
     focused = node;
@@ -743,9 +755,9 @@ function nextMatch(step) {
     focusOn(node);
 }
 
-/* ---- the table ---- */
+/* The table. */
 
-const ROWS_SHOWN = 100;
+const ROWS_SHOWN = 100, WHEN_BUCKETS = 32, WHEN_WIDTH = 64, WHEN_HEIGHT = 20;
 let sortedFrames = [];
 
 function sortTable() {
@@ -773,12 +785,16 @@ function tableRow(f, most) {
     const row = document.createElement('tr'), cell = document.createElement('td');
     const name = document.createElement('span'), module = document.createElement('span');
     name.className = 'fn';
-    name.textContent = shorter(frames.name[f])[1];
+    name.textContent = shorter(f)[1];
     name.title = frames.name[f];
     module.className = 'mod';
     module.append(swatch(colours[frames.colour[f]]), frames.module[f] || meta.families[frames.family[f]].name);
     cell.append(name, module);
-    row.append(cell, amountCell(frames.self[f], most.self), amountCell(frames.total[f], most.total));
+    const when = document.createElement('td'), strip = document.createElement('canvas');
+    strip.width = WHEN_WIDTH * 2;
+    strip.height = WHEN_HEIGHT * 2;
+    when.append(strip);
+    row.append(cell, when, amountCell(frames.self[f], most.self), amountCell(frames.total[f], most.total));
     row.tabIndex = 0;
     row.dataset.frame = f;
     row.classList.toggle('chosen', state.mark?.kind === 'frame' && state.mark.value === f);
@@ -798,12 +814,65 @@ function showTable() {
     byId('rows').querySelector('tbody').replaceChildren(...kept.slice(0, ROWS_SHOWN).map(f => tableRow(f, most)));
     byId('more').textContent = kept.length > ROWS_SHOWN ? grouped.format(kept.length - ROWS_SHOWN) + ' more; filter to find them' : kept.length ? '' : 'No function here.';
     for (const head of byId('rows').querySelectorAll('th')) {
-        const on = head.firstChild.dataset.sort === state.sort;
+        const on = head.firstChild.dataset?.sort === state.sort;
         if (on)
             head.setAttribute('aria-sort', state.descending ? 'descending' : 'ascending');
         else
             head.removeAttribute('aria-sort');
     }
+    showWhenSoon();
+}
+
+/* Weight by row and part of the shown time, of the samples with the row's function on their stack. */
+function binWhen(rowOfFrame, rows) {
+    const { parent, frame, count } = nodes, { tick, thread, node, weight } = samples;
+    const near = new Uint32Array(count); /* the nearest caller, or the node itself, that has a row */
+    for (let i = 1; i < count; i++)
+        near[i] = rowOfFrame[frame[i]] >= 0 ? i : near[parent[i]];
+    const from = state.from, span = Math.min(state.to, lastTick()) - from, shown = shownThreads();
+    const bins = new Float64Array(rows * WHEN_BUCKETS);
+    const seen = new Int32Array(rows).fill(-1);
+    for (let i = firstAtOrAfter(from), to = firstAtOrAfter(state.to); i < to; i++) {
+        if (!shown[thread[i]])
+            continue;
+        const bucket = Math.floor((tick[i] - from) / span * WHEN_BUCKETS), w = weight ? weight[i] : meta.weight_step;
+        for (let n = near[node[i]]; n > 0; n = near[parent[n]]) {
+            const row = rowOfFrame[frame[n]];
+            if (seen[row] !== i) {
+                seen[row] = i;
+                bins[row * WHEN_BUCKETS + bucket] += w;
+            }
+        }
+    }
+    return bins;
+}
+
+let whenTimer = 0;
+
+/* Bars relative to the function's own busiest part, so that rare ones show their shape too. */
+function showWhen() {
+    const rows = [...byId('rows').querySelectorAll('tbody tr')];
+    if (!samples.count || !rows.length)
+        return;
+    const rowOfFrame = new Int16Array(frames.count + 1).fill(-1);
+    rows.forEach((row, i) => rowOfFrame[row.dataset.frame] = i);
+    const bins = binWhen(rowOfFrame, rows.length);
+    rows.forEach((row, i) => {
+        const part = bins.subarray(i * WHEN_BUCKETS, (i + 1) * WHEN_BUCKETS), most = Math.max(...part) || 1;
+        const g = row.querySelector('canvas').getContext('2d'), step = WHEN_WIDTH / WHEN_BUCKETS;
+        g.setTransform(2, 0, 0, 2, 0, 0);
+        g.clearRect(0, 0, WHEN_WIDTH, WHEN_HEIGHT);
+        g.fillStyle = colours[frames.colour[row.dataset.frame]];
+        part.forEach((weight, b) => {
+            const tall = weight ? Math.max(1, weight / most * WHEN_HEIGHT) : 0;
+            g.fillRect(b * step, WHEN_HEIGHT - tall, step - 0.4, tall);
+        });
+    });
+}
+
+function showWhenSoon() {
+    clearTimeout(whenTimer);
+    whenTimer = setTimeout(showWhen, 120);
 }
 
 function largestNodeOf(f) {
@@ -814,11 +883,11 @@ function largestNodeOf(f) {
     return best;
 }
 
-/* ---- legend, facts, threads ---- */
+/* Legend, facts, threads. */
 
 function showLegend() {
     const self = new Float64Array(meta.families.length);
-    for (let f = 0; f < frames.count; f++)
+    for (let f = 0; f <= frames.count; f++)
         self[frames.family[f]] += frames.self[f];
     const buttons = meta.families.map((family, i) => {
         const button = document.createElement('button'), name = document.createElement('span'), share = document.createElement('span');
@@ -849,8 +918,10 @@ function showFacts() {
     fact(grouped.format(c.lost), 'lost', c.lost > 0, 'Samples of the whole recording that were lost: ' + (Object.entries(c.lost_by).map(([why, n]) => why + ' ' + n).join(', ') || 'none'));
     const broken = stacks ? (c.broken + c.truncated) / stacks : 0;
     fact(percent(broken, 2), 'broken stacks', broken > 0.01, grouped.format(c.broken) + ' broken, ' + grouped.format(c.truncated) + ' cut off');
-    const unnamed = c.user_frames ? (c.unnamed + c.native_without_symbols) / c.user_frames : 0;
-    fact(percent(unnamed, 2), 'frames without a name', unnamed > 0.01, grouped.format(c.unnamed) + ' unknown, ' + grouped.format(c.native_without_symbols) + ' in libraries without symbols');
+    const share = n => c.user_frames ? n / c.user_frames : 0;
+    fact(percent(share(c.unnamed), 2), 'unnamed frames', share(c.unnamed) > 0.01, grouped.format(c.unnamed) + ' user frames of which only an address is known');
+    if (c.native_without_symbols)
+        fact(percent(share(c.native_without_symbols), 1), 'in stripped libraries', false, grouped.format(c.native_without_symbols) + ' user frames are placed in a function of a library that has no symbols');
     for (const p of meta.processes.slice(0, 2))
         if (p.runtime_version)
             fact('.NET ' + p.runtime_version, '', false, p.name);
@@ -917,13 +988,14 @@ function showThreads() {
 function setHidden(threads, keepList) {
     state.hidden = new Set(threads);
     refilter();
+    drawTimeline();
     if (keepList)
         byId('threads').textContent = 'Threads: ' + (meta.threads.length - 1 - state.hidden.size) + ' of ' + (meta.threads.length - 1);
     else
         showThreads();
 }
 
-/* ---- the timeline ---- */
+/* The timeline. */
 
 const timeline = byId('timeline'), strip = timeline.firstElementChild;
 const AXIS = 15;
@@ -933,7 +1005,7 @@ function binSamples(buckets) {
     const kinds = meta.families.length, bins = new Float64Array(buckets * kinds), shown = shownThreads();
     const { tick, thread, node, weight } = samples, scale = buckets / lastTick(), { frame } = nodes;
     for (let i = 0; i < samples.count; i++)
-        if (shown[thread[i]] && node[i])
+        if (shown[thread[i]])
             bins[Math.floor(tick[i] * scale) * kinds + frames.family[frame[node[i]]]] += weight ? weight[i] : meta.weight_step;
     return bins;
 }
@@ -945,7 +1017,7 @@ function drawTimeline() {
     if (!samples.count || !width)
         return;
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const buckets = Math.max(1, Math.min(Math.floor(width / 3), samples.count)), kinds = meta.families.length, bins = binSamples(buckets);
+    const buckets = Math.max(1, Math.min(Math.floor(width / 3), Math.max(120, samples.count >> 1))), kinds = meta.families.length, bins = binSamples(buckets);
     const sums = new Float64Array(buckets);
     for (let i = 0; i < bins.length; i++)
         sums[Math.floor(i / kinds)] += bins[i];
@@ -970,7 +1042,8 @@ function drawTimeline() {
         g.textAlign = n === 0 ? 'left' : n === labels ? 'right' : 'center';
         g.fillText(n ? duration(whole * n / labels) : '0', width * n / labels, height);
     }
-    byId('peak').textContent = meta.unit === 'ns' ? 'peak ' + (most / (whole / buckets)).toFixed(1) + ' CPUs' : '';
+    const cpus = most / (whole / buckets);
+    byId('peak').textContent = meta.unit === 'ns' ? 'peak ' + cpus.toFixed(cpus < 1 ? 2 : 1) + ' CPUs' : '';
     showRange();
 }
 
@@ -1041,7 +1114,6 @@ function refilter() {
     aggregate();
     sortTable();
     showAll();
-    drawTimeline();
     saveState();
 }
 
@@ -1054,7 +1126,7 @@ function showAll() {
     draw();
 }
 
-/* ---- state in the address, theme, keys ---- */
+/* State in the address, theme, keys. */
 
 function saveState() {
     const words = new URLSearchParams();
@@ -1287,7 +1359,7 @@ function wire() {
     }
 }
 
-/* ---- start ---- */
+/* Start. */
 
 const timings = {};
 const lap = name => timings[name] = Math.round(performance.now());
@@ -1295,7 +1367,10 @@ const lap = name => timings[name] = Math.round(performance.now());
 async function start() {
     lap('script');
     readFrames(await section('frames'));
-    readNodes(await section('nodes'));
+    lap('frames');
+    const columns = await section('nodes');
+    lap('unpacked');
+    readNodes(columns);
     lap('nodes');
     loadState();
     const later = { from: state.from, to: state.to, hidden: state.hidden };
@@ -1321,9 +1396,9 @@ async function start() {
     if (state.hidden.size || state.to !== Infinity) {
         refilter();
         showThreads();
-    } else {
-        drawTimeline();
     }
+    drawTimeline();
+    showWhenSoon();
     lap('ready');
 }
 
@@ -1344,6 +1419,7 @@ window.__clrperf = {
     },
     visibleRects: () => view.drawn.filter(box => box.node >= 0).map(({ node, x, width, depth }) => ({ node, name: frames.name[nodes.frame[node]], x, y: yOf(depth), width, depth })),
     showThreads(list) { setHidden(meta.threads.map((thread, i) => i).slice(1).filter(i => !list.includes(i))); },
+    when: f => [...binWhen(Int16Array.from({ length: frames.count + 1 }, (_, i) => i === f ? 0 : -1), 1)],
     range(fromNs, toNs) { setRange(fromNs / meta.tick_ns, toNs / meta.tick_ns); },
     ready: start(),
 };

@@ -7,6 +7,7 @@
 #include "base/buffer.h"
 #include "base/id_map.h"
 #include "base/mem.h"
+#include "base/own.h"
 #include "base/utf8.h"
 #include "clr/method_name.h"
 #include "trace/facts.h"
@@ -265,6 +266,35 @@ static bool node_is_wanted(const struct profile_build *b, uint32_t node)
     return (b->include_bits[node] & all) == all && !b->exclude_bits[node];
 }
 
+/* A sample's place in its trace, to put them in time order: sources report only nearly so. */
+struct sample_order {
+    uint64_t time_ns;
+    size_t at;
+};
+
+static int sample_compare(const void *a, const void *b)
+{
+    const struct sample_order *x = a, *y = b;
+    if (x->time_ns != y->time_ns)
+        return x->time_ns < y->time_ns ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+/* The order, or NULL when the samples are in it already. The caller frees. */
+static struct sample_order *sample_order_of(const struct trace_samples *s)
+{
+    size_t sorted = 1;
+    while (sorted < s->count && s->time_ns[sorted - 1] <= s->time_ns[sorted])
+        sorted++;
+    if (sorted >= s->count)
+        return NULL;
+    struct sample_order *order = mem_alloc(s->count, sizeof *order);
+    for (size_t i = 0; i < s->count; i++)
+        order[i] = (struct sample_order){ s->time_ns[i], i };
+    qsort(order, s->count, sizeof *order, sample_compare);
+    return order;
+}
+
 static void profile_add_samples(struct profile_build *b)
 {
     const struct trace_samples *s = &b->t->samples;
@@ -275,7 +305,9 @@ static void profile_add_samples(struct profile_build *b)
     p->sample_time_ns = mem_alloc(s->count, sizeof *p->sample_time_ns);
     p->sample_weight = mem_alloc(s->count, sizeof *p->sample_weight);
     p->sample_cpu = mem_alloc(s->count, sizeof *p->sample_cpu);
-    for (size_t i = 0; i < s->count; i++) {
+    AUTO_FREE struct sample_order *order = sample_order_of(s);
+    for (size_t k = 0; k < s->count; k++) {
+        size_t i = order ? order[k].at : k;
         uint64_t time_ns = s->time_ns[i] > p->start_monotonic_ns ? s->time_ns[i] - p->start_monotonic_ns : 0;
         if (s->kind[i] != o->kind || time_ns < o->from_ns || (o->to_ns && time_ns >= o->to_ns))
             continue;

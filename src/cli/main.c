@@ -11,7 +11,6 @@
 #include "cli/orientation.h"
 #include "cli/verb.h"
 
-
 enum { HELP_BYTES_MAX = 1 << 16 };
 
 static const struct option_spec no_options[] = { { 0 } };
@@ -46,8 +45,10 @@ static void print_help(const char *program)
     buffer_init(&out, HELP_BYTES_MAX);
     buffer_format(&out, "usage: %s VERB [options]\n\nWhy is this .NET process slow, big or stuck?\n\n",
                   program);
-    for (const struct verb *const *v = verbs; *v; v++)
-        buffer_format(&out, "  %-10s %s\n", (*v)->name, (*v)->summary);
+    for (const struct verb *const *v = verbs; *v; v++) {
+        if ((*v)->summary)
+            buffer_format(&out, "  %-10s %s\n", (*v)->name, (*v)->summary);
+    }
     buffer_format(&out,
                   "\n'%s VERB --help' lists the options of a verb; '%s --version' says which build this is\n",
                   program, program);
@@ -61,8 +62,10 @@ static const struct verb *find_verb(const char *name, struct error *err)
         return verb;
     const char *names[64];
     size_t count = 0;
-    for (const struct verb *const *v = verbs; *v && count < ARRAY_LEN(names); v++)
-        names[count++] = (*v)->name;
+    for (const struct verb *const *v = verbs; *v && count < ARRAY_LEN(names); v++) {
+        if ((*v)->summary)
+            names[count++] = (*v)->name;
+    }
     const char *close = option_suggest(name, names, count);
     error_set(err, ERROR_USAGE, "there is no verb '%s'", name);
     if (close)

@@ -52,7 +52,8 @@ void message_error(const struct error *err)
     emit(&out);
 }
 
-static void append_text(struct buffer *out, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static void append_text(struct buffer *out, const char *format,
+                                                              va_list args)
 {
     char text[2048];
     vsnprintf(text, sizeof text, format, args);

@@ -321,3 +321,38 @@ void option_help(const struct option_spec *table, struct buffer *out)
         append_wrapped(out, spec->help, INDENT);
     }
 }
+
+void option_complete(const struct option_spec *table, const char *prefix, struct buffer *out)
+{
+    for (const struct option_spec *spec = table; !is_last(spec); spec++) {
+        if (spec->kind == OPTION_GROUP) {
+            option_complete(spec->group, prefix, out);
+            continue;
+        }
+        if (spec->kind == OPTION_HEADING || !spec->help || !spec->name)
+            continue;
+        AUTO_FREE char *word = mem_format("--%s", spec->name);
+        if (strncmp(word, prefix, strlen(prefix)) == 0)
+            buffer_format(out, "%s\n", word);
+    }
+}
+
+const struct option_spec *option_find(const struct option_spec *table, const char *word)
+{
+    if (word[0] != '-' || !word[1])
+        return NULL;
+    char letter = word[1] == '-' ? 0 : word[1];
+    if (letter && word[2])
+        return NULL;
+    for (const struct option_spec *spec = table; !is_last(spec); spec++) {
+        if (spec->kind == OPTION_GROUP) {
+            const struct option_spec *inner = option_find(spec->group, word);
+            if (inner)
+                return inner;
+        } else if (spec->kind != OPTION_HEADING &&
+                   (letter ? spec->letter == letter : spec->name && strcmp(spec->name, word + 2) == 0)) {
+            return spec;
+        }
+    }
+    return NULL;
+}

@@ -60,6 +60,11 @@ void option_values_done(const struct option_spec *table, void *values);
 /* The lines of --help. */
 void option_help(const struct option_spec *table, struct buffer *out);
 
+/* The options that begin with `prefix` ("", "-" or "--pi"), a line each. */
+void option_complete(const struct option_spec *table, const char *prefix, struct buffer *out);
+/* The option that `word` is ("-p", "--pid"), or NULL. Its group's table holds it. */
+const struct option_spec *option_find(const struct option_spec *table, const char *word);
+
 /* The word of `words` that `typed` was probably meant to be, or NULL. */
 const char *option_suggest(const char *typed, const char *const *words, size_t count);
 

@@ -9,10 +9,23 @@ extern const struct verb verb_ps;
 extern const struct verb verb_record;
 extern const struct verb verb_report;
 extern const struct verb verb_doctor;
+extern const struct verb verb_r2rmap;
+extern const struct verb verb_completion;
+extern const struct verb verb_complete;
 
+/* clang-format off */
 const struct verb *const verbs[] = {
-    &verb_ps, &verb_doctor, &verb_record, &verb_report, &verb_export, NULL,
+    &verb_record,
+    &verb_report,
+    &verb_export,
+    &verb_ps,
+    &verb_doctor,
+    &verb_r2rmap,
+    &verb_completion,
+    &verb_complete,
+    NULL,
 };
+/* clang-format on */
 
 /* Spellings of the same thing in perf and the dotnet tools. */
 static const struct {

@@ -58,7 +58,7 @@ static char *from_podman(const char *id, struct buffer *text)
     return copy_name(quoted_after((struct span){ at, json.size - skipped }, "\"names\":[\""));
 }
 
-static char *from_host_name(const char *id, int root_fd)
+char *container_host_name(const char *id, int root_fd)
 {
     AUTO_FD int fd = -1;
     struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR, .size_max = NAME_BYTES_MAX + 1 };
@@ -74,7 +74,7 @@ static char *from_host_name(const char *id, int root_fd)
     return *text && strncmp(text, id, strlen(text)) != 0 ? mem_copy_string(text) : NULL;
 }
 
-char *container_name_find(const char *id, int root_fd)
+char *container_name_find(const char *id)
 {
     struct buffer text;
     buffer_init(&text, FILE_BYTES_MAX);
@@ -86,7 +86,5 @@ char *container_name_find(const char *id, int root_fd)
     if (is_hex && !name)
         name = from_podman(id, &text);
     buffer_done(&text);
-    if (!is_hex)
-        return mem_copy_string(id);
-    return name ? name : from_host_name(id, root_fd);
+    return is_hex ? name : mem_copy_string(id);
 }

@@ -4,10 +4,9 @@
 #ifndef CLRPERF_COLLECT_CONTAINER_NAME_H
 #define CLRPERF_COLLECT_CONTAINER_NAME_H
 
-/*
- * From the engine's files on this host where we may read them, else the host name inside the target's
- * root (a pod's name in Kubernetes). NULL when unknown; the caller frees. `root_fd` may be -1.
- */
-char *container_name_find(const char *id, int root_fd);
+/* From the engine's files on this host, where we may read them; NULL when unknown. The caller frees. */
+char *container_name_find(const char *id);
+/* The host name inside the target's root (in Kubernetes the pod's name), unless it is the id; as above. */
+char *container_host_name(const char *id, int root_fd);
 
 #endif

@@ -16,6 +16,7 @@
 #include "collect/record_queue.h"
 #include "collect/runtime_names.h"
 #include "trace/facts.h"
+#include "unwind/callchain.h"
 
 enum {
     RECORDER_TICK_MS = 50,
@@ -25,6 +26,7 @@ enum {
     RECORDER_PROGRESS_MS = 250,
     RECORDER_QUEUE_BYTES = 64 << 20,
     RECORDER_CHAIN_MAX = 1024,
+    RECORDER_KERNEL_DEPTH = 127, /* kernel.perf_event_max_stack, unless somebody changed it */
     /* a runtime that was there before us may take its time to answer; one that starts must not hold up the rings */
     RECORDER_ATTACH_MS = 3000,
     RECORDER_LATE_ATTACH_MS = 300,
@@ -112,14 +114,53 @@ static bool recorder_watches(const struct recorder *r, uint32_t pid)
     return !r->events.system_wide || !r->options.perf.pids || trace_builder_process(r->b, pid);
 }
 
-/* A kernel thread's stack, or one that reached its thread's first frame, is whole. */
-static enum stack_end chain_end(const struct recorder *r, uint32_t process, const struct perf_callchain *chain)
+/* Where a sample's process is looked up while its stack is judged. */
+struct sample_space {
+    const struct trace_builder *b;
+    uint32_t process;
+};
+
+/* What a sample carries besides its frames. */
+struct judged_sample {
+    const struct trace_builder *b;
+    const struct perf_sample *sample;
+    bool is_cut;
+};
+
+static bool space_is_code(void *user, uint64_t addr)
 {
-    if (chain->is_cut)
-        return STACK_TRUNCATED;
-    if (chain->user_count == 0)
-        return chain->kernel_count ? STACK_WHOLE : STACK_BROKEN;
-    return process_scan_is_root(r->b, process, chain->user[chain->user_count - 1]) ? STACK_WHOLE : STACK_BROKEN;
+    const struct sample_space *space = user;
+    return trace_builder_mapping_at(space->b, space->process, addr) != 0;
+}
+
+static bool space_is_root(void *user, uint64_t addr)
+{
+    const struct sample_space *space = user;
+    return process_scan_is_root(space->b, space->process, addr);
+}
+
+/* The user frames that are believed, and how the whole stack ended. A kernel thread's stack is whole. */
+static size_t recorder_judge(void *user, uint32_t process, const struct raw_sample *s, enum stack_end *out_end)
+{
+    static const enum stack_end ends[] = { STACK_WHOLE, STACK_TRUNCATED, STACK_BROKEN };
+    const struct judged_sample *judged = user;
+    if (s->user_count == 0) {
+        *out_end = s->kernel_count ? STACK_WHOLE : STACK_BROKEN;
+        return 0;
+    }
+    struct sample_space where = { judged->b, process };
+    struct callchain_space space = { .is_code = space_is_code, .is_root = space_is_root, .user = &where };
+    struct callchain chain = {
+        .frames = s->user,
+        .count = s->user_count,
+        .is_cut = judged->is_cut || s->user_count + s->kernel_count >= RECORDER_KERNEL_DEPTH,
+        .registers = judged->sample->user_regs,
+        .stack = judged->sample->user_stack,
+    };
+    enum callchain_end end;
+    size_t count = callchain_frames(&chain, &space, &end);
+    *out_end = ends[end];
+    return count;
 }
 
 static void recorder_sample(struct recorder *r, const struct perf_sample *sample)
@@ -128,8 +169,9 @@ static void recorder_sample(struct recorder *r, const struct perf_sample *sample
         r->stats.filtered++;
         return;
     }
-    uint32_t process = recorder_process(r, sample->who.pid, sample->who.time_ns);
+    recorder_process(r, sample->who.pid, sample->who.time_ns);
     struct perf_callchain chain = perf_callchain_split(sample->callchain, r->chain, ARRAY_LEN(r->chain));
+    struct judged_sample judged = { r->b, sample, chain.is_cut };
     struct raw_sample raw = {
         .time_ns = sample->who.time_ns,
         .weight = r->events.period_ns,
@@ -141,13 +183,14 @@ static void recorder_sample(struct recorder *r, const struct perf_sample *sample
         .tid = sample->who.tid,
         .cpu = (uint16_t)sample->who.cpu,
         .kind = SAMPLE_CPU,
-        .end = chain_end(r, process, &chain),
+        .judge = recorder_judge,
+        .judge_user = &judged,
     };
-    trace_builder_sample(r->b, &raw);
+    enum stack_end end = trace_builder_stack_end(r->b, trace_builder_sample(r->b, &raw));
     r->stats.samples++;
-    r->stats.whole += raw.end == STACK_WHOLE;
-    r->stats.truncated += raw.end == STACK_TRUNCATED;
-    r->stats.broken += raw.end == STACK_BROKEN;
+    r->stats.whole += end == STACK_WHOLE;
+    r->stats.truncated += end == STACK_TRUNCATED;
+    r->stats.broken += end == STACK_BROKEN;
 }
 
 static void recorder_mmap(struct recorder *r, const struct perf_mmap *mmap, uint64_t time_ns)
@@ -410,10 +453,21 @@ static void recorder_facts(struct recorder *r)
     trace_set_fact(&r->b->trace, FACT_STARTED_REALTIME_NS, text);
 }
 
+/* Said once: what the result lacks, and the fix. */
+static void recorder_note_rights(const struct recorder *r)
+{
+    if (r->events.kernel || !r->options.note)
+        return;
+    r->options.note(r->options.user,
+                    "kernel stacks off - kernel.perf_event_paranoid is 2 or more and CAP_PERFMON is missing - user frames "
+                    "only - fix: run with sudo, or sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf");
+}
+
 static bool recorder_prepare(struct recorder *r, struct error *err)
 {
     if (!perf_events_open(&r->options.perf, &r->events, err))
         return false;
+    recorder_note_rights(r);
     recorder_watch_exits(r);
     r->polls = mem_alloc(r->events.ring_count + 1, sizeof *r->polls);
     for (size_t i = 0; i < r->events.ring_count; i++)

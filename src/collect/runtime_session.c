@@ -25,6 +25,7 @@ enum {
      * min(64 MB, 5 % of the memory the target's control group has left).
      */
     BUFFER_MB = 16,
+    STOP_CONNECT_MS = 200, /* whoever stops has other things to stop, too */
 };
 
 struct runtime_session {
@@ -358,9 +359,8 @@ bool runtime_session_stop(struct runtime_session *s, struct error *err)
     struct buffer request;
     buffer_init(&request, IPC_MESSAGE_MAX);
     ipc_append_stop(&request, s->id);
-    bool ok =
-        runtime_socket_connect(s->pid, s->start_ticks, s->options.connect_timeout_ms, &s->stop_fd, err) &&
-        runtime_socket_send(s->stop_fd, buffer_span(&request), err);
+    bool ok = runtime_socket_connect(s->pid, s->start_ticks, STOP_CONNECT_MS, &s->stop_fd, err) &&
+              runtime_socket_send(s->stop_fd, buffer_span(&request), err);
     buffer_done(&request);
     if (!ok && s->stop_fd >= 0) {
         close(s->stop_fd);

@@ -3,11 +3,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -20,10 +22,11 @@
 #include "base/target_root.h"
 #include "collect/container_name.h"
 #include "collect/proc_file.h"
+#include "collect/target_probe.h"
 #include "collect/target_runtime.h"
 #include "read/procfs.h"
 
-enum { PROC_BYTES_MAX = 32 << 20, PATH_BYTES_MAX = 4096 };
+enum { PROC_BYTES_MAX = 32 << 20, PATH_BYTES_MAX = 4096, SILENT_THREADS = 16 };
 
 void target_done(struct target *t)
 {
@@ -122,7 +125,7 @@ static void read_command_line(struct target *t, struct span cmdline)
     }
 }
 
-static void read_cgroup(struct target *t, int root_fd, struct buffer *scratch)
+static void read_cgroup(struct target *t, struct buffer *scratch)
 {
     if (!proc_file_read(t->pid, "cgroup", scratch, NULL))
         return;
@@ -133,7 +136,7 @@ static void read_cgroup(struct target *t, int root_fd, struct buffer *scratch)
     if (id.size == 0)
         return;
     t->container_id = copy_span(id);
-    t->container_name = container_name_find(t->container_id, root_fd);
+    t->container_name = container_name_find(t->container_id);
 }
 
 /* `/tmp`, or the TMPDIR that the target was started with; what it may not say is as good as unset. */
@@ -211,10 +214,9 @@ static bool in_other_time_namespace(pid_t pid)
            proc_file_link(pid, "ns/time", its, sizeof its, NULL) && strcmp(ours, its) != 0;
 }
 
-static void find_socket(struct target *t, int root_fd, struct buffer *scratch)
+static void find_socket(struct target *t, int root_fd, const char *folder, bool other_time)
 {
-    char folder[PATH_BYTES_MAX], path[PATH_BYTES_MAX + 80];
-    socket_folder(t, scratch, folder, sizeof folder);
+    char path[PATH_BYTES_MAX + 80];
     AUTO_FD int own_root = -1;
     if (root_fd < 0) {
         /* its root is closed to us: it may be ours, and then the name is telling enough */
@@ -224,48 +226,78 @@ static void find_socket(struct target *t, int root_fd, struct buffer *scratch)
     snprintf(path, sizeof path, "%s/dotnet-diagnostic-%d-%" PRIu64 "-socket", folder, (int)t->ns_pid,
              t->start_ticks);
     bool found = socket_at(root_fd, path, &t->socket_owner);
-    if (!found && t->runtime != RUNTIME_NONE && in_other_time_namespace(t->pid))
+    if (!found && t->runtime != RUNTIME_NONE && other_time)
         found = newest_socket(root_fd, folder, t->ns_pid, path, sizeof path) &&
                 socket_at(root_fd, path, &t->socket_owner);
     if (found)
         t->socket = mem_copy_string(path);
 }
 
-static void fill(struct target *t, struct buffer *cmdline, struct buffer *scratch)
+/* Opens files as the target's user, where we may choose; in a helper process that ends soon. */
+static void become_user_of(const struct target *t)
 {
-    char exe[PATH_BYTES_MAX] = "";
+    if (geteuid() != 0 || t->uid == 0)
+        return;
+    setgroups(1, &t->gid);
+    setfsgid(t->gid);
+    setfsuid(t->uid);
+}
+
+static void read_executable(struct target *t, char *exe, size_t exe_size)
+{
     static const char deleted[] = " (deleted)";
-    if (proc_file_link(t->pid, "exe", exe, sizeof exe, NULL)) {
-        size_t size = strlen(exe), suffix = sizeof deleted - 1;
-        if (size > suffix && strcmp(exe + size - suffix, deleted) == 0)
-            exe[size - suffix] = 0;
-        const char *slash = strrchr(exe, '/');
-        free(t->name);
-        t->name = mem_copy_string(slash ? slash + 1 : exe);
-    }
+    exe[0] = 0;
+    if (!proc_file_link(t->pid, "exe", exe, exe_size, NULL))
+        return;
+    size_t size = strlen(exe), suffix = sizeof deleted - 1;
+    if (size > suffix && strcmp(exe + size - suffix, deleted) == 0)
+        exe[size - suffix] = 0;
+    const char *slash = strrchr(exe, '/');
+    free(t->name);
+    t->name = mem_copy_string(slash ? slash + 1 : exe);
+}
+
+/* All that may take for ever. /proc first: it judges our rights, and files after it: they judge the user's.
+ */
+static void look(struct target *t)
+{
+    char exe[PATH_BYTES_MAX], folder[PATH_BYTES_MAX];
+    struct buffer scratch, cmdline;
+    buffer_init(&scratch, PROC_BYTES_MAX);
+    buffer_init(&cmdline, TARGET_TEXT_MAX);
+    read_executable(t, exe, sizeof exe);
     AUTO_FD int root = -1;
     target_root_open(t->pid, &root, NULL);
-    proc_file_read(t->pid, "cmdline", cmdline, NULL);
-    read_command_line(t, buffer_span(cmdline));
-    read_cgroup(t, root, scratch);
-    target_find_runtime(t, buffer_span(cmdline), exe, root, scratch);
-    find_socket(t, root, scratch);
+    proc_file_read(t->pid, "cmdline", &cmdline, NULL);
+    read_command_line(t, buffer_span(&cmdline));
+    read_cgroup(t, &scratch);
+    socket_folder(t, &scratch, folder, sizeof folder);
+    target_find_runtime(t, buffer_span(&cmdline), exe, &scratch);
+    bool other_time = in_other_time_namespace(t->pid);
+    become_user_of(t);
+    target_find_version(t, root);
+    find_socket(t, root, folder, other_time);
+    if (t->container_id && !t->container_name)
+        t->container_name = container_host_name(t->container_id, root);
     if (t->socket && t->runtime == RUNTIME_NONE && t->maps_denied)
         t->runtime = RUNTIME_CORECLR;
+    buffer_done(&scratch);
+    buffer_done(&cmdline);
 }
 
 bool target_open(pid_t pid, struct target *out, struct error *err)
 {
     struct target t = { .pid = pid, .pidfd = -1 };
-    struct buffer scratch, cmdline;
+    struct buffer scratch;
     buffer_init(&scratch, PROC_BYTES_MAX);
-    buffer_init(&cmdline, TARGET_TEXT_MAX);
     bool ok =
         open_pidfd(pid, &t.pidfd, err) && read_stat(&t, &scratch, err) && read_status(&t, &scratch, err);
-    if (ok)
-        fill(&t, &cmdline, &scratch);
     buffer_done(&scratch);
-    buffer_done(&cmdline);
+    if (ok && !target_probe(&t, look, TARGET_PROBE_MS, NULL)) {
+        t.maps_denied = true;
+        t.silent = true;
+        t.runtime = target_has_runtime_thread(pid, SILENT_THREADS) ? RUNTIME_CORECLR : RUNTIME_NONE;
+    }
     if (ok && !target_is_alive(&t))
         ok = error_set(err, ERROR_TARGET, "process %d has just ended", (int)pid);
     if (!ok) {

@@ -43,6 +43,7 @@ struct target {
     uid_t socket_owner;   /* when there is one */
     bool diagnostics_off; /* its environment switches the port off */
     bool maps_denied;     /* no right to see its mappings: much of the above is a guess */
+    bool silent;          /* it did not let itself be looked at in time: only stat and status are known */
     uint64_t some_addr;   /* the start of a readable mapping, or 0 */
 };
 

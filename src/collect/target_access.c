@@ -13,6 +13,7 @@
 #include "base/own.h"
 #include "base/target_root.h"
 #include "collect/proc_file.h"
+#include "collect/target_probe.h"
 
 const char *target_ability_name(enum target_ability ability)
 {
@@ -130,6 +131,15 @@ static struct target_access try_memory(const struct target *t)
 
 struct target_access target_try(const struct target *t, enum target_ability ability)
 {
+    if (t->silent && ability != TARGET_SAMPLE) {
+        struct target_access access = { 0 };
+        snprintf(
+            access.reason, sizeof access.reason,
+            "it did not let itself be looked at within %d ms: a file system or its memory does not answer",
+            TARGET_PROBE_MS);
+        snprintf(access.fix, sizeof access.fix, "look for dead mounts: cat /proc/%d/mounts", (int)t->pid);
+        return access;
+    }
     switch (ability) {
     case TARGET_SAMPLE:
         return try_sample(t);

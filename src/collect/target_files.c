@@ -1,13 +1,17 @@
 #include "collect/target_files.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/target_root.h"
 #include "collect/proc_file.h"
+#include "collect/target_memory.h"
 #include "read/procfs.h"
 
 enum { FILES_ROOTS_MAX = 4096 };
@@ -16,9 +20,12 @@ enum { FILES_ROOTS_MAX = 4096 };
 
 void target_files_done(struct target_files *files)
 {
-    for (size_t i = 0; i < files->count; i++)
+    for (size_t i = 0; i < files->count; i++) {
         if (files->roots[i].root_fd >= 0)
             close(files->roots[i].root_fd);
+        if (files->roots[i].pidfd >= 0)
+            close(files->roots[i].pidfd);
+    }
     free(files->roots);
     *files = (struct target_files){ 0 };
 }
@@ -29,7 +36,7 @@ void target_files_add(struct target_files *files, uint32_t process, uint32_t pid
         return;
     files->roots = mem_grow(files->roots, &files->capacity, process + 1, sizeof *files->roots);
     while (files->count <= process)
-        files->roots[files->count++] = (struct target_root){ .root_fd = -1 };
+        files->roots[files->count++] = (struct target_root){ .root_fd = -1, .pidfd = -1 };
     struct target_root *root = &files->roots[process];
     if (root->root_fd >= 0)
         return;
@@ -37,8 +44,9 @@ void target_files_add(struct target_files *files, uint32_t process, uint32_t pid
     struct proc_status status;
     buffer_init(&text, 1 << 16);
     if (proc_file_read((pid_t)pid, "status", &text, NULL) && procfs_read_status(buffer_span(&text), &status, NULL)) {
-        *root = (struct target_root){ -1, status.uid, pid, (uint32_t)status.ns_pid };
+        *root = (struct target_root){ -1, -1, status.uid, pid, (uint32_t)status.ns_pid };
         target_root_open((pid_t)pid, &root->root_fd, NULL);
+        root->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
     }
     buffer_done(&text);
 }
@@ -65,4 +73,21 @@ int target_files_open_jit(const struct target_files *files, uint32_t process, bo
     snprintf(path, sizeof path, jitdump ? "/tmp/jit-%" PRIu32 ".dump" : "/tmp/perf-%" PRIu32 ".map", root->ns_pid);
     int fd = -1;
     return target_root_open_path(root->root_fd, path, rules, &fd, NULL) ? fd : -1;
+}
+
+static bool target_root_is_alive(const struct target_root *root)
+{
+    struct pollfd end = { .fd = root->pidfd, .events = POLLIN };
+    return root->pidfd >= 0 && poll(&end, 1, 0) == 0;
+}
+
+void target_files_read_memory(const struct target_files *files, uint32_t process, const uint64_t *addrs, size_t count,
+                              size_t size, uint8_t *into, uint32_t *got)
+{
+    memset(got, 0, count * sizeof *got);
+    if (process >= files->count || !target_root_is_alive(&files->roots[process]))
+        return;
+    target_memory_read((pid_t)files->roots[process].pid, addrs, count, size, into, got);
+    if (!target_root_is_alive(&files->roots[process])) /* it may have been another process's by then */
+        memset(got, 0, count * sizeof *got);
 }

@@ -136,8 +136,10 @@ static void scan_executable(struct target *t, const char *exe)
     t->image = kind == RUNTIME_NONE ? NULL : mem_copy_string(exe);
 }
 
-static void scan_library(struct target *t, int root_fd)
+void target_find_version(struct target *t, int root_fd)
 {
+    if (t->runtime != RUNTIME_CORECLR || t->single_file || t->version.text[0])
+        return;
     AUTO_FD int fd = -1;
     struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR, .size_max = IMAGE_BYTES_MAX };
     struct source file;
@@ -164,16 +166,14 @@ static void find_entry_assembly(struct target *t, struct span cmdline, const cha
     t->entry_assembly = copy_span(host_assembly_name(path));
 }
 
-void target_find_runtime(struct target *t, struct span cmdline, const char *exe, int root_fd,
-                         struct buffer *scratch)
+void target_find_runtime(struct target *t, struct span cmdline, const char *exe, struct buffer *scratch)
 {
     struct evidence e = { .exe_name = base_name(span_of(exe, strlen(exe))) };
     read_evidence(t, scratch, &e);
     if (e.runtime.size) {
         t->runtime = e.kind;
         t->image = copy_path(e.runtime);
-        if (!runtime_version_from_path(e.runtime, &t->version) && e.kind == RUNTIME_CORECLR)
-            scan_library(t, root_fd);
+        runtime_version_from_path(e.runtime, &t->version);
     } else if (t->maps_denied) {
         t->runtime = target_has_runtime_thread(t->pid, THREADS_LOOKED_AT) ? RUNTIME_CORECLR : RUNTIME_NONE;
     } else if (t->threads > 1 &&

@@ -11,7 +11,17 @@
 #include "read/perf_script.h"
 #include "trace/facts.h"
 
-enum { FRAMES_MAX = 1024 };
+enum {
+    FRAMES_MAX = 1024,
+    LINES_KNOWN = 1 << 16, /* a power of two */
+};
+
+/* What a frame's line became: most lines of a text are repeated thousands of times. */
+struct known_line {
+    uint64_t hash; /* of the whole line; equal hashes are taken for equal lines */
+    uint32_t function;
+    bool is_used;
+};
 
 struct script_import {
     struct trace_builder *b;
@@ -19,13 +29,12 @@ struct script_import {
     struct buffer event; /* name of the event whose samples are taken, of the first sample if not asked for */
     bool has_event;
     bool in_sample, is_taken;     /* a sample is being read, and it is one of ours */
-    bool is_cut;                  /* it has more frames than we keep */
     struct perf_script_event now; /* its numbers; its spans are over */
     uint32_t frames[FRAMES_MAX];  /* functions, leaf first */
     size_t frame_count;
     uint32_t last_thread, last_comm; /* to name a thread only when its name changes */
-    uint64_t taken, of_other_events, other_lines, first_ns;
-    uint64_t nameless_frames;
+    uint64_t taken, of_other_events, other_lines, without_pid, first_ns;
+    struct known_line *known; /* LINES_KNOWN of them, the last with its hash wins */
 };
 
 static bool has_text(struct span where, const char *what)
@@ -97,12 +106,9 @@ static uint32_t module_of(struct script_import *in, struct span dso, enum code_k
 
 static void take_frame(struct script_import *in, const struct perf_script_frame *f)
 {
-    if (in->frame_count == FRAMES_MAX) {
-        in->is_cut = true;
-        return;
-    }
+    if (in->frame_count == FRAMES_MAX)
+        return; /* more than the trace keeps anyway */
     if (f->name.size == 0) {
-        in->nameless_frames++;
         in->frames[in->frame_count++] = 0;
         return;
     }
@@ -118,6 +124,25 @@ static void take_frame(struct script_import *in, const struct perf_script_frame 
         .kind = (uint8_t)kind,
     };
     in->frames[in->frame_count++] = trace_builder_function(in->b, &function);
+}
+
+/* A line that begins with a tab, within a sample of ours. */
+static void take_frame_line(struct script_import *in, struct span line)
+{
+    uint64_t hash = hash_bytes(line.data, line.size);
+    struct known_line *known = &in->known[hash & (LINES_KNOWN - 1)];
+    struct perf_script_event e;
+    struct perf_script_frame f;
+    if (in->frame_count == FRAMES_MAX)
+        return;
+    if (known->is_used && known->hash == hash) {
+        in->frames[in->frame_count++] = known->function;
+        return;
+    }
+    if (perf_script_read_line(line, &e, &f) != PERF_SCRIPT_FRAME)
+        return;
+    take_frame(in, &f);
+    *known = (struct known_line){ hash, in->frames[in->frame_count - 1], true };
 }
 
 static void finish_sample(struct script_import *in)
@@ -164,6 +189,7 @@ static void take_event(struct script_import *in, const struct perf_script_event 
         return;
     }
     in->now = *e;
+    in->without_pid += !e->has_both_ids;
     uint32_t comm = intern_add(&in->b->trace.strings, e->comm);
     uint32_t thread = trace_builder_thread(in->b, e->pid, e->tid, e->time_ns);
     if (thread != in->last_thread || comm != in->last_comm) {
@@ -206,6 +232,10 @@ static void take_line(struct script_import *in, struct span line)
 {
     struct perf_script_event e;
     struct perf_script_frame f;
+    if (in->in_sample && in->is_taken && line.size && line.data[0] == '\t') {
+        take_frame_line(in, line);
+        return;
+    }
     switch (perf_script_read_line(line, &e, &f)) {
     case PERF_SCRIPT_BLANK:
         finish_sample(in);
@@ -251,6 +281,11 @@ static void set_facts(struct script_import *in)
     }
     if (in->of_other_events)
         import_note(t, "%" PRIu64 " samples of other events were left out", in->of_other_events);
+    if (in->without_pid)
+        import_note(t,
+                    "the text says only the thread of %" PRIu64 " samples: each is shown as a process of its "
+                    "own (print both with 'perf script -F +pid')",
+                    in->without_pid);
     if (in->other_lines) {
         import_note(t, "%" PRIu64 " lines are not of perf script", in->other_lines);
         trace_builder_loss(in->b, LOSS_MALFORMED, 0, 0, 0, in->other_lines);
@@ -294,6 +329,7 @@ bool perf_script_import(struct byte_stream *stream, const struct import_options 
     struct script_import *in = mem_alloc(1, sizeof *in);
     in->b = b;
     in->options = options;
+    in->known = mem_alloc(LINES_KNOWN, sizeof *in->known);
     buffer_init(&in->event, 4096);
     bool ok = read_lines(in, stream, err);
     if (ok) {
@@ -301,6 +337,7 @@ bool perf_script_import(struct byte_stream *stream, const struct import_options 
         mark_nameless(&b->trace);
     }
     buffer_done(&in->event);
+    free(in->known);
     free(in);
     return ok;
 }

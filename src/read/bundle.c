@@ -120,9 +120,11 @@ bool bundle_open(const struct source *file, struct bundle **out, struct error *e
     uint64_t at = 0;
     if (!find_directory(file, &at, err))
         return false;
+    if (at >= file->size)
+        return error_set(err, ERROR_INPUT, "the bundle's directory lies behind the end of the file");
     struct buffer bytes;
     buffer_init(&bytes, DIRECTORY_BYTES_MAX);
-    uint64_t left = at < file->size ? file->size - at : 0;
+    uint64_t left = file->size - at;
     struct bundle *bundle = mem_alloc(1, sizeof *bundle);
     arena_init(&bundle->memory, DIRECTORY_BYTES_MAX);
     bool ok = source_load(file, at, left < DIRECTORY_BYTES_MAX ? left : DIRECTORY_BYTES_MAX, &bytes, err) &&

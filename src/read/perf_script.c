@@ -89,13 +89,14 @@ static bool parse_hex(struct span text, uint64_t *out)
 }
 
 /* "4711", "4711/4712", "-1" */
-static bool parse_ids(struct span word, uint32_t *pid, uint32_t *tid)
+static bool parse_ids(struct span word, struct perf_script_event *e)
 {
     const uint8_t *slash = word.size ? memchr(word.data, '/', word.size) : NULL;
     size_t first = slash ? (size_t)(slash - word.data) : word.size;
     uint64_t a, b;
     if (word.size == 2 && memcmp(word.data, "-1", 2) == 0) {
-        *pid = *tid = 0;
+        e->pid = e->tid = 0;
+        e->has_both_ids = true;
         return true;
     }
     if (!parse_decimal(span_part(word, 0, first), &a) || a > UINT32_MAX)
@@ -103,8 +104,9 @@ static bool parse_ids(struct span word, uint32_t *pid, uint32_t *tid)
     b = a;
     if (slash && (!parse_decimal(span_from(word, first + 1), &b) || b > UINT32_MAX))
         return false;
-    *pid = (uint32_t)a;
-    *tid = (uint32_t)b;
+    e->pid = (uint32_t)a;
+    e->tid = (uint32_t)b;
+    e->has_both_ids = slash != NULL;
     return true;
 }
 
@@ -201,7 +203,7 @@ static bool parse_who(struct span text, struct perf_script_event *e)
     struct span word = last_word(text, &end);
     for (unsigned extra = 0; extra < 2; extra++) {
         uint32_t cpu;
-        if (parse_ids(word, &e->pid, &e->tid)) {
+        if (parse_ids(word, e)) {
             e->comm = trim(span_part(text, 0, end));
             return true;
         }
@@ -212,7 +214,7 @@ static bool parse_who(struct span text, struct perf_script_event *e)
         /* else flags, such as those of -F misc */
         word = last_word(text, &end);
     }
-    bool ok = parse_ids(word, &e->pid, &e->tid);
+    bool ok = parse_ids(word, e);
     e->comm = trim(span_part(text, 0, end));
     return ok;
 }
@@ -259,7 +261,7 @@ static bool parse_event_without_time(struct span line, struct perf_script_event 
     for (size_t pos = 0; pos < line.size;) {
         size_t before = pos;
         struct span word = next_word(line, &pos);
-        if (word.size == 0 || !parse_ids(word, &e->pid, &e->tid))
+        if (word.size == 0 || !parse_ids(word, e))
             continue;
         e->comm = trim(span_part(line, 0, before));
         size_t behind = pos;

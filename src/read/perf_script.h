@@ -26,10 +26,11 @@ struct perf_script_event {
     struct span event; /* "cpu-clock", "sched:sched_switch" */
     uint64_t time_ns;
     uint64_t period;
-    uint32_t pid, tid; /* the same when only one was printed */
+    uint32_t pid, tid; /* the same when only one was printed: then it is the thread's */
     uint32_t cpu;
     bool has_time, has_period, has_cpu;
-    bool has_frame; /* `frame` stood on the same line */
+    bool has_both_ids; /* pid and tid */
+    bool has_frame;    /* `frame` stood on the same line */
     struct perf_script_frame frame;
 };
 

@@ -17,6 +17,7 @@ enum {
     INDEX_STEPS_MAX = 256 << 20, /* elements of all components' tables; damage could claim any number */
     X64_FUNCTION_BYTES = 12,
     ARM64_FUNCTION_BYTES = 8,
+    ARM64_LENGTH_MASK = 0x3ffff,
 };
 
 /* What starts at a runtime function. */
@@ -32,6 +33,8 @@ struct ready_to_run {
     struct buffer functions; /* RUNTIME_FUNCTIONS */
     struct buffer instances; /* InstanceMethodEntryPoints */
     struct buffer hot_cold;  /* pairs of u32: cold, hot */
+    struct buffer unwind;    /* arm64: .xdata of all functions, from unwind_rva on */
+    uint32_t unwind_rva;
     uint32_t function_bytes;
     uint32_t function_count;
     uint32_t component_count;
@@ -220,12 +223,36 @@ static uint32_t function_begin(const struct ready_to_run *r2r, uint32_t function
     return load_u32le(r2r->functions.data + (size_t)function * r2r->function_bytes);
 }
 
-/* arm64 records have no end; the next one's start stands in for it. */
+/*
+ * arm64 records have no end; the first word of their unwind data (.xdata) says how many instructions they
+ * have. Without it the next record's start stands in.
+ */
 static uint32_t function_end(const struct ready_to_run *r2r, uint32_t function)
 {
+    const uint8_t *record = r2r->functions.data + (size_t)function * r2r->function_bytes;
     if (r2r->function_bytes == X64_FUNCTION_BYTES)
-        return load_u32le(r2r->functions.data + (size_t)function * r2r->function_bytes + 4);
+        return load_u32le(record + 4);
+    uint32_t unwind_rva = load_u32le(record + 4);
+    struct span word = unwind_rva >= r2r->unwind_rva
+                           ? span_part(buffer_span(&r2r->unwind), unwind_rva - r2r->unwind_rva, 4)
+                           : (struct span){ 0 };
+    if (word.size)
+        return load_u32le(record) + 4 * (load_u32le(word.data) & ARM64_LENGTH_MASK);
     return function + 1 < r2r->function_count ? function_begin(r2r, function + 1) : UINT32_MAX;
+}
+
+/* The unwind data of all functions lies together; what cannot be loaded is done without. */
+static void load_unwind(const struct source *file, const struct pe *pe, struct ready_to_run *r2r)
+{
+    uint32_t low = UINT32_MAX, high = 0;
+    for (uint32_t f = 0; f < r2r->function_count; f++) {
+        uint32_t rva = load_u32le(r2r->functions.data + (size_t)f * ARM64_FUNCTION_BYTES + 4);
+        low = rva < low ? rva : low;
+        high = rva > high ? rva : high;
+    }
+    r2r->unwind_rva = low;
+    if (low <= high && high <= UINT32_MAX - 4)
+        pe_load(file, pe, (struct pe_range){ low, high + 4 - low }, &r2r->unwind, NULL);
 }
 
 static bool load_functions(const struct source *file, const struct pe *pe, struct ready_to_run *r2r,
@@ -240,6 +267,8 @@ static bool load_functions(const struct source *file, const struct pe *pe, struc
     r2r->function_count = (uint32_t)(r2r->functions.size / r2r->function_bytes);
     while (r2r->function_count && function_begin(r2r, r2r->function_count - 1) == UINT32_MAX)
         r2r->function_count--; /* a sentinel */
+    if (pe->machine == PE_MACHINE_ARM64)
+        load_unwind(file, pe, r2r);
     r2r->entries = mem_alloc(r2r->function_count + 1, sizeof *r2r->entries);
     r2r->bodies = mem_alloc(r2r->function_count + 1, sizeof *r2r->bodies);
     return true;
@@ -252,6 +281,7 @@ bool ready_to_run_open(const struct source *file, const struct pe *pe, struct pe
     buffer_init(&r2r->functions, TABLE_BYTES_MAX);
     buffer_init(&r2r->instances, TABLE_BYTES_MAX);
     buffer_init(&r2r->hot_cold, TABLE_BYTES_MAX);
+    buffer_init(&r2r->unwind, TABLE_BYTES_MAX);
     if (!load_header(file, pe, header, r2r, err) || !load_functions(file, pe, r2r, err) ||
         !index_components(file, pe, r2r, err) || !index_instances(file, pe, r2r, err)) {
         ready_to_run_close(r2r);
@@ -269,6 +299,7 @@ void ready_to_run_close(struct ready_to_run *r2r)
     buffer_done(&r2r->functions);
     buffer_done(&r2r->instances);
     buffer_done(&r2r->hot_cold);
+    buffer_done(&r2r->unwind);
     free(r2r->entries);
     free(r2r->bodies);
     free(r2r);

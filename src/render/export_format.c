@@ -5,6 +5,8 @@
 
 #include "base/own.h"
 #include "render/firefox.h"
+#include "render/flame_html.h"
+#include "render/flame_svg.h"
 #include "render/folded.h"
 #include "render/perf_text.h"
 #include "render/pprof.h"
@@ -12,6 +14,8 @@
 #include "render/speedscope.h"
 
 static const struct export_format formats[] = {
+    { "svg", ".svg", "a flame graph as a picture that can be searched and zoomed", false, flame_svg_write },
+    { "html", ".html", "a flame graph and its table as one page", false, flame_html_write },
     { "folded", ".folded", "one line per stack, for FlameGraph's programs", false, folded_write },
     { "folded", ".collapsed", "one line per stack, for FlameGraph's programs", false, folded_write },
     { "speedscope", ".speedscope.json", "for the speedscope viewer", false, speedscope_write },

@@ -25,8 +25,6 @@ struct page {
     struct output *out;
 };
 
-/* ---- columns ---- */
-
 enum { VARINT_BYTES_MAX = 10 };
 
 /* Room for `count` varints at once, so that the loops need no check per number; NULL past the ceiling. */
@@ -121,7 +119,7 @@ static void nodes_columns(const struct page *page, struct buffer *out)
     start = at = columns_reserve(out, layout->count);
     if (!start)
         return;
-    for (uint32_t i = 1; i < layout->count; i++)
+    for (uint32_t i = 0; i < layout->count; i++)
         at = put_varint(at, page->profile->self[layout->boxes[i].node] / page->weight_step);
     out->size += (size_t)(at - start);
 }
@@ -176,8 +174,6 @@ static bool section(const struct page *page, const char *id,
     buffer_done(&columns);
     return ok;
 }
-
-/* ---- meta ---- */
 
 static void meta_counts(struct output *out, const struct profile_counts *c)
 {
@@ -297,8 +293,6 @@ static void meta_write(const struct page *page)
     meta_vocabulary(out);
     output_text(out, "}</script>\n");
 }
-
-/* ---- page ---- */
 
 static void escaped(struct output *out, const char *text)
 {

@@ -14,7 +14,8 @@
  *            colour (into meta.colours), varint file (index; text 0 is ""), varint line
  *   nodes    varint nodes, the root not counted; then columns by node in the order of flame_layout:
  *            varint levels up (0: a callee of the node before; n: of its caller n levels up);
- *            varint frame (index); varint self weight in units of meta.weight_step
+ *            varint frame (index); varint self weight in units of meta.weight_step, the
+ *            root's first
  *   samples  varint samples; byte weighted; columns in time order: varint ticks (of meta.tick_ns) since
  *            the sample before; varint thread (index into meta.threads); zigzag node (1-based place in
  *            nodes, 0 the root) minus that of the thread's sample before; when weighted, varint weight

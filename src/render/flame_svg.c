@@ -25,7 +25,7 @@ enum {
     LEGEND_HEIGHT = 62,
 };
 #define CHARACTER_WIDTH  6.62 /* of DejaVu Sans Mono, the widest of the fonts asked for, at 11 px */
-#define LEGEND_CHARACTER 6.3  /* of a proportional font at 12 px, on the generous side */
+#define LEGEND_CHARACTER 6.3  /* of a proportional font at 11 px, on the generous side */
 #define NARROWEST_BOX    0.1
 
 enum { SVG_BYTES_MAX = 1 << 30 };
@@ -149,7 +149,7 @@ static void put_facts(struct svg *s)
     put_literal(b, " lost · ");
     put_share(b, c->truncated + c->broken, stacks);
     put_literal(b, " broken stacks · ");
-    put_share(b, c->unnamed + c->native_without_symbols, c->user_frames);
+    put_share(b, c->unnamed, c->user_frames);
     put_literal(b, " unnamed frames");
 }
 

@@ -18,7 +18,7 @@ struct code_name {
     const char *name;
     const char
         *module; /* file name, or the assembly's simple name for managed code; "" lets the caller choose */
-    const char *type_params; /* "TKey,TValue": names for System.__Canon arguments, or "" */
+    const char *type_params; /* "TKey,TValue;TResult;async": see managed_image_type_params(); or "" */
     enum code_kind kind;
     enum code_tier tier;
     enum resolver resolver;

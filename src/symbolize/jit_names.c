@@ -6,8 +6,11 @@
 
 #include "base/mem.h"
 #include "base/own.h"
+#include "clr/stub_code.h"
 #include "symbolize/jit_map.h"
 #include "symbolize/managed_image.h"
+
+enum { JIT_NAMES_READ_MAX = 8192 };
 
 /* A method's code; a copy, so that sorting needs no context. */
 struct code_entry {
@@ -121,9 +124,10 @@ static void jit_names_describe_all(struct jit_names *names)
             managed_image_close(image);
             image = NULL;
             struct source file;
-            AUTO_FD int fd = naming_open(naming, names->process, trace_string(t, used[i].module_path));
-            if (fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, &file, NULL))
+            if (naming_open_assembly(naming, names->process, trace_string(t, used[i].module_path), &file)) {
                 managed_image_open(&file, naming_assemblies(naming, names->process), &image, NULL);
+                close(file.fd);
+            }
         }
         if (image && (i == 0 || used[i].code != used[i - 1].code))
             jit_names_describe(naming, image, used[i].code);
@@ -189,7 +193,7 @@ static void jit_names_ask_files(struct jit_names *names)
  * With W^X the runtime's code heap is one memory file, whose first pages have had fixed uses since .NET 8:
  * the copied write barriers at its start, the delegates' shuffle thunks at 0xE000.
  */
-static const char *stub_at(const struct trace *t, const struct trace_location *row)
+static const char *stub_by_place(const struct trace *t, const struct trace_location *row)
 {
     const struct trace_mapping *m = &t->mappings.rows[row->mapping];
     if (t->images.rows[m->image].kind != IMAGE_JIT)
@@ -197,9 +201,60 @@ static const char *stub_at(const struct trace *t, const struct trace_location *r
     uint64_t file_off = row->addr - m->start + m->file_off;
     if (file_off < 0x1000)
         return "[write barrier]";
-    if (file_off >= 0xe000 && file_off < 0xf000)
+    if (file_off >= 0xe000 && file_off < 0x10000)
         return "[shuffle thunk]";
     return NULL;
+}
+
+static void jit_names_set_stub(struct jit_names *names, uint32_t location, const char *kind)
+{
+    naming_set(names->naming, location,
+               &(struct code_name){
+                   .name = kind, .module = "", .type_params = "", .kind = CODE_STUB, .resolver = RESOLVER_STUB });
+}
+
+static void jit_names_by_place(struct jit_names *names)
+{
+    struct trace *t = names->naming->t;
+    for (size_t i = 0; i < names->count; i++) {
+        struct trace_location *row = &t->locations.rows[names->locations[i]];
+        const char *kind = row->function ? NULL : stub_by_place(t, row);
+        if (kind)
+            jit_names_set_stub(names, names->locations[i], kind);
+    }
+}
+
+/* The rest is told by its bytes, as long as the process still has them. */
+static void jit_names_by_code(struct jit_names *names)
+{
+    struct trace *t = names->naming->t;
+    const struct file_finder *files = names->naming->files;
+    uint64_t *addrs = mem_alloc(names->count, sizeof *addrs);
+    uint32_t *locations = mem_alloc(names->count, sizeof *locations);
+    size_t count = 0;
+    for (size_t i = 0; i < names->count && count < JIT_NAMES_READ_MAX; i++) {
+        const struct trace_location *row = &t->locations.rows[names->locations[i]];
+        if (row->function || !row->mapping || names->addrs[i] < STUB_CODE_BEFORE)
+            continue;
+        addrs[count] = names->addrs[i] - STUB_CODE_BEFORE;
+        locations[count++] = names->locations[i];
+    }
+    if (count && files->read_memory) {
+        uint8_t *code = mem_alloc(count, STUB_CODE_BYTES);
+        uint32_t *got = mem_alloc(count, sizeof *got);
+        files->read_memory(files->user, names->process, addrs, count, STUB_CODE_BYTES, code, got);
+        for (size_t i = 0; i < count; i++) {
+            const char *kind = got[i] > STUB_CODE_BEFORE
+                                   ? stub_code_kind(span_of(code + i * STUB_CODE_BYTES, got[i]), STUB_CODE_BEFORE)
+                                   : NULL;
+            if (kind)
+                jit_names_set_stub(names, locations[i], kind);
+        }
+        free(code);
+        free(got);
+    }
+    free(addrs);
+    free(locations);
 }
 
 static void jit_names_rest(struct jit_names *names)
@@ -207,14 +262,7 @@ static void jit_names_rest(struct jit_names *names)
     struct trace *t = names->naming->t;
     for (size_t i = 0; i < names->count; i++) {
         struct trace_location *row = &t->locations.rows[names->locations[i]];
-        if (row->function)
-            continue;
-        const char *stub = stub_at(t, row);
-        if (stub)
-            naming_set(names->naming, names->locations[i],
-                       &(struct code_name){ .name = stub, .module = "", .type_params = "", .kind = CODE_STUB,
-                                            .resolver = RESOLVER_STUB });
-        else
+        if (!row->function)
             row->unnamed = row->mapping ? UNNAMED_JIT_UNKNOWN : UNNAMED_NO_MAPPING;
     }
 }
@@ -231,6 +279,8 @@ void jit_names_answer(struct naming *naming, uint32_t process, const uint64_t *a
     jit_names_describe_all(&names);
     jit_names_from_runtime(&names);
     jit_names_ask_files(&names);
+    jit_names_by_place(&names);
+    jit_names_by_code(&names);
     jit_names_rest(&names);
     free(names.code_of);
     free(names.codes);

@@ -338,12 +338,16 @@ bool managed_image_find(struct managed_image *image, uint64_t file_off, struct c
     return true;
 }
 
-bool managed_image_function(struct managed_image *image, uint32_t function, struct code_name *out)
+bool managed_image_function(struct managed_image *image, uint32_t function, struct code_name *out,
+                            struct method_range *out_range)
 {
     struct r2r_body body;
     if (!image->r2r || !ready_to_run_body(image->r2r, function, &body))
         return false;
+    struct method_range range = { .begin_rva = body.begin_rva, .end_rva = body.end_rva };
+    pe_file_offset(&image->pe, range.begin_rva, 1, &range.begin_off);
     name_body(image, &body, out);
+    *out_range = range;
     return true;
 }
 

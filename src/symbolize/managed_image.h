@@ -45,8 +45,14 @@ uint32_t managed_image_function_count(const struct managed_image *image);
  */
 bool managed_image_find(struct managed_image *image, uint64_t file_off, struct code_name *out);
 
+/* Where a method's code lies, funclets included. */
+struct method_range {
+    uint32_t begin_rva, end_rva; /* [begin, end) */
+    uint64_t begin_off;          /* from the start of the PE file; 0 when it lies in no section */
+};
 /* The method that owns a runtime function (a body or a funclet). False when none does. */
-bool managed_image_function(struct managed_image *image, uint32_t function, struct code_name *out);
+bool managed_image_function(struct managed_image *image, uint32_t function, struct code_name *out,
+                            struct method_range *out_range);
 /*
  * Where the code of the method that managed_image_find() gives lies, funclets included:
  * [*begin_off, *end_off) from the start of the PE file. False for thunks and for parts split off as cold.

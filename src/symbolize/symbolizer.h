@@ -8,17 +8,25 @@
 #define CLRPERF_SYMBOLIZE_SYMBOLIZER_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "trace/function_index.h"
 #include "trace/trace.h"
 
-/* Opens files as the processes of the trace see them. */
+/* Reads what belongs to the processes of the trace. Functions other than `open` may be NULL. */
 struct file_finder {
     /* `process` is a row of the trace. An open regular file that the caller closes, or -1. */
     int (*open)(void *user, uint32_t process, const char *path);
     /* The perf map (`jitdump` false) or jitdump that process left, owner checked; or -1. */
     int (*open_jit_file)(void *user, uint32_t process, bool jitdump);
+    /*
+     * Memory of a process that still runs: `count` pieces of `size` bytes at addrs[i] into `into`, got[i] bytes of
+     * each were there.
+     */
+    void (*read_memory)(void *user, uint32_t process, const uint64_t *addrs, size_t count, size_t size,
+                        uint8_t *into, uint32_t *got);
     void *user;
 };
 

@@ -13,6 +13,9 @@ void trace_builder_init(struct trace_builder *b, size_t chains)
     trace_init(&b->trace);
     function_index_init(&b->functions, &b->trace);
     b->chains = chain_cache_new(chains);
+    b->ends = mem_grow(NULL, &b->ends_capacity, STACK_ROOTS, sizeof *b->ends);
+    for (uint8_t root = 0; root < STACK_ROOTS; root++)
+        b->ends[root] = root;
 }
 
 void trace_builder_done(struct trace_builder *b)
@@ -34,6 +37,7 @@ void trace_builder_done(struct trace_builder *b)
     id_map_done(&b->pids);
     chain_cache_free(b->chains);
     free(b->changed);
+    free(b->ends);
     trace_done(&b->trace);
     *b = (struct trace_builder){ 0 };
 }
@@ -390,17 +394,26 @@ static uint32_t stack_push(struct trace_builder *b, uint32_t parent, uint32_t lo
         return id;
     id = trace_push(&b->trace.stacks);
     b->trace.stacks.rows[id] = wanted;
+    b->ends = mem_grow(b->ends, &b->ends_capacity, id + 1, sizeof *b->ends);
+    b->ends[id] = b->ends[parent];
     id_map_add(&b->stacks, hash, id);
     return id;
 }
 
+enum stack_end trace_builder_stack_end(const struct trace_builder *b, uint32_t stack)
+{
+    return (enum stack_end)b->ends[stack];
+}
+
 static uint32_t stack_intern(struct trace_builder *b, uint32_t process, const struct raw_sample *s)
 {
+    enum stack_end end = s->end;
+    size_t believed = s->judge ? s->judge(s->judge_user, process, s, &end) : s->user_count;
     size_t kernel_count = s->kernel_count < TRACE_STACK_DEPTH_MAX ? s->kernel_count : TRACE_STACK_DEPTH_MAX;
     size_t room = TRACE_STACK_DEPTH_MAX - kernel_count;
-    size_t user_count = s->user_count < room ? s->user_count : room;
-    bool cut = kernel_count < s->kernel_count || user_count < s->user_count;
-    uint32_t stack = cut ? STACK_TRUNCATED : s->end;
+    size_t user_count = believed < room ? believed : room;
+    bool cut = kernel_count < s->kernel_count || user_count < believed;
+    uint32_t stack = cut ? STACK_TRUNCATED : end;
     for (size_t i = user_count; i-- > 0;)
         stack = stack_push(b, stack, location_of_user(b, process, s->user[i], i > 0, s->time_ns));
     for (size_t i = kernel_count; i-- > 0;)

@@ -33,6 +33,8 @@ struct trace_builder {
     struct process_state *states; /* by process id */
     size_t states_capacity;
     struct chain_cache *chains;
+    uint8_t *ends; /* by stack: enum stack_end */
+    size_t ends_capacity;
     /* rows changed after they were added: (table << 32 | id), for the writer */
     uint64_t *changed;
     size_t changed_count, changed_capacity;
@@ -83,6 +85,14 @@ uint32_t trace_builder_code(struct trace_builder *b, const struct trace_code *co
 uint32_t trace_builder_code_end(struct trace_builder *b, uint32_t process, uint64_t addr, uint64_t time_ns);
 uint32_t trace_builder_function(struct trace_builder *b, const struct trace_function *function);
 
+struct raw_sample;
+
+/*
+ * Says how many of the user frames are to be believed and how the stack ended; asked only for a chain that was not
+ * seen before.
+ */
+typedef size_t raw_sample_judge_fn(void *user, uint32_t process, const struct raw_sample *s, enum stack_end *out_end);
+
 /* One observation, as captured. Callchains are leaf first; kernel frames are above user frames. */
 struct raw_sample {
     uint64_t time_ns;
@@ -92,11 +102,15 @@ struct raw_sample {
     uint32_t pid, tid;
     uint16_t cpu;
     enum sample_kind kind;
-    enum stack_end end;
+    enum stack_end end;         /* when there is no judge */
+    raw_sample_judge_fn *judge; /* or NULL: all frames count */
+    void *judge_user;
 };
 
 /* Adds it. Returns its stack. */
 uint32_t trace_builder_sample(struct trace_builder *b, const struct raw_sample *s);
+/* How a stack of this builder's ended. */
+enum stack_end trace_builder_stack_end(const struct trace_builder *b, uint32_t stack);
 /* For importers whose frames have names already: a stack of functions, root first is `functions[0]`. */
 uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *functions, size_t count);
 void trace_builder_loss(struct trace_builder *b, enum loss_reason reason, uint32_t process, uint64_t from_ns,

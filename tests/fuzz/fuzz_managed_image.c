@@ -18,9 +18,10 @@ static bool open_same(void *user, const char *simple_name, struct source *out)
 static void ask(struct managed_image *image, size_t size)
 {
     struct code_name name;
+    struct method_range range;
     uint64_t begin, end;
     for (uint32_t f = 0; f < managed_image_function_count(image) && f < FUNCTIONS_MAX; f++)
-        managed_image_function(image, f, &name);
+        managed_image_function(image, f, &name, &range);
     for (uint64_t i = 0; i < OFFSETS; i++) {
         uint64_t file_off = size * i / OFFSETS;
         managed_image_find(image, file_off, &name);

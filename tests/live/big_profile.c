@@ -275,11 +275,11 @@ int main(int argc, char **argv)
     add_frames(&f);
     for (uint32_t i = 1; i <= THREADS; i++)
         hand_profile_thread(&f, 4711, 4711 + i * 3,
-                               i == 1   ? "orders-api"
-                               : i < 9  ? ".NET TP Worker"
-                               : i == 9 ? ".NET Tiered Compilation"
-                                        : ".NET Server GC",
-                               "Orders.Api");
+                            i == 1   ? "orders-api"
+                            : i < 9  ? ".NET TP Worker"
+                            : i == 9 ? ".NET Tiered Compilation"
+                                     : ".NET Server GC",
+                            "Orders.Api");
     add_samples(&f, samples, (uint32_t)strtoul(argv[2], NULL, 10));
     f.p.title = "Orders.Api (pid 4711)";
     f.p.start_realtime_ns = 1783412345678000000;

@@ -40,7 +40,7 @@ static inline void hand_profile_init(struct hand_profile *f)
 
 /* The text is borrowed. */
 static inline uint32_t hand_profile_frame(struct hand_profile *f, const char *name, const char *module,
-                                             enum code_kind kind, enum code_tier tier)
+                                          enum code_kind kind, enum code_tier tier)
 {
     struct profile *p = &f->p;
     p->frames = mem_grow(p->frames, &f->frames, p->frame_count + 1, sizeof *p->frames);
@@ -51,7 +51,7 @@ static inline uint32_t hand_profile_frame(struct hand_profile *f, const char *na
 }
 
 static inline uint32_t hand_profile_thread(struct hand_profile *f, uint32_t pid, uint32_t tid,
-                                              const char *name, const char *process_name)
+                                           const char *name, const char *process_name)
 {
     struct profile *p = &f->p;
     p->threads = mem_grow(p->threads, &f->threads, p->thread_count + 1, sizeof *p->threads);
@@ -84,7 +84,7 @@ static inline uint32_t hand_profile_node(struct hand_profile *f, uint32_t parent
 
 /* One sample whose stack is `frames`, the root's callee first. Times must not go back. */
 static inline void hand_profile_sample(struct hand_profile *f, uint64_t time_ns, uint32_t thread,
-                                          const uint32_t *frames, size_t depth, uint64_t weight)
+                                       const uint32_t *frames, size_t depth, uint64_t weight)
 {
     struct profile *p = &f->p;
     uint32_t node = 0;

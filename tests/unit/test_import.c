@@ -165,6 +165,11 @@ static void test_perf_script(void **state)
     assert_int_equal(r.b.trace.samples.count, 1);
     trace_builder_done(&r.b);
 
+    import_text(&r, "w 7 1.5: 3 cycles: \n\t 1234 f (/x)\n", NULL);
+    assert_true(r.ok);
+    assert_non_null(strstr(fact(&r, FACT_NOTES), "only the thread"));
+    trace_builder_done(&r.b);
+
     import_text(&r, script, "cycles");
     assert_false(r.ok);
     assert_int_equal(r.err.kind, ERROR_USAGE);

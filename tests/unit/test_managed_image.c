@@ -72,7 +72,9 @@ static void list_names(struct managed_image *image, struct buffer *out)
     char last[512] = "";
     for (uint32_t f = 0; f < managed_image_function_count(image); f++) {
         struct code_name name;
-        assert_true(managed_image_function(image, f, &name));
+        struct method_range range;
+        assert_true(managed_image_function(image, f, &name, &range));
+        assert_true(range.begin_rva < range.end_rva && range.begin_off != 0);
         assert_string_equal(name.module, "tiny");
         assert_int_equal(name.kind, CODE_R2R);
         assert_int_equal(name.tier, TIER_R2R);

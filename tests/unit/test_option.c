@@ -154,13 +154,31 @@ static void test_suggest(void **state)
     assert_null(option_suggest("", words, 4));
 }
 
+static void test_complete(void **state)
+{
+    (void)state;
+    struct buffer out;
+    buffer_init(&out, 4096);
+    option_complete(options, "--p", &out);
+    assert_int_equal(out.size, 6);
+    assert_memory_equal(out.data, "--pid\n", 6);
+    buffer_clear(&out);
+    option_complete(options, "--process", &out);
+    assert_int_equal(out.size, 0);
+    buffer_done(&out);
+    assert_string_equal(option_find(options, "-p")->name, "pid");
+    assert_string_equal(option_find(options, "--output")->name, "output");
+    assert_null(option_find(options, "-pid"));
+    assert_null(option_find(options, "--outputs"));
+    assert_null(option_find(options, "-"));
+    assert_null(option_find(options, "pid"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_kinds),
-        cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_help),
-        cmocka_unit_test(test_suggest),
+        cmocka_unit_test(test_all_kinds), cmocka_unit_test(test_wrong),    cmocka_unit_test(test_help),
+        cmocka_unit_test(test_suggest),   cmocka_unit_test(test_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,7 +119,7 @@ static void test_frame_on_the_event_line(void **state)
     struct perf_script_event e = { 0 };
     struct perf_script_frame f;
     const char *line =
-        "               w 29683  2795.225161:   10101010 cpu-clock:      55733913219b f3+0x22 (/tmp/imp/w)";
+        "               w 29683  2795.225161:   10101010 cpu-clock:      55733913219b f3+0x22 (/tmp/w)";
     assert_int_equal(perf_script_read_line(text_of(line), &e, &f), PERF_SCRIPT_EVENT);
     assert_true(e.has_frame);
     assert_int_equal(e.frame.addr, 0x55733913219b);

@@ -1,0 +1,132 @@
+/*
+ * verb_completion: what a shell offers when Tab is pressed, from the same tables as --help.
+ *
+ * `clrperf completion SHELL` prints a few lines for the shell's start-up file; those ask `clrperf
+ * __complete`.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/standard_output.h"
+#include "cli/target_options.h"
+#include "cli/verb.h"
+#include "collect/target_list.h"
+
+/* Candidates are taken as they are: bash's compgen -W would expand a name such as $(reboot). */
+static const char bash_script[] =
+    "_clrperf() {\n"
+    "    mapfile -t COMPREPLY < <(clrperf __complete -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null)\n"
+    "}\n"
+    "complete -o bashdefault -o default -F _clrperf clrperf\n";
+static const char zsh_script[] =
+    "_clrperf() {\n"
+    "    local -a found\n"
+    "    found=(${(f)\"$(clrperf __complete -- \"${(@)words[2,CURRENT]}\" 2>/dev/null)\"})\n"
+    "    (( $#found )) && compadd -- $found || _files\n"
+    "}\n"
+    "compdef _clrperf clrperf\n";
+static const char fish_script[] = "complete -c clrperf -a '(clrperf __complete -- (commandline -opc)[2..] "
+                                  "(commandline -ct) 2>/dev/null)'\n";
+
+static bool print(const char *text, struct error *err)
+{
+    struct buffer out;
+    buffer_init(&out, OUTPUT_BYTES_MAX);
+    buffer_string(&out, text);
+    bool ok = stdout_text(&out, err);
+    buffer_done(&out);
+    return ok;
+}
+
+static bool completion_run(struct verb_call *call, struct error *err)
+{
+    const char *shell = call->arg_count ? call->args[0] : "";
+    if (strcmp(shell, "bash") == 0)
+        return print(bash_script, err);
+    if (strcmp(shell, "zsh") == 0)
+        return print(zsh_script, err);
+    if (strcmp(shell, "fish") == 0)
+        return print(fish_script, err);
+    error_set(err, ERROR_USAGE, "there is no completion for the shell '%s'", shell);
+    return error_hint(err, "clrperf completion bash, zsh or fish");
+}
+
+/* A name that means nothing to a shell. */
+static bool is_plain(const char *text)
+{
+    return *text &&
+           strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-") == strlen(text);
+}
+
+static void offer(struct buffer *out, const char *candidate, const char *typed)
+{
+    if (is_plain(candidate) && strncmp(candidate, typed, strlen(typed)) == 0)
+        buffer_format(out, "%s\n", candidate);
+}
+
+/* The values of -p and -n: what runs now. */
+static void offer_targets(const struct option_spec *option, const char *typed, struct buffer *out)
+{
+    struct target_list list;
+    if (!target_list_read(&list, NULL))
+        return;
+    for (size_t i = 0; i < list.count; i++) {
+        char pid[16];
+        snprintf(pid, sizeof pid, "%d", (int)list.items[i].pid);
+        offer(out, strcmp(option->name, "pid") == 0 ? pid : target_label(&list.items[i]), typed);
+    }
+    target_list_done(&list);
+}
+
+static void offer_verbs(const char *typed, struct buffer *out)
+{
+    for (const struct verb *const *v = verbs; *v; v++) {
+        if ((*v)->summary)
+            offer(out, (*v)->name, typed);
+    }
+}
+
+/* The words behind `clrperf`; the last one is being typed. */
+static void complete(const char *const *words, size_t count, struct buffer *out)
+{
+    const char *typed = count ? words[count - 1] : "";
+    if (count < 2) {
+        offer_verbs(typed, out);
+        return;
+    }
+    const struct verb *verb = verb_find(words[0]);
+    if (!verb || !verb->options)
+        return;
+    const struct option_spec *before = count > 2 ? option_find(verb->options, words[count - 2]) : NULL;
+    if (before && before->kind != OPTION_FLAG) {
+        if (before->value && (strncmp(before->value, "PID", 3) == 0 || strcmp(before->value, "NAME") == 0))
+            offer_targets(before, typed, out);
+    } else if (*typed == '-') {
+        option_complete(verb->options, typed, out);
+    }
+}
+
+static bool complete_run(struct verb_call *call, struct error *err)
+{
+    struct buffer out;
+    buffer_init(&out, OUTPUT_BYTES_MAX);
+    complete(call->command, call->command_count, &out);
+    bool ok = stdout_text(&out, err);
+    buffer_done(&out);
+    return ok;
+}
+
+const struct verb verb_completion = {
+    .name = "completion",
+    .args = "bash|zsh|fish",
+    .summary = "print the lines that teach a shell to complete clrperf's verbs and options",
+    .details = "  bash: put  source <(clrperf completion bash)  into ~/.bashrc",
+    .args_max = 1,
+    .run = completion_run,
+};
+
+const struct verb verb_complete = {
+    .name = "__complete",
+    .takes_command = true,
+    .run = complete_run,
+};

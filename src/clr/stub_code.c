@@ -1,0 +1,75 @@
+#include "clr/stub_code.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/own.h"
+
+/* Bytes in hex; `..` is any byte. */
+struct stub_pattern {
+    const char *kind;
+    const char *bytes;
+};
+
+static const struct stub_pattern patterns[] = {
+    { "[fixup precode]", "ff25fa3f0000 4c8b15fb3f0000 ff25fd3f0000" },
+    { "[stub precode]", "4c8b15f93f0000 ff25fb3f0000" },
+    { "[call counting stub]", "488b05f93f0000 66ff08 7406 ff25........ ff25........" },
+    { "[call counting stub]", "488b05f93f0000 66ff08" },
+    { "[dispatch stub]", "48b8................ 483907 90 48b8................ 0f85........ ffe0" },
+    { "[dispatch stub]", "48b8................ 483907 48b8................ 0f85........ ffe0" },
+    { "[resolve stub]", "488b07 52 49ba................ 488bd0 48c1e80c 4803c2 4835........ 4825........ 4a8b0410 "
+                        "49ba................ 483b50.. 752b 4c3b50.. 7525 488b" },
+    { "[resolve stub]", "49ba................ 483b50.. 75.. 4c3b50.. 75.. 488b40.. 5a ffe0" },
+    { "[lookup stub]", "50 48b8................ ffe0" },
+    { "[vtable call stub]", "488b07 488b40.. ff60.." },
+    { "[vtable call stub]", "488b07 488b40.. ffa0........" },
+    { "[vtable call stub]", "488b07 488b80........ ff60.." },
+    { "[vtable call stub]", "488b07 488b80........ ffa0........" },
+    /* helpers that precompiled code calls for types, statics and generic dictionaries */
+    { "[runtime lookup helper]", "488b40.. 4885c0 7401 c3 48be................ e9........" },
+    { "[runtime lookup helper]", "488b47.. 488b40.. 488b40.. 4885c0 7401 c3 48be................ e9........" },
+    { "[dynamic helper]", "488bf7 48bf................ e9........" },
+    { "[dynamic helper]", "48bf................ e9........" },
+    { "[dynamic helper]", "48be................ e9........" },
+    { "[dynamic helper]", "48ba................ e9........" },
+    { "[dynamic helper]", "48b8................ c3" },
+    { "[dynamic helper]", "48b8................ 488b00 c3" },
+    /* write barriers: they mark a card of the table that the GC looks at */
+    { "[write barrier]", "488937 48c1ef0b 803fff 7502 f3c3" },
+    { "[write barrier]", "48893e 0f1f.. 49b8................" },
+    { "[write barrier]", "488937 6690 48b8................" },
+    { "[write barrier]", "488937 48b8................ 483bf0 72.." },
+};
+
+static int hex_digit(char c)
+{
+    return c >= 'a' ? c - 'a' + 10 : c - '0';
+}
+
+/* How many bytes of code the pattern covers when it stands at `start`; 0 when it does not. */
+static size_t pattern_match(const char *pattern, struct span bytes, size_t start)
+{
+    size_t at = start;
+    for (const char *p = pattern; *p; p++) {
+        if (*p == ' ')
+            continue;
+        if (at >= bytes.size)
+            return 0;
+        bool any = p[0] == '.';
+        if (!any && bytes.data[at] != (uint8_t)(hex_digit(p[0]) << 4 | hex_digit(p[1])))
+            return 0;
+        at++;
+        p++;
+    }
+    return at - start;
+}
+
+const char *stub_code_kind(struct span bytes, size_t at)
+{
+    for (size_t i = 0; i < ARRAY_LEN(patterns); i++)
+        for (size_t start = at > STUB_CODE_BEFORE ? at - STUB_CODE_BEFORE : 0; start <= at; start++)
+            if (pattern_match(patterns[i].bytes, bytes, start) > at - start)
+                return patterns[i].kind;
+    return NULL;
+}

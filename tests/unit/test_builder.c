@@ -1,0 +1,233 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/own.h"
+#include "trace/builder.h"
+
+static uint32_t image(struct trace_builder *b, const char *path)
+{
+    return trace_builder_image(b, span_of(path, __builtin_strlen(path)), IMAGE_ELF, 0, 0, 0);
+}
+
+static uint32_t sample(struct trace_builder *b, uint64_t time_ns, const uint64_t *user, size_t count)
+{
+    return trace_builder_sample(b, &(struct raw_sample){
+                                       .time_ns = time_ns,
+                                       .weight = 1,
+                                       .user = user,
+                                       .user_count = count,
+                                       .pid = 10,
+                                       .tid = 11,
+                                       .end = STACK_WHOLE,
+                                   });
+}
+
+static const struct trace_location *leaf(const struct trace_builder *b, uint32_t stack)
+{
+    return &b->trace.locations.rows[b->trace.stacks.rows[stack].location];
+}
+
+static void test_equal_chains_are_one_stack(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    uint32_t process = trace_builder_process_start(&b, 10, 1);
+    trace_builder_mapping(&b, process, 0x1000, 0x1000, 0, image(&b, "/bin/a"), 1);
+    uint64_t chain[] = { 0x1100, 0x1200, 0x1300 }, other[] = { 0x1180, 0x1200, 0x1300 };
+    uint32_t first = sample(&b, 5, chain, 3);
+    assert_int_equal(sample(&b, 6, chain, 3), first);
+    uint32_t second = sample(&b, 7, other, 3);
+    assert_int_not_equal(second, first);
+    assert_int_equal(b.trace.stacks.rows[second].parent, b.trace.stacks.rows[first].parent);
+    assert_int_equal(b.trace.samples.count, 3);
+    assert_false(leaf(&b, first)->is_return);
+    assert_true(leaf(&b, b.trace.stacks.rows[first].parent)->is_return);
+    trace_builder_done(&b);
+}
+
+/* The same address is another location once another file is mapped there. */
+static void test_remapped_address(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    uint32_t process = trace_builder_process_start(&b, 10, 1);
+    uint32_t before = trace_builder_mapping(&b, process, 0x1000, 0x3000, 0, image(&b, "/lib/a.so"), 1);
+    uint64_t chain[] = { 0x2100 };
+    uint32_t first = sample(&b, 5, chain, 1);
+    uint32_t after = trace_builder_mapping(&b, process, 0x2000, 0x1000, 0, image(&b, "/lib/b.so"), 6);
+    uint32_t second = sample(&b, 7, chain, 1);
+    assert_int_equal(leaf(&b, first)->mapping, before);
+    assert_int_equal(leaf(&b, second)->mapping, after);
+    assert_int_equal(trace_builder_mapping_at(&b, process, 0x1fff), before);
+    assert_int_equal(trace_builder_mapping_at(&b, process, 0x3000), before);
+    assert_int_equal(trace_builder_mapping_at(&b, process, 0x4000), 0);
+    trace_builder_done(&b);
+}
+
+/* A code heap is reported again and again while it grows: that is one mapping. */
+static void test_growing_mapping(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    uint32_t process = trace_builder_process_start(&b, 10, 1);
+    uint32_t heap = image(&b, "[code heap]");
+    uint32_t first = trace_builder_mapping(&b, process, 0x1000, 0x1000, 0, heap, 1);
+    assert_int_equal(trace_builder_mapping(&b, process, 0x1000, 0x3000, 0, heap, 2), first);
+    assert_int_equal(trace_builder_mapping_at(&b, process, 0x3fff), first);
+    assert_int_equal(b.trace.mappings.rows[first].end, 0x4000);
+    trace_builder_done(&b);
+}
+
+static uint32_t code(struct trace_builder *b, uint32_t process, const char *name, uint64_t from_ns, uint64_t to_ns)
+{
+    uint32_t function = trace_builder_function(
+        b, &(struct trace_function){ .name = trace_add_string(&b->trace, name), .kind = CODE_JIT });
+    return trace_builder_code(b, &(struct trace_code){ .process = process,
+                                                       .function = function,
+                                                       .addr = 0x9000,
+                                                       .size_bytes = 0x100,
+                                                       .from_ns = from_ns,
+                                                       .to_ns = to_ns });
+}
+
+/* Freed code whose place is used again is named by what lived there when the sample was taken. */
+static void test_reused_code(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    uint32_t process = trace_builder_process_start(&b, 10, 1);
+    uint64_t chain[] = { 0x9080 };
+    uint32_t unknown = sample(&b, 2, chain, 1);
+    uint32_t first = code(&b, process, "Dyn_1", 3, 0);
+    uint32_t in_first = sample(&b, 4, chain, 1);
+    assert_int_equal(trace_builder_code_end(&b, process, 0x9000, 5), first);
+    uint32_t between = sample(&b, 6, chain, 1);
+    uint32_t second = code(&b, process, "Dyn_2", 7, 0);
+    uint32_t in_second = sample(&b, 8, chain, 1);
+    assert_int_equal(leaf(&b, unknown)->code, 0);
+    assert_int_equal(leaf(&b, in_first)->code, first);
+    assert_int_equal(leaf(&b, between)->code, 0);
+    assert_int_equal(leaf(&b, in_second)->code, second);
+    assert_int_equal(b.trace.codes.rows[first].to_ns, 5);
+    /* what exists at the end and was told of already is not told twice */
+    assert_int_equal(code(&b, process, "Dyn_2", 0, 0), second);
+    trace_builder_done(&b);
+}
+
+/* Code that replaces other code without a word about its end ends it. */
+static void test_overlapping_code(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    uint32_t process = trace_builder_process_start(&b, 10, 1);
+    uint32_t first = code(&b, process, "A", 3, 0);
+    code(&b, process, "B", 9, 0);
+    assert_int_equal(b.trace.codes.rows[first].to_ns, 9);
+    trace_builder_done(&b);
+}
+
+static void test_exec_forgets(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    uint32_t process = trace_builder_process_start(&b, 10, 1);
+    trace_builder_mapping(&b, process, 0x1000, 0x1000, 0, image(&b, "/bin/a"), 1);
+    uint32_t method = code(&b, process, "A", 3, 0);
+    trace_builder_process_exec(&b, 10, span_of("b", 1), 4);
+    assert_int_equal(trace_builder_mapping_at(&b, process, 0x1000), 0);
+    assert_int_equal(b.trace.codes.rows[method].to_ns, 4);
+    uint64_t chain[] = { 0x9080 };
+    assert_int_equal(leaf(&b, sample(&b, 5, chain, 1))->code, 0);
+    trace_builder_done(&b);
+}
+
+static void test_fork_shares_and_pids_return(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    uint32_t parent = trace_builder_process_start(&b, 10, 1);
+    uint32_t mapping = trace_builder_mapping(&b, parent, 0x1000, 0x1000, 0, image(&b, "/bin/a"), 1);
+    uint32_t child = trace_builder_process_fork(&b, 10, 20, 2);
+    assert_int_equal(trace_builder_mapping_at(&b, child, 0x1000), mapping);
+    trace_builder_process_exit(&b, 20, 3);
+    uint32_t again = trace_builder_process_fork(&b, 10, 20, 4);
+    assert_int_not_equal(again, child);
+    assert_int_equal(trace_builder_process(&b, 20), again);
+    uint32_t thread = trace_builder_thread(&b, 10, 11, 5);
+    trace_builder_thread_exit(&b, 10, 11, 6);
+    assert_int_equal(trace_builder_thread(&b, 10, 11, 7), thread);
+    trace_builder_thread_start(&b, 10, 11, 8);
+    assert_int_not_equal(trace_builder_thread(&b, 10, 11, 9), thread);
+    trace_builder_done(&b);
+}
+
+static void test_deep_stack_is_cut_at_its_root(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    uint64_t chain[TRACE_STACK_DEPTH_MAX + 10];
+    for (size_t i = 0; i < ARRAY_LEN(chain); i++)
+        chain[i] = 0x1000 + i;
+    uint32_t stack = sample(&b, 1, chain, ARRAY_LEN(chain));
+    assert_int_equal(trace_stack_end(&b.trace, stack), STACK_TRUNCATED);
+    assert_int_equal(trace_builder_stack_end(&b, stack), STACK_TRUNCATED);
+    assert_int_equal(leaf(&b, stack)->addr, 0x1000);
+    trace_builder_done(&b);
+}
+
+static size_t believe_one(void *user, uint32_t process, const struct raw_sample *s, enum stack_end *out_end)
+{
+    (void)process;
+    (void)s;
+    ++*(int *)user;
+    *out_end = STACK_BROKEN;
+    return 1;
+}
+
+static void test_judged_once(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    int asked = 0;
+    uint64_t chain[] = { 0x1000, 0x2000 };
+    struct raw_sample s = { .user = chain,
+                            .user_count = 2,
+                            .pid = 1,
+                            .tid = 1,
+                            .judge = believe_one,
+                            .judge_user = &asked };
+    uint32_t stack = trace_builder_sample(&b, &s);
+    assert_int_equal(trace_builder_sample(&b, &s), stack);
+    assert_int_equal(asked, 1);
+    assert_int_equal(b.trace.stacks.rows[stack].parent, STACK_BROKEN);
+    trace_builder_done(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_equal_chains_are_one_stack),
+        cmocka_unit_test(test_remapped_address),
+        cmocka_unit_test(test_growing_mapping),
+        cmocka_unit_test(test_reused_code),
+        cmocka_unit_test(test_overlapping_code),
+        cmocka_unit_test(test_exec_forgets),
+        cmocka_unit_test(test_fork_shares_and_pids_return),
+        cmocka_unit_test(test_deep_stack_is_cut_at_its_root),
+        cmocka_unit_test(test_judged_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

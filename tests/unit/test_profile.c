@@ -1,0 +1,167 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analyse/hot.h"
+#include "base/own.h"
+#include "trace/builder.h"
+#include "trace/facts.h"
+
+/* A trace of named stacks: samples of weight 10, one every 100 ns from time 1000 on. */
+static void add(struct trace_builder *b, uint64_t at, const char *const *names, size_t count, size_t samples)
+{
+    uint32_t functions[8];
+    for (size_t i = 0; i < count; i++) {
+        struct trace_function f = { .name = trace_add_string(&b->trace, names[i]),
+                                    .module = trace_add_string(&b->trace, "m"),
+                                    .kind = CODE_NATIVE };
+        functions[i] = trace_builder_function(b, &f);
+    }
+    uint32_t stack = trace_builder_named_stack(b, functions, count);
+    uint32_t thread = trace_builder_thread(b, 1, 2, 0);
+    for (size_t i = 0; i < samples; i++)
+        trace_push_sample(&b->trace.samples, 1000 + at + i * 100, thread, stack, 10, SAMPLE_CPU, 0);
+}
+
+static void made_trace(struct trace_builder *b)
+{
+    static const char *const leaf[] = { "main", "f", "g" }, *const again[] = { "main", "f", "f", "h" },
+                             *const top[] = { "main" };
+    trace_builder_init(b, 64);
+    trace_set_fact(&b->trace, FACT_STARTED_MONOTONIC_NS, "1000");
+    trace_set_fact(&b->trace, FACT_UNIT, "ns");
+    b->trace.symbolized = true;
+    add(b, 0, leaf, 3, 4);
+    add(b, 400, again, 4, 3);
+    add(b, 700, top, 1, 3);
+}
+
+static const struct hot_row *row_named(const struct hot_table *table, const char *name)
+{
+    for (size_t i = 0; i < table->count; i++)
+        if (strcmp(table->rows[i].name, name) == 0)
+            return &table->rows[i];
+    fail_msg("no row '%s'", name);
+    return NULL;
+}
+
+static struct profile *built(struct trace_builder *b, const struct profile_options *options)
+{
+    struct profile *p;
+    struct error err;
+    if (!profile_build(&b->trace, options, &p, &err))
+        fail_msg("%s", err.what);
+    return p;
+}
+
+static void test_self_and_total(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    made_trace(&b);
+    struct profile *p = built(&b, &(struct profile_options){ 0 });
+    struct hot_table table;
+    hot_table_build(p, HOT_BY_FUNCTION, false, 0, &table);
+    assert_int_equal(p->counts.samples, 10);
+    assert_int_equal(p->counts.weight, 100);
+    uint64_t self = 0;
+    for (size_t i = 0; i < table.count; i++)
+        self += table.rows[i].self;
+    assert_int_equal(self, 100);
+    assert_int_equal(row_named(&table, "main")->total, 100);
+    assert_int_equal(row_named(&table, "f")->total, 70); /* a recursive sample counts once */
+    assert_int_equal(row_named(&table, "g")->self, 40);
+    assert_string_equal(table.rows[0].name, "g");
+    /* equal self: by total, so main before h */
+    assert_string_equal(table.rows[1].name, "main");
+    hot_table_done(&table);
+    profile_free(p);
+    trace_builder_done(&b);
+}
+
+static void test_filters(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    made_trace(&b);
+    const char *const with_f[] = { "^f$", NULL }, *const without_h[] = { "^h$", NULL };
+    struct profile *p = built(&b, &(struct profile_options){ .include = with_f });
+    assert_int_equal(p->counts.samples, 7);
+    profile_free(p);
+    p = built(&b, &(struct profile_options){ .include = with_f, .exclude = without_h });
+    assert_int_equal(p->counts.samples, 4);
+    profile_free(p);
+    p = built(&b, &(struct profile_options){ .from_ns = 400, .to_ns = 700 });
+    assert_int_equal(p->counts.samples, 3);
+    profile_free(p);
+    const char *const broken[] = { "(", NULL };
+    struct error err;
+    assert_false(profile_build(&b.trace, &(struct profile_options){ .include = broken }, &p, &err));
+    assert_int_equal(err.kind, ERROR_USAGE);
+    trace_builder_done(&b);
+}
+
+static void test_neighbours_add_up(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    made_trace(&b);
+    struct profile *p = built(&b, &(struct profile_options){ 0 });
+    struct hot_table table;
+    assert_true(hot_table_neighbours(p, "f", true, &table));
+    assert_int_equal(table.rows[0].total, 70);
+    assert_int_equal(row_named(&table, "main")->total, 70);
+    hot_table_done(&table);
+    assert_true(hot_table_neighbours(p, "f", false, &table));
+    uint64_t sum = 0;
+    for (size_t i = 1; i < table.count; i++)
+        sum += table.rows[i].total;
+    assert_int_equal(sum, 70);
+    hot_table_done(&table);
+    assert_false(hot_table_neighbours(p, "nobody", true, &table));
+    profile_free(p);
+    trace_builder_done(&b);
+}
+
+static void test_when(void **state)
+{
+    (void)state;
+    struct hot_row row = { .when = { 0, 1, 5, 100, 1000, 9900, 10000, 35900, 36000 } };
+    char text[HOT_WHEN_BUCKETS + 1];
+    hot_when_text(&row, 10000 * HOT_WHEN_BUCKETS, text);
+    assert_memory_equal(text, "_..01", 5);
+    assert_int_equal(text[5], '9');
+    assert_int_equal(text[6], 'A');
+    assert_int_equal(text[7], 'Z');
+    assert_int_equal(text[8], '*');
+    assert_int_equal(strlen(text), HOT_WHEN_BUCKETS);
+}
+
+/* Samples out of order in the trace are in order in the profile. */
+static void test_time_order(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    made_trace(&b);
+    uint32_t thread = trace_builder_thread(&b, 1, 2, 0);
+    trace_push_sample(&b.trace.samples, 1001, thread, STACK_WHOLE, 10, SAMPLE_CPU, 0);
+    struct profile *p = built(&b, &(struct profile_options){ 0 });
+    for (size_t i = 1; i < p->sample_count; i++)
+        assert_true(p->sample_time_ns[i - 1] <= p->sample_time_ns[i]);
+    assert_int_equal(p->sample_time_ns[1], 1);
+    profile_free(p);
+    trace_builder_done(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_self_and_total), cmocka_unit_test(test_filters), cmocka_unit_test(test_neighbours_add_up),
+        cmocka_unit_test(test_when),           cmocka_unit_test(test_time_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
