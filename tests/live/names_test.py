@@ -28,7 +28,7 @@ TELLTALES = {
     "pinvoke GetParentPid": ("Program.PhaseGetParentPid", "getppid"),
     "pinvoke GetEnvironment": ("Program.PhaseGetEnvironment", "getenv"),
     "pinvoke Access": ("Program.PhaseAccess", "access"),
-    "r2rhot Json": ("Program.PhaseJson", "JsonSerializer.Serialize<>"),
+    "r2rhot Json": ("Program.PhaseJson", "System.Text.Json.JsonSerializer.Serialize<>"),
     "shapes Async": ("StateMachines.SpinAsync (async)",),
     "shapes AsyncNested": ("StateMachines.SpinAsync (async)",),
     "shapes AsyncIterator": ("StateMachines.StepsAsync (async)",),
