@@ -78,6 +78,7 @@ static void record_catch_signals(void)
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a failed write like any other */
 }
 
 static bool record_select(struct record_run *run, const struct verb_call *call, struct error *err)
