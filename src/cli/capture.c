@@ -133,7 +133,7 @@ static void capture_ask_runtimes(struct capture *c)
     struct runtime_names *names = runtime_names_new(&c->b, true, NULL, NULL);
     for (uint32_t i = 1; i < t->processes.count; i++) {
         if (process_has_unknown_code(t, i) && process_is_still_it(t, i))
-            runtime_names_attach(names, t->processes.rows[i].pid, CAPTURE_PATIENCE_MS);
+            runtime_names_attach(names, t->processes.rows[i].pid, CAPTURE_PATIENCE_MS, true);
     }
     runtime_names_tell_all(names, CAPTURE_PATIENCE_MS);
     runtime_names_free(names);
