@@ -21,6 +21,7 @@
 #include "cli/standard_output.h"
 #include "cli/target_options.h"
 #include "cli/verb.h"
+#include "collect/cgroup.h"
 #include "collect/recorder.h"
 #include "render/export_format.h"
 #include "symbolize/symbolizer.h"
@@ -59,6 +60,7 @@ struct record_run {
     struct record_stats stats;
     uint64_t file_bytes, stop_to_closed_ns;
     int capture_fd; /* to read an unnamed capture again */
+    bool created;   /* the file at `path` is ours and nothing is in it yet */
 };
 
 static volatile sig_atomic_t record_stopped;
@@ -76,6 +78,7 @@ static void record_catch_signals(void)
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a failed write like any other */
 }
 
 static bool record_select(struct record_run *run, const struct verb_call *call, struct error *err)
@@ -92,6 +95,9 @@ static bool record_select(struct record_run *run, const struct verb_call *call, 
     if (v->target.all)
         return true;
     struct target_query query = target_options_query(&v->target);
+    /* the kernel itself watches a control group: processes that are born into it too */
+    if (v->target.cgroup && !v->target.container && !query.pid_count && !query.name_count)
+        return cgroup_open(v->target.cgroup, &run->cgroup_fd, err);
     if (!target_select(&query, &run->targets, err))
         return false;
     run->pids = mem_alloc(run->targets.count, sizeof *run->pids);
@@ -105,7 +111,7 @@ static const char *record_target_name(const struct record_run *run, const struct
     if (run->targets.count == 1)
         return target_label(&run->targets.items[0]);
     if (!call->command)
-        return "machine";
+        return run->cgroup_fd >= 0 ? "cgroup" : run->pid_count ? "dotnet" : "machine";
     const char *slash = strrchr(call->command[0], '/');
     return slash ? slash + 1 : call->command[0];
 }
@@ -124,6 +130,7 @@ static bool record_open(struct record_run *run, const struct verb_call *call, st
         return false;
     if (run->export)
         run->capture_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    run->created = !run->export;
     return trace_writer_open(fd, &run->w, err);
 }
 
@@ -158,6 +165,8 @@ static void record_describe(struct record_run *run, const struct verb_call *call
         buffer_format(&words, "%s%d", i ? "," : " -p ", (int)run->pids[i]);
     if (run->values->target.all)
         buffer_string(&words, " -a");
+    if (run->values->target.cgroup)
+        buffer_format(&words, " --cgroup %s", run->values->target.cgroup);
     buffer_format(&words, " -F %" PRIu64, run->values->rate_hz);
     for (size_t i = 0; call->command && i < call->command_count; i++)
         buffer_format(&words, "%s%s", i ? " " : " -- ", call->command[i]);
@@ -173,7 +182,7 @@ static bool record_start(struct record_run *run, struct error *err)
         .perf = {
             .pids = run->pids,
             .pid_count = run->pid_count,
-            .cgroup_fd = -1,
+            .cgroup_fd = run->cgroup_fd,
             .on_exec = run->launched,
             .rate_hz = (uint32_t)v->rate_hz,
             .ring_pages = RECORD_RING_PAGES,
@@ -353,6 +362,7 @@ static bool record_whole(struct record_run *run, struct verb_call *call, struct 
         return false;
     if (run->launched && !launch_started(&run->launch, call->command[0], err))
         return false;
+    run->created = false;
     if (!run->values->quiet)
         record_progress_begin(&run->line, record_target_name(run, call), run->pid_count, run->values->rate_hz);
     record_describe(run, call);
@@ -383,6 +393,8 @@ static bool record_run(struct verb_call *call, struct error *err)
         if (v->json)
             ok = record_print_json(&run, err);
     }
+    if (run.created)
+        unlink(run.path);
     recorder_free(run.recorder);
     if (run.launched && run.stats.samples + run.stats.duration_ns)
         call->exit_code = launch_wait(&run.launch);
@@ -392,6 +404,8 @@ static bool record_run(struct verb_call *call, struct error *err)
         trace_writer_close(run.w, &run.b, NULL, NULL);
     if (run.capture_fd >= 0)
         close(run.capture_fd);
+    if (run.cgroup_fd >= 0)
+        close(run.cgroup_fd);
     trace_builder_done(&run.b);
     target_list_done(&run.targets);
     free(run.pids);

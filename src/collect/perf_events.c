@@ -58,6 +58,25 @@ static struct perf_event_attr event_attr(const struct perf_events_options *optio
     return attr;
 }
 
+static bool event_refused(int e, pid_t pid, struct error *err)
+{
+    if (e == ESRCH)
+        return error_set(err, ERROR_TARGET, "process %d is gone", (int)pid);
+    if (pid > 0)
+        error_system(err, e, "the kernel does not let us sample process %d", (int)pid);
+    else
+        error_system(err, e, "the kernel does not let us sample the whole machine");
+    if (e == ENOSYS || e == EOPNOTSUPP || e == ENOENT) {
+        err->kind = ERROR_UNSUPPORTED;
+        return error_hint(err, "this kernel has no perf events; clrperf doctor says more");
+    }
+    if (e == EACCES || e == EPERM)
+        error_hint(err, "run with sudo, or as the target's own user with: sudo sysctl kernel.perf_event_paranoid=2, "
+                        "or give the right: sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf; "
+                        "clrperf doctor says what else is missing");
+    return false;
+}
+
 /* Finds out, by trying on `pid`, what this kernel grants: cycles or the clock, kernel frames or not. */
 static bool event_probe(struct perf_events *events, struct perf_event_attr *attr, pid_t pid, int cpu,
                         unsigned long flags, struct error *err)
@@ -78,7 +97,7 @@ static bool event_probe(struct perf_events *events, struct perf_event_attr *attr
             attr->exclude_kernel = 1;
             events->kernel_denied = e;
         } else {
-            return error_system(err, e, "the kernel refuses to sample");
+            return event_refused(e, pid, err);
         }
     }
     events->hardware = attr->type == PERF_TYPE_HARDWARE;
