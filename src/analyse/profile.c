@@ -200,7 +200,7 @@ static uint32_t node_of_root(struct profile_build *b, uint32_t root)
 
 static uint32_t node_find(struct profile_build *b, uint32_t stack)
 {
-    uint32_t path[TRACE_STACK_DEPTH_MAX];
+    uint32_t path[TRACE_STACK_DEPTH_MAX], asked = stack;
     size_t depth = 0;
     while (stack >= STACK_ROOTS && b->stacks[stack].node == UINT32_MAX && depth < TRACE_STACK_DEPTH_MAX) {
         path[depth++] = stack;
@@ -216,7 +216,7 @@ static uint32_t node_find(struct profile_build *b, uint32_t stack)
         node = node_get(b, node, frame_of_location(b, b->t->stacks.rows[at].location));
         b->stacks[at].node = node;
     }
-    return node;
+    return b->stacks[asked].node = node;
 }
 
 static inline uint32_t node_of_stack(struct profile_build *b, uint32_t stack)

@@ -6,7 +6,7 @@ const struct option_spec target_option_specs[] = {
     { "process-id", 0, OPTION_STRING_LIST, offsetof(struct target_options, pids), NULL },
     { "name", 'n', OPTION_STRING_LIST, offsetof(struct target_options, names),
       "by entry assembly or process name; * and ? match", "NAME" },
-    { "all", 'a', OPTION_FLAG, offsetof(struct target_options, all), "all .NET processes" },
+    { "all", 'a', OPTION_FLAG, offsetof(struct target_options, all), "all .NET processes; record: the whole machine" },
     { "container", 0, OPTION_STRING, offsetof(struct target_options, container), "those in a container",
       "ID|NAME" },
     { "cgroup", 0, OPTION_STRING, offsetof(struct target_options, cgroup), "those in a cgroup and below it",

@@ -115,8 +115,10 @@ static bool report_answer(const struct report_values *v, const char *question, c
 static bool report_run(struct verb_call *call, struct error *err)
 {
     const struct report_values *v = call->values;
-    if (call->arg_count < 1)
-        return error_hint(err, "clrperf report FILE"), error_set(err, ERROR_USAGE, "which capture?");
+    if (call->arg_count < 1) {
+        error_set(err, ERROR_USAGE, "which capture?");
+        return error_hint(err, "clrperf report FILE; record one with: clrperf record -d 10s");
+    }
     struct capture c;
     struct profile *p;
     struct profile_options options;
