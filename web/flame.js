@@ -353,11 +353,12 @@ function shorter(f) {
         return [name, name];
     }
     const open = name.indexOf('(', 1), head = open > 0 ? name.slice(0, open) : name;
+    const parts = /\.(get|set|add|remove)$/.test(head) ? 3 : 2; /* Type.Property.get */
     let from = 0, nested = 0, dots = 0;
     for (let i = head.length - 1; i > 0 && name[0] !== '['; i--) {
         const c = head[i];
         nested += c === '>' || c === ']' ? 1 : c === '<' || c === '[' ? -1 : 0;
-        if (c === '.' && i + 1 < head.length && nested === 0 && head[i - 1] !== '.' && ++dots === 2) {
+        if (c === '.' && i + 1 < head.length && nested === 0 && head[i - 1] !== '.' && ++dots === parts) {
             from = i + 1;
             break;
         }

@@ -14,7 +14,7 @@
 struct capture {
     struct trace_builder b; /* the trace is in it */
     const char *path;       /* borrowed */
-    bool loaded;            /* b.trace came from a capture of ours, not from the builder */
+    bool is_ours;           /* a capture of clrperf */
 };
 
 /*

@@ -372,3 +372,25 @@ void runtime_names_finish(struct runtime_names *names)
         trace_builder_changed(names->b, CHANGED_CODE, id);
     }
 }
+
+static void names_take(void *user, enum queue_item_kind kind, struct span item)
+{
+    (void)kind;
+    runtime_names_apply(user, item);
+}
+
+void runtime_names_tell_all(struct runtime_names *names, unsigned patience_ms)
+{
+    enum { QUEUE_BYTES = 64 << 20, LOOK_MS = 50 };
+    struct record_queue queue;
+    record_queue_init(&queue, QUEUE_BYTES);
+    uint64_t end_ns = clock_monotonic_ns() + patience_ms * 1000000ull;
+    runtime_names_stop(names);
+    while (runtime_names_running(names) && clock_monotonic_ns() < end_ns) {
+        runtime_names_wait(names, LOOK_MS);
+        runtime_names_drain(names, &queue);
+        record_queue_release(&queue, UINT64_MAX, names_take, names);
+    }
+    runtime_names_finish(names);
+    record_queue_done(&queue);
+}

@@ -42,5 +42,7 @@ void runtime_names_give_up(struct runtime_names *names);
 void runtime_names_wait(const struct runtime_names *names, int timeout_ms);
 /* After everything was applied: tells each method its assembly. Events the runtimes dropped become a loss. */
 void runtime_names_finish(struct runtime_names *names);
+/* All of the end in one call: stops the sessions and takes what they tell, for at most `patience_ms`. */
+void runtime_names_tell_all(struct runtime_names *names, unsigned patience_ms);
 
 #endif

@@ -42,7 +42,8 @@ static int question_compare(const void *a, const void *b)
 
 static void questions_sort(struct questions *q)
 {
-    qsort(q->items, q->count, sizeof *q->items, question_compare);
+    if (q->count) /* qsort() takes no NULL */
+        qsort(q->items, q->count, sizeof *q->items, question_compare);
 }
 
 struct kernel_answer {

@@ -12,12 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/child_index.h"
 #include "base/id_map.h"
 #include "trace/function_index.h"
 #include "trace/trace.h"
 
 struct address_space;
 struct chain_cache;
+struct location_memo;
 
 /* What a process has now. */
 struct process_state {
@@ -29,7 +31,9 @@ struct process_state {
 struct trace_builder {
     struct trace trace;
     struct function_index functions;
-    struct id_map locations, stacks, images, threads, pids;
+    struct id_map locations, images, threads, pids;
+    struct child_index stacks;
+    struct location_memo *memo; /* by a hash of the address: what location_get() said last */
     struct process_state *states; /* by process id */
     size_t states_capacity;
     struct chain_cache *chains;
@@ -46,6 +50,11 @@ enum trace_changed_table { CHANGED_PROCESS, CHANGED_THREAD, CHANGED_MAPPING, CHA
 /* `chains`: how many distinct raw callchains to remember (24 bytes each); older ones are recomputed. */
 void trace_builder_init(struct trace_builder *b, size_t chains);
 void trace_builder_done(struct trace_builder *b);
+/*
+ * Takes over a trace that was read from somewhere, to add what is learnt about its processes now: methods, names. Its
+ * processes are as they were at its end. `b` must not hold another trace.
+ */
+void trace_builder_adopt(struct trace_builder *b, struct trace *t);
 
 /* The running process with this pid, or 0. */
 uint32_t trace_builder_process(const struct trace_builder *b, uint32_t pid);
