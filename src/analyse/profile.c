@@ -111,7 +111,9 @@ static uint32_t frame_of_function(struct profile_build *b, const struct trace_lo
     const char *module_raw = trace_string(b->t, f->module);
     utf8_escape(&module, span_of(module_raw, strlen(module_raw)));
     buffer_u8(&module, 0);
-    struct profile_frame like = { .kind = f->kind, .tier = row->tier, .resolver = row->resolver };
+    struct profile_frame like = {
+        .kind = f->kind, .tier = row->tier, .resolver = row->resolver, .unnamed = row->unnamed
+    };
     uint32_t id = frame_get(b, buffer_span(&b->text), (const char *)module.data, &like);
     buffer_done(&module);
     return id;
@@ -327,12 +329,14 @@ static void profile_add_samples(struct profile_build *b)
         if (k + AHEAD < s->count)
             __builtin_prefetch(&b->stacks[s->stack[order ? order[k + AHEAD].at : k + AHEAD]], 1);
         uint64_t time_ns = s->time_ns[i] > p->start_monotonic_ns ? s->time_ns[i] - p->start_monotonic_ns : 0;
+        uint64_t samples = p->weights_are_samples ? s->weight[i] : 1;
+        p->counts.recorded += s->kind[i] == o->kind ? samples : 0;
         if (s->kind[i] != o->kind || time_ns < o->from_ns || (o->to_ns && time_ns >= o->to_ns))
             continue;
         uint32_t node = node_of_stack(b, s->stack[i]);
         if (!node_is_wanted(b, node))
             continue;
-        b->stacks[s->stack[i]].samples++;
+        b->stacks[s->stack[i]].samples += samples;
         b->stacks[s->stack[i]].weight += s->weight[i];
         size_t at = p->sample_count++;
         p->sample_node[at] = node;
@@ -351,7 +355,10 @@ static void count_frame(struct profile_counts *counts, const struct trace *t, ui
     if (!row->process && !row->function)
         return;
     counts->user_frames += samples;
-    if (row->resolver == RESOLVER_EH_FRAME) {
+    if (row->unnamed && row->function) { /* imported without a name */
+        counts->unnamed += samples;
+        counts->unnamed_by[UNNAMED_NO_SYMBOL] += samples;
+    } else if (row->resolver == RESOLVER_EH_FRAME) {
         counts->native_without_symbols += samples;
     } else if (row->function) {
         counts->named += samples;
@@ -386,11 +393,11 @@ static void profile_count(struct profile_build *b)
     const struct trace *t = b->t;
     struct profile *p = b->p;
     profile_count_frames(b);
-    p->counts.samples = p->sample_count;
     for (size_t i = 0; i < p->sample_count; i++) {
         p->counts.weight += p->sample_weight[i];
         struct profile_thread *thread = &p->threads[p->sample_thread[i]];
-        thread->samples++;
+        thread->samples += profile_samples_at(p, i);
+        p->counts.samples += profile_samples_at(p, i);
         thread->weight += p->sample_weight[i];
     }
     for (size_t i = 1; i < t->losses.count; i++) {
@@ -475,7 +482,10 @@ static void profile_describe(struct profile_build *b)
     struct buffer title;
     buffer_init(&title, 4096);
     for (uint32_t i = 1; i < p->process_count && i < 4; i++)
-        buffer_format(&title, "%s%.200s (%u)", i > 1 ? ", " : "", p->processes[i].name, p->processes[i].pid);
+        if (p->processes[i].pid)
+            buffer_format(&title, "%s%.200s (%u)", i > 1 ? ", " : "", p->processes[i].name, p->processes[i].pid);
+        else
+            buffer_format(&title, "%s%.200s", i > 1 ? ", " : "", p->processes[i].name);
     if (p->process_count > 4)
         buffer_format(&title, " and %u more", p->process_count - 4);
     p->title = profile_text(b, buffer_span(&title));
@@ -523,6 +533,8 @@ static void build_begin(struct profile_build *b)
     p->processes = mem_alloc(1, sizeof *p->processes);
     p->frame_count = p->node_count = p->thread_count = p->process_count = 1;
     p->start_monotonic_ns = capture_start_ns(t);
+    const char *unit = trace_fact_value(t, FACT_UNIT);
+    p->weights_are_samples = unit && strcmp(unit, "samples") == 0;
 }
 
 bool profile_build(const struct trace *t, const struct profile_options *options, struct profile **out,

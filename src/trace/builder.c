@@ -491,6 +491,8 @@ uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *func
         struct trace_location *row = &b->trace.locations.rows[location];
         row->function = functions[i];
         row->resolver = RESOLVER_IMPORTED;
+        const char *name = trace_string(&b->trace, b->trace.functions.rows[functions[i]].name);
+        row->unnamed = strcmp(name, "[unknown]") == 0 ? UNNAMED_NO_SYMBOL : UNNAMED_NOT;
         stack = stack_push(b, stack, location);
     }
     return stack;
