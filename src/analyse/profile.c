@@ -33,6 +33,7 @@ struct profile_build {
     uint32_t *frame_of_location; /* 0: not looked at yet */
     uint32_t *frame_of_function;
     struct stack_use *stacks; /* by trace stack */
+    uint32_t path[TRACE_STACK_DEPTH_MAX]; /* of node_find(), which would have to clear one of its own each time */
     uint32_t *thread_of; /* by trace thread */
     uint32_t *process_of;
     struct buffer text;
@@ -202,7 +203,7 @@ static uint32_t node_of_root(struct profile_build *b, uint32_t root)
 
 static uint32_t node_find(struct profile_build *b, uint32_t stack)
 {
-    uint32_t path[TRACE_STACK_DEPTH_MAX], asked = stack;
+    uint32_t *path = b->path, asked = stack;
     size_t depth = 0;
     while (stack >= STACK_ROOTS && b->stacks[stack].node == UINT32_MAX && depth < TRACE_STACK_DEPTH_MAX) {
         path[depth++] = stack;
@@ -212,7 +213,7 @@ static uint32_t node_find(struct profile_build *b, uint32_t stack)
     if (stack >= STACK_ROOTS)
         node = depth < TRACE_STACK_DEPTH_MAX ? b->stacks[stack].node : node_of_root(b, STACK_TRUNCATED);
     else
-        node = node_of_root(b, stack ? stack : STACK_BROKEN);
+        node = b->stacks[stack].node = node_of_root(b, stack ? stack : STACK_BROKEN);
     while (depth > 0) {
         uint32_t at = path[--depth];
         node = node_get(b, node, frame_of_location(b, b->t->stacks.rows[at].location));
