@@ -95,7 +95,8 @@ static void recorder_look_at_newcomers(struct recorder *r, uint64_t now)
         target_files_add(&r->files, trace_builder_process(r->b, one->pid), one->pid);
         one->next_ns = now + (50 * MS_NS << one->tries);
         bool last_try = ++one->tries == RECORDER_ATTACH_TRIES;
-        if (runtime_names_attach(r->runtimes, one->pid, RECORDER_LATE_ATTACH_MS, last_try) || last_try)
+        unsigned patience_ms = one->tries < 3 ? RECORDER_LATE_ATTACH_MS : 3 * RECORDER_LATE_ATTACH_MS;
+        if (runtime_names_attach(r->runtimes, one->pid, patience_ms, last_try) || last_try)
             *one = r->newcomers[--r->newcomer_count];
     }
 }

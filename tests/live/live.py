@@ -24,7 +24,7 @@ def default_binary():
     return "clrperf"
 
 
-CLRPERF = os.environ.get("CLRPERF") or default_binary()
+CLRPERF = os.path.abspath(os.environ.get("CLRPERF") or default_binary())
 # The test programs in C of the same build.
 HELPERS = os.path.join(os.path.dirname(CLRPERF), "../../tests/live")
 # Targets get nothing but this: no variable of ours, and none that .NET knows.
