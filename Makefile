@@ -40,8 +40,9 @@ install: all
 	@$(MESON) configure $(BUILD) -Dprefix=$(PREFIX)
 	@DESTDIR="$(DESTDIR)" $(MESON) install -C $(BUILD) --tags program,man
 
+# BENCH="--rows F4,E5" measures only these
 bench: all
-	@bench/run
+	@python3 bench/run.py $(BENCH)
 
 fuzz:
 	@scripts/fuzz
