@@ -254,11 +254,20 @@ class Watch(threading.Thread):
         first, last = self.at(start_ns), self.at(stop_ns)
         return {name: last[name] - first[name] for name in first}
 
-    def at(self, when_ns):
-        for (t0, v0), (t1, v1) in zip(self.points, self.points[1:]):
-            if t0 <= when_ns <= t1:
-                return {name: v0[name] + (v1[name] - v0[name]) * (when_ns - t0) / max(1, t1 - t0) for name in v0}
+    def bracket(self, when_ns):
+        for before, after in zip(self.points, self.points[1:]):
+            if before[0] <= when_ns <= after[0]:
+                return before, after
         raise RuntimeError("nobody watched at that time")
+
+    def around(self, when_ns):
+        """What was read before, and what after."""
+        (_, before), (_, after) = self.bracket(when_ns)
+        return before, after
+
+    def at(self, when_ns):
+        (t0, v0), (t1, v1) = self.bracket(when_ns)
+        return {name: v0[name] + (v1[name] - v0[name]) * (when_ns - t0) / max(1, t1 - t0) for name in v0}
 
     def __enter__(self):
         self.look()
