@@ -35,7 +35,7 @@ enum {
     RECORDER_ATTACH_TRIES = 8,
     /* how long runtimes may take at the end to tell their methods, and how long they may be silent then */
     RECORDER_RUNDOWN_MS = 60000,
-    RECORDER_SILENCE_MS = 10000,
+    RECORDER_SILENCE_MS = 15000,
     RECORDER_STOPPED_SILENCE_MS = 1000,
 };
 

@@ -298,6 +298,21 @@ def record(out, *arguments, **options):
     return json.loads(succeeded(clrperf("record", "-q", "--json", "-o", out, *arguments, **options)).stdout)
 
 
+def record_busy(out, pid, rate, cpu_s, at_most_s=60):
+    """A recording that ends once the process had that much CPU time: on a crowded machine that takes longer."""
+    enough = cpu_clock_ns(pid) + cpu_s * 1e9
+    recorder = subprocess.Popen([CLRPERF, "record", "-q", "--json", "-F", str(rate), "-p", str(pid), "-o", out],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + at_most_s
+    while time.monotonic() < end and cpu_clock_ns(pid) < enough and recorder.poll() is None:
+        time.sleep(0.05)
+    recorder.send_signal(signal.SIGINT)
+    output, errors = recorder.communicate(timeout=90)
+    if recorder.returncode:
+        raise RuntimeError(f"record: exit {recorder.returncode}: {errors[-400:]}")
+    return json.loads(output)
+
+
 def report(path, *arguments):
     return json.loads(succeeded(clrperf("report", path, "--json", *arguments)).stdout)
 
