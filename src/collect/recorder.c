@@ -34,8 +34,9 @@ enum {
     RECORDER_NEWCOMERS_MAX = 256,
     RECORDER_ATTACH_TRIES = 8,
     /* how long runtimes may take at the end to tell their methods, and how long they may be silent then */
-    RECORDER_RUNDOWN_MS = 10000,
-    RECORDER_SILENCE_MS = 4000,
+    RECORDER_RUNDOWN_MS = 60000,
+    RECORDER_SILENCE_MS = 15000,
+    RECORDER_STOPPED_SILENCE_MS = 1000,
 };
 
 #define MS_NS 1000000ull
@@ -167,7 +168,8 @@ static size_t recorder_judge(void *user, uint32_t process, const struct raw_samp
     return count;
 }
 
-static uint32_t recorder_new_chain(struct recorder *r, const struct perf_sample *sample, struct raw_sample *raw)
+static uint32_t recorder_new_chain(struct recorder *r, const struct perf_sample *sample,
+                                   struct raw_sample *raw)
 {
     struct perf_callchain chain = perf_callchain_split(sample->callchain, r->chain, ARRAY_LEN(r->chain));
     struct judged_sample judged = { r->b, sample, chain.is_cut };
@@ -423,7 +425,8 @@ static void recorder_rundown(struct recorder *r)
     for (uint64_t now = begin; runtime_names_running(r->runtimes); now = clock_monotonic_ns()) {
         if (runtime_names_bytes(r->runtimes) != bytes)
             heard = now;
-        if (now - begin >= RECORDER_RUNDOWN_MS * MS_NS || now - heard >= RECORDER_SILENCE_MS * MS_NS)
+        if (now - begin >= RECORDER_RUNDOWN_MS * MS_NS || now - heard >= RECORDER_SILENCE_MS * MS_NS ||
+            (now - heard >= RECORDER_STOPPED_SILENCE_MS * MS_NS && runtime_names_stopped(r->runtimes)))
             break;
         bytes = runtime_names_bytes(r->runtimes);
         runtime_names_wait(r->runtimes, RECORDER_TICK_MS);

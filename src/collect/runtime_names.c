@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "collect/proc_file.h"
 #include "collect/runtime_session.h"
+#include "read/procfs.h"
 
 enum { NAMES_SESSIONS_MAX = 256 };
 
@@ -293,6 +296,26 @@ bool runtime_names_running(const struct runtime_names *names)
         if (names->processes[i]->session)
             return true;
     return false;
+}
+
+static bool process_is_stopped(uint32_t pid)
+{
+    struct buffer text;
+    struct proc_stat stat;
+    buffer_init(&text, 4096);
+    bool stopped = proc_file_read((pid_t)pid, "stat", &text, NULL) &&
+                   procfs_read_stat(buffer_span(&text), &stat, NULL) &&
+                   (stat.state == 'T' || stat.state == 't');
+    buffer_done(&text);
+    return stopped;
+}
+
+bool runtime_names_stopped(const struct runtime_names *names)
+{
+    for (size_t i = 0; i < names->process_count; i++)
+        if (names->processes[i]->session && !process_is_stopped(names->processes[i]->pid))
+            return false;
+    return true;
 }
 
 uint64_t runtime_names_bytes(const struct runtime_names *names)

@@ -36,7 +36,7 @@ for path in on-cpu off-cpu; do
         started+=($!)
     done
 done
-sleep 8
+sleep 15 # until the action is at tier 1
 
 echo "== clrperf"
 took record "$clrperf" record -q -p "$pid" -d "$seconds" -o "$work/c.clrperf"

@@ -254,11 +254,20 @@ class Watch(threading.Thread):
         first, last = self.at(start_ns), self.at(stop_ns)
         return {name: last[name] - first[name] for name in first}
 
-    def at(self, when_ns):
-        for (t0, v0), (t1, v1) in zip(self.points, self.points[1:]):
-            if t0 <= when_ns <= t1:
-                return {name: v0[name] + (v1[name] - v0[name]) * (when_ns - t0) / max(1, t1 - t0) for name in v0}
+    def bracket(self, when_ns):
+        for before, after in zip(self.points, self.points[1:]):
+            if before[0] <= when_ns <= after[0]:
+                return before, after
         raise RuntimeError("nobody watched at that time")
+
+    def around(self, when_ns):
+        """What was read before, and what after."""
+        (_, before), (_, after) = self.bracket(when_ns)
+        return before, after
+
+    def at(self, when_ns):
+        (t0, v0), (t1, v1) = self.bracket(when_ns)
+        return {name: v0[name] + (v1[name] - v0[name]) * (when_ns - t0) / max(1, t1 - t0) for name in v0}
 
     def __enter__(self):
         self.look()
@@ -287,6 +296,21 @@ def succeeded(done):
 def record(out, *arguments, **options):
     """A recording that must work. The summary it prints."""
     return json.loads(succeeded(clrperf("record", "-q", "--json", "-o", out, *arguments, **options)).stdout)
+
+
+def record_busy(out, pid, rate, cpu_s, at_most_s=60):
+    """A recording that ends once the process had that much CPU time: on a crowded machine that takes longer."""
+    enough = cpu_clock_ns(pid) + cpu_s * 1e9
+    recorder = subprocess.Popen([CLRPERF, "record", "-q", "--json", "-F", str(rate), "-p", str(pid), "-o", out],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + at_most_s
+    while time.monotonic() < end and cpu_clock_ns(pid) < enough and recorder.poll() is None:
+        time.sleep(0.05)
+    recorder.send_signal(signal.SIGINT)
+    output, errors = recorder.communicate(timeout=90)
+    if recorder.returncode:
+        raise RuntimeError(f"record: exit {recorder.returncode}: {errors[-400:]}")
+    return json.loads(output)
 
 
 def report(path, *arguments):

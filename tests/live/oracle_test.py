@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from live import PLAIN_ENVIRONMENT, Checks, Load, Target, Work, dump, oracle_command, output_of, record, sample_command, HERE
+from live import PLAIN_ENVIRONMENT, Checks, Load, Target, Work, dump, oracle_command, output_of, record_busy, sample_command, HERE
 
 ADDRESSES = 2000
 PATHS = ("/on-cpu", "/mini/on-cpu", "/exception/3", "/alloc/64", "/dict/1", "/dict/77", "/log", "/truth", "/nowhere")
@@ -101,7 +101,7 @@ def check_oracles(checks, variant, work):
                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=PLAIN_ENVIRONMENT)
         time.sleep(1.5)
         capture = work.file("oracle.clrperf")
-        record(capture, "-p", target.pid, "-F", 4999, "-d", 5)
+        record_busy(capture, target.pid, 4999, 4)
         target.load.stop()
         trace.send_signal(signal.SIGINT)
         trace.wait(timeout=60)
