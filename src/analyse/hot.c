@@ -198,7 +198,7 @@ static void hot_add_when(struct hot_build *b, size_t shown)
         size_t bucket = when_bucket(p, i);
         uint32_t leaf = b->row_of_frame[p->nodes[p->sample_node[i]].frame];
         if (leaf)
-            rows[leaf - 1].samples++;
+            rows[leaf - 1].samples += profile_samples_at(p, i);
         for (uint32_t node = p->sample_node[i]; node; node = p->nodes[node].parent) {
             uint32_t row = b->row_of_frame[p->nodes[node].frame];
             if (row > shown || stamp[row] == i + 1)
@@ -241,7 +241,7 @@ static void hot_by_threads(struct hot_build *b, enum hot_by by)
         struct hot_row *row = &b->table->rows[row_of[p->sample_thread[i]] - 1];
         row->self += p->sample_weight[i];
         row->total += p->sample_weight[i];
-        row->samples++;
+        row->samples += profile_samples_at(p, i);
         row->when[when_bucket(p, i)] += p->sample_weight[i];
     }
     qsort(b->table->rows, b->table->count, sizeof *b->table->rows, hot_compare_total);
@@ -321,9 +321,9 @@ bool hot_table_neighbours(const struct profile *p, const char *function, bool ca
         out->rows[0].total += p->sample_weight[i];
         out->rows[0].self += is_self ? p->sample_weight[i] : 0;
         out->rows[row - 1].total += p->sample_weight[i];
-        out->rows[row - 1].samples++;
+        out->rows[row - 1].samples += profile_samples_at(p, i);
         out->rows[row - 1].when[when_bucket(p, i)] += p->sample_weight[i];
-        out->rows[0].samples++;
+        out->rows[0].samples += profile_samples_at(p, i);
     }
     qsort(out->rows + 1, out->count - 1, sizeof *out->rows, hot_compare_total);
     id_map_done(&b.index);

@@ -33,6 +33,7 @@ struct profile_build {
     uint32_t *frame_of_location; /* 0: not looked at yet */
     uint32_t *frame_of_function;
     struct stack_use *stacks; /* by trace stack */
+    uint32_t path[TRACE_STACK_DEPTH_MAX]; /* of node_find(), which would have to clear one of its own each time */
     uint32_t *thread_of; /* by trace thread */
     uint32_t *process_of;
     struct buffer text;
@@ -111,7 +112,9 @@ static uint32_t frame_of_function(struct profile_build *b, const struct trace_lo
     const char *module_raw = trace_string(b->t, f->module);
     utf8_escape(&module, span_of(module_raw, strlen(module_raw)));
     buffer_u8(&module, 0);
-    struct profile_frame like = { .kind = f->kind, .tier = row->tier, .resolver = row->resolver };
+    struct profile_frame like = {
+        .kind = f->kind, .tier = row->tier, .resolver = row->resolver, .unnamed = row->unnamed
+    };
     uint32_t id = frame_get(b, buffer_span(&b->text), (const char *)module.data, &like);
     buffer_done(&module);
     return id;
@@ -200,7 +203,7 @@ static uint32_t node_of_root(struct profile_build *b, uint32_t root)
 
 static uint32_t node_find(struct profile_build *b, uint32_t stack)
 {
-    uint32_t path[TRACE_STACK_DEPTH_MAX], asked = stack;
+    uint32_t *path = b->path, asked = stack;
     size_t depth = 0;
     while (stack >= STACK_ROOTS && b->stacks[stack].node == UINT32_MAX && depth < TRACE_STACK_DEPTH_MAX) {
         path[depth++] = stack;
@@ -210,7 +213,7 @@ static uint32_t node_find(struct profile_build *b, uint32_t stack)
     if (stack >= STACK_ROOTS)
         node = depth < TRACE_STACK_DEPTH_MAX ? b->stacks[stack].node : node_of_root(b, STACK_TRUNCATED);
     else
-        node = node_of_root(b, stack ? stack : STACK_BROKEN);
+        node = b->stacks[stack].node = node_of_root(b, stack ? stack : STACK_BROKEN);
     while (depth > 0) {
         uint32_t at = path[--depth];
         node = node_get(b, node, frame_of_location(b, b->t->stacks.rows[at].location));
@@ -327,12 +330,14 @@ static void profile_add_samples(struct profile_build *b)
         if (k + AHEAD < s->count)
             __builtin_prefetch(&b->stacks[s->stack[order ? order[k + AHEAD].at : k + AHEAD]], 1);
         uint64_t time_ns = s->time_ns[i] > p->start_monotonic_ns ? s->time_ns[i] - p->start_monotonic_ns : 0;
+        uint64_t samples = p->weights_are_samples ? s->weight[i] : 1;
+        p->counts.recorded += s->kind[i] == o->kind ? samples : 0;
         if (s->kind[i] != o->kind || time_ns < o->from_ns || (o->to_ns && time_ns >= o->to_ns))
             continue;
         uint32_t node = node_of_stack(b, s->stack[i]);
         if (!node_is_wanted(b, node))
             continue;
-        b->stacks[s->stack[i]].samples++;
+        b->stacks[s->stack[i]].samples += samples;
         b->stacks[s->stack[i]].weight += s->weight[i];
         size_t at = p->sample_count++;
         p->sample_node[at] = node;
@@ -351,7 +356,10 @@ static void count_frame(struct profile_counts *counts, const struct trace *t, ui
     if (!row->process && !row->function)
         return;
     counts->user_frames += samples;
-    if (row->resolver == RESOLVER_EH_FRAME) {
+    if (row->unnamed && row->function) { /* imported without a name */
+        counts->unnamed += samples;
+        counts->unnamed_by[UNNAMED_NO_SYMBOL] += samples;
+    } else if (row->resolver == RESOLVER_EH_FRAME) {
         counts->native_without_symbols += samples;
     } else if (row->function) {
         counts->named += samples;
@@ -386,11 +394,11 @@ static void profile_count(struct profile_build *b)
     const struct trace *t = b->t;
     struct profile *p = b->p;
     profile_count_frames(b);
-    p->counts.samples = p->sample_count;
     for (size_t i = 0; i < p->sample_count; i++) {
         p->counts.weight += p->sample_weight[i];
         struct profile_thread *thread = &p->threads[p->sample_thread[i]];
-        thread->samples++;
+        thread->samples += profile_samples_at(p, i);
+        p->counts.samples += profile_samples_at(p, i);
         thread->weight += p->sample_weight[i];
     }
     for (size_t i = 1; i < t->losses.count; i++) {
@@ -475,7 +483,10 @@ static void profile_describe(struct profile_build *b)
     struct buffer title;
     buffer_init(&title, 4096);
     for (uint32_t i = 1; i < p->process_count && i < 4; i++)
-        buffer_format(&title, "%s%.200s (%u)", i > 1 ? ", " : "", p->processes[i].name, p->processes[i].pid);
+        if (p->processes[i].pid)
+            buffer_format(&title, "%s%.200s (%u)", i > 1 ? ", " : "", p->processes[i].name, p->processes[i].pid);
+        else
+            buffer_format(&title, "%s%.200s", i > 1 ? ", " : "", p->processes[i].name);
     if (p->process_count > 4)
         buffer_format(&title, " and %u more", p->process_count - 4);
     p->title = profile_text(b, buffer_span(&title));
@@ -523,6 +534,8 @@ static void build_begin(struct profile_build *b)
     p->processes = mem_alloc(1, sizeof *p->processes);
     p->frame_count = p->node_count = p->thread_count = p->process_count = 1;
     p->start_monotonic_ns = capture_start_ns(t);
+    const char *unit = trace_fact_value(t, FACT_UNIT);
+    p->weights_are_samples = unit && strcmp(unit, "samples") == 0;
 }
 
 bool profile_build(const struct trace *t, const struct profile_options *options, struct profile **out,

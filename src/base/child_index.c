@@ -18,12 +18,8 @@ static bool child_same(const void *table, uint32_t id, const void *key)
     return a->parent == b->parent && a->label == b->label;
 }
 
-uint32_t child_index_find(const struct child_index *x, uint32_t parent, uint32_t label)
+uint32_t child_index_find_other(const struct child_index *x, uint32_t parent, uint32_t label)
 {
-    if (parent >= x->capacity || !x->entries[parent].first)
-        return 0;
-    if (x->entries[parent].first_label == label)
-        return x->entries[parent].first;
     struct child_entry wanted = { .parent = parent, .label = label };
     return id_map_find(&x->others, hash_pair(parent, label), child_same, x, &wanted);
 }

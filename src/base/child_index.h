@@ -22,8 +22,17 @@ struct child_index {
 };
 
 void child_index_done(struct child_index *x);
+uint32_t child_index_find_other(const struct child_index *x, uint32_t parent, uint32_t label);
 /* The child of `parent` with this label, or 0: no child has id 0. */
-uint32_t child_index_find(const struct child_index *x, uint32_t parent, uint32_t label);
+static inline uint32_t child_index_find(const struct child_index *x, uint32_t parent, uint32_t label)
+{
+    if (parent >= x->capacity)
+        return 0;
+    const struct child_entry *above = &x->entries[parent];
+    if (!above->first || above->first_label == label)
+        return above->first;
+    return child_index_find_other(x, parent, label);
+}
 /* Adds a child that child_index_find() did not find, under an id that was not added before. */
 void child_index_add(struct child_index *x, uint32_t parent, uint32_t label, uint32_t id);
 

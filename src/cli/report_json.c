@@ -110,7 +110,7 @@ static void json_totals(struct json_writer *j, const struct capture *c, const st
     json_key(j, "totals");
     json_begin_object(j);
     json_count(j, "samples", p->counts.samples);
-    json_count(j, "attempted", t->samples.count + p->counts.lost);
+    json_count(j, "attempted", p->counts.recorded + p->counts.lost);
     json_count(j, "lost", p->counts.lost);
     json_key(j, "lost_by");
     json_begin_object(j);

@@ -44,7 +44,8 @@ static void head_when(const struct profile *p, struct buffer *out)
     if (p->start_realtime_ns && localtime_r(&seconds, &local) &&
         strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local))
         buffer_format(out, ", %s", text);
-    buffer_format(out, ", %s", units_duration(p->duration_ns).text);
+    if (p->duration_ns)
+        buffer_format(out, ", %s", units_duration(p->duration_ns).text);
     if (p->rate_hz > 0)
         buffer_format(out, ", %s at %.0f Hz", p->event, p->rate_hz);
     else
@@ -71,13 +72,13 @@ static void head_names(const struct profile *p, struct buffer *out)
     buffer_string(out, n->unnamed ? ")\n" : "\n");
 }
 
-static void head_loss(const struct capture *c, const struct profile *p, struct buffer *out)
+static void head_loss(const struct profile *p, struct buffer *out)
 {
     const struct profile_counts *n = &p->counts;
-    uint64_t attempted = c->b.trace.samples.count + n->lost;
+    uint64_t attempted = n->recorded + n->lost;
     buffer_format(out, "samples  %s", units_count(n->samples).text);
-    if (n->samples != c->b.trace.samples.count)
-        buffer_format(out, " of %s, by the filters given", units_count(c->b.trace.samples.count).text);
+    if (n->samples != n->recorded)
+        buffer_format(out, " of %s, by the filters given", units_count(n->recorded).text);
     if (strcmp(p->weight_unit, "ns") == 0)
         buffer_format(out, ", %s of CPU time", units_duration(n->weight).text);
     buffer_format(out, "; %s lost (%.2f %%)", units_count(n->lost).text, percent(n->lost, attempted));
@@ -123,7 +124,7 @@ void report_head(const struct capture *c, const struct profile *p, struct buffer
         utf8_escape(out, span_of(kernel, strlen(kernel)));
     }
     buffer_u8(out, '\n');
-    head_loss(c, p, out);
+    head_loss(p, out);
     head_stacks(t, p, out);
     head_names(p, out);
     const char *cpu = trace_fact_value(t, FACT_SELF_CPU_NS), *rss = trace_fact_value(t, FACT_SELF_PEAK_RSS);

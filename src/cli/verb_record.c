@@ -24,6 +24,7 @@
 #include "collect/cgroup.h"
 #include "collect/recorder.h"
 #include "render/export_format.h"
+#include "symbolize/kernel_lookup.h"
 #include "symbolize/symbolizer.h"
 #include "trace/facts.h"
 
@@ -59,6 +60,7 @@ struct record_run {
     struct record_progress_line line;
     struct record_stats stats;
     uint64_t file_bytes, stop_to_closed_ns;
+    struct kernel_lookup *kernel_lookup; /* under way from the last sample on */
     int capture_fd; /* to read an unnamed capture again */
     bool created;   /* the file at `path` is ours and nothing is in it yet */
 };
@@ -147,6 +149,12 @@ static void record_show(void *user, const struct record_progress *now)
     record_progress_show(&run->line, now, run->values->duration_ns);
 }
 
+static void record_sampled(void *user)
+{
+    struct record_run *run = user;
+    run->kernel_lookup = symbolizer_ask_kernel(&run->b.trace);
+}
+
 static void record_describe(struct record_run *run, const struct verb_call *call)
 {
     struct trace *t = &run->b.trace;
@@ -194,6 +202,7 @@ static bool record_start(struct record_run *run, struct error *err)
         .release_fd = run->launched ? run->launch.release_fd : -1,
         .progress = v->quiet ? NULL : record_show,
         .note = record_note,
+        .sampled = record_sampled,
         .user = run,
     };
     return recorder_start(&options, &run->b, run->w, &run->recorder, err);
@@ -223,10 +232,13 @@ static bool record_finish(struct record_run *run, struct error *err)
                    .open_jit_file = open_target_jit_file,
                    .read_memory = read_target_memory,
                    .user = (void *)recorder_files(run->recorder) },
+        .kernel_lookup = run->kernel_lookup,
         .kernel = true,
     };
     struct symbolizer_result result = { 0 };
     symbolizer_run(&run->b.trace, &run->b.functions, &options, &result);
+    kernel_lookup_free(run->kernel_lookup);
+    run->kernel_lookup = NULL;
     if (result.kernel_hidden)
         record_note(run, "kernel functions have no names: the kernel hides its addresses; "
                          "as root: sysctl kernel.kptr_restrict=0");

@@ -167,6 +167,18 @@ static size_t recorder_judge(void *user, uint32_t process, const struct raw_samp
     return count;
 }
 
+static uint32_t recorder_new_chain(struct recorder *r, const struct perf_sample *sample, struct raw_sample *raw)
+{
+    struct perf_callchain chain = perf_callchain_split(sample->callchain, r->chain, ARRAY_LEN(r->chain));
+    struct judged_sample judged = { r->b, sample, chain.is_cut };
+    raw->kernel = chain.kernel;
+    raw->kernel_count = chain.kernel_count;
+    raw->user = chain.user;
+    raw->user_count = chain.user_count;
+    raw->judge_user = &judged;
+    return trace_builder_sample(r->b, raw);
+}
+
 static void recorder_sample(struct recorder *r, const struct perf_sample *sample)
 {
     if (!recorder_watches(r, sample->who.pid)) {
@@ -174,23 +186,20 @@ static void recorder_sample(struct recorder *r, const struct perf_sample *sample
         return;
     }
     recorder_process(r, sample->who.pid, sample->who.time_ns);
-    struct perf_callchain chain = perf_callchain_split(sample->callchain, r->chain, ARRAY_LEN(r->chain));
-    struct judged_sample judged = { r->b, sample, chain.is_cut };
     struct raw_sample raw = {
         .time_ns = sample->who.time_ns,
         .weight = r->events.period_ns,
-        .kernel = chain.kernel,
-        .kernel_count = chain.kernel_count,
-        .user = chain.user,
-        .user_count = chain.user_count,
+        .chain = sample->user_regs.size ? (struct span){ 0 } : sample->callchain,
         .pid = sample->who.pid,
         .tid = sample->who.tid,
         .cpu = (uint16_t)sample->who.cpu,
         .kind = SAMPLE_CPU,
         .judge = recorder_judge,
-        .judge_user = &judged,
     };
-    enum stack_end end = trace_builder_stack_end(r->b, trace_builder_sample(r->b, &raw));
+    uint32_t stack = raw.chain.size ? trace_builder_sample_again(r->b, &raw) : 0;
+    if (!stack)
+        stack = recorder_new_chain(r, sample, &raw);
+    enum stack_end end = trace_builder_stack_end(r->b, stack);
     r->stats.samples++;
     r->stats.whole += end == STACK_WHOLE;
     r->stats.truncated += end == STACK_TRUNCATED;
@@ -431,6 +440,8 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     r->stats.stopped_ns = clock_monotonic_ns();
     r->stats.duration_ns = r->stats.stopped_ns - r->started_ns;
     recorder_drain(r, true);
+    if (r->options.sampled)
+        r->options.sampled(r->options.user);
     recorder_rundown(r);
     recorder_drain(r, true);
     runtime_names_finish(r->runtimes);

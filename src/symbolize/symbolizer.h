@@ -30,14 +30,23 @@ struct file_finder {
     void *user;
 };
 
+struct kernel_lookup;
+
 struct symbolizer_options {
     struct file_finder files;
+    struct kernel_lookup *kernel_lookup; /* of symbolizer_ask_kernel(), or NULL */
     bool kernel; /* the trace's kernel is the one that runs now */
 };
 
 struct symbolizer_result {
     bool kernel_hidden; /* the kernel does not tell us its symbols */
 };
+
+/*
+ * Begins to look up the kernel addresses of a trace that will get no more samples, while others still add
+ * to it. The caller frees it when the symbolizer has run. NULL when there is nothing to look up.
+ */
+struct kernel_lookup *symbolizer_ask_kernel(const struct trace *t);
 
 /* Adds functions and names to `t`. `functions` indexes them. Never fails: files that cannot be read leave causes. */
 void symbolizer_run(struct trace *t, struct function_index *functions, const struct symbolizer_options *options,

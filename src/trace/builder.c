@@ -451,6 +451,39 @@ enum stack_end trace_builder_stack_end(const struct trace_builder *b, uint32_t s
     return (enum stack_end)b->ends[stack];
 }
 
+/* The outermost `count` of a chain's user frames, upon a root. */
+static struct chain_key callers_key(const struct raw_sample *s, size_t user_count, size_t count, uint64_t context)
+{
+    const uint64_t *callers = s->user + user_count - count;
+    return chain_key_of_bytes(span_of(callers, count * sizeof *callers), context);
+}
+
+/*
+ * A new chain is mostly an old one with other leaves: every CALLERS_STEP frames from the root the stack is
+ * remembered as if it were a chain of its own, so that only what is new is walked.
+ */
+static uint32_t stack_of_user(struct trace_builder *b, uint32_t process, const struct raw_sample *s,
+                              size_t user_count, uint32_t root)
+{
+    enum { CALLERS_STEP = 16 };
+    uint64_t context = ~((uint64_t)process << 34 ^ (uint64_t)b->states[process].generation << 2 ^ root);
+    uint32_t stack = 0;
+    size_t known = user_count ? (user_count - 1) / CALLERS_STEP * CALLERS_STEP : 0; /* never the leaf */
+    for (; known > 0; known -= CALLERS_STEP) {
+        stack = chain_cache_find(b->chains, callers_key(s, user_count, known, context));
+        if (stack)
+            break;
+    }
+    if (!stack)
+        stack = root;
+    for (size_t i = user_count - known; i-- > 0;) {
+        stack = stack_push(b, stack, location_of(b, process, s->user[i], i > 0, s->time_ns));
+        if (i > 0 && (user_count - i) % CALLERS_STEP == 0)
+            chain_cache_add(b->chains, callers_key(s, user_count, user_count - i, context), stack);
+    }
+    return stack;
+}
+
 static uint32_t stack_intern(struct trace_builder *b, uint32_t process, const struct raw_sample *s)
 {
     enum stack_end end = s->end;
@@ -459,11 +492,30 @@ static uint32_t stack_intern(struct trace_builder *b, uint32_t process, const st
     size_t room = TRACE_STACK_DEPTH_MAX - kernel_count;
     size_t user_count = believed < room ? believed : room;
     bool cut = kernel_count < s->kernel_count || user_count < believed;
-    uint32_t stack = cut ? STACK_TRUNCATED : end;
-    for (size_t i = user_count; i-- > 0;)
-        stack = stack_push(b, stack, location_of(b, process, s->user[i], i > 0, s->time_ns));
+    uint32_t stack = stack_of_user(b, process, s, user_count, cut ? STACK_TRUNCATED : end);
     for (size_t i = kernel_count; i-- > 0;)
         stack = stack_push(b, stack, location_of(b, 0, s->kernel[i], i > 0, s->time_ns));
+    return stack;
+}
+
+static struct chain_key sample_key(const struct trace_builder *b, uint32_t process, const struct raw_sample *s)
+{
+    uint64_t context = (uint64_t)process << 34 ^ (uint64_t)b->states[process].generation << 2;
+    return s->chain.size ? chain_key_of_bytes(s->chain, context)
+                         : chain_key_of(s->kernel, s->kernel_count, s->user, s->user_count, context ^ s->end);
+}
+
+static void sample_push(struct trace_builder *b, const struct raw_sample *s, uint32_t thread, uint32_t stack)
+{
+    trace_push_sample(&b->trace.samples, s->time_ns, thread, stack, s->weight, s->kind, s->cpu);
+}
+
+uint32_t trace_builder_sample_again(struct trace_builder *b, const struct raw_sample *s)
+{
+    uint32_t thread = trace_builder_thread(b, s->pid, s->tid, s->time_ns);
+    uint32_t stack = chain_cache_find(b->chains, sample_key(b, b->trace.threads.rows[thread].process, s));
+    if (stack)
+        sample_push(b, s, thread, stack);
     return stack;
 }
 
@@ -471,14 +523,13 @@ uint32_t trace_builder_sample(struct trace_builder *b, const struct raw_sample *
 {
     uint32_t thread = trace_builder_thread(b, s->pid, s->tid, s->time_ns);
     uint32_t process = b->trace.threads.rows[thread].process;
-    uint64_t context = (uint64_t)process << 34 ^ (uint64_t)b->states[process].generation << 2 ^ s->end;
-    struct chain_key key = chain_key_of(s->kernel, s->kernel_count, s->user, s->user_count, context);
+    struct chain_key key = sample_key(b, process, s);
     uint32_t stack = chain_cache_find(b->chains, key);
     if (!stack) {
         stack = stack_intern(b, process, s);
         chain_cache_add(b->chains, key, stack);
     }
-    trace_push_sample(&b->trace.samples, s->time_ns, thread, stack, s->weight, s->kind, s->cpu);
+    sample_push(b, s, thread, stack);
     return stack;
 }
 
@@ -491,6 +542,8 @@ uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *func
         struct trace_location *row = &b->trace.locations.rows[location];
         row->function = functions[i];
         row->resolver = RESOLVER_IMPORTED;
+        const char *name = trace_string(&b->trace, b->trace.functions.rows[functions[i]].name);
+        row->unnamed = strcmp(name, "[unknown]") == 0 ? UNNAMED_NO_SYMBOL : UNNAMED_NOT;
         stack = stack_push(b, stack, location);
     }
     return stack;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/child_index.h"
+#include "base/cursor.h"
 #include "base/id_map.h"
 #include "trace/function_index.h"
 #include "trace/trace.h"
@@ -47,7 +48,7 @@ struct trace_builder {
 /* Tables whose rows can change after they were added. */
 enum trace_changed_table { CHANGED_PROCESS, CHANGED_THREAD, CHANGED_MAPPING, CHANGED_CODE };
 
-/* `chains`: how many distinct raw callchains to remember (24 bytes each); older ones are recomputed. */
+/* `chains`: how many distinct raw callchains to remember (32 bytes each, half of them free); older ones are recomputed. */
 void trace_builder_init(struct trace_builder *b, size_t chains);
 void trace_builder_done(struct trace_builder *b);
 /*
@@ -108,6 +109,8 @@ struct raw_sample {
     uint64_t weight; /* ns for CPU samples */
     const uint64_t *kernel, *user;
     size_t kernel_count, user_count;
+    /* what the frames were made of and nothing else, to know it when it comes again; empty: the frames are compared */
+    struct span chain;
     uint32_t pid, tid;
     uint16_t cpu;
     enum sample_kind kind;
@@ -118,6 +121,11 @@ struct raw_sample {
 
 /* Adds it. Returns its stack. */
 uint32_t trace_builder_sample(struct trace_builder *b, const struct raw_sample *s);
+/*
+ * Adds a sample whose `chain` is one that trace_builder_sample() had lately, in the same state of its
+ * process: returns its stack. 0 when it is not: then find out the frames and how they end.
+ */
+uint32_t trace_builder_sample_again(struct trace_builder *b, const struct raw_sample *s);
 /* How a stack of this builder's ended. */
 enum stack_end trace_builder_stack_end(const struct trace_builder *b, uint32_t stack);
 /* For importers whose frames have names already: a stack of functions, root first is `functions[0]`. */
