@@ -167,7 +167,8 @@ static size_t recorder_judge(void *user, uint32_t process, const struct raw_samp
     return count;
 }
 
-static uint32_t recorder_new_chain(struct recorder *r, const struct perf_sample *sample, struct raw_sample *raw)
+static uint32_t recorder_new_chain(struct recorder *r, const struct perf_sample *sample,
+                                   struct raw_sample *raw)
 {
     struct perf_callchain chain = perf_callchain_split(sample->callchain, r->chain, ARRAY_LEN(r->chain));
     struct judged_sample judged = { r->b, sample, chain.is_cut };
