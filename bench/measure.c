@@ -54,7 +54,7 @@ int main(int argc, char **argv)
     if (!result)
         return 2;
     fprintf(result, "%ld %ld %llu %ld %d\n", used.ru_utime.tv_sec * 1000000 + used.ru_utime.tv_usec,
-            used.ru_stime.tv_sec * 1000000 + used.ru_stime.tv_usec, (unsigned long long)wall_ns, used.ru_maxrss,
-            WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+            used.ru_stime.tv_sec * 1000000 + used.ru_stime.tv_usec, (unsigned long long)wall_ns,
+            used.ru_maxrss, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
     return fclose(result) != 0;
 }

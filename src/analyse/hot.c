@@ -32,7 +32,8 @@ static bool hot_same(const void *table, uint32_t id, const void *key)
 }
 
 /* The row (plus 1) of a name in a module, added when new. */
-static uint32_t hot_row_of(struct hot_build *b, struct span name, const char *module, const struct hot_row *like)
+static uint32_t hot_row_of(struct hot_build *b, struct span name, const char *module,
+                           const struct hot_row *like)
 {
     struct hot_key key = { name, module };
     uint64_t hash = hash_pair(hash_bytes(name.data, name.size), hash_bytes(module, strlen(module)));
@@ -76,7 +77,9 @@ static const char *module_label(const struct profile_frame *f)
 {
     if (f->module[0])
         return f->module;
-    return f->kind == CODE_KERNEL ? "[kernel]" : is_managed(f->kind) || f->kind == CODE_STUB ? "[jit]" : "[unknown]";
+    return f->kind == CODE_KERNEL                        ? "[kernel]"
+           : is_managed(f->kind) || f->kind == CODE_STUB ? "[jit]"
+                                                         : "[unknown]";
 }
 
 static uint32_t hot_row_of_frame(struct hot_build *b, uint32_t frame, enum hot_by by)
@@ -103,7 +106,8 @@ struct node_links {
 
 static struct node_links node_links_of(const struct profile *p)
 {
-    struct node_links links = { mem_alloc(p->node_count, sizeof(uint32_t)), mem_alloc(p->node_count, sizeof(uint32_t)) };
+    struct node_links links = { mem_alloc(p->node_count, sizeof(uint32_t)),
+                                mem_alloc(p->node_count, sizeof(uint32_t)) };
     for (uint32_t node = p->node_count; node-- > 1;) {
         links.sibling[node] = links.child[p->nodes[node].parent];
         links.child[p->nodes[node].parent] = node;
@@ -248,7 +252,8 @@ static void hot_by_threads(struct hot_build *b, enum hot_by by)
     free(row_of);
 }
 
-void hot_table_build(const struct profile *p, enum hot_by by, bool inclusive, size_t shown, struct hot_table *out)
+void hot_table_build(const struct profile *p, enum hot_by by, bool inclusive, size_t shown,
+                     struct hot_table *out)
 {
     *out = (struct hot_table){ 0 };
     arena_init(&out->arena, HOT_ARENA_BYTES);

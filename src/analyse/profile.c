@@ -33,13 +33,15 @@ struct profile_build {
     uint32_t *frame_of_location; /* 0: not looked at yet */
     uint32_t *frame_of_function;
     struct stack_use *stacks; /* by trace stack */
-    uint32_t path[TRACE_STACK_DEPTH_MAX]; /* of node_find(), which would have to clear one of its own each time */
-    uint32_t *thread_of; /* by trace thread */
+    uint32_t
+        path[TRACE_STACK_DEPTH_MAX]; /* of node_find(), which would have to clear one of its own each time */
+    uint32_t *thread_of;             /* by trace thread */
     uint32_t *process_of;
     struct buffer text;
     regex_t patterns[PROFILE_PATTERNS_MAX];
     size_t include_count, exclude_count;
-    uint64_t *include_bits, *exclude_bits; /* by node: patterns that some frame of its path matches; NULL without any */
+    uint64_t *include_bits,
+        *exclude_bits; /* by node: patterns that some frame of its path matches; NULL without any */
 };
 
 /* Text for people and for every format: control characters and broken UTF-8 are replaced. */
@@ -128,7 +130,8 @@ static uint32_t frame_of_unnamed(struct profile_build *b, const struct trace_loc
     const char *path = trace_string(b->t, image->path);
     const char *slash = strrchr(path, '/');
     const char *module = slash ? slash + 1 : path;
-    struct profile_frame like = { .kind = CODE_UNKNOWN, .unnamed = row->unnamed ? row->unnamed : UNNAMED_NO_SYMBOL };
+    struct profile_frame like = { .kind = CODE_UNKNOWN,
+                                  .unnamed = row->unnamed ? row->unnamed : UNNAMED_NO_SYMBOL };
     if (image->kind == IMAGE_JIT || image->kind == IMAGE_ANON)
         like.kind = CODE_JIT;
     else if (row->mapping)
@@ -168,7 +171,8 @@ static void node_match(struct profile_build *b, uint32_t node)
 {
     uint32_t parent = b->p->nodes[node].parent, frame = b->p->nodes[node].frame;
     b->include_bits[node] = b->include_bits[parent] | frame_bits(b, frame, 0, b->include_count);
-    b->exclude_bits[node] = b->exclude_bits[parent] | frame_bits(b, frame, b->include_count, b->exclude_count);
+    b->exclude_bits[node] =
+        b->exclude_bits[parent] | frame_bits(b, frame, b->include_count, b->exclude_count);
 }
 
 static uint32_t node_get(struct profile_build *b, uint32_t parent, uint32_t frame)
@@ -348,7 +352,8 @@ static void profile_add_samples(struct profile_build *b)
     }
 }
 
-static void count_frame(struct profile_counts *counts, const struct trace *t, uint32_t location, uint64_t samples)
+static void count_frame(struct profile_counts *counts, const struct trace *t, uint32_t location,
+                        uint64_t samples)
 {
     const struct trace_location *row = &t->locations.rows[location];
     if (row->function && t->functions.rows[row->function].kind == CODE_KERNEL)
@@ -469,7 +474,8 @@ static void profile_describe(struct profile_build *b)
     const struct trace *t = b->t;
     struct profile *p = b->p;
     const char *rate = trace_fact_value(t, FACT_RATE_HZ), *unit = trace_fact_value(t, FACT_UNIT);
-    const char *event = trace_fact_value(t, FACT_EVENT), *wall = trace_fact_value(t, FACT_STARTED_REALTIME_NS);
+    const char *event = trace_fact_value(t, FACT_EVENT),
+               *wall = trace_fact_value(t, FACT_STARTED_REALTIME_NS);
     const char *duration = trace_fact_value(t, FACT_DURATION_NS);
     p->rate_hz = rate ? strtod(rate, NULL) : 0;
     p->start_realtime_ns = wall ? strtoull(wall, NULL, 10) : 0;
@@ -484,7 +490,8 @@ static void profile_describe(struct profile_build *b)
     buffer_init(&title, 4096);
     for (uint32_t i = 1; i < p->process_count && i < 4; i++)
         if (p->processes[i].pid)
-            buffer_format(&title, "%s%.200s (%u)", i > 1 ? ", " : "", p->processes[i].name, p->processes[i].pid);
+            buffer_format(&title, "%s%.200s (%u)", i > 1 ? ", " : "", p->processes[i].name,
+                          p->processes[i].pid);
         else
             buffer_format(&title, "%s%.200s", i > 1 ? ", " : "", p->processes[i].name);
     if (p->process_count > 4)

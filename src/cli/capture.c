@@ -105,7 +105,8 @@ static bool process_is_still_it(struct trace *t, uint32_t process)
     struct target target;
     if (row->start_ticks || !target_open((pid_t)row->pid, &target, NULL))
         return false;
-    bool fits = target.runtime == RUNTIME_CORECLR && (!started || target.started_ns < strtoull(started, NULL, 10));
+    bool fits =
+        target.runtime == RUNTIME_CORECLR && (!started || target.started_ns < strtoull(started, NULL, 10));
     if (fits) {
         row->start_ticks = target.start_ticks;
         row->runtime_version = trace_add_string(t, target.version.text);
@@ -225,7 +226,8 @@ void capture_warn(const struct capture *c)
         message_warning("%s", notes);
 }
 
-bool capture_export(const struct source *file, const struct export_format *format, int out_fd, struct error *err)
+bool capture_export(const struct source *file, const struct export_format *format, int out_fd,
+                    struct error *err)
 {
     AUTO_FD int fd = out_fd;
     struct trace t;

@@ -57,8 +57,9 @@ static void head_names(const struct profile *p, struct buffer *out)
     const struct profile_counts *n = &p->counts;
     if (!n->user_frames)
         return;
-    buffer_format(out, "names    %.2f %% of user frames named, %.2f %% placed in a function of a stripped image, "
-                       "%.2f %% unnamed",
+    buffer_format(out,
+                  "names    %.2f %% of user frames named, %.2f %% placed in a function of a stripped image, "
+                  "%.2f %% unnamed",
                   percent(n->named, n->user_frames), percent(n->native_without_symbols, n->user_frames),
                   percent(n->unnamed, n->user_frames));
     const char *comma = " (";
@@ -86,7 +87,8 @@ static void head_loss(const struct profile *p, struct buffer *out)
     for (unsigned i = 0; n->lost && i < LOSS_REASONS; i++) {
         if (!n->lost_by[i])
             continue;
-        buffer_format(out, "%s%s %s", comma, loss_reason_name((enum loss_reason)i), units_count(n->lost_by[i]).text);
+        buffer_format(out, "%s%s %s", comma, loss_reason_name((enum loss_reason)i),
+                      units_count(n->lost_by[i]).text);
         comma = ", ";
     }
     buffer_u8(out, '\n');
@@ -130,7 +132,8 @@ void report_head(const struct capture *c, const struct profile *p, struct buffer
     const char *cpu = trace_fact_value(t, FACT_SELF_CPU_NS), *rss = trace_fact_value(t, FACT_SELF_PEAK_RSS);
     if (cpu && rss && p->duration_ns)
         buffer_format(out, "cost     clrperf used %.2f %% of one CPU, %s\n",
-                      strtod(cpu, NULL) * 100 / (double)p->duration_ns, units_size(strtoull(rss, NULL, 10)).text);
+                      strtod(cpu, NULL) * 100 / (double)p->duration_ns,
+                      units_size(strtoull(rss, NULL, 10)).text);
     if (trace_fact_value(t, FACT_KERNEL_FRAMES) && strcmp(trace_fact_value(t, FACT_KERNEL_FRAMES), "no") == 0)
         buffer_string(out, "note     user frames only: kernel stacks need root or CAP_PERFMON\n");
     buffer_u8(out, '\n');
@@ -158,13 +161,15 @@ static size_t name_width(const struct hot_table *table, size_t rows)
     return width < REPORT_WIDE ? width : REPORT_WIDE;
 }
 
-/* Columns behind the numbers: the name takes what the terminal leaves; the strip goes when that is too little. */
+/* Columns behind the numbers: the name takes what the terminal leaves; the strip goes when that is too
+ * little. */
 struct report_columns {
     size_t name, module;
     bool when;
 };
 
-static struct report_columns columns_for(const struct hot_table *table, size_t rows, size_t width, size_t fixed)
+static struct report_columns columns_for(const struct hot_table *table, size_t rows, size_t width,
+                                         size_t fixed)
 {
     struct report_columns c = { name_width(table, rows), module_width(table, rows), true };
     if (!width)
@@ -184,8 +189,8 @@ static size_t shown_rows(const struct hot_table *table, size_t top)
     return top && top < table->count ? top : table->count;
 }
 
-void report_hot(const struct profile *p, const struct hot_table *table, enum hot_by by, size_t top, size_t width,
-                struct buffer *out)
+void report_hot(const struct profile *p, const struct hot_table *table, enum hot_by by, size_t top,
+                size_t width, struct buffer *out)
 {
     static const char *const titles[] = { "function", "module", "type", "thread", "process" };
     size_t rows = shown_rows(table, top);
@@ -208,7 +213,8 @@ void report_hot(const struct profile *p, const struct hot_table *table, enum hot
             put_cut(out, row->module, c.module, code || c.when);
         }
         if (code)
-            buffer_format(out, "  %-7s", row->kind == CODE_UNKNOWN ? "" : code_kind_name((enum code_kind)row->kind));
+            buffer_format(out, "  %-7s",
+                          row->kind == CODE_UNKNOWN ? "" : code_kind_name((enum code_kind)row->kind));
         if (c.when) {
             char when[HOT_WHEN_BUCKETS + 1];
             hot_when_text(row, p->duration_ns, when);
@@ -220,13 +226,14 @@ void report_hot(const struct profile *p, const struct hot_table *table, enum hot
         buffer_format(out, "... %zu more (--top 0 shows all)\n", table->count - rows);
 }
 
-void report_neighbours(const struct profile *p, const struct hot_table *table, bool callers, size_t top, size_t width,
-                       struct buffer *out)
+void report_neighbours(const struct profile *p, const struct hot_table *table, bool callers, size_t top,
+                       size_t width, struct buffer *out)
 {
     size_t rows = shown_rows(table, top ? top + 1 : 0);
     struct report_columns c = columns_for(table, rows, width, 30);
-    buffer_format(out, "%s of %s: %.2f %% of all samples, %.2f %% in itself\n\n", callers ? "callers" : "callees",
-                  table->rows[0].name, percent(table->rows[0].total, p->counts.weight),
+    buffer_format(out, "%s of %s: %.2f %% of all samples, %.2f %% in itself\n\n",
+                  callers ? "callers" : "callees", table->rows[0].name,
+                  percent(table->rows[0].total, p->counts.weight),
                   percent(table->rows[0].self, p->counts.weight));
     buffer_string(out, "of it %  of all %   samples  function\n");
     for (size_t i = 1; i < rows; i++) {
@@ -256,8 +263,8 @@ static int tree_compare(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-static size_t tree_children(const struct profile *p, const uint32_t *child, const uint32_t *sibling, uint32_t node,
-                            struct tree_child *into)
+static size_t tree_children(const struct profile *p, const uint32_t *child, const uint32_t *sibling,
+                            uint32_t node, struct tree_child *into)
 {
     uint64_t least = p->counts.weight / 200;
     size_t count = 0;
@@ -277,13 +284,18 @@ static void tree_line(const struct profile *p, uint32_t node, size_t depth, size
     for (size_t i = 0; i < indent; i++)
         buffer_string(out, i + 1 == indent ? "└" : " ");
     size_t used = 16 + indent;
-    put_cut(out, f->name, width > used + REPORT_NAME_MIN ? width - used : width ? REPORT_NAME_MIN : REPORT_WIDE, false);
+    put_cut(out, f->name,
+            width > used + REPORT_NAME_MIN ? width - used
+            : width                        ? REPORT_NAME_MIN
+                                           : REPORT_WIDE,
+            false);
     buffer_u8(out, '\n');
 }
 
 void report_tree(const struct profile *p, size_t width, struct buffer *out)
 {
-    uint32_t *child = mem_alloc(p->node_count, sizeof *child), *sibling = mem_alloc(p->node_count, sizeof *sibling);
+    uint32_t *child = mem_alloc(p->node_count, sizeof *child),
+             *sibling = mem_alloc(p->node_count, sizeof *sibling);
     for (uint32_t node = p->node_count; node-- > 1;) {
         sibling[node] = child[p->nodes[node].parent];
         child[p->nodes[node].parent] = node;

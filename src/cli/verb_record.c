@@ -52,7 +52,7 @@ struct record_run {
     pid_t *pids;
     size_t pid_count;
     int cgroup_fd;
-    char path[4096]; /* of the result */
+    char path[4096];                    /* of the result */
     const struct export_format *export; /* when the result is not a capture */
     struct trace_builder b;
     struct trace_writer *w;
@@ -61,8 +61,8 @@ struct record_run {
     struct record_stats stats;
     uint64_t file_bytes, stop_to_closed_ns;
     struct kernel_lookup *kernel_lookup; /* under way from the last sample on */
-    int capture_fd; /* to read an unnamed capture again */
-    bool created;   /* the file at `path` is ours and nothing is in it yet */
+    int capture_fd;                      /* to read an unnamed capture again */
+    bool created;                        /* the file at `path` is ours and nothing is in it yet */
 };
 
 static volatile sig_atomic_t record_stopped;
@@ -124,8 +124,8 @@ static bool record_open(struct record_run *run, const struct verb_call *call, st
     if (v->out)
         snprintf(run->path, sizeof run->path, "%s", v->out);
     else
-        capture_file_name(record_target_name(run, call), run->pid_count == 1 ? (uint32_t)run->pids[0] : 0, run->path,
-                          sizeof run->path);
+        capture_file_name(record_target_name(run, call), run->pid_count == 1 ? (uint32_t)run->pids[0] : 0,
+                          run->path, sizeof run->path);
     run->export = v->out ? export_format_for_path(v->out) : NULL;
     int fd;
     if (run->export ? !capture_file_unnamed(&fd, err) : !capture_file_create(run->path, v->force, &fd, err))
@@ -339,9 +339,10 @@ static void record_summary(const struct record_run *run)
         return;
     double seconds = (double)s->duration_ns / 1e9;
     message_note("%s samples, %s lost, of %s process%s in %.1f s -> %s (%s)", units_count(s->samples).text,
-                 units_count(s->lost).text, units_count(s->processes).text, s->processes == 1 ? "" : "es", seconds,
-                 run->path, units_size(run->file_bytes).text);
-    message_note("clrperf used %.2f %% of one CPU, %s", seconds > 0 ? (double)clock_own_cpu_ns() / 1e7 / seconds : 0,
+                 units_count(s->lost).text, units_count(s->processes).text, s->processes == 1 ? "" : "es",
+                 seconds, run->path, units_size(run->file_bytes).text);
+    message_note("clrperf used %.2f %% of one CPU, %s",
+                 seconds > 0 ? (double)clock_own_cpu_ns() / 1e7 / seconds : 0,
                  units_size(clock_own_peak_rss_bytes()).text);
     if (s->samples == 0)
         message_note("no samples: the target did not use the CPU while it was watched");
@@ -376,7 +377,8 @@ static bool record_whole(struct record_run *run, struct verb_call *call, struct 
         return false;
     run->created = false;
     if (!run->values->quiet)
-        record_progress_begin(&run->line, record_target_name(run, call), run->pid_count, run->values->rate_hz);
+        record_progress_begin(&run->line, record_target_name(run, call), run->pid_count,
+                              run->values->rate_hz);
     record_describe(run, call);
     struct error failure = { 0 };
     bool ok = recorder_run(run->recorder, &run->stats, &failure);
@@ -426,19 +428,22 @@ static bool record_run(struct verb_call *call, struct error *err)
 
 static const struct option_spec record_options[] = {
     { "output", 'o', OPTION_STRING, offsetof(struct record_values, out),
-      "write there; an export's extension (.svg .html .folded ...) writes that instead of a capture", "FILE", NULL },
+      "write there; an export's extension (.svg .html .folded ...) writes that instead of a capture", "FILE",
+      NULL },
     { "duration", 'd', OPTION_DURATION, offsetof(struct record_values, duration_ns),
       "stop after this time (10s, 2m); else Ctrl-C, SIGTERM or Enter ends it", NULL, NULL },
-    { "freq", 'F', OPTION_RATE, offsetof(struct record_values, rate_hz), "samples a second and CPU (199)", NULL,
+    { "freq", 'F', OPTION_RATE, offsetof(struct record_values, rate_hz), "samples a second and CPU (199)",
+      NULL, NULL },
+    { "event", 'e', OPTION_STRING, offsetof(struct record_values, events), "what to record: cpu", "LIST",
       NULL },
-    { "event", 'e', OPTION_STRING, offsetof(struct record_values, events), "what to record: cpu", "LIST", NULL },
     { "force", 0, OPTION_FLAG, offsetof(struct record_values, force), "overwrite FILE", NULL, NULL },
     { "no-runtime", 0, OPTION_FLAG, offsetof(struct record_values, no_runtime),
       "ask nothing of the .NET runtime; jitted methods then have no names", NULL, NULL },
     { "max-loss", 0, OPTION_STRING, offsetof(struct record_values, max_loss_text),
       "exit with 6 when more than PERCENT of the samples were lost", "PERCENT", NULL },
     { "json", 0, OPTION_FLAG, offsetof(struct record_values, json), "print the summary as JSON", NULL, NULL },
-    { "quiet", 'q', OPTION_FLAG, offsetof(struct record_values, quiet), "no progress, no summary", NULL, NULL },
+    { "quiet", 'q', OPTION_FLAG, offsetof(struct record_values, quiet), "no progress, no summary", NULL,
+      NULL },
     { NULL, 0, OPTION_GROUP, offsetof(struct record_values, target), NULL, NULL, target_option_specs },
     { 0 },
 };

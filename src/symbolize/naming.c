@@ -72,8 +72,8 @@ static void naming_add_folder(struct naming *naming, uint32_t path)
     for (size_t i = 0; i < naming->folder_count; i++)
         if (naming->folders[i] == folder)
             return;
-    naming->folders =
-        mem_grow(naming->folders, &naming->folder_capacity, naming->folder_count + 1, sizeof *naming->folders);
+    naming->folders = mem_grow(naming->folders, &naming->folder_capacity, naming->folder_count + 1,
+                               sizeof *naming->folders);
     naming->folders[naming->folder_count++] = folder;
 }
 
@@ -123,7 +123,8 @@ static bool naming_open_bundled(const struct naming *naming, const char *name, s
     return true;
 }
 
-static bool naming_open_file(const struct naming *naming, uint32_t process, const char *path, struct source *out)
+static bool naming_open_file(const struct naming *naming, uint32_t process, const char *path,
+                             struct source *out)
 {
     AUTO_FD int fd = naming_open(naming, process, path);
     if (fd < 0 || !source_over_fd(fd, 0, UINT64_MAX, out, NULL))
@@ -147,7 +148,8 @@ static bool naming_open_sibling(void *user, const char *simple_name, struct sour
     if (strchr(simple_name, '/'))
         return false;
     for (size_t i = 0; i < naming->folder_count; i++) {
-        int size = snprintf(path, sizeof path, "%s%s.dll", trace_string(naming->t, naming->folders[i]), simple_name);
+        int size =
+            snprintf(path, sizeof path, "%s%s.dll", trace_string(naming->t, naming->folders[i]), simple_name);
         if (size > 0 && (size_t)size < sizeof path &&
             naming_open_file(naming, naming->assemblies_process, path, out))
             return true;
@@ -170,7 +172,7 @@ struct assembly_set *naming_assemblies(struct naming *naming, uint32_t process)
     naming->assemblies_process = process;
     naming_list_folders(naming, process);
     naming_find_bundle(naming, process);
-    naming->assemblies = assembly_set_new(
-        &(struct sibling_finder){ .open = naming_open_sibling, .close = naming_close_sibling, .user = naming });
+    naming->assemblies = assembly_set_new(&(struct sibling_finder){
+        .open = naming_open_sibling, .close = naming_close_sibling, .user = naming });
     return naming->assemblies;
 }

@@ -29,8 +29,8 @@ void naming_set(struct naming *naming, uint32_t location, const struct code_name
 /* Opens a file as a process sees it; -1 when it cannot. " (deleted)" at the end is looked past. */
 int naming_open(const struct naming *naming, uint32_t process, const char *path);
 /*
- * Opens an assembly of a process by its path: the file, or what a single-file program has inside under that name.
- * The caller closes out->fd.
+ * Opens an assembly of a process by its path: the file, or what a single-file program has inside under that
+ * name. The caller closes out->fd.
  */
 bool naming_open_assembly(struct naming *naming, uint32_t process, const char *path, struct source *out);
 /* The assemblies that a process can load. Owned by `naming`, valid until another process is asked for. */

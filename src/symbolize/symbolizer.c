@@ -52,7 +52,8 @@ struct kernel_answer {
     const struct questions *questions;
 };
 
-static void symbolize_kernel_one(void *user, size_t index, const char *name, const char *module, uint64_t start)
+static void symbolize_kernel_one(void *user, size_t index, const char *name, const char *module,
+                                 uint64_t start)
 {
     (void)start;
     struct kernel_answer *answer = user;
@@ -83,8 +84,8 @@ static uint64_t *questions_keys(const struct questions *q)
     return keys;
 }
 
-static void symbolize_kernel(struct naming *naming, struct questions *q, const struct symbolizer_options *options,
-                             bool *hidden)
+static void symbolize_kernel(struct naming *naming, struct questions *q,
+                             const struct symbolizer_options *options, bool *hidden)
 {
     if (!q->count)
         return;
@@ -92,12 +93,12 @@ static void symbolize_kernel(struct naming *naming, struct questions *q, const s
     AUTO_FREE uint64_t *addrs = questions_keys(q);
     struct kernel_answer answer = { naming, q };
     struct kernel_symbols_result result = { 0 };
-    bool answered = options->kernel && options->kernel_lookup &&
-                    kernel_lookup_answer(options->kernel_lookup, addrs, q->count, symbolize_kernel_one, &answer,
-                                         &result);
+    bool answered =
+        options->kernel && options->kernel_lookup &&
+        kernel_lookup_answer(options->kernel_lookup, addrs, q->count, symbolize_kernel_one, &answer, &result);
     AUTO_FD int fd = options->kernel && !answered ? open("/proc/kallsyms", O_RDONLY | O_CLOEXEC) : -1;
-    if (!answered &&
-        (fd < 0 || !kernel_symbols_resolve(fd, addrs, q->count, symbolize_kernel_one, &answer, &result, NULL)))
+    if (!answered && (fd < 0 || !kernel_symbols_resolve(fd, addrs, q->count, symbolize_kernel_one, &answer,
+                                                        &result, NULL)))
         symbolize_kernel_blindly(naming, q);
     *hidden = result.hidden;
 }
@@ -123,7 +124,8 @@ struct kernel_lookup *symbolizer_ask_kernel(const struct trace *t)
 }
 
 /* Sorts the unnamed locations by who can name them. */
-static void symbolize_ask(struct trace *t, struct questions *kernel, struct questions *images, struct questions *jit)
+static void symbolize_ask(struct trace *t, struct questions *kernel, struct questions *images,
+                          struct questions *jit)
 {
     for (uint32_t id = 1; id < t->locations.count; id++) {
         struct trace_location *row = &t->locations.rows[id];
@@ -139,7 +141,8 @@ static void symbolize_ask(struct trace *t, struct questions *kernel, struct ques
         if (row->code || kind == IMAGE_JIT || kind == IMAGE_ANON || !row->mapping)
             questions_add(jit, (struct question){ id, row->process, location_inside(row) });
         else
-            questions_add(images, (struct question){ id, m->image, location_inside(row) - m->start + m->file_off });
+            questions_add(images,
+                          (struct question){ id, m->image, location_inside(row) - m->start + m->file_off });
     }
 }
 
@@ -177,8 +180,8 @@ static void symbolize_jit(struct naming *naming, struct questions *q)
     free(locations);
 }
 
-void symbolizer_run(struct trace *t, struct function_index *functions, const struct symbolizer_options *options,
-                    struct symbolizer_result *result)
+void symbolizer_run(struct trace *t, struct function_index *functions,
+                    const struct symbolizer_options *options, struct symbolizer_result *result)
 {
     struct questions kernel = { 0 }, images = { 0 }, jit = { 0 };
     struct naming naming;

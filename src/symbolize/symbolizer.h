@@ -22,8 +22,8 @@ struct file_finder {
     /* The perf map (`jitdump` false) or jitdump that process left, owner checked; or -1. */
     int (*open_jit_file)(void *user, uint32_t process, bool jitdump);
     /*
-     * Memory of a process that still runs: `count` pieces of `size` bytes at addrs[i] into `into`, got[i] bytes of
-     * each were there.
+     * Memory of a process that still runs: `count` pieces of `size` bytes at addrs[i] into `into`, got[i]
+     * bytes of each were there.
      */
     void (*read_memory)(void *user, uint32_t process, const uint64_t *addrs, size_t count, size_t size,
                         uint8_t *into, uint32_t *got);
@@ -35,7 +35,7 @@ struct kernel_lookup;
 struct symbolizer_options {
     struct file_finder files;
     struct kernel_lookup *kernel_lookup; /* of symbolizer_ask_kernel(), or NULL */
-    bool kernel; /* the trace's kernel is the one that runs now */
+    bool kernel;                         /* the trace's kernel is the one that runs now */
 };
 
 struct symbolizer_result {
@@ -48,8 +48,9 @@ struct symbolizer_result {
  */
 struct kernel_lookup *symbolizer_ask_kernel(const struct trace *t);
 
-/* Adds functions and names to `t`. `functions` indexes them. Never fails: files that cannot be read leave causes. */
-void symbolizer_run(struct trace *t, struct function_index *functions, const struct symbolizer_options *options,
-                    struct symbolizer_result *result);
+/* Adds functions and names to `t`. `functions` indexes them. Never fails: files that cannot be read leave
+ * causes. */
+void symbolizer_run(struct trace *t, struct function_index *functions,
+                    const struct symbolizer_options *options, struct symbolizer_result *result);
 
 #endif

@@ -452,7 +452,8 @@ enum stack_end trace_builder_stack_end(const struct trace_builder *b, uint32_t s
 }
 
 /* The outermost `count` of a chain's user frames, upon a root. */
-static struct chain_key callers_key(const struct raw_sample *s, size_t user_count, size_t count, uint64_t context)
+static struct chain_key callers_key(const struct raw_sample *s, size_t user_count, size_t count,
+                                    uint64_t context)
 {
     const uint64_t *callers = s->user + user_count - count;
     return chain_key_of_bytes(span_of(callers, count * sizeof *callers), context);
@@ -498,7 +499,8 @@ static uint32_t stack_intern(struct trace_builder *b, uint32_t process, const st
     return stack;
 }
 
-static struct chain_key sample_key(const struct trace_builder *b, uint32_t process, const struct raw_sample *s)
+static struct chain_key sample_key(const struct trace_builder *b, uint32_t process,
+                                   const struct raw_sample *s)
 {
     uint64_t context = (uint64_t)process << 34 ^ (uint64_t)b->states[process].generation << 2;
     return s->chain.size ? chain_key_of_bytes(s->chain, context)

@@ -444,7 +444,8 @@ bool trace_writer_flush(struct trace_writer *w, struct trace_builder *b, struct 
            writer_samples(w, &b->trace.samples, err) && (!w->raw.size || writer_block(w, FORMAT_BATCH, err));
 }
 
-bool trace_writer_close(struct trace_writer *w, struct trace_builder *b, uint64_t *out_bytes, struct error *err)
+bool trace_writer_close(struct trace_writer *w, struct trace_builder *b, uint64_t *out_bytes,
+                        struct error *err)
 {
     bool ok = !w->failed && writer_strings(w, &b->trace, err) && writer_facts(w, &b->trace, err) &&
               trace_writer_flush(w, b, err) && writer_block(w, FORMAT_END, err);

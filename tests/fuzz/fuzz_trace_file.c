@@ -11,7 +11,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Makes the checksums right, so that what is behind them is reached: a block may start at every eighth byte. */
+/* Makes the checksums right, so that what is behind them is reached: a block may start at every eighth byte.
+ */
 static void repair(uint8_t *bytes, size_t size)
 {
     if (size < FORMAT_HEADER_BYTES)
