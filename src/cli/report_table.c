@@ -13,6 +13,14 @@
 
 enum { REPORT_NAME_MIN = 24, REPORT_WIDE = 400, REPORT_MODULE_MAX = 32 };
 
+/* Ends a line of a table; the padding of its last column goes. */
+static void end_line(struct buffer *out)
+{
+    while (out->size && out->data[out->size - 1] == ' ')
+        out->size--;
+    buffer_u8(out, '\n');
+}
+
 static double percent(uint64_t part, uint64_t whole)
 {
     return whole ? (double)part * 100 / (double)whole : 0;
@@ -176,7 +184,7 @@ static struct report_columns columns_for(const struct hot_table *table, size_t r
         return c;
     size_t when = HOT_WHEN_BUCKETS + 2;
     size_t need = fixed + c.module + 2;
-    c.when = width >= need + when + REPORT_NAME_MIN * 2;
+    c.when = width >= need + when + REPORT_NAME_MIN;
     need += c.when ? when : 0;
     size_t room = width > need + REPORT_NAME_MIN ? width - need : REPORT_NAME_MIN;
     if (c.name > room)
@@ -202,7 +210,8 @@ void report_hot(const struct profile *p, const struct hot_table *table, enum hot
         buffer_string(out, "  ");
         put_cut(out, by == HOT_BY_THREAD ? "process" : "module", c.module, code || c.when);
     }
-    buffer_format(out, "%s%s\n", code ? "  kind   " : "", c.when ? "  when" : "");
+    buffer_format(out, "%s%s", code ? "  kind   " : "", c.when ? "  when" : "");
+    end_line(out);
     for (size_t i = 0; i < rows; i++) {
         const struct hot_row *row = &table->rows[i];
         buffer_format(out, "%6.2f   %6.2f  %9s  ", percent(row->self, p->counts.weight),
@@ -220,7 +229,7 @@ void report_hot(const struct profile *p, const struct hot_table *table, enum hot
             hot_when_text(row, p->duration_ns, when);
             buffer_format(out, "  %s", when);
         }
-        buffer_u8(out, '\n');
+        end_line(out);
     }
     if (rows < table->count)
         buffer_format(out, "... %zu more (--top 0 shows all)\n", table->count - rows);
@@ -243,7 +252,7 @@ void report_neighbours(const struct profile *p, const struct hot_table *table, b
         put_cut(out, row->name, c.name, true);
         buffer_string(out, "  ");
         put_cut(out, row->module, c.module, false);
-        buffer_u8(out, '\n');
+        end_line(out);
     }
     if (rows < table->count)
         buffer_format(out, "... %zu more (--top 0 shows all)\n", table->count - rows);
