@@ -75,9 +75,11 @@ static void test_perf_data(void **state)
     assert_true(r.is_recognised);
     assert_true(t->complete);
     assert_int_equal(t->samples.count, GOLDEN_SAMPLES);
-    assert_int_equal(t->processes.count, 2);
+    /* what the process was before its exec is a row of its own */
+    assert_int_equal(t->processes.count, 3);
     assert_int_equal(t->processes.rows[1].pid, 4242);
-    assert_string_equal(trace_string(t, t->processes.rows[1].name), "workload");
+    assert_int_equal(t->processes.rows[2].pid, 4242);
+    assert_string_equal(trace_string(t, t->processes.rows[2].name), "workload");
     assert_int_equal(t->mappings.count, 2);
     assert_string_equal(trace_string(t, t->images.rows[t->mappings.rows[1].image].path),
                         "/opt/acme/workload");
