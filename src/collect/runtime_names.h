@@ -34,7 +34,8 @@ void runtime_names_apply(struct runtime_names *names, struct span item);
 /* Asks every runtime for the methods it has, and to end. All samples are in the trace by now. */
 void runtime_names_stop(struct runtime_names *names);
 bool runtime_names_running(const struct runtime_names *names);
-/* Whether nothing more can come for now: every process of a running session is stopped (SIGSTOP, a debugger). */
+/* Whether nothing more can come for now: every process of a running session is stopped (SIGSTOP, a debugger).
+ */
 bool runtime_names_stopped(const struct runtime_names *names);
 /* What all runtimes have sent so far: grows while they are at it. */
 uint64_t runtime_names_bytes(const struct runtime_names *names);

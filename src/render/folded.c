@@ -39,7 +39,8 @@ static uint32_t *make_roots(const struct profile *p, const struct export_options
         const char *name =
             options->threads ? profile_thread_comm(p, thread) : profile_thread_process(p, thread);
         /* folded stacks of others do not say whose they are */
-        bool known = !thread || p->threads[thread].pid || strcmp(p->threads[thread].process_name, "[unknown]") != 0;
+        bool known =
+            !thread || p->threads[thread].pid || strcmp(p->threads[thread].process_name, "[unknown]") != 0;
         root_of[thread] = known ? add_root(roots, &scratch, name) : 0;
     }
     buffer_done(&scratch);
