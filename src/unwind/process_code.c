@@ -148,8 +148,10 @@ struct unwind_code process_code_at(struct process_code *p, uint64_t addr)
 {
     size_t i = range_index(p, addr);
     struct code_range *range = i < p->range_count ? &p->ranges[i] : NULL;
-    if (!range || addr < range->start)
-        return (struct unwind_code){ .kind = UNWIND_CODE_NONE };
+    if (!range || addr < range->start) { /* a mapping that became executable later is not told of */
+        struct unwind_code code = generated_code(p, addr);
+        return code.kind == UNWIND_CODE_JITTED ? code : (struct unwind_code){ .kind = UNWIND_CODE_NONE };
+    }
     if (range->image == PROCESS_CODE_NO_IMAGE || !p->access.open)
         return generated_code(p, addr);
     if (!range->known) {
@@ -166,33 +168,43 @@ static struct unwind_code space_find(void *user, uint64_t addr)
     return process_code_at(user, addr);
 }
 
+static struct unwinder *process_unwinder(struct process_code *p)
+{
+    return unwinder_new(&(struct unwind_space){ .find = space_find, .read_code = space_read_code, .user = p },
+                        CACHE_BITS);
+}
+
 struct process_code *process_code_new(struct unwind_images *images, const struct process_code_access *access)
 {
     struct process_code *p = mem_alloc(1, sizeof *p);
     p->images = images;
     p->access = *access;
-    p->unwinder = unwinder_new(
-        &(struct unwind_space){ .find = space_find, .read_code = space_read_code, .user = p }, CACHE_BITS);
+    p->unwinder = process_unwinder(p);
     return p;
 }
 
-void process_code_clear(struct process_code *p)
+static void forget_all(struct process_code *p)
 {
     for (size_t i = 0; i < p->method_count; i++)
         free(p->methods[i].jit);
     p->method_count = p->range_count = 0;
     pages_forget(p, 0, UINT64_MAX);
-    unwinder_forget(p->unwinder);
+    unwinder_free(p->unwinder);
+}
+
+void process_code_clear(struct process_code *p)
+{
+    forget_all(p);
+    p->unwinder = process_unwinder(p);
 }
 
 void process_code_free(struct process_code *p)
 {
     if (!p)
         return;
-    process_code_clear(p);
+    forget_all(p);
     for (size_t i = 0; i < PAGES; i++)
         free(p->pages[i].bytes);
-    unwinder_free(p->unwinder);
     free(p->ranges);
     free(p->methods);
     free(p);

@@ -27,6 +27,7 @@ enum unwind_found {
     UNWIND_FOUND_STACK_TOP,     /* its address was on top of the stack, in a stub or behind a tail jump */
     UNWIND_FOUND_FRAME_POINTER, /* callers may be missing below it */
     UNWIND_FOUND_KERNEL,        /* by the kernel's callchain: callers may be missing */
+    UNWIND_FOUND_ROOT_TAIL, /* the kernel's chain ended where threads begin: as in stacks that are whole */
     UNWIND_FOUND_KINDS
 };
 
@@ -75,7 +76,10 @@ struct unwinder;
 /* `space` is copied. Remembers 2^cache_bits rules of 32 bytes. */
 struct unwinder *unwinder_new(const struct unwind_space *space, unsigned cache_bits);
 void unwinder_free(struct unwinder *u);
-/* The space changed: something was mapped or unmapped, a method appeared or was freed. */
+/*
+ * The space changed: something was mapped or unmapped, a method appeared or was freed. How threads begin is
+ * still remembered: another program needs another unwinder.
+ */
 void unwinder_forget(struct unwinder *u);
 
 /* Writes the frames, leaf first; at most `max`. */

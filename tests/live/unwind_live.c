@@ -203,23 +203,23 @@ static void write_folded(struct live *live, const struct unwind_result *result)
     }
 }
 
-static bool is_root(struct live *live, uint64_t ip)
-{
-    struct unwind_code code = process_code_at(live->code, ip - 1);
-    return code.kind == UNWIND_CODE_ELF &&
-           eh_rows_find(&code.elf->rows, ip - 1 - code.bias)->ra == FRAME_UNDEFINED;
-}
-
+/* The kernel's chains end in a thread's first function; what calls that is no loss. */
 static void compare_with_kernel(struct live *live, const struct perf_callchain *chain,
                                 const struct unwind_result *result)
 {
-    bool root = chain->user_count && is_root(live, chain->user[chain->user_count - 1]);
-    bool equal = result->count <= chain->user_count;
-    for (size_t i = 0; i < result->count && equal; i++)
-        equal = live->stack[i].ip == chain->user[i];
-    live->kernel_root += root;
-    live->kernel_equal += equal && result->end == UNWIND_END_ROOT;
+    enum { ROOT_FRAMES = 3 };
     live->kernel_frames += chain->user_count;
+    if (result->end != UNWIND_END_ROOT || chain->user_count == 0)
+        return;
+    for (size_t i = result->count; i-- > 0 && result->count - i <= ROOT_FRAMES;)
+        if (live->stack[i].ip == chain->user[chain->user_count - 1]) {
+            bool equal = i + 1 == chain->user_count;
+            for (size_t k = 0; k < i && equal; k++)
+                equal = live->stack[k].ip == chain->user[k];
+            live->kernel_root++;
+            live->kernel_equal += equal;
+            return;
+        }
 }
 
 /* Each caller's address follows a call, or was given by a signal. */
@@ -263,7 +263,7 @@ static void take_sample(struct live *live, const struct perf_sample *sample)
         live->found[live->stack[i].found]++;
         live->hijacked += live->stack[i].hijacked;
     }
-    live->spliced += result.count && live->stack[result.count - 1].found == UNWIND_FOUND_KERNEL;
+    live->spliced += result.count && live->stack[result.count - 1].found >= UNWIND_FOUND_KERNEL;
     compare_with_kernel(live, &chain, &result);
     if (live->samples % 16 == 0)
         check_calls(live, &result);
@@ -363,15 +363,14 @@ static int compare_culprits(const void *a, const void *b)
 
 static void report(struct live *live)
 {
-    static const char *const found[] = { "leaf",      "eh_frame",      "UNWIND_INFO",
-                                         "stack top", "frame pointer", "kernel chain" };
+    static const char *const found[] = { "leaf",          "eh_frame",     "UNWIND_INFO", "stack top",
+                                         "frame pointer", "kernel chain", "root tail" };
     double samples = live->samples ? (double)live->samples : 1;
     printf("%" PRIu64 " samples, %" PRIu64 " without user registers, %" PRIu64 " lost\n", live->samples,
            live->no_user, live->lost);
-    printf("whole %.3f %% (spliced to the root or not: %" PRIu64 " spliced), cut %" PRIu64 ", deep %" PRIu64
-           ", broken %" PRIu64 "\n",
+    printf("whole %.3f %% (%" PRIu64 " spliced), cut %" PRIu64 ", deep %" PRIu64 ", broken %" PRIu64 "\n",
            percent(live->ends[0], live->samples), live->spliced, live->ends[1], live->ends[2], live->ends[3]);
-    printf("kernel chains: whole %.3f %%, same frames as a whole stack %.3f %%, mean depth %.1f\n",
+    printf("kernel chains: to the thread's start %.3f %%, with all frames %.3f %%, mean depth %.1f\n",
            percent(live->kernel_root, live->samples), percent(live->kernel_equal, live->samples),
            (double)live->kernel_frames / samples);
     printf("mean depth %.1f, deepest %" PRIu64 "; stack bytes %.0f, %.1f %% full\n",
