@@ -242,7 +242,8 @@ static size_t ranges_cut(struct process_code *p, uint64_t start, uint64_t end)
         last++;
     if (last < p->range_count && p->ranges[last].start < end)
         p->ranges[last] = range_tail(&p->ranges[last], end);
-    memmove(p->ranges + i, p->ranges + last, (p->range_count - last) * sizeof *p->ranges);
+    if (last > i)
+        memmove(p->ranges + i, p->ranges + last, (p->range_count - last) * sizeof *p->ranges);
     p->range_count -= last - i;
     return i;
 }
@@ -266,7 +267,8 @@ static size_t methods_cut(struct process_code *p, uint64_t start, uint64_t end)
     size_t first = method_index(p, start), last = first;
     for (; last < p->method_count && p->methods[last].start < end; last++)
         free(p->methods[last].jit);
-    memmove(p->methods + first, p->methods + last, (p->method_count - last) * sizeof *p->methods);
+    if (last > first)
+        memmove(p->methods + first, p->methods + last, (p->method_count - last) * sizeof *p->methods);
     p->method_count -= last - first;
     return first;
 }

@@ -267,10 +267,10 @@ static bool is_bare_tail_jump(const struct run *r, const struct place *at, const
         !x64_is_tail_jump(span_of(bytes, sizeof bytes), at->ip - code->bias, begin, end))
         return false;
     /* gcc jumps to the cold part of a function too, with its frame in place: then the tables are right */
-    bool is_told =
-        stack_read(r, at->sp + (uint64_t)(int64_t)(rule->cfa_off + rule->ra_off), &told) == OUTCOME_OK &&
-        is_return_address(r->u, told);
-    return !is_told && stack_read(r, at->sp, &top) == OUTCOME_OK && is_return_address(r->u, top);
+    if (stack_read(r, at->sp + (uint64_t)(int64_t)(rule->cfa_off + rule->ra_off), &told) != OUTCOME_OK ||
+        is_return_address(r->u, told))
+        return false;
+    return stack_read(r, at->sp, &top) == OUTCOME_OK && is_return_address(r->u, top);
 }
 
 static struct step exact_cfi(const struct run *r, const struct place *at, const struct unwind_code *code)
