@@ -31,6 +31,7 @@ enum {
     MAPS_BYTES_MAX = 16 << 20,
     QUEUE_BYTES = 256 << 20,
     CULPRITS_MAX = 4096,
+    DESCRIBED_BITS = 16,
 };
 
 struct file_image {
@@ -52,6 +53,11 @@ struct culprit {
     uint64_t count;
 };
 
+struct described {
+    uint64_t addr;
+    char *text;
+};
+
 struct live {
     pid_t pid;
     struct perf_events events;
@@ -63,11 +69,14 @@ struct live {
     struct named_method *names;
     size_t name_count, name_capacity;
     FILE *folded;
+    struct described described[1 << DESCRIBED_BITS];
     struct culprit culprits[CULPRITS_MAX];
     size_t culprit_count;
     /* figures */
     uint64_t samples, no_user, frames, ends[4], found[UNWIND_FOUND_KINDS], hijacked;
     uint64_t kernel_root, kernel_equal, kernel_frames, spliced, not_after_call, checked, full;
+    uint32_t *spent_ns;
+    size_t spent_count, spent_capacity;
     uint64_t unwind_ns, slowest_ns, stack_bytes, lost, depth_max;
     uint64_t chain[FRAMES_MAX];
     struct unwind_frame stack[FRAMES_MAX];
@@ -188,14 +197,26 @@ static void blame(struct live *live, const struct unwind_result *result)
         live->culprits[live->culprit_count++] = (struct culprit){ mem_copy_string(what), 1 };
 }
 
+/* As describe(), remembered: what an address was at first is good enough here. */
+static const char *described(struct live *live, uint64_t addr)
+{
+    struct described *slot = &live->described[addr * UINT64_C(0x9e3779b97f4a7c15) >> (64 - DESCRIBED_BITS)];
+    if (slot->text && slot->addr == addr)
+        return slot->text;
+    char name[1024];
+    describe(live, addr, name, sizeof name);
+    for (char *c = name; *c; c++)
+        if (*c == ';' || *c == ' ')
+            *c = ',';
+    free(slot->text);
+    *slot = (struct described){ addr, mem_copy_string(name) };
+    return slot->text;
+}
+
 static void write_folded(struct live *live, const struct unwind_result *result)
 {
-    char name[1024];
     for (size_t i = result->count; i-- > 0;) {
-        describe(live, live->stack[i].exact ? live->stack[i].ip : live->stack[i].ip - 1, name, sizeof name);
-        for (char *c = name; *c; c++)
-            if (*c == ';' || *c == ' ')
-                *c = ',';
+        const char *name = described(live, live->stack[i].exact ? live->stack[i].ip : live->stack[i].ip - 1);
         fprintf(live->folded, "%s%s", name,
                 i                                ? ";"
                 : result->end == UNWIND_END_ROOT ? " 1\n"
@@ -252,6 +273,9 @@ static void take_sample(struct live *live, const struct perf_sample *sample)
     struct unwind_result result = process_code_unwind(live->code, &input, live->stack, FRAMES_MAX);
     uint64_t spent_ns = clock_own_cpu_ns() - begin_ns;
     live->unwind_ns += spent_ns;
+    live->spent_ns =
+        mem_grow(live->spent_ns, &live->spent_capacity, live->spent_count + 1, sizeof *live->spent_ns);
+    live->spent_ns[live->spent_count++] = (uint32_t)spent_ns;
     live->slowest_ns = spent_ns > live->slowest_ns ? spent_ns : live->slowest_ns;
     live->samples++;
     live->stack_bytes += sample->user_stack.size;
@@ -361,6 +385,18 @@ static int compare_culprits(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
+static int compare_times(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The time that so many percent of the samples took at most. */
+static double spent_us(const struct live *live, unsigned percent_of)
+{
+    return live->spent_count ? live->spent_ns[(live->spent_count - 1) * percent_of / 100] / 1e3 : 0;
+}
+
 static void report(struct live *live)
 {
     static const char *const found[] = { "leaf",          "eh_frame",     "UNWIND_INFO", "stack top",
@@ -389,6 +425,9 @@ static void report(struct live *live)
            (double)live->unwind_ns / samples / 1e3, (double)live->slowest_ns / 1e6,
            (double)images.open_ns / 1e6, images.opened, images.refused,
            (double)(live->unwind_ns - images.open_ns) / samples / 1e3);
+    qsort(live->spent_ns, live->spent_count, sizeof *live->spent_ns, compare_times);
+    printf("half of the samples took at most %.2f us, 90 %% %.2f us, 99 %% %.2f us\n", spent_us(live, 50),
+           spent_us(live, 90), spent_us(live, 99));
     printf("%u methods, unwind data of %u read, %u refused, %" PRIu64 " bytes; %" PRIu64 " reads of memory\n",
            code.methods, code.methods_read, code.methods_refused, code.method_bytes, code.reads);
     qsort(live->culprits, live->culprit_count, sizeof *live->culprits, compare_culprits);
