@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 enum {
@@ -40,6 +41,8 @@ struct process_code {
     struct code_method *methods; /* sorted, disjoint */
     size_t method_count, method_capacity;
     struct code_page pages[PAGES];
+    bool missed; /* an address was asked for where nothing is mapped, as far as we know */
+    uint64_t refreshed_ns;
     struct process_code_stats stats;
 };
 
@@ -150,6 +153,7 @@ struct unwind_code process_code_at(struct process_code *p, uint64_t addr)
     struct code_range *range = i < p->range_count ? &p->ranges[i] : NULL;
     if (!range || addr < range->start) { /* a mapping that became executable later is not told of */
         struct unwind_code code = generated_code(p, addr);
+        p->missed |= code.kind != UNWIND_CODE_JITTED;
         return code.kind == UNWIND_CODE_JITTED ? code : (struct unwind_code){ .kind = UNWIND_CODE_NONE };
     }
     if (range->image == PROCESS_CODE_NO_IMAGE || !p->access.open)
@@ -253,6 +257,11 @@ void process_code_map(struct process_code *p, uint64_t start, uint64_t size_byte
 {
     if (size_bytes == 0 || size_bytes > UINT64_MAX - start || p->range_count > RANGES_MAX)
         return;
+    size_t same = range_index(p, start);
+    if (same < p->range_count && p->ranges[same].start == start &&
+        p->ranges[same].end == start + size_bytes && p->ranges[same].file_off == file_off &&
+        p->ranges[same].image == image)
+        return;
     size_t at = ranges_cut(p, start, start + size_bytes);
     range_insert(p, at,
                  &(struct code_range){
@@ -298,10 +307,27 @@ void process_code_method_end(struct process_code *p, uint64_t start)
     unwinder_forget(p->unwinder);
 }
 
+/* Whether looking at the mappings again may help, and was done. */
+static bool refresh(struct process_code *p)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    if (!p->missed || !p->access.refresh ||
+        now_ns - p->refreshed_ns < PROCESS_CODE_REFRESH_MS * UINT64_C(1000000))
+        return false;
+    p->access.refresh(p->access.user);
+    p->refreshed_ns = clock_monotonic_ns();
+    p->stats.refreshes++;
+    return true;
+}
+
 struct unwind_result process_code_unwind(struct process_code *p, const struct unwind_sample *sample,
                                          struct unwind_frame *frames, size_t max)
 {
-    return unwinder_run(p->unwinder, sample, frames, max);
+    p->missed = false;
+    struct unwind_result result = unwinder_run(p->unwinder, sample, frames, max);
+    if (result.end == UNWIND_END_BROKEN && refresh(p))
+        result = unwinder_run(p->unwinder, sample, frames, max);
+    return result;
 }
 
 struct process_code_stats process_code_stats(const struct process_code *p)

@@ -21,8 +21,16 @@ struct process_code_access {
     unwind_open_fn *open; /* the file of an image */
     unwind_close_fn *close;
     unwind_read_fn *read; /* the process's memory; must not wait for ever */
+    /*
+     * Looks at the process's mappings again, telling process_code_map(): a stack led where nothing was.
+     * Memory that becomes executable after it was mapped is reported by nobody. At most every
+     * PROCESS_CODE_REFRESH_MS.
+     */
+    void (*refresh)(void *user);
     void *user;
 };
+
+enum { PROCESS_CODE_REFRESH_MS = 20 };
 
 enum { PROCESS_CODE_NO_IMAGE = 0 };
 
@@ -45,7 +53,7 @@ void process_code_clear(struct process_code *p);
 void process_code_method(struct process_code *p, uint64_t start, uint64_t size_bytes, bool fleeting);
 void process_code_method_end(struct process_code *p, uint64_t start);
 
-/* As unwinder_run(). */
+/* As unwinder_run(); after a refresh once more. */
 struct unwind_result process_code_unwind(struct process_code *p, const struct unwind_sample *sample,
                                          struct unwind_frame *frames, size_t max);
 
@@ -56,6 +64,7 @@ struct process_code_stats {
     uint32_t methods, methods_read, methods_refused;
     uint64_t method_bytes; /* of memory for unwind data */
     uint64_t reads;        /* of the process's memory */
+    uint64_t refreshes;
 };
 struct process_code_stats process_code_stats(const struct process_code *p);
 

@@ -137,6 +137,11 @@ static bool scan_maps(struct live *live)
     return true;
 }
 
+static void refresh_maps(void *user)
+{
+    scan_maps(user);
+}
+
 static void queue_method(void *user, const struct runtime_method *m)
 {
     struct live *live = user;
@@ -428,8 +433,10 @@ static void report(struct live *live)
     qsort(live->spent_ns, live->spent_count, sizeof *live->spent_ns, compare_times);
     printf("half of the samples took at most %.2f us, 90 %% %.2f us, 99 %% %.2f us\n", spent_us(live, 50),
            spent_us(live, 90), spent_us(live, 99));
-    printf("%u methods, unwind data of %u read, %u refused, %" PRIu64 " bytes; %" PRIu64 " reads of memory\n",
-           code.methods, code.methods_read, code.methods_refused, code.method_bytes, code.reads);
+    printf("%u methods, unwind data of %u read, %u refused, %" PRIu64 " bytes; %" PRIu64
+           " reads of memory, %" PRIu64 " of mappings\n",
+           code.methods, code.methods_read, code.methods_refused, code.method_bytes, code.reads,
+           code.refreshes);
     qsort(live->culprits, live->culprit_count, sizeof *live->culprits, compare_culprits);
     for (size_t i = 0; i < live->culprit_count && i < 12; i++)
         printf("  %" PRIu64 " %s\n", live->culprits[i].count, live->culprits[i].what);
@@ -466,8 +473,9 @@ int main(int argc, char **argv)
     live.files[0].path = mem_copy_string("");
     record_queue_init(&live.queue, QUEUE_BYTES);
     live.images = unwind_images_new();
-    live.code = process_code_new(
-        live.images, &(struct process_code_access){ open_image, close_image, read_target, &live });
+    live.code =
+        process_code_new(live.images, &(struct process_code_access){ open_image, close_image, read_target,
+                                                                     refresh_maps, &live });
 
     struct error err;
     struct runtime_session *session = NULL;

@@ -1,4 +1,4 @@
-/* Unwinds this very process: its own code, the C library, signals, and threads. */
+/* Unwinds this very process: its own code, the C library's callbacks, signals. x86-64 only. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -41,6 +41,7 @@ __attribute__((noinline, no_sanitize("address", "undefined"))) static void captu
     }
 }
 
+#ifdef __x86_64__
 #define CAPTURE()                                                                                            \
     do {                                                                                                     \
         __asm__ volatile("lea 0(%%rip), %%rax\n\tmov %%rax, %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"            \
@@ -55,6 +56,9 @@ __attribute__((noinline, no_sanitize("address", "undefined"))) static void captu
                            "=m"(captured.registers.values[15]));                                             \
         capture_stack();                                                                                     \
     } while (0)
+#else
+#define CAPTURE() skip()
+#endif
 
 static bool open_image(void *user, uint32_t image, struct source *out)
 {
@@ -192,11 +196,14 @@ static void test_signal(void **state)
     assert_true(frame_of(f, caller + 1, (const void *)test_signal) == caller + 1);
 }
 
-__attribute__((noinline)) static int descend(int depth)
+static int descend(int depth);
+static int (*volatile descend_again)(int) = descend; /* so that the compiler leaves the recursion as it is */
+
+static int descend(int depth)
 {
     int value = depth;
     if (depth)
-        value += descend(depth - 1);
+        value += descend_again(depth - 1);
     else
         CAPTURE();
     __asm__ volatile("" : "+r"(value));
@@ -207,7 +214,7 @@ static void test_recursion(void **state)
 {
     struct fixture *f = *state;
     enum { DEPTH = 20 };
-    descend(DEPTH);
+    descend_again(DEPTH);
     unwind(f);
     assert_int_equal(f->result.end, UNWIND_END_ROOT);
     for (size_t i = 0; i <= DEPTH; i++)
@@ -219,7 +226,7 @@ static void test_recursion(void **state)
 static void test_cut(void **state)
 {
     struct fixture *f = *state;
-    descend(10);
+    descend_again(10);
     unwind(f);
     struct unwind_frame whole[FRAMES_MAX];
     uint64_t chain[FRAMES_MAX];
@@ -270,12 +277,49 @@ static void test_mappings(void **state)
     unwind_images_free(images);
 }
 
+static struct process_code *refreshed;
+static unsigned refreshes;
+
+static void refresh(void *user)
+{
+    (void)user;
+    refreshes++;
+    process_code_map(refreshed, 0x5000, 0x1000, 0, 0);
+}
+
+/* Memory that became executable without being told of: found by looking again, not too often. */
+static void test_refresh(void **state)
+{
+    (void)state;
+    struct unwind_images *images = unwind_images_new();
+    refreshed = process_code_new(images, &(struct process_code_access){ .refresh = refresh });
+    struct unwind_registers registers = { { 0 } };
+    uint64_t stack[] = { 0x5010, 0x9010, 0 };
+    registers.values[UNWIND_RIP] = 0x5008;
+    registers.values[UNWIND_RSP] = 0x10000;
+    registers.values[UNWIND_RBP] = 0x10000;
+    stack[0] = 0x10000; /* saved frame pointer: its own place leads nowhere */
+    stack[1] = 0x5010;
+    struct unwind_sample sample = { &registers, span_of(stack, sizeof stack), NULL, 0 };
+    struct unwind_frame frames[8];
+    struct unwind_result r = process_code_unwind(refreshed, &sample, frames, 8);
+    assert_int_equal(refreshes, 1);
+    assert_int_equal(r.count, 2);
+    assert_int_equal(frames[1].ip, 0x5010);
+    assert_int_equal(frames[1].found, UNWIND_FOUND_FRAME_POINTER);
+    stack[1] = 0x9010; /* still nowhere, but it is too early to look again */
+    process_code_unwind(refreshed, &sample, frames, 8);
+    assert_int_equal(refreshes, 1);
+    process_code_free(refreshed);
+    unwind_images_free(images);
+}
+
 static int setup(void **state)
 {
     static struct fixture fixture;
     fixture.images = unwind_images_new();
     fixture.code = process_code_new(
-        fixture.images, &(struct process_code_access){ open_image, close_image, read_self, &fixture });
+        fixture.images, &(struct process_code_access){ open_image, close_image, read_self, NULL, &fixture });
     map_all(fixture.code);
     *state = &fixture;
     return 0;
@@ -296,6 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),     cmocka_unit_test(test_callback), cmocka_unit_test(test_signal),
         cmocka_unit_test(test_recursion), cmocka_unit_test(test_cut),      cmocka_unit_test(test_mappings),
+        cmocka_unit_test(test_refresh),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
