@@ -267,18 +267,19 @@ void process_code_map(struct process_code *p, uint64_t start, uint64_t size_byte
                  &(struct code_range){
                      .start = start, .end = start + size_bytes, .file_off = file_off, .image = image });
     pages_forget(p, start, start + size_bytes);
-    unwinder_forget(p->unwinder);
 }
 
-/* Takes the methods that touch [start, end) away. */
+/* Takes the methods that touch [start, end) away. Returns where one that starts there belongs. */
 static size_t methods_cut(struct process_code *p, uint64_t start, uint64_t end)
 {
     size_t first = method_index(p, start), last = first;
     for (; last < p->method_count && p->methods[last].start < end; last++)
         free(p->methods[last].jit);
-    if (last > first)
-        memmove(p->methods + first, p->methods + last, (p->method_count - last) * sizeof *p->methods);
+    if (last == first)
+        return first;
+    memmove(p->methods + first, p->methods + last, (p->method_count - last) * sizeof *p->methods);
     p->method_count -= last - first;
+    unwinder_forget(p->unwinder);
     return first;
 }
 
@@ -295,7 +296,6 @@ void process_code_method(struct process_code *p, uint64_t start, uint64_t size_b
     if (fleeting)
         method_read(p, &p->methods[at]);
     pages_forget(p, start, start + size_bytes);
-    unwinder_forget(p->unwinder);
 }
 
 void process_code_method_end(struct process_code *p, uint64_t start)
@@ -304,7 +304,6 @@ void process_code_method_end(struct process_code *p, uint64_t start)
     if (i == p->method_count || p->methods[i].start != start)
         return;
     methods_cut(p, start, start + 1);
-    unwinder_forget(p->unwinder);
 }
 
 /* Whether looking at the mappings again may help, and was done. */

@@ -211,15 +211,17 @@ static struct step resolve_caller(const struct unwinder *u, uint64_t ip)
     }
 }
 
+/* Remembered, unless nothing is known: that can change without anything known becoming wrong. */
 static struct step caller_step(struct unwinder *u, uint64_t ip)
 {
     size_t slot = (size_t)((ip * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - u->cache_bits));
     struct cached_step *cached = &u->cache[slot];
-    if (cached->ip != ip || cached->generation != u->generation) {
-        struct step step = resolve_caller(u, ip);
+    if (cached->ip == ip && cached->generation == u->generation)
+        return (struct step){ (enum step_kind)cached->kind, cached->rule };
+    struct step step = resolve_caller(u, ip);
+    if (step.kind != STEP_NO_CODE && step.kind != STEP_NO_RULE)
         *cached = (struct cached_step){ ip, step.rule, u->generation, (uint8_t)step.kind };
-    }
-    return (struct step){ (enum step_kind)cached->kind, cached->rule };
+    return step;
 }
 
 /* In a stub the return address is on top, or below one word that the stub pushed. */
