@@ -7,6 +7,7 @@
 #include "base/own.h"
 #include "read/unwind_info.h"
 #include "unwind/chain_splice.h"
+#include "unwind/root_tails.h"
 #include "unwind/x64_code.h"
 
 enum {
@@ -14,8 +15,6 @@ enum {
     STACK_REACH_BYTES = 256 << 20, /* an address so far above the bytes may still be of this stack */
     ENTRY_BYTES = 0x40,            /* of ld.so's entry, which has no unwind information */
     SCAN_FRAME_BYTES = 64,
-    TAILS_MAX = 64,
-    TAIL_FRAMES = 3,
 };
 
 enum step_kind {
@@ -40,15 +39,9 @@ struct cached_step {
     uint8_t kind;
 };
 
-/* What called a function near the root of a whole stack. */
-struct root_tail {
-    uint64_t ip, caller; /* caller 0: there are several */
-};
-
 struct unwinder {
     struct unwind_space space;
-    struct root_tail tails[TAILS_MAX];
-    size_t tail_count;
+    struct root_tails tails;
     uint16_t generation; /* never 0 */
     unsigned cache_bits;
     struct cached_step *cache;
@@ -452,37 +445,15 @@ static bool run_advance(struct run *r, struct place *at, enum unwind_found *out_
     return true;
 }
 
-static struct root_tail *tail_find(struct unwinder *u, uint64_t ip)
-{
-    for (size_t i = 0; i < u->tail_count; i++)
-        if (u->tails[i].ip == ip)
-            return &u->tails[i];
-    return NULL;
-}
-
-/* Threads all begin alike: the outermost frames of a whole stack end others, which have lost theirs. */
-static void tails_learn(struct unwinder *u, const struct unwind_frame *frames, size_t count)
-{
-    for (size_t i = count; i-- > 1 && count - i <= TAIL_FRAMES;) {
-        if (frames[i].found != UNWIND_FOUND_CFI)
-            return;
-        struct root_tail *tail = tail_find(u, frames[i - 1].ip);
-        if (tail)
-            tail->caller = tail->caller == frames[i].ip ? tail->caller : 0;
-        else if (u->tail_count < TAILS_MAX)
-            u->tails[u->tail_count++] = (struct root_tail){ frames[i - 1].ip, frames[i].ip };
-    }
-}
-
 static void run_end_by_tails(struct run *r, struct unwind_frame *frames, size_t max,
                              struct unwind_result *result)
 {
-    for (unsigned i = 0; i < TAIL_FRAMES && result->count < max; i++) {
-        const struct root_tail *tail = tail_find(r->u, frames[result->count - 1].ip);
-        if (!tail || !tail->caller)
+    for (unsigned i = 0; i < ROOT_TAIL_FRAMES && result->count < max; i++) {
+        uint64_t caller = root_tails_caller(&r->u->tails, frames[result->count - 1].ip);
+        if (!caller)
             return;
-        frames[result->count++] = (struct unwind_frame){ tail->caller, UNWIND_FOUND_ROOT_TAIL };
-        if (caller_step(r->u, tail->caller).kind == STEP_ROOT) {
+        frames[result->count++] = (struct unwind_frame){ caller, UNWIND_FOUND_ROOT_TAIL };
+        if (caller_step(r->u, caller).kind == STEP_ROOT) {
             result->end = UNWIND_END_ROOT;
             return;
         }
@@ -533,7 +504,7 @@ struct unwind_result unwinder_run(struct unwinder *u, const struct unwind_sample
     if (result.end == UNWIND_END_CUT || result.end == UNWIND_END_BROKEN)
         run_splice(&r, frames, max, &result);
     else if (result.end == UNWIND_END_ROOT)
-        tails_learn(u, frames, result.count);
+        root_tails_learn(&u->tails, frames, result.count);
     if (result.count)
         result.end_ip = frames[result.count - 1].ip;
     return result;
