@@ -43,7 +43,8 @@ void target_files_add(struct target_files *files, uint32_t process, uint32_t pid
     struct buffer text;
     struct proc_status status;
     buffer_init(&text, 1 << 16);
-    if (proc_file_read((pid_t)pid, "status", &text, NULL) && procfs_read_status(buffer_span(&text), &status, NULL)) {
+    if (proc_file_read((pid_t)pid, "status", &text, NULL) &&
+        procfs_read_status(buffer_span(&text), &status, NULL)) {
         *root = (struct target_root){ -1, -1, status.uid, pid, (uint32_t)status.ns_pid };
         target_root_open((pid_t)pid, &root->root_fd, NULL);
         root->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
@@ -70,7 +71,8 @@ int target_files_open_jit(const struct target_files *files, uint32_t process, bo
         .kind = TARGET_FILE_REGULAR, .owner_checked = true, .owner = root->uid, .own_links_only = true
     };
     char path[64];
-    snprintf(path, sizeof path, jitdump ? "/tmp/jit-%" PRIu32 ".dump" : "/tmp/perf-%" PRIu32 ".map", root->ns_pid);
+    snprintf(path, sizeof path, jitdump ? "/tmp/jit-%" PRIu32 ".dump" : "/tmp/perf-%" PRIu32 ".map",
+             root->ns_pid);
     int fd = -1;
     return target_root_open_path(root->root_fd, path, rules, &fd, NULL) ? fd : -1;
 }
@@ -81,8 +83,8 @@ static bool target_root_is_alive(const struct target_root *root)
     return root->pidfd >= 0 && poll(&end, 1, 0) == 0;
 }
 
-void target_files_read_memory(const struct target_files *files, uint32_t process, const uint64_t *addrs, size_t count,
-                              size_t size, uint8_t *into, uint32_t *got)
+void target_files_read_memory(const struct target_files *files, uint32_t process, const uint64_t *addrs,
+                              size_t count, size_t size, uint8_t *into, uint32_t *got)
 {
     memset(got, 0, count * sizeof *got);
     if (process >= files->count || !target_root_is_alive(&files->roots[process]))

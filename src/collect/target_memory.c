@@ -16,7 +16,8 @@ struct shared_pieces {
     uint8_t *bytes;
 };
 
-static _Noreturn void read_pieces(pid_t pid, const uint64_t *addrs, size_t count, size_t size, struct shared_pieces out)
+static _Noreturn void read_pieces(pid_t pid, const uint64_t *addrs, size_t count, size_t size,
+                                  struct shared_pieces out)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (size_t i = 0; i < count; i++) {
@@ -40,7 +41,8 @@ static void wait_or_kill(pid_t child)
     waitpid(child, NULL, 0);
 }
 
-void target_memory_read(pid_t pid, const uint64_t *addrs, size_t count, size_t size, uint8_t *into, uint32_t *got)
+void target_memory_read(pid_t pid, const uint64_t *addrs, size_t count, size_t size, uint8_t *into,
+                        uint32_t *got)
 {
     memset(got, 0, count * sizeof *got);
     size_t bytes = count * (size + sizeof *got);

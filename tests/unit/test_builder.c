@@ -85,7 +85,8 @@ static void test_growing_mapping(void **state)
     trace_builder_done(&b);
 }
 
-static uint32_t code(struct trace_builder *b, uint32_t process, const char *name, uint64_t from_ns, uint64_t to_ns)
+static uint32_t code(struct trace_builder *b, uint32_t process, const char *name, uint64_t from_ns,
+                     uint64_t to_ns)
 {
     uint32_t function = trace_builder_function(
         b, &(struct trace_function){ .name = trace_add_string(&b->trace, name), .kind = CODE_JIT });
@@ -203,12 +204,9 @@ static void test_judged_once(void **state)
     trace_builder_init(&b, 64);
     int asked = 0;
     uint64_t chain[] = { 0x1000, 0x2000 };
-    struct raw_sample s = { .user = chain,
-                            .user_count = 2,
-                            .pid = 1,
-                            .tid = 1,
-                            .judge = believe_one,
-                            .judge_user = &asked };
+    struct raw_sample s = {
+        .user = chain, .user_count = 2, .pid = 1, .tid = 1, .judge = believe_one, .judge_user = &asked
+    };
     uint32_t stack = trace_builder_sample(&b, &s);
     assert_int_equal(trace_builder_sample(&b, &s), stack);
     assert_int_equal(asked, 1);

@@ -65,7 +65,10 @@ static void test_perf_data(void **state)
 {
     (void)state;
     struct result r;
-    import_path(&r, GOLDEN_DIR "/perf_data" "/small.perf.data", NULL);
+    import_path(&r,
+                GOLDEN_DIR "/perf_data"
+                           "/small.perf.data",
+                NULL);
     if (!r.ok)
         fail_msg("%s", r.err.what);
     const struct trace *t = &r.b.trace;
@@ -93,7 +96,9 @@ static void test_killed_recorder(void **state)
 {
     (void)state;
     uint8_t bytes[20000];
-    AUTO_STREAM FILE *golden = fopen(GOLDEN_DIR "/perf_data" "/small.perf.data", "rb");
+    AUTO_STREAM FILE *golden = fopen(GOLDEN_DIR "/perf_data"
+                                                "/small.perf.data",
+                                     "rb");
     assert_non_null(golden);
     size_t size = fread(bytes, 1, sizeof bytes, golden);
     memset(bytes + 48, 0, 8); /* the size of the data is written last */
