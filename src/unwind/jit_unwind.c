@@ -98,7 +98,8 @@ static struct jit_unwind *build(unwind_read_fn *read, void *user, uint64_t start
     if (ok) { /* one piece, so that free() is enough */
         size_t head = sizeof *method + count * sizeof *method->functions;
         method = mem_resize(method, head + used, 1);
-        memcpy((uint8_t *)method + head, infos, used);
+        if (infos)
+            memcpy((uint8_t *)method + head, infos, used);
         method->infos = (uint8_t *)method + head;
         method->start = start;
         method->count = count;
