@@ -493,7 +493,8 @@ static void profile_describe(struct profile_build *b)
             buffer_format(&title, "%s%.200s (%u)", i > 1 ? ", " : "", p->processes[i].name,
                           p->processes[i].pid);
         else
-            buffer_format(&title, "%s%.200s", i > 1 ? ", " : "", p->processes[i].name);
+            buffer_format(&title, "%s%.200s", i > 1 ? ", " : "",
+                          p->processes[i].name[0] ? p->processes[i].name : "stacks of an unknown process");
     if (p->process_count > 4)
         buffer_format(&title, " and %u more", p->process_count - 4);
     p->title = profile_text(b, buffer_span(&title));

@@ -149,7 +149,7 @@ void report_head(const struct capture *c, const struct profile *p, struct buffer
 
 static size_t module_width(const struct hot_table *table, size_t rows)
 {
-    size_t width = 6;
+    size_t width = 7;
     for (size_t i = 0; i < rows; i++) {
         size_t w = utf8_width(span_of(table->rows[i].module, strlen(table->rows[i].module)));
         if (w > width)

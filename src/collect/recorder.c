@@ -65,6 +65,7 @@ struct recorder {
     size_t exit_count;
     uint64_t started_ns, flushed_ns, progress_ns;
     uint64_t lost_in_rings; /* as LOST records said */
+    uint64_t execs;         /* processes that became another program: two rows each */
     uint64_t chain[RECORDER_CHAIN_MAX];
 };
 
@@ -247,6 +248,7 @@ static void recorder_comm(struct recorder *r, const struct perf_record *record)
         return;
     if (record->comm.is_exec && pid == tid) {
         trace_builder_process_exec(r->b, pid, record->comm.name, record->who.time_ns);
+        r->execs++;
         process_scan_exec(r->b, pid);
         recorder_welcome(r, pid);
     }
@@ -449,7 +451,7 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     recorder_drain(r, true);
     runtime_names_finish(r->runtimes);
     recorder_count_loss(r);
-    r->stats.processes = r->b->trace.processes.count - 1;
+    r->stats.processes = r->b->trace.processes.count - 1 - r->execs;
     r->stats.threads = r->b->trace.threads.count - 1;
     *stats = r->stats;
     return ok;

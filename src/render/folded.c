@@ -38,7 +38,8 @@ static uint32_t *make_roots(const struct profile *p, const struct export_options
     for (uint32_t thread = 0; thread < p->thread_count; thread++) {
         const char *name =
             options->threads ? profile_thread_comm(p, thread) : profile_thread_process(p, thread);
-        bool known = thread && p->threads[thread].pid; /* folded stacks of others do not say whose they are */
+        /* folded stacks of others do not say whose they are */
+        bool known = !thread || p->threads[thread].pid || strcmp(p->threads[thread].process_name, "[unknown]") != 0;
         root_of[thread] = known ? add_root(roots, &scratch, name) : 0;
     }
     buffer_done(&scratch);

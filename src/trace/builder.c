@@ -146,23 +146,26 @@ uint32_t trace_builder_process_fork(struct trace_builder *b, uint32_t parent_pid
     return id;
 }
 
+/* Another program in the same process is a row of its own: its samples are not the former one's. */
 void trace_builder_process_exec(struct trace_builder *b, uint32_t pid, struct span name, uint64_t time_ns)
 {
-    uint32_t id = trace_builder_process_start(b, pid, time_ns);
-    struct process_state *state = &b->states[id];
-    address_space_clear(state->mappings);
-    for (size_t i = 0; i < state->codes->count; i++) {
-        uint32_t code = state->codes->ranges[i].mapping;
-        if (b->trace.codes.rows[code].process == id) {
-            b->trace.codes.rows[code].to_ns = time_ns;
-            trace_builder_changed(b, CHANGED_CODE, code);
-        }
+    uint32_t before = trace_builder_process_start(b, pid, time_ns);
+    const struct address_space *codes = b->states[before].codes;
+    for (size_t i = 0; i < codes->count; i++) {
+        struct trace_code *code = &b->trace.codes.rows[codes->ranges[i].mapping];
+        if (code->process != before || code->to_ns)
+            continue;
+        code->to_ns = time_ns;
+        trace_builder_changed(b, CHANGED_CODE, codes->ranges[i].mapping);
     }
-    address_space_clear(state->codes);
-    state->generation++;
-    b->trace.processes.rows[id].name = intern_add(&b->trace.strings, name);
-    b->trace.processes.rows[id].runtime_version = 0;
-    trace_builder_changed(b, CHANGED_PROCESS, id);
+    trace_builder_process_exit(b, pid, time_ns);
+    uint32_t id = process_begin(b, pid, time_ns);
+    const struct trace_process *former = &b->trace.processes.rows[before];
+    struct trace_process *row = &b->trace.processes.rows[id];
+    row->ns_pid = former->ns_pid;
+    row->container = former->container;
+    row->start_ticks = former->start_ticks;
+    row->name = intern_add(&b->trace.strings, name);
 }
 
 void trace_builder_process_exit(struct trace_builder *b, uint32_t pid, uint64_t time_ns)

@@ -65,7 +65,7 @@ uint32_t trace_builder_process_start(struct trace_builder *b, uint32_t pid, uint
 /* A child that shares its parent's mappings until it execs. `parent_pid` may be unknown. */
 uint32_t trace_builder_process_fork(struct trace_builder *b, uint32_t parent_pid, uint32_t pid,
                                     uint64_t time_ns);
-/* The process became another program: its mappings and methods are gone. */
+/* The process became another program: a new row of the same pid, without mappings and methods. */
 void trace_builder_process_exec(struct trace_builder *b, uint32_t pid, struct span name, uint64_t time_ns);
 void trace_builder_process_exit(struct trace_builder *b, uint32_t pid, uint64_t time_ns);
 /* Says that a row was written to directly after it was added. */

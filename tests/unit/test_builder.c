@@ -145,7 +145,10 @@ static void test_exec_forgets(void **state)
     trace_builder_mapping(&b, process, 0x1000, 0x1000, 0, image(&b, "/bin/a"), 1);
     uint32_t method = code(&b, process, "A", 3, 0);
     trace_builder_process_exec(&b, 10, span_of("b", 1), 4);
-    assert_int_equal(trace_builder_mapping_at(&b, process, 0x1000), 0);
+    uint32_t after = trace_builder_process(&b, 10);
+    assert_int_not_equal(after, process);
+    assert_int_equal(b.trace.processes.rows[process].to_ns, 4);
+    assert_int_equal(trace_builder_mapping_at(&b, after, 0x1000), 0);
     assert_int_equal(b.trace.codes.rows[method].to_ns, 4);
     uint64_t chain[] = { 0x9080 };
     assert_int_equal(leaf(&b, sample(&b, 5, chain, 1))->code, 0);

@@ -155,7 +155,7 @@ static void test_perf_script(void **state)
     assert_string_equal(text, "do_syscall_64([kernel])kernel nf_hook([nf_tables])kernel inner()native "
                               "write(libc.so.6)native void [App] N.T::M()[Tier1](perf-10.map)jit "
                               "System.String::Concat(System.Private.CoreLib)r2r "
-                              "EEStartup(libcoreclr.so)runtime ?()unknown");
+                              "EEStartup(libcoreclr.so)runtime [unknown](memfd:doublemapper)jit");
     assert_string_equal(fact(&r, FACT_HOST), "box");
     assert_string_equal(fact(&r, FACT_EVENT), "cpu-clock");
     assert_string_equal(fact(&r, FACT_RATE_HZ), "99");
