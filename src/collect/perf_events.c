@@ -55,6 +55,20 @@ static struct perf_event_attr event_attr(const struct perf_events_options *optio
         .wakeup_watermark = (uint32_t)(options->ring_pages * (size_t)sysconf(_SC_PAGESIZE) / 2),
         .enable_on_exec = options->on_exec,
     };
+    if (options->user_registers) {
+        attr.sample_type |= PERF_SAMPLE_REGS_USER;
+        attr.sample_regs_user = options->user_registers;
+    }
+    if (options->user_stack_bytes) {
+        attr.sample_type |= PERF_SAMPLE_STACK_USER;
+        attr.sample_stack_user = options->user_stack_bytes;
+    }
+    if (options->context_switches) {
+        attr.type = PERF_TYPE_SOFTWARE;
+        attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+        attr.freq = 0;
+        attr.sample_period = 1;
+    }
     return attr;
 }
 

@@ -24,7 +24,10 @@ struct perf_events_options {
     int cgroup_fd; /* of a version 2 cgroup's folder, or -1 */
     bool on_exec;  /* starts when the process (one pid) calls exec */
     uint32_t rate_hz;
-    size_t ring_pages; /* a power of two */
+    size_t ring_pages;         /* a power of two */
+    uint64_t user_registers;   /* that samples carry, as in asm/perf_regs.h; 0: none */
+    uint32_t user_stack_bytes; /* of the stack from its pointer up, a multiple of 8 below 64 KiB; 0: none */
+    bool context_switches;     /* samples a thread whenever it leaves a CPU, not CPU time */
 };
 
 struct perf_events {

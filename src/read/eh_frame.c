@@ -22,7 +22,7 @@ enum {
     AUGMENTATION_MAX = 16,
 };
 
-static int64_t read_sleb(struct cursor *c)
+int64_t eh_read_sleb(struct cursor *c)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 70; shift += 7) {
@@ -172,7 +172,7 @@ static bool read_cie(struct span section, uint64_t section_addr, uint64_t offset
     else if (version != 1 && version != 3)
         return false;
     cie.code_align = cursor_varuint64(&c);
-    cie.data_align = read_sleb(&c);
+    cie.data_align = eh_read_sleb(&c);
     cie.return_register = version == 1 ? cursor_u8(&c) : cursor_varuint64(&c);
     if (!cursor_ok(&c) || !read_augmentation(&c, letters, section_addr, &cie))
         return false;

@@ -1,0 +1,33 @@
+/*
+ * elf_unwind: what the unwinder needs to know of one ELF image.
+ */
+#ifndef CLRPERF_UNWIND_ELF_UNWIND_H
+#define CLRPERF_UNWIND_ELF_UNWIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/source.h"
+#include "read/eh_frame_rows.h"
+
+/* Addresses as linked. Immutable once opened: any thread may look. */
+struct elf_unwind {
+    struct eh_rows rows;
+    uint64_t entry;  /* where the kernel or the loader starts it; 0: nowhere */
+    uint64_t hijack; /* OnHijackTripThread, to which the .NET runtime bends return addresses; 0: not here */
+    uint64_t hijack_end;
+    struct elf_segment *segments; /* the loaded ones */
+    size_t segment_count;
+};
+
+/* `file` is not kept. Fails when it is no ELF file, or has no unwind information. */
+bool elf_unwind_open(const struct source *file, struct elf_unwind **out, struct error *err);
+void elf_unwind_close(struct elf_unwind *image);
+
+/*
+ * What to take from an address in the target to have it as linked, when file_off of the image is mapped at
+ * `start`. False when that part of the file is not loaded: it is no code of this image.
+ */
+bool elf_unwind_bias(const struct elf_unwind *image, uint64_t start, uint64_t file_off, uint64_t *out_bias);
+
+#endif

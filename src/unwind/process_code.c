@@ -1,0 +1,335 @@
+#include "unwind/process_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+enum {
+    CACHE_BITS = 12,
+    PAGES = 32, /* of code, kept */
+    PAGE_BYTES = 4096,
+    RANGES_MAX = 1 << 18,
+    METHODS_MAX = 1 << 20,
+};
+
+struct code_range {
+    uint64_t start, end, file_off;
+    uint32_t image;
+    bool known; /* `code` was found out */
+    struct unwind_code code;
+};
+
+struct code_method {
+    uint64_t start, end;
+    struct jit_unwind *jit; /* owned; NULL: not read, or not to be had */
+    bool tried;
+};
+
+struct code_page {
+    uint64_t addr; /* 0: none */
+    uint8_t *bytes;
+};
+
+struct process_code {
+    struct unwind_images *images;
+    struct process_code_access access;
+    struct unwinder *unwinder;
+    struct code_range *ranges; /* sorted, disjoint */
+    size_t range_count, range_capacity;
+    struct code_method *methods; /* sorted, disjoint */
+    size_t method_count, method_capacity;
+    struct code_page pages[PAGES];
+    bool missed; /* an address was asked for where nothing is mapped, as far as we know */
+    uint64_t refreshed_ns;
+    struct process_code_stats stats;
+};
+
+static bool target_read(void *user, uint64_t addr, void *into, size_t size)
+{
+    struct process_code *p = user;
+    p->stats.reads++;
+    return p->access.read && p->access.read(p->access.user, addr, into, size);
+}
+
+static struct code_page *page_slot(struct process_code *p, uint64_t page)
+{
+    return &p->pages[(page / PAGE_BYTES) % PAGES];
+}
+
+/* What is on these pages may be other code now. */
+static void pages_forget(struct process_code *p, uint64_t start, uint64_t end)
+{
+    for (size_t i = 0; i < PAGES; i++)
+        if (p->pages[i].addr < end && p->pages[i].addr + PAGE_BYTES > start)
+            p->pages[i].addr = 0;
+}
+
+static const uint8_t *page_read(struct process_code *p, uint64_t page)
+{
+    struct code_page *slot = page_slot(p, page);
+    if (slot->addr == page && page)
+        return slot->bytes;
+    if (!slot->bytes)
+        slot->bytes = mem_alloc(1, PAGE_BYTES);
+    slot->addr = target_read(p, page, slot->bytes, PAGE_BYTES) ? page : 0;
+    return slot->addr ? slot->bytes : NULL;
+}
+
+static bool space_read_code(void *user, uint64_t addr, void *into, size_t size)
+{
+    uint8_t *to = into;
+    while (size) {
+        uint64_t page = addr & ~(uint64_t)(PAGE_BYTES - 1);
+        size_t at = (size_t)(addr - page), part = PAGE_BYTES - at < size ? PAGE_BYTES - at : size;
+        const uint8_t *bytes = page_read(user, page);
+        if (!bytes)
+            return false;
+        memcpy(to, bytes + at, part);
+        to += part;
+        addr += part;
+        size -= part;
+    }
+    return true;
+}
+
+/* The first range that ends behind `addr`. */
+static size_t range_index(const struct process_code *p, uint64_t addr)
+{
+    size_t low = 0, high = p->range_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (p->ranges[middle].end <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The first method that ends behind `addr`. */
+static size_t method_index(const struct process_code *p, uint64_t addr)
+{
+    size_t low = 0, high = p->method_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (p->methods[middle].end <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void method_read(struct process_code *p, struct code_method *method)
+{
+    method->tried = true;
+    if (jit_unwind_read(target_read, p, method->start, &method->jit, NULL)) {
+        p->stats.methods_read++;
+        p->stats.method_bytes += jit_unwind_bytes(method->jit);
+    } else {
+        p->stats.methods_refused++;
+    }
+}
+
+/* Generated code: a method, or something between them. */
+static struct unwind_code generated_code(struct process_code *p, uint64_t addr)
+{
+    size_t i = method_index(p, addr);
+    struct code_method *method = i < p->method_count ? &p->methods[i] : NULL;
+    if (!method || addr < method->start)
+        return (struct unwind_code){ .kind = UNWIND_CODE_OTHER };
+    if (!method->tried)
+        method_read(p, method);
+    if (!method->jit)
+        return (struct unwind_code){ .kind = UNWIND_CODE_OTHER };
+    return (struct unwind_code){ .kind = UNWIND_CODE_JITTED, .jit = method->jit };
+}
+
+struct unwind_code process_code_at(struct process_code *p, uint64_t addr)
+{
+    size_t i = range_index(p, addr);
+    struct code_range *range = i < p->range_count ? &p->ranges[i] : NULL;
+    if (!range || addr < range->start) { /* a mapping that became executable later is not told of */
+        struct unwind_code code = generated_code(p, addr);
+        p->missed |= code.kind != UNWIND_CODE_JITTED;
+        return code.kind == UNWIND_CODE_JITTED ? code : (struct unwind_code){ .kind = UNWIND_CODE_NONE };
+    }
+    if (range->image == PROCESS_CODE_NO_IMAGE || !p->access.open)
+        return generated_code(p, addr);
+    if (!range->known) {
+        range->known = true;
+        range->code = unwind_images_code(p->images, range->image, range->start, range->file_off,
+                                         p->access.open, p->access.close, p->access.user);
+    }
+    /* code heaps are files too, of memory */
+    return range->code.kind == UNWIND_CODE_OTHER ? generated_code(p, addr) : range->code;
+}
+
+static struct unwind_code space_find(void *user, uint64_t addr)
+{
+    return process_code_at(user, addr);
+}
+
+static struct unwinder *process_unwinder(struct process_code *p)
+{
+    return unwinder_new(&(struct unwind_space){ .find = space_find, .read_code = space_read_code, .user = p },
+                        CACHE_BITS);
+}
+
+struct process_code *process_code_new(struct unwind_images *images, const struct process_code_access *access)
+{
+    struct process_code *p = mem_alloc(1, sizeof *p);
+    p->images = images;
+    p->access = *access;
+    p->unwinder = process_unwinder(p);
+    return p;
+}
+
+static void forget_all(struct process_code *p)
+{
+    for (size_t i = 0; i < p->method_count; i++)
+        free(p->methods[i].jit);
+    p->method_count = p->range_count = 0;
+    pages_forget(p, 0, UINT64_MAX);
+    unwinder_free(p->unwinder);
+}
+
+void process_code_clear(struct process_code *p)
+{
+    forget_all(p);
+    p->unwinder = process_unwinder(p);
+}
+
+void process_code_free(struct process_code *p)
+{
+    if (!p)
+        return;
+    forget_all(p);
+    for (size_t i = 0; i < PAGES; i++)
+        free(p->pages[i].bytes);
+    free(p->ranges);
+    free(p->methods);
+    free(p);
+}
+
+static void range_insert(struct process_code *p, size_t at, const struct code_range *range)
+{
+    p->ranges = mem_grow(p->ranges, &p->range_capacity, p->range_count + 1, sizeof *p->ranges);
+    memmove(p->ranges + at + 1, p->ranges + at, (p->range_count - at) * sizeof *p->ranges);
+    p->ranges[at] = *range;
+    p->range_count++;
+}
+
+/* The part of a range from `start` on, as a range of its own. */
+static struct code_range range_tail(const struct code_range *range, uint64_t start)
+{
+    struct code_range tail = *range;
+    tail.file_off += start - range->start;
+    tail.start = start;
+    return tail;
+}
+
+/* Makes room; what reaches beyond [start, end) on either side stays. Returns where a range starting there
+ * belongs. */
+static size_t ranges_cut(struct process_code *p, uint64_t start, uint64_t end)
+{
+    size_t i = range_index(p, start);
+    if (i < p->range_count && p->ranges[i].start < start) {
+        struct code_range tail = range_tail(&p->ranges[i], start);
+        p->ranges[i].end = start;
+        range_insert(p, ++i, &tail);
+    }
+    size_t last = i;
+    while (last < p->range_count && p->ranges[last].end <= end)
+        last++;
+    if (last < p->range_count && p->ranges[last].start < end)
+        p->ranges[last] = range_tail(&p->ranges[last], end);
+    if (last > i)
+        memmove(p->ranges + i, p->ranges + last, (p->range_count - last) * sizeof *p->ranges);
+    p->range_count -= last - i;
+    return i;
+}
+
+void process_code_map(struct process_code *p, uint64_t start, uint64_t size_bytes, uint64_t file_off,
+                      uint32_t image)
+{
+    if (size_bytes == 0 || size_bytes > UINT64_MAX - start || p->range_count > RANGES_MAX)
+        return;
+    size_t same = range_index(p, start);
+    if (same < p->range_count && p->ranges[same].start == start &&
+        p->ranges[same].end == start + size_bytes && p->ranges[same].file_off == file_off &&
+        p->ranges[same].image == image)
+        return;
+    size_t at = ranges_cut(p, start, start + size_bytes);
+    range_insert(p, at,
+                 &(struct code_range){
+                     .start = start, .end = start + size_bytes, .file_off = file_off, .image = image });
+    pages_forget(p, start, start + size_bytes);
+}
+
+/* Takes the methods that touch [start, end) away. Returns where one that starts there belongs. */
+static size_t methods_cut(struct process_code *p, uint64_t start, uint64_t end)
+{
+    size_t first = method_index(p, start), last = first;
+    for (; last < p->method_count && p->methods[last].start < end; last++)
+        free(p->methods[last].jit);
+    if (last == first)
+        return first;
+    memmove(p->methods + first, p->methods + last, (p->method_count - last) * sizeof *p->methods);
+    p->method_count -= last - first;
+    unwinder_forget(p->unwinder);
+    return first;
+}
+
+void process_code_method(struct process_code *p, uint64_t start, uint64_t size_bytes, bool fleeting)
+{
+    if (size_bytes == 0 || size_bytes > UINT64_MAX - start || p->method_count >= METHODS_MAX)
+        return;
+    size_t at = methods_cut(p, start, start + size_bytes);
+    p->methods = mem_grow(p->methods, &p->method_capacity, p->method_count + 1, sizeof *p->methods);
+    memmove(p->methods + at + 1, p->methods + at, (p->method_count - at) * sizeof *p->methods);
+    p->methods[at] = (struct code_method){ .start = start, .end = start + size_bytes };
+    p->method_count++;
+    p->stats.methods++;
+    if (fleeting)
+        method_read(p, &p->methods[at]);
+    pages_forget(p, start, start + size_bytes);
+}
+
+void process_code_method_end(struct process_code *p, uint64_t start)
+{
+    size_t i = method_index(p, start);
+    if (i == p->method_count || p->methods[i].start != start)
+        return;
+    methods_cut(p, start, start + 1);
+}
+
+/* Whether looking at the mappings again may help, and was done. */
+static bool refresh(struct process_code *p)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    if (!p->missed || !p->access.refresh ||
+        now_ns - p->refreshed_ns < PROCESS_CODE_REFRESH_MS * UINT64_C(1000000))
+        return false;
+    p->access.refresh(p->access.user);
+    p->refreshed_ns = clock_monotonic_ns();
+    p->stats.refreshes++;
+    return true;
+}
+
+struct unwind_result process_code_unwind(struct process_code *p, const struct unwind_sample *sample,
+                                         struct unwind_frame *frames, size_t max)
+{
+    p->missed = false;
+    struct unwind_result result = unwinder_run(p->unwinder, sample, frames, max);
+    if (result.end == UNWIND_END_BROKEN && refresh(p))
+        result = unwinder_run(p->unwinder, sample, frames, max);
+    return result;
+}
+
+struct process_code_stats process_code_stats(const struct process_code *p)
+{
+    return p->stats;
+}

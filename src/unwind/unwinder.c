@@ -1,0 +1,511 @@
+#include "unwind/unwinder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/own.h"
+#include "read/unwind_info.h"
+#include "unwind/chain_splice.h"
+#include "unwind/root_tails.h"
+#include "unwind/x64_code.h"
+
+enum {
+    WORD_BYTES = 8,
+    STACK_REACH_BYTES = 256 << 20, /* an address so far above the bytes may still be of this stack */
+    ENTRY_BYTES = 0x40,            /* of ld.so's entry, which has no unwind information */
+    SCAN_FRAME_BYTES = 64,
+};
+
+enum step_kind {
+    STEP_NO_CODE,   /* nothing executable is there */
+    STEP_NO_RULE,   /* code, of which nothing is known */
+    STEP_CFI,       /* `rule` says how to go on */
+    STEP_INFO,      /* as well */
+    STEP_STACK_TOP, /* as well */
+    STEP_HIJACKED,  /* the runtime's trap: the frame pointer is that of the caller it replaced */
+    STEP_ROOT,      /* a thread's first frame */
+};
+
+struct step {
+    enum step_kind kind;
+    struct frame_rule rule;
+};
+
+struct cached_step {
+    uint64_t ip;
+    struct frame_rule rule;
+    uint16_t generation;
+    uint8_t kind;
+};
+
+struct unwinder {
+    struct unwind_space space;
+    struct root_tails tails;
+    uint16_t generation; /* never 0 */
+    unsigned cache_bits;
+    struct cached_step *cache;
+};
+
+/* Where the unwinding is. */
+struct place {
+    uint64_t ip, sp, fp;
+    bool exact, hijacked;
+};
+
+/* One sample under way. */
+struct run {
+    struct unwinder *u;
+    const struct unwind_sample *sample;
+    uint64_t stack_start;
+    bool at_leaf; /* the registers are those of the sample */
+};
+
+enum outcome { OUTCOME_OK, OUTCOME_CUT, OUTCOME_FAILED };
+
+bool unwind_registers_of_perf(struct span user_regs, struct unwind_registers *out)
+{
+    /* ax bx cx dx si di bp sp ip r8..r15 */
+    static const uint8_t dwarf[UNWIND_REGISTERS] = {
+        0, 3, 2, 1, 4, 5, 6, 7, 16, 8, 9, 10, 11, 12, 13, 14, 15
+    };
+    if (user_regs.size != sizeof out->values)
+        return false;
+    for (size_t i = 0; i < UNWIND_REGISTERS; i++)
+        out->values[dwarf[i]] = load_u64le(user_regs.data + i * WORD_BYTES);
+    return true;
+}
+
+struct unwinder *unwinder_new(const struct unwind_space *space, unsigned cache_bits)
+{
+    struct unwinder *u = mem_alloc(1, sizeof *u);
+    u->space = *space;
+    u->generation = 1;
+    u->cache_bits = cache_bits;
+    u->cache = mem_alloc((size_t)1 << cache_bits, sizeof *u->cache);
+    return u;
+}
+
+void unwinder_free(struct unwinder *u)
+{
+    if (!u)
+        return;
+    free(u->cache);
+    free(u);
+}
+
+void unwinder_forget(struct unwinder *u)
+{
+    if (++u->generation == 0) { /* once in 65,536 times the old ones could pass for new */
+        memset(u->cache, 0, ((size_t)1 << u->cache_bits) * sizeof *u->cache);
+        u->generation = 1;
+    }
+}
+
+/* A word of the stack. */
+static enum outcome stack_read(const struct run *r, uint64_t addr, uint64_t *out)
+{
+    uint64_t off = addr - r->stack_start, size = r->sample->stack.size;
+    if (addr < r->stack_start)
+        return OUTCOME_FAILED;
+    if (size >= WORD_BYTES && off <= size - WORD_BYTES) {
+        *out = load_u64le(r->sample->stack.data + off);
+        return OUTCOME_OK;
+    }
+    return off < size + STACK_REACH_BYTES ? OUTCOME_CUT : OUTCOME_FAILED;
+}
+
+static bool read_code(const struct unwinder *u, uint64_t addr, uint8_t *into, size_t size)
+{
+    return u->space.read_code && u->space.read_code(u->space.user, addr, into, size);
+}
+
+static struct unwind_code code_at(const struct unwinder *u, uint64_t addr)
+{
+    return u->space.find(u->space.user, addr);
+}
+
+static bool is_return_address(const struct unwinder *u, uint64_t addr)
+{
+    uint8_t before[WORD_BYTES];
+    return addr > sizeof before && code_at(u, addr - 1).kind != UNWIND_CODE_NONE &&
+           read_code(u, addr - sizeof before, before, sizeof before) &&
+           x64_is_after_call(span_of(before, sizeof before));
+}
+
+static struct step step_stack_top(int32_t depth)
+{
+    return (struct step){ STEP_STACK_TOP,
+                          { .cfa = FRAME_CFA_OFFSET,
+                            .cfa_register = FRAME_REGISTER_SP,
+                            .cfa_off = depth + WORD_BYTES,
+                            .ra = FRAME_AT_CFA,
+                            .ra_off = -WORD_BYTES } };
+}
+
+/* `addr` is as linked; the trap's information is off by the word it reserves for the real return address. */
+static struct step step_cfi(const struct elf_unwind *elf, uint64_t addr)
+{
+    const struct frame_rule *rule = eh_rows_find(&elf->rows, addr);
+    if (rule->cfa == FRAME_CFA_NONE) {
+        bool entering = elf->entry && addr >= elf->entry && addr - elf->entry < ENTRY_BYTES;
+        return (struct step){ entering ? STEP_ROOT : STEP_NO_RULE, *rule };
+    }
+    if (rule->ra == FRAME_UNDEFINED)
+        return (struct step){ STEP_ROOT, *rule };
+    if (rule->cfa == FRAME_CFA_UNKNOWN)
+        return (struct step){ STEP_NO_RULE, *rule };
+    struct step step = { STEP_CFI, *rule };
+    if (elf->hijack && addr >= elf->hijack && addr < elf->hijack_end && rule->cfa == FRAME_CFA_OFFSET) {
+        step.rule.cfa_off -= WORD_BYTES;
+        step.rule.fp_off += rule->fp == FRAME_AT_CFA ? WORD_BYTES : 0;
+    }
+    return step;
+}
+
+/* The function around an address, in whose terms its begin and end are: *out_off is the address there. */
+static bool managed_function(const struct unwind_code *code, uint64_t addr, struct unwind_function *out,
+                             uint64_t *out_off)
+{
+    *out_off = code->kind == UNWIND_CODE_PE ? addr - code->bias : addr;
+    return code->kind == UNWIND_CODE_PE ? pe_unwind_find(code->pe, *out_off, out)
+                                        : jit_unwind_find(code->jit, *out_off, out);
+}
+
+static struct step step_info(const struct unwind_function *function, uint64_t addr)
+{
+    struct step step = { STEP_INFO, { 0 } };
+    uint64_t off = addr - function->begin;
+    if (!unwind_info_rule(function->info, off < UINT32_MAX ? (uint32_t)off : UINT32_MAX, &step.rule))
+        step.kind = STEP_NO_RULE;
+    return step;
+}
+
+/* The frame of a caller: `ip` is what its call returns to. */
+static struct step resolve_caller(const struct unwinder *u, uint64_t ip)
+{
+    struct unwind_code code = code_at(u, ip - 1);
+    struct unwind_function function;
+    uint64_t addr;
+    switch (code.kind) {
+    case UNWIND_CODE_NONE:
+        return (struct step){ STEP_NO_CODE, { 0 } };
+    case UNWIND_CODE_ELF:
+        if (code.elf->hijack && ip - code.bias == code.elf->hijack)
+            return (struct step){ STEP_HIJACKED, { 0 } };
+        return step_cfi(code.elf, ip - 1 - code.bias);
+    case UNWIND_CODE_PE:
+    case UNWIND_CODE_JITTED:
+        if (managed_function(&code, ip - 1, &function, &addr))
+            return step_info(&function, addr + 1);
+        return (struct step){ STEP_NO_RULE, { 0 } };
+    default:
+        return (struct step){ STEP_NO_RULE, { 0 } };
+    }
+}
+
+/* Remembered, unless nothing is known: that can change without anything known becoming wrong. */
+static struct step caller_step(struct unwinder *u, uint64_t ip)
+{
+    size_t slot = (size_t)((ip * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - u->cache_bits));
+    struct cached_step *cached = &u->cache[slot];
+    if (cached->ip == ip && cached->generation == u->generation)
+        return (struct step){ (enum step_kind)cached->kind, cached->rule };
+    struct step step = resolve_caller(u, ip);
+    if (step.kind != STEP_NO_CODE && step.kind != STEP_NO_RULE)
+        *cached = (struct cached_step){ ip, step.rule, u->generation, (uint8_t)step.kind };
+    return step;
+}
+
+/* In a stub the return address is on top, or below one word that the stub pushed. */
+static struct step step_stub(const struct run *r, const struct place *at)
+{
+    uint64_t word;
+    if (stack_read(r, at->sp, &word) == OUTCOME_OK && is_return_address(r->u, word))
+        return step_stack_top(0);
+    /* the frame of a method looks the same: saved frame pointer, return address */
+    bool has_frame = at->fp >= at->sp && at->fp - at->sp < SCAN_FRAME_BYTES;
+    if (!has_frame && stack_read(r, at->sp + WORD_BYTES, &word) == OUTCOME_OK &&
+        is_return_address(r->u, word))
+        return step_stack_top(WORD_BYTES);
+    return (struct step){ STEP_NO_RULE, { 0 } };
+}
+
+/* Native code without unwind information: linkage tables, and what follows a system call at a function's end.
+ */
+static struct step step_without_cfi(const struct run *r, const struct place *at,
+                                    const struct unwind_code *code)
+{
+    uint8_t around[2 * WORD_BYTES] = { 0 };
+    struct span before = { around, WORD_BYTES }, behind = { around + WORD_BYTES, WORD_BYTES };
+    if (!read_code(r->u, at->ip - WORD_BYTES, around, sizeof around))
+        return step_stack_top(0);
+    if (x64_is_after_syscall(before)) {
+        if (r->at_leaf && r->sample->registers->values[0] == 0)
+            return (struct step){ STEP_ROOT, { 0 } }; /* a thread that clone3 has just made */
+        struct step step = step_cfi(code->elf, at->ip - code->bias - 1);
+        if (step.kind != STEP_NO_RULE)
+            return step;
+    }
+    return step_stack_top((int32_t)x64_plt_depth(before, behind));
+}
+
+/* A tail jump whose frame is gone, though the tables do not say so. */
+static bool is_bare_tail_jump(const struct run *r, const struct place *at, const struct unwind_code *code,
+                              const struct frame_rule *rule)
+{
+    uint8_t bytes[WORD_BYTES];
+    uint64_t begin, end, top, told;
+    if (rule->cfa != FRAME_CFA_OFFSET || rule->cfa_register != FRAME_REGISTER_SP ||
+        rule->cfa_off == WORD_BYTES || !read_code(r->u, at->ip, bytes, sizeof bytes) ||
+        !eh_rows_function(&code->elf->rows, at->ip - code->bias, &begin, &end) ||
+        !x64_is_tail_jump(span_of(bytes, sizeof bytes), at->ip - code->bias, begin, end))
+        return false;
+    /* gcc jumps to the cold part of a function too, with its frame in place: then the tables are right */
+    if (stack_read(r, at->sp + (uint64_t)(int64_t)(rule->cfa_off + rule->ra_off), &told) != OUTCOME_OK ||
+        is_return_address(r->u, told))
+        return false;
+    return stack_read(r, at->sp, &top) == OUTCOME_OK && is_return_address(r->u, top);
+}
+
+static struct step exact_cfi(const struct run *r, const struct place *at, const struct unwind_code *code)
+{
+    struct step step = step_cfi(code->elf, at->ip - code->bias);
+    if (step.kind == STEP_NO_RULE && step.rule.cfa == FRAME_CFA_NONE)
+        return step_without_cfi(r, at, code);
+    if (step.kind == STEP_CFI && is_bare_tail_jump(r, at, code, &step.rule))
+        return step_stack_top(0);
+    return step;
+}
+
+static struct step exact_managed(const struct run *r, const struct place *at, const struct unwind_code *code)
+{
+    struct unwind_function function;
+    uint64_t addr;
+    if (!managed_function(code, at->ip, &function, &addr))
+        return step_stub(r, at);
+    struct step step = step_info(&function, addr);
+    uint8_t bytes[X64_EPILOG_BYTES];
+    uint64_t left = function.end - addr;
+    size_t size = left < sizeof bytes ? (size_t)left : sizeof bytes;
+    bool in_prolog = function.info.size > 1 && addr - function.begin < function.info.data[1];
+    if (!in_prolog && read_code(r->u, at->ip, bytes, size) &&
+        x64_epilog(span_of(bytes, size), addr, function.begin, function.end, &step.rule))
+        step.kind = STEP_INFO;
+    return step;
+}
+
+/* The frame of the leaf, or of what a signal interrupted: it can be anywhere in its function. */
+static struct step exact_step(const struct run *r, const struct place *at)
+{
+    struct unwind_code code = code_at(r->u, at->ip);
+    switch (code.kind) {
+    case UNWIND_CODE_ELF:
+        return exact_cfi(r, at, &code);
+    case UNWIND_CODE_PE:
+    case UNWIND_CODE_JITTED:
+        return exact_managed(r, at, &code);
+    default: /* a jump into nothing leaves the return address on top as well */
+        return step_stub(r, at);
+    }
+}
+
+static bool base_value(const struct run *r, const struct place *at, uint8_t number, uint64_t *out)
+{
+    if (number == FRAME_REGISTER_SP)
+        *out = at->sp;
+    else if (number == FRAME_REGISTER_FP)
+        *out = at->fp;
+    else if (r->at_leaf && number < UNWIND_REGISTERS)
+        *out = r->sample->registers->values[number];
+    else
+        return false;
+    return true;
+}
+
+static uint64_t offset(uint64_t base, int32_t off)
+{
+    return base + (uint64_t)(int64_t)off;
+}
+
+static enum outcome rule_cfa(const struct run *r, const struct frame_rule *rule, const struct place *at,
+                             uint64_t *out)
+{
+    uint64_t base;
+    switch (rule->cfa) {
+    case FRAME_CFA_PLT:
+        *out = offset(at->sp, rule->cfa_off) + ((at->ip & 15) >= rule->plt_edge ? WORD_BYTES : 0);
+        return OUTCOME_OK;
+    case FRAME_CFA_OFFSET:
+    case FRAME_CFA_DEREF:
+        if (!base_value(r, at, rule->cfa_register, &base))
+            return OUTCOME_FAILED;
+        *out = offset(base, rule->cfa_off);
+        return rule->cfa == FRAME_CFA_DEREF ? stack_read(r, *out, out) : OUTCOME_OK;
+    default:
+        return OUTCOME_FAILED;
+    }
+}
+
+/* The word that a place names. A register that is still where it was fails: the caller knows it. */
+static enum outcome rule_word(const struct run *r, uint8_t place, int32_t off, uint64_t cfa,
+                              const struct place *at, uint64_t *out)
+{
+    uint64_t base = place == FRAME_AT_CFA ? cfa : place == FRAME_AT_SP ? at->sp : at->fp;
+    if (place != FRAME_AT_CFA && place != FRAME_AT_SP && place != FRAME_AT_FP)
+        return OUTCOME_FAILED;
+    return stack_read(r, offset(base, off), out);
+}
+
+static enum outcome rule_apply(const struct run *r, const struct frame_rule *rule, const struct place *at,
+                               struct place *out)
+{
+    struct place next = { .fp = at->fp, .exact = rule->signal_frame };
+    enum outcome outcome = rule_cfa(r, rule, at, &next.sp);
+    if (outcome != OUTCOME_OK)
+        return outcome;
+    /* a handler may run on a stack of its own, else stacks only grow towards their root */
+    if (next.sp <= at->sp && !rule->signal_frame)
+        return OUTCOME_FAILED;
+    outcome = rule_word(r, rule->ra, rule->ra_off, next.sp, at, &next.ip);
+    if (outcome != OUTCOME_OK)
+        return outcome;
+    /* clang's epilogs keep the rule of a register that was popped already: its slot is below SP then */
+    bool popped = rule->fp == FRAME_AT_CFA && offset(next.sp, rule->fp_off) < at->sp;
+    if (rule->fp != FRAME_SAME && rule->fp != FRAME_LOST && !popped) {
+        outcome = rule_word(r, rule->fp, rule->fp_off, next.sp, at, &next.fp);
+        if (outcome != OUTCOME_OK)
+            return outcome;
+    }
+    *out = next;
+    return OUTCOME_OK;
+}
+
+static enum outcome pointer_apply(const struct run *r, const struct place *at, struct place *out)
+{
+    struct place next = { .sp = at->fp + 2 * WORD_BYTES };
+    if (at->fp < at->sp || at->fp % WORD_BYTES)
+        return OUTCOME_FAILED;
+    enum outcome outcome = stack_read(r, at->fp + WORD_BYTES, &next.ip);
+    if (outcome != OUTCOME_OK || (outcome = stack_read(r, at->fp, &next.fp)) != OUTCOME_OK)
+        return outcome;
+    *out = next;
+    return OUTCOME_OK;
+}
+
+static bool is_code(struct run *r, struct place *next)
+{
+    if (next->exact)
+        return code_at(r->u, next->ip).kind != UNWIND_CODE_NONE;
+    struct step step = caller_step(r->u, next->ip);
+    next->hijacked = step.kind == STEP_HIJACKED;
+    return step.kind != STEP_NO_CODE;
+}
+
+static enum unwind_found found_by(enum step_kind kind)
+{
+    return kind == STEP_CFI    ? UNWIND_FOUND_CFI
+           : kind == STEP_INFO ? UNWIND_FOUND_UNWIND_INFO
+                               : UNWIND_FOUND_STACK_TOP;
+}
+
+/* From a frame to its caller. False at the end, which *out_end names. */
+static bool run_advance(struct run *r, struct place *at, enum unwind_found *out_found,
+                        enum unwind_end *out_end)
+{
+    struct step step = at->exact ? exact_step(r, at) : caller_step(r->u, at->ip);
+    struct place next;
+    enum outcome outcome = OUTCOME_FAILED;
+    if (step.kind == STEP_ROOT) {
+        *out_end = UNWIND_END_ROOT;
+        return false;
+    }
+    if (step.kind == STEP_CFI || step.kind == STEP_INFO || step.kind == STEP_STACK_TOP) {
+        outcome = rule_apply(r, &step.rule, at, &next);
+        *out_found = found_by(step.kind);
+        if (outcome == OUTCOME_OK && next.ip == 0 && step.kind == STEP_CFI) {
+            *out_end = UNWIND_END_ROOT; /* so a thread's first function without a mark of its own is called */
+            return false;
+        }
+        if (outcome == OUTCOME_OK && !is_code(r, &next))
+            outcome = OUTCOME_FAILED;
+    }
+    if (outcome == OUTCOME_FAILED) {
+        outcome = pointer_apply(r, at, &next);
+        *out_found = UNWIND_FOUND_FRAME_POINTER;
+        if (outcome == OUTCOME_OK && !is_code(r, &next))
+            outcome = OUTCOME_FAILED;
+    }
+    if (outcome != OUTCOME_OK) {
+        *out_end = outcome == OUTCOME_CUT ? UNWIND_END_CUT : UNWIND_END_BROKEN;
+        return false;
+    }
+    *at = next;
+    r->at_leaf = false;
+    return true;
+}
+
+static void run_end_by_tails(struct run *r, struct unwind_frame *frames, size_t max,
+                             struct unwind_result *result)
+{
+    for (unsigned i = 0; i < ROOT_TAIL_FRAMES && result->count < max; i++) {
+        uint64_t caller = root_tails_caller(&r->u->tails, frames[result->count - 1].ip);
+        if (!caller)
+            return;
+        frames[result->count++] = (struct unwind_frame){ caller, UNWIND_FOUND_ROOT_TAIL };
+        if (caller_step(r->u, caller).kind == STEP_ROOT) {
+            result->end = UNWIND_END_ROOT;
+            return;
+        }
+    }
+}
+
+/* What the kernel found beyond the frames that we have. */
+static void run_splice(struct run *r, struct unwind_frame *frames, size_t max, struct unwind_result *result)
+{
+    const struct unwind_sample *s = r->sample;
+    size_t i = chain_splice(frames, result->count, s->kernel_chain, s->kernel_count);
+    if (i == 0)
+        return;
+    for (; i < s->kernel_count; i++) {
+        struct place next = { .ip = s->kernel_chain[i] };
+        if (!is_code(r, &next))
+            break;
+        if (result->count == max) {
+            result->end = UNWIND_END_DEPTH;
+            return;
+        }
+        frames[result->count++] =
+            (struct unwind_frame){ next.ip, UNWIND_FOUND_KERNEL, .hijacked = next.hijacked };
+    }
+    const struct unwind_frame *last = &frames[result->count - 1];
+    if (last->found != UNWIND_FOUND_KERNEL)
+        return;
+    if (caller_step(r->u, last->ip).kind == STEP_ROOT)
+        result->end = UNWIND_END_ROOT;
+    else
+        run_end_by_tails(r, frames, max, result);
+}
+
+struct unwind_result unwinder_run(struct unwinder *u, const struct unwind_sample *sample,
+                                  struct unwind_frame *frames, size_t max)
+{
+    const uint64_t *values = sample->registers->values;
+    struct run r = { u, sample, values[UNWIND_RSP], true };
+    struct place at = { values[UNWIND_RIP], values[UNWIND_RSP], values[UNWIND_RBP], true, false };
+    struct unwind_result result = { 0, UNWIND_END_DEPTH, at.ip };
+    enum unwind_found found = UNWIND_FOUND_LEAF;
+    while (result.count < max) {
+        frames[result.count++] = (struct unwind_frame){ at.ip, (uint8_t)found, at.exact, at.hijacked };
+        if (!run_advance(&r, &at, &found, &result.end))
+            break;
+        result.end = UNWIND_END_DEPTH;
+    }
+    if (result.end == UNWIND_END_CUT || result.end == UNWIND_END_BROKEN)
+        run_splice(&r, frames, max, &result);
+    else if (result.end == UNWIND_END_ROOT)
+        root_tails_learn(&u->tails, frames, result.count);
+    if (result.count)
+        result.end_ip = frames[result.count - 1].ip;
+    return result;
+}

@@ -1,0 +1,372 @@
+/* Unwinds this very process: its own code, the C library's callbacks, signals. x86-64 only. */
+#include <execinfo.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/own.h"
+#include "read/procfs.h"
+#include "unwind/process_code.h"
+
+enum { FRAMES_MAX = 128, FILES_MAX = 128, STACK_BYTES = 16 << 10, MAPS_BYTES = 4 << 20 };
+
+static char *files[FILES_MAX];
+static uint32_t file_count = 1;
+
+static struct {
+    struct unwind_registers registers;
+    uint8_t stack[STACK_BYTES];
+    size_t stack_bytes;
+} captured;
+
+static uint64_t stack_top; /* bytes above are not read */
+
+/* Takes the registers and the stack of its caller, as an interrupt would. */
+__attribute__((noinline, no_sanitize("address", "undefined"))) static void capture_stack(void)
+{
+    uint64_t sp = captured.registers.values[UNWIND_RSP];
+    captured.stack_bytes = 0;
+    for (uint64_t at = sp; at + 8 <= stack_top && captured.stack_bytes + 8 <= STACK_BYTES; at += 8) {
+        *(uint64_t *)(captured.stack + captured.stack_bytes) = *(volatile uint64_t *)(uintptr_t)at;
+        captured.stack_bytes += 8;
+    }
+}
+
+#ifdef __x86_64__
+#define CAPTURE()                                                                                            \
+    do {                                                                                                     \
+        __asm__ volatile("lea 0(%%rip), %%rax\n\tmov %%rax, %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"            \
+                         : "=m"(captured.registers.values[UNWIND_RIP]),                                      \
+                           "=m"(captured.registers.values[UNWIND_RSP]),                                      \
+                           "=m"(captured.registers.values[UNWIND_RBP])                                       \
+                         :                                                                                   \
+                         : "rax", "memory");                                                                 \
+        __asm__ volatile("mov %%rbx, %0\n\tmov %%r12, %1\n\tmov %%r13, %2\n\tmov %%r14, %3\n\tmov %%r15, %4" \
+                         : "=m"(captured.registers.values[3]), "=m"(captured.registers.values[12]),          \
+                           "=m"(captured.registers.values[13]), "=m"(captured.registers.values[14]),         \
+                           "=m"(captured.registers.values[15]));                                             \
+        capture_stack();                                                                                     \
+    } while (0)
+#else
+#define CAPTURE() skip()
+#endif
+
+static bool open_image(void *user, uint32_t image, struct source *out)
+{
+    (void)user;
+    if (strcmp(files[image], "[vdso]") == 0)
+        return unwind_vdso(out);
+    int fd = open(files[image], O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, out, NULL);
+}
+
+static void close_image(void *user, struct source *file)
+{
+    (void)user;
+    if (file->fd >= 0)
+        close(file->fd);
+}
+
+__attribute__((no_sanitize("address"))) static bool read_self(void *user, uint64_t addr, void *into,
+                                                              size_t size)
+{
+    (void)user;
+    for (size_t i = 0; i < size; i++)
+        ((volatile uint8_t *)into)[i] = ((const volatile uint8_t *)(uintptr_t)addr)[i];
+    return true;
+}
+
+static void map_all(struct process_code *code)
+{
+    AUTO_STREAM FILE *file = fopen("/proc/self/maps", "re");
+    AUTO_FREE char *text = mem_alloc(1, MAPS_BYTES);
+    assert_non_null(file);
+    struct span rest = span_of(text, fread(text, 1, MAPS_BYTES, file));
+    struct proc_mapping m;
+    while (procfs_next_mapping(&rest, &m, NULL)) {
+        if ((uintptr_t)&rest >= m.start && (uintptr_t)&rest < m.end)
+            stack_top = m.end;
+        if (!m.executable)
+            continue;
+        uint32_t image = PROCESS_CODE_NO_IMAGE;
+        if (m.path.size && file_count < FILES_MAX) {
+            image = file_count;
+            files[file_count++] = mem_format("%.*s", (int)m.path.size, (const char *)m.path.data);
+        }
+        process_code_map(code, m.start, m.end - m.start, m.file_off, image);
+    }
+}
+
+struct fixture {
+    struct unwind_images *images;
+    struct process_code *code;
+    struct unwind_frame frames[FRAMES_MAX];
+    struct unwind_result result;
+};
+
+static void unwind(struct fixture *f)
+{
+    struct unwind_sample sample = { .registers = &captured.registers,
+                                    .stack = span_of(captured.stack, captured.stack_bytes) };
+    f->result = process_code_unwind(f->code, &sample, f->frames, FRAMES_MAX);
+}
+
+/* How many frames further out the next one inside `function` is, from `from` on. */
+static size_t frame_of(const struct fixture *f, size_t from, const void *function)
+{
+    for (size_t i = from; i < f->result.count; i++) {
+        struct unwind_code code = process_code_at(f->code, f->frames[i].ip - 1);
+        uint64_t start, end;
+        if (code.kind == UNWIND_CODE_ELF &&
+            eh_rows_function(&code.elf->rows, f->frames[i].ip - 1 - code.bias, &start, &end) &&
+            start + code.bias == (uintptr_t)function)
+            return i;
+    }
+    fail_msg("a caller is missing");
+    return 0;
+}
+
+static void test_whole(void **state)
+{
+    struct fixture *f = *state;
+    CAPTURE();
+    unwind(f);
+    assert_int_equal(f->result.end, UNWIND_END_ROOT);
+    assert_int_equal(frame_of(f, 0, (const void *)test_whole), 0);
+    for (size_t i = 1; i < f->result.count; i++)
+        assert_int_equal(f->frames[i].found, UNWIND_FOUND_CFI);
+}
+
+static void *others[FRAMES_MAX]; /* the same stack, as libgcc unwinds it */
+static int other_count;
+
+static int compare_and_capture(const void *a, const void *b)
+{
+    if (captured.stack_bytes == 0) {
+        other_count = backtrace(others, FRAMES_MAX);
+        CAPTURE();
+    }
+    return *(const int *)a - *(const int *)b;
+}
+
+/* qsort keeps no frame pointer: by frame pointers its callers' order would be lost. */
+static void test_callback(void **state)
+{
+    struct fixture *f = *state;
+    int numbers[] = { 5, 3, 9, 1 };
+    captured.stack_bytes = 0;
+    qsort(numbers, ARRAY_LEN(numbers), sizeof *numbers, compare_and_capture);
+    unwind(f);
+    assert_int_equal(f->result.end, UNWIND_END_ROOT);
+    assert_int_equal(frame_of(f, 0, (const void *)compare_and_capture), 0);
+    assert_true(frame_of(f, 1, (const void *)test_callback) >= 2); /* the C library is between them */
+    size_t skipped = 0; /* a sanitizer puts frames of its own in front */
+    while (skipped < (size_t)other_count && (uint64_t)(uintptr_t)others[skipped] != f->frames[1].ip)
+        skipped++;
+    assert_int_equal(other_count - (int)skipped, f->result.count - 1);
+    for (size_t i = 1; i < f->result.count; i++)
+        assert_int_equal((uintptr_t)others[skipped + i - 1], f->frames[i].ip);
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    CAPTURE();
+}
+
+__attribute__((noinline)) static void raise_signal(void)
+{
+    raise(SIGUSR1);
+    __asm__ volatile("");
+}
+
+static void test_signal(void **state)
+{
+    struct fixture *f = *state;
+    struct sigaction action = { .sa_handler = on_signal }, before;
+    sigaction(SIGUSR1, &action, &before);
+    raise_signal();
+    sigaction(SIGUSR1, &before, NULL);
+    unwind(f);
+    assert_int_equal(f->result.end, UNWIND_END_ROOT);
+    size_t handler = frame_of(f, 0, (const void *)on_signal),
+           caller = frame_of(f, 1, (const void *)raise_signal);
+    size_t exact = 0;
+    for (size_t i = handler + 1; i < caller; i++)
+        exact += f->frames[i].exact;
+    assert_int_equal(exact, 1); /* what was interrupted */
+    assert_true(frame_of(f, caller + 1, (const void *)test_signal) == caller + 1);
+}
+
+static int descend(int depth);
+static int (*volatile descend_again)(int) = descend; /* so that the compiler leaves the recursion as it is */
+
+static int descend(int depth)
+{
+    int value = depth;
+    if (depth)
+        value += descend_again(depth - 1);
+    else
+        CAPTURE();
+    __asm__ volatile("" : "+r"(value));
+    return value;
+}
+
+static void test_recursion(void **state)
+{
+    struct fixture *f = *state;
+    enum { DEPTH = 20 };
+    descend_again(DEPTH);
+    unwind(f);
+    assert_int_equal(f->result.end, UNWIND_END_ROOT);
+    for (size_t i = 0; i <= DEPTH; i++)
+        assert_int_equal(frame_of(f, i, (const void *)descend), i);
+    assert_int_equal(frame_of(f, DEPTH + 1, (const void *)test_recursion), DEPTH + 1);
+}
+
+/* With fewer bytes the same frames, fewer of them; the kernel's chain continues. */
+static void test_cut(void **state)
+{
+    struct fixture *f = *state;
+    descend_again(10);
+    unwind(f);
+    struct unwind_frame whole[FRAMES_MAX];
+    uint64_t chain[FRAMES_MAX];
+    size_t count = f->result.count, bytes = captured.stack_bytes;
+    memcpy(whole, f->frames, sizeof whole);
+    for (size_t i = 0; i < count; i++)
+        chain[i] = whole[i].ip;
+    for (size_t size = 0; size < bytes && size < 4096; size += 24) {
+        struct unwind_sample sample = { &captured.registers, span_of(captured.stack, size), NULL, 0 };
+        struct unwind_result r = process_code_unwind(f->code, &sample, f->frames, FRAMES_MAX);
+        assert_true(r.count <= count);
+        for (size_t i = 0; i < r.count; i++)
+            assert_int_equal(f->frames[i].ip, whole[i].ip);
+        if (r.end == UNWIND_END_ROOT)
+            break;
+        assert_int_equal(r.end, UNWIND_END_CUT);
+        sample.kernel_chain = chain;
+        sample.kernel_count = count;
+        r = process_code_unwind(f->code, &sample, f->frames, FRAMES_MAX);
+        assert_int_equal(r.end, UNWIND_END_ROOT);
+        assert_int_equal(r.count, count);
+        for (size_t i = 0; i < r.count; i++)
+            assert_int_equal(f->frames[i].ip, whole[i].ip);
+    }
+}
+
+static void test_mappings(void **state)
+{
+    (void)state;
+    struct unwind_images *images = unwind_images_new();
+    struct process_code *code = process_code_new(images, &(struct process_code_access){ 0 });
+    process_code_map(code, 0x1000, 0x3000, 0, 0);
+    process_code_map(code, 0x2000, 0x1000, 0, 0); /* in its middle */
+    process_code_map(code, 0x0800, 0x1000, 0, 0); /* over its start */
+    assert_int_equal(process_code_at(code, 0x7ff).kind, UNWIND_CODE_NONE);
+    assert_int_equal(process_code_at(code, 0x800).kind, UNWIND_CODE_OTHER);
+    assert_int_equal(process_code_at(code, 0x3fff).kind, UNWIND_CODE_OTHER);
+    assert_int_equal(process_code_at(code, 0x4000).kind, UNWIND_CODE_NONE);
+    process_code_map(code, UINT64_MAX - 8, 16, 0, 0); /* no such range */
+    process_code_method(code, 0x2000, 0x100, true);   /* its memory cannot be read */
+    assert_int_equal(process_code_at(code, 0x2010).kind, UNWIND_CODE_OTHER);
+    assert_int_equal(process_code_stats(code).methods_refused, 1);
+    process_code_method_end(code, 0x2000);
+    process_code_method_end(code, 0x2000);
+    process_code_clear(code);
+    assert_int_equal(process_code_at(code, 0x800).kind, UNWIND_CODE_NONE);
+    process_code_free(code);
+    unwind_images_free(images);
+}
+
+static void test_vdso(void **state)
+{
+    (void)state;
+    struct source file;
+    struct elf_unwind *vdso;
+    struct error err;
+    if (!unwind_vdso(&file))
+        skip();
+    if (!elf_unwind_open(&file, &vdso, &err))
+        fail_msg("%s", err.what);
+    assert_true(vdso->rows.count > 2);
+    elf_unwind_close(vdso);
+}
+
+static struct process_code *refreshed;
+static unsigned refreshes;
+
+static void refresh(void *user)
+{
+    (void)user;
+    refreshes++;
+    process_code_map(refreshed, 0x5000, 0x1000, 0, 0);
+}
+
+/* Memory that became executable without being told of: found by looking again, not too often. */
+static void test_refresh(void **state)
+{
+    (void)state;
+    struct unwind_images *images = unwind_images_new();
+    refreshed = process_code_new(images, &(struct process_code_access){ .refresh = refresh });
+    struct unwind_registers registers = { { 0 } };
+    uint64_t stack[] = { 0x5010, 0x9010, 0 };
+    registers.values[UNWIND_RIP] = 0x5008;
+    registers.values[UNWIND_RSP] = 0x10000;
+    registers.values[UNWIND_RBP] = 0x10000;
+    stack[0] = 0x10000; /* saved frame pointer: its own place leads nowhere */
+    stack[1] = 0x5010;
+    struct unwind_sample sample = { &registers, span_of(stack, sizeof stack), NULL, 0 };
+    struct unwind_frame frames[8];
+    struct unwind_result r = process_code_unwind(refreshed, &sample, frames, 8);
+    assert_int_equal(refreshes, 1);
+    assert_int_equal(r.count, 2);
+    assert_int_equal(frames[1].ip, 0x5010);
+    assert_int_equal(frames[1].found, UNWIND_FOUND_FRAME_POINTER);
+    stack[1] = 0x9010; /* still nowhere, but it is too early to look again */
+    process_code_unwind(refreshed, &sample, frames, 8);
+    assert_int_equal(refreshes, 1);
+    process_code_free(refreshed);
+    unwind_images_free(images);
+}
+
+static int setup(void **state)
+{
+    static struct fixture fixture;
+    fixture.images = unwind_images_new();
+    fixture.code = process_code_new(
+        fixture.images, &(struct process_code_access){ open_image, close_image, read_self, NULL, &fixture });
+    map_all(fixture.code);
+    *state = &fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+    process_code_free(f->code);
+    unwind_images_free(f->images);
+    while (file_count > 1)
+        free(files[--file_count]);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_whole),     cmocka_unit_test(test_callback), cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_recursion), cmocka_unit_test(test_cut),      cmocka_unit_test(test_mappings),
+        cmocka_unit_test(test_refresh),   cmocka_unit_test(test_vdso),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

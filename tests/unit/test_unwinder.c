@@ -1,0 +1,600 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/own.h"
+#include "eh_frame_fixture.h"
+#include "unwind/chain_splice.h"
+#include "unwind/unwinder.h"
+
+/*
+ * A made-up process: an ELF image at 0x400000, linked at 0x1000; a jitted method at 0x700000 of 0x100 bytes
+ * whose frame is push rbp and 16 bytes, with a funclet behind it; stubs at 0x800000. All memory is nops but
+ * what `code` says.
+ */
+enum {
+    ELF_BIAS = 0x400000 - 0x1000,
+    ELF_START = 0x400000,
+    LEAF = ELF_START + 0x1000,    /* no frame at all */
+    FRAMED = ELF_START + 0x1100,  /* push rbp; mov rbp, rsp */
+    ROOT = ELF_START + 0x1200,    /* return address undefined */
+    SIGNAL = ELF_START + 0x1300,  /* sigreturn */
+    TRAP = ELF_START + 0x1400,    /* OnHijackTripThread */
+    PUSHED = ELF_START + 0x1500,  /* 24 bytes of stack, no frame pointer; from 0x40 on the tables are stale */
+    NOWHERE = ELF_START + 0x1600, /* no unwind information */
+    ENTRY = ELF_START + 0x1700,
+    ELF_END = ELF_START + 0x2000,
+    METHOD = 0x700000,
+    METHOD_BYTES = 0x100,
+    FUNCLET = METHOD + 0x100,
+    STUBS = 0x800000,
+    STACK = 0x7fff0000,
+    STACK_WORDS = 64,
+};
+
+struct piece {
+    uint64_t addr;
+    uint8_t bytes[12];
+    size_t size;
+};
+
+struct world {
+    struct elf_unwind elf;
+    struct jit_unwind *jit;
+    uint64_t stack[STACK_WORDS];
+    size_t stack_bytes; /* that the sample has */
+    struct unwind_registers registers;
+    uint64_t kernel[8];
+    size_t kernel_count;
+    struct piece code[4];
+    struct unwind_frame frames[32];
+};
+
+static struct unwind_code world_find(void *user, uint64_t addr)
+{
+    struct world *w = user;
+    if (addr >= ELF_START && addr < ELF_END)
+        return (struct unwind_code){ .kind = UNWIND_CODE_ELF, .bias = ELF_BIAS, .elf = &w->elf };
+    if (addr >= METHOD && addr < METHOD + 2 * METHOD_BYTES)
+        return (struct unwind_code){ .kind = UNWIND_CODE_JITTED, .jit = w->jit };
+    return (struct unwind_code){ .kind = addr >= STUBS && addr < STUBS + 0x1000 ? UNWIND_CODE_OTHER
+                                                                                : UNWIND_CODE_NONE };
+}
+
+/* Every address follows a call but where a piece says otherwise. */
+static bool world_read(void *user, uint64_t addr, void *into, size_t size)
+{
+    struct world *w = user;
+    static const uint8_t call[] = { 0xe8, 0, 0, 0, 0 };
+    uint8_t *to = into;
+    memset(to, 0x90, size);
+    if (size == 8)
+        memcpy(to + 3, call, sizeof call);
+    for (size_t i = 0; i < ARRAY_LEN(w->code); i++)
+        for (size_t k = 0; k < w->code[i].size; k++)
+            if (w->code[i].addr + k - addr < size)
+                to[w->code[i].addr + k - addr] = w->code[i].bytes[k];
+    return true;
+}
+
+/* What a method's start leads to. */
+static bool read_method(void *user, uint64_t addr, void *into, size_t size)
+{
+    (void)user;
+    static const uint64_t header = 0x900000;
+    uint8_t memory[0x100] = { 0 };
+    const uint32_t table[] = { 2, 0x1000, 0x1100, 0x5000, 0x1100, 0x1200, 0x5010 }; /* from 0x6ff000 */
+    const uint8_t info[] = { 1, 5, 2, 0, 5, 0x12, 1, 0x50 };
+    if (addr == METHOD - 8 && size == 8) {
+        memcpy(into, &header, 8);
+        return true;
+    }
+    memcpy(memory + 0x20, table, sizeof table);
+    if (addr >= header && addr + size <= header + sizeof memory) {
+        memcpy(into, memory + (addr - header), size);
+        return true;
+    }
+    if (addr < METHOD - 0x1000 + 0x5000 || addr + size > METHOD - 0x1000 + 0x5000 + 0x80)
+        return false;
+    memset(memory, 0, sizeof memory);
+    memcpy(memory, info, sizeof info);
+    memcpy(memory + 0x10, info, sizeof info);
+    memcpy(into, memory + (addr - (METHOD - 0x1000 + 0x5000)), size);
+    return true;
+}
+
+static void compile(struct world *w)
+{
+    static const uint8_t framed[] = { 0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x7b, 0x0c, 7, 8 };
+    static const uint8_t root[] = { 0x07, 16 };
+    static const uint8_t signal[] = { 0x0f, 3, 0x77, 24, 0x06, 0x10, 6, 2, 0x77, 8, 0x10, 16, 2, 0x77, 16 };
+    static const uint8_t trap[] = { 0x41, 0x0e, 16, 0x41, 0x0e, 24, 0x86, 3 };
+    static const uint8_t pushed[] = { 0x41, 0x0e, 32 };
+    struct buffer s;
+    buffer_init(&s, 1 << 16);
+    size_t plain = eh_fixture_cie(&s, "zR", NULL, 0), special = eh_fixture_cie(&s, "zRS", NULL, 0);
+    eh_fixture_fde(&s, plain, LEAF - ELF_BIAS, 0x40, NULL, 0);
+    eh_fixture_fde(&s, plain, FRAMED - ELF_BIAS, 0x40, framed, sizeof framed);
+    eh_fixture_fde(&s, plain, ROOT - ELF_BIAS, 0x40, root, sizeof root);
+    eh_fixture_fde(&s, special, SIGNAL - ELF_BIAS - 1, 0x10, signal, sizeof signal);
+    eh_fixture_fde(&s, plain, TRAP - ELF_BIAS, 0x40, trap, sizeof trap);
+    eh_fixture_fde(&s, plain, PUSHED - ELF_BIAS, 0x80, pushed, sizeof pushed);
+    eh_fixture_end(&s);
+    assert_true(eh_rows_compile(buffer_span(&s), EH_FIXTURE_ADDR, 0x1000, ELF_X86_64, &w->elf.rows, NULL));
+    buffer_done(&s);
+    w->elf.entry = ENTRY - ELF_BIAS;
+    w->elf.hijack = TRAP - ELF_BIAS;
+    w->elf.hijack_end = TRAP - ELF_BIAS + 0x40;
+    assert_true(jit_unwind_read(read_method, w, METHOD, &w->jit, NULL));
+}
+
+struct world_case {
+    const char *name;
+    uint64_t ip, fp; /* SP is STACK */
+    uint64_t ax;
+    uint64_t words[16]; /* of the stack */
+    size_t word_count;  /* 0: all of it is there */
+    uint64_t kernel[8];
+    struct piece code;
+    uint64_t frames[8]; /* expected, 0 ends */
+    enum unwind_end end;
+    enum unwind_found last; /* how the outermost was found */
+};
+
+#define AT(word) (STACK + 8 * (uint64_t)(word))
+
+static const struct world_case cases[] = {
+    { "a leaf under the root",
+      LEAF + 4,
+      0,
+      1,
+      { ROOT + 5 },
+      .frames = { LEAF + 4, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_CFI },
+    { "no frame pointer needed",
+      PUSHED + 9,
+      3,
+      1,
+      { 0, 0, 0, FRAMED + 9, 0, 0, ROOT + 5 },
+      .frames = { PUSHED + 9, FRAMED + 9 },
+      .end = UNWIND_END_BROKEN,
+      .last = UNWIND_FOUND_CFI },
+    { "framed under framed",
+      FRAMED + 9,
+      AT(1),
+      1,
+      { 0, AT(4), FRAMED + 9, 0, 0, ROOT + 5 },
+      .frames = { FRAMED + 9, FRAMED + 9, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_CFI },
+    { "rbp was popped: its slot is below SP",
+      FRAMED + 0x3f,
+      AT(3),
+      1,
+      { FRAMED + 9, 0, 0, 0, ROOT + 5 },
+      .frames = { FRAMED + 0x3f, FRAMED + 9, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_CFI },
+    { "a linkage table without information",
+      NOWHERE + 4,
+      0,
+      1,
+      { ROOT + 5 },
+      .code = { NOWHERE + 4, { 0xff, 0x25, 1, 2, 3, 4 }, 6 },
+      .frames = { NOWHERE + 4, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_STACK_TOP },
+    { "its lazy half",
+      NOWHERE + 5,
+      0,
+      1,
+      { 7, ROOT + 5 },
+      .code = { NOWHERE, { 0x68, 1, 0, 0, 0, 0xe9, 1, 1, 1, 1 }, 10 },
+      .frames = { NOWHERE + 5, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_STACK_TOP },
+    { "a thread just born",
+      NOWHERE + 2,
+      0,
+      0,
+      { 0 },
+      .code = { NOWHERE, { 0x0f, 0x05 }, 2 },
+      .frames = { NOWHERE + 2 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_LEAF },
+    { "its parent",
+      NOWHERE + 2,
+      0,
+      77,
+      { ROOT + 5 },
+      .code = { NOWHERE, { 0x0f, 0x05 }, 2 },
+      .frames = { NOWHERE + 2, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_STACK_TOP },
+    { "behind a system call at a function's end",
+      LEAF + 0x40,
+      0,
+      77,
+      { ROOT + 5 },
+      .code = { LEAF + 0x3e, { 0x0f, 0x05 }, 2 },
+      .frames = { LEAF + 0x40, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_CFI },
+    { "the loader's entry",
+      LEAF + 1,
+      0,
+      1,
+      { ENTRY + 8 },
+      .frames = { LEAF + 1, ENTRY + 8 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_CFI },
+    { "a method",
+      METHOD + 0x50,
+      9,
+      1,
+      { 0, 0, AT(9), ROOT + 5 },
+      .frames = { METHOD + 0x50, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_UNWIND_INFO },
+    { "a method's first instruction",
+      METHOD,
+      9,
+      1,
+      { ROOT + 5 },
+      .frames = { METHOD, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_UNWIND_INFO },
+    { "its rbp was pushed",
+      METHOD + 1,
+      9,
+      1,
+      { AT(9), ROOT + 5 },
+      .frames = { METHOD + 1, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_UNWIND_INFO },
+    { "a method's epilog",
+      METHOD + 0x60,
+      9,
+      1,
+      { AT(9), ROOT + 5 },
+      .code = { METHOD + 0x60, { 0x5d, 0xc3 }, 2 },
+      .frames = { METHOD + 0x60, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_UNWIND_INFO },
+    { "a funclet called by a method",
+      FUNCLET + 0x50,
+      9,
+      1,
+      { 0, 0, AT(9), METHOD + 0x50, 0, 0, 0, ROOT + 5 },
+      .frames = { FUNCLET + 0x50, METHOD + 0x50, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_UNWIND_INFO },
+    { "a stub",
+      STUBS + 8,
+      0,
+      1,
+      { METHOD + 0x50, 0, 0, 0, ROOT + 5 },
+      .frames = { STUBS + 8, METHOD + 0x50, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_UNWIND_INFO },
+    { "a stub that pushed",
+      STUBS + 8,
+      0,
+      1,
+      { 5, ROOT + 5 },
+      .frames = { STUBS + 8, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_STACK_TOP },
+    { "unknown code with a frame",
+      STUBS + 8,
+      AT(1),
+      1,
+      { 5, 0, ROOT + 5 },
+      .frames = { STUBS + 8, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_FRAME_POINTER },
+    { "in the trap",
+      TRAP + 9,
+      0,
+      1,
+      { 0, METHOD + 0x50, 0, 0, 0, ROOT + 5 },
+      .frames = { TRAP + 9, METHOD + 0x50, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_UNWIND_INFO },
+    { "on the way to the trap",
+      METHOD + 0x50,
+      9,
+      1,
+      { 0, 0, AT(5), TRAP, 0, 0, ROOT + 5 },
+      .frames = { METHOD + 0x50, TRAP, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_FRAME_POINTER },
+    { "a tail jump the tables are wrong about",
+      PUSHED + 0x40,
+      0,
+      1,
+      { METHOD + 0x50, 0, 0, 5, ROOT + 5 },
+      .code = { PUSHED + 0x40, { 0xff, 0x25, 1, 2, 3, 4 }, 6 },
+      .frames = { PUSHED + 0x40, METHOD + 0x50, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_UNWIND_INFO },
+    { "a tail jump the tables are right about",
+      PUSHED + 0x40,
+      0,
+      1,
+      { METHOD + 0x50, 0, 0, ROOT + 5 },
+      .code = { PUSHED + 0x40, { 0xff, 0x25, 1, 2, 3, 4 }, 6 },
+      .frames = { PUSHED + 0x40, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_CFI },
+    { "a call through nothing",
+      0x10,
+      0,
+      1,
+      { ROOT + 5 },
+      .frames = { 0x10, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_STACK_TOP },
+    { "cut, nothing from the kernel",
+      METHOD + 0x50,
+      9,
+      1,
+      { 0, 0, AT(90) },
+      3,
+      .frames = { METHOD + 0x50 },
+      .end = UNWIND_END_CUT,
+      .last = UNWIND_FOUND_LEAF },
+    { "cut, the kernel goes on to the root",
+      METHOD + 0x50,
+      9,
+      1,
+      { 0, 0, AT(90), FRAMED + 9 },
+      4,
+      { METHOD + 0x50, FRAMED + 9, FRAMED + 9, ROOT + 5 },
+      .frames = { METHOD + 0x50, FRAMED + 9, FRAMED + 9, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_KERNEL },
+    { "cut, the kernel's end is not the root",
+      METHOD + 0x50,
+      9,
+      1,
+      { 0, 0, AT(90), FRAMED + 9 },
+      4,
+      { METHOD + 0x50, FRAMED + 9, METHOD + 9, 5 },
+      .frames = { METHOD + 0x50, FRAMED + 9, METHOD + 9 },
+      .end = UNWIND_END_CUT,
+      .last = UNWIND_FOUND_KERNEL },
+    { "no bytes at all",
+      METHOD + 0x50,
+      9,
+      1,
+      { 1 },
+      SIZE_MAX,
+      { METHOD + 0x50, ROOT + 5 },
+      .frames = { METHOD + 0x50, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_KERNEL },
+    { "a return into nothing",
+      LEAF + 4,
+      3,
+      1,
+      { 5 },
+      .frames = { LEAF + 4 },
+      .end = UNWIND_END_BROKEN,
+      .last = UNWIND_FOUND_LEAF },
+};
+
+static struct unwind_result world_run(struct world *w, struct unwinder *u, const struct world_case *c,
+                                      size_t max)
+{
+    memset(w->stack, 0, sizeof w->stack);
+    memcpy(w->stack, c->words, sizeof c->words);
+    w->stack_bytes = c->word_count == SIZE_MAX ? 0 : c->word_count ? 8 * c->word_count : sizeof w->stack;
+    w->registers = (struct unwind_registers){ { 0 } };
+    w->registers.values[0] = c->ax;
+    w->registers.values[UNWIND_RBP] = c->fp;
+    w->registers.values[UNWIND_RSP] = STACK;
+    w->registers.values[UNWIND_RIP] = c->ip;
+    w->code[0] = c->code;
+    for (w->kernel_count = 0; c->kernel[w->kernel_count]; w->kernel_count++)
+        w->kernel[w->kernel_count] = c->kernel[w->kernel_count];
+    struct unwind_sample sample = { &w->registers, span_of(w->stack, w->stack_bytes), w->kernel,
+                                    w->kernel_count };
+    return unwinder_run(u, &sample, w->frames, max);
+}
+
+static void test_cases(void **state)
+{
+    struct world *w = *state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct world_case *c = &cases[i];
+        struct unwind_space space = { world_find, world_read, w };
+        struct unwinder *u = unwinder_new(&space, 6);
+        for (unsigned again = 0; again < 2; again++) { /* the second time rules are remembered */
+            struct unwind_result r = world_run(w, u, c, ARRAY_LEN(w->frames));
+            size_t count = 0;
+            while (count < ARRAY_LEN(c->frames) && c->frames[count])
+                count++;
+            for (size_t k = 0; k < count && k < r.count; k++)
+                if (w->frames[k].ip != c->frames[k])
+                    fail_msg("%s: frame %zu is %#llx", c->name, k, (unsigned long long)w->frames[k].ip);
+            if (r.count != count || r.end != c->end || w->frames[count - 1].found != c->last)
+                fail_msg("%s: %zu frames, end %d, last found by %d", c->name, r.count, r.end,
+                         r.count ? w->frames[r.count - 1].found : -1);
+        }
+        unwinder_free(u);
+    }
+}
+
+/* What a signal interrupted goes on exactly there: a function's first byte belongs to that function. */
+static void test_signal(void **state)
+{
+    struct world *w = *state;
+    struct unwind_space space = { world_find, world_read, w };
+    struct unwinder *u = unwinder_new(&space, 6);
+    /* handler: returns to the trampoline; there rbp is at rsp+8, the IP at rsp+16, SP at rsp+24 */
+    struct world_case c = { "", .ip = LEAF + 4, .words = { SIGNAL, 0, AT(9), FRAMED, AT(6), 0, ROOT + 5 } };
+    struct unwind_result r = world_run(w, u, &c, ARRAY_LEN(w->frames));
+    assert_int_equal(r.count, 4);
+    assert_int_equal(r.end, UNWIND_END_ROOT);
+    assert_int_equal(w->frames[1].ip, SIGNAL);
+    assert_int_equal(w->frames[2].ip, FRAMED);
+    assert_true(w->frames[2].exact);
+    assert_false(w->frames[3].exact);
+    assert_int_equal(w->frames[3].ip, ROOT + 5);
+    unwinder_free(u);
+}
+
+static void test_trap_is_marked(void **state)
+{
+    struct world *w = *state;
+    struct unwind_space space = { world_find, world_read, w };
+    struct unwinder *u = unwinder_new(&space, 6);
+    struct world_case c = { "", .ip = METHOD + 0x50, .words = { 0, 0, AT(5), TRAP, 0, 0, ROOT + 5 } };
+    world_run(w, u, &c, ARRAY_LEN(w->frames));
+    assert_false(w->frames[0].hijacked);
+    assert_true(w->frames[1].hijacked);
+    assert_false(w->frames[2].hijacked);
+    unwinder_free(u);
+}
+
+/* A stack that lost its end is ended as others were. */
+static void test_tails(void **state)
+{
+    struct world *w = *state;
+    struct unwind_space space = { world_find, world_read, w };
+    struct unwinder *u = unwinder_new(&space, 6);
+    struct world_case whole = { "", .ip = PUSHED + 9, .fp = AT(5),
+                                .words = { 0, 0, 0, FRAMED + 9, 0, 7, ROOT + 5 } };
+    struct world_case cut = { "", .ip = METHOD + 0x50, .words = { 0 }, .word_count = 1,
+                              .kernel = { METHOD + 0x50, FRAMED + 9 } };
+    struct unwind_result r = world_run(w, u, &cut, ARRAY_LEN(w->frames));
+    assert_int_equal(r.end, UNWIND_END_CUT);
+    r = world_run(w, u, &whole, ARRAY_LEN(w->frames));
+    assert_int_equal(r.end, UNWIND_END_ROOT);
+    unwinder_forget(u);
+    r = world_run(w, u, &cut, ARRAY_LEN(w->frames));
+    assert_int_equal(r.end, UNWIND_END_ROOT);
+    assert_int_equal(r.count, 3);
+    assert_int_equal(w->frames[2].ip, ROOT + 5);
+    assert_int_equal(w->frames[2].found, UNWIND_FOUND_ROOT_TAIL);
+    unwinder_free(u);
+}
+
+static void test_depth(void **state)
+{
+    struct world *w = *state;
+    struct unwind_space space = { world_find, world_read, w };
+    struct unwinder *u = unwinder_new(&space, 6);
+    for (size_t max = 0; max < 3; max++) {
+        struct unwind_result r = world_run(w, u, &cases[2], max);
+        assert_int_equal(r.count, max);
+        assert_int_equal(r.end, UNWIND_END_DEPTH);
+    }
+    unwinder_free(u);
+}
+
+/* Every length of stack gives a beginning of the same frames. */
+static void test_truncated(void **state)
+{
+    struct world *w = *state;
+    struct unwind_space space = { world_find, world_read, w };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        if (cases[i].word_count || cases[i].end == UNWIND_END_BROKEN)
+            continue;
+        for (size_t words = 1; words < 16; words++) {
+            struct world_case c = cases[i];
+            struct unwinder *u = unwinder_new(&space, 6);
+            c.word_count = words;
+            struct unwind_result r = world_run(w, u, &c, ARRAY_LEN(w->frames));
+            for (size_t k = 0; k < r.count; k++)
+                if (w->frames[k].ip != c.frames[k])
+                    fail_msg("%s: with %zu words frame %zu is another", c.name, words, k);
+            unwinder_free(u);
+        }
+    }
+}
+
+static void test_splice(void **state)
+{
+    (void)state;
+    const struct unwind_frame known[] = { { 1 }, { 2 }, { 3 }, { 3 } };
+    const uint64_t chain[] = { 1, 3, 3, 3, 3, 4 }, other[] = { 7, 8 };
+    assert_int_equal(chain_splice(known, 4, chain, 6), 3); /* the recursion goes on: two more, then 4 */
+    assert_int_equal(chain_splice(known, 4, other, 2), 0);
+    assert_int_equal(chain_splice(known, 0, chain, 6), 0);
+    assert_int_equal(chain_splice(known, 4, chain, 0), 0);
+}
+
+static void test_registers(void **state)
+{
+    (void)state;
+    uint64_t words[17];
+    struct unwind_registers r;
+    for (size_t i = 0; i < 17; i++)
+        words[i] = 100 + i;
+    assert_true(unwind_registers_of_perf(span_of(words, sizeof words), &r));
+    assert_int_equal(r.values[UNWIND_RBP], 106);
+    assert_int_equal(r.values[UNWIND_RSP], 107);
+    assert_int_equal(r.values[UNWIND_RIP], 108);
+    assert_int_equal(r.values[3], 101); /* rbx */
+    assert_int_equal(r.values[8], 109);
+    assert_false(unwind_registers_of_perf(span_of(words, sizeof words - 8), &r));
+}
+
+static bool read_nothing(void *user, uint64_t addr, void *into, size_t size)
+{
+    (void)user, (void)addr, (void)into, (void)size;
+    return false;
+}
+
+static bool read_ones(void *user, uint64_t addr, void *into, size_t size)
+{
+    (void)user, (void)addr;
+    memset(into, 1, size);
+    return true;
+}
+
+static void test_jit_damage(void **state)
+{
+    (void)state;
+    struct jit_unwind *jit;
+    struct error err;
+    assert_false(jit_unwind_read(read_nothing, NULL, METHOD, &jit, &err));
+    assert_int_equal(err.kind, ERROR_INPUT);
+    assert_false(jit_unwind_read(read_ones, NULL, METHOD, &jit, &err));
+}
+
+static int setup(void **state)
+{
+    static struct world world;
+    compile(&world);
+    *state = &world;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    eh_rows_done(&w->elf.rows);
+    free(w->jit);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cases),          cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_tails),          cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_trap_is_marked), cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_splice),         cmocka_unit_test(test_registers),
+        cmocka_unit_test(test_jit_damage),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
