@@ -10,8 +10,8 @@
 
 #include "base/mem.h"
 #include "base/target_root.h"
+#include "collect/live_memory.h"
 #include "collect/proc_file.h"
-#include "collect/target_memory.h"
 #include "read/procfs.h"
 
 enum { FILES_ROOTS_MAX = 4096 };
@@ -43,7 +43,8 @@ void target_files_add(struct target_files *files, uint32_t process, uint32_t pid
     struct buffer text;
     struct proc_status status;
     buffer_init(&text, 1 << 16);
-    if (proc_file_read((pid_t)pid, "status", &text, NULL) && procfs_read_status(buffer_span(&text), &status, NULL)) {
+    if (proc_file_read((pid_t)pid, "status", &text, NULL) &&
+        procfs_read_status(buffer_span(&text), &status, NULL)) {
         *root = (struct target_root){ -1, -1, status.uid, pid, (uint32_t)status.ns_pid };
         target_root_open((pid_t)pid, &root->root_fd, NULL);
         root->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
@@ -70,7 +71,8 @@ int target_files_open_jit(const struct target_files *files, uint32_t process, bo
         .kind = TARGET_FILE_REGULAR, .owner_checked = true, .owner = root->uid, .own_links_only = true
     };
     char path[64];
-    snprintf(path, sizeof path, jitdump ? "/tmp/jit-%" PRIu32 ".dump" : "/tmp/perf-%" PRIu32 ".map", root->ns_pid);
+    snprintf(path, sizeof path, jitdump ? "/tmp/jit-%" PRIu32 ".dump" : "/tmp/perf-%" PRIu32 ".map",
+             root->ns_pid);
     int fd = -1;
     return target_root_open_path(root->root_fd, path, rules, &fd, NULL) ? fd : -1;
 }
@@ -81,13 +83,22 @@ static bool target_root_is_alive(const struct target_root *root)
     return root->pidfd >= 0 && poll(&end, 1, 0) == 0;
 }
 
-void target_files_read_memory(const struct target_files *files, uint32_t process, const uint64_t *addrs, size_t count,
-                              size_t size, uint8_t *into, uint32_t *got)
+void target_files_read_memory(const struct target_files *files, uint32_t process, const uint64_t *addrs,
+                              size_t count, size_t size, uint8_t *into, uint32_t *got)
 {
+    struct live_memory *live;
     memset(got, 0, count * sizeof *got);
-    if (process >= files->count || !target_root_is_alive(&files->roots[process]))
+    if (process >= files->count || !target_root_is_alive(&files->roots[process]) ||
+        !live_memory_open((pid_t)files->roots[process].pid, 0, &live, NULL))
         return;
-    target_memory_read((pid_t)files->roots[process].pid, addrs, count, size, into, got);
-    if (!target_root_is_alive(&files->roots[process])) /* it may have been another process's by then */
-        memset(got, 0, count * sizeof *got);
+    struct memory_piece *pieces = mem_alloc(count, sizeof *pieces);
+    for (size_t i = 0; i < count; i++)
+        pieces[i] = (struct memory_piece){ .addr = addrs[i], .into = into + i * size, .size = size };
+    const struct memory *memory = live_memory_view(live);
+    memory->read(memory->user, pieces, count);
+    if (target_root_is_alive(&files->roots[process])) /* else it may have been another process */
+        for (size_t i = 0; i < count; i++)
+            got[i] = (uint32_t)pieces[i].got;
+    free(pieces);
+    live_memory_close(live);
 }
