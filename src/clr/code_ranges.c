@@ -24,12 +24,20 @@ struct walk {
     struct code_ranges *out;
     unsigned blocks, fragments;
     uint64_t last_section;
+    bool strict; /* ends at the first insane entry */
 };
 
 /* A pointer's low bit marks what belongs to collectible code. */
 static uint64_t pointer(struct walk *w, uint64_t addr)
 {
     return memory_pages_u64(w->pages, addr) & ~UINT64_C(1);
+}
+
+static void note_insane(struct walk *w)
+{
+    w->out->insane++;
+    if (w->strict)
+        w->out->cut = true;
 }
 
 static void add_section(struct walk *w, uint64_t section)
@@ -43,7 +51,7 @@ static void add_section(struct walk *w, uint64_t section)
     };
     uint32_t flags = memory_pages_u32(w->pages, section + l->section.flags);
     if (r.begin == 0 || r.begin >= r.end || flags > 7) {
-        out->insane++;
+        note_insane(w);
         return;
     }
     if (out->count == RANGES_MAX) {
@@ -80,7 +88,7 @@ static void walk_fragments(struct walk *w, uint64_t fragment, uint64_t slot_begi
         uint64_t section = pointer(w, fragment + l->fragment.section);
         /* a fragment may be shared by all slots it spans, so it may begin before this one */
         if (begin >= end || begin > slot_last || end <= slot_begin || section == 0)
-            w->out->insane++;
+            note_insane(w);
         else if (section != w->last_section)
             add_section(w, section);
         w->last_section = section;
@@ -106,11 +114,9 @@ static void walk_level(struct walk *w, uint64_t block, unsigned level, uint64_t 
 
 static void walk_list(struct walk *w, uint64_t node)
 {
-    for (unsigned i = 0; node; i++) {
-        if (i == RANGES_MAX) {
+    for (unsigned i = 0; node && !w->out->cut; i++) {
+        if (i == RANGES_MAX)
             w->out->cut = true;
-            return;
-        }
         add_section(w, node);
         node = memory_pages_u64(w->pages, node + w->layout->section.next);
     }
@@ -142,16 +148,32 @@ static void sort_out(struct code_ranges *ranges)
     ranges->count = kept;
 }
 
+static void read_ranges(struct walk *w, uint64_t root)
+{
+    *w->out = (struct code_ranges){ 0 };
+    if (w->layout->list)
+        walk_list(w, root);
+    else
+        walk_level(w, root, 0, 0);
+    sort_out(w->out);
+}
+
 void code_ranges_read(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t root,
                       struct code_ranges *out)
 {
     struct walk w = { .pages = pages, .layout = layout, .out = out };
-    *out = (struct code_ranges){ 0 };
-    if (layout->list)
-        walk_list(&w, root);
-    else
-        walk_level(&w, root, 0, 0);
-    sort_out(out);
+    read_ranges(&w, root);
+}
+
+bool code_ranges_try(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t root,
+                     size_t least, struct code_ranges *out)
+{
+    struct walk w = { .pages = pages, .layout = layout, .out = out, .strict = true };
+    read_ranges(&w, root);
+    if (out->count >= least && out->insane == 0 && !out->cut)
+        return true;
+    code_ranges_done(out);
+    return false;
 }
 
 void code_ranges_done(struct code_ranges *ranges)

@@ -144,6 +144,82 @@ static struct code_body *list_bodies(struct code_walk *w, size_t *out_count)
     return bodies;
 }
 
+static bool is_dynamic(struct code_walk *w, const struct code_body *body, struct method_desc *method,
+                       struct dynamic_method *dynamic)
+{
+    if (!body->method || !method_desc_read(&w->pages, &w->layout, body->method, method) ||
+        method->kind != METHOD_DYNAMIC)
+        return false;
+    dynamic_method_read(&w->pages, &w->layout, method, dynamic);
+    return true;
+}
+
+static void read_dynamic(struct code_walk *w, const struct code_body *bodies, size_t count)
+{
+    enum { NAME_BYTES = 64 };
+    for (size_t i = 0; i < count; i++) {
+        struct method_desc method;
+        struct dynamic_method dynamic;
+        if (!is_dynamic(w, &bodies[i], &method, &dynamic))
+            continue;
+        memory_pages_want(&w->pages, dynamic.name, NAME_BYTES);
+        memory_pages_want(&w->pages, dynamic.signature, dynamic.signature_size);
+    }
+    memory_pages_fetch(&w->pages);
+}
+
+/* What must not have changed since a dynamic method's name was read. */
+struct proof {
+    uint32_t body;
+    uint64_t addr[4];
+    uint8_t held[4][16], now[4][16];
+};
+
+static void prove(struct code_walk *w, const struct proof *proofs, struct memory_piece *pieces, size_t count,
+                  struct code_body *bodies)
+{
+    w->pages.memory->read(w->pages.memory->user, pieces, 4 * count);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < 4; k++)
+            if (pieces[4 * i + k].got != pieces[4 * i + k].size ||
+                memcmp(proofs[i].held[k], proofs[i].now[k], pieces[4 * i + k].size) != 0)
+                bodies[proofs[i].body].method = 0;
+}
+
+/*
+ * Dynamic methods are freed, and their records used again, at any time. So all that is known of them is read
+ * first, then the header, the record and the name once more; those that differ lose their method.
+ */
+static void keep_steady(struct code_walk *w, struct code_body *bodies, size_t count)
+{
+    enum { BATCH = 120 };
+    struct proof proofs[BATCH];
+    struct memory_piece pieces[4 * BATCH];
+    size_t used = 0;
+    read_dynamic(w, bodies, count);
+    for (size_t i = 0; i < count; i++) {
+        struct method_desc method;
+        struct dynamic_method dynamic;
+        if (is_dynamic(w, &bodies[i], &method, &dynamic)) {
+            struct proof *p = &proofs[used];
+            *p = (struct proof){ .body = (uint32_t)i,
+                                 .addr = { bodies[i].begin - 8, bodies[i].header + w->layout.header.method,
+                                           method.addr + w->layout.dynamic.name, dynamic.name } };
+            for (size_t k = 0; k < 4; k++) {
+                size_t room = MEMORY_PAGE_BYTES - p->addr[k] % MEMORY_PAGE_BYTES;
+                size_t size = k < 3 ? 8 : room < 16 ? room : 16;
+                memory_pages_read(&w->pages, p->addr[k], p->held[k], size);
+                pieces[4 * used + k] = (struct memory_piece){ p->addr[k], p->now[k], size, 0 };
+            }
+            used++;
+        }
+        if (used == BATCH || (used && i + 1 == count)) {
+            prove(w, proofs, pieces, used, bodies);
+            used = 0;
+        }
+    }
+}
+
 static enum found_tier tier_of(uint32_t told)
 {
     static const uint8_t tiers[] = {
@@ -224,8 +300,10 @@ static void name_body(struct code_walk *w, const struct code_body *body, struct 
         found->name = code_stub_name(body->stub);
         return;
     }
-    if (!method_desc_read(&w->pages, &w->layout, body->method, &method))
+    if (!method_desc_read(&w->pages, &w->layout, body->method, &method)) {
+        found->kind = body->method ? FOUND_METHOD : FOUND_DYNAMIC;
         return;
+    }
     if (method.kind == METHOD_DYNAMIC)
         name_dynamic(w, &method, found);
     else
@@ -297,18 +375,33 @@ static bool try_layout(struct code_walk *w, const struct runtime_layout *layout,
     return false;
 }
 
-/* The runtime's own description first, then the layout of its version, then the others. */
+/* The layout that the shape of what is there speaks for; which one it is the metadata says. */
+static const struct runtime_layout *guess_layout(struct code_walk *w)
+{
+    bool constant = false;
+    w->layout = runtime_layouts[w->root.list ? runtime_layout_count - 1 : 0];
+    survey(w);
+    for (size_t i = 0; i < w->heap_count && !constant; i++)
+        constant = nibble_map_is_constant(buffer_span(&w->heaps[i].map));
+    unsigned major = w->root.list ? 3 : constant ? 10 : w->root.descriptor ? 9 : 8;
+    for (size_t i = 0; i < runtime_layout_count; i++)
+        if (runtime_layouts[i].major == major)
+            return &runtime_layouts[i];
+    return runtime_layouts;
+}
+
+/* The runtime's own description first, then the likely layout, then the others. */
 static bool find_layout(struct code_walk *w, struct error *err)
 {
     struct runtime_version version = { "" };
     uint32_t checked = 0, agreed = 0;
     runtime_version_from_path(span_of(w->root.module->path, strlen(w->root.module->path)), &version);
-    unsigned major = (unsigned)strtoul(version.text, NULL, 10);
+    const struct runtime_layout *likely = guess_layout(w);
     for (unsigned pass = w->root.descriptor ? 0 : 1; pass < 3; pass++)
         for (size_t i = 0; i < runtime_layout_count; i++) {
             const struct runtime_layout *layout = &runtime_layouts[i];
             if (layout->list != w->root.list || (pass == 0 && i > 0) ||
-                (pass && (layout->major == major) != (pass == 1)))
+                (pass && (layout == likely) != (pass == 1)))
                 continue;
             if (try_layout(w, layout, pass == 0))
                 return true;
@@ -386,6 +479,7 @@ bool code_walk_all(struct code_walk *walk, code_walk_fn *emit, void *user)
     struct code_walk_report *report = &walk->report;
     survey(walk);
     struct code_body *bodies = list_bodies(walk, &count);
+    keep_steady(walk, bodies, count);
     report->methods = report->dynamic = report->stubs = report->unnamed = 0;
     for (size_t i = 0; going && i < count; i++) {
         struct found_method found;
@@ -431,6 +525,7 @@ bool code_walk_find(struct code_walk *walk, uint64_t addr, struct found_method *
     for (size_t i = 0; i < walk->heap_count; i++)
         if (walk->heaps[i].range == range &&
             code_heap_find(&walk->pages, &walk->layout, &walk->heaps[i], addr, &body)) {
+            keep_steady(walk, &body, 1);
             name_body(walk, &body, out);
             out->collectible |= range->collectible;
             return true;

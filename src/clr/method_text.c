@@ -85,19 +85,12 @@ static bool read_name(struct memory_pages *pages, uint64_t addr, char text[NAME_
     return is_printable(span_of(text, size));
 }
 
-/* Bypasses the pages held: has the target changed it since? */
-static bool is_unchanged(struct loaded_types *types, const struct method_desc *method,
-                         const struct dynamic_method *d)
-{
-    uint8_t now[8];
-    const struct memory *memory = types->pages->memory;
-    return memory_read(memory, method->addr + types->layout->dynamic.name, now, sizeof now) &&
-           load_u64le(now) == d->name;
-}
-
 static bool append_dynamic(struct loaded_types *types, const struct method_desc *method, struct buffer *out)
 {
+    /* a stub's types may be told by rows of the module that it belongs to */
     static const struct ecma_metadata no_metadata;
+    const struct loaded_type *type = loaded_types_find(types, method->table);
+    const struct ecma_metadata *md = type ? &loaded_types_module(types, type)->md : &no_metadata;
     char name[NAME_BYTES_MAX];
     uint8_t signature[SIGNATURE_BYTES_MAX];
     struct dynamic_method d;
@@ -108,8 +101,7 @@ static bool append_dynamic(struct loaded_types *types, const struct method_desc 
         return false;
     buffer_string(out, "dynamicClass::");
     buffer_string(out, name);
-    return append_signature(&no_metadata, span_of(signature, d.signature_size), out) &&
-           is_unchanged(types, method, &d);
+    return append_signature(md, span_of(signature, d.signature_size), out);
 }
 
 bool method_text_append(struct loaded_types *types, const struct method_desc *method, struct buffer *out)

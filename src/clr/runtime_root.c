@@ -10,8 +10,7 @@
 enum {
     CANDIDATES_MAX = 256,
     RANGES_MIN = 6,
-    TOP_ENTRIES_MAX = 4, /* used ones of the map's first level: user space has 47 bits */
-    TOP_ENTRIES = 256,
+    TOP_ENTRIES = 256, /* of the map's first level; user space has 47 bits, so that only the first is used */
     SCAN_BYTES_MAX = 16 << 20,
 };
 
@@ -46,8 +45,9 @@ static const struct runtime_layout *layout_of_form(bool list)
 static bool is_root(struct memory_pages *pages, bool list, uint64_t addr, size_t least)
 {
     struct code_ranges ranges;
-    code_ranges_read(pages, layout_of_form(list), addr, &ranges);
-    bool sane = ranges.count >= least && ranges.insane == 0 && !ranges.cut;
+    if (!code_ranges_try(pages, layout_of_form(list), addr, least, &ranges))
+        return false;
+    bool sane = true;
     for (size_t i = 0; sane && i < ranges.count; i++) {
         const struct code_range *r = &ranges.ranges[i];
         uint64_t owner = r->kind == CODE_RANGE_HEAP ? r->heap : r->module;
@@ -85,6 +85,13 @@ struct window {
     size_t count;
 };
 
+static bool is_data(struct memory_pages *pages, uint64_t addr)
+{
+    const struct memory_mapping *there =
+        addr && addr % 8 == 0 ? memory_mapping_at(pages->memory, addr) : NULL;
+    return there && there->writable;
+}
+
 static bool scan_for_map(struct memory_pages *pages, const struct window *w, struct runtime_root *root)
 {
     size_t used = 0;
@@ -94,7 +101,7 @@ static bool scan_for_map(struct memory_pages *pages, const struct window *w, str
             continue;
         size_t first = i - TOP_ENTRIES; /* [first, first + TOP_ENTRIES) is the candidate */
         size_t inside = used - (w->words[i] != 0);
-        if (w->words[first] != 0 && inside <= TOP_ENTRIES_MAX &&
+        if (inside == 1 && is_data(pages, w->words[first]) &&
             is_root(pages, false, w->addr + 8 * first, RANGES_MIN)) {
             root->addr = w->addr + 8 * first;
             return true;
@@ -107,9 +114,7 @@ static bool scan_for_map(struct memory_pages *pages, const struct window *w, str
 static bool scan_for_list(struct memory_pages *pages, const struct window *w, struct runtime_root *root)
 {
     for (size_t i = 0; i < w->count; i++) {
-        const struct memory_mapping *there =
-            w->words[i] % 8 == 0 ? memory_mapping_at(pages->memory, w->words[i]) : NULL;
-        if (there && there->writable && is_root(pages, true, w->words[i], RANGES_MIN)) {
+        if (is_data(pages, w->words[i]) && is_root(pages, true, w->words[i], RANGES_MIN)) {
             root->addr = w->words[i];
             root->head = w->addr + 8 * (uint64_t)i;
             root->list = true;
