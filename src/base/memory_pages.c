@@ -1,5 +1,6 @@
 #include "base/memory_pages.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ void memory_pages_drop(struct memory_pages *pages)
     id_map_clear(&pages->ids);
     pages->count = 0;
     pages->wanted_count = 0;
-    pages->last = NULL;
+    memset(pages->recent, 0, sizeof pages->recent);
 }
 
 static uint64_t hash_number(uint64_t number)
@@ -109,10 +110,17 @@ static void read_around(struct memory_pages *pages, uint64_t number)
     read_pages(pages, numbers, count);
 }
 
+static size_t recent_slot(uint64_t number)
+{
+    return (number * UINT64_C(0x9e3779b97f4a7c15)) >> 54;
+}
+static_assert(MEMORY_PAGES_RECENT == 1 << (64 - 54), "the slot is the hash's upper bits");
+
 static const uint8_t *get_page(struct memory_pages *pages, uint64_t number)
 {
-    if (pages->last && pages->last_number == number)
-        return pages->last;
+    size_t slot = recent_slot(number);
+    if (pages->recent[slot].number == number && pages->recent[slot].bytes)
+        return pages->recent[slot].bytes;
     uint32_t id = find_page(pages, number);
     if (!id) {
         read_around(pages, number);
@@ -120,9 +128,19 @@ static const uint8_t *get_page(struct memory_pages *pages, uint64_t number)
     }
     if (!id || !pages->pages[id - 1].there)
         return NULL;
-    pages->last_number = number;
-    pages->last = page_bytes(pages, id);
-    return pages->last;
+    pages->recent[slot].number = number;
+    pages->recent[slot].bytes = page_bytes(pages, id);
+    return pages->recent[slot].bytes;
+}
+
+/* Asked for already, or at hand. */
+static bool is_known(const struct memory_pages *pages, uint64_t number)
+{
+    size_t slot = recent_slot(number);
+    if (pages->recent[slot].number == number && pages->recent[slot].bytes)
+        return true;
+    return (pages->wanted_count && pages->wanted[pages->wanted_count - 1] == number) ||
+           find_page(pages, number);
 }
 
 void memory_pages_want(struct memory_pages *pages, uint64_t addr, uint64_t size)
@@ -131,7 +149,7 @@ void memory_pages_want(struct memory_pages *pages, uint64_t addr, uint64_t size)
         return;
     uint64_t last = (addr + size - 1) / MEMORY_PAGE_BYTES;
     for (uint64_t n = addr / MEMORY_PAGE_BYTES; n <= last && pages->wanted_count < WANTED_MAX; n++) {
-        if (pages->wanted_count && pages->wanted[pages->wanted_count - 1] == n)
+        if (is_known(pages, n))
             continue;
         pages->wanted =
             mem_grow(pages->wanted, &pages->wanted_capacity, pages->wanted_count + 1, sizeof *pages->wanted);
@@ -152,7 +170,7 @@ void memory_pages_fetch(struct memory_pages *pages)
     if (pages->wanted_count)
         qsort(pages->wanted, pages->wanted_count, sizeof *pages->wanted, compare_numbers);
     for (size_t i = 0; i < pages->wanted_count; i++) {
-        if ((i && pages->wanted[i] == pages->wanted[i - 1]) || find_page(pages, pages->wanted[i]))
+        if (i && pages->wanted[i] == pages->wanted[i - 1])
             continue;
         numbers[count++] = pages->wanted[i];
         if (count == BATCH_PAGES) {

@@ -15,7 +15,7 @@
 #include "base/id_map.h"
 #include "base/memory.h"
 
-enum { MEMORY_PAGE_BYTES = 4096 };
+enum { MEMORY_PAGE_BYTES = 4096, MEMORY_PAGES_RECENT = 1024 };
 
 struct memory_pages {
     const struct memory *memory; /* borrowed */
@@ -27,9 +27,11 @@ struct memory_pages {
     } * pages; /* id - 1 */
     size_t count, capacity, chunk_count, chunk_capacity;
     struct id_map ids;
-    uint64_t last_number; /* of the page asked for last, and where its bytes are; NULL: none */
-    const uint8_t *last;
-    uint64_t *wanted; /* numbers asked for ahead */
+    struct {
+        uint64_t number;
+        const uint8_t *bytes;      /* NULL: nothing here */
+    } recent[MEMORY_PAGES_RECENT]; /* a page asked for lately, by a hash of its number */
+    uint64_t *wanted;              /* numbers asked for ahead */
     size_t wanted_count, wanted_capacity;
     uint64_t reads; /* pages asked of the target so far */
 };

@@ -40,9 +40,10 @@ struct code_ranges {
 /* `root`: the map itself, or the first node of the list. Undo with code_ranges_done(). */
 void code_ranges_read(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t root,
                       struct code_ranges *out);
-/* The same for what may be no root at all: false at the first entry that cannot be one, or below `least` of them. */
-bool code_ranges_try(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t root, size_t least,
-                     struct code_ranges *out);
+/* The same for what may be no root at all: false at the first entry that cannot be one, or below `least` of
+ * them. */
+bool code_ranges_try(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t root,
+                     size_t least, struct code_ranges *out);
 void code_ranges_done(struct code_ranges *ranges);
 /* The range that holds `addr`, or NULL. */
 const struct code_range *code_ranges_find(const struct code_ranges *ranges, uint64_t addr);

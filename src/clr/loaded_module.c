@@ -199,6 +199,7 @@ void loaded_module_read(struct memory_pages *pages, const struct runtime_layout 
     uint64_t image = module_image(pages, layout, addr);
     uint32_t size = 0;
     buffer_init(&m.bytes, METADATA_BYTES_MAX);
+    m.image = image;
     m.path = image ? read_path(pages, memory_pages_u64(pages, image + IMAGE_PATH)) : mem_copy_string("");
     if (image && !find_image_metadata(pages, layout, image, &m.metadata, &size))
         m.metadata = 0;
@@ -220,13 +221,23 @@ void loaded_module_done(struct loaded_module *module)
     *module = (struct loaded_module){ 0 };
 }
 
+void loaded_module_want(struct memory_pages *pages, const struct runtime_layout *layout,
+                        const struct loaded_module *module)
+{
+    struct span mvid = ecma_mvid(&module->md);
+    memory_pages_want(pages, module->addr + layout->module.file, 8);
+    if (module->origin == METADATA_NONE || module->metadata == 0)
+        return;
+    memory_pages_want(pages, module->metadata, ROOT_BYTES);
+    if (mvid.size)
+        memory_pages_want(pages, module->metadata + (uint64_t)(mvid.data - module->bytes.data), mvid.size);
+}
+
 bool loaded_module_is_same(struct memory_pages *pages, const struct runtime_layout *layout,
                            const struct loaded_module *module)
 {
-    uint64_t image = module_image(pages, layout, module->addr), metadata = 0;
-    uint32_t size;
-    if (module->origin == METADATA_NONE || module->origin == METADATA_EMITTED || !image)
-        return false; /* what is emitted grows */
-    return find_image_metadata(pages, layout, image, &metadata, &size) && metadata == module->metadata &&
-           is_loaded_one(pages, module);
+    /* what is emitted grows */
+    if (module->origin == METADATA_NONE || module->origin == METADATA_EMITTED || module->metadata == 0)
+        return false;
+    return module_image(pages, layout, module->addr) == module->image && is_loaded_one(pages, module);
 }

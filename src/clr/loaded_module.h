@@ -33,6 +33,7 @@ struct loaded_module {
     char *path;          /* as the runtime has it; "" when it is in no file. Owned */
     char *name;          /* the assembly's simple name, "" when unknown. Owned */
     uint8_t origin;      /* enum metadata_origin */
+    uint64_t image;      /* address of the PEImage, or 0 */
     uint64_t metadata;   /* address of the metadata in the target, or 0 */
     struct buffer bytes; /* of the metadata */
     struct ecma_metadata md;
@@ -42,7 +43,9 @@ struct loaded_module {
 void loaded_module_read(struct memory_pages *pages, const struct runtime_layout *layout,
                         const struct module_files *files, uint64_t addr, struct loaded_module *out);
 void loaded_module_done(struct loaded_module *module);
-/* Whether the Module at the address still is what was read. */
+/* Whether the Module at the address still is what was read. The first asks for the pages of that ahead. */
+void loaded_module_want(struct memory_pages *pages, const struct runtime_layout *layout,
+                        const struct loaded_module *module);
 bool loaded_module_is_same(struct memory_pages *pages, const struct runtime_layout *layout,
                            const struct loaded_module *module);
 

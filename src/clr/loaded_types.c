@@ -52,6 +52,9 @@ void loaded_types_renew(struct loaded_types *types)
     size_t kept = 0;
     forget_types(types);
     id_map_clear(&types->module_ids);
+    for (size_t i = 0; i < types->module_count; i++)
+        loaded_module_want(types->pages, types->layout, &types->modules[i]);
+    memory_pages_fetch(types->pages);
     for (size_t i = 0; i < types->module_count; i++) {
         struct loaded_module m = types->modules[i];
         if (!loaded_module_is_same(types->pages, types->layout, &m)) {

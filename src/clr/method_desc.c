@@ -133,7 +133,7 @@ unsigned method_desc_arguments(struct memory_pages *pages, const struct runtime_
     return method->kind == METHOD_GENERIC ? memory_pages_u16(pages, method->addr + layout->generic.count) : 0;
 }
 
-void dynamic_method_read(struct memory_pages *pages, const struct runtime_layout *layout,
+void dynamic_method_name(struct memory_pages *pages, const struct runtime_layout *layout,
                          const struct method_desc *method, struct dynamic_method *out)
 {
     uint64_t at = method->addr;
@@ -150,10 +150,16 @@ void dynamic_method_read(struct memory_pages *pages, const struct runtime_layout
         dynamic.kind = DYNAMIC_METHOD;
     if (dynamic.signature == 0 || dynamic.signature_size > SIGNATURE_BYTES_MAX)
         dynamic.signature_size = 0;
-    uint64_t resolver = memory_pages_u64(pages, at + layout->dynamic.resolver);
-    if (dynamic.kind == DYNAMIC_IL_STUB && resolver)
-        dynamic.target = memory_pages_u64(pages, resolver + STUB_TARGET);
     *out = dynamic;
+}
+
+void dynamic_method_read(struct memory_pages *pages, const struct runtime_layout *layout,
+                         const struct method_desc *method, struct dynamic_method *out)
+{
+    dynamic_method_name(pages, layout, method, out);
+    uint64_t resolver = memory_pages_u64(pages, method->addr + layout->dynamic.resolver);
+    if (out->kind == DYNAMIC_IL_STUB && resolver)
+        out->target = memory_pages_u64(pages, resolver + STUB_TARGET);
 }
 
 bool method_desc_tier(struct memory_pages *pages, const struct runtime_layout *layout,

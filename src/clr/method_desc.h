@@ -76,6 +76,9 @@ struct dynamic_method {
     uint32_t signature_size;
     uint64_t target; /* of a stub: perhaps the MethodDesc that it serves; 0 for none */
 };
+/* Its kind, name and signature; and with the next the target too, which lies farther off. */
+void dynamic_method_name(struct memory_pages *pages, const struct runtime_layout *layout,
+                         const struct method_desc *method, struct dynamic_method *out);
 void dynamic_method_read(struct memory_pages *pages, const struct runtime_layout *layout,
                          const struct method_desc *method, struct dynamic_method *out);
 

@@ -94,7 +94,7 @@ static bool append_dynamic(struct loaded_types *types, const struct method_desc 
     char name[NAME_BYTES_MAX];
     uint8_t signature[SIGNATURE_BYTES_MAX];
     struct dynamic_method d;
-    dynamic_method_read(types->pages, types->layout, method, &d);
+    dynamic_method_name(types->pages, types->layout, method, &d);
     if (d.kind == DYNAMIC_OTHER || d.signature_size == 0 || d.signature_size > sizeof signature ||
         !read_name(types->pages, d.name, name) ||
         !memory_pages_read(types->pages, d.signature, signature, d.signature_size))
