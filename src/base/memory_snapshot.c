@@ -5,21 +5,30 @@
 static const char magic[8] = "CLRPMEM1";
 enum { ARENA_BYTES_MAX = 16 << 20, MAPPING_BYTES_MIN = 35, RUN_BYTES_MIN = 12 };
 
-/* How many of the bytes at `addr` some run has. */
-static size_t read_run(const struct memory_snapshot *s, uint64_t addr, uint8_t *into, size_t size)
+/* How many of the bytes at `addr` one run has, or lie before the next run of the same mapping and are zero.
+ */
+static size_t read_some(const struct memory_snapshot *s, uint64_t addr, uint8_t *into, size_t size)
 {
+    const struct memory_mapping *mapping = memory_mapping_at(&s->memory, addr);
+    if (!mapping)
+        return 0;
+    if (size > mapping->end - addr)
+        size = (size_t)(mapping->end - addr);
     for (size_t i = 0; i < s->run_count; i++) {
         const struct memory_run *run = &s->runs[i];
         uint64_t offset = addr - run->addr;
-        if (addr < run->addr || offset >= run->bytes.size)
-            continue;
-        size_t part = run->bytes.size - (size_t)offset;
-        if (part > size)
-            part = size;
-        memcpy(into, run->bytes.data + offset, part);
-        return part;
+        if (addr >= run->addr && offset < run->bytes.size) {
+            size_t part = run->bytes.size - (size_t)offset;
+            if (part > size)
+                part = size;
+            memcpy(into, run->bytes.data + offset, part);
+            return part;
+        }
+        if (run->addr > addr && run->addr - addr < size)
+            size = (size_t)(run->addr - addr);
     }
-    return 0;
+    memset(into, 0, size);
+    return size;
 }
 
 static void read_snapshot(void *user, struct memory_piece *pieces, size_t count)
@@ -28,7 +37,7 @@ static void read_snapshot(void *user, struct memory_piece *pieces, size_t count)
         struct memory_piece *p = &pieces[i];
         p->got = 0;
         for (size_t part; p->got < p->size; p->got += part) {
-            part = read_run(user, p->addr + p->got, (uint8_t *)p->into + p->got, p->size - p->got);
+            part = read_some(user, p->addr + p->got, (uint8_t *)p->into + p->got, p->size - p->got);
             if (part == 0)
                 break;
         }
