@@ -36,26 +36,63 @@ void code_survey_done(struct code_survey *survey)
 /* Something that starts at an address, by the map of a heap. */
 struct start {
     uint64_t addr, word;
+    uint64_t wanted; /* an address that should lie in it */
     uint32_t heap;
 };
 
-static struct start *list_starts(struct code_survey *survey, size_t *out_count)
+struct starts {
+    struct start *starts;
+    size_t count, capacity;
+};
+
+static void add_start(struct starts *list, const struct code_heap *heap, uint32_t index, uint64_t offset,
+                      uint64_t wanted)
 {
-    struct start *starts = NULL;
-    size_t count = 0, capacity = 0;
-    for (size_t i = 0; i < survey->heap_count; i++) {
-        const struct code_heap *heap = &survey->heaps[i];
-        struct span map = buffer_span(&heap->map);
-        for (uint64_t at = 0; count < CODES_MAX && nibble_map_next(map, survey->layout->constant, &at);
-             at += 4) {
-            if (heap->base + at <= heap->range->begin)
-                continue;
-            starts = mem_grow(starts, &capacity, count + 1, sizeof *starts);
-            starts[count++] = (struct start){ .addr = heap->base + at, .heap = (uint32_t)i };
-        }
+    uint64_t addr = heap->base + offset;
+    if (addr <= heap->range->begin || (list->count && list->starts[list->count - 1].addr == addr))
+        return;
+    list->starts = mem_grow(list->starts, &list->capacity, list->count + 1, sizeof *list->starts);
+    list->starts[list->count++] =
+        (struct start){ .addr = addr, .wanted = wanted ? wanted : addr, .heap = index };
+}
+
+static void list_all(struct code_survey *survey, uint32_t index, struct starts *list)
+{
+    const struct code_heap *heap = &survey->heaps[index];
+    struct span map = buffer_span(&heap->map);
+    for (uint64_t at = 0; list->count < CODES_MAX && nibble_map_next(map, survey->layout->constant, &at);
+         at += 4)
+        add_start(list, heap, index, at, 0);
+}
+
+/* Those at or before the addresses that lie in the heap; `next` is the first address that may. */
+static size_t list_wanted(struct code_survey *survey, uint32_t index, const struct code_choice *choice,
+                          size_t next, struct starts *list)
+{
+    const struct code_heap *heap = &survey->heaps[index];
+    struct span map = buffer_span(&heap->map);
+    for (; next < choice->addr_count && choice->addrs[next] < heap->range->end; next++) {
+        uint64_t addr = choice->addrs[next], start;
+        if (addr >= heap->range->begin && addr >= heap->base &&
+            nibble_map_find(map, survey->layout->constant, addr - heap->base, &start))
+            add_start(list, heap, index, start, addr);
     }
-    *out_count = count;
-    return starts;
+    return next;
+}
+
+static struct starts list_starts(struct code_survey *survey, const struct code_choice *choice)
+{
+    struct starts list = { 0 };
+    size_t next = 0;
+    for (uint32_t i = 0; i < survey->heap_count; i++) {
+        if (choice->collectible && !survey->heaps[i].range->collectible)
+            continue;
+        if (choice->addrs)
+            next = list_wanted(survey, i, choice, next, &list);
+        else
+            list_all(survey, i, &list);
+    }
+    return list;
 }
 
 static void read_headers(struct memory_pages *pages, struct start *starts, size_t count)
@@ -145,25 +182,28 @@ static void describe(struct code_survey *survey, struct surveyed_code *code)
                       method_desc_read(survey->pages, survey->layout, code->body.method, &code->method);
 }
 
-struct surveyed_code *code_survey_list(struct code_survey *survey, size_t *out_count, size_t *out_broken)
+struct surveyed_code *code_survey_list(struct code_survey *survey, const struct code_choice *choice,
+                                       size_t *out_count, size_t *out_broken)
 {
-    size_t start_count, count = 0;
-    struct start *starts = list_starts(survey, &start_count);
-    struct surveyed_code *list = mem_alloc(start_count ? start_count : 1, sizeof *list);
-    read_headers(survey->pages, starts, start_count);
-    for (size_t i = 0; i < start_count; i++) {
-        const struct code_heap *heap = &survey->heaps[starts[i].heap];
-        if (!code_heap_body_of_word(survey->pages, survey->layout, heap, starts[i].addr, starts[i].word,
-                                    &list[count].body))
-            continue;
-        list[count++].collectible = heap->range->collectible;
+    size_t count = 0, broken = 0;
+    struct starts starts = list_starts(survey, choice);
+    struct surveyed_code *list = mem_alloc(starts.count ? starts.count : 1, sizeof *list);
+    read_headers(survey->pages, starts.starts, starts.count);
+    for (size_t i = 0; i < starts.count; i++) {
+        const struct start *start = &starts.starts[i];
+        const struct code_heap *heap = &survey->heaps[start->heap];
+        struct code_body body;
+        if (!code_heap_body_of_word(survey->pages, survey->layout, heap, start->addr, start->word, &body))
+            broken++;
+        else if (body.stub || start->wanted < body.end)
+            list[count++] = (struct surveyed_code){ .body = body, .collectible = heap->range->collectible };
     }
-    free(starts);
+    free(starts.starts);
     read_methods(survey, list, count);
     for (size_t i = 0; i < count; i++)
         describe(survey, &list[i]);
     *out_count = count;
-    *out_broken = start_count - count;
+    *out_broken = broken;
     return list;
 }
 

@@ -31,8 +31,15 @@ void code_survey_read(struct code_survey *survey, struct memory_pages *pages,
                       const struct runtime_layout *layout, uint64_t root);
 void code_survey_done(struct code_survey *survey);
 
-/* All pieces, by address; those whose header makes no sense are only counted. The caller frees the list. */
-struct surveyed_code *code_survey_list(struct code_survey *survey, size_t *out_count, size_t *out_broken);
+/* Which pieces are asked for; all of them with a zeroed one. */
+struct code_choice {
+    bool collectible;      /* those only that may be freed */
+    const uint64_t *addrs; /* those only that hold one of these, ascending; NULL: any */
+    size_t addr_count;
+};
+/* The pieces, by address; those whose header makes no sense are only counted. The caller frees the list. */
+struct surveyed_code *code_survey_list(struct code_survey *survey, const struct code_choice *choice,
+                                       size_t *out_count, size_t *out_broken);
 /* The piece of jitted code that holds `addr`, in `range`. */
 bool code_survey_find(struct code_survey *survey, const struct code_range *range, uint64_t addr,
                       struct surveyed_code *out);

@@ -172,13 +172,13 @@ static bool layout_fits(struct code_walk *w)
 {
     size_t count, broken;
     survey(w);
-    struct surveyed_code *list = code_survey_list(&w->survey, &count, &broken);
+    struct surveyed_code *codes = code_survey_list(&w->survey, &(struct code_choice){ 0 }, &count, &broken);
     size_t step = count / CHECK_MAX + 1;
     w->report.checked = w->report.agreed = 0;
     for (size_t i = 0; i < count; i += step)
-        if (list[i].described)
-            count_agreement(w, &list[i].method);
-    free(list);
+        if (codes[i].described)
+            count_agreement(w, &codes[i].method);
+    free(codes);
     if (w->report.checked < CHECK_MIN)
         check_precodes(w);
     return w->report.checked >= CHECK_MIN &&
@@ -298,26 +298,39 @@ static void count_found(struct code_walk_report *report, const struct found_meth
     report->unnamed += found->name[0] == 0;
 }
 
-bool code_walk_all(struct code_walk *walk, code_walk_fn *emit, void *user)
+static bool list(struct code_walk *w, const struct code_choice *choice, code_walk_fn *emit, void *user)
 {
     size_t count, broken;
     bool going = true;
-    struct code_walk_report *report = &walk->report;
-    survey(walk);
-    struct surveyed_code *list = code_survey_list(&walk->survey, &count, &broken);
-    code_survey_prove(&walk->survey, list, count);
+    struct code_walk_report *report = &w->report;
+    survey(w);
+    struct surveyed_code *codes = code_survey_list(&w->survey, choice, &count, &broken);
+    code_survey_prove(&w->survey, codes, count);
     report->methods = report->dynamic = report->stubs = report->unnamed = 0;
     report->broken = broken;
     for (size_t i = 0; going && i < count; i++) {
         struct found_method found;
-        name_code(walk, &list[i], &found);
+        name_code(w, &codes[i], &found);
         count_found(report, &found);
         going = emit(user, &found);
     }
-    free(list);
-    report->pages = walk->pages.reads;
-    report->modules = walk->types.module_count;
+    free(codes);
+    report->pages = w->pages.reads;
+    report->modules = w->types.module_count;
     return going;
+}
+
+bool code_walk_list(struct code_walk *walk, enum code_walk_which which, code_walk_fn *emit, void *user)
+{
+    struct code_choice choice = { .collectible = which == WALK_COLLECTIBLE };
+    return list(walk, &choice, emit, user);
+}
+
+bool code_walk_list_at(struct code_walk *walk, const uint64_t *addrs, size_t count, code_walk_fn *emit,
+                       void *user)
+{
+    struct code_choice choice = { .addrs = addrs, .addr_count = count };
+    return count == 0 || list(walk, &choice, emit, user);
 }
 
 static bool find_stub(struct code_walk *w, const struct code_range *range, uint64_t addr,

@@ -7,7 +7,7 @@
  * against the assemblies' metadata; one that does not fit is refused, so that there is no name rather than a
  * wrong one. Belongs to one thread.
  *
- *     open -> all or find, ... -> renew, when the process went on -> all or find, ... -> close
+ *     open -> list or find, ... -> renew, when the process went on -> list or find, ... -> close
  */
 #ifndef CLRPERF_CLR_CODE_WALK_H
 #define CLRPERF_CLR_CODE_WALK_H
@@ -57,7 +57,7 @@ struct code_walk_report {
     const char *layout;         /* "10.0": the version whose layout fits */
     bool described;             /* the runtime's own description of its layout was used */
     uint32_t checked, agreed;   /* methods whose record was compared with metadata when opening */
-    uint64_t methods, dynamic, stubs, unnamed, broken; /* by the last code_walk_all() */
+    uint64_t methods, dynamic, stubs, unnamed, broken; /* by the last code_walk_list() */
     uint64_t pages;                                    /* of 4 KiB read from the target so far */
     uint64_t modules, ranges;
 };
@@ -81,11 +81,18 @@ void code_walk_renew(struct code_walk *walk);
 
 /* Return false to stop. */
 typedef bool code_walk_fn(void *user, const struct found_method *method);
+enum code_walk_which {
+    WALK_ALL,
+    WALK_COLLECTIBLE, /* only what may be freed while the process runs: dynamic methods and the like */
+};
 /*
- * All jitted code that there is, by address; precodes and other stubs outside the code heaps are left out:
- * there are tens of thousands. False when `emit` stopped it.
+ * Jitted code, by address; precodes and other stubs outside the code heaps are left out: there are tens of
+ * thousands. False when `emit` stopped it.
  */
-bool code_walk_all(struct code_walk *walk, code_walk_fn *emit, void *user);
-/* The piece of code that holds `addr`. False when the runtime knows of none there. */
+bool code_walk_list(struct code_walk *walk, enum code_walk_which which, code_walk_fn *emit, void *user);
+/* The jitted code that holds one of `addrs`, which ascend: as above, and much faster than one by one. */
+bool code_walk_list_at(struct code_walk *walk, const uint64_t *addrs, size_t count, code_walk_fn *emit,
+                       void *user);
+/* The piece of code, of any kind, that holds `addr`. False when the runtime knows of none there. */
 bool code_walk_find(struct code_walk *walk, uint64_t addr, struct found_method *out);
 #endif

@@ -22,11 +22,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!memory_snapshot_open((struct span){ data, size }, &snapshot, NULL))
         return 0;
     if (code_walk_open(&snapshot.memory, NULL, &walk, NULL)) {
-        code_walk_all(walk, ignore, &sum);
+        code_walk_list(walk, WALK_ALL, ignore, &sum);
         for (uint64_t addr = UINT64_C(0x7f3000000000); addr < UINT64_C(0x7f3000002000); addr += 37)
             code_walk_find(walk, addr, &found);
+        const uint64_t addrs[] = { UINT64_C(0x7f3000000100), UINT64_C(0x7f3000000111),
+                                   UINT64_C(0x7f3000001f8a) };
+        code_walk_list_at(walk, addrs, 3, ignore, &sum);
         code_walk_renew(walk);
-        code_walk_all(walk, ignore, &sum);
+        code_walk_list(walk, WALK_ALL, ignore, &sum);
         code_walk_close(walk);
     }
     memory_snapshot_done(&snapshot);

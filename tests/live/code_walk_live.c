@@ -62,7 +62,7 @@ static void walk_all(struct code_walk *walk, struct live_memory *live, int walks
     const struct code_walk_report *r = code_walk_report(walk);
     for (int i = 0; i < walks; i++) {
         uint64_t found = 0, pages = r->pages, start_ns = clock_monotonic_ns();
-        code_walk_all(walk, i ? count : print, &found);
+        code_walk_list(walk, WALK_ALL, i ? count : print, &found);
         fprintf(stderr,
                 "walk: %.1f ms; %" PRIu64 " methods, %" PRIu64 " dynamic, %" PRIu64 " stubs, %" PRIu64
                 " unnamed, %" PRIu64 " broken; %" PRIu64 " pages, %" PRIu64 " modules, %" PRIu64 " ranges\n",

@@ -95,7 +95,7 @@ static void test_all_layouts(void **state)
         assert_int_equal(report->root, exported ? ROOT_BY_DAC_TABLE : ROOT_BY_SCAN);
         assert_int_equal(report->checked, report->agreed);
         struct seen seen = { 0 };
-        assert_true(code_walk_all(walk, note, &seen));
+        assert_true(code_walk_list(walk, WALK_ALL, note, &seen));
         assert_int_equal(seen.methods, FIXTURE_BODIES);
         assert_int_equal(seen.dynamic, 1);
         assert_int_equal(seen.stubs, 1);
@@ -132,6 +132,33 @@ static void test_find(void **state)
         assert_string_equal(found.name, "dynamicClass::Made(int32)");
         assert_false(code_walk_find(walk, 0, &found));
         assert_false(code_walk_find(walk, UINT64_MAX, &found));
+        code_walk_close(walk);
+        memory_snapshot_done(&snapshot);
+    }
+}
+
+static void test_list_at(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < runtime_layout_count; i++) {
+        struct memory_snapshot snapshot;
+        struct error err;
+        struct seen seen = { 0 };
+        runtime_fixture_build(&fixture, &runtime_layouts[i], buffer_span(&assembly), true);
+        struct code_walk *walk = open_walk(&snapshot, &err);
+        assert_non_null(walk);
+        const uint64_t addrs[] = { 0,
+                                   fixture.first_body - 1,
+                                   fixture.first_body + 1,
+                                   fixture.first_body + 2,
+                                   fixture.first_body + 0x29, /* behind its end */
+                                   fixture.first_body + 0x40,
+                                   fixture.dynamic_body + 1,
+                                   UINT64_MAX };
+        assert_true(code_walk_list_at(walk, addrs, ARRAY_LEN(addrs), note, &seen));
+        assert_int_equal(seen.methods, 2);
+        assert_int_equal(seen.dynamic, 1);
+        assert_int_equal(seen.named, 3);
         code_walk_close(walk);
         memory_snapshot_done(&snapshot);
     }
@@ -218,7 +245,7 @@ static void test_cut(void **state)
             snapshot.run_count = keep;
         if (code_walk_open(&snapshot.memory, NULL, &walk, &err)) {
             struct seen seen = { 0 };
-            code_walk_all(walk, note, &seen);
+            code_walk_list(walk, WALK_ALL, note, &seen);
             code_walk_close(walk);
         }
         memory_snapshot_done(&snapshot);
@@ -259,6 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_layouts),
         cmocka_unit_test(test_find),
+        cmocka_unit_test(test_list_at),
         cmocka_unit_test(test_wrong_layout_is_refused),
         cmocka_unit_test(test_wrong_record_has_no_name),
         cmocka_unit_test(test_no_runtime),
