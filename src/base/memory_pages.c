@@ -204,27 +204,44 @@ bool memory_pages_read(struct memory_pages *pages, uint64_t addr, void *into, si
     return all;
 }
 
+/* The bytes where they are held, for what does not cross into another page. */
+static const uint8_t *held(struct memory_pages *pages, uint64_t addr, size_t size)
+{
+    size_t offset = addr % MEMORY_PAGE_BYTES;
+    const uint8_t *page =
+        offset + size <= MEMORY_PAGE_BYTES ? get_page(pages, addr / MEMORY_PAGE_BYTES) : NULL;
+    return page ? page + offset : NULL;
+}
+
 uint64_t memory_pages_u64(struct memory_pages *pages, uint64_t addr)
 {
+    const uint8_t *there = held(pages, addr, 8);
     uint8_t bytes[8];
+    if (there)
+        return load_u64le(there);
     return memory_pages_read(pages, addr, bytes, sizeof bytes) ? load_u64le(bytes) : 0;
 }
 
 uint32_t memory_pages_u32(struct memory_pages *pages, uint64_t addr)
 {
+    const uint8_t *there = held(pages, addr, 4);
     uint8_t bytes[4];
+    if (there)
+        return load_u32le(there);
     return memory_pages_read(pages, addr, bytes, sizeof bytes) ? load_u32le(bytes) : 0;
 }
 
 uint16_t memory_pages_u16(struct memory_pages *pages, uint64_t addr)
 {
+    const uint8_t *there = held(pages, addr, 2);
     uint8_t bytes[2];
+    if (there)
+        return load_u16le(there);
     return memory_pages_read(pages, addr, bytes, sizeof bytes) ? load_u16le(bytes) : 0;
 }
 
 uint8_t memory_pages_u8(struct memory_pages *pages, uint64_t addr)
 {
-    uint8_t byte = 0;
-    memory_pages_read(pages, addr, &byte, 1);
-    return byte;
+    const uint8_t *there = held(pages, addr, 1);
+    return there ? *there : 0;
 }
