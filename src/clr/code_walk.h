@@ -26,6 +26,11 @@ enum found_kind {
     FOUND_STUB,    /* machine code that belongs to no method */
 };
 
+/*
+ * From the runtime's notes on versions of code, which 9 and 10 keep. The first version of a method has no
+ * note: it counts as tier 0 when the method may be tiered, though the compiler optimized some of those at
+ * once (23 of 7,656 in a web server).
+ */
 enum found_tier {
     FOUND_TIER_UNKNOWN,
     FOUND_TIER_0,
