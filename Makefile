@@ -3,22 +3,58 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 BUILD ?= build
 TEST_BUILD ?= build-test
-MESON = meson
+JOBS ?= $(shell nproc)
+MESON ?= meson
 
-.PHONY: all deps test unit install bench fuzz lint demo clean
+.PHONY: all deps test unit install bench fuzz lint format demo clean help
 
 all: $(BUILD)/build.ninja
-	@ninja -C $(BUILD)
+	@ninja -C $(BUILD) -j $(JOBS) program
+
+help:
+	@echo "make            build $(BUILD)/src/cli/clrperf"
+	@echo "make demo       profile a web service that comes with the sources, draw a flame graph"
+	@echo "make test       all tests, with sanitizers; make unit: those that need no .NET"
+	@echo "make install    PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
+	@echo "make deps       install the Debian packages that building needs"
+	@echo "make lint, make fuzz, make bench, make format, make clean"
+
+deps:
+	@scripts/install-deps build
 
 $(BUILD)/build.ninja:
+	@scripts/install-deps --check build
 	@$(MESON) setup $(BUILD) --prefix=$(PREFIX) --buildtype=release >/dev/null
 
 $(TEST_BUILD)/build.ninja:
-	@$(MESON) setup $(TEST_BUILD) --buildtype=debugoptimized -Db_sanitize=address,undefined >/dev/null
+	@$(MESON) setup $(TEST_BUILD) --buildtype=debugoptimized -Db_sanitize=address,undefined -Dtests=enabled >/dev/null
 
 unit: $(TEST_BUILD)/build.ninja
-	@ninja -C $(TEST_BUILD)
-	@meson test -C $(TEST_BUILD) --print-errorlogs
+	@ninja -C $(TEST_BUILD) -j $(JOBS)
+	@$(MESON) test -C $(TEST_BUILD) --no-rebuild --print-errorlogs
+
+test:
+	@scripts/test
+
+install: all
+	@$(MESON) configure $(BUILD) -Dprefix=$(PREFIX)
+	@DESTDIR="$(DESTDIR)" $(MESON) install -C $(BUILD) --tags program,man
+
+# BENCH="--rows F4,E5" measures only these
+bench: all
+	@python3 bench/run.py $(BENCH)
+
+fuzz:
+	@scripts/fuzz
+
+lint:
+	@scripts/lint
+
+format:
+	@clang-format -i $$(git ls-files '*.c' '*.h')
+
+demo:
+	@scripts/demo
 
 clean:
-	rm -rf $(BUILD) $(TEST_BUILD)
+	rm -rf $(BUILD) $(TEST_BUILD) build-lint build-fuzz

@@ -342,23 +342,29 @@ const shareOf = weight => nodes.total[0] ? weight / nodes.total[0] : 0;
 
 const shortNames = new Map();
 
-/* Without parameters, then without the namespace: [head, "Type.Method"]. */
-function shorter(name) {
-    let pair = shortNames.get(name);
+/* Without parameters, then without the namespace: [head, "Type.Method"]. Native names have no namespace. */
+function shorter(f) {
+    const name = frames.name[f];
+    let pair = shortNames.get(f);
     if (pair)
         return pair;
+    if (!['jit', 'r2r', 'dynamic'].includes(meta.kinds[frames.kind[f]])) {
+        shortNames.set(f, [name, name]);
+        return [name, name];
+    }
     const open = name.indexOf('(', 1), head = open > 0 ? name.slice(0, open) : name;
+    const parts = /\.(get|set|add|remove)$/.test(head) ? 3 : 2; /* Type.Property.get */
     let from = 0, nested = 0, dots = 0;
     for (let i = head.length - 1; i > 0 && name[0] !== '['; i--) {
         const c = head[i];
         nested += c === '>' || c === ']' ? 1 : c === '<' || c === '[' ? -1 : 0;
-        if (c === '.' && i + 1 < head.length && nested === 0 && head[i - 1] !== '.' && ++dots === 2) {
+        if (c === '.' && i + 1 < head.length && nested === 0 && head[i - 1] !== '.' && ++dots === parts) {
             from = i + 1;
             break;
         }
     }
     pair = [head, head.slice(from)];
-    shortNames.set(name, pair);
+    shortNames.set(f, pair);
     return pair;
 }
 
@@ -398,10 +404,11 @@ function textWidth(text) {
     return width;
 }
 
-function fitted(name, room) {
+function fitted(f, room) {
+    const name = frames.name[f];
     if (textWidth(name) <= room)
         return name;
-    const [head, short] = shorter(name);
+    const [head, short] = shorter(f);
     if (head !== name && textWidth(head) <= room)
         return head;
     const whole = textWidth(short);
@@ -487,7 +494,7 @@ function paintTexts(list) {
         if (box.width < TEXT_FROM || box.node < 0)
             continue;
         const f = nodes.frame[box.node], found = marked && marked[f];
-        const text = fitted(box.node === 0 ? 'all' : frames.name[f], box.width - 10);
+        const text = box.node === 0 ? 'all' : fitted(f, box.width - 10);
         if (!text)
             continue;
         context.globalAlpha = box.caller || (marked && !found) ? 0.62 : 1;
@@ -678,7 +685,7 @@ function showPath() {
         list.unshift(i);
     const crumb = node => {
         const last = node === state.zoom, element = document.createElement(last ? 'span' : 'button');
-        element.textContent = node ? shorter(frames.name[nodes.frame[node]])[1] : 'all';
+        element.textContent = node ? shorter(nodes.frame[node])[1] : 'all';
         element.title = node ? frames.name[nodes.frame[node]] : 'Reset zoom (0)';
         if (last)
             element.className = 'last';
@@ -779,7 +786,7 @@ function tableRow(f, most) {
     const row = document.createElement('tr'), cell = document.createElement('td');
     const name = document.createElement('span'), module = document.createElement('span');
     name.className = 'fn';
-    name.textContent = shorter(frames.name[f])[1];
+    name.textContent = shorter(f)[1];
     name.title = frames.name[f];
     module.className = 'mod';
     module.append(swatch(colours[frames.colour[f]]), frames.module[f] || meta.families[frames.family[f]].name);
@@ -912,8 +919,10 @@ function showFacts() {
     fact(grouped.format(c.lost), 'lost', c.lost > 0, 'Samples of the whole recording that were lost: ' + (Object.entries(c.lost_by).map(([why, n]) => why + ' ' + n).join(', ') || 'none'));
     const broken = stacks ? (c.broken + c.truncated) / stacks : 0;
     fact(percent(broken, 2), 'broken stacks', broken > 0.01, grouped.format(c.broken) + ' broken, ' + grouped.format(c.truncated) + ' cut off');
-    const unnamed = c.user_frames ? (c.unnamed + c.native_without_symbols) / c.user_frames : 0;
-    fact(percent(unnamed, 2), 'frames without a name', unnamed > 0.01, grouped.format(c.unnamed) + ' unknown, ' + grouped.format(c.native_without_symbols) + ' in libraries without symbols');
+    const share = n => c.user_frames ? n / c.user_frames : 0;
+    fact(percent(share(c.unnamed), 2), 'unnamed frames', share(c.unnamed) > 0.01, grouped.format(c.unnamed) + ' user frames of which only an address is known');
+    if (c.native_without_symbols)
+        fact(percent(share(c.native_without_symbols), 1), 'in stripped libraries', false, grouped.format(c.native_without_symbols) + ' user frames are placed in a function of a library that has no symbols');
     for (const p of meta.processes.slice(0, 2))
         if (p.runtime_version)
             fact('.NET ' + p.runtime_version, '', false, p.name);
@@ -1009,7 +1018,7 @@ function drawTimeline() {
     if (!samples.count || !width)
         return;
     g.setTransform(ratio, 0, 0, ratio, 0, 0);
-    const buckets = Math.max(1, Math.min(Math.floor(width / 3), samples.count)), kinds = meta.families.length, bins = binSamples(buckets);
+    const buckets = Math.max(1, Math.min(Math.floor(width / 3), Math.max(120, samples.count >> 1))), kinds = meta.families.length, bins = binSamples(buckets);
     const sums = new Float64Array(buckets);
     for (let i = 0; i < bins.length; i++)
         sums[Math.floor(i / kinds)] += bins[i];
@@ -1034,7 +1043,8 @@ function drawTimeline() {
         g.textAlign = n === 0 ? 'left' : n === labels ? 'right' : 'center';
         g.fillText(n ? duration(whole * n / labels) : '0', width * n / labels, height);
     }
-    byId('peak').textContent = meta.unit === 'ns' ? 'peak ' + (most / (whole / buckets)).toFixed(1) + ' CPUs' : '';
+    const cpus = most / (whole / buckets);
+    byId('peak').textContent = meta.unit === 'ns' ? 'peak ' + cpus.toFixed(cpus < 1 ? 2 : 1) + ' CPUs' : '';
     showRange();
 }
 

@@ -30,6 +30,7 @@ namespace Jitty
             Phase runType = truth.AddPhase("RunCollectibleType", "Jitty.Program.RunOne", "Gen_NNNNNN.Spin");
             Phase loadPlugin = truth.AddPhase("LoadPlugin", "Jitty.Emitter.Plugin");
             Phase runPlugin = truth.AddPhase("RunPlugin", "Jitty.Program.RunOne", "Jitty.Plugin.Spin");
+            run.AnswerInput();
             run.Ready();
 
             for (int number = 0; !run.Over; number++)

@@ -7,7 +7,7 @@ using Samples;
 namespace PInvoke
 {
     /// <summary>
-    /// Managed code that calls the C library, which calls managed code back. The phases take turns in slices of 50 ms.
+    /// Managed code that calls the C library, which calls managed code back. The phases take turns in slices of 20 ms.
     /// </summary>
     public static unsafe class Program
     {
@@ -43,6 +43,7 @@ namespace PInvoke
                 (truth.AddPhase("Access", "PInvoke.Program.PhaseAccess", "access"), PhaseAccess),
                 (truth.AddPhase("Memcpy", "PInvoke.Program.PhaseMemcpy", "memcpy"), PhaseMemcpy),
             };
+            run.AnswerInput();
             run.Ready();
 
             while (!run.Over)

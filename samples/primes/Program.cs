@@ -13,6 +13,7 @@ namespace Primes
         {
             using var run = new Run("primes", args);
             Phase phase = run.Truth.AddPhase("CountPrimes", "Primes.Program.Main", "Primes.Program.CountPrimes");
+            run.AnswerInput();
             run.Ready();
 
             int first = 0;

@@ -9,7 +9,7 @@ using Samples;
 
 namespace R2rHot
 {
-    /// <summary>Hot loops inside precompiled framework code. The phases take turns in slices of 50 ms.</summary>
+    /// <summary>Hot loops inside precompiled framework code. The phases take turns in slices of 20 ms.</summary>
     public static class Program
     {
         public sealed class Order
@@ -41,6 +41,7 @@ namespace R2rHot
                 (run.Truth.AddPhase("Regex", "R2rHot.Program.PhaseRegex", "System.Text.RegularExpressions.Regex.Match"),
                  PhaseRegex),
             };
+            run.AnswerInput();
             run.Ready();
 
             while (!run.Over)

@@ -4,7 +4,7 @@ namespace Shapes
 {
     /// <summary>
     /// Every way C# has to make a frame, each one a phase that burns CPU in a method whose spelling is known. The phases
-    /// take turns in slices of 50 ms.
+    /// take turns in slices of 20 ms.
     /// </summary>
     public static class Program
     {
@@ -21,6 +21,7 @@ namespace Shapes
 #if !NETCOREAPP3_1
             Modern.AddTo(catalogue);
 #endif
+            run.AnswerInput();
             run.Ready();
 
             while (!run.Over)

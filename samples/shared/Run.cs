@@ -1,6 +1,7 @@
 using System;
 using System.Diagnostics;
 using System.Globalization;
+using System.IO;
 using System.Threading;
 #if !NETCOREAPP3_1
 using System.Runtime.InteropServices;
@@ -14,7 +15,7 @@ namespace Samples
     /// </summary>
     public sealed class Run : IDisposable
     {
-        private static readonly long SliceTicks = Stopwatch.Frequency / 20;
+        private static readonly long SliceTicks = Stopwatch.Frequency / 50;
 
         private readonly ManualResetEventSlim stopped = new ManualResetEventSlim();
         private readonly long deadline;
@@ -65,6 +66,26 @@ namespace Samples
             Truth.WriteLine(details.Length == 0 ? $"ready {pid}" : $"ready {pid} {details}");
         }
 
+        /// <summary>Prints the truth so far for each line on standard input, unless that is a terminal.</summary>
+        public void AnswerInput()
+        {
+            if (!Console.IsInputRedirected)
+                return;
+            var answering = new Thread(() =>
+            {
+                using (Stream input = Console.OpenStandardInput())
+                {
+                    for (int read = input.ReadByte(); read >= 0; read = input.ReadByte())
+                    {
+                        if (read == '\n')
+                            Truth.PrintSoFar();
+                    }
+                }
+            });
+            answering.IsBackground = true;
+            answering.Start();
+        }
+
         /// <summary>Ends the run early.</summary>
         public void Stop()
         {
@@ -83,7 +104,7 @@ namespace Samples
                 stopped.Wait(TimeSpan.FromSeconds(Math.Max(0, (deadline - Stopwatch.GetTimestamp()) / (double)Stopwatch.Frequency)));
         }
 
-        /// <summary>Calls `body` with the timestamp at which its 50 ms are over, and books the CPU it used.</summary>
+        /// <summary>Calls `body` with the timestamp at which its 20 ms are over, and books the CPU it used.</summary>
         public void Slice(Phase phase, Action<long> body)
         {
             double before = ThreadClock.Seconds();

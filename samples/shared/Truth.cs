@@ -107,6 +107,8 @@ namespace Samples
                 WriteLine(ToJson());
         }
 
+        public void PrintSoFar() => WriteLine(ToJson());
+
         /// <summary>Past System.Console, whose lock a thread blocked in ReadLine may hold.</summary>
         public static void WriteLine(string line)
         {

@@ -32,7 +32,8 @@ static bool hot_same(const void *table, uint32_t id, const void *key)
 }
 
 /* The row (plus 1) of a name in a module, added when new. */
-static uint32_t hot_row_of(struct hot_build *b, struct span name, const char *module, const struct hot_row *like)
+static uint32_t hot_row_of(struct hot_build *b, struct span name, const char *module,
+                           const struct hot_row *like)
 {
     struct hot_key key = { name, module };
     uint64_t hash = hash_pair(hash_bytes(name.data, name.size), hash_bytes(module, strlen(module)));
@@ -76,7 +77,9 @@ static const char *module_label(const struct profile_frame *f)
 {
     if (f->module[0])
         return f->module;
-    return f->kind == CODE_KERNEL ? "[kernel]" : is_managed(f->kind) || f->kind == CODE_STUB ? "[jit]" : "[unknown]";
+    return f->kind == CODE_KERNEL                        ? "[kernel]"
+           : is_managed(f->kind) || f->kind == CODE_STUB ? "[jit]"
+                                                         : "[unknown]";
 }
 
 static uint32_t hot_row_of_frame(struct hot_build *b, uint32_t frame, enum hot_by by)
@@ -103,7 +106,8 @@ struct node_links {
 
 static struct node_links node_links_of(const struct profile *p)
 {
-    struct node_links links = { mem_alloc(p->node_count, sizeof(uint32_t)), mem_alloc(p->node_count, sizeof(uint32_t)) };
+    struct node_links links = { mem_alloc(p->node_count, sizeof(uint32_t)),
+                                mem_alloc(p->node_count, sizeof(uint32_t)) };
     for (uint32_t node = p->node_count; node-- > 1;) {
         links.sibling[node] = links.child[p->nodes[node].parent];
         links.child[p->nodes[node].parent] = node;
@@ -198,7 +202,7 @@ static void hot_add_when(struct hot_build *b, size_t shown)
         size_t bucket = when_bucket(p, i);
         uint32_t leaf = b->row_of_frame[p->nodes[p->sample_node[i]].frame];
         if (leaf)
-            rows[leaf - 1].samples++;
+            rows[leaf - 1].samples += profile_samples_at(p, i);
         for (uint32_t node = p->sample_node[i]; node; node = p->nodes[node].parent) {
             uint32_t row = b->row_of_frame[p->nodes[node].frame];
             if (row > shown || stamp[row] == i + 1)
@@ -241,14 +245,15 @@ static void hot_by_threads(struct hot_build *b, enum hot_by by)
         struct hot_row *row = &b->table->rows[row_of[p->sample_thread[i]] - 1];
         row->self += p->sample_weight[i];
         row->total += p->sample_weight[i];
-        row->samples++;
+        row->samples += profile_samples_at(p, i);
         row->when[when_bucket(p, i)] += p->sample_weight[i];
     }
     qsort(b->table->rows, b->table->count, sizeof *b->table->rows, hot_compare_total);
     free(row_of);
 }
 
-void hot_table_build(const struct profile *p, enum hot_by by, bool inclusive, size_t shown, struct hot_table *out)
+void hot_table_build(const struct profile *p, enum hot_by by, bool inclusive, size_t shown,
+                     struct hot_table *out)
 {
     *out = (struct hot_table){ 0 };
     arena_init(&out->arena, HOT_ARENA_BYTES);
@@ -321,9 +326,9 @@ bool hot_table_neighbours(const struct profile *p, const char *function, bool ca
         out->rows[0].total += p->sample_weight[i];
         out->rows[0].self += is_self ? p->sample_weight[i] : 0;
         out->rows[row - 1].total += p->sample_weight[i];
-        out->rows[row - 1].samples++;
+        out->rows[row - 1].samples += profile_samples_at(p, i);
         out->rows[row - 1].when[when_bucket(p, i)] += p->sample_weight[i];
-        out->rows[0].samples++;
+        out->rows[0].samples += profile_samples_at(p, i);
     }
     qsort(out->rows + 1, out->count - 1, sizeof *out->rows, hot_compare_total);
     id_map_done(&b.index);

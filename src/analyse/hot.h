@@ -19,8 +19,8 @@ struct hot_row {
     const char *file;          /* NULL unknown */
     uint32_t line;
     uint8_t kind, tier;
-    uint64_t self, total;      /* weight: as the leaf / anywhere in the stack, a sample once */
-    uint64_t samples;          /* with it as the leaf */
+    uint64_t self, total;            /* weight: as the leaf / anywhere in the stack, a sample once */
+    uint64_t samples;                /* with it as the leaf */
     uint64_t when[HOT_WHEN_BUCKETS]; /* total, over the profile's duration */
 };
 
@@ -31,7 +31,8 @@ struct hot_table {
 };
 
 /* `shown`: how many rows need their `when`; 0: all. `inclusive` sorts by total, else by self. */
-void hot_table_build(const struct profile *p, enum hot_by by, bool inclusive, size_t shown, struct hot_table *out);
+void hot_table_build(const struct profile *p, enum hot_by by, bool inclusive, size_t shown,
+                     struct hot_table *out);
 /*
  * The immediate callers (or callees) of the frames that `function` names, each with the weight that flows
  * through: their totals add up to the function's own total. Of a recursion the outermost call counts.

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/child_index.h"
 #include "base/id_map.h"
 #include "base/mem.h"
 #include "base/own.h"
@@ -14,23 +15,33 @@
 
 enum { PROFILE_ARENA_BYTES = 2000u << 20, PROFILE_PATTERNS_MAX = 64 };
 
+/* What the profile has of a stack. What each sample touches lies together. */
+struct stack_use {
+    uint64_t weight;
+    uint32_t samples;
+    uint32_t node; /* UINT32_MAX: not looked at yet */
+};
+
 struct profile_build {
     const struct trace *t;
     const struct profile_options *options;
     struct profile *p;
     struct error *err;
     size_t frame_capacity, node_capacity;
-    struct id_map frames, nodes;
+    struct id_map frames;
+    struct child_index nodes;
     uint32_t *frame_of_location; /* 0: not looked at yet */
     uint32_t *frame_of_function;
-    uint32_t *node_of_stack;
-    uint32_t *thread_of; /* by trace thread */
+    struct stack_use *stacks; /* by trace stack */
+    uint32_t
+        path[TRACE_STACK_DEPTH_MAX]; /* of node_find(), which would have to clear one of its own each time */
+    uint32_t *thread_of;             /* by trace thread */
     uint32_t *process_of;
     struct buffer text;
     regex_t patterns[PROFILE_PATTERNS_MAX];
     size_t include_count, exclude_count;
-    uint64_t *samples_of_stack;
-    uint64_t *include_bits, *exclude_bits; /* by node: patterns that some frame of its path matches */
+    uint64_t *include_bits,
+        *exclude_bits; /* by node: patterns that some frame of its path matches; NULL without any */
 };
 
 /* Text for people and for every format: control characters and broken UTF-8 are replaced. */
@@ -103,7 +114,9 @@ static uint32_t frame_of_function(struct profile_build *b, const struct trace_lo
     const char *module_raw = trace_string(b->t, f->module);
     utf8_escape(&module, span_of(module_raw, strlen(module_raw)));
     buffer_u8(&module, 0);
-    struct profile_frame like = { .kind = f->kind, .tier = row->tier, .resolver = row->resolver };
+    struct profile_frame like = {
+        .kind = f->kind, .tier = row->tier, .resolver = row->resolver, .unnamed = row->unnamed
+    };
     uint32_t id = frame_get(b, buffer_span(&b->text), (const char *)module.data, &like);
     buffer_done(&module);
     return id;
@@ -117,7 +130,8 @@ static uint32_t frame_of_unnamed(struct profile_build *b, const struct trace_loc
     const char *path = trace_string(b->t, image->path);
     const char *slash = strrchr(path, '/');
     const char *module = slash ? slash + 1 : path;
-    struct profile_frame like = { .kind = CODE_UNKNOWN, .unnamed = row->unnamed ? row->unnamed : UNNAMED_NO_SYMBOL };
+    struct profile_frame like = { .kind = CODE_UNKNOWN,
+                                  .unnamed = row->unnamed ? row->unnamed : UNNAMED_NO_SYMBOL };
     if (image->kind == IMAGE_JIT || image->kind == IMAGE_ANON)
         like.kind = CODE_JIT;
     else if (row->mapping)
@@ -144,12 +158,6 @@ static uint32_t frame_of_location(struct profile_build *b, uint32_t location)
     return b->frame_of_location[location] = frame;
 }
 
-static bool node_same(const void *table, uint32_t id, const void *key)
-{
-    const struct profile_node *a = &((const struct profile *)table)->nodes[id], *b = key;
-    return a->parent == b->parent && a->frame == b->frame;
-}
-
 static uint64_t frame_bits(const struct profile_build *b, uint32_t frame, size_t from, size_t count)
 {
     uint64_t bits = 0;
@@ -159,25 +167,31 @@ static uint64_t frame_bits(const struct profile_build *b, uint32_t frame, size_t
     return bits;
 }
 
+static void node_match(struct profile_build *b, uint32_t node)
+{
+    uint32_t parent = b->p->nodes[node].parent, frame = b->p->nodes[node].frame;
+    b->include_bits[node] = b->include_bits[parent] | frame_bits(b, frame, 0, b->include_count);
+    b->exclude_bits[node] =
+        b->exclude_bits[parent] | frame_bits(b, frame, b->include_count, b->exclude_count);
+}
+
 static uint32_t node_get(struct profile_build *b, uint32_t parent, uint32_t frame)
 {
     struct profile *p = b->p;
-    struct profile_node wanted = { parent, frame };
-    uint64_t hash = hash_pair(parent, frame);
-    uint32_t id = id_map_find(&b->nodes, hash, node_same, p, &wanted);
+    uint32_t id = child_index_find(&b->nodes, parent, frame);
     if (id)
         return id;
     size_t capacity = b->node_capacity;
     p->nodes = mem_grow(p->nodes, &b->node_capacity, p->node_count + 1, sizeof *p->nodes);
-    if (b->node_capacity != capacity) {
+    if (b->include_bits && b->node_capacity != capacity) {
         b->include_bits = mem_resize(b->include_bits, b->node_capacity, sizeof *b->include_bits);
         b->exclude_bits = mem_resize(b->exclude_bits, b->node_capacity, sizeof *b->exclude_bits);
     }
     id = p->node_count++;
-    p->nodes[id] = wanted;
-    b->include_bits[id] = b->include_bits[parent] | frame_bits(b, frame, 0, b->include_count);
-    b->exclude_bits[id] = b->exclude_bits[parent] | frame_bits(b, frame, b->include_count, b->exclude_count);
-    id_map_add(&b->nodes, hash, id);
+    p->nodes[id] = (struct profile_node){ parent, frame };
+    child_index_add(&b->nodes, parent, frame, id);
+    if (b->include_bits)
+        node_match(b, id);
     return id;
 }
 
@@ -191,25 +205,31 @@ static uint32_t node_of_root(struct profile_build *b, uint32_t root)
     return node_get(b, 0, frame_get(b, name, "", &none));
 }
 
-static uint32_t node_of_stack(struct profile_build *b, uint32_t stack)
+static uint32_t node_find(struct profile_build *b, uint32_t stack)
 {
-    uint32_t path[TRACE_STACK_DEPTH_MAX];
+    uint32_t *path = b->path, asked = stack;
     size_t depth = 0;
-    while (stack >= STACK_ROOTS && b->node_of_stack[stack] == UINT32_MAX && depth < TRACE_STACK_DEPTH_MAX) {
+    while (stack >= STACK_ROOTS && b->stacks[stack].node == UINT32_MAX && depth < TRACE_STACK_DEPTH_MAX) {
         path[depth++] = stack;
         stack = b->t->stacks.rows[stack].parent;
     }
     uint32_t node;
     if (stack >= STACK_ROOTS)
-        node = depth < TRACE_STACK_DEPTH_MAX ? b->node_of_stack[stack] : node_of_root(b, STACK_TRUNCATED);
+        node = depth < TRACE_STACK_DEPTH_MAX ? b->stacks[stack].node : node_of_root(b, STACK_TRUNCATED);
     else
-        node = node_of_root(b, stack ? stack : STACK_BROKEN);
+        node = b->stacks[stack].node = node_of_root(b, stack ? stack : STACK_BROKEN);
     while (depth > 0) {
         uint32_t at = path[--depth];
         node = node_get(b, node, frame_of_location(b, b->t->stacks.rows[at].location));
-        b->node_of_stack[at] = node;
+        b->stacks[at].node = node;
     }
-    return node;
+    return b->stacks[asked].node = node;
+}
+
+static inline uint32_t node_of_stack(struct profile_build *b, uint32_t stack)
+{
+    uint32_t node = b->stacks[stack].node;
+    return node != UINT32_MAX ? node : node_find(b, stack);
 }
 
 static uint32_t process_get(struct profile_build *b, uint32_t process)
@@ -262,6 +282,8 @@ static uint64_t capture_start_ns(const struct trace *t)
 
 static bool node_is_wanted(const struct profile_build *b, uint32_t node)
 {
+    if (!b->include_bits)
+        return true;
     uint64_t all = b->include_count == 64 ? UINT64_MAX : (1ull << b->include_count) - 1;
     return (b->include_bits[node] & all) == all && !b->exclude_bits[node];
 }
@@ -297,6 +319,7 @@ static struct sample_order *sample_order_of(const struct trace_samples *s)
 
 static void profile_add_samples(struct profile_build *b)
 {
+    enum { AHEAD = 16 }; /* stacks come in any order: fetched early, they need not be waited for */
     const struct trace_samples *s = &b->t->samples;
     const struct profile_options *o = b->options;
     struct profile *p = b->p;
@@ -308,13 +331,18 @@ static void profile_add_samples(struct profile_build *b)
     AUTO_FREE struct sample_order *order = sample_order_of(s);
     for (size_t k = 0; k < s->count; k++) {
         size_t i = order ? order[k].at : k;
+        if (k + AHEAD < s->count)
+            __builtin_prefetch(&b->stacks[s->stack[order ? order[k + AHEAD].at : k + AHEAD]], 1);
         uint64_t time_ns = s->time_ns[i] > p->start_monotonic_ns ? s->time_ns[i] - p->start_monotonic_ns : 0;
+        uint64_t samples = p->weights_are_samples ? s->weight[i] : 1;
+        p->counts.recorded += s->kind[i] == o->kind ? samples : 0;
         if (s->kind[i] != o->kind || time_ns < o->from_ns || (o->to_ns && time_ns >= o->to_ns))
             continue;
         uint32_t node = node_of_stack(b, s->stack[i]);
         if (!node_is_wanted(b, node))
             continue;
-        b->samples_of_stack[s->stack[i]]++;
+        b->stacks[s->stack[i]].samples += samples;
+        b->stacks[s->stack[i]].weight += s->weight[i];
         size_t at = p->sample_count++;
         p->sample_node[at] = node;
         p->sample_thread[at] = thread_get(b, s->thread[i]);
@@ -324,7 +352,8 @@ static void profile_add_samples(struct profile_build *b)
     }
 }
 
-static void count_frame(struct profile_counts *counts, const struct trace *t, uint32_t location, uint64_t samples)
+static void count_frame(struct profile_counts *counts, const struct trace *t, uint32_t location,
+                        uint64_t samples)
 {
     const struct trace_location *row = &t->locations.rows[location];
     if (row->function && t->functions.rows[row->function].kind == CODE_KERNEL)
@@ -332,7 +361,10 @@ static void count_frame(struct profile_counts *counts, const struct trace *t, ui
     if (!row->process && !row->function)
         return;
     counts->user_frames += samples;
-    if (row->resolver == RESOLVER_EH_FRAME) {
+    if (row->unnamed && row->function) { /* imported without a name */
+        counts->unnamed += samples;
+        counts->unnamed_by[UNNAMED_NO_SYMBOL] += samples;
+    } else if (row->resolver == RESOLVER_EH_FRAME) {
         counts->native_without_symbols += samples;
     } else if (row->function) {
         counts->named += samples;
@@ -348,7 +380,8 @@ static void profile_count_frames(struct profile_build *b)
 {
     const struct trace *t = b->t;
     uint64_t *through = mem_alloc(t->stacks.count, sizeof *through);
-    memcpy(through, b->samples_of_stack, t->stacks.count * sizeof *through);
+    for (size_t i = 0; i < t->stacks.count; i++)
+        through[i] = b->stacks[i].samples;
     for (size_t i = t->stacks.count; i-- > STACK_ROOTS;) {
         if (!through[i])
             continue;
@@ -366,11 +399,11 @@ static void profile_count(struct profile_build *b)
     const struct trace *t = b->t;
     struct profile *p = b->p;
     profile_count_frames(b);
-    p->counts.samples = p->sample_count;
     for (size_t i = 0; i < p->sample_count; i++) {
         p->counts.weight += p->sample_weight[i];
         struct profile_thread *thread = &p->threads[p->sample_thread[i]];
-        thread->samples++;
+        thread->samples += profile_samples_at(p, i);
+        p->counts.samples += profile_samples_at(p, i);
         thread->weight += p->sample_weight[i];
     }
     for (size_t i = 1; i < t->losses.count; i++) {
@@ -383,12 +416,14 @@ static void profile_count(struct profile_build *b)
     }
 }
 
-static void profile_add_weights(struct profile *p)
+static void profile_add_weights(struct profile_build *b)
 {
+    struct profile *p = b->p;
     p->self = mem_alloc(p->node_count, sizeof *p->self);
     p->total = mem_alloc(p->node_count, sizeof *p->total);
-    for (size_t i = 0; i < p->sample_count; i++)
-        p->self[p->sample_node[i]] += p->sample_weight[i];
+    for (size_t i = 0; i < b->t->stacks.count; i++)
+        if (b->stacks[i].samples)
+            p->self[b->stacks[i].node] += b->stacks[i].weight;
     memcpy(p->total, p->self, p->node_count * sizeof *p->total);
     for (uint32_t node = p->node_count; node-- > 1;)
         p->total[p->nodes[node].parent] += p->total[node];
@@ -400,8 +435,8 @@ static void profile_choose_kinds(struct profile_build *b)
     const struct trace *t = b->t;
     struct profile *p = b->p;
     uint64_t *leaf = mem_alloc(t->locations.count, sizeof *leaf);
-    for (size_t i = 0; i < t->samples.count; i++)
-        leaf[t->stacks.rows[t->samples.stack[i]].location] += t->samples.weight[i];
+    for (size_t i = STACK_ROOTS; i < t->stacks.count; i++)
+        leaf[t->stacks.rows[i].location] += b->stacks[i].weight;
     uint64_t *best = mem_alloc(p->frame_count, sizeof *best);
     for (size_t i = 1; i < t->locations.count; i++) {
         uint32_t frame = b->frame_of_location[i];
@@ -439,7 +474,8 @@ static void profile_describe(struct profile_build *b)
     const struct trace *t = b->t;
     struct profile *p = b->p;
     const char *rate = trace_fact_value(t, FACT_RATE_HZ), *unit = trace_fact_value(t, FACT_UNIT);
-    const char *event = trace_fact_value(t, FACT_EVENT), *wall = trace_fact_value(t, FACT_STARTED_REALTIME_NS);
+    const char *event = trace_fact_value(t, FACT_EVENT),
+               *wall = trace_fact_value(t, FACT_STARTED_REALTIME_NS);
     const char *duration = trace_fact_value(t, FACT_DURATION_NS);
     p->rate_hz = rate ? strtod(rate, NULL) : 0;
     p->start_realtime_ns = wall ? strtoull(wall, NULL, 10) : 0;
@@ -453,7 +489,12 @@ static void profile_describe(struct profile_build *b)
     struct buffer title;
     buffer_init(&title, 4096);
     for (uint32_t i = 1; i < p->process_count && i < 4; i++)
-        buffer_format(&title, "%s%.200s (%u)", i > 1 ? ", " : "", p->processes[i].name, p->processes[i].pid);
+        if (p->processes[i].pid)
+            buffer_format(&title, "%s%.200s (%u)", i > 1 ? ", " : "", p->processes[i].name,
+                          p->processes[i].pid);
+        else
+            buffer_format(&title, "%s%.200s", i > 1 ? ", " : "",
+                          p->processes[i].name[0] ? p->processes[i].name : "stacks of an unknown process");
     if (p->process_count > 4)
         buffer_format(&title, " and %u more", p->process_count - 4);
     p->title = profile_text(b, buffer_span(&title));
@@ -465,12 +506,11 @@ static void build_done(struct profile_build *b)
     for (size_t i = 0; i < b->include_count + b->exclude_count; i++)
         regfree(&b->patterns[i]);
     id_map_done(&b->frames);
-    id_map_done(&b->nodes);
+    child_index_done(&b->nodes);
     buffer_done(&b->text);
     free(b->frame_of_location);
     free(b->frame_of_function);
-    free(b->node_of_stack);
-    free(b->samples_of_stack);
+    free(b->stacks);
     free(b->thread_of);
     free(b->process_of);
     free(b->include_bits);
@@ -485,21 +525,25 @@ static void build_begin(struct profile_build *b)
     buffer_init(&b->text, 1 << 20);
     b->frame_of_location = mem_alloc(t->locations.count, sizeof *b->frame_of_location);
     b->frame_of_function = mem_alloc(t->functions.count, sizeof *b->frame_of_function);
-    b->node_of_stack = mem_alloc(t->stacks.count, sizeof *b->node_of_stack);
-    memset(b->node_of_stack, 0xff, t->stacks.count * sizeof *b->node_of_stack);
-    b->samples_of_stack = mem_alloc(t->stacks.count, sizeof *b->samples_of_stack);
+    b->stacks = mem_alloc(t->stacks.count, sizeof *b->stacks);
+    for (size_t i = 0; i < t->stacks.count; i++)
+        b->stacks[i].node = UINT32_MAX;
     b->thread_of = mem_alloc(t->threads.count, sizeof *b->thread_of);
     b->process_of = mem_alloc(t->processes.count, sizeof *b->process_of);
     p->frames = mem_grow(NULL, &b->frame_capacity, 64, sizeof *p->frames);
     p->frames[0] = (struct profile_frame){ .name = "", .module = "" };
     p->nodes = mem_grow(NULL, &b->node_capacity, 64, sizeof *p->nodes);
     p->nodes[0] = (struct profile_node){ 0 };
-    b->include_bits = mem_alloc(b->node_capacity, sizeof *b->include_bits);
-    b->exclude_bits = mem_alloc(b->node_capacity, sizeof *b->exclude_bits);
+    if (b->include_count + b->exclude_count) {
+        b->include_bits = mem_alloc(b->node_capacity, sizeof *b->include_bits);
+        b->exclude_bits = mem_alloc(b->node_capacity, sizeof *b->exclude_bits);
+    }
     p->threads = mem_alloc(1, sizeof *p->threads);
     p->processes = mem_alloc(1, sizeof *p->processes);
     p->frame_count = p->node_count = p->thread_count = p->process_count = 1;
     p->start_monotonic_ns = capture_start_ns(t);
+    const char *unit = trace_fact_value(t, FACT_UNIT);
+    p->weights_are_samples = unit && strcmp(unit, "samples") == 0;
 }
 
 bool profile_build(const struct trace *t, const struct profile_options *options, struct profile **out,
@@ -514,7 +558,7 @@ bool profile_build(const struct trace *t, const struct profile_options *options,
     b.p = mem_alloc(1, sizeof *b.p);
     build_begin(&b);
     profile_add_samples(&b);
-    profile_add_weights(b.p);
+    profile_add_weights(&b);
     profile_choose_kinds(&b);
     profile_count(&b);
     profile_describe(&b);

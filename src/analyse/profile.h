@@ -46,7 +46,8 @@ struct profile_process {
 };
 
 struct profile_counts {
-    uint64_t samples; /* in this profile, after filters */
+    uint64_t samples;  /* in this profile, after filters */
+    uint64_t recorded; /* before them */
     uint64_t weight;
     uint64_t lost, lost_by[LOSS_REASONS]; /* in the whole capture */
     uint64_t whole, truncated, broken;    /* stacks, counted per sample */
@@ -75,6 +76,7 @@ struct profile {
     uint32_t process_count;
 
     struct profile_counts counts;
+    bool weights_are_samples;    /* an entry stands for as many samples as its weight says */
     const char *weight_unit;     /* "ns", "count", "bytes", "samples" */
     const char *title;           /* what was recorded, for people: "webapi (pid 4711)" */
     const char *event;           /* "cpu-clock" */
@@ -95,6 +97,12 @@ struct profile_options {
 bool profile_build(const struct trace *t, const struct profile_options *options, struct profile **out,
                    struct error *err);
 void profile_free(struct profile *p);
+
+/* How many samples one entry of the sample columns stands for. */
+static inline uint64_t profile_samples_at(const struct profile *p, size_t i)
+{
+    return p->weights_are_samples ? p->sample_weight[i] : 1;
+}
 
 /* Path of a node, root's child first; `out` holds at least profile_depth() entries. Returns the depth. */
 uint32_t profile_depth(const struct profile *p, uint32_t node);

@@ -35,10 +35,8 @@ uint8_t *buffer_reserve(struct buffer *b, size_t count)
     return b->data + b->size;
 }
 
-void buffer_append(struct buffer *b, const void *bytes, size_t count)
+void buffer_append_more(struct buffer *b, const void *bytes, size_t count)
 {
-    if (count == 0)
-        return;
     uint8_t *room = buffer_reserve(b, count);
     if (!room)
         return;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/cursor.h"
 
@@ -26,7 +27,20 @@ void buffer_done(struct buffer *b);
 void buffer_clear(struct buffer *b);
 /* Room for `count` more bytes behind `size`, or NULL past the ceiling. `size` is not changed. */
 uint8_t *buffer_reserve(struct buffer *b, size_t count);
-void buffer_append(struct buffer *b, const void *bytes, size_t count);
+/* For what does not fit into the memory that is there. */
+void buffer_append_more(struct buffer *b, const void *bytes, size_t count);
+/* Text is made of appends of a few bytes: the common case is worth no call. */
+static inline void buffer_append(struct buffer *b, const void *bytes, size_t count)
+{
+    if (count == 0)
+        return;
+    if (b->failed || count > b->capacity - b->size || count > b->ceiling - b->size) {
+        buffer_append_more(b, bytes, count);
+        return;
+    }
+    memcpy(b->data + b->size, bytes, count);
+    b->size += count;
+}
 void buffer_string(struct buffer *b, const char *text);
 void buffer_format(struct buffer *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void buffer_u8(struct buffer *b, uint8_t value);

@@ -59,7 +59,10 @@ bool intern_append(struct intern *set, struct span text)
         text.size <= UINT32_MAX && set->count < UINT32_MAX ? arena_string(&set->text, text) : NULL;
     if (!copy)
         return false;
-    id_map_add(&set->ids, hash_bytes(copy, text.size), (uint32_t)set->count);
+    /* one id of equal texts is enough to find; many under one hash would make every look-up slow */
+    uint64_t hash = hash_bytes(copy, text.size);
+    if (text.size && !id_map_find(&set->ids, hash, intern_same, set, &text))
+        id_map_add(&set->ids, hash, (uint32_t)set->count);
     intern_push(set, copy, (uint32_t)text.size);
     return true;
 }

@@ -14,13 +14,18 @@
 
 #include "base/own.h"
 #include "cli/message.h"
+#include "collect/runtime_names.h"
+#include "collect/target.h"
 #include "collect/target_files.h"
 #include "import/import.h"
 #include "symbolize/symbolizer.h"
 #include "trace/facts.h"
 #include "trace/trace_reader.h"
 
-enum { CAPTURE_CHAINS = 1 << 20 };
+enum {
+    CAPTURE_CHAINS = 1 << 20,
+    CAPTURE_PATIENCE_MS = 3000, /* with the runtime of a process that still runs */
+};
 
 /* Files of processes that may or may not be there any more. */
 struct local_files {
@@ -90,6 +95,51 @@ static bool same_kernel(const struct trace *t)
            (!host || strcmp(host, name.nodename) == 0);
 }
 
+/* A process of an imported file is known by pid only: it must have been there when the file was made. */
+static bool process_is_still_it(struct trace *t, uint32_t process)
+{
+    struct trace_process *row = &t->processes.rows[process];
+    if (process_still_there(row))
+        return true;
+    const char *started = trace_fact_value(t, FACT_STARTED_REALTIME_NS);
+    struct target target;
+    if (row->start_ticks || !target_open((pid_t)row->pid, &target, NULL))
+        return false;
+    bool fits =
+        target.runtime == RUNTIME_CORECLR && (!started || target.started_ns < strtoull(started, NULL, 10));
+    if (fits) {
+        row->start_ticks = target.start_ticks;
+        row->runtime_version = trace_add_string(t, target.version.text);
+    }
+    target_done(&target);
+    return fits;
+}
+
+static bool process_has_unknown_code(const struct trace *t, uint32_t process)
+{
+    for (size_t i = 1; i < t->locations.count; i++) {
+        const struct trace_location *row = &t->locations.rows[i];
+        uint8_t kind = t->images.rows[t->mappings.rows[row->mapping].image].kind;
+        if (row->process == process && !row->function && !row->code && row->mapping &&
+            (kind == IMAGE_JIT || kind == IMAGE_ANON))
+            return true;
+    }
+    return false;
+}
+
+/* Methods of processes that still run are told by their runtimes, also long after the samples were taken. */
+static void capture_ask_runtimes(struct capture *c)
+{
+    struct trace *t = &c->b.trace;
+    struct runtime_names *names = runtime_names_new(&c->b, true, NULL, NULL);
+    for (uint32_t i = 1; i < t->processes.count; i++) {
+        if (process_has_unknown_code(t, i) && process_is_still_it(t, i))
+            runtime_names_attach(names, t->processes.rows[i].pid, CAPTURE_PATIENCE_MS, true);
+    }
+    runtime_names_tell_all(names, CAPTURE_PATIENCE_MS);
+    runtime_names_free(names);
+}
+
 /* Names what the recorder could not name any more, or another tool never named, as far as files here say. */
 static void capture_symbolize(struct capture *c)
 {
@@ -105,8 +155,7 @@ static void capture_symbolize(struct capture *c)
         .kernel = same_kernel(t),
     };
     struct symbolizer_result result = { 0 };
-    if (c->loaded)
-        function_index_init(&c->b.functions, t);
+    capture_ask_runtimes(c);
     symbolizer_run(t, &c->b.functions, &options, &result);
     target_files_done(&files.roots);
 }
@@ -116,9 +165,8 @@ static bool capture_load(struct capture *c, const struct source *file, struct er
     struct trace t;
     if (!trace_reader_load(file, &t, err))
         return false;
-    trace_builder_done(&c->b);
-    c->b = (struct trace_builder){ .trace = t };
-    c->loaded = true;
+    trace_builder_adopt(&c->b, &t);
+    c->is_ours = true;
     return true;
 }
 
@@ -159,12 +207,7 @@ bool capture_open(const char *path, struct capture *out, struct error *err)
 
 void capture_done(struct capture *c)
 {
-    if (c->loaded) {
-        function_index_done(&c->b.functions);
-        trace_done(&c->b.trace);
-    } else {
-        trace_builder_done(&c->b);
-    }
+    trace_builder_done(&c->b);
 }
 
 void capture_warn(const struct capture *c)
@@ -176,14 +219,15 @@ void capture_warn(const struct capture *c)
     if (t->gaps.count > 1)
         message_warning("'%s' is damaged: %zu gap%s, %" PRIu64 " bytes lost; the rest is shown", c->path,
                         t->gaps.count - 1, t->gaps.count == 2 ? "" : "s", gap_bytes);
-    else if (c->loaded && !t->complete)
+    else if (c->is_ours && !t->complete)
         message_warning("'%s' was not ended in order; everything up to its last second is shown", c->path);
     const char *notes = trace_fact_value(t, FACT_NOTES);
     if (notes)
         message_warning("%s", notes);
 }
 
-bool capture_export(const struct source *file, const struct export_format *format, int out_fd, struct error *err)
+bool capture_export(const struct source *file, const struct export_format *format, int out_fd,
+                    struct error *err)
 {
     AUTO_FD int fd = out_fd;
     struct trace t;

@@ -14,7 +14,7 @@
 struct capture {
     struct trace_builder b; /* the trace is in it */
     const char *path;       /* borrowed */
-    bool loaded;            /* b.trace came from a capture of ours, not from the builder */
+    bool is_ours;           /* a capture of clrperf */
 };
 
 /*
@@ -27,7 +27,8 @@ void capture_done(struct capture *c);
 void capture_warn(const struct capture *c);
 
 /* Loads a capture of ours and writes it in an export format to `out_fd`, which it closes. */
-bool capture_export(const struct source *file, const struct export_format *format, int out_fd, struct error *err);
+bool capture_export(const struct source *file, const struct export_format *format, int out_fd,
+                    struct error *err);
 /* The members of "lost_by". */
 void capture_json_losses(struct json_writer *j, const struct trace *t);
 /* The member "capture" of a report's JSON. */

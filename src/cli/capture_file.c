@@ -64,7 +64,7 @@ void capture_file_name(const char *process, uint32_t pid, char *out, size_t out_
 {
     char name[64];
     size_t size = 0;
-    for (; process[size] && size < sizeof name - 1; size++) {
+    for (; size < sizeof name - 1 && process[size]; size++) {
         unsigned char c = (unsigned char)process[size];
         name[size] = isalnum(c) || c == '.' || c == '-' || c == '_' ? (char)c : '_';
     }

@@ -20,6 +20,8 @@ static _Noreturn void launch_child(const char *const *command, int release, int 
         _exit(127); /* the recorder gave up */
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
+    signal(SIGPIPE, SIG_DFL); /* ignored is inherited, also over an exec */
+    signal(SIGXFSZ, SIG_DFL);
     execvp(command[0], (char *const *)command);
     int e = errno;
     if (write(failure, &e, sizeof e) < 0)

@@ -13,14 +13,13 @@ static const struct {
     const char *command;
     const char *does;
 } commands[] = {
-    { "record", "record -d 10s", "profile the process for ten seconds" },
-    { "report", "report FILE", "show where its time went" },
-    { "record", "record -d 10s -o cpu.svg", "the same, as a flame graph at once" },
-    { "export", "export FILE -o cpu.svg", "draw a flame graph" },
-    { "view", "view FILE", "look around in the browser" },
-    { "top", "top", "watch the hot methods live" },
-    { "stack", "stack", "the stacks of all threads, now" },
-    { "counters", "counters", "watch the runtime's counters" },
+    { "record", "record -d 10s", "profile the one .NET process for ten seconds" },
+    { "record", "record -p PID -o cpu.html", "profile until Ctrl-C, straight into a flame graph" },
+    { "record", "record -- dotnet app.dll", "start a program and profile it from its first instruction" },
+    { "record", "record -a -d 10s", "the whole machine" },
+    { "report", "report FILE", "show which functions the time went to" },
+    { "report", "report FILE --callers F", "show who calls F" },
+    { "export", "export FILE -o cpu.html", "flame graph; also .svg .speedscope.json .pb.gz .folded ..." },
     { "ps", "ps", "list the .NET processes and what can be seen of them" },
     { "doctor", "doctor", "what works on this machine, and how to fix the rest" },
 };

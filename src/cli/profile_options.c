@@ -31,7 +31,8 @@ static const char *const *choice_patterns(const struct option_list *list)
     return list->items;
 }
 
-bool profile_choice_options(const struct profile_choice *choice, struct profile_options *out, struct error *err)
+bool profile_choice_options(const struct profile_choice *choice, struct profile_options *out,
+                            struct error *err)
 {
     *out = (struct profile_options){ .raw_names = choice->raw_names, .kind = SAMPLE_CPU };
     out->include = choice_patterns(&choice->include);
@@ -41,13 +42,13 @@ bool profile_choice_options(const struct profile_choice *choice, struct profile_
 
 const struct option_spec profile_choice_specs[] = {
     { NULL, 0, OPTION_HEADING, 0, "which samples", NULL, NULL },
-    { "time", 0, OPTION_STRING, offsetof(struct profile_choice, time), "only between two times since the start",
-      "FROM-TO", NULL },
+    { "time", 0, OPTION_STRING, offsetof(struct profile_choice, time),
+      "only between two times since the start", "FROM-TO", NULL },
     { "include", 0, OPTION_STRING_LIST, offsetof(struct profile_choice, include),
       "only samples with a frame that matches", "REGEX", NULL },
     { "exclude", 0, OPTION_STRING_LIST, offsetof(struct profile_choice, exclude),
       "no samples with a frame that matches", "REGEX", NULL },
-    { "raw-names", 0, OPTION_FLAG, offsetof(struct profile_choice, raw_names), "names as the runtime spells them",
-      NULL, NULL },
+    { "raw-names", 0, OPTION_FLAG, offsetof(struct profile_choice, raw_names),
+      "names as the runtime spells them", NULL, NULL },
     { 0 },
 };

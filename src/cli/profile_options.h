@@ -16,6 +16,7 @@ struct profile_choice {
 extern const struct option_spec profile_choice_specs[];
 
 /* Borrows from `choice`. */
-bool profile_choice_options(const struct profile_choice *choice, struct profile_options *out, struct error *err);
+bool profile_choice_options(const struct profile_choice *choice, struct profile_options *out,
+                            struct error *err);
 
 #endif

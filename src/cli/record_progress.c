@@ -8,7 +8,8 @@
 
 #define PROGRESS_LOG_NS 10000000000ull
 
-void record_progress_begin(struct record_progress_line *line, const char *name, size_t processes, uint64_t rate_hz)
+void record_progress_begin(struct record_progress_line *line, const char *name, size_t processes,
+                           uint64_t rate_hz)
 {
     *line = (struct record_progress_line){ .on = true, .terminal = isatty(STDERR_FILENO) };
     char what[300];
@@ -27,7 +28,8 @@ void record_progress_clear(struct record_progress_line *line)
     line->shown = false;
 }
 
-void record_progress_show(struct record_progress_line *line, const struct record_progress *now, uint64_t duration_ns)
+void record_progress_show(struct record_progress_line *line, const struct record_progress *now,
+                          uint64_t duration_ns)
 {
     if (!line->on || (!line->terminal && now->elapsed_ns - line->logged_ns < PROGRESS_LOG_NS))
         return;
@@ -36,9 +38,10 @@ void record_progress_show(struct record_progress_line *line, const struct record
     if (duration_ns)
         snprintf(until, sizeof until, " of %s", units_duration(duration_ns).text);
     double broken = now->samples ? (double)now->broken * 100 / (double)now->samples : 0;
-    fprintf(stderr, "%s%.1f s%s · %s samples · %s lost · %.1f %% broken stacks · %s%s", line->terminal ? "\r" : "",
-            (double)now->elapsed_ns / 1e9, until, units_count(now->samples).text, units_count(now->lost).text, broken,
-            units_size(now->file_bytes).text, line->terminal ? "\033[K" : "\n");
+    fprintf(stderr, "%s%.1f s%s · %s samples · %s lost · %.1f %% broken stacks · %s%s",
+            line->terminal ? "\r" : "", (double)now->elapsed_ns / 1e9, until, units_count(now->samples).text,
+            units_count(now->lost).text, broken, units_size(now->file_bytes).text,
+            line->terminal ? "\033[K" : "\n");
     line->shown = line->terminal;
     fflush(stderr);
 }

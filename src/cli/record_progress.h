@@ -17,9 +17,11 @@ struct record_progress_line {
     uint64_t logged_ns;
 };
 
-void record_progress_begin(struct record_progress_line *line, const char *name, size_t processes, uint64_t rate_hz);
+void record_progress_begin(struct record_progress_line *line, const char *name, size_t processes,
+                           uint64_t rate_hz);
 /* `duration_ns`: 0 when the recording has no fixed end. */
-void record_progress_show(struct record_progress_line *line, const struct record_progress *now, uint64_t duration_ns);
+void record_progress_show(struct record_progress_line *line, const struct record_progress *now,
+                          uint64_t duration_ns);
 /* Takes the line away, so that something else can be printed. */
 void record_progress_clear(struct record_progress_line *line);
 

@@ -50,7 +50,8 @@ static void json_broken_by_image(struct json_writer *j, const struct profile *p)
     uint64_t *by_frame = mem_alloc(p->frame_count, sizeof *by_frame);
     for (uint32_t node = 1; node < p->node_count; node++) {
         uint32_t parent = p->nodes[node].parent;
-        if (parent && !p->nodes[parent].parent && strcmp(p->frames[p->nodes[parent].frame].name, "[broken]") == 0)
+        if (parent && !p->nodes[parent].parent &&
+            strcmp(p->frames[p->nodes[parent].frame].name, "[broken]") == 0)
             by_frame[p->nodes[node].frame]++;
     }
     json_key(j, "broken_by_image");
@@ -110,7 +111,7 @@ static void json_totals(struct json_writer *j, const struct capture *c, const st
     json_key(j, "totals");
     json_begin_object(j);
     json_count(j, "samples", p->counts.samples);
-    json_count(j, "attempted", t->samples.count + p->counts.lost);
+    json_count(j, "attempted", p->counts.recorded + p->counts.lost);
     json_count(j, "lost", p->counts.lost);
     json_key(j, "lost_by");
     json_begin_object(j);
@@ -140,7 +141,8 @@ static void json_share(struct json_writer *j, const char *key, uint64_t part, ui
     json_double(j, whole ? (double)part / (double)whole : 0);
 }
 
-static void json_hot_row(struct json_writer *j, const struct hot_row *row, const struct profile *p, bool is_code)
+static void json_hot_row(struct json_writer *j, const struct hot_row *row, const struct profile *p,
+                         bool is_code)
 {
     json_begin_object(j);
     json_key(j, "name");
@@ -187,8 +189,8 @@ static void json_begin(struct json_writer *j, struct buffer *text, const char *s
     json_string(j, schema);
 }
 
-bool report_json_hot(const struct capture *c, const struct profile *p, const struct hot_table *table, const char *by,
-                     size_t top, struct error *err)
+bool report_json_hot(const struct capture *c, const struct profile *p, const struct hot_table *table,
+                     const char *by, size_t top, struct error *err)
 {
     struct buffer text;
     struct json_writer j;
@@ -230,7 +232,8 @@ bool report_json_tree(const struct capture *c, const struct profile *p, struct e
     json_begin(&j, &text, "clrperf.tree/1");
     json_totals(&j, c, p);
     json_key(&j, "root");
-    uint32_t *child = mem_alloc(p->node_count, sizeof *child), *sibling = mem_alloc(p->node_count, sizeof *sibling);
+    uint32_t *child = mem_alloc(p->node_count, sizeof *child),
+             *sibling = mem_alloc(p->node_count, sizeof *sibling);
     for (uint32_t node = p->node_count; node-- > 1;) {
         sibling[node] = child[p->nodes[node].parent];
         child[p->nodes[node].parent] = node;

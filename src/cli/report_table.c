@@ -13,6 +13,14 @@
 
 enum { REPORT_NAME_MIN = 24, REPORT_WIDE = 400, REPORT_MODULE_MAX = 32 };
 
+/* Ends a line of a table; the padding of its last column goes. */
+static void end_line(struct buffer *out)
+{
+    while (out->size && out->data[out->size - 1] == ' ')
+        out->size--;
+    buffer_u8(out, '\n');
+}
+
 static double percent(uint64_t part, uint64_t whole)
 {
     return whole ? (double)part * 100 / (double)whole : 0;
@@ -44,7 +52,8 @@ static void head_when(const struct profile *p, struct buffer *out)
     if (p->start_realtime_ns && localtime_r(&seconds, &local) &&
         strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &local))
         buffer_format(out, ", %s", text);
-    buffer_format(out, ", %s", units_duration(p->duration_ns).text);
+    if (p->duration_ns)
+        buffer_format(out, ", %s", units_duration(p->duration_ns).text);
     if (p->rate_hz > 0)
         buffer_format(out, ", %s at %.0f Hz", p->event, p->rate_hz);
     else
@@ -56,8 +65,9 @@ static void head_names(const struct profile *p, struct buffer *out)
     const struct profile_counts *n = &p->counts;
     if (!n->user_frames)
         return;
-    buffer_format(out, "names    %.2f %% of user frames named, %.2f %% placed in a function of a stripped image, "
-                       "%.2f %% unnamed",
+    buffer_format(out,
+                  "names    %.2f %% of user frames named, %.2f %% placed in a function of a stripped image, "
+                  "%.2f %% unnamed",
                   percent(n->named, n->user_frames), percent(n->native_without_symbols, n->user_frames),
                   percent(n->unnamed, n->user_frames));
     const char *comma = " (";
@@ -71,13 +81,13 @@ static void head_names(const struct profile *p, struct buffer *out)
     buffer_string(out, n->unnamed ? ")\n" : "\n");
 }
 
-static void head_loss(const struct capture *c, const struct profile *p, struct buffer *out)
+static void head_loss(const struct profile *p, struct buffer *out)
 {
     const struct profile_counts *n = &p->counts;
-    uint64_t attempted = c->b.trace.samples.count + n->lost;
+    uint64_t attempted = n->recorded + n->lost;
     buffer_format(out, "samples  %s", units_count(n->samples).text);
-    if (n->samples != c->b.trace.samples.count)
-        buffer_format(out, " of %s, by the filters given", units_count(c->b.trace.samples.count).text);
+    if (n->samples != n->recorded)
+        buffer_format(out, " of %s, by the filters given", units_count(n->recorded).text);
     if (strcmp(p->weight_unit, "ns") == 0)
         buffer_format(out, ", %s of CPU time", units_duration(n->weight).text);
     buffer_format(out, "; %s lost (%.2f %%)", units_count(n->lost).text, percent(n->lost, attempted));
@@ -85,7 +95,8 @@ static void head_loss(const struct capture *c, const struct profile *p, struct b
     for (unsigned i = 0; n->lost && i < LOSS_REASONS; i++) {
         if (!n->lost_by[i])
             continue;
-        buffer_format(out, "%s%s %s", comma, loss_reason_name((enum loss_reason)i), units_count(n->lost_by[i]).text);
+        buffer_format(out, "%s%s %s", comma, loss_reason_name((enum loss_reason)i),
+                      units_count(n->lost_by[i]).text);
         comma = ", ";
     }
     buffer_u8(out, '\n');
@@ -123,13 +134,14 @@ void report_head(const struct capture *c, const struct profile *p, struct buffer
         utf8_escape(out, span_of(kernel, strlen(kernel)));
     }
     buffer_u8(out, '\n');
-    head_loss(c, p, out);
+    head_loss(p, out);
     head_stacks(t, p, out);
     head_names(p, out);
     const char *cpu = trace_fact_value(t, FACT_SELF_CPU_NS), *rss = trace_fact_value(t, FACT_SELF_PEAK_RSS);
     if (cpu && rss && p->duration_ns)
         buffer_format(out, "cost     clrperf used %.2f %% of one CPU, %s\n",
-                      strtod(cpu, NULL) * 100 / (double)p->duration_ns, units_size(strtoull(rss, NULL, 10)).text);
+                      strtod(cpu, NULL) * 100 / (double)p->duration_ns,
+                      units_size(strtoull(rss, NULL, 10)).text);
     if (trace_fact_value(t, FACT_KERNEL_FRAMES) && strcmp(trace_fact_value(t, FACT_KERNEL_FRAMES), "no") == 0)
         buffer_string(out, "note     user frames only: kernel stacks need root or CAP_PERFMON\n");
     buffer_u8(out, '\n');
@@ -137,7 +149,7 @@ void report_head(const struct capture *c, const struct profile *p, struct buffer
 
 static size_t module_width(const struct hot_table *table, size_t rows)
 {
-    size_t width = 6;
+    size_t width = 7;
     for (size_t i = 0; i < rows; i++) {
         size_t w = utf8_width(span_of(table->rows[i].module, strlen(table->rows[i].module)));
         if (w > width)
@@ -157,20 +169,22 @@ static size_t name_width(const struct hot_table *table, size_t rows)
     return width < REPORT_WIDE ? width : REPORT_WIDE;
 }
 
-/* Columns behind the numbers: the name takes what the terminal leaves; the strip goes when that is too little. */
+/* Columns behind the numbers: the name takes what the terminal leaves; the strip goes when that is too
+ * little. */
 struct report_columns {
     size_t name, module;
     bool when;
 };
 
-static struct report_columns columns_for(const struct hot_table *table, size_t rows, size_t width, size_t fixed)
+static struct report_columns columns_for(const struct hot_table *table, size_t rows, size_t width,
+                                         size_t fixed)
 {
     struct report_columns c = { name_width(table, rows), module_width(table, rows), true };
     if (!width)
         return c;
     size_t when = HOT_WHEN_BUCKETS + 2;
     size_t need = fixed + c.module + 2;
-    c.when = width >= need + when + REPORT_NAME_MIN * 2;
+    c.when = width >= need + when + REPORT_NAME_MIN;
     need += c.when ? when : 0;
     size_t room = width > need + REPORT_NAME_MIN ? width - need : REPORT_NAME_MIN;
     if (c.name > room)
@@ -183,8 +197,8 @@ static size_t shown_rows(const struct hot_table *table, size_t top)
     return top && top < table->count ? top : table->count;
 }
 
-void report_hot(const struct profile *p, const struct hot_table *table, enum hot_by by, size_t top, size_t width,
-                struct buffer *out)
+void report_hot(const struct profile *p, const struct hot_table *table, enum hot_by by, size_t top,
+                size_t width, struct buffer *out)
 {
     static const char *const titles[] = { "function", "module", "type", "thread", "process" };
     size_t rows = shown_rows(table, top);
@@ -196,7 +210,8 @@ void report_hot(const struct profile *p, const struct hot_table *table, enum hot
         buffer_string(out, "  ");
         put_cut(out, by == HOT_BY_THREAD ? "process" : "module", c.module, code || c.when);
     }
-    buffer_format(out, "%s%s\n", code ? "  kind   " : "", c.when ? "  when" : "");
+    buffer_format(out, "%s%s", code ? "  kind   " : "", c.when ? "  when" : "");
+    end_line(out);
     for (size_t i = 0; i < rows; i++) {
         const struct hot_row *row = &table->rows[i];
         buffer_format(out, "%6.2f   %6.2f  %9s  ", percent(row->self, p->counts.weight),
@@ -207,25 +222,27 @@ void report_hot(const struct profile *p, const struct hot_table *table, enum hot
             put_cut(out, row->module, c.module, code || c.when);
         }
         if (code)
-            buffer_format(out, "  %-7s", row->kind == CODE_UNKNOWN ? "" : code_kind_name((enum code_kind)row->kind));
+            buffer_format(out, "  %-7s",
+                          row->kind == CODE_UNKNOWN ? "" : code_kind_name((enum code_kind)row->kind));
         if (c.when) {
             char when[HOT_WHEN_BUCKETS + 1];
             hot_when_text(row, p->duration_ns, when);
             buffer_format(out, "  %s", when);
         }
-        buffer_u8(out, '\n');
+        end_line(out);
     }
     if (rows < table->count)
         buffer_format(out, "... %zu more (--top 0 shows all)\n", table->count - rows);
 }
 
-void report_neighbours(const struct profile *p, const struct hot_table *table, bool callers, size_t top, size_t width,
-                       struct buffer *out)
+void report_neighbours(const struct profile *p, const struct hot_table *table, bool callers, size_t top,
+                       size_t width, struct buffer *out)
 {
     size_t rows = shown_rows(table, top ? top + 1 : 0);
     struct report_columns c = columns_for(table, rows, width, 30);
-    buffer_format(out, "%s of %s: %.2f %% of all samples, %.2f %% in itself\n\n", callers ? "callers" : "callees",
-                  table->rows[0].name, percent(table->rows[0].total, p->counts.weight),
+    buffer_format(out, "%s of %s: %.2f %% of all samples, %.2f %% in itself\n\n",
+                  callers ? "callers" : "callees", table->rows[0].name,
+                  percent(table->rows[0].total, p->counts.weight),
                   percent(table->rows[0].self, p->counts.weight));
     buffer_string(out, "of it %  of all %   samples  function\n");
     for (size_t i = 1; i < rows; i++) {
@@ -235,7 +252,7 @@ void report_neighbours(const struct profile *p, const struct hot_table *table, b
         put_cut(out, row->name, c.name, true);
         buffer_string(out, "  ");
         put_cut(out, row->module, c.module, false);
-        buffer_u8(out, '\n');
+        end_line(out);
     }
     if (rows < table->count)
         buffer_format(out, "... %zu more (--top 0 shows all)\n", table->count - rows);
@@ -255,8 +272,8 @@ static int tree_compare(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-static size_t tree_children(const struct profile *p, const uint32_t *child, const uint32_t *sibling, uint32_t node,
-                            struct tree_child *into)
+static size_t tree_children(const struct profile *p, const uint32_t *child, const uint32_t *sibling,
+                            uint32_t node, struct tree_child *into)
 {
     uint64_t least = p->counts.weight / 200;
     size_t count = 0;
@@ -276,13 +293,18 @@ static void tree_line(const struct profile *p, uint32_t node, size_t depth, size
     for (size_t i = 0; i < indent; i++)
         buffer_string(out, i + 1 == indent ? "└" : " ");
     size_t used = 16 + indent;
-    put_cut(out, f->name, width > used + REPORT_NAME_MIN ? width - used : width ? REPORT_NAME_MIN : REPORT_WIDE, false);
+    put_cut(out, f->name,
+            width > used + REPORT_NAME_MIN ? width - used
+            : width                        ? REPORT_NAME_MIN
+                                           : REPORT_WIDE,
+            false);
     buffer_u8(out, '\n');
 }
 
 void report_tree(const struct profile *p, size_t width, struct buffer *out)
 {
-    uint32_t *child = mem_alloc(p->node_count, sizeof *child), *sibling = mem_alloc(p->node_count, sizeof *sibling);
+    uint32_t *child = mem_alloc(p->node_count, sizeof *child),
+             *sibling = mem_alloc(p->node_count, sizeof *sibling);
     for (uint32_t node = p->node_count; node-- > 1;) {
         sibling[node] = child[p->nodes[node].parent];
         child[p->nodes[node].parent] = node;

@@ -37,19 +37,19 @@ static bool export_choose(const struct export_values *v, const struct export_for
     char known[512];
     export_list(known, sizeof known);
     if (!v->out)
-        return error_set(err, ERROR_USAGE, "where to? -o FILE, with one of these endings:%s; or -o - with --format",
-                         known);
+        return error_set(err, ERROR_USAGE,
+                         "where to? -o FILE, with one of these endings:%s; or -o - with --format", known);
     *out = v->format ? export_format_by_name(v->format) : export_format_for_path(v->out);
     if (*out)
         return true;
     if (v->format)
         return error_set(err, ERROR_USAGE, "there is no format '%s'", v->format);
-    return error_set(err, ERROR_USAGE, "'%s' does not say the format; known endings:%s, or give --format", v->out,
-                     known);
+    return error_set(err, ERROR_USAGE, "'%s' does not say the format; known endings:%s, or give --format",
+                     v->out, known);
 }
 
-static bool export_write(const struct export_values *v, const struct export_format *format, const struct profile *p,
-                         struct error *err)
+static bool export_write(const struct export_values *v, const struct export_format *format,
+                         const struct profile *p, struct error *err)
 {
     AUTO_FD int file = -1;
     bool to_stdout = strcmp(v->out, "-") == 0;
@@ -87,19 +87,19 @@ static bool export_run(struct verb_call *call, struct error *err)
 }
 
 static const struct option_spec export_options[] = {
-    { "output", 'o', OPTION_STRING, offsetof(struct export_values, out), "write there; - is standard output", "FILE",
-      NULL },
-    { "format", 0, OPTION_STRING, offsetof(struct export_values, format), "the format, when FILE's ending does not say",
-      "NAME", NULL },
+    { "output", 'o', OPTION_STRING, offsetof(struct export_values, out), "write there; - is standard output",
+      "FILE", NULL },
+    { "format", 0, OPTION_STRING, offsetof(struct export_values, format),
+      "the format, when FILE's ending does not say", "NAME", NULL },
     { "force", 0, OPTION_FLAG, offsetof(struct export_values, force), "overwrite FILE", NULL, NULL },
-    { "modules", 0, OPTION_FLAG, offsetof(struct export_values, shape.modules), "names are module!function", NULL,
-      NULL },
+    { "modules", 0, OPTION_FLAG, offsetof(struct export_values, shape.modules), "names are module!function",
+      NULL, NULL },
     { "annotate", 0, OPTION_FLAG, offsetof(struct export_values, shape.annotate),
       "mark kernel _[k], jitted _[j] and other frames as FlameGraph does", NULL, NULL },
-    { "threads", 0, OPTION_FLAG, offsetof(struct export_values, shape.threads), "stacks begin with the thread's name",
-      NULL, NULL },
-    { "title", 0, OPTION_STRING, offsetof(struct export_values, shape.title), "what the picture is called", "TEXT",
-      NULL },
+    { "threads", 0, OPTION_FLAG, offsetof(struct export_values, shape.threads),
+      "stacks begin with the thread's name", NULL, NULL },
+    { "title", 0, OPTION_STRING, offsetof(struct export_values, shape.title), "what the picture is called",
+      "TEXT", NULL },
     { NULL, 0, OPTION_GROUP, offsetof(struct export_values, choice), NULL, NULL, profile_choice_specs },
     { 0 },
 };
@@ -108,8 +108,9 @@ const struct verb verb_export = {
     .name = "export",
     .args = "FILE",
     .summary = "write a capture as a flame graph or in another tool's format",
-    .details = "FILE is a capture, or a perf.data, `perf script` text or folded stacks of another tool.\n"
-               "The ending of -o chooses: .svg .html .folded .speedscope.json .pb.gz .perf.txt .firefox.json .json",
+    .details =
+        "FILE is a capture, or a perf.data, `perf script` text or folded stacks of another tool.\n"
+        "The ending of -o chooses: .svg .html .folded .speedscope.json .pb.gz .perf.txt .firefox.json .json",
     .options = export_options,
     .values_size = sizeof(struct export_values),
     .args_max = 1,

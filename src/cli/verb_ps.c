@@ -10,8 +10,8 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "cli/message.h"
-#include "cli/standard_output.h"
 #include "cli/process_table.h"
+#include "cli/standard_output.h"
 #include "cli/text_table.h"
 #include "cli/verb.h"
 #include "collect/stale_socket.h"
@@ -70,6 +70,13 @@ static void write_container(struct json_writer *w, const struct target *t)
     json_end_object(w);
 }
 
+/* In seconds, cut to milliseconds. */
+static double whole_ms_s(uint64_t ns)
+{
+    uint64_t ms = ns / 1000000;
+    return (double)ms / 1e3;
+}
+
 static void write_process(struct json_writer *w, const struct target *t, const struct process_access *access)
 {
     json_begin_object(w);
@@ -96,9 +103,9 @@ static void write_process(struct json_writer *w, const struct target *t, const s
     json_key(w, "container");
     write_container(w, t);
     json_key(w, "started_s");
-    json_double(w, (double)(t->started_ns / 1000000) / 1e3);
+    json_double(w, whole_ms_s(t->started_ns));
     json_key(w, "cpu_s");
-    json_double(w, (double)(t->cpu_ns / 1000000) / 1e3);
+    json_double(w, whole_ms_s(t->cpu_ns));
     json_key(w, "threads");
     json_u64(w, t->threads);
     json_key(w, "socket");

@@ -21,8 +21,10 @@
 #include "cli/standard_output.h"
 #include "cli/target_options.h"
 #include "cli/verb.h"
+#include "collect/cgroup.h"
 #include "collect/recorder.h"
 #include "render/export_format.h"
+#include "symbolize/kernel_lookup.h"
 #include "symbolize/symbolizer.h"
 #include "trace/facts.h"
 
@@ -50,7 +52,7 @@ struct record_run {
     pid_t *pids;
     size_t pid_count;
     int cgroup_fd;
-    char path[4096]; /* of the result */
+    char path[4096];                    /* of the result */
     const struct export_format *export; /* when the result is not a capture */
     struct trace_builder b;
     struct trace_writer *w;
@@ -58,7 +60,9 @@ struct record_run {
     struct record_progress_line line;
     struct record_stats stats;
     uint64_t file_bytes, stop_to_closed_ns;
-    int capture_fd; /* to read an unnamed capture again */
+    struct kernel_lookup *kernel_lookup; /* under way from the last sample on */
+    int capture_fd;                      /* to read an unnamed capture again */
+    bool created;                        /* the file at `path` is ours and nothing is in it yet */
 };
 
 static volatile sig_atomic_t record_stopped;
@@ -76,6 +80,7 @@ static void record_catch_signals(void)
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a failed write like any other */
 }
 
 static bool record_select(struct record_run *run, const struct verb_call *call, struct error *err)
@@ -92,6 +97,9 @@ static bool record_select(struct record_run *run, const struct verb_call *call, 
     if (v->target.all)
         return true;
     struct target_query query = target_options_query(&v->target);
+    /* the kernel itself watches a control group: processes that are born into it too */
+    if (v->target.cgroup && !v->target.container && !query.pid_count && !query.name_count)
+        return cgroup_open(v->target.cgroup, &run->cgroup_fd, err);
     if (!target_select(&query, &run->targets, err))
         return false;
     run->pids = mem_alloc(run->targets.count, sizeof *run->pids);
@@ -105,7 +113,7 @@ static const char *record_target_name(const struct record_run *run, const struct
     if (run->targets.count == 1)
         return target_label(&run->targets.items[0]);
     if (!call->command)
-        return "machine";
+        return run->cgroup_fd >= 0 ? "cgroup" : run->pid_count ? "dotnet" : "machine";
     const char *slash = strrchr(call->command[0], '/');
     return slash ? slash + 1 : call->command[0];
 }
@@ -116,14 +124,15 @@ static bool record_open(struct record_run *run, const struct verb_call *call, st
     if (v->out)
         snprintf(run->path, sizeof run->path, "%s", v->out);
     else
-        capture_file_name(record_target_name(run, call), run->pid_count == 1 ? (uint32_t)run->pids[0] : 0, run->path,
-                          sizeof run->path);
+        capture_file_name(record_target_name(run, call), run->pid_count == 1 ? (uint32_t)run->pids[0] : 0,
+                          run->path, sizeof run->path);
     run->export = v->out ? export_format_for_path(v->out) : NULL;
     int fd;
     if (run->export ? !capture_file_unnamed(&fd, err) : !capture_file_create(run->path, v->force, &fd, err))
         return false;
     if (run->export)
         run->capture_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    run->created = !run->export;
     return trace_writer_open(fd, &run->w, err);
 }
 
@@ -138,6 +147,12 @@ static void record_show(void *user, const struct record_progress *now)
 {
     struct record_run *run = user;
     record_progress_show(&run->line, now, run->values->duration_ns);
+}
+
+static void record_sampled(void *user)
+{
+    struct record_run *run = user;
+    run->kernel_lookup = symbolizer_ask_kernel(&run->b.trace);
 }
 
 static void record_describe(struct record_run *run, const struct verb_call *call)
@@ -158,6 +173,8 @@ static void record_describe(struct record_run *run, const struct verb_call *call
         buffer_format(&words, "%s%d", i ? "," : " -p ", (int)run->pids[i]);
     if (run->values->target.all)
         buffer_string(&words, " -a");
+    if (run->values->target.cgroup)
+        buffer_format(&words, " --cgroup %s", run->values->target.cgroup);
     buffer_format(&words, " -F %" PRIu64, run->values->rate_hz);
     for (size_t i = 0; call->command && i < call->command_count; i++)
         buffer_format(&words, "%s%s", i ? " " : " -- ", call->command[i]);
@@ -173,7 +190,7 @@ static bool record_start(struct record_run *run, struct error *err)
         .perf = {
             .pids = run->pids,
             .pid_count = run->pid_count,
-            .cgroup_fd = -1,
+            .cgroup_fd = run->cgroup_fd,
             .on_exec = run->launched,
             .rate_hz = (uint32_t)v->rate_hz,
             .ring_pages = RECORD_RING_PAGES,
@@ -185,6 +202,7 @@ static bool record_start(struct record_run *run, struct error *err)
         .release_fd = run->launched ? run->launch.release_fd : -1,
         .progress = v->quiet ? NULL : record_show,
         .note = record_note,
+        .sampled = record_sampled,
         .user = run,
     };
     return recorder_start(&options, &run->b, run->w, &run->recorder, err);
@@ -214,10 +232,13 @@ static bool record_finish(struct record_run *run, struct error *err)
                    .open_jit_file = open_target_jit_file,
                    .read_memory = read_target_memory,
                    .user = (void *)recorder_files(run->recorder) },
+        .kernel_lookup = run->kernel_lookup,
         .kernel = true,
     };
     struct symbolizer_result result = { 0 };
     symbolizer_run(&run->b.trace, &run->b.functions, &options, &result);
+    kernel_lookup_free(run->kernel_lookup);
+    run->kernel_lookup = NULL;
     if (result.kernel_hidden)
         record_note(run, "kernel functions have no names: the kernel hides its addresses; "
                          "as root: sysctl kernel.kptr_restrict=0");
@@ -318,9 +339,10 @@ static void record_summary(const struct record_run *run)
         return;
     double seconds = (double)s->duration_ns / 1e9;
     message_note("%s samples, %s lost, of %s process%s in %.1f s -> %s (%s)", units_count(s->samples).text,
-                 units_count(s->lost).text, units_count(s->processes).text, s->processes == 1 ? "" : "es", seconds,
-                 run->path, units_size(run->file_bytes).text);
-    message_note("clrperf used %.2f %% of one CPU, %s", seconds > 0 ? (double)clock_own_cpu_ns() / 1e7 / seconds : 0,
+                 units_count(s->lost).text, units_count(s->processes).text, s->processes == 1 ? "" : "es",
+                 seconds, run->path, units_size(run->file_bytes).text);
+    message_note("clrperf used %.2f %% of one CPU, %s",
+                 seconds > 0 ? (double)clock_own_cpu_ns() / 1e7 / seconds : 0,
                  units_size(clock_own_peak_rss_bytes()).text);
     if (s->samples == 0)
         message_note("no samples: the target did not use the CPU while it was watched");
@@ -353,8 +375,10 @@ static bool record_whole(struct record_run *run, struct verb_call *call, struct 
         return false;
     if (run->launched && !launch_started(&run->launch, call->command[0], err))
         return false;
+    run->created = false;
     if (!run->values->quiet)
-        record_progress_begin(&run->line, record_target_name(run, call), run->pid_count, run->values->rate_hz);
+        record_progress_begin(&run->line, record_target_name(run, call), run->pid_count,
+                              run->values->rate_hz);
     record_describe(run, call);
     struct error failure = { 0 };
     bool ok = recorder_run(run->recorder, &run->stats, &failure);
@@ -383,6 +407,8 @@ static bool record_run(struct verb_call *call, struct error *err)
         if (v->json)
             ok = record_print_json(&run, err);
     }
+    if (run.created)
+        unlink(run.path);
     recorder_free(run.recorder);
     if (run.launched && run.stats.samples + run.stats.duration_ns)
         call->exit_code = launch_wait(&run.launch);
@@ -392,6 +418,8 @@ static bool record_run(struct verb_call *call, struct error *err)
         trace_writer_close(run.w, &run.b, NULL, NULL);
     if (run.capture_fd >= 0)
         close(run.capture_fd);
+    if (run.cgroup_fd >= 0)
+        close(run.cgroup_fd);
     trace_builder_done(&run.b);
     target_list_done(&run.targets);
     free(run.pids);
@@ -400,20 +428,22 @@ static bool record_run(struct verb_call *call, struct error *err)
 
 static const struct option_spec record_options[] = {
     { "output", 'o', OPTION_STRING, offsetof(struct record_values, out),
-      "write there; an export's extension (.svg .html .folded ...) writes that instead of a capture", "FILE", NULL },
+      "write there; an export's extension (.svg .html .folded ...) writes that instead of a capture", "FILE",
+      NULL },
     { "duration", 'd', OPTION_DURATION, offsetof(struct record_values, duration_ns),
       "stop after this time (10s, 2m); else Ctrl-C, SIGTERM or Enter ends it", NULL, NULL },
-    { "freq", 'F', OPTION_RATE, offsetof(struct record_values, rate_hz), "samples a second and CPU (199)", NULL,
+    { "freq", 'F', OPTION_RATE, offsetof(struct record_values, rate_hz), "samples a second and CPU (199)",
+      NULL, NULL },
+    { "event", 'e', OPTION_STRING, offsetof(struct record_values, events), "what to record: cpu", "LIST",
       NULL },
-    { "event", 'e', OPTION_STRING, offsetof(struct record_values, events), "what to record: cpu", "LIST", NULL },
     { "force", 0, OPTION_FLAG, offsetof(struct record_values, force), "overwrite FILE", NULL, NULL },
     { "no-runtime", 0, OPTION_FLAG, offsetof(struct record_values, no_runtime),
       "ask nothing of the .NET runtime; jitted methods then have no names", NULL, NULL },
     { "max-loss", 0, OPTION_STRING, offsetof(struct record_values, max_loss_text),
       "exit with 6 when more than PERCENT of the samples were lost", "PERCENT", NULL },
     { "json", 0, OPTION_FLAG, offsetof(struct record_values, json), "print the summary as JSON", NULL, NULL },
-    { "quiet", 'q', OPTION_FLAG, offsetof(struct record_values, quiet), "no progress, no summary", NULL, NULL },
-    { NULL, 0, OPTION_HEADING, 0, "which processes", NULL, NULL },
+    { "quiet", 'q', OPTION_FLAG, offsetof(struct record_values, quiet), "no progress, no summary", NULL,
+      NULL },
     { NULL, 0, OPTION_GROUP, offsetof(struct record_values, target), NULL, NULL, target_option_specs },
     { 0 },
 };

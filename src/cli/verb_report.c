@@ -27,7 +27,8 @@ static bool report_by(const char *text, enum hot_by *out, struct error *err)
             *out = (enum hot_by)i;
             return true;
         }
-    return error_set(err, ERROR_USAGE, "--by knows function, module, type, thread and process, not '%s'", text);
+    return error_set(err, ERROR_USAGE, "--by knows function, module, type, thread and process, not '%s'",
+                     text);
 }
 
 static bool report_print(struct buffer *text, struct error *err)
@@ -37,8 +38,8 @@ static bool report_print(struct buffer *text, struct error *err)
     return ok;
 }
 
-static bool report_hot_functions(const struct report_values *v, const struct capture *c, const struct profile *p,
-                                 struct error *err)
+static bool report_hot_functions(const struct report_values *v, const struct capture *c,
+                                 const struct profile *p, struct error *err)
 {
     enum hot_by by;
     if (!report_by(v->by, &by, err))
@@ -105,8 +106,8 @@ static bool report_answer(const struct report_values *v, const char *question, c
     else if (strcmp(question, "processes") == 0)
         asked.by = "process";
     else if (strcmp(question, "cpu") != 0)
-        return error_set(err, ERROR_USAGE, "this capture has no answer about '%s'; it knows cpu, threads, processes",
-                         question);
+        return error_set(err, ERROR_USAGE,
+                         "this capture has no answer about '%s'; it knows cpu, threads, processes", question);
     if (v->tree)
         return report_whole_tree(v, c, p, err);
     return v->callers || v->callees ? report_around(v, c, p, err) : report_hot_functions(&asked, c, p, err);
@@ -115,8 +116,10 @@ static bool report_answer(const struct report_values *v, const char *question, c
 static bool report_run(struct verb_call *call, struct error *err)
 {
     const struct report_values *v = call->values;
-    if (call->arg_count < 1)
-        return error_hint(err, "clrperf report FILE"), error_set(err, ERROR_USAGE, "which capture?");
+    if (call->arg_count < 1) {
+        error_set(err, ERROR_USAGE, "which capture?");
+        return error_hint(err, "clrperf report FILE; record one with: clrperf record -d 10s");
+    }
     struct capture c;
     struct profile *p;
     struct profile_options options;
@@ -133,18 +136,20 @@ static bool report_run(struct verb_call *call, struct error *err)
 }
 
 static const struct option_spec report_options[] = {
-    { "top", 'n', OPTION_COUNT, offsetof(struct report_values, top), "show the N heaviest rows, 0 all (30)", "N",
+    { "top", 'n', OPTION_COUNT, offsetof(struct report_values, top), "show the N heaviest rows, 0 all (30)",
+      "N", NULL },
+    { "by", 0, OPTION_STRING, offsetof(struct report_values, by),
+      "rows are: function, module, type, thread, process", "WHAT", NULL },
+    { "inclusive", 'i', OPTION_FLAG, offsetof(struct report_values, inclusive),
+      "sort by total instead of self", NULL, NULL },
+    { "callers", 0, OPTION_STRING, offsetof(struct report_values, callers),
+      "who calls FUNCTION, and how much", "FUNCTION", NULL },
+    { "callees", 0, OPTION_STRING, offsetof(struct report_values, callees),
+      "whom FUNCTION calls, and how much", "FUNCTION", NULL },
+    { "tree", 0, OPTION_FLAG, offsetof(struct report_values, tree), "the call tree from the root", NULL,
       NULL },
-    { "by", 0, OPTION_STRING, offsetof(struct report_values, by), "rows are: function, module, type, thread, process",
-      "WHAT", NULL },
-    { "inclusive", 'i', OPTION_FLAG, offsetof(struct report_values, inclusive), "sort by total instead of self",
-      NULL, NULL },
-    { "callers", 0, OPTION_STRING, offsetof(struct report_values, callers), "who calls FUNCTION, and how much",
-      "FUNCTION", NULL },
-    { "callees", 0, OPTION_STRING, offsetof(struct report_values, callees), "whom FUNCTION calls, and how much",
-      "FUNCTION", NULL },
-    { "tree", 0, OPTION_FLAG, offsetof(struct report_values, tree), "the call tree from the root", NULL, NULL },
-    { "json", 0, OPTION_FLAG, offsetof(struct report_values, json), "print JSON instead of a table", NULL, NULL },
+    { "json", 0, OPTION_FLAG, offsetof(struct report_values, json), "print JSON instead of a table", NULL,
+      NULL },
     { NULL, 0, OPTION_GROUP, offsetof(struct report_values, choice), NULL, NULL, profile_choice_specs },
     { 0 },
 };

@@ -167,6 +167,8 @@ static void show_method_params(struct span names, struct buffer *out)
 static void show_owner(const struct type_name *type, struct span names, bool is_lambda, struct buffer *out)
 {
     unsigned used = 0;
+    struct span first = type->segments[0];
+    buffer_append(out, type->full_path.data, (size_t)(first.data - type->full_path.data)); /* the namespace */
     for (unsigned i = 0; i < type->segment_count; i++) {
         if (is_lambda && i && type_name_is_closure(type->segments[i])) {
             used += type->arities[i];

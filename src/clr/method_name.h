@@ -2,15 +2,15 @@
  * method_name: a managed method's name as people write it, made from the runtime's own spelling.
  *
  * The runtime's (--raw-names): "Ns.Type`1+Nested[Args]::Method(parameters)". Shown: without
- * namespaces and parameters, nesting with '.', type arguments in <> with C# keywords, and what
+ * parameters, nesting with '.', type arguments in <> with C# keywords and without namespaces, and what
  * compilers generated traced back to the method in the source:
  *
- *   System.Collections.Generic.List`1[System.Int32]::Sort(...)   List<int>.Sort
- *   App.Program+<GetAsync>d__5::MoveNext()                       Program.GetAsync (async)
- *   App.Program+<>c::<Main>b__0_1(...)                           Program.Main lambda #2
- *   App.Program::<Main>g__Add|0_0(...)                           Program.Main.Add
- *   App.Order::.ctor()                                           Order..ctor  (and Order..cctor)
- *   App.Order::get_Total()                                       Order.Total.get
+ *   System.Collections.Generic.List`1[System.Int32]::Sort(...)   System.Collections.Generic.List<int>.Sort
+ *   App.Program+<GetAsync>d__5::MoveNext()                       App.Program.GetAsync (async)
+ *   App.Program+<>c::<Main>b__0_1(...)                           App.Program.Main lambda #2
+ *   App.Program::<Main>g__Add|0_0(...)                           App.Program.Main.Add
+ *   App.Order::.ctor()                                           App.Order..ctor  (and App.Order..cctor)
+ *   App.Order::get_Total()                                       App.Order.Total.get
  *   dynamicClass::IL_STUB_PInvoke(...)                           [P/Invoke stub]
  */
 #ifndef CLRPERF_CLR_METHOD_NAME_H

@@ -18,8 +18,9 @@ static const struct stub_pattern patterns[] = {
     { "[call counting stub]", "488b05f93f0000 66ff08" },
     { "[dispatch stub]", "48b8................ 483907 90 48b8................ 0f85........ ffe0" },
     { "[dispatch stub]", "48b8................ 483907 48b8................ 0f85........ ffe0" },
-    { "[resolve stub]", "488b07 52 49ba................ 488bd0 48c1e80c 4803c2 4835........ 4825........ 4a8b0410 "
-                        "49ba................ 483b50.. 752b 4c3b50.. 7525 488b" },
+    { "[resolve stub]",
+      "488b07 52 49ba................ 488bd0 48c1e80c 4803c2 4835........ 4825........ 4a8b0410 "
+      "49ba................ 483b50.. 752b 4c3b50.. 7525 488b" },
     { "[resolve stub]", "49ba................ 483b50.. 75.. 4c3b50.. 75.. 488b40.. 5a ffe0" },
     { "[lookup stub]", "50 48b8................ ffe0" },
     { "[vtable call stub]", "488b07 488b40.. ff60.." },
@@ -28,7 +29,8 @@ static const struct stub_pattern patterns[] = {
     { "[vtable call stub]", "488b07 488b80........ ffa0........" },
     /* helpers that precompiled code calls for types, statics and generic dictionaries */
     { "[runtime lookup helper]", "488b40.. 4885c0 7401 c3 48be................ e9........" },
-    { "[runtime lookup helper]", "488b47.. 488b40.. 488b40.. 4885c0 7401 c3 48be................ e9........" },
+    { "[runtime lookup helper]",
+      "488b47.. 488b40.. 488b40.. 4885c0 7401 c3 48be................ e9........" },
     { "[dynamic helper]", "488bf7 48bf................ e9........" },
     { "[dynamic helper]", "48bf................ e9........" },
     { "[dynamic helper]", "48be................ e9........" },

@@ -16,8 +16,8 @@
 enum { STUB_CODE_BEFORE = 48, STUB_CODE_BYTES = 96 };
 
 /*
- * What the instruction at `bytes.data + at` belongs to: "[fixup precode]" and the like; NULL when it is none of
- * the known kinds. `bytes` may be shorter than STUB_CODE_BYTES.
+ * What the instruction at `bytes.data + at` belongs to: "[fixup precode]" and the like; NULL when it is none
+ * of the known kinds. `bytes` may be shorter than STUB_CODE_BYTES.
  */
 const char *stub_code_kind(struct span bytes, size_t at);
 

@@ -35,8 +35,8 @@ static struct perf_event_attr event_attr(const struct perf_events_options *optio
         .config = PERF_COUNT_HW_CPU_CYCLES,
         .size = sizeof attr,
         .sample_freq = options->rate_hz,
-        .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD |
-                       PERF_SAMPLE_CALLCHAIN,
+        .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+                       PERF_SAMPLE_PERIOD | PERF_SAMPLE_CALLCHAIN,
         .read_format = FORMAT_LOST,
         .disabled = 1,
         .exclude_idle = 1,
@@ -58,6 +58,26 @@ static struct perf_event_attr event_attr(const struct perf_events_options *optio
     return attr;
 }
 
+static bool event_refused(int e, pid_t pid, struct error *err)
+{
+    if (e == ESRCH)
+        return error_set(err, ERROR_TARGET, "process %d is gone", (int)pid);
+    if (pid > 0)
+        error_system(err, e, "the kernel does not let us sample process %d", (int)pid);
+    else
+        error_system(err, e, "the kernel does not let us sample the whole machine");
+    if (e == ENOSYS || e == EOPNOTSUPP || e == ENOENT) {
+        err->kind = ERROR_UNSUPPORTED;
+        return error_hint(err, "this kernel has no perf events; clrperf doctor says more");
+    }
+    if (e == EACCES || e == EPERM)
+        error_hint(
+            err, "run with sudo, or as the target's own user with: sudo sysctl kernel.perf_event_paranoid=2, "
+                 "or give the right: sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf; "
+                 "clrperf doctor says what else is missing");
+    return false;
+}
+
 /* Finds out, by trying on `pid`, what this kernel grants: cycles or the clock, kernel frames or not. */
 static bool event_probe(struct perf_events *events, struct perf_event_attr *attr, pid_t pid, int cpu,
                         unsigned long flags, struct error *err)
@@ -69,7 +89,8 @@ static bool event_probe(struct perf_events *events, struct perf_event_attr *attr
             break;
         }
         int e = errno;
-        if (attr->type == PERF_TYPE_HARDWARE && (e == ENOENT || e == EOPNOTSUPP || e == ENODEV || e == EINVAL)) {
+        if (attr->type == PERF_TYPE_HARDWARE &&
+            (e == ENOENT || e == EOPNOTSUPP || e == ENODEV || e == EINVAL)) {
             attr->type = PERF_TYPE_SOFTWARE;
             attr->config = PERF_COUNT_SW_CPU_CLOCK;
         } else if (e == EINVAL && attr->read_format) {
@@ -78,7 +99,7 @@ static bool event_probe(struct perf_events *events, struct perf_event_attr *attr
             attr->exclude_kernel = 1;
             events->kernel_denied = e;
         } else {
-            return error_system(err, e, "the kernel refuses to sample");
+            return event_refused(e, pid, err);
         }
     }
     events->hardware = attr->type == PERF_TYPE_HARDWARE;
@@ -105,6 +126,8 @@ static size_t online_cpus(int *cpus, size_t max)
             cpus[count++] = (int)cpu;
         at = *end == ',' ? end + 1 : end;
     }
+    if (count == 0 && max)
+        cpus[count++] = 0;
     return count;
 }
 
@@ -115,8 +138,8 @@ static void events_keep(struct perf_events *events, int fd)
 }
 
 /* The first event of a CPU owns its ring; the others write into it. */
-static bool events_to_ring(struct perf_events *events, size_t ring, int fd, const struct perf_events_options *options,
-                           struct error *err)
+static bool events_to_ring(struct perf_events *events, size_t ring, int fd,
+                           const struct perf_events_options *options, struct error *err)
 {
     if (!events->rings[ring].page) {
         events->ring_fds[ring] = fd;
@@ -154,8 +177,8 @@ static bool events_open_system_wide(struct perf_events *events, struct perf_even
     return true;
 }
 
-static bool events_open_thread(struct perf_events *events, struct perf_event_attr *attr, pid_t tid, const int *cpus,
-                               const struct perf_events_options *options, struct error *err)
+static bool events_open_thread(struct perf_events *events, struct perf_event_attr *attr, pid_t tid,
+                               const int *cpus, const struct perf_events_options *options, struct error *err)
 {
     for (size_t i = 0; i < events->ring_count; i++) {
         int fd = event_open(attr, tid, cpus[i], 0);
@@ -176,8 +199,8 @@ static bool events_open_thread(struct perf_events *events, struct perf_event_att
 }
 
 /* Opens every thread of a process; lists again until a pass finds no new one. */
-static bool events_open_process(struct perf_events *events, struct perf_event_attr *attr, pid_t pid, const int *cpus,
-                                const struct perf_events_options *options, struct error *err)
+static bool events_open_process(struct perf_events *events, struct perf_event_attr *attr, pid_t pid,
+                                const int *cpus, const struct perf_events_options *options, struct error *err)
 {
     char folder[64];
     snprintf(folder, sizeof folder, "/proc/%d/task", (int)pid);
@@ -233,7 +256,7 @@ static void raise_open_files(void)
 
 bool perf_events_open(const struct perf_events_options *options, struct perf_events *out, struct error *err)
 {
-    int cpus[EVENTS_CPUS_MAX];
+    int cpus[EVENTS_CPUS_MAX] = { 0 };
     struct perf_events events = { .filter = { -1, -1 } };
     events.ring_count = online_cpus(cpus, ARRAY_LEN(cpus));
     events.rings = mem_alloc(events.ring_count, sizeof *events.rings);
@@ -243,7 +266,8 @@ bool perf_events_open(const struct perf_events_options *options, struct perf_eve
 
     struct perf_event_attr attr = event_attr(options);
     bool ok = false;
-    /* a command is followed from its first instruction by inheritance; a filter would learn of its children late */
+    /* a command is followed from its first instruction by inheritance; a filter would learn of its children
+     * late */
     if (!options->on_exec)
         ok = events_open_system_wide(&events, &attr, cpus, options, err);
     if (!ok && options->pids && options->cgroup_fd < 0 && !events.count) {

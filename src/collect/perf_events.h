@@ -19,12 +19,12 @@
 #include "read/perf_record.h"
 
 struct perf_events_options {
-    const pid_t *pids;  /* the processes to watch; NULL: everything */
+    const pid_t *pids; /* the processes to watch; NULL: everything */
     size_t pid_count;
-    int cgroup_fd;      /* of a version 2 cgroup's folder, or -1 */
-    bool on_exec;       /* starts when the process (one pid) calls exec */
+    int cgroup_fd; /* of a version 2 cgroup's folder, or -1 */
+    bool on_exec;  /* starts when the process (one pid) calls exec */
     uint32_t rate_hz;
-    size_t ring_pages;  /* a power of two */
+    size_t ring_pages; /* a power of two */
 };
 
 struct perf_events {
@@ -35,11 +35,11 @@ struct perf_events {
     size_t ring_count;
     struct perf_sample_layout layout;
     struct process_filter filter; /* map_fd -1: none */
-    bool system_wide;        /* events of others may come: filter them by pid */
-    bool kernel;             /* kernel frames too */
-    bool hardware;           /* cycles, else the CPU clock */
-    uint64_t period_ns;      /* CPU time one sample stands for */
-    int kernel_denied;       /* errno with which kernel frames were refused, or 0 */
+    bool system_wide;             /* events of others may come: filter them by pid */
+    bool kernel;                  /* kernel frames too */
+    bool hardware;                /* cycles, else the CPU clock */
+    uint64_t period_ns;           /* CPU time one sample stands for */
+    int kernel_denied;            /* errno with which kernel frames were refused, or 0 */
 };
 
 /*
@@ -50,7 +50,8 @@ bool perf_events_open(const struct perf_events_options *options, struct perf_eve
 void perf_events_close(struct perf_events *events);
 bool perf_events_enable(const struct perf_events *events, struct error *err);
 void perf_events_disable(const struct perf_events *events);
-/* Records the kernel dropped for want of room, as it counts them itself; false where it does not (before 6.0). */
+/* Records the kernel dropped for want of room, as it counts them itself; false where it does not
+ * (before 6.0). */
 bool perf_events_lost(const struct perf_events *events, uint64_t *out_lost);
 
 #endif

@@ -2,9 +2,12 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "base/mem.h"
 
 enum { RING_RECORD_MAX = 65536, RING_PAGES_MIN = 8 };
 
@@ -13,8 +16,7 @@ bool perf_ring_open(struct perf_ring *ring, int event_fd, size_t pages, struct e
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     int reason = 0;
     for (; pages >= RING_PAGES_MIN; pages /= 2) {
-        void *memory =
-            mmap(NULL, (pages + 1) * page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, event_fd, 0);
+        void *memory = mmap(NULL, (pages + 1) * page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, event_fd, 0);
         if (memory != MAP_FAILED) {
             *ring = (struct perf_ring){
                 .page = memory,
@@ -36,21 +38,23 @@ void perf_ring_close(struct perf_ring *ring)
 {
     if (ring->page)
         munmap(ring->page, ring->size_bytes + (size_t)sysconf(_SC_PAGESIZE));
-    ring->page = NULL;
+    free(ring->joined);
+    *ring = (struct perf_ring){ 0 };
 }
 
 /* A record that wraps around the ring's end, put together. */
-static struct span ring_join(const struct perf_ring *ring, uint64_t at, size_t size, uint8_t *into)
+static struct span ring_join(struct perf_ring *ring, uint64_t at, size_t size)
 {
     size_t first = (size_t)(ring->size_bytes - at);
-    memcpy(into, ring->data + at, first);
-    memcpy(into + first, ring->data, size - first);
-    return span_of(into, size);
+    if (!ring->joined)
+        ring->joined = mem_alloc(RING_RECORD_MAX, 1);
+    memcpy(ring->joined, ring->data + at, first);
+    memcpy(ring->joined + first, ring->data, size - first);
+    return span_of(ring->joined, size);
 }
 
 long perf_ring_drain(struct perf_ring *ring, perf_ring_fn *take, void *user)
 {
-    uint8_t joined[RING_RECORD_MAX];
     uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
     long count = 0;
     bool going = true;
@@ -63,7 +67,7 @@ long perf_ring_drain(struct perf_ring *ring, perf_ring_fn *take, void *user)
             break;
         }
         bool wraps = at + size > ring->size_bytes;
-        going = take(user, wraps ? ring_join(ring, at, size, joined) : span_of(ring->data + at, size));
+        going = take(user, wraps ? ring_join(ring, at, size) : span_of(ring->data + at, size));
         ring->tail += size;
         count++;
     }

@@ -18,6 +18,7 @@ struct perf_ring {
     const uint8_t *data;
     uint64_t size_bytes; /* of data, a power of two */
     uint64_t tail;
+    uint8_t *joined; /* room for a record that wraps around the end, or NULL while none did */
 };
 
 /*

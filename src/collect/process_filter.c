@@ -44,7 +44,7 @@ static int filter_load(int map_fd)
     attr.prog_type = BPF_PROG_TYPE_PERF_EVENT;
     attr.insns = (uint64_t)(uintptr_t)program;
     attr.insn_cnt = sizeof program / sizeof *program;
-    attr.license = (uint64_t)(uintptr_t)"Apache-2.0";
+    attr.license = (uint64_t)(uintptr_t) "Apache-2.0";
     memcpy(attr.prog_name, "clrperf_filter", sizeof "clrperf_filter");
     return bpf_call(BPF_PROG_LOAD, &attr);
 }
@@ -54,7 +54,8 @@ bool process_filter_open(struct process_filter *filter, struct error *err)
     *filter = (struct process_filter){ -1, -1 };
     struct stat st;
     if (stat("/proc/self/ns/pid", &st) == 0 && st.st_ino != FIRST_PID_NAMESPACE)
-        return error_set(err, ERROR_UNSUPPORTED, "in a pid namespace the kernel knows processes by other numbers");
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "in a pid namespace the kernel knows processes by other numbers");
     union bpf_attr attr = { 0 };
     attr.map_type = BPF_MAP_TYPE_HASH;
     attr.key_size = attr.value_size = 4;

@@ -1,7 +1,7 @@
 /*
  * process_filter: lets a system-wide event sample only chosen processes.
  *
- * A BPF program of nine instructions that looks the current process up in a hash map; the kernel drops the
+ * A BPF program of 11 instructions that looks the current process up in a hash map; the kernel drops the
  * sample before it walks a stack. One instance serves the events of all CPUs. Where BPF is not to be had,
  * the caller filters what comes out of the rings.
  */

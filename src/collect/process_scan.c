@@ -36,8 +36,9 @@ static enum image_kind scan_kind(struct span path)
         return IMAGE_JIT;
     if (span_begins(path, "[vdso]"))
         return IMAGE_VDSO;
-    if (path.size == 0 || path.data[0] == '[' || span_begins(path, "//anon") || span_begins(path, "/dev/zero") ||
-        span_begins(path, "/anon_hugepage") || span_begins(path, "anon_inode:"))
+    if (path.size == 0 || path.data[0] == '[' || span_begins(path, "//anon") ||
+        span_begins(path, "/dev/zero") || span_begins(path, "/anon_hugepage") ||
+        span_begins(path, "anon_inode:"))
         return IMAGE_ANON;
     if (span_ends(path, ".dll") || span_ends(path, ".exe") || span_ends(path, ".dll (deleted)"))
         return IMAGE_PE;
@@ -45,12 +46,13 @@ static enum image_kind scan_kind(struct span path)
 }
 
 static void scan_add_mapping(struct trace_builder *b, uint32_t process, uint64_t start, uint64_t size_bytes,
-                             uint64_t file_off, struct span path, uint32_t major, uint32_t minor, uint64_t inode,
-                             uint64_t time_ns)
+                             uint64_t file_off, struct span path, uint32_t major, uint32_t minor,
+                             uint64_t inode, uint64_t time_ns)
 {
     enum image_kind kind = scan_kind(path);
     if (kind == IMAGE_ANON || kind == IMAGE_JIT) /* one code heap is like another */
-        path = kind == IMAGE_JIT ? span_of("[code heap]", 11) : span_of("[anon]", 6), major = minor = 0, inode = 0;
+        path = kind == IMAGE_JIT ? span_of("[code heap]", 11) : span_of("[anon]", 6), major = minor = 0,
+        inode = 0;
     uint32_t image = trace_builder_image(b, path, kind, major, minor, inode);
     trace_builder_mapping(b, process, start, size_bytes, file_off, image, time_ns);
 }
@@ -70,8 +72,8 @@ static void scan_maps(struct trace_builder *b, uint32_t process, uint32_t pid, u
             procfs_unescape(m.path, &path);
             if (m.deleted)
                 buffer_string(&path, " (deleted)");
-            scan_add_mapping(b, process, m.start, m.end - m.start, m.file_off, buffer_span(&path), m.device_major,
-                             m.device_minor, m.inode, time_ns);
+            scan_add_mapping(b, process, m.start, m.end - m.start, m.file_off, buffer_span(&path),
+                             m.device_major, m.device_minor, m.inode, time_ns);
         }
     }
     buffer_done(&text);
@@ -132,12 +134,13 @@ void process_scan_exec(struct trace_builder *b, uint32_t pid)
         scan_identity(b, process, pid);
 }
 
-void process_scan_mapping(struct trace_builder *b, uint32_t process, const struct perf_mmap *mmap, uint64_t time_ns)
+void process_scan_mapping(struct trace_builder *b, uint32_t process, const struct perf_mmap *mmap,
+                          uint64_t time_ns)
 {
     if (!(mmap->prot & PROT_EXEC))
         return;
-    scan_add_mapping(b, process, mmap->addr, mmap->size_bytes, mmap->file_off, mmap->path, mmap->major, mmap->minor,
-                     mmap->inode, time_ns);
+    scan_add_mapping(b, process, mmap->addr, mmap->size_bytes, mmap->file_off, mmap->path, mmap->major,
+                     mmap->minor, mmap->inode, time_ns);
 }
 
 bool process_scan_is_root(const struct trace_builder *b, uint32_t process, uint64_t addr)
@@ -145,9 +148,10 @@ bool process_scan_is_root(const struct trace_builder *b, uint32_t process, uint6
     uint32_t mapping = trace_builder_mapping_at(b, process, addr);
     if (!mapping)
         return false;
-    const char *path = trace_string(&b->trace, b->trace.images.rows[b->trace.mappings.rows[mapping].image].path);
+    const char *path =
+        trace_string(&b->trace, b->trace.images.rows[b->trace.mappings.rows[mapping].image].path);
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-", 5) == 0 || strncmp(name, "ld-", 3) == 0 ||
-           strncmp(name, "libpthread", 10) == 0;
+    return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-", 5) == 0 ||
+           strncmp(name, "ld-", 3) == 0 || strncmp(name, "libpthread", 10) == 0;
 }

@@ -15,7 +15,8 @@ uint32_t process_scan_read(struct trace_builder *b, uint32_t pid, uint64_t time_
 /* After an exec: what it is called now. Its mappings come as records. */
 void process_scan_exec(struct trace_builder *b, uint32_t pid);
 /* A mapping the kernel reports. */
-void process_scan_mapping(struct trace_builder *b, uint32_t process, const struct perf_mmap *mmap, uint64_t time_ns);
+void process_scan_mapping(struct trace_builder *b, uint32_t process, const struct perf_mmap *mmap,
+                          uint64_t time_ns);
 /* Whether a thread's first frame may lie there: in the C library or the loader, where threads begin. */
 bool process_scan_is_root(const struct trace_builder *b, uint32_t process, uint64_t addr);
 

@@ -5,15 +5,19 @@
 
 #include "base/mem.h"
 
+enum { COMPACT_FROM_BYTES = 256 * 1024 };
+
 void record_queue_init(struct record_queue *q, size_t bytes_max)
 {
     *q = (struct record_queue){ 0 };
     buffer_init(&q->bytes, bytes_max);
+    buffer_init(&q->spare, bytes_max);
 }
 
 void record_queue_done(struct record_queue *q)
 {
     buffer_done(&q->bytes);
+    buffer_done(&q->spare);
     free(q->items);
     *q = (struct record_queue){ 0 };
 }
@@ -26,7 +30,7 @@ bool record_queue_add(struct record_queue *q, uint64_t time_ns, enum queue_item_
         q->bytes.failed = false;
         return false;
     }
-    if (q->count && q->items[q->count - 1].time_ns > time_ns)
+    if (q->count > q->first && q->items[q->count - 1].time_ns > time_ns)
         q->unsorted = true;
     q->items = mem_grow(q->items, &q->capacity, q->count + 1, sizeof *q->items);
     q->items[q->count] = (struct queue_item){
@@ -37,6 +41,7 @@ bool record_queue_add(struct record_queue *q, uint64_t time_ns, enum queue_item_
         .kind = kind,
     };
     q->count++;
+    q->live_bytes += bytes.size;
     return true;
 }
 
@@ -48,38 +53,44 @@ static int queue_item_compare(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Moves what stays to the front of the bytes. */
-static void record_queue_compact(struct record_queue *q, size_t released)
+/*
+ * Forgets what was handed over. While a runtime lags, a third of a second of records waits at any time:
+ * moving those at every look would cost more than taking them, so they are moved when half is gone.
+ */
+static void record_queue_compact(struct record_queue *q)
 {
-    q->count -= released;
-    memmove(q->items, q->items + released, q->count * sizeof *q->items);
-    if (!q->count) {
-        q->bytes.size = 0;
+    if (q->first == q->count) {
+        q->first = q->count = q->live_bytes = 0;
+        buffer_clear(&q->bytes);
         return;
     }
-    struct buffer kept;
-    buffer_init(&kept, q->bytes.ceiling);
+    if (q->bytes.size < COMPACT_FROM_BYTES || q->live_bytes > q->bytes.size / 2)
+        return;
+    q->count -= q->first;
+    memmove(q->items, q->items + q->first, q->count * sizeof *q->items);
+    q->first = 0;
+    buffer_clear(&q->spare);
     for (size_t i = 0; i < q->count; i++) {
         struct queue_item *item = &q->items[i];
-        size_t offset = kept.size;
-        buffer_append(&kept, q->bytes.data + item->offset, item->size);
+        size_t offset = q->spare.size;
+        buffer_append(&q->spare, q->bytes.data + item->offset, item->size);
         item->offset = (uint32_t)offset;
         item->order = (uint32_t)i;
     }
-    buffer_done(&q->bytes);
-    q->bytes = kept;
+    struct buffer moved = q->spare;
+    q->spare = q->bytes;
+    q->bytes = moved;
 }
 
 void record_queue_release(struct record_queue *q, uint64_t until_ns, record_queue_fn *take, void *user)
 {
     if (q->unsorted)
-        qsort(q->items, q->count, sizeof *q->items, queue_item_compare);
+        qsort(q->items + q->first, q->count - q->first, sizeof *q->items, queue_item_compare);
     q->unsorted = false;
-    size_t released = 0;
-    for (; released < q->count && q->items[released].time_ns <= until_ns; released++) {
-        const struct queue_item *item = &q->items[released];
+    for (; q->first < q->count && q->items[q->first].time_ns <= until_ns; q->first++) {
+        const struct queue_item *item = &q->items[q->first];
+        q->live_bytes -= item->size;
         take(user, (enum queue_item_kind)item->kind, span_of(q->bytes.data + item->offset, item->size));
     }
-    if (released)
-        record_queue_compact(q, released);
+    record_queue_compact(q);
 }

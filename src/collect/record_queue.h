@@ -23,9 +23,10 @@ struct queue_item {
 };
 
 struct record_queue {
-    struct buffer bytes;
+    struct buffer bytes, spare;
     struct queue_item *items;
-    size_t count, capacity;
+    size_t first, count, capacity; /* items [first, count) wait, those before were handed over */
+    size_t live_bytes;             /* of the items that wait */
     bool unsorted;
 };
 

@@ -27,13 +27,16 @@ enum {
     RECORDER_QUEUE_BYTES = 64 << 20,
     RECORDER_CHAIN_MAX = 1024,
     RECORDER_KERNEL_DEPTH = 127, /* kernel.perf_event_max_stack, unless somebody changed it */
-    /* a runtime that was there before us may take its time to answer; one that starts must not hold up the rings */
+    /* a runtime that was there before us may take its time to answer; one that starts must not hold up the
+       rings */
     RECORDER_ATTACH_MS = 3000,
     RECORDER_LATE_ATTACH_MS = 300,
     RECORDER_NEWCOMERS_MAX = 256,
     RECORDER_ATTACH_TRIES = 8,
-    /* how long runtimes may take at the end to tell their methods */
-    RECORDER_RUNDOWN_MS = 10000,
+    /* how long runtimes may take at the end to tell their methods, and how long they may be silent then */
+    RECORDER_RUNDOWN_MS = 60000,
+    RECORDER_SILENCE_MS = 15000,
+    RECORDER_STOPPED_SILENCE_MS = 1000,
 };
 
 #define MS_NS 1000000ull
@@ -62,6 +65,7 @@ struct recorder {
     size_t exit_count;
     uint64_t started_ns, flushed_ns, progress_ns;
     uint64_t lost_in_rings; /* as LOST records said */
+    uint64_t execs;         /* processes that became another program: two rows each */
     uint64_t chain[RECORDER_CHAIN_MAX];
 };
 
@@ -92,8 +96,9 @@ static void recorder_look_at_newcomers(struct recorder *r, uint64_t now)
         process_scan_exec(r->b, one->pid);
         target_files_add(&r->files, trace_builder_process(r->b, one->pid), one->pid);
         one->next_ns = now + (50 * MS_NS << one->tries);
-        if (runtime_names_attach(r->runtimes, one->pid, RECORDER_LATE_ATTACH_MS) ||
-            ++one->tries == RECORDER_ATTACH_TRIES)
+        bool last_try = ++one->tries == RECORDER_ATTACH_TRIES;
+        unsigned patience_ms = one->tries < 3 ? RECORDER_LATE_ATTACH_MS : 3 * RECORDER_LATE_ATTACH_MS;
+        if (runtime_names_attach(r->runtimes, one->pid, patience_ms, last_try) || last_try)
             *one = r->newcomers[--r->newcomer_count];
     }
 }
@@ -140,7 +145,8 @@ static bool space_is_root(void *user, uint64_t addr)
 }
 
 /* The user frames that are believed, and how the whole stack ended. A kernel thread's stack is whole. */
-static size_t recorder_judge(void *user, uint32_t process, const struct raw_sample *s, enum stack_end *out_end)
+static size_t recorder_judge(void *user, uint32_t process, const struct raw_sample *s,
+                             enum stack_end *out_end)
 {
     static const enum stack_end ends[] = { STACK_WHOLE, STACK_TRUNCATED, STACK_BROKEN };
     const struct judged_sample *judged = user;
@@ -163,6 +169,19 @@ static size_t recorder_judge(void *user, uint32_t process, const struct raw_samp
     return count;
 }
 
+static uint32_t recorder_new_chain(struct recorder *r, const struct perf_sample *sample,
+                                   struct raw_sample *raw)
+{
+    struct perf_callchain chain = perf_callchain_split(sample->callchain, r->chain, ARRAY_LEN(r->chain));
+    struct judged_sample judged = { r->b, sample, chain.is_cut };
+    raw->kernel = chain.kernel;
+    raw->kernel_count = chain.kernel_count;
+    raw->user = chain.user;
+    raw->user_count = chain.user_count;
+    raw->judge_user = &judged;
+    return trace_builder_sample(r->b, raw);
+}
+
 static void recorder_sample(struct recorder *r, const struct perf_sample *sample)
 {
     if (!recorder_watches(r, sample->who.pid)) {
@@ -170,23 +189,20 @@ static void recorder_sample(struct recorder *r, const struct perf_sample *sample
         return;
     }
     recorder_process(r, sample->who.pid, sample->who.time_ns);
-    struct perf_callchain chain = perf_callchain_split(sample->callchain, r->chain, ARRAY_LEN(r->chain));
-    struct judged_sample judged = { r->b, sample, chain.is_cut };
     struct raw_sample raw = {
         .time_ns = sample->who.time_ns,
         .weight = r->events.period_ns,
-        .kernel = chain.kernel,
-        .kernel_count = chain.kernel_count,
-        .user = chain.user,
-        .user_count = chain.user_count,
+        .chain = sample->user_regs.size ? (struct span){ 0 } : sample->callchain,
         .pid = sample->who.pid,
         .tid = sample->who.tid,
         .cpu = (uint16_t)sample->who.cpu,
         .kind = SAMPLE_CPU,
         .judge = recorder_judge,
-        .judge_user = &judged,
     };
-    enum stack_end end = trace_builder_stack_end(r->b, trace_builder_sample(r->b, &raw));
+    uint32_t stack = raw.chain.size ? trace_builder_sample_again(r->b, &raw) : 0;
+    if (!stack)
+        stack = recorder_new_chain(r, sample, &raw);
+    enum stack_end end = trace_builder_stack_end(r->b, stack);
     r->stats.samples++;
     r->stats.whole += end == STACK_WHOLE;
     r->stats.truncated += end == STACK_TRUNCATED;
@@ -232,6 +248,7 @@ static void recorder_comm(struct recorder *r, const struct perf_record *record)
         return;
     if (record->comm.is_exec && pid == tid) {
         trace_builder_process_exec(r->b, pid, record->comm.name, record->who.time_ns);
+        r->execs++;
         process_scan_exec(r->b, pid);
         recorder_welcome(r, pid);
     }
@@ -402,12 +419,22 @@ static void recorder_count_loss(struct recorder *r)
 
 static void recorder_rundown(struct recorder *r)
 {
-    uint64_t begin = clock_monotonic_ns();
+    uint64_t begin = clock_monotonic_ns(), heard = begin, bytes = 0;
+    /* who started just now may still tell what it has */
+    for (size_t i = 0; i < r->newcomer_count; i++)
+        runtime_names_attach(r->runtimes, r->newcomers[i].pid, RECORDER_LATE_ATTACH_MS, true);
     runtime_names_stop(r->runtimes);
-    while (runtime_names_running(r->runtimes) && clock_monotonic_ns() - begin < RECORDER_RUNDOWN_MS * MS_NS) {
+    for (uint64_t now = begin; runtime_names_running(r->runtimes); now = clock_monotonic_ns()) {
+        if (runtime_names_bytes(r->runtimes) != bytes)
+            heard = now;
+        if (now - begin >= RECORDER_RUNDOWN_MS * MS_NS || now - heard >= RECORDER_SILENCE_MS * MS_NS ||
+            (now - heard >= RECORDER_STOPPED_SILENCE_MS * MS_NS && runtime_names_stopped(r->runtimes)))
+            break;
+        bytes = runtime_names_bytes(r->runtimes);
         runtime_names_wait(r->runtimes, RECORDER_TICK_MS);
         runtime_names_drain(r->runtimes, &r->queue);
     }
+    runtime_names_give_up(r->runtimes);
     r->stats.rundown_ns = clock_monotonic_ns() - begin;
 }
 
@@ -418,11 +445,13 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     r->stats.stopped_ns = clock_monotonic_ns();
     r->stats.duration_ns = r->stats.stopped_ns - r->started_ns;
     recorder_drain(r, true);
+    if (r->options.sampled)
+        r->options.sampled(r->options.user);
     recorder_rundown(r);
     recorder_drain(r, true);
     runtime_names_finish(r->runtimes);
     recorder_count_loss(r);
-    r->stats.processes = r->b->trace.processes.count - 1;
+    r->stats.processes = r->b->trace.processes.count - 1 - r->execs;
     r->stats.threads = r->b->trace.threads.count - 1;
     *stats = r->stats;
     return ok;
@@ -453,10 +482,22 @@ static void recorder_facts(struct recorder *r)
     trace_set_fact(&r->b->trace, FACT_STARTED_REALTIME_NS, text);
 }
 
+/* Said once: what the result lacks, and the fix. */
+static void recorder_note_rights(const struct recorder *r)
+{
+    if (r->events.kernel || !r->options.note)
+        return;
+    r->options.note(r->options.user,
+                    "kernel stacks off - kernel.perf_event_paranoid is 2 or more and CAP_PERFMON is missing "
+                    "- user frames "
+                    "only - fix: run with sudo, or sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf");
+}
+
 static bool recorder_prepare(struct recorder *r, struct error *err)
 {
     if (!perf_events_open(&r->options.perf, &r->events, err))
         return false;
+    recorder_note_rights(r);
     recorder_watch_exits(r);
     r->polls = mem_alloc(r->events.ring_count + 1, sizeof *r->polls);
     for (size_t i = 0; i < r->events.ring_count; i++)
@@ -470,7 +511,7 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
     for (size_t i = 0; i < r->options.perf.pid_count; i++) {
         uint32_t pid = (uint32_t)r->options.perf.pids[i];
         target_files_add(&r->files, process_scan_read(r->b, pid, 0), pid);
-        if (!r->options.perf.on_exec && !runtime_names_attach(r->runtimes, pid, RECORDER_ATTACH_MS))
+        if (!r->options.perf.on_exec && !runtime_names_attach(r->runtimes, pid, RECORDER_ATTACH_MS, true))
             recorder_welcome(r, pid);
     }
     recorder_facts(r);

@@ -26,13 +26,15 @@ struct record_progress {
 
 struct recorder_options {
     struct perf_events_options perf;
-    uint64_t duration_ns;            /* 0: until stopped */
-    bool runtime;                    /* ask .NET runtimes for the names of their methods */
+    uint64_t duration_ns;              /* 0: until stopped */
+    bool runtime;                      /* ask .NET runtimes for the names of their methods */
     const volatile sig_atomic_t *stop; /* set by a signal handler */
-    int stop_fd;                     /* readable when the user pressed Enter, or -1 */
-    int release_fd;                  /* a byte written here lets the waiting command go on, or -1 */
+    int stop_fd;                       /* readable when the user pressed Enter, or -1 */
+    int release_fd;                    /* a byte written here lets the waiting command go on, or -1 */
     void (*progress)(void *user, const struct record_progress *now); /* about four times a second; or NULL */
-    void (*note)(void *user, const char *text);                      /* something the user should know, once */
+    void (*note)(void *user, const char *text); /* something the user should know, once */
+    /* the last sample is in the trace, and runtimes are about to be asked for their methods; or NULL */
+    void (*sampled)(void *user);
     void *user;
 };
 
@@ -42,8 +44,8 @@ struct record_stats {
     uint64_t whole, truncated, broken;
     uint64_t throttled;
     uint64_t processes, threads;
-    uint64_t stopped_ns;  /* when sampling ended, CLOCK_MONOTONIC */
-    uint64_t rundown_ns;  /* time the runtimes took to tell their methods */
+    uint64_t stopped_ns; /* when sampling ended, CLOCK_MONOTONIC */
+    uint64_t rundown_ns; /* time the runtimes took to tell their methods */
     enum record_end ended_by;
 };
 

@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "collect/proc_file.h"
 #include "collect/runtime_session.h"
+#include "read/procfs.h"
 
 enum { NAMES_SESSIONS_MAX = 256 };
 
@@ -92,13 +95,13 @@ void runtime_names_free(struct runtime_names *names)
 static void names_tell(struct runtime_names *names, uint32_t pid, const struct error *err)
 {
     char text[1200];
-    snprintf(text, sizeof text, "jitted methods of process %" PRIu32 " will have no names: %s%s%s", pid, err->what,
-             err->hint[0] ? "; " : "", err->hint);
+    snprintf(text, sizeof text, "jitted methods of process %" PRIu32 " will have no names: %s%s%s", pid,
+             err->what, err->hint[0] ? "; " : "", err->hint);
     if (names->note)
         names->note(names->user, text);
 }
 
-bool runtime_names_attach(struct runtime_names *names, uint32_t pid, unsigned patience_ms)
+bool runtime_names_attach(struct runtime_names *names, uint32_t pid, unsigned patience_ms, bool last_try)
 {
     uint32_t process = trace_builder_process(names->b, pid);
     if (!names->enabled || names->process_count == NAMES_SESSIONS_MAX)
@@ -108,14 +111,19 @@ bool runtime_names_attach(struct runtime_names *names, uint32_t pid, unsigned pa
     for (size_t i = 0; i < names->process_count; i++)
         if (names->processes[i]->process == process)
             return true;
-    struct named_process *named = mem_alloc(1, sizeof *named);
-    *named = (struct named_process){ .names = names, .process = process, .pid = pid };
-    names->processes[names->process_count++] = named;
+    struct runtime_session *session = NULL;
     struct error err;
-    struct runtime_session_options options = { .connect_timeout_ms = patience_ms, .reply_timeout_ms = patience_ms };
+    struct runtime_session_options options = { .connect_timeout_ms = patience_ms,
+                                               .reply_timeout_ms = patience_ms };
     if (!runtime_session_start((pid_t)pid, names->b->trace.processes.rows[process].start_ticks, &options,
-                               &named->session, &err))
+                               &session, &err)) {
+        if (!last_try && err.kind != ERROR_PERMISSION)
+            return false;
         names_tell(names, pid, &err);
+    }
+    struct named_process *named = mem_alloc(1, sizeof *named);
+    *named = (struct named_process){ .session = session, .names = names, .process = process, .pid = pid };
+    names->processes[names->process_count++] = named;
     return true;
 }
 
@@ -140,7 +148,8 @@ static void names_collect_wanted(struct runtime_names *names)
     qsort(names->wanted, names->wanted_count, sizeof *names->wanted, wanted_compare);
 }
 
-static bool names_wants(const struct runtime_names *names, uint32_t process, uint64_t addr, uint64_t size_bytes)
+static bool names_wants(const struct runtime_names *names, uint32_t process, uint64_t addr,
+                        uint64_t size_bytes)
 {
     size_t low = 0, high = names->wanted_count;
     struct wanted_addr first = { addr, process };
@@ -289,6 +298,53 @@ bool runtime_names_running(const struct runtime_names *names)
     return false;
 }
 
+static bool process_is_stopped(uint32_t pid)
+{
+    struct buffer text;
+    struct proc_stat stat;
+    buffer_init(&text, 4096);
+    bool stopped = proc_file_read((pid_t)pid, "stat", &text, NULL) &&
+                   procfs_read_stat(buffer_span(&text), &stat, NULL) &&
+                   (stat.state == 'T' || stat.state == 't');
+    buffer_done(&text);
+    return stopped;
+}
+
+bool runtime_names_stopped(const struct runtime_names *names)
+{
+    for (size_t i = 0; i < names->process_count; i++)
+        if (names->processes[i]->session && !process_is_stopped(names->processes[i]->pid))
+            return false;
+    return true;
+}
+
+uint64_t runtime_names_bytes(const struct runtime_names *names)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < names->process_count; i++)
+        if (names->processes[i]->session)
+            bytes += runtime_session_counts(names->processes[i]->session).bytes;
+    return bytes;
+}
+
+void runtime_names_give_up(struct runtime_names *names)
+{
+    for (size_t i = 0; i < names->process_count; i++) {
+        struct named_process *named = names->processes[i];
+        if (!named->session)
+            continue;
+        char text[160];
+        snprintf(text, sizeof text,
+                 "process %" PRIu32
+                 " did not list its methods in time; some that were jitted before the recording have "
+                 "no names",
+                 named->pid);
+        if (names->note)
+            names->note(names->user, text);
+        names_end_session(names, named);
+    }
+}
+
 void runtime_names_wait(const struct runtime_names *names, int timeout_ms)
 {
     struct pollfd polls[NAMES_SESSIONS_MAX];
@@ -338,4 +394,26 @@ void runtime_names_finish(struct runtime_names *names)
         t->codes.rows[id].module_path = module->path;
         trace_builder_changed(names->b, CHANGED_CODE, id);
     }
+}
+
+static void names_take(void *user, enum queue_item_kind kind, struct span item)
+{
+    (void)kind;
+    runtime_names_apply(user, item);
+}
+
+void runtime_names_tell_all(struct runtime_names *names, unsigned patience_ms)
+{
+    enum { QUEUE_BYTES = 64 << 20, LOOK_MS = 50 };
+    struct record_queue queue;
+    record_queue_init(&queue, QUEUE_BYTES);
+    uint64_t end_ns = clock_monotonic_ns() + patience_ms * 1000000ull;
+    runtime_names_stop(names);
+    while (runtime_names_running(names) && clock_monotonic_ns() < end_ns) {
+        runtime_names_wait(names, LOOK_MS);
+        runtime_names_drain(names, &queue);
+        record_queue_release(&queue, UINT64_MAX, names_take, names);
+    }
+    runtime_names_finish(names);
+    record_queue_done(&queue);
 }

@@ -22,10 +22,11 @@ struct runtime_names *runtime_names_new(struct trace_builder *b, bool enabled,
                                         void (*note)(void *user, const char *text), void *user);
 void runtime_names_free(struct runtime_names *names);
 /*
- * Opens a session with the process's runtime. Waits for its answer at most `patience_ms`. False when the process has
- * no runtime (yet); true also when it has one that refused, which `note` was told.
+ * Opens a session with the process's runtime. Waits for its answer at most `patience_ms`. False when another
+ * try may do better: the process has no runtime (yet), or one that did not answer. On the last try a runtime
+ * that did not answer is given up, and `note` is told.
  */
-bool runtime_names_attach(struct runtime_names *names, uint32_t pid, unsigned patience_ms);
+bool runtime_names_attach(struct runtime_names *names, uint32_t pid, unsigned patience_ms, bool last_try);
 /* Takes what has come into `queue`, without waiting. Whether any session may still be behind. */
 bool runtime_names_drain(struct runtime_names *names, struct record_queue *queue);
 /* One item of the queue's, in its turn. */
@@ -33,9 +34,17 @@ void runtime_names_apply(struct runtime_names *names, struct span item);
 /* Asks every runtime for the methods it has, and to end. All samples are in the trace by now. */
 void runtime_names_stop(struct runtime_names *names);
 bool runtime_names_running(const struct runtime_names *names);
+/* Whether nothing more can come for now: every process of a running session is stopped (SIGSTOP, a debugger). */
+bool runtime_names_stopped(const struct runtime_names *names);
+/* What all runtimes have sent so far: grows while they are at it. */
+uint64_t runtime_names_bytes(const struct runtime_names *names);
+/* Drops the sessions that still run; `note` is told that their lists are incomplete. */
+void runtime_names_give_up(struct runtime_names *names);
 /* Sleeps until a session has something, at most so long. */
 void runtime_names_wait(const struct runtime_names *names, int timeout_ms);
 /* After everything was applied: tells each method its assembly. Events the runtimes dropped become a loss. */
 void runtime_names_finish(struct runtime_names *names);
+/* All of the end in one call: stops the sessions and takes what they tell, for at most `patience_ms`. */
+void runtime_names_tell_all(struct runtime_names *names, unsigned patience_ms);
 
 #endif

@@ -1,5 +1,6 @@
 #include "collect/target_access.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -156,6 +157,7 @@ struct target_access target_try(const struct target *t, enum target_ability abil
 bool target_require(const struct target *t, enum target_ability ability, struct error *err)
 {
     static const char *const does[] = { "sample", "get runtime events of", "read the memory of" };
+    assert(ability < TARGET_ABILITIES);
     struct target_access access = target_try(t, ability);
     if (access.ok)
         return true;

@@ -35,7 +35,7 @@ int target_files_open_jit(const struct target_files *files, uint32_t process, bo
  * Pieces of the process's memory: `count` of `size` bytes each at addrs[i] go to `into` (count * size bytes);
  * got[i]: bytes that were read. Nothing when it is not the same process any more.
  */
-void target_files_read_memory(const struct target_files *files, uint32_t process, const uint64_t *addrs, size_t count,
-                              size_t size, uint8_t *into, uint32_t *got);
+void target_files_read_memory(const struct target_files *files, uint32_t process, const uint64_t *addrs,
+                              size_t count, size_t size, uint8_t *into, uint32_t *got);
 
 #endif

@@ -50,7 +50,6 @@ bool folded_import(struct byte_stream *stream, const struct import_options *opti
     uint32_t thread = trace_builder_thread(b, 0, 0, 0);
     uint64_t malformed = 0;
     (void)options;
-    t->processes.rows[t->threads.rows[thread].process].name = trace_add_string(t, "folded stacks");
     for (;;) {
         struct span text;
         struct folded_line line;

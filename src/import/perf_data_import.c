@@ -222,7 +222,8 @@ static uint64_t user_ip(const struct perf_event_attr *attr, const struct perf_sa
     return there ? load_u64le(s->user_regs.data + at) : 0;
 }
 
-static void take_sample(struct data_import *in, const struct perf_sample *s)
+/* A chain that was not seen before. */
+static void take_new_chain(struct data_import *in, const struct perf_sample *s, struct raw_sample *raw)
 {
     const struct perf_event_attr *attr = &in->data.header.events[in->event].attr;
     struct perf_callchain chain = perf_callchain_split(s->callchain, in->chain, CHAIN_MAX);
@@ -240,23 +241,33 @@ static void take_sample(struct data_import *in, const struct perf_sample *s)
         chain.user = in->chain + chain.kernel_count;
         end = STACK_TRUNCATED;
     }
+    if (end) /* made of more than the chain */
+        raw->chain = (struct span){ 0 };
+    raw->kernel = chain.kernel;
+    raw->user = chain.user;
+    raw->kernel_count = chain.kernel_count;
+    raw->user_count = chain.user_count;
+    raw->end = end ? end : end_of(in, s, &chain);
+    trace_builder_sample(in->b, raw);
+}
+
+static void take_sample(struct data_import *in, const struct perf_sample *s)
+{
+    const struct perf_event_attr *attr = &in->data.header.events[in->event].attr;
     bool has_period = attr->sample_type & PERF_SAMPLE_PERIOD;
     struct raw_sample raw = {
         .time_ns = s->who.time_ns,
         .weight = has_period ? s->period : in->fixed_weight,
-        .kernel = chain.kernel,
-        .user = chain.user,
-        .kernel_count = chain.kernel_count,
-        .user_count = chain.user_count,
+        .chain = attr->sample_regs_user ? (struct span){ 0 } : s->callchain,
         .pid = s->who.pid,
         .tid = s->who.tid,
         .cpu = (uint16_t)s->who.cpu,
         .kind = SAMPLE_CPU,
-        .end = end ? end : end_of(in, s, &chain),
     };
     if (in->taken++ == 0)
         in->first_sample_ns = s->who.time_ns;
-    trace_builder_sample(in->b, &raw);
+    if (!raw.chain.size || !trace_builder_sample_again(in->b, &raw))
+        take_new_chain(in, s, &raw);
 }
 
 /* Losses. */

@@ -108,18 +108,16 @@ static void take_frame(struct script_import *in, const struct perf_script_frame 
 {
     if (in->frame_count == FRAMES_MAX)
         return; /* more than the trace keeps anyway */
-    if (f->name.size == 0) {
-        in->frames[in->frame_count++] = 0;
-        return;
-    }
     struct perf_script_frame named = *f;
+    if (f->name.size == 0)
+        named.name = span_of("[unknown]", 9);
     /* an inlined function lives where the frame below it does, which comes on the next line */
     bool is_inlined = span_equals(f->dso, span_of("inlined", 7));
     if (is_inlined)
         named.dso = (struct span){ 0 };
     enum code_kind kind = is_inlined && !is_kernel(&named) ? CODE_NATIVE : kind_of(&named);
     struct trace_function function = {
-        .name = intern_add(&in->b->trace.strings, f->name),
+        .name = intern_add(&in->b->trace.strings, named.name),
         .module = module_of(in, named.dso, kind),
         .kind = (uint8_t)kind,
     };

@@ -149,7 +149,7 @@ static void put_facts(struct svg *s)
     put_literal(b, " lost · ");
     put_share(b, c->truncated + c->broken, stacks);
     put_literal(b, " broken stacks · ");
-    put_share(b, c->unnamed + c->native_without_symbols, c->user_frames);
+    put_share(b, c->unnamed, c->user_frames);
     put_literal(b, " unnamed frames");
 }
 

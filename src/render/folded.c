@@ -38,7 +38,9 @@ static uint32_t *make_roots(const struct profile *p, const struct export_options
     for (uint32_t thread = 0; thread < p->thread_count; thread++) {
         const char *name =
             options->threads ? profile_thread_comm(p, thread) : profile_thread_process(p, thread);
-        root_of[thread] = add_root(roots, &scratch, name);
+        /* folded stacks of others do not say whose they are */
+        bool known = !thread || p->threads[thread].pid || strcmp(p->threads[thread].process_name, "[unknown]") != 0;
+        root_of[thread] = known ? add_root(roots, &scratch, name) : 0;
     }
     buffer_done(&scratch);
     return root_of;
@@ -74,7 +76,7 @@ bool folded_write(const struct profile *p, const struct export_options *options,
     frame_texts_init(&frames, p, options, render_frame);
     path_text_init(&path, p, &frames, ';');
     sample_groups_init(&groups, p, root_of);
-    bool samples = !options->weights && (p->rate_hz > 0 || strcmp(p->weight_unit, "samples") == 0);
+    bool samples = !options->weights && !p->weights_are_samples && p->rate_hz > 0;
     write_lines(&groups, &roots, &path, samples, out);
     sample_groups_done(&groups);
     path_text_done(&path);

@@ -50,12 +50,15 @@ static void shown_text_utf8(struct buffer *out, uint32_t c)
     buffer_append(out, bytes, size);
 }
 
-/* Most names are printable ASCII without anything to escape: those are copied at once. */
-static size_t shown_text_harmless(const char *text)
+/* Most of a name is printable ASCII with nothing to escape: runs of it are copied at once. */
+static size_t shown_text_harmless(const uint8_t *text)
 {
+    static const bool harmful[256] = {
+        [0 ... 0x1f] = true, [0x7f ... 0xff] = true, ['&'] = true, ['<'] = true,
+        ['>'] = true,        ['"'] = true,           ['\''] = true
+    };
     size_t n = 0;
-    while (text[n] >= 0x20 && text[n] < 0x7f && text[n] != '&' && text[n] != '<' && text[n] != '>' &&
-           text[n] != '"' && text[n] != '\'' && text[n] != '\\')
+    while (!harmful[text[n]])
         n++;
     return n;
 }
@@ -83,28 +86,31 @@ static void shown_text_xml_char(struct buffer *out, uint32_t c)
     }
 }
 
-void shown_text_plain(struct buffer *out, const char *text)
+typedef void shown_text_put_fn(struct buffer *out, uint32_t c);
+
+static inline void shown_text_put(struct buffer *out, const char *text, shown_text_put_fn *put)
 {
-    size_t easy = shown_text_harmless(text);
-    buffer_append(out, text, easy);
-    const uint8_t *at = (const uint8_t *)text + easy;
-    while (*at) {
+    const uint8_t *at = (const uint8_t *)text;
+    for (;;) {
+        size_t easy = shown_text_harmless(at);
+        buffer_append(out, at, easy);
+        at += easy;
+        if (!*at)
+            return;
         uint32_t c = shown_text_next(&at);
         if (!shown_text_is_control(c))
-            shown_text_utf8(out, c);
+            put(out, c);
     }
+}
+
+void shown_text_plain(struct buffer *out, const char *text)
+{
+    shown_text_put(out, text, shown_text_utf8);
 }
 
 void shown_text_xml(struct buffer *out, const char *text)
 {
-    size_t easy = shown_text_harmless(text);
-    buffer_append(out, text, easy);
-    const uint8_t *at = (const uint8_t *)text + easy;
-    while (*at) {
-        uint32_t c = shown_text_next(&at);
-        if (!shown_text_is_control(c))
-            shown_text_xml_char(out, c);
-    }
+    shown_text_put(out, text, shown_text_xml_char);
 }
 
 void shown_text_xml_cut(struct buffer *out, const char *text, size_t characters)

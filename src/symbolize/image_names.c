@@ -116,7 +116,8 @@ static bool image_names_find(struct image_names *names, uint64_t file_off, struc
     return names->managed && managed_image_find(names->managed, file_off, out);
 }
 
-void image_names_answer(struct image_names *names, struct naming *naming, uint32_t location, uint64_t file_off)
+void image_names_answer(struct image_names *names, struct naming *naming, uint32_t location,
+                        uint64_t file_off)
 {
     struct code_name name;
     if (image_names_find(names, file_off, &name)) {

@@ -14,7 +14,8 @@ struct image_names;
 /* Opens image `image` of the trace as the process of `location` sees it. Never NULL. */
 struct image_names *image_names_open(struct naming *naming, uint32_t image, uint32_t location);
 /* Names a location at an offset in the file, or says why not. */
-void image_names_answer(struct image_names *names, struct naming *naming, uint32_t location, uint64_t file_off);
+void image_names_answer(struct image_names *names, struct naming *naming, uint32_t location,
+                        uint64_t file_off);
 void image_names_close(struct image_names *names);
 
 #endif

@@ -25,7 +25,7 @@ struct jit_names {
     const uint64_t *addrs;
     const uint32_t *locations;
     size_t count;
-    uint32_t *code_of;         /* by question: row of codes, 0 unknown */
+    uint32_t *code_of;        /* by question: row of codes, 0 unknown */
     struct code_entry *codes; /* of this process, by address, then time */
     size_t code_count;
 };
@@ -124,9 +124,10 @@ static void jit_names_describe_all(struct jit_names *names)
             managed_image_close(image);
             image = NULL;
             struct source file;
-            AUTO_FD int fd = naming_open(naming, names->process, trace_string(t, used[i].module_path));
-            if (fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, &file, NULL))
+            if (naming_open_assembly(naming, names->process, trace_string(t, used[i].module_path), &file)) {
                 managed_image_open(&file, naming_assemblies(naming, names->process), &image, NULL);
+                close(file.fd);
+            }
         }
         if (image && (i == 0 || used[i].code != used[i - 1].code))
             jit_names_describe(naming, image, used[i].code);
@@ -207,9 +208,10 @@ static const char *stub_by_place(const struct trace *t, const struct trace_locat
 
 static void jit_names_set_stub(struct jit_names *names, uint32_t location, const char *kind)
 {
-    naming_set(names->naming, location,
-               &(struct code_name){
-                   .name = kind, .module = "", .type_params = "", .kind = CODE_STUB, .resolver = RESOLVER_STUB });
+    naming_set(
+        names->naming, location,
+        &(struct code_name){
+            .name = kind, .module = "", .type_params = "", .kind = CODE_STUB, .resolver = RESOLVER_STUB });
 }
 
 static void jit_names_by_place(struct jit_names *names)
@@ -243,9 +245,10 @@ static void jit_names_by_code(struct jit_names *names)
         uint32_t *got = mem_alloc(count, sizeof *got);
         files->read_memory(files->user, names->process, addrs, count, STUB_CODE_BYTES, code, got);
         for (size_t i = 0; i < count; i++) {
-            const char *kind = got[i] > STUB_CODE_BEFORE
-                                   ? stub_code_kind(span_of(code + i * STUB_CODE_BYTES, got[i]), STUB_CODE_BEFORE)
-                                   : NULL;
+            const char *kind =
+                got[i] > STUB_CODE_BEFORE
+                    ? stub_code_kind(span_of(code + i * STUB_CODE_BYTES, got[i]), STUB_CODE_BEFORE)
+                    : NULL;
             if (kind)
                 jit_names_set_stub(names, locations[i], kind);
         }
@@ -266,8 +269,8 @@ static void jit_names_rest(struct jit_names *names)
     }
 }
 
-void jit_names_answer(struct naming *naming, uint32_t process, const uint64_t *addrs, const uint32_t *locations,
-                      size_t count)
+void jit_names_answer(struct naming *naming, uint32_t process, const uint64_t *addrs,
+                      const uint32_t *locations, size_t count)
 {
     struct jit_names names = {
         .naming = naming, .process = process, .addrs = addrs, .locations = locations, .count = count

@@ -13,7 +13,7 @@
 #include "symbolize/naming.h"
 
 /* Names locations of one process. `addrs` are sorted; `locations` go with them. */
-void jit_names_answer(struct naming *naming, uint32_t process, const uint64_t *addrs, const uint32_t *locations,
-                      size_t count);
+void jit_names_answer(struct naming *naming, uint32_t process, const uint64_t *addrs,
+                      const uint32_t *locations, size_t count);
 
 #endif

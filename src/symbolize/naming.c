@@ -1,5 +1,6 @@
 #include "symbolize/naming.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,16 +9,27 @@
 
 #include "base/mem.h"
 #include "base/own.h"
+#include "read/bundle.h"
 
 void naming_init(struct naming *naming, struct trace *t, struct function_index *functions,
                  const struct file_finder *files)
 {
-    *naming = (struct naming){ .t = t, .functions = functions, .files = files };
+    *naming = (struct naming){ .t = t, .functions = functions, .files = files, .bundle_fd = -1 };
+}
+
+static void naming_close_bundle(struct naming *naming)
+{
+    bundle_close(naming->bundle);
+    if (naming->bundle_fd >= 0)
+        close(naming->bundle_fd);
+    naming->bundle = NULL;
+    naming->bundle_fd = -1;
 }
 
 void naming_done(struct naming *naming)
 {
     assembly_set_free(naming->assemblies);
+    naming_close_bundle(naming);
     free(naming->folders);
 }
 
@@ -60,8 +72,8 @@ static void naming_add_folder(struct naming *naming, uint32_t path)
     for (size_t i = 0; i < naming->folder_count; i++)
         if (naming->folders[i] == folder)
             return;
-    naming->folders =
-        mem_grow(naming->folders, &naming->folder_capacity, naming->folder_count + 1, sizeof *naming->folders);
+    naming->folders = mem_grow(naming->folders, &naming->folder_capacity, naming->folder_count + 1,
+                               sizeof *naming->folders);
     naming->folders[naming->folder_count++] = folder;
 }
 
@@ -80,21 +92,70 @@ static void naming_list_folders(struct naming *naming, uint32_t process)
             naming_add_folder(naming, t->codes.rows[i].module_path);
 }
 
+/* A single-file program: the first mapped file that is no library may be one. */
+static void naming_find_bundle(struct naming *naming, uint32_t process)
+{
+    const struct trace *t = naming->t;
+    naming_close_bundle(naming);
+    for (size_t i = 1; i < t->mappings.count; i++) {
+        const struct trace_mapping *m = &t->mappings.rows[i];
+        const char *path = trace_string(t, t->images.rows[m->image].path);
+        if (m->process != process || t->images.rows[m->image].kind != IMAGE_ELF || strstr(path, ".so"))
+            continue;
+        struct source file;
+        naming->bundle_fd = naming_open(naming, process, path);
+        if (naming->bundle_fd < 0 || !source_over_fd(naming->bundle_fd, 0, UINT64_MAX, &file, NULL) ||
+            !bundle_open(&file, &naming->bundle, NULL))
+            naming_close_bundle(naming);
+        return;
+    }
+}
+
+static bool naming_open_bundled(const struct naming *naming, const char *name, struct source *out)
+{
+    const struct bundle_entry *entry = naming->bundle ? bundle_find_path(naming->bundle, name) : NULL;
+    if (!entry || entry->compressed_bytes)
+        return false;
+    AUTO_FD int fd = fcntl(naming->bundle_fd, F_DUPFD_CLOEXEC, 0);
+    if (fd < 0 || !source_over_fd(fd, entry->file_off, entry->size_bytes, out, NULL))
+        return false;
+    take_fd(&fd);
+    return true;
+}
+
+static bool naming_open_file(const struct naming *naming, uint32_t process, const char *path,
+                             struct source *out)
+{
+    AUTO_FD int fd = naming_open(naming, process, path);
+    if (fd < 0 || !source_over_fd(fd, 0, UINT64_MAX, out, NULL))
+        return false;
+    take_fd(&fd);
+    return true;
+}
+
+bool naming_open_assembly(struct naming *naming, uint32_t process, const char *path, struct source *out)
+{
+    naming_assemblies(naming, process);
+    const char *slash = strrchr(path, '/');
+    return naming_open_file(naming, process, path, out) ||
+           naming_open_bundled(naming, slash ? slash + 1 : path, out);
+}
+
 static bool naming_open_sibling(void *user, const char *simple_name, struct source *out)
 {
     struct naming *naming = user;
+    char path[PATH_MAX];
+    if (strchr(simple_name, '/'))
+        return false;
     for (size_t i = 0; i < naming->folder_count; i++) {
-        char path[PATH_MAX];
-        int size = snprintf(path, sizeof path, "%s%s.dll", trace_string(naming->t, naming->folders[i]), simple_name);
-        if (size < 0 || (size_t)size >= sizeof path || strchr(simple_name, '/'))
-            continue;
-        AUTO_FD int fd = naming_open(naming, naming->assemblies_process, path);
-        if (fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, out, NULL)) {
-            take_fd(&fd);
+        int size =
+            snprintf(path, sizeof path, "%s%s.dll", trace_string(naming->t, naming->folders[i]), simple_name);
+        if (size > 0 && (size_t)size < sizeof path &&
+            naming_open_file(naming, naming->assemblies_process, path, out))
             return true;
-        }
     }
-    return false;
+    int size = snprintf(path, sizeof path, "%s.dll", simple_name);
+    return size > 0 && (size_t)size < sizeof path && naming_open_bundled(naming, path, out);
 }
 
 static void naming_close_sibling(void *user, struct source *file)
@@ -110,7 +171,8 @@ struct assembly_set *naming_assemblies(struct naming *naming, uint32_t process)
     assembly_set_free(naming->assemblies);
     naming->assemblies_process = process;
     naming_list_folders(naming, process);
-    naming->assemblies = assembly_set_new(
-        &(struct sibling_finder){ .open = naming_open_sibling, .close = naming_close_sibling, .user = naming });
+    naming_find_bundle(naming, process);
+    naming->assemblies = assembly_set_new(&(struct sibling_finder){
+        .open = naming_open_sibling, .close = naming_close_sibling, .user = naming });
     return naming->assemblies;
 }

@@ -17,6 +17,8 @@ struct naming {
     uint32_t assemblies_process;
     uint32_t *folders; /* strings: where assemblies of that process lie */
     size_t folder_count, folder_capacity;
+    struct bundle *bundle; /* of a single-file program, which has its assemblies inside; or NULL */
+    int bundle_fd;
 };
 
 void naming_init(struct naming *naming, struct trace *t, struct function_index *functions,
@@ -26,6 +28,11 @@ void naming_done(struct naming *naming);
 void naming_set(struct naming *naming, uint32_t location, const struct code_name *name);
 /* Opens a file as a process sees it; -1 when it cannot. " (deleted)" at the end is looked past. */
 int naming_open(const struct naming *naming, uint32_t process, const char *path);
+/*
+ * Opens an assembly of a process by its path: the file, or what a single-file program has inside under that
+ * name. The caller closes out->fd.
+ */
+bool naming_open_assembly(struct naming *naming, uint32_t process, const char *path, struct source *out);
 /* The assemblies that a process can load. Owned by `naming`, valid until another process is asked for. */
 struct assembly_set *naming_assemblies(struct naming *naming, uint32_t process);
 

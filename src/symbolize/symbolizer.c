@@ -9,6 +9,7 @@
 #include "base/own.h"
 #include "symbolize/image_names.h"
 #include "symbolize/jit_names.h"
+#include "symbolize/kernel_lookup.h"
 #include "symbolize/kernel_symbols.h"
 #include "symbolize/naming.h"
 
@@ -42,7 +43,8 @@ static int question_compare(const void *a, const void *b)
 
 static void questions_sort(struct questions *q)
 {
-    qsort(q->items, q->count, sizeof *q->items, question_compare);
+    if (q->count) /* qsort() takes no NULL */
+        qsort(q->items, q->count, sizeof *q->items, question_compare);
 }
 
 struct kernel_answer {
@@ -50,7 +52,8 @@ struct kernel_answer {
     const struct questions *questions;
 };
 
-static void symbolize_kernel_one(void *user, size_t index, const char *name, const char *module, uint64_t start)
+static void symbolize_kernel_one(void *user, size_t index, const char *name, const char *module,
+                                 uint64_t start)
 {
     (void)start;
     struct kernel_answer *answer = user;
@@ -72,21 +75,32 @@ static void symbolize_kernel_blindly(struct naming *naming, const struct questio
         symbolize_kernel_one(&answer, i, KERNEL_MODULE, KERNEL_MODULE, 0);
 }
 
-static void symbolize_kernel(struct naming *naming, struct questions *q, bool same_kernel, bool *hidden)
+/* The keys of sorted questions. The caller frees. */
+static uint64_t *questions_keys(const struct questions *q)
+{
+    uint64_t *keys = mem_alloc(q->count, sizeof *keys);
+    for (size_t i = 0; i < q->count; i++)
+        keys[i] = q->items[i].key;
+    return keys;
+}
+
+static void symbolize_kernel(struct naming *naming, struct questions *q,
+                             const struct symbolizer_options *options, bool *hidden)
 {
     if (!q->count)
         return;
     questions_sort(q);
-    uint64_t *addrs = mem_alloc(q->count, sizeof *addrs);
-    for (size_t i = 0; i < q->count; i++)
-        addrs[i] = q->items[i].key;
+    AUTO_FREE uint64_t *addrs = questions_keys(q);
     struct kernel_answer answer = { naming, q };
     struct kernel_symbols_result result = { 0 };
-    AUTO_FD int fd = same_kernel ? open("/proc/kallsyms", O_RDONLY | O_CLOEXEC) : -1;
-    if (fd < 0 || !kernel_symbols_resolve(fd, addrs, q->count, symbolize_kernel_one, &answer, &result, NULL))
+    bool answered =
+        options->kernel && options->kernel_lookup &&
+        kernel_lookup_answer(options->kernel_lookup, addrs, q->count, symbolize_kernel_one, &answer, &result);
+    AUTO_FD int fd = options->kernel && !answered ? open("/proc/kallsyms", O_RDONLY | O_CLOEXEC) : -1;
+    if (!answered && (fd < 0 || !kernel_symbols_resolve(fd, addrs, q->count, symbolize_kernel_one, &answer,
+                                                        &result, NULL)))
         symbolize_kernel_blindly(naming, q);
     *hidden = result.hidden;
-    free(addrs);
 }
 
 static uint64_t location_inside(const struct trace_location *row)
@@ -94,8 +108,24 @@ static uint64_t location_inside(const struct trace_location *row)
     return row->addr - (row->is_return && row->addr ? 1 : 0);
 }
 
+struct kernel_lookup *symbolizer_ask_kernel(const struct trace *t)
+{
+    struct questions q = { 0 };
+    for (uint32_t id = 1; id < t->locations.count; id++) {
+        const struct trace_location *row = &t->locations.rows[id];
+        if (!row->function && !row->process)
+            questions_add(&q, (struct question){ id, 0, location_inside(row) });
+    }
+    questions_sort(&q);
+    AUTO_FREE uint64_t *addrs = questions_keys(&q);
+    struct kernel_lookup *lookup = q.count ? kernel_lookup_start(addrs, q.count) : NULL;
+    free(q.items);
+    return lookup;
+}
+
 /* Sorts the unnamed locations by who can name them. */
-static void symbolize_ask(struct trace *t, struct questions *kernel, struct questions *images, struct questions *jit)
+static void symbolize_ask(struct trace *t, struct questions *kernel, struct questions *images,
+                          struct questions *jit)
 {
     for (uint32_t id = 1; id < t->locations.count; id++) {
         struct trace_location *row = &t->locations.rows[id];
@@ -111,7 +141,8 @@ static void symbolize_ask(struct trace *t, struct questions *kernel, struct ques
         if (row->code || kind == IMAGE_JIT || kind == IMAGE_ANON || !row->mapping)
             questions_add(jit, (struct question){ id, row->process, location_inside(row) });
         else
-            questions_add(images, (struct question){ id, m->image, location_inside(row) - m->start + m->file_off });
+            questions_add(images,
+                          (struct question){ id, m->image, location_inside(row) - m->start + m->file_off });
     }
 }
 
@@ -149,14 +180,14 @@ static void symbolize_jit(struct naming *naming, struct questions *q)
     free(locations);
 }
 
-void symbolizer_run(struct trace *t, struct function_index *functions, const struct symbolizer_options *options,
-                    struct symbolizer_result *result)
+void symbolizer_run(struct trace *t, struct function_index *functions,
+                    const struct symbolizer_options *options, struct symbolizer_result *result)
 {
     struct questions kernel = { 0 }, images = { 0 }, jit = { 0 };
     struct naming naming;
     naming_init(&naming, t, functions, &options->files);
     symbolize_ask(t, &kernel, &images, &jit);
-    symbolize_kernel(&naming, &kernel, options->kernel, &result->kernel_hidden);
+    symbolize_kernel(&naming, &kernel, options, &result->kernel_hidden);
     symbolize_images(&naming, &images);
     symbolize_jit(&naming, &jit);
     t->symbolized = true;

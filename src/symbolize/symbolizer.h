@@ -22,25 +22,35 @@ struct file_finder {
     /* The perf map (`jitdump` false) or jitdump that process left, owner checked; or -1. */
     int (*open_jit_file)(void *user, uint32_t process, bool jitdump);
     /*
-     * Memory of a process that still runs: `count` pieces of `size` bytes at addrs[i] into `into`, got[i] bytes of
-     * each were there.
+     * Memory of a process that still runs: `count` pieces of `size` bytes at addrs[i] into `into`, got[i]
+     * bytes of each were there.
      */
     void (*read_memory)(void *user, uint32_t process, const uint64_t *addrs, size_t count, size_t size,
                         uint8_t *into, uint32_t *got);
     void *user;
 };
 
+struct kernel_lookup;
+
 struct symbolizer_options {
     struct file_finder files;
-    bool kernel; /* the trace's kernel is the one that runs now */
+    struct kernel_lookup *kernel_lookup; /* of symbolizer_ask_kernel(), or NULL */
+    bool kernel;                         /* the trace's kernel is the one that runs now */
 };
 
 struct symbolizer_result {
     bool kernel_hidden; /* the kernel does not tell us its symbols */
 };
 
-/* Adds functions and names to `t`. `functions` indexes them. Never fails: files that cannot be read leave causes. */
-void symbolizer_run(struct trace *t, struct function_index *functions, const struct symbolizer_options *options,
-                    struct symbolizer_result *result);
+/*
+ * Begins to look up the kernel addresses of a trace that will get no more samples, while others still add
+ * to it. The caller frees it when the symbolizer has run. NULL when there is nothing to look up.
+ */
+struct kernel_lookup *symbolizer_ask_kernel(const struct trace *t);
+
+/* Adds functions and names to `t`. `functions` indexes them. Never fails: files that cannot be read leave
+ * causes. */
+void symbolizer_run(struct trace *t, struct function_index *functions,
+                    const struct symbolizer_options *options, struct symbolizer_result *result);
 
 #endif

@@ -7,15 +7,26 @@
 #include "trace/address_space.h"
 #include "trace/chain_cache.h"
 
+enum { MEMO_SLOTS = 1 << 14 };
+
+/* A frame's address as captured, and the location that it was. */
+struct location_memo {
+    uint64_t addr;
+    uint32_t process, generation;
+    uint32_t location; /* 0: free */
+    bool is_return;
+};
+
 void trace_builder_init(struct trace_builder *b, size_t chains)
 {
     *b = (struct trace_builder){ 0 };
     trace_init(&b->trace);
     function_index_init(&b->functions, &b->trace);
     b->chains = chain_cache_new(chains);
+    b->memo = mem_alloc(MEMO_SLOTS, sizeof *b->memo);
     b->ends = mem_grow(NULL, &b->ends_capacity, STACK_ROOTS, sizeof *b->ends);
-    for (uint8_t root = 0; root < STACK_ROOTS; root++)
-        b->ends[root] = root;
+    for (unsigned root = 0; root < STACK_ROOTS; root++)
+        b->ends[root] = (uint8_t)root;
 }
 
 void trace_builder_done(struct trace_builder *b)
@@ -31,7 +42,8 @@ void trace_builder_done(struct trace_builder *b)
     free(b->states);
     function_index_done(&b->functions);
     id_map_done(&b->locations);
-    id_map_done(&b->stacks);
+    child_index_done(&b->stacks);
+    free(b->memo);
     id_map_done(&b->images);
     id_map_done(&b->threads);
     id_map_done(&b->pids);
@@ -66,12 +78,11 @@ uint32_t trace_builder_process(const struct trace_builder *b, uint32_t pid)
     return id_map_find(&b->pids, pid_hash(pid), process_same, &b->trace, &pid);
 }
 
-/* Makes a new row the current process of its pid. */
-static uint32_t process_begin(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
+/* Makes a row the current process of its pid. */
+static void process_enter(struct trace_builder *b, uint32_t id)
 {
+    uint32_t pid = b->trace.processes.rows[id].pid;
     uint32_t before = trace_builder_process(b, pid);
-    uint32_t id = trace_push(&b->trace.processes);
-    b->trace.processes.rows[id] = (struct trace_process){ .pid = pid, .from_ns = time_ns };
     if (before)
         id_map_replace(&b->pids, pid_hash(pid), before, id);
     else
@@ -82,7 +93,37 @@ static uint32_t process_begin(struct trace_builder *b, uint32_t pid, uint64_t ti
     memset(b->states + known, 0, (b->states_capacity - known) * sizeof *b->states);
     b->states[id].mappings = mem_alloc(1, sizeof *b->states[id].mappings);
     b->states[id].codes = mem_alloc(1, sizeof *b->states[id].codes);
+}
+
+static uint32_t process_begin(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
+{
+    uint32_t id = trace_push(&b->trace.processes);
+    b->trace.processes.rows[id] = (struct trace_process){ .pid = pid, .from_ns = time_ns };
+    process_enter(b, id);
     return id;
+}
+
+void trace_builder_adopt(struct trace_builder *b, struct trace *t)
+{
+    function_index_done(&b->functions);
+    trace_done(&b->trace);
+    b->trace = *t;
+    *t = (struct trace){ 0 };
+    function_index_init(&b->functions, &b->trace);
+    for (uint32_t id = 1; id < b->trace.processes.count; id++)
+        process_enter(b, id);
+    for (uint32_t id = 1; id < b->trace.mappings.count; id++) {
+        const struct trace_mapping *row = &b->trace.mappings.rows[id];
+        if (row->process && row->start < row->end)
+            address_space_put(b->states[row->process].mappings, row->start, row->end, id);
+    }
+    for (uint32_t id = 1; id < b->trace.codes.count; id++) {
+        const struct trace_code *row = &b->trace.codes.rows[id];
+        uint64_t end;
+        if (row->process && row->size_bytes && !row->to_ns &&
+            !__builtin_add_overflow(row->addr, row->size_bytes, &end))
+            address_space_put(b->states[row->process].codes, row->addr, end, id);
+    }
 }
 
 uint32_t trace_builder_process_start(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
@@ -105,23 +146,26 @@ uint32_t trace_builder_process_fork(struct trace_builder *b, uint32_t parent_pid
     return id;
 }
 
+/* Another program in the same process is a row of its own: its samples are not the former one's. */
 void trace_builder_process_exec(struct trace_builder *b, uint32_t pid, struct span name, uint64_t time_ns)
 {
-    uint32_t id = trace_builder_process_start(b, pid, time_ns);
-    struct process_state *state = &b->states[id];
-    address_space_clear(state->mappings);
-    for (size_t i = 0; i < state->codes->count; i++) {
-        uint32_t code = state->codes->ranges[i].mapping;
-        if (b->trace.codes.rows[code].process == id) {
-            b->trace.codes.rows[code].to_ns = time_ns;
-            trace_builder_changed(b, CHANGED_CODE, code);
-        }
+    uint32_t before = trace_builder_process_start(b, pid, time_ns);
+    const struct address_space *codes = b->states[before].codes;
+    for (size_t i = 0; i < codes->count; i++) {
+        struct trace_code *code = &b->trace.codes.rows[codes->ranges[i].mapping];
+        if (code->process != before || code->to_ns)
+            continue;
+        code->to_ns = time_ns;
+        trace_builder_changed(b, CHANGED_CODE, codes->ranges[i].mapping);
     }
-    address_space_clear(state->codes);
-    state->generation++;
-    b->trace.processes.rows[id].name = intern_add(&b->trace.strings, name);
-    b->trace.processes.rows[id].runtime_version = 0;
-    trace_builder_changed(b, CHANGED_PROCESS, id);
+    trace_builder_process_exit(b, pid, time_ns);
+    uint32_t id = process_begin(b, pid, time_ns);
+    const struct trace_process *former = &b->trace.processes.rows[before];
+    struct trace_process *row = &b->trace.processes.rows[id];
+    row->ns_pid = former->ns_pid;
+    row->container = former->container;
+    row->start_ticks = former->start_ticks;
+    row->name = intern_add(&b->trace.strings, name);
 }
 
 void trace_builder_process_exit(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
@@ -356,8 +400,8 @@ static uint32_t location_get(struct trace_builder *b, const struct location_key 
     return id;
 }
 
-static uint32_t location_of_user(struct trace_builder *b, uint32_t process, uint64_t addr, bool is_return,
-                                 uint64_t time_ns)
+static uint32_t location_find_user(struct trace_builder *b, uint32_t process, uint64_t addr, bool is_return,
+                                   uint64_t time_ns)
 {
     /* a call may be the last instruction of its method: the caller is found before the return address */
     uint64_t inside = is_return && addr ? addr - 1 : addr;
@@ -374,35 +418,74 @@ static uint32_t location_of_user(struct trace_builder *b, uint32_t process, uint
     return location_get(b, &key, time_ns);
 }
 
-static uint32_t location_of_kernel(struct trace_builder *b, uint64_t addr, bool is_return, uint64_t time_ns)
+/* The location of a frame; `process` is 0 for a kernel frame. This sees every frame of every new chain. */
+static uint32_t location_of(struct trace_builder *b, uint32_t process, uint64_t addr, bool is_return,
+                            uint64_t time_ns)
 {
-    return location_get(b, &(struct location_key){ .addr = addr, .is_return = is_return }, time_ns);
-}
-
-static bool stack_same(const void *table, uint32_t id, const void *key)
-{
-    const struct trace_stack *a = &((const struct trace *)table)->stacks.rows[id], *b = key;
-    return a->parent == b->parent && a->location == b->location;
+    uint32_t generation = process ? b->states[process].generation : 0;
+    size_t slot = (size_t)(((addr ^ process) * 0x9e3779b97f4a7c15ull) >> 50);
+    _Static_assert(MEMO_SLOTS == 1 << (64 - 50), "a slot is the product's top bits");
+    struct location_memo *memo = &b->memo[slot];
+    if (memo->addr == addr && memo->process == process && memo->generation == generation &&
+        memo->is_return == is_return && memo->location)
+        return memo->location;
+    uint32_t location =
+        process ? location_find_user(b, process, addr, is_return, time_ns)
+                : location_get(b, &(struct location_key){ .addr = addr, .is_return = is_return }, time_ns);
+    *memo = (struct location_memo){ addr, process, generation, location, is_return };
+    return location;
 }
 
 static uint32_t stack_push(struct trace_builder *b, uint32_t parent, uint32_t location)
 {
-    struct trace_stack wanted = { parent, location };
-    uint64_t hash = hash_pair(parent, location);
-    uint32_t id = id_map_find(&b->stacks, hash, stack_same, &b->trace, &wanted);
+    uint32_t id = child_index_find(&b->stacks, parent, location);
     if (id)
         return id;
     id = trace_push(&b->trace.stacks);
-    b->trace.stacks.rows[id] = wanted;
+    b->trace.stacks.rows[id] = (struct trace_stack){ parent, location };
     b->ends = mem_grow(b->ends, &b->ends_capacity, id + 1, sizeof *b->ends);
     b->ends[id] = b->ends[parent];
-    id_map_add(&b->stacks, hash, id);
+    child_index_add(&b->stacks, parent, location, id);
     return id;
 }
 
 enum stack_end trace_builder_stack_end(const struct trace_builder *b, uint32_t stack)
 {
     return (enum stack_end)b->ends[stack];
+}
+
+/* The outermost `count` of a chain's user frames, upon a root. */
+static struct chain_key callers_key(const struct raw_sample *s, size_t user_count, size_t count,
+                                    uint64_t context)
+{
+    const uint64_t *callers = s->user + user_count - count;
+    return chain_key_of_bytes(span_of(callers, count * sizeof *callers), context);
+}
+
+/*
+ * A new chain is mostly an old one with other leaves: every CALLERS_STEP frames from the root the stack is
+ * remembered as if it were a chain of its own, so that only what is new is walked.
+ */
+static uint32_t stack_of_user(struct trace_builder *b, uint32_t process, const struct raw_sample *s,
+                              size_t user_count, uint32_t root)
+{
+    enum { CALLERS_STEP = 16 };
+    uint64_t context = ~((uint64_t)process << 34 ^ (uint64_t)b->states[process].generation << 2 ^ root);
+    uint32_t stack = 0;
+    size_t known = user_count ? (user_count - 1) / CALLERS_STEP * CALLERS_STEP : 0; /* never the leaf */
+    for (; known > 0; known -= CALLERS_STEP) {
+        stack = chain_cache_find(b->chains, callers_key(s, user_count, known, context));
+        if (stack)
+            break;
+    }
+    if (!stack)
+        stack = root;
+    for (size_t i = user_count - known; i-- > 0;) {
+        stack = stack_push(b, stack, location_of(b, process, s->user[i], i > 0, s->time_ns));
+        if (i > 0 && (user_count - i) % CALLERS_STEP == 0)
+            chain_cache_add(b->chains, callers_key(s, user_count, user_count - i, context), stack);
+    }
+    return stack;
 }
 
 static uint32_t stack_intern(struct trace_builder *b, uint32_t process, const struct raw_sample *s)
@@ -413,11 +496,31 @@ static uint32_t stack_intern(struct trace_builder *b, uint32_t process, const st
     size_t room = TRACE_STACK_DEPTH_MAX - kernel_count;
     size_t user_count = believed < room ? believed : room;
     bool cut = kernel_count < s->kernel_count || user_count < believed;
-    uint32_t stack = cut ? STACK_TRUNCATED : end;
-    for (size_t i = user_count; i-- > 0;)
-        stack = stack_push(b, stack, location_of_user(b, process, s->user[i], i > 0, s->time_ns));
+    uint32_t stack = stack_of_user(b, process, s, user_count, cut ? STACK_TRUNCATED : end);
     for (size_t i = kernel_count; i-- > 0;)
-        stack = stack_push(b, stack, location_of_kernel(b, s->kernel[i], i > 0, s->time_ns));
+        stack = stack_push(b, stack, location_of(b, 0, s->kernel[i], i > 0, s->time_ns));
+    return stack;
+}
+
+static struct chain_key sample_key(const struct trace_builder *b, uint32_t process,
+                                   const struct raw_sample *s)
+{
+    uint64_t context = (uint64_t)process << 34 ^ (uint64_t)b->states[process].generation << 2;
+    return s->chain.size ? chain_key_of_bytes(s->chain, context)
+                         : chain_key_of(s->kernel, s->kernel_count, s->user, s->user_count, context ^ s->end);
+}
+
+static void sample_push(struct trace_builder *b, const struct raw_sample *s, uint32_t thread, uint32_t stack)
+{
+    trace_push_sample(&b->trace.samples, s->time_ns, thread, stack, s->weight, s->kind, s->cpu);
+}
+
+uint32_t trace_builder_sample_again(struct trace_builder *b, const struct raw_sample *s)
+{
+    uint32_t thread = trace_builder_thread(b, s->pid, s->tid, s->time_ns);
+    uint32_t stack = chain_cache_find(b->chains, sample_key(b, b->trace.threads.rows[thread].process, s));
+    if (stack)
+        sample_push(b, s, thread, stack);
     return stack;
 }
 
@@ -425,14 +528,13 @@ uint32_t trace_builder_sample(struct trace_builder *b, const struct raw_sample *
 {
     uint32_t thread = trace_builder_thread(b, s->pid, s->tid, s->time_ns);
     uint32_t process = b->trace.threads.rows[thread].process;
-    uint64_t context = (uint64_t)process << 34 ^ (uint64_t)b->states[process].generation << 2 ^ s->end;
-    struct chain_key key = chain_key_of(s->kernel, s->kernel_count, s->user, s->user_count, context);
+    struct chain_key key = sample_key(b, process, s);
     uint32_t stack = chain_cache_find(b->chains, key);
     if (!stack) {
         stack = stack_intern(b, process, s);
         chain_cache_add(b->chains, key, stack);
     }
-    trace_push_sample(&b->trace.samples, s->time_ns, thread, stack, s->weight, s->kind, s->cpu);
+    sample_push(b, s, thread, stack);
     return stack;
 }
 
@@ -445,6 +547,8 @@ uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *func
         struct trace_location *row = &b->trace.locations.rows[location];
         row->function = functions[i];
         row->resolver = RESOLVER_IMPORTED;
+        const char *name = trace_string(&b->trace, b->trace.functions.rows[functions[i]].name);
+        row->unnamed = strcmp(name, "[unknown]") == 0 ? UNNAMED_NO_SYMBOL : UNNAMED_NOT;
         stack = stack_push(b, stack, location);
     }
     return stack;

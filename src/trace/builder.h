@@ -12,12 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/child_index.h"
+#include "base/cursor.h"
 #include "base/id_map.h"
 #include "trace/function_index.h"
 #include "trace/trace.h"
 
 struct address_space;
 struct chain_cache;
+struct location_memo;
 
 /* What a process has now. */
 struct process_state {
@@ -29,7 +32,9 @@ struct process_state {
 struct trace_builder {
     struct trace trace;
     struct function_index functions;
-    struct id_map locations, stacks, images, threads, pids;
+    struct id_map locations, images, threads, pids;
+    struct child_index stacks;
+    struct location_memo *memo;   /* by a hash of the address: what location_get() said last */
     struct process_state *states; /* by process id */
     size_t states_capacity;
     struct chain_cache *chains;
@@ -43,9 +48,15 @@ struct trace_builder {
 /* Tables whose rows can change after they were added. */
 enum trace_changed_table { CHANGED_PROCESS, CHANGED_THREAD, CHANGED_MAPPING, CHANGED_CODE };
 
-/* `chains`: how many distinct raw callchains to remember (24 bytes each); older ones are recomputed. */
+/* `chains`: how many distinct raw callchains to remember (32 bytes each, half of them free); older ones are
+ * recomputed. */
 void trace_builder_init(struct trace_builder *b, size_t chains);
 void trace_builder_done(struct trace_builder *b);
+/*
+ * Takes over a trace that was read from somewhere, to add what is learnt about its processes now: methods,
+ * names. Its processes are as they were at its end. `b` must not hold another trace.
+ */
+void trace_builder_adopt(struct trace_builder *b, struct trace *t);
 
 /* The running process with this pid, or 0. */
 uint32_t trace_builder_process(const struct trace_builder *b, uint32_t pid);
@@ -54,7 +65,7 @@ uint32_t trace_builder_process_start(struct trace_builder *b, uint32_t pid, uint
 /* A child that shares its parent's mappings until it execs. `parent_pid` may be unknown. */
 uint32_t trace_builder_process_fork(struct trace_builder *b, uint32_t parent_pid, uint32_t pid,
                                     uint64_t time_ns);
-/* The process became another program: its mappings and methods are gone. */
+/* The process became another program: a new row of the same pid, without mappings and methods. */
 void trace_builder_process_exec(struct trace_builder *b, uint32_t pid, struct span name, uint64_t time_ns);
 void trace_builder_process_exit(struct trace_builder *b, uint32_t pid, uint64_t time_ns);
 /* Says that a row was written to directly after it was added. */
@@ -88,10 +99,11 @@ uint32_t trace_builder_function(struct trace_builder *b, const struct trace_func
 struct raw_sample;
 
 /*
- * Says how many of the user frames are to be believed and how the stack ended; asked only for a chain that was not
- * seen before.
+ * Says how many of the user frames are to be believed and how the stack ended; asked only for a chain that
+ * was not seen before.
  */
-typedef size_t raw_sample_judge_fn(void *user, uint32_t process, const struct raw_sample *s, enum stack_end *out_end);
+typedef size_t raw_sample_judge_fn(void *user, uint32_t process, const struct raw_sample *s,
+                                   enum stack_end *out_end);
 
 /* One observation, as captured. Callchains are leaf first; kernel frames are above user frames. */
 struct raw_sample {
@@ -99,6 +111,9 @@ struct raw_sample {
     uint64_t weight; /* ns for CPU samples */
     const uint64_t *kernel, *user;
     size_t kernel_count, user_count;
+    /* what the frames were made of and nothing else, to know it when it comes again; empty: the frames are
+     * compared */
+    struct span chain;
     uint32_t pid, tid;
     uint16_t cpu;
     enum sample_kind kind;
@@ -109,6 +124,11 @@ struct raw_sample {
 
 /* Adds it. Returns its stack. */
 uint32_t trace_builder_sample(struct trace_builder *b, const struct raw_sample *s);
+/*
+ * Adds a sample whose `chain` is one that trace_builder_sample() had lately, in the same state of its
+ * process: returns its stack. 0 when it is not: then find out the frames and how they end.
+ */
+uint32_t trace_builder_sample_again(struct trace_builder *b, const struct raw_sample *s);
 /* How a stack of this builder's ended. */
 enum stack_end trace_builder_stack_end(const struct trace_builder *b, uint32_t stack);
 /* For importers whose frames have names already: a stack of functions, root first is `functions[0]`. */

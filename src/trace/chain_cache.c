@@ -7,8 +7,11 @@
 
 #include "base/mem.h"
 
+/* 96 bits of the key are kept: looking a chain up is one wait for memory, so that four entries share a line.
+ */
 struct chain_entry {
-    struct chain_key key;
+    uint64_t low;
+    uint32_t high;
     uint32_t stack; /* 0: free */
 };
 
@@ -50,11 +53,18 @@ struct chain_key chain_key_of(const uint64_t *kernel, size_t kernel_count, const
     return (struct chain_key){ hash.low64, hash.high64 ^ context };
 }
 
+struct chain_key chain_key_of_bytes(struct span chain, uint64_t context)
+{
+    /* a seed would make XXH3 derive its secret anew each time */
+    XXH128_hash_t hash = XXH3_128bits(chain.data, chain.size);
+    return (struct chain_key){ hash.low64 ^ context * 0x9e3779b97f4a7c15ull, hash.high64 ^ context };
+}
+
 static struct chain_entry *chain_cache_slot(const struct chain_cache *cache, struct chain_key key)
 {
     size_t i = key.low & (cache->capacity - 1);
     while (cache->entries[i].stack &&
-           (cache->entries[i].key.low != key.low || cache->entries[i].key.high != key.high))
+           (cache->entries[i].low != key.low || cache->entries[i].high != (uint32_t)key.high))
         i = (i + 1) & (cache->capacity - 1);
     return &cache->entries[i];
 }
@@ -72,7 +82,7 @@ static void chain_cache_resize(struct chain_cache *cache, size_t capacity)
     cache->entries = mem_alloc(capacity, sizeof *cache->entries);
     for (size_t i = 0; i < old_capacity; i++)
         if (old[i].stack)
-            *chain_cache_slot(cache, old[i].key) = old[i];
+            *chain_cache_slot(cache, (struct chain_key){ old[i].low, old[i].high }) = old[i];
     free(old);
 }
 
@@ -87,5 +97,5 @@ void chain_cache_add(struct chain_cache *cache, struct chain_key key, uint32_t s
     struct chain_entry *slot = chain_cache_slot(cache, key);
     if (!slot->stack)
         cache->count++;
-    *slot = (struct chain_entry){ key, stack };
+    *slot = (struct chain_entry){ key.low, (uint32_t)key.high, stack };
 }

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cursor.h"
+
 struct chain_key {
     uint64_t low, high;
 };
@@ -21,6 +23,8 @@ void chain_cache_free(struct chain_cache *cache);
 /* `context`: everything else that decides what the addresses mean. */
 struct chain_key chain_key_of(const uint64_t *kernel, size_t kernel_count, const uint64_t *user,
                               size_t user_count, uint64_t context);
+/* The same of a callchain as it was captured. */
+struct chain_key chain_key_of_bytes(struct span chain, uint64_t context);
 /* The stack, or 0. */
 uint32_t chain_cache_find(const struct chain_cache *cache, struct chain_key key);
 void chain_cache_add(struct chain_cache *cache, struct chain_key key, uint32_t stack);

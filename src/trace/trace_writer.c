@@ -319,32 +319,40 @@ static bool writer_tables(struct trace_writer *w, const struct trace *t, struct 
     return true;
 }
 
-/* Rows that changed after they were written are written again; the later one counts. */
-static void writer_changed(struct trace_writer *w, struct trace_builder *b)
+static void writer_changed_row(struct trace_writer *w, const struct trace *t, enum trace_changed_table table,
+                               uint32_t id)
 {
-    const struct trace *t = &b->trace;
-    for (size_t i = 0; i < b->changed_count && w->raw.size < FORMAT_RAW_BYTES_MAX / 2; i++) {
-        uint32_t id = (uint32_t)b->changed[i];
-        switch ((enum trace_changed_table)(b->changed[i] >> 32)) {
-        case CHANGED_PROCESS:
-            writer_section(w, FORMAT_PROCESSES, id, 1);
-            put_process(&w->raw, &t->processes.rows[id]);
-            break;
-        case CHANGED_THREAD:
-            writer_section(w, FORMAT_THREADS, id, 1);
-            put_thread(&w->raw, &t->threads.rows[id]);
-            break;
-        case CHANGED_MAPPING:
-            writer_section(w, FORMAT_MAPPINGS, id, 1);
-            put_mapping(&w->raw, &t->mappings.rows[id]);
-            break;
-        case CHANGED_CODE:
-            writer_section(w, FORMAT_CODES, id, 1);
-            put_code(&w->raw, &t->codes.rows[id]);
-            break;
-        }
+    switch (table) {
+    case CHANGED_PROCESS:
+        writer_section(w, FORMAT_PROCESSES, id, 1);
+        put_process(&w->raw, &t->processes.rows[id]);
+        break;
+    case CHANGED_THREAD:
+        writer_section(w, FORMAT_THREADS, id, 1);
+        put_thread(&w->raw, &t->threads.rows[id]);
+        break;
+    case CHANGED_MAPPING:
+        writer_section(w, FORMAT_MAPPINGS, id, 1);
+        put_mapping(&w->raw, &t->mappings.rows[id]);
+        break;
+    case CHANGED_CODE:
+        writer_section(w, FORMAT_CODES, id, 1);
+        put_code(&w->raw, &t->codes.rows[id]);
+        break;
+    }
+}
+
+/* Rows that changed after they were written are written again; the later one counts. */
+static bool writer_changed(struct trace_writer *w, struct trace_builder *b, struct error *err)
+{
+    for (size_t i = 0; i < b->changed_count; i++) {
+        writer_changed_row(w, &b->trace, (enum trace_changed_table)(b->changed[i] >> 32),
+                           (uint32_t)b->changed[i]);
+        if (!writer_room(w, err))
+            return false;
     }
     b->changed_count = 0;
+    return true;
 }
 
 static bool writer_locations(struct trace_writer *w, const struct trace *t, struct error *err)
@@ -439,12 +447,13 @@ bool trace_writer_flush(struct trace_writer *w, struct trace_builder *b, struct 
     if (!writer_strings(w, t, err) || (w->facts < t->facts.count && !writer_facts(w, t, err)) ||
         !writer_tables(w, t, err))
         return false;
-    writer_changed(w, b);
-    return writer_locations(w, t, err) && writer_names(w, t, err) && writer_stacks(w, t, err) &&
-           writer_samples(w, &b->trace.samples, err) && (!w->raw.size || writer_block(w, FORMAT_BATCH, err));
+    return writer_changed(w, b, err) && writer_locations(w, t, err) && writer_names(w, t, err) &&
+           writer_stacks(w, t, err) && writer_samples(w, &b->trace.samples, err) &&
+           (!w->raw.size || writer_block(w, FORMAT_BATCH, err));
 }
 
-bool trace_writer_close(struct trace_writer *w, struct trace_builder *b, uint64_t *out_bytes, struct error *err)
+bool trace_writer_close(struct trace_writer *w, struct trace_builder *b, uint64_t *out_bytes,
+                        struct error *err)
 {
     bool ok = !w->failed && writer_strings(w, &b->trace, err) && writer_facts(w, &b->trace, err) &&
               trace_writer_flush(w, b, err) && writer_block(w, FORMAT_END, err);

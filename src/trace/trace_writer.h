@@ -25,7 +25,8 @@ bool trace_writer_open(int fd, struct trace_writer **out, struct error *err);
  */
 bool trace_writer_flush(struct trace_writer *w, struct trace_builder *b, struct error *err);
 /* Flushes, marks the end, closes. Frees `w` in any case. *out_bytes (may be NULL): the file's size. */
-bool trace_writer_close(struct trace_writer *w, struct trace_builder *b, uint64_t *out_bytes, struct error *err);
+bool trace_writer_close(struct trace_writer *w, struct trace_builder *b, uint64_t *out_bytes,
+                        struct error *err);
 uint64_t trace_writer_bytes(const struct trace_writer *w);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * callchain: from what a sample carries to the frames of its stack.
  *
- * Today the frames are the kernel's own, found by frame pointers. The registers and stack bytes that a sample can
- * carry are handed in already: an unwinder that reads the images' unwind tables belongs here.
+ * Today the frames are the kernel's own, found by frame pointers. The registers and stack bytes that a sample
+ * can carry are handed in already: an unwinder that reads the images' unwind tables belongs here.
  */
 #ifndef CLRPERF_UNWIND_CALLCHAIN_H
 #define CLRPERF_UNWIND_CALLCHAIN_H
@@ -23,9 +23,9 @@ enum callchain_end {
 struct callchain {
     const uint64_t *frames;
     size_t count;
-    bool is_cut;            /* the source had no room for the frames at the root's end */
-    struct span registers;  /* in perf's order, see asm/perf_regs.h */
-    struct span stack;      /* from the stack pointer up */
+    bool is_cut;           /* the source had no room for the frames at the root's end */
+    struct span registers; /* in perf's order, see asm/perf_regs.h */
+    struct span stack;     /* from the stack pointer up */
 };
 
 /* What the caller knows of the process's memory. */
@@ -36,8 +36,9 @@ struct callchain_space {
 };
 
 /*
- * Keeps the frames that make sense: a frame pointer that was used for something else leads to an address without
- * code, and nothing behind it is a caller. Returns how many frames stay; *out_end says how the chain ended.
+ * Keeps the frames that make sense: a frame pointer that was used for something else leads to an address
+ * without code, and nothing behind it is a caller. Returns how many frames stay; *out_end says how the chain
+ * ended.
  */
 size_t callchain_frames(const struct callchain *chain, const struct callchain_space *space,
                         enum callchain_end *out_end);

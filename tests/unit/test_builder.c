@@ -85,7 +85,8 @@ static void test_growing_mapping(void **state)
     trace_builder_done(&b);
 }
 
-static uint32_t code(struct trace_builder *b, uint32_t process, const char *name, uint64_t from_ns, uint64_t to_ns)
+static uint32_t code(struct trace_builder *b, uint32_t process, const char *name, uint64_t from_ns,
+                     uint64_t to_ns)
 {
     uint32_t function = trace_builder_function(
         b, &(struct trace_function){ .name = trace_add_string(&b->trace, name), .kind = CODE_JIT });
@@ -144,7 +145,10 @@ static void test_exec_forgets(void **state)
     trace_builder_mapping(&b, process, 0x1000, 0x1000, 0, image(&b, "/bin/a"), 1);
     uint32_t method = code(&b, process, "A", 3, 0);
     trace_builder_process_exec(&b, 10, span_of("b", 1), 4);
-    assert_int_equal(trace_builder_mapping_at(&b, process, 0x1000), 0);
+    uint32_t after = trace_builder_process(&b, 10);
+    assert_int_not_equal(after, process);
+    assert_int_equal(b.trace.processes.rows[process].to_ns, 4);
+    assert_int_equal(trace_builder_mapping_at(&b, after, 0x1000), 0);
     assert_int_equal(b.trace.codes.rows[method].to_ns, 4);
     uint64_t chain[] = { 0x9080 };
     assert_int_equal(leaf(&b, sample(&b, 5, chain, 1))->code, 0);
@@ -203,12 +207,9 @@ static void test_judged_once(void **state)
     trace_builder_init(&b, 64);
     int asked = 0;
     uint64_t chain[] = { 0x1000, 0x2000 };
-    struct raw_sample s = { .user = chain,
-                            .user_count = 2,
-                            .pid = 1,
-                            .tid = 1,
-                            .judge = believe_one,
-                            .judge_user = &asked };
+    struct raw_sample s = {
+        .user = chain, .user_count = 2, .pid = 1, .tid = 1, .judge = believe_one, .judge_user = &asked
+    };
     uint32_t stack = trace_builder_sample(&b, &s);
     assert_int_equal(trace_builder_sample(&b, &s), stack);
     assert_int_equal(asked, 1);

@@ -43,7 +43,9 @@ static void test_frames(void **state)
     (void)state;
     struct callchain_space space = { .is_code = is_code, .is_root = is_root };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct callchain chain = { .frames = cases[i].frames, .count = cases[i].count, .is_cut = cases[i].is_cut };
+        struct callchain chain = { .frames = cases[i].frames,
+                                   .count = cases[i].count,
+                                   .is_cut = cases[i].is_cut };
         enum callchain_end end;
         size_t kept = callchain_frames(&chain, &space, &end);
         if (kept != cases[i].kept || end != cases[i].end)

@@ -122,7 +122,7 @@ static void test_folded_weights(void **state)
     } cases[] = {
         { 100, "ns", false, "shop;f 2\n" },   { 100, "ns", true, "shop;f 30\n" },
         { 0, "ns", false, "shop;f 30\n" },    { 0, "bytes", false, "shop;f 30\n" },
-        { 0, "count", false, "shop;f 30\n" }, { 0, "samples", false, "shop;f 2\n" },
+        { 0, "count", false, "shop;f 30\n" }, { 0, "samples", false, "shop;f 30\n" },
     };
     static const struct profile_frame frames[] = { { 0 }, { .name = "f", .module = "" } };
     static const struct profile_thread threads[] = { { 0 }, { .name = "t", .process_name = "shop" } };

@@ -26,7 +26,9 @@ static int load_golden(void **state)
 {
     (void)state;
     static uint8_t bytes[65536];
-    AUTO_STREAM FILE *file = fopen(GOLDEN_DIR "/perf_data" "/small.perf.data", "rb");
+    AUTO_STREAM FILE *file = fopen(GOLDEN_DIR "/perf_data"
+                                              "/small.perf.data",
+                                   "rb");
     if (!file)
         return -1;
     golden = span_of(bytes, fread(bytes, 1, sizeof bytes, file));

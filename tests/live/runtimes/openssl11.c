@@ -1,8 +1,9 @@
 /*
  * openssl11: stands in for OpenSSL 1.1's libssl on systems that have version 3 only.
  *
- * .NET Core 3.1 looks for libssl.so.1.1 and reads all its symbols through it. Linked against version 3, this library
- * passes them on; here are the ones version 3 renamed or dropped. Good enough for the hashes a compiler needs.
+ * .NET Core 3.1 looks for libssl.so.1.1 and reads all its symbols through it. Linked against version 3, this
+ * library passes them on; here are the ones version 3 renamed or dropped. Good enough for the hashes a
+ * compiler needs.
  */
 int EVP_MD_get_size(const void *digest);
 void *SSL_get1_peer_certificate(const void *ssl);

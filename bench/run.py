@@ -1,0 +1,390 @@
+#!/usr/bin/env python3
+"""Measures clrperf against its peers and its bars, in one run: see README.md."""
+
+import argparse
+import collections
+import datetime
+import json
+import os
+import pathlib
+import platform
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+
+BENCH = pathlib.Path(__file__).resolve().parent
+ROOT = BENCH.parent
+PERF_PYTHON = "scripts/python/stackcollapse.py"
+
+Cost = collections.namedtuple("Cost", "cpu_s wall_s rss_mb status")
+Line = collections.namedtuple("Line", "row what peer ours figure must aim verdict note")
+
+
+class Bench:
+    def __init__(self, options):
+        self.options = options
+        self.work = pathlib.Path(options.work)
+        self.work.mkdir(parents=True, exist_ok=True)
+        self.clrperf = pathlib.Path(options.build).resolve() / "src/cli/clrperf"
+        self.perf = shutil.which("perf")
+        self.lines = []
+        self.notes = []
+
+    def compile(self, name, *extra):
+        out = self.work / name
+        subprocess.run(["cc", "-O2", "-std=gnu17", str(BENCH / (name + ".c")), "-o", str(out), *map(str, extra)],
+                       check=True)
+        return out
+
+    def cost(self, command, output="/dev/null", env=None, interrupt_after_s=None):
+        """Runs a command; a list, or text for the shell. Its output goes to a file."""
+        argv = ["bash", "-o", "pipefail", "-c", command] if isinstance(command, str) else [str(a) for a in command]
+        result = self.work / "cost.txt"
+        result.unlink(missing_ok=True)
+        started = subprocess.Popen([self.work / "measure", result, output, *argv], stderr=subprocess.PIPE,
+                                   stdin=subprocess.DEVNULL, env=env, text=True, start_new_session=True)
+        if interrupt_after_s:
+            time.sleep(interrupt_after_s)
+            os.killpg(started.pid, signal.SIGINT)
+        said = started.communicate()[1]
+        user_us, sys_us, wall_ns, rss_kb, status = map(int, result.read_text().split())
+        if status not in (0, 130 if interrupt_after_s else 0):
+            raise RuntimeError(f"{' '.join(argv)[:200]} ended with {status}: {said[-300:]}")
+        return Cost((user_us + sys_us) / 1e6, wall_ns / 1e9, rss_kb / 1024, status)
+
+    def add(self, row, what, peer, ours, figure, must, aim, note="", bigger=False):
+        """`figure` is compared with the bars: at least them when bigger is better, else at most."""
+        ok = (lambda bar: figure >= bar) if bigger else (lambda bar: figure <= bar)
+        verdict = "aim" if ok(aim[0]) else "must" if ok(must[0]) else "MISSED"
+        self.lines.append(Line(row, what, peer, ours, shown(figure, must[1]), shown(*must), shown(*aim), verdict, note))
+        print(f"{row:4} {what}: {peer} | {ours} | {shown(figure, must[1])} must {shown(*must)} aim {shown(*aim)}"
+              f" -> {verdict} {note}", flush=True)
+
+    def skip(self, row, why):
+        self.lines.append(Line(row, "not run", "", "", "", "", "", "not run", why))
+        print(f"{row:4} not run: {why}", flush=True)
+
+
+def shown(value, unit):
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    return f"{value:.{digits}f}{'' if unit == 'x' else ' '}{unit}"
+
+
+def median(costs, field="cpu_s"):
+    return statistics.median(getattr(c, field) for c in costs)
+
+
+def pairs(count, a, b):
+    """A B, B A, A B ...: what drifts on the machine meets both."""
+    costs = [], []
+    for i in range(count):
+        for side in (0, 1) if i % 2 == 0 else (1, 0):
+            costs[side].append((a, b)[side]())
+    return costs
+
+
+def ratio_of(peer, ours, field="cpu_s"):
+    return statistics.median(getattr(p, field) / max(getattr(o, field), 1e-6) for p, o in zip(peer, ours))
+
+
+def folded_counts(path):
+    counts = collections.Counter()
+    with open(path, "rb") as lines:
+        for line in lines:
+            stack, _, count = line.rstrip(b"\n").rpartition(b" ")
+            counts[stack] += int(count)
+    return counts
+
+
+def report_folded_counts(path):
+    """`perf report -g folded,0,caller,count`: 'COUNT a;b;c' lines; counts only, its chains leave the comm out."""
+    counts = collections.Counter()
+    with open(path, "rb") as lines:
+        for line in lines:
+            count, _, stack = line.strip().partition(b" ")
+            if stack and count.isdigit():
+                counts[stack] += int(count)
+    return counts
+
+
+# C1: a perf.data to a flame graph.
+
+def make_perf_data(b, samples):
+    generate = b.compile("generate")
+    program, data = b.work / "workload", b.work / f"typical-{samples}.data"
+    if not data.exists():
+        source = b.work / "workload.c"
+        with open(source, "wb") as out:
+            subprocess.run([generate, "source"], stdout=out, check=True)
+        subprocess.run(["cc", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", source, "-o", program],
+                       check=True)
+        symbols = subprocess.run(["nm", "-S", "--defined-only", program], check=True, capture_output=True).stdout
+        with open(data, "wb") as out:
+            subprocess.run([generate, "perf-data", str(samples), program], input=symbols, stdout=out, check=True)
+    subprocess.run(["cat", data], stdout=subprocess.DEVNULL, check=True)
+    return data
+
+
+def stackcollapse_script():
+    for base in sorted(pathlib.Path("/usr").glob("lib*/perf-core")) + sorted(pathlib.Path("/usr/libexec").glob("perf-core")):
+        if (base / PERF_PYTHON).exists():
+            return base / PERF_PYTHON
+    return None
+
+
+def row_c1(b):
+    if not b.perf:
+        return b.skip("C1", "perf is not installed")
+    script = stackcollapse_script()
+    data = make_perf_data(b, b.options.samples)
+    ours_svg, ours_folded, peer_folded = b.work / "ours.svg", b.work / "ours.folded", b.work / "peer.folded"
+    report_text = b.work / "report.folded"
+
+    def ours():
+        return b.cost([b.clrperf, "export", data, "-o", ours_svg, "--force"])
+
+    def report():
+        return b.cost([b.perf, "report", "-i", data, "--no-children", "-g", "folded,0,caller,count", "--stdio"], report_text)
+
+    def collapse():
+        script_cost = b.cost([b.perf, "script", "-i", data, "-s", script], peer_folded)
+        svg_cost = b.cost([b.clrperf, "export", peer_folded, "-o", b.work / "peer.svg", "--force"])
+        return Cost(script_cost.cpu_s + svg_cost.cpu_s, script_cost.wall_s + svg_cost.wall_s,
+                    max(script_cost.rss_mb, svg_cost.rss_mb), 0)
+
+    b.cost([b.clrperf, "export", data, "-o", ours_folded, "--force"])
+    wanted = folded_counts(ours_folded)
+    if sum(wanted.values()) != b.options.samples:
+        raise RuntimeError(f"C1: {sum(wanted.values())} samples instead of {b.options.samples}")
+    first = report()
+    unrooted = collections.Counter()
+    for stack, count in wanted.items():
+        unrooted[stack.partition(b";")[2]] += count
+    agreed = report_folded_counts(report_text) == unrooted
+    ours()
+    theirs, mine = pairs(b.options.pairs, report, ours) if b.options.pairs > 1 else ([first], [ours()])
+    b.add("C1", "perf.data to flame graph, CPU, against perf report -g folded",
+          f"{median(theirs):.2f} s, {median(theirs, 'rss_mb'):.0f} MB", f"{median(mine):.3f} s, {median(mine, 'rss_mb'):.0f} MB",
+          ratio_of(theirs, mine), (20, "x"), (40, "x"),
+          "same folded counts" if agreed else "VOID: folded counts differ", bigger=True)
+    if not script:
+        return b.skip("C1", "perf has no stackcollapse script")
+    theirs, mine = pairs(b.options.slow_pairs, collapse, ours)
+    agreed = folded_counts(peer_folded) == wanted
+    b.add("C1", "perf.data to flame graph, CPU, against perf script + stackcollapse + SVG",
+          f"{median(theirs):.1f} s", f"{median(mine):.3f} s", ratio_of(theirs, mine), (100, "x"), (400, "x"),
+          ("same folded counts" if agreed else "VOID: folded counts differ") + f"; {b.options.slow_pairs} pair(s)", bigger=True)
+
+
+# Recording rows: webapi under load.
+
+class WebApi:
+    """The sample service, on a free port, with requests that burn, allocate, look up and throw."""
+
+    def __init__(self, b):
+        found = sorted((ROOT / "samples/webapi/bin").glob("*/*/webapi.dll"))
+        if not found:
+            raise FileNotFoundError("samples/webapi is not built (dotnet build -c Release samples/webapi)")
+        self.log = open(b.work / "webapi.log", "wb")
+        environment = dict(os.environ, DOTNET_gcServer="0")
+        self.process = subprocess.Popen(["dotnet", found[-1], "0", "--urls", "http://127.0.0.1:0"], cwd=b.work,
+                                        stdout=subprocess.PIPE, stderr=self.log, env=environment)
+        line = self.process.stdout.readline().decode()
+        self.url = next(w.strip('",') for w in line.replace("=", " ").replace(",", " ").split() if "http://127" in w)
+        self.url = self.url[self.url.index("http"):]
+        threading.Thread(target=self.process.stdout.read, daemon=True).start()
+        self.over = threading.Event()
+        for path in ("/on-cpu", "/on-cpu", "/dict/7", "/alloc/64"):
+            threading.Thread(target=self.drive, args=(path,), daemon=True).start()
+        time.sleep(5)
+
+    def drive(self, path):
+        while not self.over.is_set():
+            try:
+                urllib.request.urlopen(self.url + path, timeout=10).read()
+            except OSError:
+                time.sleep(0.01)
+
+    def close(self):
+        self.over.set()
+        self.process.terminate()
+        self.process.wait()
+        self.log.close()
+
+
+def record_ours(b, pid, rate, seconds, file):
+    summary = b.work / "record.json"
+    cost = b.cost([b.clrperf, "record", "-p", pid, "-F", rate, "-o", file, "--force", "--json", "-q"], summary,
+                  interrupt_after_s=seconds)
+    return cost, json.loads(summary.read_text())
+
+
+def record_perf(b, pid, rate, seconds, file):
+    return b.cost([b.perf, "record", "-q", "-g", "-F", rate, "--no-bpf-event", "-p", pid, "-o", file], interrupt_after_s=seconds)
+
+
+def row_c4(b, web):
+    closed, exports, rundowns = [], [], []
+    file, html = b.work / "c4.clrperf", b.work / "c4.html"
+    for _ in range(b.options.pairs):
+        _, said = record_ours(b, web.process.pid, 99, b.options.seconds, file)
+        closed.append(said["self"]["stop_to_closed_ms"])
+        rundowns.append(said["self"]["rundown_ms"])
+        exports.append(b.cost([b.clrperf, "export", file, "-o", html, "--force"]).wall_s * 1e3)
+    total = statistics.median(c + e for c, e in zip(closed, exports))
+    b.add("C4", f"Ctrl-C to finished capture and HTML, {b.options.seconds} s at 99 Hz, wall", "",
+          f"{statistics.median(closed):.1f} ms to the closed file, {statistics.median(exports):.1f} ms to HTML",
+          total, (100, "ms"), (15, "ms"), f"rundown apart: {statistics.median(rundowns):.0f} ms")
+
+
+def row_b1(b, web):
+    if not b.perf:
+        return b.skip("B1", "perf is not installed")
+    said = []
+
+    def ours():
+        cost, summary = record_ours(b, web.process.pid, 99, b.options.seconds, b.work / "b1.clrperf")
+        said.append(summary)
+        return cost
+
+    theirs, mine = pairs(b.options.pairs, lambda: record_perf(b, web.process.pid, 99, b.options.seconds, b.work / "b1.data"), ours)
+    samples = statistics.median(s["samples"] for s in said)
+    lost = sum(s["lost"] for s in said)
+    b.add("B1", f"collector's CPU, {b.options.seconds} s at 99 Hz, ours / perf record -g", f"{median(theirs) * 1e3:.0f} ms",
+          f"{median(mine) * 1e3:.0f} ms", 1 / ratio_of(theirs, mine), (0.5, "x"), (0.1, "x"),
+          f"{samples:.0f} samples, {lost} lost; ours names everything, perf nothing")
+    b.add("B2", "collector's peak RSS", f"{median(theirs, 'rss_mb'):.1f} MB", f"{median(mine, 'rss_mb'):.1f} MB",
+          median(mine, "rss_mb"), (16, "MB"), (8, "MB"))
+
+
+def row_b3(b, web):
+    """CPU a sample is the slope between a short and a long recording: start, names and end are in both."""
+    bytes_each, cpu_each, whole_each, notes = [], [], [], ""
+    for _ in range(b.options.pairs):
+        short_cost, short = record_ours(b, web.process.pid, 4999, b.options.seconds / 4, b.work / "b3-short.clrperf")
+        cost, long = record_ours(b, web.process.pid, 4999, b.options.seconds, b.work / "b3.clrperf")
+        bytes_each.append(long["bytes"] / long["samples"])
+        cpu_each.append((cost.cpu_s - short_cost.cpu_s) * 1e6 / max(long["samples"] - short["samples"], 1))
+        whole_each.append(cost.cpu_s * 1e6 / long["samples"])
+        notes = f"{long['samples']:,} samples, {long['lost']:,} lost"
+    b.add("B3", f"bytes a sample, {b.options.seconds} s at 4,999 Hz", "", f"{statistics.median(bytes_each):.1f} B",
+          statistics.median(bytes_each), (24, "B"), (12, "B"), notes)
+    b.add("B3", "CPU a sample, slope between a short and a long recording", "", f"{statistics.median(cpu_each):.2f} us",
+          statistics.median(cpu_each), (0.6, "us"), (0.2, "us"),
+          f"{statistics.median(whole_each):.2f} us with start, names and end")
+
+
+# E4, E5: name tables. F4: start-up.
+
+def names_program(b):
+    build = pathlib.Path(b.options.build).resolve() / "src"
+    libraries = [build / f"{d}/lib{d}.a" for d in ("symbolize", "clr", "trace", "read", "base")]
+    return b.compile("names", "-I" + str(ROOT / "src"), *libraries, "-lzstd", "-lz", "-llzma", "-lxxhash", "-liberty", "-lm")
+
+
+def names_figures(program, *arguments):
+    text = subprocess.run([program, *arguments], check=True, capture_output=True, text=True).stdout
+    return {key: (float(ms), int(count)) for key, ms, count, _ in map(str.split, text.splitlines())}
+
+
+def row_e4(b):
+    found = sorted(pathlib.Path(os.path.realpath(shutil.which("dotnet") or "/")).parent.glob(
+        "shared/Microsoft.NETCore.App/*/System.Private.CoreLib.dll"))
+    if not found:
+        return b.skip("E4", "no .NET runtime is installed")
+    said = names_figures(names_program(b), "image", found[-1])
+    where = f"System.Private.CoreLib {found[-1].parent.name}"
+    b.add("E4", f"{where}: 1,000 names, CPU", "", f"{said['thousand'][0]:.1f} ms", said["thousand"][0], (10, "ms"), (3, "ms"))
+    b.add("E4", f"{where}: every function indexed, CPU", "", f"{said['index'][0]:.1f} ms", said["index"][0], (40, "ms"), (12, "ms"),
+          f"to spell all {said['all'][1]:,} names as well: {said['all'][0]:.0f} ms")
+
+
+def row_e5(b):
+    path = b.work / "perf-1.map"
+    with open(path, "w") as out:
+        for i in range(200_000):
+            out.write(f"{0x7f0000000000 + i * 96:x} 40 instance void [Orders.Service] Orders.Pricing.Engine{i % 977}::"
+                      f"Compute{i}(int32,class System.String)[Tier{i % 2}]\n")
+    said = names_figures(names_program(b), "map", path)
+    if said["map"][1] != 1000:
+        raise RuntimeError(f"E5: {said['map'][1]} of 1,000 addresses were named")
+    b.add("E5", "perf map of 200,000 lines, 1,000 addresses, CPU", "", f"{said['map'][0]:.1f} ms", said["map"][0],
+          (25, "ms"), (8, "ms"), f"{path.stat().st_size / 1e6:.0f} MB")
+
+
+def row_f4(b):
+    tiny = b.work / "tiny.folded"
+    tiny.write_text("main;work 7\nmain;rest 3\n")
+    for what, arguments in (("--help", ["--help"]), ("ps", ["ps"]), ("report of a tiny file", ["report", tiny])):
+        costs = [b.cost([b.clrperf, *arguments]) for _ in range(20)]
+        walls = [c.wall_s * 1e3 for c in costs]
+        b.add("F4", f"{what}, wall, median of 20", "", f"{statistics.median(walls):.2f} ms", statistics.median(walls), (3, "ms"),
+              (1, "ms"), f"fastest {min(walls):.2f} ms; CPU {median(costs) * 1e3:.1f} ms")
+
+
+def version_of(*command):
+    try:
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip().splitlines()[0]
+    except (OSError, IndexError):
+        return "not there"
+
+
+def results_text(b):
+    cpu = next((l.split(":", 1)[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), "unknown")
+    commit = version_of("git", "-C", str(ROOT), "describe", "--always", "--dirty")
+    out = [
+        "# Results", "",
+        f"Made by `bench/run.py` at {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC; how to read it is in `README.md`.", "",
+        f"- {cpu}, {os.cpu_count()} CPUs, Linux {platform.release()}, load {b.load[0]:.1f} at the start, {os.getloadavg()[0]:.1f} at the end",
+        f"- clrperf {commit}; {version_of('perf', '--version')}; .NET SDK {version_of('dotnet', '--version')}",
+        f"- {b.options.samples:,} samples in C1; {b.options.pairs} pairs, {b.options.slow_pairs} of what takes minutes; recordings of {b.options.seconds} s", "",
+        "| row | what | peer | ours | figure | must | aim | meets | note |", "|---|---|---|---|---|---|---|---|---|",
+    ]
+    out += ["| " + " | ".join(line) + " |" for line in b.lines]
+    return "\n".join(out) + "\n"
+
+
+ROWS = {"F4": (row_f4, False), "E4": (row_e4, False), "E5": (row_e5, False), "C1": (row_c1, False), "C4": (row_c4, True),
+        "B1": (row_b1, True), "B3": (row_b3, True)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", default=",".join(ROWS), help="which, of " + " ".join(ROWS) + " (B1 brings B2)")
+    parser.add_argument("--build", default=ROOT / "build", help="the build to measure")
+    parser.add_argument("--work", default="/tmp/clrperf-bench", help="folder for workloads and outputs; needs 3 GB")
+    parser.add_argument("--samples", type=int, default=1_115_000, help="of C1's perf.data")
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--slow-pairs", type=int, default=1, help="of peers that take minutes")
+    parser.add_argument("--seconds", type=int, default=20, help="of each recording")
+    parser.add_argument("--results", default=BENCH / "RESULTS.md", help="file to write; - for none")
+    b = Bench(parser.parse_args())
+    b.load = os.getloadavg()
+    b.compile("measure")
+    web = None
+    try:
+        for name in b.options.rows.split(","):
+            run, wants_web = ROWS[name]
+            try:
+                if wants_web and not web:
+                    web = WebApi(b)
+                run(b, web) if wants_web else run(b)
+            except (RuntimeError, OSError, subprocess.CalledProcessError) as e:
+                b.skip(name, str(e))
+    finally:
+        if web:
+            web.close()
+    text = results_text(b)
+    if str(b.options.results) != "-":
+        pathlib.Path(b.options.results).write_text(text)
+    print("\n" + text)
+    return 1 if any(line.verdict in ("MISSED", "not run") or line.note.startswith("VOID") for line in b.lines) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""Runs each case of this folder and compares what it prints with what is kept.
+
+A case is a folder: `command` (arguments of clrperf, run inside the folder), `expected` (standard output),
+and where they matter `errors` (standard error) and `status` (the exit code, else 0).
+`run.py CLRPERF --keep` writes down what is printed now; read the difference before you commit it.
+"""
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+
+here = pathlib.Path(__file__).resolve().parent
+
+
+def run_case(clrperf, case):
+    command = shlex.split((case / "command").read_text())
+    environment = {"PATH": os.environ["PATH"], "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run([clrperf] + command, cwd=case, capture_output=True, timeout=60, env=environment,
+                          stdin=subprocess.DEVNULL)
+    return {"expected": done.stdout.decode(), "errors": done.stderr.decode(), "status": f"{done.returncode}\n"}
+
+
+def kept(case, name):
+    path = case / name
+    return path.read_text() if path.exists() else ("0\n" if name == "status" else "")
+
+
+def keep(case, printed):
+    for name, text in printed.items():
+        path = case / name
+        if text and not (name == "status" and text == "0\n"):
+            path.write_text(text)
+        elif path.exists():
+            path.unlink()
+
+
+def main():
+    clrperf = str(pathlib.Path(sys.argv[1]).resolve())
+    failed = 0
+    for case in sorted(path.parent for path in here.glob("*/command")):
+        printed = run_case(clrperf, case)
+        if "--keep" in sys.argv:
+            keep(case, printed)
+        wrong = [name for name in printed if printed[name] != kept(case, name)]
+        print(f"{'not ok' if wrong else 'ok'} {case.name}")
+        for name in wrong:
+            print(f"# {name} is\n{printed[name]}# wanted\n{kept(case, name)}")
+        failed += bool(wrong)
+    return 1 if failed else 0
+
+
+sys.exit(main())

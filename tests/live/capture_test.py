@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""capture_test.py [GROUP...]: a capture survives a killed recorder and a full disk, and harms no other file."""
+import os
+import random
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import threading
+import time
+
+from live import CLRPERF, Checks, Target, Work, clrperf, dump, need_root, report
+
+KILLS = 50
+AT_ONCE = 5
+
+
+def busy():
+    return Target(["sh", "-c", "while :; do :; done"], ready=False)
+
+
+def one_kill(pid, out, delay_s, results):
+    begin = time.monotonic_ns()
+    recorder = subprocess.Popen([CLRPERF, "record", "-q", "-F", "499", "-o", out, "-p", str(pid)],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(delay_s)
+    recorder.kill()
+    killed = time.monotonic_ns()
+    recorder.wait()
+    seen = clrperf("report", "--json", out)
+    what = None
+    if seen.returncode:
+        what = f"report: exit {seen.returncode}: {seen.stderr[-200:]}"
+    else:
+        tables = dump(out)
+        newest = max((int(row[0]) for row in tables["sample"]), default=0)
+        started = int(tables["fact"].get("started_monotonic_ns", begin))
+        # the target had its CPU all the time, or nearly: a gap longer than this is ours
+        if killed - max(newest, started) > 1.25e9:
+            what = f"the last {(killed - max(newest, started)) / 1e9:.2f} s are missing after {delay_s:.2f} s"
+    results.append(what)
+
+
+def kills(checks, work):
+    results, seed = [], random.randrange(1 << 30)
+    chance = random.Random(seed)
+    delays = [chance.uniform(1.2, 3) for _ in range(KILLS)]
+    with Target(["nice", "-n", "-10" if os.geteuid() == 0 else "0", "sh", "-c", "while :; do :; done"],
+                ready=False) as target:
+
+        def work_off(lane):
+            for i in range(lane, KILLS, AT_ONCE):
+                one_kill(target.pid, work.file(f"kill{i}.clrperf"), delays[i], results)
+
+        lanes = [threading.Thread(target=work_off, args=(lane,)) for lane in range(AT_ONCE)]
+        for lane in lanes:
+            lane.start()
+        for lane in lanes:
+            lane.join()
+    failures = [what for what in results if what]
+    checks.check(f"after {KILLS} kills everything older than a second is readable",
+                 len(results) == KILLS and not failures, f"seed {seed}: " + "; ".join(failures[:4]))
+
+
+def full_disk(checks, work):
+    out = work.file("limited.clrperf")
+    with busy() as target:
+        arguments = ("record", "-F", 9999, "-d", 20, "-p", target.pid, "-o")
+        done = clrperf(*arguments, out, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384)))
+        checks.check("a file that may not grow: exit 1, and it is said", done.returncode == 1 and "cannot write" in done.stderr,
+                     f"{done.returncode} {done.stderr}")
+        checks.check("what fits is readable", report(out)["totals"]["samples"] > 0, f"{os.path.getsize(out)} bytes")
+        need_root()
+        disk = work.file("disk")
+        os.mkdir(disk)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", disk], check=True)
+        try:
+            out = os.path.join(disk, "full.clrperf")
+            done = clrperf(*arguments, out)
+            checks.check("a full disk: exit 1, and it is said", done.returncode == 1 and "No space left" in done.stderr
+                         and "try:" in done.stderr, f"{done.returncode} {done.stderr}")
+            checks.check("what was written before is readable", report(out)["totals"]["samples"] > 0,
+                         f"{os.path.getsize(out)} bytes")
+        finally:
+            subprocess.run(["umount", disk], check=True)
+
+
+def files(checks, work):
+    with busy() as target:
+        def attempt(out, *options, **settings):
+            return clrperf("record", "-q", "-d", "0.2", "-p", target.pid, "-o", out, *options, **settings)
+
+        out, other = work.file("file.clrperf"), work.file("other")
+        old_mask = os.umask(0)
+        attempt(out)
+        os.umask(old_mask)
+        mode = stat.S_IMODE(os.stat(out).st_mode)
+        checks.check("a capture is its owner's alone", mode == 0o600, oct(mode))
+        before = os.stat(out)
+        done = attempt(out)
+        checks.check("a file that is there is not overwritten", done.returncode == 1 and "--force" in done.stderr
+                     and os.stat(out).st_mtime_ns == before.st_mtime_ns, f"{done.returncode} {done.stderr}")
+        os.chmod(out, 0o644)
+        done = attempt(out, "--force")
+        mode = stat.S_IMODE(os.stat(out).st_mode)
+        checks.check("--force overwrites, and closes it to others", done.returncode == 0 and mode == 0o600, oct(mode))
+        for path in (other, work.file("nothing")):
+            link = work.file("link.clrperf")
+            if path == other:
+                with open(other, "w", encoding="ascii") as file:
+                    file.write("precious")
+            os.symlink(path, link)
+            for options in ((), ("--force",)):
+                done = attempt(link, *options)
+                checks.check(f"a link is not followed {' '.join(options)}", done.returncode != 0 and os.path.islink(link),
+                             f"{done.returncode} {done.stderr}")
+            os.unlink(link)
+        with open(other, encoding="ascii") as file:
+            checks.check("what it led to is untouched", file.read() == "precious" and not os.path.exists(work.file("nothing")),
+                         "")
+        os.mkfifo(work.file("fifo"))
+        done = attempt(work.file("fifo"), "--force", timeout=20)
+        checks.check("a FIFO is refused at once", done.returncode != 0, f"{done.returncode} {done.stderr}")
+        if os.geteuid() == 0:
+            attempt(work.file("sudo.clrperf"), env={**os.environ, "SUDO_UID": "65534", "SUDO_GID": "65534"})
+            owner = os.stat(work.file("sudo.clrperf")).st_uid
+            checks.check("a capture made with sudo belongs to who asked", owner == 65534, str(owner))
+
+
+GROUPS = (kills, full_disk, files)
+
+
+def main():
+    checks = Checks()
+    with Work() as work:
+        for group in GROUPS:
+            if not sys.argv[1:] or group.__name__ in sys.argv[1:]:
+                checks.run(group.__name__, group, work)
+    checks.exit()
+
+
+if __name__ == "__main__":
+    main()

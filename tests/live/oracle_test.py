@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""oracle_test.py VARIANT: ClrMD and TraceEvent call sampled managed code what we call it.
+
+Neither shares code with us. ClrMD reads the memory of the stopped process, TraceEvent the runtime's events.
+"""
+import bisect
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from live import PLAIN_ENVIRONMENT, Checks, Load, Target, Work, dump, oracle_command, output_of, record_busy, sample_command, HERE
+
+ADDRESSES = 2000
+PATHS = ("/on-cpu", "/mini/on-cpu", "/exception/3", "/alloc/64", "/dict/1", "/dict/77", "/log", "/truth", "/nowhere")
+
+
+def plain(name):
+    """Without type arguments and their number: each tool has its own way to write those."""
+    name = re.sub(r"`\d+", "", name)
+    while True:
+        less = re.sub(r"\[[^\[\]]*\]", "", name)
+        if less == name:
+            break
+        name = less
+    if name.startswith("<") or "+<" in name or ".<" in name:
+        # compiler-made names keep their brackets; arguments come behind the last of them
+        return re.sub(r"(?<=[\w|$])<[^<>|]*(?:<[^<>]*>[^<>]*)*>(?=$|\+|\()", "", name)
+    while True:
+        less = re.sub(r"<[^<>]*>", "", name)
+        if less == name:
+            return name
+        name = less
+
+
+def ours(raw):
+    """`Ns.Type`1[Args]::Method[Args](Parameters)` as type and method."""
+    owner, _, rest = raw.partition("::")
+    method = rest[:rest.index("(", 1)] if "(" in rest[1:] else rest
+    return plain(owner), plain(method)
+
+
+def managed(tables, pid):
+    """Code addresses that we named as managed code: what we say, by address. A call is before where it returns to."""
+    found = {}
+    for owner, address, _, kind, _, is_return, name, _ in tables["location"]:
+        if int(owner) == pid and kind in ("jit", "r2r"):
+            found[int(address, 16) - int(is_return)] = (kind, name)
+    return found
+
+
+def compare(checks, name, pairs, enough):
+    wrong = [f"{address:x}: ours {mine}, theirs {theirs}" for address, mine, theirs in pairs if mine != theirs]
+    checks.check(f"{name}: {enough} addresses were compared", len(pairs) >= enough, str(len(pairs)))
+    checks.check(f"{name}: all names are equal", pairs and not wrong, f"{len(wrong)} differ: " + "; ".join(wrong[:5]))
+
+
+def last(name):
+    """ClrMD leaves out the interface of an explicit implementation."""
+    owner, method = name
+    return owner, method if method.startswith(".") else method.rpartition(".")[2]
+
+
+def ask_clrmd(command, pid, addresses):
+    text = "".join(f"{address:x}\n" for address in addresses)
+    done = subprocess.run([*command, str(pid)], input=text, capture_output=True, text=True, check=False, timeout=120)
+    if done.returncode:
+        raise RuntimeError(f"names: {done.stderr[-300:]}")
+    answers = {}
+    for line in done.stdout.splitlines():
+        address, owner, *rest = line.split("\t")
+        answers[int(address, 16)] = last((plain(owner), plain(rest[0]))) if rest else None
+    return answers
+
+
+def ask_trace_event(command, path):
+    """Code ranges by start: where each ends, and the name."""
+    done = subprocess.run([*command, path], capture_output=True, text=True, check=False, timeout=120)
+    if done.returncode:
+        raise RuntimeError(f"methods: {done.stderr[-300:]}")
+    ranges = {}
+    for line in done.stdout.splitlines():
+        start, size, owner, method, _, _, _, event = line.split("\t")
+        if event != "unload":
+            ranges[int(start, 16)] = (int(start, 16) + int(size), (plain(owner), plain(method)))
+    return ranges
+
+
+def check_oracles(checks, variant, work):
+    names, methods = oracle_command("names"), oracle_command("methods")
+    tracer = output_of(os.path.join(HERE, "runtimes/build.sh"), "tool", "dotnet-trace")
+    with Target(sample_command(variant, "webapi") + ["0", "--urls", "http://127.0.0.1:0"]) as target:
+        target.load = Load(target.url, dict.fromkeys(PATHS, 1))
+        target.wait_age(5)
+        target.wait_busy(2)
+        nettrace = work.file("trace.nettrace")
+        trace = subprocess.Popen([*tracer, "collect", "-p", str(target.pid), "-o", nettrace, "--providers",
+                                  "Microsoft-Windows-DotNETRuntime:0x18:5"], stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=PLAIN_ENVIRONMENT)
+        time.sleep(1.5)
+        capture = work.file("oracle.clrperf")
+        record_busy(capture, target.pid, 4999, 4)
+        target.load.stop()
+        trace.send_signal(signal.SIGINT)
+        trace.wait(timeout=60)
+        mine = managed(dump(capture), target.pid)
+        theirs = ask_clrmd(names, target.pid, sorted(mine))
+        checks.check(f"{variant}: the target lives on", target.alive(), "")
+    compare(checks, f"{variant} ClrMD", [(address, last(ours(mine[address][1])), theirs.get(address))
+                                         for address in sorted(mine)], ADDRESSES)
+    ranges = ask_trace_event(methods, nettrace)
+    starts = sorted(ranges)
+    pairs = []
+    for address in sorted(mine):
+        at = bisect.bisect_right(starts, address) - 1
+        if at >= 0 and address < ranges[starts[at]][0]:
+            pairs.append((address, ours(mine[address][1]), ranges[starts[at]][1]))
+    compare(checks, f"{variant} TraceEvent", pairs, ADDRESSES // 4)
+
+
+def main():
+    checks = Checks()
+    with Work() as work:
+        checks.run("oracle", check_oracles, (sys.argv[1:] or ["10"])[0], work)
+    checks.exit()
+
+
+if __name__ == "__main__":
+    main()

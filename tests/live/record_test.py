@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""record_test.py [GROUP...]: what `record` does about commands, signals, rights, and targets that come and go."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from live import (CLRPERF, Checks, Skip, Target, Work, clrperf, dump, folded, need_command, need_root, record, report,
+                  sample_command)
+
+BUSY = "while :; do :; done"
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+
+
+def start(*arguments):
+    """Our binary, running; the caller ends it."""
+    return subprocess.Popen([CLRPERF, "record", *map(str, arguments)], stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def busy():
+    return Target(["sh", "-c", BUSY], ready=False)
+
+
+def command(checks, work):
+    out = work.file("command.clrperf")
+    for script, code in (("exit 0", 0), ("exit 3", 3), ("kill -TERM $$", 128 + signal.SIGTERM)):
+        done = clrperf("record", "-q", "--force", "-o", out, "--", "sh", "-c", script)
+        checks.check(f"a command's exit code: {script}", done.returncode == code, f"{done.returncode} {done.stderr}")
+    done = clrperf("record", "-q", "--force", "-o", out, "--", "sh", "-c", "cat; echo problem >&2", stdin=None,
+                   input="hello")
+    checks.check("a command's input and output pass through", done.stdout == "hello" and done.stderr == "problem\n",
+                 repr((done.stdout, done.stderr)))
+    done = clrperf("record", "-q", "--force", "-o", out, "--", "/nonexistent/program")
+    checks.check("a command that is not there fails", done.returncode == 1 and "cannot run" in done.stderr, done.stderr)
+
+
+def command_names(checks, work):
+    out = work.file("start.clrperf")
+    done = clrperf("record", "-q", "-F", 999, "-o", out, "--", *sample_command("10", "primes"), "3")
+    checks.check("a .NET command runs as it would alone", done.returncode == 0 and '"sample":"primes"' in done.stdout,
+                 done.stdout[-200:] + done.stderr[-200:])
+    totals = report(out, "--top", "1")["totals"]["frames"]
+    share = totals["unnamed"] / max(1, totals["user"])
+    checks.check("from the first frames on, all have names", share <= 0.01,
+                 f"{100 * share:.2f} % of {totals['user']} unnamed {totals['unnamed_by']}")
+    frames = {frame for stack, _ in folded(out) for frame in stack}
+    checks.check("the program's start is in it", any(frame.startswith("hostfxr_main") for frame in frames), "")
+    checks.check("the program itself is in it", "Primes.Program.CountPrimes" in frames, "")
+
+
+def signals(checks, work):
+    with busy() as target:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            out = work.file(f"{number.name}.clrperf")
+            recorder = start("-q", "--json", "-p", target.pid, "-o", out)
+            time.sleep(1.5)
+            recorder.send_signal(number)
+            output, errors = recorder.communicate(timeout=30)
+            summary = json.loads(output) if recorder.returncode == 0 else {}
+            checks.check(f"{number.name} ends a recording in order",
+                         summary.get("ended_by") == "signal" and summary["samples"] > 0, f"{summary} {errors}")
+            seen = clrperf("report", out)
+            checks.check(f"the capture after {number.name} is complete", seen.returncode == 0 and not seen.stderr,
+                         seen.stderr)
+
+
+def ordinary_user(checks, work):
+    need_root()
+    need_command("setpriv")
+    words = sample_command("10", "primes")
+    home = shutil.copytree(os.path.dirname(words[-1]), work.file("primes"))
+    binary = shutil.copy(CLRPERF, work.file("clrperf"))
+    os.chmod(binary, 0o755)
+    os.mkdir(work.file("own"))
+    os.chown(work.file("own"), 65534, 65534)
+    for path, _, files in os.walk(home):
+        os.chmod(path, 0o755)
+        for name in files:
+            os.chmod(os.path.join(path, name), 0o755)
+    with Target(NOBODY + words[:-1] + [os.path.join(home, "primes.dll"), "0"]) as target:
+        target.wait_age(3)
+        out = os.path.join(work.file("own"), "own.clrperf")
+        done = subprocess.run([*NOBODY, binary, "record", "-p", str(target.pid), "-d", "2", "-o", out],
+                              capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
+        checks.check("an ordinary user records an own process", done.returncode == 0, done.stderr[-400:])
+        checks.check("it is said once that there are no kernel frames", done.stderr.count("user frames only") == 1, done.stderr)
+    kinds = {row["kind"] or "unknown" for row in report(out, "--top", "0")["rows"]}
+    checks.check("an ordinary user's capture has managed and no kernel frames", "jit" in kinds and "kernel" not in kinds,
+                 str(sorted(kinds)))
+    with busy() as target:
+        done = subprocess.run([*NOBODY, binary, "record", "-p", str(target.pid), "-d", "1", "-o", out + "2"],
+                              capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
+        checks.check("somebody else's process: exit 4, with a way out", done.returncode == 4 and "try:" in done.stderr,
+                     f"{done.returncode} {done.stderr}")
+
+
+def no_rights(checks, work):
+    need_command("strace")
+    with busy() as target:
+        for code in ("EACCES", "EPERM"):
+            done = subprocess.run(["strace", "-f", "-o", "/dev/null", "-e", f"inject=perf_event_open:error={code}", CLRPERF,
+                                   "record", "-p", str(target.pid), "-d", "1", "-o", work.file("no.clrperf")],
+                                  capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60,
+                                  env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+            if "ptrace" in done.stderr and "strace" in done.stderr:
+                raise Skip("strace may not trace here")
+            checks.check(f"no right to perf events ({code}): exit 4, with a way out",
+                         done.returncode == 4 and "try:" in done.stderr, f"{done.returncode} {done.stderr}")
+        checks.check("no file is left behind then", not os.path.exists(work.file("no.clrperf")), "")
+
+
+def targets(checks, work):
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    done = clrperf("record", "-p", gone.pid, "-d", 1, "-o", work.file("gone.clrperf"))
+    checks.check("a pid that is not there: exit 3", done.returncode == 3 and "error:" in done.stderr,
+                 f"{done.returncode} {done.stderr}")
+    done = clrperf("record", "-n", "no such program", "-d", 1, "-o", work.file("gone.clrperf"))
+    checks.check("a name that nobody has: exit 3", done.returncode == 3, f"{done.returncode} {done.stderr}")
+    with busy() as one, busy() as two:
+        out = work.file("two.clrperf")
+        summary = record(out, "-p", f"{one.pid},{two.pid}", "-d", 2)
+        pids = {int(pid) for _, pid, _, _ in dump(out)["sample"]}
+        checks.check("several processes in one capture", pids == {one.pid, two.pid}, f"{pids} {summary['processes']}")
+
+
+def all_processes(checks, work):
+    need_root()
+    with Target(sample_command("10", "primes") + ["0"]) as target:
+        target.wait_age(2)
+        out = work.file("all.clrperf")
+        summary = record(out, "-a", "-d", 2)
+        pids = {int(pid) for _, pid, _, _ in dump(out)["sample"]}
+        checks.check("-a sees all CPUs", target.pid in pids and summary["samples"] > 100,
+                     f"{summary['samples']} samples, {summary['processes']} processes")
+        checks.check("-a names managed frames", any("Primes.Program.CountPrimes" in stack for stack, _ in folded(out)), "")
+
+
+LATECOMERS = """
+import os, threading, time
+def burn():
+    while True: pass
+time.sleep(1)
+child = os.fork()
+if child == 0:
+    burn()
+print(child, flush=True)
+threading.Thread(target=burn).start()
+"""
+
+
+def latecomers(checks, work):
+    with Target([sys.executable, "-c", LATECOMERS], ready=False, start_new_session=True) as target:
+        try:
+            out = work.file("late.clrperf")
+            record(out, "-p", target.pid, "-d", 3)
+            child = int(target.process.stdout.readline())
+            samples = dump(out)["sample"]
+            checks.check("a process born later is sampled", any(int(pid) == child for _, pid, _, _ in samples), "")
+            threads = {tid for _, pid, tid, _ in samples if int(pid) == target.pid}
+            checks.check("a thread born later is sampled", any(int(tid) != target.pid for tid in threads), str(threads))
+        finally:
+            os.killpg(target.pid, signal.SIGKILL)
+
+
+def target_exits(checks, work):
+    with Target(sample_command("10", "primes") + ["4"]) as target:
+        out, begin = work.file("exits.clrperf"), time.monotonic()
+        summary = record(out, "-p", target.pid, "-d", 60)
+        checks.check("a target that exits ends the recording", summary["ended_by"] == "target_exit"
+                     and time.monotonic() - begin < 20, summary["ended_by"])
+        checks.check("what it did until then has names", any("Primes.Program.CountPrimes" in stack for stack, _ in folded(out)),
+                     "")
+
+
+def target_execs(checks, work):
+    with Target(["sh", "-c", f"i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; exec {sys.executable} -c 'while True: pass'"],
+                ready=False) as target:
+        out = work.file("execs.clrperf")
+        record(out, "-p", target.pid, "-d", 4)
+        modules = {row["name"] for row in report(out, "--by", "module", "--top", "0")["rows"]}
+        checks.check("a target that execs is followed, with its new image's names",
+                     any(name.startswith(("python", "libpython")) for name in modules) and
+                     any(name in modules for name in ("dash", "bash", "sh")), str(sorted(modules)))
+
+
+def target_stopped(checks, work):
+    with Target(sample_command("10", "primes") + ["0"]) as target:
+        target.wait_age(2)
+        os.kill(target.pid, signal.SIGSTOP)
+        out, begin = work.file("stopped.clrperf"), time.monotonic()
+        done = clrperf("record", "-p", target.pid, "-d", 2, "-o", out)
+        took = time.monotonic() - begin
+        os.kill(target.pid, signal.SIGCONT)
+        checks.check("a target that stands still cannot hold us up", done.returncode == 0 and took < 12, f"{took:.1f} s")
+        checks.check("it is said what is missing", "warning:" in done.stderr, done.stderr)
+        time.sleep(0.5)
+        checks.check("the target lives on", target.alive(), "")
+
+        out, begin = work.file("stops.clrperf"), time.monotonic()
+        recorder = start("-p", target.pid, "-d", "3", "-o", out)
+        time.sleep(1.5)
+        os.kill(target.pid, signal.SIGSTOP)
+        _, errors = recorder.communicate(timeout=60)
+        took = time.monotonic() - begin
+        os.kill(target.pid, signal.SIGCONT)
+        checks.check("one that stops while we record cannot either", recorder.returncode == 0 and took < 15, f"{took:.1f} s")
+        checks.check("it is said what is missing then", "warning:" in errors, errors)
+        checks.check("the capture holds what there was", report(out)["totals"]["samples"] > 0, "")
+        time.sleep(0.5)
+        checks.check("that target lives on too", target.alive() and record(work.file("after.clrperf"), "-p", target.pid,
+                                                                           "-d", 1)["samples"] > 0, "")
+
+
+GROUPS = (command, command_names, signals, ordinary_user, no_rights, targets, all_processes, latecomers, target_exits,
+          target_execs, target_stopped)
+
+
+def main():
+    checks = Checks()
+    with Work() as work:
+        for group in GROUPS:
+            if not sys.argv[1:] or group.__name__ in sys.argv[1:]:
+                checks.run(group.__name__, group, work)
+    checks.exit()
+
+
+if __name__ == "__main__":
+    main()

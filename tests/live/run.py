@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Runs the live tests: real processes, real runtimes, real kernel.
+
+    run.py [--strict] [--list] [NAME...]      NAME: of a test, or its beginning; without one all run
+
+A test prints `ok NAME`, `not ok NAME - why` and `skip NAME - why` lines and ends with 0, 1 or 77 (nothing could be
+tested). --strict: where a .NET SDK is there, a skip is a failure. CLRPERF is the binary (default: build-test's, else
+build's), CLRPERF_TEST_CACHE keeps what was built for the tests, JOBS is how many tests run at once (default 2).
+"""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+from live import CLRPERF, HERE, HELPERS
+
+JOBS = int(os.environ.get("JOBS", "2"))
+
+
+class Test:
+    """A program, and how much of the machine it wants."""
+
+    def __init__(self, name, *command, seconds=120, alone=False):
+        self.name, self.command, self.seconds, self.alone = name, command, seconds, alone
+        self.lines, self.code, self.took = [], None, 0.0
+
+
+# The slowest first. `alone`: what it measures would suffer from a neighbour.
+TESTS = [
+    # a composite framework takes minutes to compile, once; there is no ASP.NET Core for 3.1 to be had
+    Test("names_10-composite", "names_test.py", "10-composite", "r2rhot", seconds=900),
+    *(Test(f"names_{variant}", "names_test.py", variant, seconds=600) for variant in ("10", "9", "8", "10-single")),
+    Test("names_3.1", "names_test.py", "3.1", "primes", "r2rhot", "pinvoke", "shapes", seconds=600),
+    Test("record", "record_test.py", seconds=240),
+    Test("capture", "capture_test.py", seconds=180),
+    Test("oracle_10", "oracle_test.py", "10", seconds=300),
+    Test("oracle_8", "oracle_test.py", "8", seconds=300),
+    Test("targets", "targets_test.sh", CLRPERF, seconds=180),
+    Test("eventpipe", "eventpipe_test.sh", os.path.join(HELPERS, "eventpipe_methods"), "10", "8", seconds=180),
+    Test("experiment", "experiment_test.py", seconds=180, alone=True),
+    Test("loss", "loss_test.py", seconds=60, alone=True),
+]
+
+
+class Run:
+    """Hands tests to lanes; one that wants to be alone waits until all lanes are free."""
+
+    def __init__(self, tests):
+        self.todo = sorted(tests, key=lambda test: test.alone)
+        self.changed, self.running, self.done = threading.Condition(), [], []
+
+    def take(self):
+        with self.changed:
+            while True:
+                if not self.todo:
+                    return None
+                crowded = any(test.alone for test in self.running) or (self.todo[0].alone and self.running)
+                if not crowded:
+                    self.running.append(self.todo.pop(0))
+                    return self.running[-1]
+                self.changed.wait()
+
+    def lane(self):
+        for test in iter(self.take, None):
+            run(test)
+            with self.changed:
+                self.running.remove(test)
+                self.done.append(test)
+                self.changed.notify_all()
+                show(test)
+
+    def all(self):
+        lanes = [threading.Thread(target=self.lane) for _ in range(JOBS)]
+        for lane in lanes:
+            lane.start()
+        for lane in lanes:
+            lane.join()
+
+
+def left_behind(session):
+    """Processes of a test's session, by pid."""
+    pids = []
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdigit() and os.getsid(int(name)) == session:
+                pids.append(int(name))
+        except OSError:
+            pass
+    return pids
+
+
+def run(test):
+    begin = time.monotonic()
+    program = os.path.join(HERE, test.command[0])
+    if not os.path.exists(program):
+        program = os.path.join(HELPERS, test.command[0])
+    words = [sys.executable, program] if program.endswith(".py") else [program]
+    process = subprocess.Popen([*words, *test.command[1:]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
+                               env={**os.environ, "CLRPERF": CLRPERF})
+    reader = threading.Thread(target=lambda: test.lines.extend(process.stdout), daemon=True)
+    reader.start()
+    try:
+        test.code = process.wait(timeout=test.seconds)
+    except subprocess.TimeoutExpired:
+        test.lines.append(f"not ok {test.name} - it did not end within {test.seconds} s\n")
+        test.code = -1
+    for pid in left_behind(process.pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
+    process.wait()
+    reader.join(5)
+    test.took = time.monotonic() - begin
+
+
+def count(test):
+    """Passed, failed, skipped."""
+    passed = sum(bool(re.match(r"ok\b(?!.*# SKIP)", line)) for line in test.lines)
+    failed = sum(line.startswith("not ok") for line in test.lines)
+    skipped = sum(bool(re.match(r"skip\b|ok\b.*# SKIP|1\.\.0 # SKIP|skipped:", line)) for line in test.lines)
+    if test.code == 77 and not skipped:
+        skipped = 1
+    elif test.code not in (0, 77) and not failed:
+        failed = 1
+    elif test.code == 0 and not passed and not failed and not skipped:
+        passed = 1
+    return passed, failed, skipped
+
+
+def show(test):
+    passed, failed, skipped = count(test)
+    print(f"# {test.name}: {passed} passed, {failed} failed, {skipped} skipped in {test.took:.0f} s", flush=True)
+    if failed:
+        print("".join(line if line.endswith("\n") else line + "\n" for line in test.lines), end="", flush=True)
+    elif skipped:
+        print("".join(line for line in test.lines if re.match(r"skip|1\.\.0|ok.*# SKIP", line)), end="", flush=True)
+
+
+def main():
+    words = [word for word in sys.argv[1:] if not word.startswith("-")]
+    options = set(sys.argv[1:]) - set(words)
+    if options - {"--strict", "--list"}:
+        print(__doc__)
+        return 2
+    tests = [test for test in TESTS if not words or any(test.name.startswith(word) for word in words)]
+    if "--list" in options or not tests:
+        print("\n".join(test.name for test in TESTS))
+        return 0 if tests else 2
+    begin = time.monotonic()
+    print(f"# {CLRPERF}", flush=True)
+    Run(tests).all()
+    passed, failed, skipped = (sum(column) for column in zip(*map(count, tests)))
+    strict = "--strict" in options and shutil.which("dotnet")
+    print(f"# {time.monotonic() - begin:.0f} s" + (", skips count as failures" if strict and skipped else ""))
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or (strict and skipped) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

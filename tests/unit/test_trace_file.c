@@ -1,0 +1,274 @@
+/* Captures that were written, cut, damaged and read again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/own.h"
+#include "trace/format.h"
+#include "trace/trace_reader.h"
+#include "trace/trace_writer.h"
+
+enum { PID = 4711, FLUSHES = 6, SAMPLES_PER_FLUSH = 50, CHAINS = 1024 };
+
+#define START_NS 1000000000ull
+#define STEP_NS  5000000ull
+
+/* A capture in memory, and how many samples its first bytes hold after each flush. */
+struct written {
+    uint8_t *bytes;
+    size_t size;
+    uint64_t flushed_at[FLUSHES];
+    size_t flushed_samples[FLUSHES];
+};
+
+static void add_process(struct trace_builder *b)
+{
+    uint32_t process = trace_builder_process_start(b, PID, 0);
+    b->trace.processes.rows[process].name = trace_add_string(&b->trace, "webapi");
+    trace_builder_changed(b, CHANGED_PROCESS, process);
+    static const char libc[] = "/usr/lib/libc.so.6";
+    uint32_t image = trace_builder_image(b, span_of(libc, sizeof libc - 1), IMAGE_ELF, 8, 1, 77);
+    trace_builder_mapping(b, process, 0x7f0000000000, 0x100000, 0, image, 0);
+    trace_set_fact(&b->trace, "host", "here");
+}
+
+static void add_samples(struct trace_builder *b, size_t first)
+{
+    for (size_t i = first; i < first + SAMPLES_PER_FLUSH; i++) {
+        uint64_t user[] = { 0x7f0000001000 + i % 37 * 16, 0x7f0000002000 + i % 5 * 64, 0x7f0000003000 };
+        trace_builder_sample(b, &(struct raw_sample){
+                                    .time_ns = START_NS + i * STEP_NS,
+                                    .weight = STEP_NS,
+                                    .user = user,
+                                    .user_count = ARRAY_LEN(user),
+                                    .pid = PID,
+                                    .tid = PID + (uint32_t)(i % 3),
+                                    .cpu = (uint16_t)(i % 2),
+                                    .kind = SAMPLE_CPU,
+                                    .end = STACK_WHOLE,
+                                });
+    }
+}
+
+static void name_locations(struct trace_builder *b)
+{
+    uint32_t function = trace_builder_function(b, &(struct trace_function){
+                                                      .name = trace_add_string(&b->trace, "main"),
+                                                      .module = trace_add_string(&b->trace, "webapi"),
+                                                      .kind = CODE_NATIVE,
+                                                  });
+    for (size_t i = 1; i < b->trace.locations.count; i++)
+        b->trace.locations.rows[i].function = function;
+    b->trace.symbolized = true;
+}
+
+static void write_capture(struct written *out)
+{
+    int fd = memfd_create("capture", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    AUTO_FD int again = dup(fd);
+    struct trace_builder b;
+    struct trace_writer *w;
+    struct error err;
+    trace_builder_init(&b, CHAINS);
+    assert_true(trace_writer_open(fd, &w, &err));
+    add_process(&b);
+    for (size_t i = 0; i < FLUSHES; i++) {
+        add_samples(&b, i * SAMPLES_PER_FLUSH);
+        assert_true(trace_writer_flush(w, &b, &err));
+        out->flushed_at[i] = trace_writer_bytes(w);
+        out->flushed_samples[i] = (i + 1) * SAMPLES_PER_FLUSH;
+    }
+    trace_builder_loss(&b, LOSS_RING, 0, START_NS, START_NS, 9);
+    name_locations(&b);
+    assert_true(trace_writer_close(w, &b, NULL, &err));
+    trace_builder_done(&b);
+    out->size = (size_t)lseek(again, 0, SEEK_END);
+    out->bytes = mem_alloc(out->size, 1);
+    assert_int_equal(pread(again, out->bytes, out->size, 0), out->size);
+}
+
+static bool load(const uint8_t *bytes, size_t size, struct trace *out)
+{
+    struct source file = source_over_span(span_of(bytes, size));
+    struct error err;
+    return trace_reader_load(&file, out, &err);
+}
+
+/* Nothing is invented: each sample is one that was written, in its place, and refers to what is there. */
+static void check_samples(const struct trace *t)
+{
+    uint64_t before = 0;
+    for (size_t i = 0; i < t->samples.count; i++) {
+        uint64_t since = t->samples.time_ns[i] - START_NS;
+        assert_int_equal(since % STEP_NS, 0);
+        assert_true(since / STEP_NS < FLUSHES * SAMPLES_PER_FLUSH);
+        assert_true(i == 0 || t->samples.time_ns[i] > before);
+        before = t->samples.time_ns[i];
+        assert_int_equal(t->samples.weight[i], STEP_NS);
+        assert_true(t->samples.thread[i] < t->threads.count);
+        assert_true(t->samples.stack[i] < t->stacks.count);
+    }
+    for (size_t i = STACK_ROOTS; i < t->stacks.count; i++)
+        assert_true(t->stacks.rows[i].parent < i && t->stacks.rows[i].location < t->locations.count);
+}
+
+static int setup(void **state)
+{
+    struct written *w = mem_alloc(1, sizeof *w);
+    write_capture(w);
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct written *w = *state;
+    free(w->bytes);
+    free(w);
+    return 0;
+}
+
+static void test_round_trip(void **state)
+{
+    const struct written *w = *state;
+    struct trace t;
+    assert_true(load(w->bytes, w->size, &t));
+    assert_true(t.complete && t.symbolized);
+    assert_int_equal(t.samples.count, FLUSHES * SAMPLES_PER_FLUSH);
+    check_samples(&t);
+    assert_int_equal(t.gaps.count, 1);
+    assert_int_equal(t.losses.count, 2);
+    assert_int_equal(t.losses.rows[1].count, 9);
+    assert_string_equal(trace_fact_value(&t, "host"), "here");
+    assert_int_equal(t.threads.count, 4);
+    uint32_t leaf = t.stacks.rows[t.samples.stack[0]].location;
+    assert_int_equal(t.locations.rows[leaf].addr, 0x7f0000001000);
+    assert_string_equal(trace_string(&t, t.functions.rows[t.locations.rows[leaf].function].name), "main");
+    trace_done(&t);
+}
+
+/* Whatever was flushed before the cut is there, whole; what was not is not. */
+static void test_every_length(void **state)
+{
+    const struct written *w = *state;
+    for (size_t size = 0; size <= w->size; size++) {
+        struct trace t;
+        /* of its own size, so that a read beyond is seen */
+        AUTO_FREE uint8_t *bytes = mem_alloc(size ? size : 1, 1);
+        memcpy(bytes, w->bytes, size);
+        bool ok = load(bytes, size, &t);
+        assert_int_equal(ok, size >= FORMAT_HEADER_BYTES);
+        if (!ok)
+            continue;
+        size_t expected = 0;
+        for (size_t i = 0; i < FLUSHES; i++)
+            if (w->flushed_at[i] <= size)
+                expected = w->flushed_samples[i];
+        assert_true(t.samples.count >= expected);
+        assert_true(t.samples.count <= FLUSHES * SAMPLES_PER_FLUSH);
+        assert_true(!t.complete || size > w->flushed_at[FLUSHES - 1]);
+        check_samples(&t);
+        trace_done(&t);
+    }
+}
+
+/* A flipped bit is found by a checksum: its block is gone, and that is shown; all other samples stay true. */
+static void test_every_bit(void **state)
+{
+    const struct written *w = *state;
+    AUTO_FREE uint8_t *bytes = mem_alloc(w->size, 1);
+    memcpy(bytes, w->bytes, w->size);
+    for (size_t at = 0; at < w->size; at++) {
+        uint8_t bit = (uint8_t)(1u << at % 8);
+        bytes[at] ^= bit;
+        struct trace t;
+        bool ok = load(bytes, w->size, &t);
+        assert_int_equal(ok, at >= FORMAT_HEADER_BYTES);
+        if (ok) {
+            bool whole = t.complete && t.symbolized && t.samples.count == FLUSHES * SAMPLES_PER_FLUSH;
+            assert_true(whole || t.gaps.count > 1 || !t.complete);
+            check_samples(&t);
+            trace_done(&t);
+        }
+        bytes[at] ^= bit;
+    }
+}
+
+/* Bytes behind the end do not belong to the capture; a hole in the middle costs what was in it. */
+static void test_hole_and_tail(void **state)
+{
+    const struct written *w = *state;
+    AUTO_FREE uint8_t *bytes = mem_alloc(w->size + 100, 1);
+    memcpy(bytes, w->bytes, w->size);
+    memset(bytes + w->size, 0xa5, 100);
+    struct trace t;
+    assert_true(load(bytes, w->size + 100, &t));
+    assert_true(t.complete);
+    assert_int_equal(t.samples.count, FLUSHES * SAMPLES_PER_FLUSH);
+    trace_done(&t);
+
+    memset(bytes + w->flushed_at[1], 0, w->flushed_at[3] - w->flushed_at[1]);
+    assert_true(load(bytes, w->size, &t));
+    assert_true(t.complete);
+    assert_int_equal(t.gaps.count, 2);
+    assert_int_equal(t.gaps.rows[1].file_off, w->flushed_at[1]);
+    assert_int_equal(t.gaps.rows[1].size_bytes, w->flushed_at[3] - w->flushed_at[1]);
+    assert_true(t.samples.count >= 3 * SAMPLES_PER_FLUSH && t.samples.count <= 4 * SAMPLES_PER_FLUSH);
+    check_samples(&t);
+    trace_done(&t);
+}
+
+/* The file stays one of whole blocks when a write fails, and every later flush fails too. */
+static void test_failed_write(void **state)
+{
+    (void)state;
+    int fd = memfd_create("capture", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    assert_true(fd >= 0);
+    AUTO_FD int again = dup(fd);
+    struct trace_builder b;
+    struct trace_writer *w;
+    struct error err = { 0 };
+    trace_builder_init(&b, CHAINS);
+    assert_true(trace_writer_open(fd, &w, &err));
+    add_process(&b);
+    add_samples(&b, 0);
+    assert_true(trace_writer_flush(w, &b, &err));
+    assert_int_equal(fcntl(again, F_ADD_SEALS, F_SEAL_GROW), 0);
+    add_samples(&b, SAMPLES_PER_FLUSH);
+    assert_false(trace_writer_flush(w, &b, &err));
+    assert_int_equal(err.kind, ERROR_PERMISSION); /* EPERM: of a sealed file */
+    assert_false(trace_writer_flush(w, &b, &err));
+    assert_false(trace_writer_close(w, &b, NULL, &err));
+    trace_builder_done(&b);
+
+    struct source file;
+    struct trace t;
+    assert_true(source_over_fd(again, 0, UINT64_MAX, &file, &err));
+    assert_true(trace_reader_load(&file, &t, &err));
+    assert_int_equal(t.samples.count, SAMPLES_PER_FLUSH);
+    assert_false(t.complete);
+    assert_int_equal(t.gaps.count, 1);
+    check_samples(&t);
+    trace_done(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_every_length),
+        cmocka_unit_test(test_every_bit),    cmocka_unit_test(test_hole_and_tail),
+        cmocka_unit_test(test_failed_write),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
