@@ -78,7 +78,7 @@ static uint32_t add_page(struct memory_pages *pages, uint64_t number)
 static void read_pages(struct memory_pages *pages, const uint64_t *numbers, size_t count)
 {
     struct memory_piece pieces[BATCH_PAGES];
-    uint32_t ids[BATCH_PAGES];
+    uint32_t ids[BATCH_PAGES] = { 0 };
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
         uint32_t id = add_page(pages, numbers[i]);
