@@ -10,8 +10,8 @@
 
 #include "base/mem.h"
 #include "base/target_root.h"
+#include "collect/live_memory.h"
 #include "collect/proc_file.h"
-#include "collect/target_memory.h"
 #include "read/procfs.h"
 
 enum { FILES_ROOTS_MAX = 4096 };
@@ -86,10 +86,19 @@ static bool target_root_is_alive(const struct target_root *root)
 void target_files_read_memory(const struct target_files *files, uint32_t process, const uint64_t *addrs,
                               size_t count, size_t size, uint8_t *into, uint32_t *got)
 {
+    struct live_memory *live;
     memset(got, 0, count * sizeof *got);
-    if (process >= files->count || !target_root_is_alive(&files->roots[process]))
+    if (process >= files->count || !target_root_is_alive(&files->roots[process]) ||
+        !live_memory_open((pid_t)files->roots[process].pid, 0, &live, NULL))
         return;
-    target_memory_read((pid_t)files->roots[process].pid, addrs, count, size, into, got);
-    if (!target_root_is_alive(&files->roots[process])) /* it may have been another process's by then */
-        memset(got, 0, count * sizeof *got);
+    struct memory_piece *pieces = mem_alloc(count, sizeof *pieces);
+    for (size_t i = 0; i < count; i++)
+        pieces[i] = (struct memory_piece){ .addr = addrs[i], .into = into + i * size, .size = size };
+    const struct memory *memory = live_memory_view(live);
+    memory->read(memory->user, pieces, count);
+    if (target_root_is_alive(&files->roots[process])) /* else it may have been another process */
+        for (size_t i = 0; i < count; i++)
+            got[i] = (uint32_t)pieces[i].got;
+    free(pieces);
+    live_memory_close(live);
 }

@@ -31,7 +31,9 @@ void target_files_add(struct target_files *files, uint32_t process, uint32_t pid
 int target_files_open(const struct target_files *files, uint32_t process, const char *path);
 /* The perf map or jitdump that the process left in its /tmp, when it or root owns it; or -1. */
 int target_files_open_jit(const struct target_files *files, uint32_t process, bool jitdump);
-/* Pieces of the process's memory, as target_memory_read(); nothing when it is not the same process any more.
+/*
+ * Pieces of the process's memory: `count` of `size` bytes each at addrs[i] go to `into` (count * size bytes);
+ * got[i]: bytes that were read. Nothing when it is not the same process any more.
  */
 void target_files_read_memory(const struct target_files *files, uint32_t process, const uint64_t *addrs,
                               size_t count, size_t size, uint8_t *into, uint32_t *got);

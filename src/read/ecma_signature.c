@@ -348,6 +348,9 @@ static void spell_legacy_element(struct speller *s, uint8_t element)
     case ELEMENT_CMOD_OPT:
         spell_legacy_modifier(s, "optional_modifier ");
         break;
+    case ELEMENT_INTERNAL:
+        buffer_format(out, "pMT: 0x%" PRIx64, cursor_u64le(&s->c));
+        break;
     case ELEMENT_SENTINEL:
         spell_legacy(s);
         break;

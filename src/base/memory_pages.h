@@ -1,0 +1,57 @@
+/*
+ * memory_pages: a process's memory in pages, each read once a pass.
+ *
+ * Structures of a runtime lie close together, and a read of eight bytes costs as much as one of a page. What
+ * cannot be read is zero, as a row that is not there; whoever follows pointers checks what it finds anyway.
+ * A page shows the target as it was when the page was first asked for: drop them for a new look.
+ */
+#ifndef CLRPERF_BASE_MEMORY_PAGES_H
+#define CLRPERF_BASE_MEMORY_PAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/id_map.h"
+#include "base/memory.h"
+
+enum { MEMORY_PAGE_BYTES = 4096, MEMORY_PAGES_RECENT = 1024 };
+
+struct memory_pages {
+    const struct memory *memory; /* borrowed */
+    size_t pages_max;
+    uint8_t **chunks; /* of pages, which do not move */
+    struct memory_page {
+        uint64_t number; /* address / MEMORY_PAGE_BYTES */
+        bool there;
+    } * pages; /* id - 1 */
+    size_t count, capacity, chunk_count, chunk_capacity;
+    struct id_map ids;
+    struct {
+        uint64_t number;
+        const uint8_t *bytes;      /* NULL: nothing here */
+    } recent[MEMORY_PAGES_RECENT]; /* a page asked for lately, by a hash of its number */
+    uint64_t *wanted;              /* numbers asked for ahead */
+    size_t wanted_count, wanted_capacity;
+    uint64_t reads; /* pages asked of the target so far */
+};
+
+/* At most `bytes_max` are held; pages past that cannot be read. */
+void memory_pages_init(struct memory_pages *pages, const struct memory *memory, size_t bytes_max);
+void memory_pages_done(struct memory_pages *pages);
+/* Forgets all pages; later reads see the target anew. */
+void memory_pages_drop(struct memory_pages *pages);
+
+/* Notes that the bytes will be needed; memory_pages_fetch() reads what was noted in a few large reads. */
+void memory_pages_want(struct memory_pages *pages, uint64_t addr, uint64_t size);
+void memory_pages_fetch(struct memory_pages *pages);
+
+/* As memory_read(). */
+bool memory_pages_read(struct memory_pages *pages, uint64_t addr, void *into, size_t size);
+/* Little-endian; 0 when it cannot be read. */
+uint64_t memory_pages_u64(struct memory_pages *pages, uint64_t addr);
+uint32_t memory_pages_u32(struct memory_pages *pages, uint64_t addr);
+uint16_t memory_pages_u16(struct memory_pages *pages, uint64_t addr);
+uint8_t memory_pages_u8(struct memory_pages *pages, uint64_t addr);
+
+#endif

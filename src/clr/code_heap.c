@@ -1,0 +1,116 @@
+#include "clr/code_heap.h"
+
+#include "base/own.h"
+#include "clr/nibble_map.h"
+
+enum {
+    MAP_BYTES_MAX = 32 << 20,
+    STUB_KIND_MAX = 15,
+    UNWIND_RECORDS_MAX = 100000,
+    UNWIND_RECORD_BYTES = 12,
+};
+
+bool code_heap_read(struct memory_pages *pages, const struct runtime_layout *layout,
+                    const struct code_range *range, struct code_heap *out)
+{
+    uint64_t node = range->heap;
+    uint64_t start = memory_pages_u64(pages, node + layout->heap.start);
+    uint64_t end = memory_pages_u64(pages, node + layout->heap.end);
+    uint64_t base = memory_pages_u64(pages, node + layout->heap.base);
+    uint64_t map = memory_pages_u64(pages, node + layout->heap.map);
+    /* the map is stale behind the heap's end, and the heap's end may lie behind the range's */
+    if (end > range->end)
+        end = range->end;
+    if (node == 0 || map == 0 || start < range->begin || start > end || base > start ||
+        start - base >= MEMORY_PAGE_BYTES)
+        return false;
+    uint64_t size = (end - base + NIBBLE_MAP_COVERS - 1) / NIBBLE_MAP_COVERS * 4;
+    struct code_heap heap = { .range = range, .base = base };
+    buffer_init(&heap.map, MAP_BYTES_MAX);
+    uint8_t *bytes = size <= MAP_BYTES_MAX ? buffer_reserve(&heap.map, (size_t)size) : NULL;
+    if (!bytes && size) {
+        buffer_done(&heap.map);
+        return false;
+    }
+    memory_pages_want(pages, map, size);
+    memory_pages_fetch(pages);
+    memory_pages_read(pages, map, bytes, (size_t)size);
+    heap.map.size = (size_t)size;
+    *out = heap;
+    return true;
+}
+
+void code_heap_done(struct code_heap *heap)
+{
+    buffer_done(&heap->map);
+}
+
+uint64_t code_heap_word(struct memory_pages *pages, uint64_t start)
+{
+    return memory_pages_u64(pages, start - 8);
+}
+
+bool code_heap_body_of_word(struct memory_pages *pages, const struct runtime_layout *layout,
+                            const struct code_heap *heap, uint64_t start, uint64_t word,
+                            struct code_body *out)
+{
+    const struct code_range *range = heap->range;
+    struct code_body body = { .begin = start };
+    if (word == 0)
+        return false;
+    if (word <= STUB_KIND_MAX) {
+        body.stub = (uint8_t)word;
+        *out = body;
+        return true;
+    }
+    uint32_t count = memory_pages_u32(pages, word + layout->header.unwind_count);
+    if (word % 8 != 0 || count == 0 || count > UNWIND_RECORDS_MAX)
+        return false;
+    uint64_t first = word + layout->header.unwinds,
+             last = first + (uint64_t)UNWIND_RECORD_BYTES * (count - 1);
+    body.header = word;
+    body.method = memory_pages_u64(pages, word + layout->header.method);
+    body.end = range->begin + memory_pages_u32(pages, last + 4);
+    if (range->begin + memory_pages_u32(pages, first) != start || body.end <= start ||
+        body.end > range->end || body.method == 0 || body.method % 8 != 0)
+        return false;
+    *out = body;
+    return true;
+}
+
+bool code_heap_body(struct memory_pages *pages, const struct runtime_layout *layout,
+                    const struct code_heap *heap, uint64_t start, struct code_body *out)
+{
+    return start > heap->range->begin &&
+           code_heap_body_of_word(pages, layout, heap, start, code_heap_word(pages, start), out);
+}
+
+bool code_heap_find(struct memory_pages *pages, const struct runtime_layout *layout,
+                    const struct code_heap *heap, uint64_t addr, struct code_body *out)
+{
+    uint64_t offset;
+    struct code_body body;
+    if (addr < heap->base ||
+        !nibble_map_find(buffer_span(&heap->map), layout->constant, addr - heap->base, &offset) ||
+        !code_heap_body(pages, layout, heap, heap->base + offset, &body) || (body.end && addr >= body.end))
+        return false;
+    *out = body;
+    return true;
+}
+
+const char *code_stub_name(unsigned kind)
+{
+    static const char *const names[] = {
+        NULL,
+        "[jump stub]",
+        "[precode]",
+        "[dynamic helper]",
+        "[stub precode]",
+        "[fixup precode]",
+        "[dispatch stub]",
+        "[resolve stub]",
+        "[lookup stub]",
+        "[vtable call stub]",
+    };
+    return kind < ARRAY_LEN(names) && names[kind] ? names[kind] : "[stub]";
+}

@@ -1,0 +1,196 @@
+#include "clr/code_ranges.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+enum {
+    LEVELS = 5,
+    ENTRIES = 256,
+    ENTRY_BITS = 8,
+    LOW_BITS = 17, /* of an address, below what the last level looks at */
+    BLOCKS_MAX = 1 << 14,
+    RANGES_MAX = 1 << 16,
+    FRAGMENTS_MAX = 1 << 20,
+    FLAG_COLLECTIBLE = 1,
+    FLAG_HEAP = 2,
+    FLAG_STUBS = 4, /* in the map; in the list it marks an image */
+    STUB_KIND = 0x120,
+};
+
+struct walk {
+    struct memory_pages *pages;
+    const struct runtime_layout *layout;
+    struct code_ranges *out;
+    unsigned blocks, fragments;
+    uint64_t last_section;
+    bool strict; /* ends at the first insane entry */
+};
+
+/* A pointer's low bit marks what belongs to collectible code. */
+static uint64_t pointer(struct walk *w, uint64_t addr)
+{
+    return memory_pages_u64(w->pages, addr) & ~UINT64_C(1);
+}
+
+static void note_insane(struct walk *w)
+{
+    w->out->insane++;
+    if (w->strict)
+        w->out->cut = true;
+}
+
+static void add_section(struct walk *w, uint64_t section)
+{
+    const struct runtime_layout *l = w->layout;
+    struct code_ranges *out = w->out;
+    struct code_range r = {
+        .begin = memory_pages_u64(w->pages, section + l->section.begin),
+        .end = memory_pages_u64(w->pages, section + l->section.end),
+        .section = section,
+    };
+    uint32_t flags = memory_pages_u32(w->pages, section + l->section.flags);
+    if (r.begin == 0 || r.begin >= r.end || flags > 7) {
+        note_insane(w);
+        return;
+    }
+    if (out->count == RANGES_MAX) {
+        out->cut = true;
+        return;
+    }
+    r.collectible = flags & FLAG_COLLECTIBLE;
+    if (flags & FLAG_HEAP) {
+        r.kind = CODE_RANGE_HEAP;
+        r.heap = memory_pages_u64(w->pages, section + l->section.heap);
+    } else if (!l->list && flags & FLAG_STUBS) {
+        r.kind = CODE_RANGE_STUBS;
+        uint64_t list = memory_pages_u64(w->pages, section + l->section.ranges);
+        r.stub = list ? (uint8_t)memory_pages_u32(w->pages, list + STUB_KIND) : 0;
+    } else {
+        r.kind = CODE_RANGE_IMAGE;
+        r.module = memory_pages_u64(w->pages, section + l->section.module);
+    }
+    out->ranges = mem_grow(out->ranges, &out->capacity, out->count + 1, sizeof *out->ranges);
+    out->ranges[out->count++] = r;
+}
+
+static void walk_fragments(struct walk *w, uint64_t fragment, uint64_t slot_begin)
+{
+    const struct runtime_layout *l = w->layout;
+    uint64_t slot_last = slot_begin + ((UINT64_C(1) << LOW_BITS) - 1);
+    while (fragment && !w->out->cut) {
+        if (++w->fragments > FRAGMENTS_MAX) {
+            w->out->cut = true;
+            return;
+        }
+        uint64_t begin = memory_pages_u64(w->pages, fragment + l->fragment.begin);
+        uint64_t end = memory_pages_u64(w->pages, fragment + l->fragment.end);
+        uint64_t section = pointer(w, fragment + l->fragment.section);
+        /* a fragment may be shared by all slots it spans, so it may begin before this one */
+        if (begin >= end || begin > slot_last || end <= slot_begin || section == 0)
+            note_insane(w);
+        else if (section != w->last_section)
+            add_section(w, section);
+        w->last_section = section;
+        fragment = pointer(w, fragment + l->fragment.next);
+    }
+}
+
+static void walk_level(struct walk *w, uint64_t block, unsigned level, uint64_t prefix)
+{
+    if (++w->blocks > BLOCKS_MAX)
+        w->out->cut = true;
+    for (uint64_t i = 0; i < ENTRIES && !w->out->cut; i++) {
+        uint64_t entry = pointer(w, block + 8 * i);
+        uint64_t here = prefix << ENTRY_BITS | i;
+        if (entry == 0)
+            continue;
+        if (level + 1 == LEVELS)
+            walk_fragments(w, entry, here << LOW_BITS);
+        else
+            walk_level(w, entry, level + 1, here);
+    }
+}
+
+static void walk_list(struct walk *w, uint64_t node)
+{
+    for (unsigned i = 0; node && !w->out->cut; i++) {
+        if (i == RANGES_MAX)
+            w->out->cut = true;
+        add_section(w, node);
+        node = memory_pages_u64(w->pages, node + w->layout->section.next);
+    }
+}
+
+static int compare_ranges(const void *a, const void *b)
+{
+    const struct code_range *left = a, *right = b;
+    if (left->begin != right->begin)
+        return left->begin < right->begin ? -1 : 1;
+    return (left->section > right->section) - (left->section < right->section);
+}
+
+/* One section is met at each slot it spans. */
+static void sort_out(struct code_ranges *ranges)
+{
+    size_t kept = 0;
+    if (ranges->count)
+        qsort(ranges->ranges, ranges->count, sizeof *ranges->ranges, compare_ranges);
+    for (size_t i = 0; i < ranges->count; i++) {
+        const struct code_range *r = &ranges->ranges[i];
+        const struct code_range *before = kept ? &ranges->ranges[kept - 1] : NULL;
+        if (before && r->begin < before->end) {
+            ranges->insane += r->section != before->section;
+            continue;
+        }
+        ranges->ranges[kept++] = *r;
+    }
+    ranges->count = kept;
+}
+
+static void read_ranges(struct walk *w, uint64_t root)
+{
+    *w->out = (struct code_ranges){ 0 };
+    if (w->layout->list)
+        walk_list(w, root);
+    else
+        walk_level(w, root, 0, 0);
+    sort_out(w->out);
+}
+
+void code_ranges_read(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t root,
+                      struct code_ranges *out)
+{
+    struct walk w = { .pages = pages, .layout = layout, .out = out };
+    read_ranges(&w, root);
+}
+
+bool code_ranges_try(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t root,
+                     size_t least, struct code_ranges *out)
+{
+    struct walk w = { .pages = pages, .layout = layout, .out = out, .strict = true };
+    read_ranges(&w, root);
+    if (out->count >= least && out->insane == 0 && !out->cut)
+        return true;
+    code_ranges_done(out);
+    return false;
+}
+
+void code_ranges_done(struct code_ranges *ranges)
+{
+    free(ranges->ranges);
+    *ranges = (struct code_ranges){ 0 };
+}
+
+const struct code_range *code_ranges_find(const struct code_ranges *ranges, uint64_t addr)
+{
+    size_t low = 0, high = ranges->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (ranges->ranges[middle].end <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < ranges->count && ranges->ranges[low].begin <= addr ? &ranges->ranges[low] : NULL;
+}

@@ -1,0 +1,300 @@
+#include "clr/code_survey.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "clr/nibble_map.h"
+
+enum { CODES_MAX = 1 << 21 };
+
+void code_survey_read(struct code_survey *survey, struct memory_pages *pages,
+                      const struct runtime_layout *layout, uint64_t root)
+{
+    *survey = (struct code_survey){ .pages = pages, .layout = layout };
+    code_ranges_read(pages, layout, root, &survey->ranges);
+    for (size_t i = 0; i < survey->ranges.count; i++) {
+        const struct code_range *range = &survey->ranges.ranges[i];
+        struct code_heap heap;
+        if (range->kind != CODE_RANGE_HEAP || !code_heap_read(pages, layout, range, &heap))
+            continue;
+        survey->heaps =
+            mem_grow(survey->heaps, &survey->heap_capacity, survey->heap_count + 1, sizeof *survey->heaps);
+        survey->heaps[survey->heap_count++] = heap;
+    }
+}
+
+void code_survey_done(struct code_survey *survey)
+{
+    for (size_t i = 0; i < survey->heap_count; i++)
+        code_heap_done(&survey->heaps[i]);
+    free(survey->heaps);
+    code_ranges_done(&survey->ranges);
+    *survey = (struct code_survey){ 0 };
+}
+
+/* Something that starts at an address, by the map of a heap. */
+struct start {
+    uint64_t addr, word;
+    uint64_t wanted; /* an address that should lie in it */
+    uint32_t heap;
+};
+
+struct starts {
+    struct start *starts;
+    size_t count, capacity;
+};
+
+static void add_start(struct starts *list, const struct code_heap *heap, uint32_t index, uint64_t offset,
+                      uint64_t wanted)
+{
+    uint64_t addr = heap->base + offset;
+    if (addr <= heap->range->begin || (list->count && list->starts[list->count - 1].addr == addr))
+        return;
+    list->starts = mem_grow(list->starts, &list->capacity, list->count + 1, sizeof *list->starts);
+    list->starts[list->count++] =
+        (struct start){ .addr = addr, .wanted = wanted ? wanted : addr, .heap = index };
+}
+
+static void list_all(struct code_survey *survey, uint32_t index, struct starts *list)
+{
+    const struct code_heap *heap = &survey->heaps[index];
+    struct span map = buffer_span(&heap->map);
+    for (uint64_t at = 0; list->count < CODES_MAX && nibble_map_next(map, survey->layout->constant, &at);
+         at += 4)
+        add_start(list, heap, index, at, 0);
+}
+
+/* Those at or before the addresses that lie in the heap; `next` is the first address that may. */
+static size_t list_wanted(struct code_survey *survey, uint32_t index, const struct code_choice *choice,
+                          size_t next, struct starts *list)
+{
+    const struct code_heap *heap = &survey->heaps[index];
+    struct span map = buffer_span(&heap->map);
+    for (; next < choice->addr_count && choice->addrs[next] < heap->range->end; next++) {
+        uint64_t addr = choice->addrs[next], start;
+        if (addr >= heap->range->begin && addr >= heap->base &&
+            nibble_map_find(map, survey->layout->constant, addr - heap->base, &start))
+            add_start(list, heap, index, start, addr);
+    }
+    return next;
+}
+
+static struct starts list_starts(struct code_survey *survey, const struct code_choice *choice)
+{
+    struct starts list = { 0 };
+    size_t next = 0;
+    for (uint32_t i = 0; i < survey->heap_count; i++) {
+        if (choice->collectible && !survey->heaps[i].range->collectible)
+            continue;
+        if (choice->addrs)
+            next = list_wanted(survey, i, choice, next, &list);
+        else
+            list_all(survey, i, &list);
+    }
+    return list;
+}
+
+static void read_headers(struct memory_pages *pages, struct start *starts, size_t count)
+{
+    enum { HEADER_BYTES = 0x30 };
+    for (size_t i = 0; i < count; i++)
+        memory_pages_want(pages, starts[i].addr - 8, 8);
+    memory_pages_fetch(pages);
+    for (size_t i = 0; i < count; i++) {
+        starts[i].word = code_heap_word(pages, starts[i].addr);
+        if (starts[i].word % 8 == 0)
+            memory_pages_want(pages, starts[i].word, HEADER_BYTES);
+    }
+    memory_pages_fetch(pages);
+}
+
+/* Addresses to follow, all one step a round. */
+struct trail {
+    struct memory_pages *pages;
+    uint64_t *addrs;
+    size_t count;
+};
+
+/* Replaces each address by the pointer at `offset` from it, once the pages of all are there. */
+static void follow(struct trail *trail, uint64_t offset)
+{
+    for (size_t i = 0; i < trail->count; i++)
+        if (trail->addrs[i])
+            memory_pages_want(trail->pages, trail->addrs[i] + offset, 8);
+    memory_pages_fetch(trail->pages);
+    for (size_t i = 0; i < trail->count; i++)
+        if (trail->addrs[i])
+            trail->addrs[i] = memory_pages_u64(trail->pages, trail->addrs[i] + offset) & ~UINT64_C(7);
+}
+
+/* From the records to their types, and those to their EEClass and their type arguments. */
+static void follow_types(struct trail *trail, const struct surveyed_code *list,
+                         const struct runtime_layout *layout)
+{
+    uint64_t *tables = mem_alloc(trail->count, sizeof *tables);
+    for (size_t i = 0; i < trail->count; i++)
+        trail->addrs[i] =
+            list[i].body.method ? method_desc_chunk(trail->pages, layout, list[i].body.method) : 0;
+    follow(trail, layout->chunk.table);
+    memcpy(tables, trail->addrs, trail->count * sizeof *tables);
+    follow(trail, layout->table.class_or_canonical);
+    follow(trail, layout->class_table);
+    memcpy(trail->addrs, tables, trail->count * sizeof *tables);
+    follow(trail, layout->table.instance);
+    follow(trail, 0); /* the first dictionary of those */
+    follow(trail, 0);
+    free(tables);
+}
+
+/* From the records to the notes on versions of their code. */
+static void follow_versions(struct trail *trail, const struct surveyed_code *list,
+                            const struct runtime_layout *layout)
+{
+    if (layout->version.first == LAYOUT_NONE || layout->method.code_data == LAYOUT_NONE)
+        return;
+    for (size_t i = 0; i < trail->count; i++)
+        trail->addrs[i] = list[i].body.method;
+    follow(trail, layout->method.code_data);
+    follow(trail, layout->version.state);
+    follow(trail, layout->version.first);
+    follow(trail, layout->version.next);
+    follow(trail, layout->version.next);
+}
+
+/* The pages of the records and of what they lead to. */
+static void read_methods(struct code_survey *survey, const struct surveyed_code *list, size_t count)
+{
+    if (count == 0)
+        return;
+    struct trail trail = { survey->pages, mem_alloc(count, sizeof *trail.addrs), count };
+    for (size_t i = 0; i < count; i++)
+        trail.addrs[i] = list[i].body.method;
+    follow(&trail, 0);
+    follow_types(&trail, list, survey->layout);
+    follow_versions(&trail, list, survey->layout);
+    free(trail.addrs);
+}
+
+static void describe(struct code_survey *survey, struct surveyed_code *code)
+{
+    code->described = code->body.method &&
+                      method_desc_read(survey->pages, survey->layout, code->body.method, &code->method);
+}
+
+struct surveyed_code *code_survey_list(struct code_survey *survey, const struct code_choice *choice,
+                                       size_t *out_count, size_t *out_broken)
+{
+    size_t count = 0, broken = 0;
+    struct starts starts = list_starts(survey, choice);
+    struct surveyed_code *list = mem_alloc(starts.count ? starts.count : 1, sizeof *list);
+    read_headers(survey->pages, starts.starts, starts.count);
+    for (size_t i = 0; i < starts.count; i++) {
+        const struct start *start = &starts.starts[i];
+        const struct code_heap *heap = &survey->heaps[start->heap];
+        struct code_body body;
+        if (!code_heap_body_of_word(survey->pages, survey->layout, heap, start->addr, start->word, &body))
+            broken++;
+        else if (body.stub || start->wanted < body.end)
+            list[count++] = (struct surveyed_code){ .body = body, .collectible = heap->range->collectible };
+    }
+    free(starts.starts);
+    read_methods(survey, list, count);
+    for (size_t i = 0; i < count; i++)
+        describe(survey, &list[i]);
+    *out_count = count;
+    *out_broken = broken;
+    return list;
+}
+
+bool code_survey_find(struct code_survey *survey, const struct code_range *range, uint64_t addr,
+                      struct surveyed_code *out)
+{
+    for (size_t i = 0; i < survey->heap_count; i++) {
+        struct surveyed_code code = { .collectible = range->collectible };
+        if (survey->heaps[i].range != range ||
+            !code_heap_find(survey->pages, survey->layout, &survey->heaps[i], addr, &code.body))
+            continue;
+        describe(survey, &code);
+        *out = code;
+        return true;
+    }
+    return false;
+}
+
+static bool is_dynamic(const struct surveyed_code *code)
+{
+    return code->described && code->method.kind == METHOD_DYNAMIC;
+}
+
+static void read_dynamic(struct code_survey *survey, const struct surveyed_code *list, size_t count)
+{
+    enum { NAME_BYTES = 64, RESOLVER_BYTES = 0x20 };
+    for (size_t i = 0; i < count; i++) {
+        struct dynamic_method dynamic;
+        if (!is_dynamic(&list[i]))
+            continue;
+        uint64_t resolver =
+            memory_pages_u64(survey->pages, list[i].method.addr + survey->layout->dynamic.resolver);
+        dynamic_method_name(survey->pages, survey->layout, &list[i].method, &dynamic);
+        memory_pages_want(survey->pages, dynamic.name, NAME_BYTES);
+        memory_pages_want(survey->pages, dynamic.signature, dynamic.signature_size);
+        memory_pages_want(survey->pages, resolver, RESOLVER_BYTES);
+    }
+    memory_pages_fetch(survey->pages);
+}
+
+/* What must not have changed since: the word before the code, the header's record, the record's name, the
+ * name. */
+enum { PROOF_PIECES = 4, PROOF_BYTES_MAX = 16, PROOFS = 120 };
+struct proof {
+    struct surveyed_code *code;
+    uint8_t held[PROOF_PIECES][PROOF_BYTES_MAX], now[PROOF_PIECES][PROOF_BYTES_MAX];
+};
+
+static void start_proof(struct code_survey *survey, struct surveyed_code *code, struct proof *proof,
+                        struct memory_piece pieces[PROOF_PIECES])
+{
+    const struct runtime_layout *layout = survey->layout;
+    uint64_t record = code->method.addr + layout->dynamic.name;
+    uint64_t name = memory_pages_u64(survey->pages, record);
+    size_t room = MEMORY_PAGE_BYTES - name % MEMORY_PAGE_BYTES;
+    const uint64_t addrs[PROOF_PIECES] = { code->body.begin - 8, code->body.header + layout->header.method,
+                                           record, name };
+    *proof = (struct proof){ .code = code };
+    for (size_t k = 0; k < PROOF_PIECES; k++) {
+        size_t size = k + 1 < PROOF_PIECES ? 8 : room < PROOF_BYTES_MAX ? room : PROOF_BYTES_MAX;
+        memory_pages_read(survey->pages, addrs[k], proof->held[k], size);
+        pieces[k] = (struct memory_piece){ addrs[k], proof->now[k], size, 0 };
+    }
+}
+
+static void end_proofs(const struct memory *memory, const struct proof *proofs, struct memory_piece *pieces,
+                       size_t count)
+{
+    memory->read(memory->user, pieces, PROOF_PIECES * count);
+    for (size_t i = 0; i < PROOF_PIECES * count; i++) {
+        const struct proof *p = &proofs[i / PROOF_PIECES];
+        if (pieces[i].got != pieces[i].size ||
+            memcmp(p->held[i % PROOF_PIECES], p->now[i % PROOF_PIECES], pieces[i].size) != 0)
+            p->code->described = false;
+    }
+}
+
+void code_survey_prove(struct code_survey *survey, struct surveyed_code *list, size_t count)
+{
+    struct proof proofs[PROOFS];
+    struct memory_piece pieces[PROOF_PIECES * PROOFS];
+    size_t used = 0;
+    read_dynamic(survey, list, count);
+    for (size_t i = 0; i < count; i++) {
+        if (is_dynamic(&list[i])) {
+            start_proof(survey, &list[i], &proofs[used], &pieces[PROOF_PIECES * used]);
+            used++;
+        }
+        if (used == PROOFS || (used && i + 1 == count)) {
+            end_proofs(survey->pages->memory, proofs, pieces, used);
+            used = 0;
+        }
+    }
+}

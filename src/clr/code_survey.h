@@ -1,0 +1,53 @@
+/*
+ * code_survey: all pieces of jitted code that a runtime has at one time.
+ *
+ * Listing reads the target in a few large rounds, each of which follows one kind of pointer for all pieces at
+ * once: a read of one page costs as much as the way there and back, and a program has ten thousand methods.
+ */
+#ifndef CLRPERF_CLR_CODE_SURVEY_H
+#define CLRPERF_CLR_CODE_SURVEY_H
+
+#include "clr/code_heap.h"
+#include "clr/method_desc.h"
+
+struct code_survey {
+    struct memory_pages *pages; /* borrowed, as the next */
+    const struct runtime_layout *layout;
+    struct code_ranges ranges;
+    struct code_heap *heaps; /* by address */
+    size_t heap_count, heap_capacity;
+};
+
+/* A piece of code with the record of its method. */
+struct surveyed_code {
+    struct code_body body;
+    struct method_desc method;
+    bool described;   /* the record makes sense */
+    bool collectible; /* may be freed */
+};
+
+/* The regions of code, and of the heaps what starts where. `root` as in code_ranges_read(). */
+void code_survey_read(struct code_survey *survey, struct memory_pages *pages,
+                      const struct runtime_layout *layout, uint64_t root);
+void code_survey_done(struct code_survey *survey);
+
+/* Which pieces are asked for; all of them with a zeroed one. */
+struct code_choice {
+    bool collectible;      /* those only that may be freed */
+    const uint64_t *addrs; /* those only that hold one of these, ascending; NULL: any */
+    size_t addr_count;
+};
+/* The pieces, by address; those whose header makes no sense are only counted. The caller frees the list. */
+struct surveyed_code *code_survey_list(struct code_survey *survey, const struct code_choice *choice,
+                                       size_t *out_count, size_t *out_broken);
+/* The piece of jitted code that holds `addr`, in `range`. */
+bool code_survey_find(struct code_survey *survey, const struct code_range *range, uint64_t addr,
+                      struct surveyed_code *out);
+/*
+ * Dynamic methods are freed, and their records used again, at any time. So what is known of those in the list
+ * is read ahead, then their headers, records and names once more; those that differ lose their record
+ * (described is false).
+ */
+void code_survey_prove(struct code_survey *survey, struct surveyed_code *list, size_t count);
+
+#endif

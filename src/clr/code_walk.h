@@ -1,0 +1,103 @@
+/*
+ * code_walk: names the jitted code of a .NET process from its memory, without the process's help.
+ *
+ * Reads what the runtime keeps to find its own way from an address to a method: regions of code, nibble maps,
+ * code headers, MethodDescs, types, metadata. Works on a process that hangs, is stopped, or has its
+ * diagnostics switched off, and on a dump. Which layout the structures have is checked on every opening
+ * against the assemblies' metadata; one that does not fit is refused, so that there is no name rather than a
+ * wrong one. Belongs to one thread.
+ *
+ *     open -> list or find, ... -> renew, when the process went on -> list or find, ... -> close
+ */
+#ifndef CLRPERF_CLR_CODE_WALK_H
+#define CLRPERF_CLR_CODE_WALK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "clr/loaded_module.h"
+#include "clr/runtime_root.h"
+
+enum found_kind {
+    FOUND_METHOD,  /* jitted, with metadata */
+    FOUND_DYNAMIC, /* jitted, without: DynamicMethod, IL stubs; its address and record are soon used again */
+    FOUND_STUB,    /* machine code that belongs to no method */
+};
+
+/*
+ * From the runtime's notes on versions of code, which 9 and 10 keep. The first version of a method has no
+ * note: it counts as tier 0 when the method may be tiered, though the compiler optimized some of those at
+ * once (23 of 7,656 in a web server).
+ */
+enum found_tier {
+    FOUND_TIER_UNKNOWN,
+    FOUND_TIER_0,
+    FOUND_TIER_0_INSTRUMENTED,
+    FOUND_TIER_OSR,
+    FOUND_TIER_1,
+    FOUND_TIER_OPTIMIZED, /* at once, never to be compiled again */
+};
+
+/* One piece of machine code. Texts are valid until the walk is asked again. */
+struct found_method {
+    uint64_t begin, end; /* virtual, [begin, end), funclets included; a stub's end may be 0: not known */
+    uint8_t kind;        /* enum found_kind */
+    uint8_t tier;        /* enum found_tier */
+    bool collectible;    /* may be freed while the process runs */
+    bool generic;        /* a method with type arguments of its own */
+    uint64_t method_id;  /* address of the MethodDesc; 0 for a stub that has none */
+    uint64_t module_id;  /* address of the Module, 0 for dynamic methods */
+    uint32_t token;      /* 0x06......; 0 for dynamic methods */
+    const char *name;    /* as code_name.h has it; "" when it cannot be told, "[fixup precode]" of a stub */
+    const char *module;  /* simple name of the assembly, or "" */
+    const char *path;    /* of its file as the runtime has it, or "" */
+    const char *target;  /* name of the method that a stub leads to or serves, or "" */
+    const char *import;  /* "libc!getenv" when that is imported from a native library, or "" */
+};
+
+struct code_walk_report {
+    enum runtime_root_way root; /* how the list of code was found */
+    const char *layout;         /* "10.0": the version whose layout fits */
+    bool described;             /* the runtime's own description of its layout was used */
+    uint32_t checked, agreed;   /* methods whose record was compared with metadata when opening */
+    uint64_t methods, dynamic, stubs, unnamed, broken; /* by the last code_walk_list() */
+    uint64_t pages;                                    /* of 4 KiB read from the target so far */
+    uint64_t modules, ranges;
+};
+
+struct code_walk;
+
+/*
+ * Finds the runtime in `memory` and a layout that fits it. `memory` and `files` (may be NULL) are borrowed
+ * for as long as the walk. ERROR_UNSUPPORTED when there is no runtime, it has not run enough methods yet to
+ * tell its layout, or none fits.
+ */
+bool code_walk_open(const struct memory *memory, const struct module_files *files, struct code_walk **out,
+                    struct error *err);
+/* NULL is fine. */
+void code_walk_close(struct code_walk *walk);
+/* Valid as long as the walk; its counts change with it. */
+const struct code_walk_report *code_walk_report(const struct code_walk *walk);
+
+/* Forgets what was read, since the process may have gone on. memory->mappings may have been replaced. */
+void code_walk_renew(struct code_walk *walk);
+
+/* Return false to stop. */
+typedef bool code_walk_fn(void *user, const struct found_method *method);
+enum code_walk_which {
+    WALK_ALL,
+    WALK_COLLECTIBLE, /* only what may be freed while the process runs: dynamic methods and the like */
+};
+/*
+ * Jitted code, by address; precodes and other stubs outside the code heaps are left out: there are tens of
+ * thousands. False when `emit` stopped it.
+ */
+bool code_walk_list(struct code_walk *walk, enum code_walk_which which, code_walk_fn *emit, void *user);
+/* The jitted code that holds one of `addrs`, which ascend: as above, and much faster than one by one. */
+bool code_walk_list_at(struct code_walk *walk, const uint64_t *addrs, size_t count, code_walk_fn *emit,
+                       void *user);
+/* The piece of code, of any kind, that holds `addr`. False when the runtime knows of none there. */
+bool code_walk_find(struct code_walk *walk, uint64_t addr, struct found_method *out);
+#endif

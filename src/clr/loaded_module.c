@@ -1,0 +1,243 @@
+#include "clr/loaded_module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/utf16.h"
+#include "read/pe.h"
+
+enum {
+    METADATA_BYTES_MAX = 128 << 20,
+    EMITTED_BYTES_MAX = 64 << 20,
+    PATH_UNITS_MAX = 4096,
+    PATH_BYTES_MAX = 3 * PATH_UNITS_MAX,
+    NAME_BYTES_MAX = 512,
+    HEADER_BYTES = 4096,
+    CLI_HEADER_BYTES = 72,
+    ROOT_BYTES = 128, /* of the metadata, to compare */
+    FILE_IMAGE = 0x08,
+    IMAGE_PATH = 0x10,
+    LAYOUT_BASE = 0x08,
+    LAYOUT_SIZE = 0x10,
+    LAYOUT_FLAGS = 0x14,
+    LAYOUT_LAID_OUT = 1,
+    BUFFER_DATA = 0x10,
+};
+#define METADATA_MAGIC UINT32_C(0x424a5342) /* "BSJB" */
+
+struct loaded_image {
+    uint64_t base;
+    uint32_t size;
+    bool laid_out; /* sections at their addresses; else as in the file */
+};
+
+static char *copy_text(struct span text, size_t max)
+{
+    size_t size = text.size < max ? text.size : max;
+    char *copy = mem_alloc(size + 1, 1);
+    if (size)
+        memcpy(copy, text.data, size);
+    return copy;
+}
+
+static char *read_path(struct memory_pages *pages, uint64_t addr)
+{
+    struct buffer units, text;
+    buffer_init(&units, 2 * PATH_UNITS_MAX);
+    buffer_init(&text, PATH_BYTES_MAX);
+    for (uint16_t unit; addr && !units.failed && (unit = memory_pages_u16(pages, addr)); addr += 2)
+        buffer_u16le(&units, unit);
+    utf16_append_utf8(&text, buffer_span(&units));
+    char *path = copy_text(buffer_span(&text), PATH_BYTES_MAX);
+    buffer_done(&units);
+    buffer_done(&text);
+    return path;
+}
+
+static bool read_image(struct memory_pages *pages, uint64_t layout_addr, struct loaded_image *out)
+{
+    *out = (struct loaded_image){
+        .base = memory_pages_u64(pages, layout_addr + LAYOUT_BASE),
+        .size = memory_pages_u32(pages, layout_addr + LAYOUT_SIZE),
+        .laid_out = memory_pages_u32(pages, layout_addr + LAYOUT_FLAGS) & LAYOUT_LAID_OUT,
+    };
+    return layout_addr && out->base && out->size;
+}
+
+/* Where a part of the image is in memory. */
+static bool image_addr(const struct loaded_image *image, const struct pe *pe, uint32_t rva, uint32_t size,
+                       uint64_t *out_addr)
+{
+    uint64_t offset = rva;
+    if (!image->laid_out && !pe_file_offset(pe, rva, size, &offset))
+        return false;
+    if (offset > image->size || size > image->size - offset)
+        return false;
+    *out_addr = image->base + offset;
+    return true;
+}
+
+/* Where the image's metadata is in memory, by its headers. */
+static bool find_metadata(struct memory_pages *pages, const struct loaded_image *image, uint64_t *out_addr,
+                          uint32_t *out_size)
+{
+    uint8_t header[HEADER_BYTES];
+    uint64_t cli;
+    struct pe pe;
+    size_t size = image->size < sizeof header ? image->size : sizeof header;
+    memory_pages_read(pages, image->base, header, size);
+    struct source source = source_over_span(span_of(header, size));
+    if (!pe_read(&source, &pe, NULL) ||
+        !image_addr(image, &pe, pe.directories[PE_DIRECTORY_CLI].rva, CLI_HEADER_BYTES, &cli))
+        return false;
+    *out_size = memory_pages_u32(pages, cli + 12);
+    return image_addr(image, &pe, memory_pages_u32(pages, cli + 8), *out_size, out_addr) &&
+           memory_pages_u32(pages, *out_addr) == METADATA_MAGIC;
+}
+
+static bool find_image_metadata(struct memory_pages *pages, const struct runtime_layout *layout,
+                                uint64_t pe_image, uint64_t *out_addr, uint32_t *out_size)
+{
+    uint16_t places[] = { layout->image.loaded, layout->image.flat };
+    for (size_t i = 0; i < 2; i++) {
+        struct loaded_image image;
+        if (read_image(pages, memory_pages_u64(pages, pe_image + places[i]), &image) &&
+            find_metadata(pages, &image, out_addr, out_size))
+            return true;
+    }
+    return false;
+}
+
+static bool open_metadata(struct loaded_module *m, enum metadata_origin origin)
+{
+    if (!ecma_metadata_open(buffer_span(&m->bytes), &m->md, NULL)) {
+        m->md = (struct ecma_metadata){ 0 };
+        buffer_clear(&m->bytes);
+        return false;
+    }
+    m->origin = (uint8_t)origin;
+    return true;
+}
+
+static bool load_from_memory(struct memory_pages *pages, struct loaded_module *m, uint64_t addr,
+                             uint32_t size, enum metadata_origin origin)
+{
+    buffer_clear(&m->bytes);
+    uint8_t *into = size ? buffer_reserve(&m->bytes, size) : NULL;
+    if (!into || !memory_read(pages->memory, addr, into, size))
+        return false;
+    m->bytes.size = size;
+    m->metadata = addr;
+    return open_metadata(m, origin);
+}
+
+static bool same_bytes(struct memory_pages *pages, uint64_t addr, struct span bytes)
+{
+    uint8_t there[ROOT_BYTES];
+    return bytes.size <= sizeof there && memory_pages_read(pages, addr, there, bytes.size) &&
+           memcmp(there, bytes.data, bytes.size) == 0;
+}
+
+/* Whether a file's metadata is the one that is loaded. */
+static bool is_loaded_one(struct memory_pages *pages, const struct loaded_module *m)
+{
+    struct span all = buffer_span(&m->bytes), mvid = ecma_mvid(&m->md);
+    struct span root = span_part(all, 0, all.size < ROOT_BYTES ? all.size : ROOT_BYTES);
+    return mvid.size && same_bytes(pages, m->metadata, root) &&
+           same_bytes(pages, m->metadata + (uint64_t)(mvid.data - all.data), mvid);
+}
+
+static bool load_from_file(struct memory_pages *pages, const struct module_files *files,
+                           struct loaded_module *m)
+{
+    struct source file;
+    struct pe pe;
+    struct pe_cli cli;
+    if (!files || !files->open || m->path[0] != '/' || !files->open(files->user, m->path, &file))
+        return false;
+    bool loaded = pe_read(&file, &pe, NULL) && pe_read_cli(&file, &pe, &cli, NULL) &&
+                  pe_load(&file, &pe, cli.metadata, &m->bytes, NULL) && open_metadata(m, METADATA_FILE);
+    if (files->close)
+        files->close(files->user, &file);
+    /* of a dump the image's own pages may be missing: then there is nothing to compare with */
+    if (loaded && m->metadata && !is_loaded_one(pages, m)) {
+        m->origin = METADATA_NONE;
+        loaded = false;
+    }
+    return loaded;
+}
+
+static bool load_emitted(struct memory_pages *pages, const struct runtime_layout *layout,
+                         struct loaded_module *m)
+{
+    uint64_t at = memory_pages_u64(pages, m->addr + layout->module.emitted);
+    uint32_t size = at ? memory_pages_u32(pages, at) : 0;
+    uint64_t bytes = layout->module.emitted_in_buffer ? memory_pages_u64(pages, at + BUFFER_DATA) : at + 4;
+    return at && size <= EMITTED_BYTES_MAX && memory_pages_u32(pages, bytes) == METADATA_MAGIC &&
+           load_from_memory(pages, m, bytes, size, METADATA_EMITTED);
+}
+
+static char *module_name(const struct loaded_module *m)
+{
+    struct span name = ecma_cell_string(&m->md, ECMA_ASSEMBLY, 1, ECMA_ASSEMBLY_NAME);
+    if (name.size == 0)
+        name = ecma_cell_string(&m->md, ECMA_MODULE, 1, ECMA_MODULE_NAME);
+    return copy_text(name, NAME_BYTES_MAX);
+}
+
+static uint64_t module_image(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t addr)
+{
+    uint64_t file = memory_pages_u64(pages, addr + layout->module.file);
+    return file ? memory_pages_u64(pages, file + FILE_IMAGE) : 0;
+}
+
+void loaded_module_read(struct memory_pages *pages, const struct runtime_layout *layout,
+                        const struct module_files *files, uint64_t addr, struct loaded_module *out)
+{
+    struct loaded_module m = { .addr = addr };
+    uint64_t image = module_image(pages, layout, addr);
+    uint32_t size = 0;
+    buffer_init(&m.bytes, METADATA_BYTES_MAX);
+    m.image = image;
+    m.path = image ? read_path(pages, memory_pages_u64(pages, image + IMAGE_PATH)) : mem_copy_string("");
+    if (image && !find_image_metadata(pages, layout, image, &m.metadata, &size))
+        m.metadata = 0;
+    if (!image)
+        load_emitted(pages, layout, &m);
+    else if (!load_from_file(pages, files, &m) && m.metadata)
+        load_from_memory(pages, &m, m.metadata, size, METADATA_MEMORY);
+    if (m.origin == METADATA_NONE)
+        m.md = (struct ecma_metadata){ 0 };
+    m.name = module_name(&m);
+    *out = m;
+}
+
+void loaded_module_done(struct loaded_module *module)
+{
+    buffer_done(&module->bytes);
+    free(module->path);
+    free(module->name);
+    *module = (struct loaded_module){ 0 };
+}
+
+void loaded_module_want(struct memory_pages *pages, const struct runtime_layout *layout,
+                        const struct loaded_module *module)
+{
+    struct span mvid = ecma_mvid(&module->md);
+    memory_pages_want(pages, module->addr + layout->module.file, 8);
+    if (module->origin == METADATA_NONE || module->metadata == 0)
+        return;
+    memory_pages_want(pages, module->metadata, ROOT_BYTES);
+    if (mvid.size)
+        memory_pages_want(pages, module->metadata + (uint64_t)(mvid.data - module->bytes.data), mvid.size);
+}
+
+bool loaded_module_is_same(struct memory_pages *pages, const struct runtime_layout *layout,
+                           const struct loaded_module *module)
+{
+    /* what is emitted grows */
+    if (module->origin == METADATA_NONE || module->origin == METADATA_EMITTED || module->metadata == 0)
+        return false;
+    return module_image(pages, layout, module->addr) == module->image && is_loaded_one(pages, module);
+}

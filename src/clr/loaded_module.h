@@ -1,0 +1,52 @@
+/*
+ * loaded_module: an assembly that a runtime has loaded, with its metadata.
+ *
+ * A Module leads to its file's path and to the image in memory. The metadata is read from the file when that
+ * is the very one the process has (the same root and the same MVID), so that no page of it has to be brought
+ * in for the target; else from memory, as for assemblies out of a bundle or a byte array, and those that the
+ * program emits.
+ */
+#ifndef CLRPERF_CLR_LOADED_MODULE_H
+#define CLRPERF_CLR_LOADED_MODULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/memory_pages.h"
+#include "base/source.h"
+#include "clr/runtime_layout.h"
+#include "read/ecma_metadata.h"
+
+/* Opens files as the target sees them; answered by whoever knows the process. */
+struct module_files {
+    /* False when there is no such file. NULL: no files are to be had. */
+    bool (*open)(void *user, const char *path, struct source *out);
+    void (*close)(void *user, struct source *file);
+    void *user;
+};
+
+enum metadata_origin { METADATA_NONE, METADATA_FILE, METADATA_MEMORY, METADATA_EMITTED };
+
+struct loaded_module {
+    uint64_t addr;       /* of the Module */
+    char *path;          /* as the runtime has it; "" when it is in no file. Owned */
+    char *name;          /* the assembly's simple name, "" when unknown. Owned */
+    uint8_t origin;      /* enum metadata_origin */
+    uint64_t image;      /* address of the PEImage, or 0 */
+    uint64_t metadata;   /* address of the metadata in the target, or 0 */
+    struct buffer bytes; /* of the metadata */
+    struct ecma_metadata md;
+};
+
+/* Always fills *out, if only with an address. Undo with loaded_module_done(). */
+void loaded_module_read(struct memory_pages *pages, const struct runtime_layout *layout,
+                        const struct module_files *files, uint64_t addr, struct loaded_module *out);
+void loaded_module_done(struct loaded_module *module);
+/* Whether the Module at the address still is what was read. The first asks for the pages of that ahead. */
+void loaded_module_want(struct memory_pages *pages, const struct runtime_layout *layout,
+                        const struct loaded_module *module);
+bool loaded_module_is_same(struct memory_pages *pages, const struct runtime_layout *layout,
+                           const struct loaded_module *module);
+
+#endif

@@ -1,0 +1,191 @@
+#include "clr/loaded_types.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "read/ecma_signature.h"
+
+enum {
+    NAME_BYTES_MAX = 64 << 10,
+    NESTING_MAX = 24,
+    MODULES_MAX = 1 << 14,
+    TYPES_MAX = 1 << 20,
+    DESC_MASK = 2, /* of a handle: a TypeDesc, not a MethodTable */
+    DESC_ARGUMENT = 0x10,
+    SINGLE_DIMENSION = 0x20000,
+};
+
+void loaded_types_init(struct loaded_types *types, struct memory_pages *pages,
+                       const struct runtime_layout *layout, const struct module_files *files)
+{
+    *types = (struct loaded_types){ .pages = pages, .layout = layout, .files = files };
+}
+
+static void forget_types(struct loaded_types *types)
+{
+    for (size_t i = 0; i < types->type_count; i++)
+        free(types->types[i].name);
+    types->type_count = 0;
+    id_map_clear(&types->type_ids);
+}
+
+void loaded_types_done(struct loaded_types *types)
+{
+    forget_types(types);
+    for (size_t i = 0; i < types->module_count; i++)
+        loaded_module_done(&types->modules[i]);
+    free(types->modules);
+    free(types->types);
+    id_map_done(&types->module_ids);
+    id_map_done(&types->type_ids);
+    *types = (struct loaded_types){ 0 };
+}
+
+static uint64_t hash_addr(uint64_t addr)
+{
+    return hash_pair(addr, 0);
+}
+
+void loaded_types_renew(struct loaded_types *types)
+{
+    size_t kept = 0;
+    forget_types(types);
+    id_map_clear(&types->module_ids);
+    for (size_t i = 0; i < types->module_count; i++)
+        loaded_module_want(types->pages, types->layout, &types->modules[i]);
+    memory_pages_fetch(types->pages);
+    for (size_t i = 0; i < types->module_count; i++) {
+        struct loaded_module m = types->modules[i];
+        if (!loaded_module_is_same(types->pages, types->layout, &m)) {
+            loaded_module_done(&m);
+            continue;
+        }
+        types->modules[kept++] = m;
+        id_map_add(&types->module_ids, hash_addr(m.addr), (uint32_t)kept);
+    }
+    types->module_count = kept;
+}
+
+static bool is_module(const void *table, uint32_t id, const void *key)
+{
+    return ((const struct loaded_module *)table)[id - 1].addr == *(const uint64_t *)key;
+}
+
+static bool is_type(const void *table, uint32_t id, const void *key)
+{
+    return ((const struct loaded_type *)table)[id - 1].addr == *(const uint64_t *)key;
+}
+
+/* Index + 1, or 0. */
+static uint32_t find_module(struct loaded_types *types, uint64_t addr)
+{
+    if (addr == 0 || addr % 8 != 0)
+        return 0;
+    uint32_t id = id_map_find(&types->module_ids, hash_addr(addr), is_module, types->modules, &addr);
+    if (id || types->module_count == MODULES_MAX)
+        return id;
+    types->modules =
+        mem_grow(types->modules, &types->module_capacity, types->module_count + 1, sizeof *types->modules);
+    loaded_module_read(types->pages, types->layout, types->files, addr,
+                       &types->modules[types->module_count++]);
+    id_map_add(&types->module_ids, hash_addr(addr), (uint32_t)types->module_count);
+    return (uint32_t)types->module_count;
+}
+
+static bool spell_handle(struct loaded_types *types, uint64_t handle, unsigned depth, struct buffer *out);
+
+static bool spell_desc(struct loaded_types *types, uint64_t desc, unsigned depth, struct buffer *out)
+{
+    uint8_t element = (uint8_t)memory_pages_u32(types->pages, desc);
+    if ((element != ELEMENT_PTR && element != ELEMENT_BYREF) ||
+        !spell_handle(types, memory_pages_u64(types->pages, desc + DESC_ARGUMENT), depth, out))
+        return false;
+    buffer_u8(out, element == ELEMENT_PTR ? '*' : '&');
+    return true;
+}
+
+static bool spell_arguments(struct loaded_types *types, const struct method_table *table, unsigned depth,
+                            struct buffer *out)
+{
+    uint64_t list = 0;
+    unsigned count = method_table_arguments(types->pages, table, &list);
+    for (unsigned i = 0; i < count; i++) {
+        buffer_u8(out, i ? ',' : '[');
+        if (!spell_handle(types, memory_pages_u64(types->pages, list + 8 * (uint64_t)i), depth, out))
+            return false;
+    }
+    if (count)
+        buffer_u8(out, ']');
+    return true;
+}
+
+/* `module`: index + 1. */
+static bool spell_table(struct loaded_types *types, const struct method_table *table, uint32_t module,
+                        unsigned depth, struct buffer *out)
+{
+    if (method_table_is_array(table)) {
+        /* code never has a multi-dimensional array among its type arguments: those are shared as __Canon */
+        if (!(table->flags & SINGLE_DIMENSION) || !spell_handle(types, table->instance, depth, out))
+            return false;
+        buffer_string(out, "[]");
+        return true;
+    }
+    const struct ecma_metadata *md = module ? &types->modules[module - 1].md : NULL;
+    if (!md || table->row == 0 || table->row > ecma_rows(md, ECMA_TYPE_DEF))
+        return false;
+    ecma_spell_type_token(md, table->row << ECMA_TYPE_TAG_BITS | ECMA_TYPE_IS_DEF, out);
+    return spell_arguments(types, table, depth, out);
+}
+
+/* Index + 1 of the type, or 0. Recursive: arguments of a type are types. */
+static uint32_t find_type(struct loaded_types *types, uint64_t addr, unsigned depth)
+{
+    uint32_t id = id_map_find(&types->type_ids, hash_addr(addr), is_type, types->types, &addr);
+    if (id)
+        return id;
+    struct loaded_type type = { .addr = addr };
+    if (depth > NESTING_MAX || types->type_count == TYPES_MAX ||
+        !method_table_read(types->pages, types->layout, addr, &type.table))
+        return 0;
+    /* known before it is spelled, without a name: what is made of itself ends there */
+    type.module = find_module(types, type.table.module);
+    types->types = mem_grow(types->types, &types->type_capacity, types->type_count + 1, sizeof *types->types);
+    types->types[types->type_count++] = type;
+    id = (uint32_t)types->type_count;
+    id_map_add(&types->type_ids, hash_addr(addr), id);
+    struct buffer text;
+    buffer_init(&text, NAME_BYTES_MAX);
+    bool spelled = spell_table(types, &type.table, type.module, depth, &text);
+    buffer_u8(&text, 0);
+    if (spelled && !text.failed)
+        types->types[id - 1].name = mem_copy_string((const char *)text.data);
+    buffer_done(&text);
+    return id;
+}
+
+static bool spell_handle(struct loaded_types *types, uint64_t handle, unsigned depth, struct buffer *out)
+{
+    if (depth >= NESTING_MAX || out->failed)
+        return false;
+    if (handle & DESC_MASK)
+        return spell_desc(types, handle & ~(uint64_t)DESC_MASK, depth + 1, out);
+    uint32_t id = find_type(types, handle, depth + 1);
+    if (!id || !types->types[id - 1].name)
+        return false;
+    buffer_string(out, types->types[id - 1].name);
+    return true;
+}
+
+const struct loaded_type *loaded_types_find(struct loaded_types *types, uint64_t table)
+{
+    uint32_t id = find_type(types, table, 0);
+    return id ? &types->types[id - 1] : NULL;
+}
+
+const struct loaded_module *loaded_types_module(const struct loaded_types *types,
+                                                const struct loaded_type *type)
+{
+    static const struct loaded_module none = { .path = (char *)"", .name = (char *)"" };
+    return type->module ? &types->modules[type->module - 1] : &none;
+}

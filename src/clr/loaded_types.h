@@ -1,0 +1,49 @@
+/*
+ * loaded_types: the types of a running program, by the address of their MethodTable, and the modules that
+ * define them.
+ *
+ * Names are spelled as the runtime spells them in its events:
+ * "Ns.Outer`1+Inner[System.Int32,System.__Canon]".
+ */
+#ifndef CLRPERF_CLR_LOADED_TYPES_H
+#define CLRPERF_CLR_LOADED_TYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/id_map.h"
+#include "clr/loaded_module.h"
+#include "clr/method_desc.h"
+
+struct loaded_type {
+    uint64_t addr;
+    struct method_table table;
+    uint32_t module; /* index; of loaded_types.modules */
+    char *name;      /* owned; NULL: it could not be spelled */
+};
+
+struct loaded_types {
+    struct memory_pages *pages; /* borrowed, as the next two */
+    const struct runtime_layout *layout;
+    const struct module_files *files;
+    struct loaded_module *modules;
+    size_t module_count, module_capacity;
+    struct loaded_type *types;
+    size_t type_count, type_capacity;
+    struct id_map module_ids, type_ids; /* index + 1 by address */
+};
+
+void loaded_types_init(struct loaded_types *types, struct memory_pages *pages,
+                       const struct runtime_layout *layout, const struct module_files *files);
+void loaded_types_done(struct loaded_types *types);
+/* Forgets what may have been unloaded since: all types, and modules that are not the same any more. */
+void loaded_types_renew(struct loaded_types *types);
+
+/* The type at a MethodTable, or NULL when there is none. Valid until the next call of any of these. */
+const struct loaded_type *loaded_types_find(struct loaded_types *types, uint64_t table);
+/* The module that defines it. */
+const struct loaded_module *loaded_types_module(const struct loaded_types *types,
+                                                const struct loaded_type *type);
+
+#endif

@@ -1,0 +1,181 @@
+#include "clr/method_desc.h"
+
+enum {
+    CLASS_MASK = 7,
+    FLAG_TIERED = 0x8000, /* in the number that holds the row's remainder */
+    TAG_MASK = 3,         /* 0: an EEClass; 1 or 2: the canonical MethodTable */
+    GENERICS_MASK = 0x30,
+    GENERIC_INSTANCE = 0x10,
+    GENERIC_SHARED = 0x20,
+    OVERRIDE_SLOTS = 0xf, /* 3.1 to 8: optional members before the module override's place */
+    HAS_OVERRIDE = 0x10,
+    FIXED_SLOTS = 2,
+    FIXED_SLOT_BYTES = 0x30,
+    VTABLE_BYTES = 0x40,
+    SLOTS_OF_A_CHUNK = 8,
+    ARGUMENTS_MAX = 256,
+    VERSIONS_MAX = 256,
+    STUB_TARGET = 0x18, /* ILStubResolver: m_pStubMD's target */
+    SIGNATURE_BYTES_MAX = 4096,
+    LEGACY_METHOD = 0x20000, /* 3.1 */
+    LEGACY_STUB = 0x10000,
+    DYNAMIC_METHOD_FLAG = 0x4000, /* 8 and later */
+    DYNAMIC_STUB_FLAG = 0x8000,
+};
+
+uint64_t method_desc_chunk(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t addr)
+{
+    return addr - 8 * (uint64_t)memory_pages_u8(pages, addr + layout->method.chunk_index) -
+           layout->chunk.size;
+}
+
+/* The MethodTable that the EEClass belongs to, or 0. */
+static uint64_t canonical_table(struct memory_pages *pages, const struct runtime_layout *layout,
+                                uint64_t table)
+{
+    uint64_t eeclass = memory_pages_u64(pages, table + layout->table.class_or_canonical);
+    uint64_t canonical = table;
+    if ((eeclass & TAG_MASK) == 1 || (eeclass & TAG_MASK) == 2) {
+        canonical = eeclass & ~(uint64_t)TAG_MASK;
+        eeclass = memory_pages_u64(pages, canonical + layout->table.class_or_canonical);
+    }
+    if (eeclass == 0 || eeclass % 8 != 0 ||
+        memory_pages_u64(pages, eeclass + layout->class_table) != canonical)
+        return 0;
+    return canonical;
+}
+
+bool method_desc_read(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t addr,
+                      struct method_desc *out)
+{
+    if (addr == 0 || addr % 8 != 0)
+        return false;
+    unsigned index = memory_pages_u8(pages, addr + layout->method.chunk_index);
+    uint16_t remainder = memory_pages_u16(pages, addr + layout->method.remainder);
+    uint64_t chunk = method_desc_chunk(pages, layout, addr);
+    uint64_t table = memory_pages_u64(pages, chunk + layout->chunk.table);
+    if (table == 0 || table % 8 != 0 || index > memory_pages_u8(pages, chunk + layout->chunk.length) ||
+        !canonical_table(pages, layout, table))
+        return false;
+    unsigned bits = layout->remainder_bits;
+    uint32_t range = memory_pages_u16(pages, chunk + layout->chunk.range) & ((1u << (24 - bits)) - 1);
+    *out = (struct method_desc){
+        .addr = addr,
+        .table = table,
+        .row = range << bits | (remainder & ((1u << bits) - 1)),
+        .kind = memory_pages_u16(pages, addr + layout->method.flags) & CLASS_MASK,
+        .tiered = remainder & FLAG_TIERED,
+    };
+    return true;
+}
+
+/*
+ * Up to 8 the table points at the module that loaded the type. That is another than the one that defines it
+ * for instantiations that belong to a collectible assembly; then an optional member names the latter.
+ */
+static uint64_t defining_module(struct memory_pages *pages, const struct runtime_layout *layout,
+                                uint64_t canonical, uint64_t loader)
+{
+    if (layout->type_row_bytes != 2)
+        return loader;
+    uint16_t members = memory_pages_u16(pages, canonical + 8);
+    if (!(members & HAS_OVERRIDE))
+        return loader;
+    unsigned k = (unsigned)__builtin_popcount(members & OVERRIDE_SLOTS);
+    unsigned virtuals = memory_pages_u16(pages, canonical + layout->table.virtuals);
+    uint64_t slot = k < FIXED_SLOTS
+                        ? FIXED_SLOT_BYTES + 8 * (uint64_t)k
+                        : VTABLE_BYTES +
+                              8 * (uint64_t)((virtuals + SLOTS_OF_A_CHUNK - 1) / SLOTS_OF_A_CHUNK) +
+                              8 * (uint64_t)(k - FIXED_SLOTS);
+    uint64_t module = memory_pages_u64(pages, canonical + slot);
+    return module ? module : loader;
+}
+
+bool method_table_read(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t addr,
+                       struct method_table *out)
+{
+    uint64_t canonical = addr && addr % 8 == 0 ? canonical_table(pages, layout, addr) : 0;
+    if (!canonical)
+        return false;
+    uint64_t row_at = addr + layout->table.type_row;
+    struct method_table table = {
+        .addr = addr,
+        .canonical = canonical,
+        .instance = memory_pages_u64(pages, addr + layout->table.instance),
+        .flags = memory_pages_u32(pages, addr + layout->table.flags),
+        .row = layout->type_row_bytes == 2 ? memory_pages_u16(pages, row_at)
+                                           : memory_pages_u32(pages, row_at) >> 8,
+    };
+    table.module =
+        defining_module(pages, layout, canonical, memory_pages_u64(pages, addr + layout->table.module));
+    *out = table;
+    return true;
+}
+
+unsigned method_table_arguments(struct memory_pages *pages, const struct method_table *table,
+                                uint64_t *out_list)
+{
+    unsigned generics = table->flags & GENERICS_MASK;
+    if ((generics != GENERIC_INSTANCE && generics != GENERIC_SHARED) || method_table_is_array(table))
+        return 0;
+    unsigned dictionaries = memory_pages_u16(pages, table->instance - 4);
+    unsigned count = memory_pages_u16(pages, table->instance - 2);
+    if (dictionaries == 0 || count > ARGUMENTS_MAX)
+        return 0;
+    *out_list = memory_pages_u64(pages, table->instance + 8 * (uint64_t)(dictionaries - 1));
+    return *out_list ? count : 0;
+}
+
+unsigned method_desc_arguments(struct memory_pages *pages, const struct runtime_layout *layout,
+                               const struct method_desc *method)
+{
+    return method->kind == METHOD_GENERIC ? memory_pages_u16(pages, method->addr + layout->generic.count) : 0;
+}
+
+void dynamic_method_name(struct memory_pages *pages, const struct runtime_layout *layout,
+                         const struct method_desc *method, struct dynamic_method *out)
+{
+    uint64_t at = method->addr;
+    uint32_t flags = memory_pages_u32(pages, at + layout->dynamic.flags);
+    bool legacy = layout->list;
+    struct dynamic_method dynamic = {
+        .name = memory_pages_u64(pages, at + layout->dynamic.name),
+        .signature = memory_pages_u64(pages, at + layout->dynamic.signature),
+        .signature_size = memory_pages_u32(pages, at + layout->dynamic.signature_size),
+    };
+    if (flags & (legacy ? LEGACY_STUB : DYNAMIC_STUB_FLAG))
+        dynamic.kind = DYNAMIC_IL_STUB;
+    else if (flags & (legacy ? LEGACY_METHOD : DYNAMIC_METHOD_FLAG))
+        dynamic.kind = DYNAMIC_METHOD;
+    if (dynamic.signature == 0 || dynamic.signature_size > SIGNATURE_BYTES_MAX)
+        dynamic.signature_size = 0;
+    *out = dynamic;
+}
+
+void dynamic_method_read(struct memory_pages *pages, const struct runtime_layout *layout,
+                         const struct method_desc *method, struct dynamic_method *out)
+{
+    dynamic_method_name(pages, layout, method, out);
+    uint64_t resolver = memory_pages_u64(pages, method->addr + layout->dynamic.resolver);
+    if (out->kind == DYNAMIC_IL_STUB && resolver)
+        out->target = memory_pages_u64(pages, resolver + STUB_TARGET);
+}
+
+bool method_desc_tier(struct memory_pages *pages, const struct runtime_layout *layout,
+                      const struct method_desc *method, uint64_t code, uint32_t *out_tier)
+{
+    if (layout->version.first == LAYOUT_NONE || layout->method.code_data == LAYOUT_NONE)
+        return false;
+    uint64_t data = memory_pages_u64(pages, method->addr + layout->method.code_data);
+    uint64_t state = data ? memory_pages_u64(pages, data + layout->version.state) : 0;
+    uint64_t node = state ? memory_pages_u64(pages, state + layout->version.first) : 0;
+    for (unsigned i = 0; node && i < VERSIONS_MAX; i++) {
+        if (memory_pages_u64(pages, node + layout->version.code) == code) {
+            *out_tier = memory_pages_u32(pages, node + layout->version.tier);
+            return true;
+        }
+        node = memory_pages_u64(pages, node + layout->version.next);
+    }
+    return false;
+}

@@ -1,0 +1,133 @@
+#include "clr/method_text.h"
+
+#include <string.h>
+
+#include "base/utf8.h"
+#include "read/ecma_signature.h"
+
+enum {
+    SIGNATURE_BYTES_MAX = 4096,
+    TEXT_BYTES_MAX = 64 << 10,
+    NAME_BYTES_MAX = 1024,
+    /* ImplMap and ModuleRef, ECMA-335 II.22.22 and II.22.31 */
+    TABLE_IMPL_MAP = 0x1c,
+    IMPL_MAP_FORWARDED = 1,
+    IMPL_MAP_NAME = 2,
+    IMPL_MAP_SCOPE = 3,
+    FORWARDED_IS_METHOD = 1,
+    TABLE_MODULE_REF = 0x1a,
+};
+
+enum method_agreement method_text_check(struct loaded_types *types, const struct method_desc *method)
+{
+    const struct loaded_type *type = loaded_types_find(types, method->table);
+    const struct ecma_metadata *md = type ? &loaded_types_module(types, type)->md : NULL;
+    if (!md || method->kind == METHOD_DYNAMIC || method->kind == METHOD_ARRAY ||
+        method_table_is_array(&type->table))
+        return AGREEMENT_UNKNOWN;
+    if (ecma_rows(md, ECMA_METHOD_DEF) == 0)
+        return AGREEMENT_UNKNOWN;
+    uint32_t first;
+    if (method->row == 0 || method->row > ecma_rows(md, ECMA_METHOD_DEF) ||
+        ecma_method_owner(md, method->row) != type->table.row)
+        return AGREEMENT_WRONG;
+    if (method->kind == METHOD_GENERIC &&
+        ecma_generic_params(md, ECMA_OWNER_IS_METHOD, method->row, &first) !=
+            method_desc_arguments(types->pages, types->layout, method))
+        return AGREEMENT_WRONG;
+    return AGREEMENT_RIGHT;
+}
+
+/* From the first parenthesis on: what comes before is the return type. */
+static bool append_signature(const struct ecma_metadata *md, struct span signature, struct buffer *out)
+{
+    struct buffer text;
+    buffer_init(&text, TEXT_BYTES_MAX);
+    bool spelled = ecma_spell_method_signature(md, signature, &text);
+    const uint8_t *parenthesis = spelled && text.size ? memchr(text.data, '(', text.size) : NULL;
+    if (parenthesis)
+        buffer_append(out, parenthesis, text.size - (size_t)(parenthesis - text.data));
+    buffer_done(&text);
+    return parenthesis != NULL;
+}
+
+static bool append_defined(struct loaded_types *types, const struct method_desc *method, struct buffer *out)
+{
+    const struct loaded_type *type = loaded_types_find(types, method->table);
+    if (!type || !type->name || method_text_check(types, method) != AGREEMENT_RIGHT)
+        return false;
+    const struct ecma_metadata *md = &loaded_types_module(types, type)->md;
+    struct span name = ecma_cell_string(md, ECMA_METHOD_DEF, method->row, ECMA_METHOD_DEF_NAME);
+    uint32_t signature = ecma_cell(md, ECMA_METHOD_DEF, method->row, ECMA_METHOD_DEF_SIGNATURE);
+    buffer_string(out, type->name);
+    buffer_string(out, "::");
+    buffer_append(out, name.data, name.size);
+    return name.size && append_signature(md, ecma_blob(md, signature), out);
+}
+
+static bool is_printable(struct span text)
+{
+    struct cursor c = cursor_over(text);
+    while (cursor_left(&c)) {
+        uint32_t code_point = utf8_next(&c);
+        if (code_point == UTF8_INVALID || !utf8_is_printable(code_point))
+            return false;
+    }
+    return text.size > 0;
+}
+
+static bool read_name(struct memory_pages *pages, uint64_t addr, char text[NAME_BYTES_MAX])
+{
+    size_t size = 0;
+    while (addr && size < NAME_BYTES_MAX - 1 && (text[size] = (char)memory_pages_u8(pages, addr + size)))
+        size++;
+    text[size] = 0;
+    return is_printable(span_of(text, size));
+}
+
+static bool append_dynamic(struct loaded_types *types, const struct method_desc *method, struct buffer *out)
+{
+    /* a stub's types may be told by rows of the module that it belongs to */
+    static const struct ecma_metadata no_metadata;
+    const struct loaded_type *type = loaded_types_find(types, method->table);
+    const struct ecma_metadata *md = type ? &loaded_types_module(types, type)->md : &no_metadata;
+    char name[NAME_BYTES_MAX];
+    uint8_t signature[SIGNATURE_BYTES_MAX];
+    struct dynamic_method d;
+    dynamic_method_name(types->pages, types->layout, method, &d);
+    if (d.kind == DYNAMIC_OTHER || d.signature_size == 0 || d.signature_size > sizeof signature ||
+        !read_name(types->pages, d.name, name) ||
+        !memory_pages_read(types->pages, d.signature, signature, d.signature_size))
+        return false;
+    buffer_string(out, "dynamicClass::");
+    buffer_string(out, name);
+    return append_signature(md, span_of(signature, d.signature_size), out);
+}
+
+bool method_text_append(struct loaded_types *types, const struct method_desc *method, struct buffer *out)
+{
+    return method->kind == METHOD_DYNAMIC ? append_dynamic(types, method, out)
+                                          : append_defined(types, method, out);
+}
+
+bool method_text_append_import(struct loaded_types *types, const struct method_desc *method,
+                               struct buffer *out)
+{
+    const struct loaded_type *type = loaded_types_find(types, method->table);
+    if (!type || method_text_check(types, method) != AGREEMENT_RIGHT)
+        return false;
+    const struct ecma_metadata *md = &loaded_types_module(types, type)->md;
+    enum ecma_table_id imports = (enum ecma_table_id)TABLE_IMPL_MAP,
+                       modules = (enum ecma_table_id)TABLE_MODULE_REF;
+    for (uint32_t row = 1; row <= ecma_rows(md, imports); row++) {
+        if (ecma_cell(md, imports, row, IMPL_MAP_FORWARDED) != (method->row << 1 | FORWARDED_IS_METHOD))
+            continue;
+        struct span entry = ecma_cell_string(md, imports, row, IMPL_MAP_NAME);
+        struct span library = ecma_cell_string(md, modules, ecma_cell(md, imports, row, IMPL_MAP_SCOPE), 0);
+        buffer_append(out, library.data, library.size);
+        buffer_u8(out, '!');
+        buffer_append(out, entry.data, entry.size);
+        return entry.size > 0;
+    }
+    return false;
+}

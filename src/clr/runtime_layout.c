@@ -1,0 +1,228 @@
+#include "clr/runtime_layout.h"
+
+#include "base/own.h"
+
+/* Equal in all versions seen. */
+#define HEAP_FIELDS                                                                                          \
+    {                                                                                                        \
+        .next = 0x00, .start = 0x10, .end = 0x18, .base = 0x20, .map = 0x28                                  \
+    }
+#define HEADER_FIELDS                                                                                        \
+    {                                                                                                        \
+        .method = 0x18, .unwind_count = 0x20, .unwinds = 0x24                                                \
+    }
+#define CHUNK_FIELDS                                                                                         \
+    {                                                                                                        \
+        .size = 0x18, .table = 0x00, .length = 0x10, .range = 0x12                                           \
+    }
+#define TABLE_FIELDS(row)                                                                                    \
+    {                                                                                                        \
+        .flags = 0x00, .type_row = (row), .virtuals = 0x0c, .module = 0x18, .class_or_canonical = 0x28,      \
+        .instance = 0x30                                                                                     \
+    }
+#define LIST_SECTION                                                                                         \
+    {                                                                                                        \
+        .begin = 0x00, .end = 0x08, .next = 0x18, .flags = 0x28, .module = 0x30, .heap = 0x30,               \
+        .ranges = LAYOUT_NONE                                                                                \
+    }
+#define MAP_SECTION                                                                                          \
+    {                                                                                                        \
+        .begin = 0x00, .end = 0x08, .next = LAYOUT_NONE, .flags = 0x10, .module = 0x20, .heap = 0x28,        \
+        .ranges = 0x30                                                                                       \
+    }
+#define FRAGMENT_FIELDS                                                                                      \
+    {                                                                                                        \
+        .next = 0x00, .begin = 0x08, .end = 0x10, .section = 0x18                                            \
+    }
+/* What follows the MethodDesc proper, whose size is the one thing that changes. */
+#define METHOD_FIELDS(bytes, data)                                                                           \
+    {                                                                                                        \
+        .size = (bytes), .remainder = 0, .chunk_index = 2, .flags = 6, .code_data = (data)                   \
+    }
+#define GENERIC_FIELDS(bytes)                                                                                \
+    {                                                                                                        \
+        .dictionary = (bytes) + 8, .flags = (bytes) + 0x10, .count = (bytes) + 0x12                          \
+    }
+#define DYNAMIC_FIELDS(bytes)                                                                                \
+    {                                                                                                        \
+        .signature = (bytes), .signature_size = (bytes) + 8, .flags = (bytes) + 0xc, .name = (bytes) + 0x10, \
+        .resolver = (bytes) + 0x18                                                                           \
+    }
+#define VERSION_FIELDS                                                                                       \
+    {                                                                                                        \
+        .state = 0x00, .first = 0x10, .code = 0x00, .next = 0x18, .tier = 0x24                               \
+    }
+#define NO_VERSIONS                                                                                          \
+    {                                                                                                        \
+        LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE                                      \
+    }
+
+const struct runtime_layout runtime_layouts[] = {
+    {
+        .name = "10.0",
+        .major = 10,
+        .constant = true,
+        .remainder_bits = 12,
+        .type_row_bytes = 4,
+        .section = MAP_SECTION,
+        .fragment = FRAGMENT_FIELDS,
+        .heap = HEAP_FIELDS,
+        .header = HEADER_FIELDS,
+        .method = METHOD_FIELDS(16, 8),
+        .chunk = CHUNK_FIELDS,
+        .generic = GENERIC_FIELDS(16),
+        .dynamic = DYNAMIC_FIELDS(16),
+        .table = TABLE_FIELDS(0x08),
+        .class_table = 0x10,
+        .module = { .name = 0xc0, .file = 0xd8, .emitted = 0x348 },
+        .image = { .flat = 0x78, .loaded = 0x80 },
+        .version = VERSION_FIELDS,
+    },
+    {
+        .name = "9.0",
+        .major = 9,
+        .remainder_bits = 12,
+        .type_row_bytes = 4,
+        .section = MAP_SECTION,
+        .fragment = FRAGMENT_FIELDS,
+        .heap = HEAP_FIELDS,
+        .header = HEADER_FIELDS,
+        .method = METHOD_FIELDS(16, 8),
+        .chunk = CHUNK_FIELDS,
+        .generic = GENERIC_FIELDS(16),
+        .dynamic = DYNAMIC_FIELDS(16),
+        .table = TABLE_FIELDS(0x08),
+        .class_table = 0x10,
+        .module = { .name = 0x108, .file = 0x118, .emitted = 0x460 },
+        .image = { .flat = 0x70, .loaded = 0x78 },
+        .version = VERSION_FIELDS,
+    },
+    {
+        .name = "8.0",
+        .major = 8,
+        .remainder_bits = 12,
+        .type_row_bytes = 2,
+        .section = MAP_SECTION,
+        .fragment = FRAGMENT_FIELDS,
+        .heap = HEAP_FIELDS,
+        .header = HEADER_FIELDS,
+        .method = METHOD_FIELDS(8, LAYOUT_NONE),
+        .chunk = CHUNK_FIELDS,
+        .generic = GENERIC_FIELDS(8),
+        .dynamic = DYNAMIC_FIELDS(8),
+        .table = TABLE_FIELDS(0x0a),
+        .class_table = 0x10,
+        .module = { .name = 0x108, .file = 0x110, .emitted = 0x698, .emitted_in_buffer = true },
+        .image = { .flat = 0x70, .loaded = 0x78 },
+        .version = NO_VERSIONS,
+    },
+    {
+        .name = "3.1",
+        .major = 3,
+        .minor = 1,
+        .list = true,
+        .remainder_bits = 14,
+        .type_row_bytes = 2,
+        .section = LIST_SECTION,
+        .fragment = FRAGMENT_FIELDS,
+        .heap = HEAP_FIELDS,
+        .header = HEADER_FIELDS,
+        .method = METHOD_FIELDS(8, LAYOUT_NONE),
+        .chunk = CHUNK_FIELDS,
+        .generic = GENERIC_FIELDS(8),
+        .dynamic = DYNAMIC_FIELDS(8),
+        .table = TABLE_FIELDS(0x0a),
+        .class_table = 0x10,
+        .module = { .name = 0x08, .file = 0x10, .emitted = 0x678, .emitted_in_buffer = true },
+        .image = { .flat = 0x50, .loaded = 0x58 },
+        .version = NO_VERSIONS,
+    },
+};
+const size_t runtime_layout_count = ARRAY_LEN(runtime_layouts);
+
+struct described {
+    const char *type, *field;
+    size_t offset; /* of the number, in struct runtime_layout */
+    bool optional;
+};
+
+#define DESCRIBED(type, field, member)                                                                       \
+    {                                                                                                        \
+        type, field, offsetof(struct runtime_layout, member), false                                          \
+    }
+#define OPTIONAL(type, field, member)                                                                        \
+    {                                                                                                        \
+        type, field, offsetof(struct runtime_layout, member), true                                           \
+    }
+
+static const struct described described[] = {
+    DESCRIBED("RangeSection", "RangeBegin", section.begin),
+    DESCRIBED("RangeSection", "RangeEndOpen", section.end),
+    DESCRIBED("RangeSection", "Flags", section.flags),
+    DESCRIBED("RangeSection", "R2RModule", section.module),
+    DESCRIBED("RangeSection", "HeapList", section.heap),
+    DESCRIBED("RangeSectionFragment", "Next", fragment.next),
+    DESCRIBED("RangeSectionFragment", "RangeBegin", fragment.begin),
+    DESCRIBED("RangeSectionFragment", "RangeEndOpen", fragment.end),
+    DESCRIBED("RangeSectionFragment", "RangeSection", fragment.section),
+    DESCRIBED("CodeHeapListNode", "Next", heap.next),
+    DESCRIBED("CodeHeapListNode", "StartAddress", heap.start),
+    DESCRIBED("CodeHeapListNode", "EndAddress", heap.end),
+    DESCRIBED("CodeHeapListNode", "MapBase", heap.base),
+    DESCRIBED("CodeHeapListNode", "HeaderMap", heap.map),
+    DESCRIBED("RealCodeHeader", "MethodDesc", header.method),
+    DESCRIBED("RealCodeHeader", "NumUnwindInfos", header.unwind_count),
+    DESCRIBED("RealCodeHeader", "UnwindInfos", header.unwinds),
+    DESCRIBED("MethodDesc", "!", method.size),
+    DESCRIBED("MethodDesc", "Flags3AndTokenRemainder", method.remainder),
+    DESCRIBED("MethodDesc", "ChunkIndex", method.chunk_index),
+    DESCRIBED("MethodDesc", "Flags", method.flags),
+    OPTIONAL("MethodDesc", "CodeData", method.code_data),
+    DESCRIBED("MethodDescChunk", "!", chunk.size),
+    DESCRIBED("MethodDescChunk", "MethodTable", chunk.table),
+    DESCRIBED("MethodDescChunk", "Size", chunk.length),
+    DESCRIBED("MethodDescChunk", "FlagsAndTokenRange", chunk.range),
+    DESCRIBED("InstantiatedMethodDesc", "PerInstInfo", generic.dictionary),
+    DESCRIBED("InstantiatedMethodDesc", "Flags2", generic.flags),
+    DESCRIBED("InstantiatedMethodDesc", "NumGenericArgs", generic.count),
+    DESCRIBED("StoredSigMethodDesc", "Sig", dynamic.signature),
+    DESCRIBED("StoredSigMethodDesc", "cSig", dynamic.signature_size),
+    DESCRIBED("StoredSigMethodDesc", "ExtendedFlags", dynamic.flags),
+    DESCRIBED("DynamicMethodDesc", "MethodName", dynamic.name),
+    DESCRIBED("MethodTable", "MTFlags", table.flags),
+    DESCRIBED("MethodTable", "MTFlags2", table.type_row),
+    DESCRIBED("MethodTable", "NumVirtuals", table.virtuals),
+    DESCRIBED("MethodTable", "Module", table.module),
+    DESCRIBED("MethodTable", "EEClassOrCanonMT", table.class_or_canonical),
+    DESCRIBED("MethodTable", "PerInstInfo", table.instance),
+    DESCRIBED("EEClass", "MethodTable", class_table),
+    DESCRIBED("Module", "PEAssembly", module.file),
+    OPTIONAL("Module", "DynamicMetadata", module.emitted),
+    OPTIONAL("PEImage", "LoadedImageLayout", image.loaded),
+    OPTIONAL("MethodDescCodeData", "VersioningState", version.state),
+    OPTIONAL("MethodDescVersioningState", "NativeCodeVersionNode", version.first),
+    OPTIONAL("NativeCodeVersionNode", "NativeCode", version.code),
+    OPTIONAL("NativeCodeVersionNode", "Next", version.next),
+};
+
+bool runtime_layout_describe(struct runtime_layout *layout, const struct contract_descriptor *descriptor)
+{
+    enum { CONSTANT_NIBBLE_MAP = 2 };
+    struct runtime_layout told = *layout;
+    uint64_t bits;
+    for (size_t i = 0; i < ARRAY_LEN(described); i++) {
+        const struct described *d = &described[i];
+        uint16_t *number = (uint16_t *)(void *)((char *)&told + d->offset);
+        if (!contract_descriptor_field(descriptor, d->type, d->field, number) && !d->optional)
+            return false;
+    }
+    if (!contract_descriptor_number(descriptor, "MethodDescTokenRemainderBitCount", &bits) || bits == 0 ||
+        bits > 15)
+        return false;
+    told.remainder_bits = (uint8_t)bits;
+    told.list = false;
+    told.constant = contract_descriptor_version(descriptor, "ExecutionManager") >= CONSTANT_NIBBLE_MAP;
+    told.dynamic.resolver = (uint16_t)(told.dynamic.name + 8);
+    *layout = told;
+    return true;
+}

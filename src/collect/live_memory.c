@@ -1,0 +1,255 @@
+#include "collect/live_memory.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/own.h"
+#include "collect/memory_reader.h"
+#include "collect/proc_file.h"
+#include "read/procfs.h"
+
+enum {
+    MAPS_BYTES_MAX = 64 << 20,
+    PATH_BYTES_MAX = 4096,
+    PART_BYTES_MAX = 1 << 18,
+};
+
+struct live_memory {
+    struct memory view;
+    struct memory_reader reader;
+    pid_t pid;
+    int pidfd;
+    struct arena names; /* of the mappings */
+    struct memory_mapping *mappings;
+    unsigned hangs;
+    bool ended;
+};
+
+/* The number may be another process's by now: only what was read while the handle's process lived counts. */
+static bool lives(const struct live_memory *live)
+{
+    struct pollfd end = { .fd = live->pidfd, .events = POLLIN };
+    return poll(&end, 1, 0) == 0;
+}
+
+/* Runs the batch to its end, past pieces that hang; false when there is no use in going on. */
+static bool run_batch(struct live_memory *live)
+{
+    struct memory_batch *batch = live->reader.batch;
+    while (!memory_reader_run(&live->reader, LIVE_MEMORY_DEADLINE_MS)) {
+        if (++live->hangs >= LIVE_MEMORY_HANGS_MAX)
+            return false;
+        if (batch->one_by_one && batch->next < batch->count)
+            batch->pieces[batch->next++].got = 0;
+        batch->one_by_one = true;
+        if (batch->next >= batch->count)
+            break;
+    }
+    return lives(live);
+}
+
+/* A place in a list of pieces. */
+struct place {
+    size_t piece;
+    size_t offset;
+};
+
+/* Fills the batch from `at` on; returns the place behind what it asks for. */
+static struct place fill_batch(struct memory_batch *batch, const struct memory_piece *pieces, size_t count,
+                               struct place at)
+{
+    size_t room = MEMORY_READER_BYTES;
+    batch->count = batch->next = 0;
+    batch->one_by_one = false;
+    while (at.piece < count && room && batch->count < MEMORY_READER_PIECES) {
+        const struct memory_piece *p = &pieces[at.piece];
+        size_t part = p->size - at.offset;
+        if (part > PART_BYTES_MAX)
+            part = PART_BYTES_MAX;
+        if (part > room)
+            part = room;
+        batch->pieces[batch->count].addr = p->addr + at.offset;
+        batch->pieces[batch->count].got = 0;
+        batch->pieces[batch->count++].size = (uint32_t)part;
+        room -= part;
+        at.offset += part;
+        if (at.offset == p->size)
+            at = (struct place){ at.piece + 1, 0 };
+    }
+    return at;
+}
+
+/* Hands out what the batch brought; only bytes without a gap before them count. */
+static void take_batch(const struct memory_batch *batch, struct memory_piece *pieces, struct place at)
+{
+    const uint8_t *bytes = batch->bytes;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        struct memory_piece *p = &pieces[at.piece];
+        size_t size = p->size - at.offset;
+        if (size > batch->pieces[i].size)
+            size = batch->pieces[i].size;
+        size_t got = batch->pieces[i].got < size ? batch->pieces[i].got : size;
+        if (p->got == at.offset && got) {
+            memcpy((uint8_t *)p->into + at.offset, bytes, got);
+            p->got += got;
+        }
+        bytes += size;
+        at.offset += size;
+        if (at.offset == p->size)
+            at = (struct place){ at.piece + 1, 0 };
+    }
+}
+
+static void read_live(void *user, struct memory_piece *pieces, size_t count)
+{
+    struct live_memory *live = user;
+    for (size_t i = 0; i < count; i++)
+        pieces[i].got = 0;
+    struct place at = { 0 };
+    while (at.piece < count && !live->ended) {
+        if (pieces[at.piece].size == 0) {
+            at.piece++;
+            continue;
+        }
+        struct place next = fill_batch(live->reader.batch, pieces, count, at);
+        live->ended = !run_batch(live);
+        if (!live->ended)
+            take_batch(live->reader.batch, pieces, at);
+        at = next;
+    }
+}
+
+static void add_mapping(struct arena *names, const struct proc_mapping *m, struct buffer *path,
+                        struct memory_mapping *out)
+{
+    buffer_clear(path);
+    procfs_unescape(m->path, path);
+    const char *text = path->failed ? NULL : arena_string(names, buffer_span(path));
+    *out = (struct memory_mapping){
+        .start = m->start,
+        .end = m->end,
+        .file_off = m->file_off,
+        .inode = m->inode,
+        .readable = m->readable,
+        .writable = m->writable,
+        .executable = m->executable,
+        .shared = m->shared,
+        .path = text ? text : "",
+    };
+}
+
+static void take_mappings(struct live_memory *live, struct span text)
+{
+    struct arena names;
+    struct buffer path;
+    struct memory_mapping *mappings = NULL;
+    size_t count = 0, capacity = 0;
+    arena_init(&names, MAPS_BYTES_MAX);
+    buffer_init(&path, PATH_BYTES_MAX);
+    for (struct proc_mapping m; procfs_next_mapping(&text, &m, NULL);) {
+        /* read while it changes: a mapping may be listed twice, in pieces */
+        if (count && m.start < mappings[count - 1].end)
+            continue;
+        mappings = mem_grow(mappings, &capacity, count + 1, sizeof *mappings);
+        add_mapping(&names, &m, &path, &mappings[count++]);
+    }
+    buffer_done(&path);
+    arena_done(&live->names);
+    free(live->mappings);
+    live->names = names;
+    live->mappings = mappings;
+    live->view.mappings = mappings;
+    live->view.mapping_count = count;
+}
+
+bool live_memory_refresh(struct live_memory *live, struct error *err)
+{
+    struct buffer text;
+    buffer_init(&text, MAPS_BYTES_MAX);
+    bool ok = proc_file_read(live->pid, "maps", &text, err);
+    if (ok && !lives(live))
+        ok = error_set(err, ERROR_TARGET, "process %d is gone", (int)live->pid);
+    if (ok && text.size == 0)
+        ok = error_system(err, EACCES, "cannot list the memory of process %d", (int)live->pid);
+    if (ok)
+        take_mappings(live, buffer_span(&text));
+    buffer_done(&text);
+    return ok;
+}
+
+static bool is_process(pid_t pid, uint64_t start_ticks)
+{
+    struct buffer text;
+    struct proc_stat stat = { 0 };
+    buffer_init(&text, 4096);
+    bool same = proc_file_read(pid, "stat", &text, NULL) &&
+                procfs_read_stat(buffer_span(&text), &stat, NULL) && stat.start_ticks == start_ticks;
+    buffer_done(&text);
+    return same;
+}
+
+static bool try_reading(struct live_memory *live, struct error *err)
+{
+    uint8_t bytes[8];
+    for (size_t i = 0; i < live->view.mapping_count; i++) {
+        const struct memory_mapping *m = &live->view.mappings[i];
+        if (!m->readable || m->path[0] == '[')
+            continue;
+        if (memory_read(&live->view, m->start, bytes, sizeof bytes))
+            return true;
+        if (live->reader.batch->os_error == EPERM)
+            break;
+    }
+    if (!lives(live))
+        return error_set(err, ERROR_TARGET, "process %d is gone", (int)live->pid);
+    int e = live->reader.batch->os_error;
+    return error_system(err, e ? e : EIO, "cannot read the memory of process %d", (int)live->pid);
+}
+
+bool live_memory_open(pid_t pid, uint64_t start_ticks, struct live_memory **out, struct error *err)
+{
+    AUTO_FD int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (pidfd < 0 && errno != ESRCH)
+        return error_system(err, errno, "cannot take a handle of process %d", (int)pid);
+    if (pidfd < 0 || (start_ticks && !is_process(pid, start_ticks)))
+        return error_set(err, ERROR_TARGET, "process %d is gone", (int)pid);
+    struct live_memory *live = mem_alloc(1, sizeof *live);
+    live->pid = pid;
+    live->pidfd = take_fd(&pidfd);
+    live->view = (struct memory){ .read = read_live, .user = live };
+    live->reader.socket = -1;
+    bool ok = memory_reader_init(&live->reader, pid) ||
+              error_system(err, errno, "cannot share memory with a child process");
+    if (!ok || !live_memory_refresh(live, err) || !try_reading(live, err)) {
+        live_memory_close(live);
+        return false;
+    }
+    *out = live;
+    return true;
+}
+
+void live_memory_close(struct live_memory *live)
+{
+    if (!live)
+        return;
+    memory_reader_done(&live->reader);
+    arena_done(&live->names);
+    free(live->mappings);
+    close(live->pidfd);
+    free(live);
+}
+
+const struct memory *live_memory_view(const struct live_memory *live)
+{
+    return &live->view;
+}
+
+unsigned live_memory_hangs(const struct live_memory *live)
+{
+    return live->hangs;
+}

@@ -1,0 +1,37 @@
+/*
+ * live_memory: the memory of a running process, read without being held up by it and without stopping it.
+ *
+ * A page may never arrive (it can be backed by a file system or a handler that does not answer), and the
+ * kernel then waits with whoever reads. So a child process reads, by process_vm_readv(2), and is killed and
+ * replaced when it takes too long; the piece it hung on counts as unreadable. Belongs to one thread.
+ */
+#ifndef CLRPERF_COLLECT_LIVE_MEMORY_H
+#define CLRPERF_COLLECT_LIVE_MEMORY_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+enum {
+    LIVE_MEMORY_DEADLINE_MS = 500, /* of one batch of at most 2 MiB */
+    LIVE_MEMORY_HANGS_MAX = 4,     /* after so many the process's memory is not read any more */
+};
+
+struct live_memory;
+
+/*
+ * Takes a handle of process `pid`, lists its mappings and tries to read some bytes. `start_ticks`: field 22
+ * of its /proc/PID/stat, or 0. ERROR_TARGET when it is gone or another one, ERROR_PERMISSION without rights.
+ */
+bool live_memory_open(pid_t pid, uint64_t start_ticks, struct live_memory **out, struct error *err);
+/* NULL is fine. */
+void live_memory_close(struct live_memory *live);
+/* Lists the mappings anew: what memory.mappings pointed to before is gone. On failure the old list stays. */
+bool live_memory_refresh(struct live_memory *live, struct error *err);
+/* Owned by `live`, as long as it. Reads nothing any more once the process has ended. */
+const struct memory *live_memory_view(const struct live_memory *live);
+/* How often a batch met its deadline. */
+unsigned live_memory_hangs(const struct live_memory *live);
+
+#endif

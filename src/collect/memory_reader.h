@@ -1,0 +1,45 @@
+/*
+ * memory_reader: the child process that reads another process's memory, and may be killed while it does.
+ */
+#ifndef CLRPERF_COLLECT_MEMORY_READER_H
+#define CLRPERF_COLLECT_MEMORY_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum {
+    MEMORY_READER_PIECES = 512,
+    MEMORY_READER_BYTES = 2 << 20, /* of one batch */
+};
+
+/* What child and parent share. */
+struct memory_batch {
+    uint32_t count;
+    uint32_t next;    /* the first piece that has not been read */
+    bool one_by_one;  /* so that `next` tells which one hangs */
+    int32_t os_error; /* of the last piece that could not be read at all */
+    struct {
+        uint64_t addr;
+        uint32_t size, got;
+    } pieces[MEMORY_READER_PIECES];
+    uint8_t bytes[MEMORY_READER_BYTES]; /* of all pieces, one after the other */
+};
+
+struct memory_reader {
+    pid_t target;
+    pid_t child; /* 0: none runs */
+    int socket;  /* to the child, or -1 */
+    struct memory_batch *batch;
+};
+
+/* False when the system gives no memory for the batch. No child runs yet. */
+bool memory_reader_init(struct memory_reader *reader, pid_t target);
+void memory_reader_done(struct memory_reader *reader);
+/*
+ * Reads what reader->batch asks for, from piece `next` on. False when it took longer than `deadline_ms`, or
+ * no child could be started: the child is gone then, and `next` says how far it came.
+ */
+bool memory_reader_run(struct memory_reader *reader, int deadline_ms);
+
+#endif

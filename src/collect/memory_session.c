@@ -1,0 +1,225 @@
+#include "collect/memory_session.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/id_map.h"
+#include "base/mem.h"
+#include "base/target_root.h"
+#include "collect/live_memory.h"
+
+#define FILE_BYTES_MAX (UINT64_C(1) << 30)
+
+/* Code that was there at a look, by a hash of its place and name. */
+struct look {
+    uint64_t *hashes; /* id - 1 */
+    size_t count, capacity;
+    struct id_map ids;
+};
+
+struct memory_session {
+    int root_fd;
+    struct live_memory *live;
+    struct code_walk *walk;
+    struct module_files files;
+    uint64_t looked_ns; /* time of the last look, or of the start */
+    struct look last, now;
+    uint64_t *modules; /* ids told of */
+    size_t module_count, module_capacity;
+    /* of the question under way */
+    const struct runtime_sink *sink;
+    uint64_t time_ns;
+    enum runtime_method_change change;
+};
+
+static bool open_file(void *user, const char *path, struct source *out)
+{
+    const struct memory_session *s = user;
+    struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR, .size_max = FILE_BYTES_MAX };
+    int fd;
+    if (s->root_fd < 0 || !target_root_open_path(s->root_fd, path, rules, &fd, NULL))
+        return false;
+    if (source_over_fd(fd, 0, FILE_BYTES_MAX, out, NULL))
+        return true;
+    close(fd);
+    return false;
+}
+
+static void close_file(void *user, struct source *file)
+{
+    (void)user;
+    close(file->fd);
+}
+
+bool memory_session_start(pid_t pid, uint64_t start_ticks, int root_fd, struct memory_session **out,
+                          struct error *err)
+{
+    struct memory_session *s = mem_alloc(1, sizeof *s);
+    s->root_fd = root_fd;
+    s->files = (struct module_files){ open_file, close_file, s };
+    s->looked_ns = clock_monotonic_ns();
+    if (!live_memory_open(pid, start_ticks, &s->live, err) ||
+        !code_walk_open(live_memory_view(s->live), &s->files, &s->walk, err)) {
+        memory_session_close(s);
+        return false;
+    }
+    *out = s;
+    return true;
+}
+
+static void look_done(struct look *look)
+{
+    free(look->hashes);
+    id_map_done(&look->ids);
+}
+
+void memory_session_close(struct memory_session *s)
+{
+    if (!s)
+        return;
+    code_walk_close(s->walk);
+    live_memory_close(s->live);
+    look_done(&s->last);
+    look_done(&s->now);
+    free(s->modules);
+    free(s);
+}
+
+/* Back to now: mappings, pages and what may have been unloaded. */
+static bool renew(struct memory_session *s, struct error *err)
+{
+    if (!live_memory_refresh(s->live, err))
+        return false;
+    code_walk_renew(s->walk);
+    return true;
+}
+
+static void tell_module(struct memory_session *s, const struct found_method *found)
+{
+    for (size_t i = 0; i < s->module_count; i++)
+        if (s->modules[i] == found->module_id)
+            return;
+    s->modules = mem_grow(s->modules, &s->module_capacity, s->module_count + 1, sizeof *s->modules);
+    s->modules[s->module_count++] = found->module_id;
+    const char *path = found->path[0] ? found->path : found->module;
+    struct runtime_module module = {
+        .change = RUNTIME_METHOD_EXISTS_AT_END,
+        .time_ns = s->time_ns,
+        .module_id = found->module_id,
+        .path = span_of(path, strlen(path)),
+    };
+    if (s->sink->module)
+        s->sink->module(s->sink->user, &module);
+}
+
+static enum code_tier tier_of(enum found_tier tier)
+{
+    static const uint8_t tiers[] = {
+        TIER_NONE, TIER_0, TIER_0_INSTRUMENTED, TIER_OSR, TIER_1, TIER_OPTIMIZED
+    };
+    return (enum code_tier)tiers[tier];
+}
+
+static void tell(struct memory_session *s, const struct found_method *found)
+{
+    if (found->kind == FOUND_STUB || found->name[0] == 0)
+        return;
+    if (found->module_id)
+        tell_module(s, found);
+    struct runtime_method method = {
+        .change = s->change,
+        .time_ns = s->time_ns,
+        .addr = found->begin,
+        .size_bytes = found->end - found->begin,
+        .method_id = found->method_id,
+        .module_id = found->module_id,
+        .token = found->token,
+        .name = span_of(found->name, strlen(found->name)),
+        .tier = (uint8_t)tier_of((enum found_tier)found->tier),
+        .dynamic = found->kind == FOUND_DYNAMIC,
+        .jitted = true,
+        .generic = found->generic,
+    };
+    if (s->sink->method)
+        s->sink->method(s->sink->user, &method);
+}
+
+static bool is_hash(const void *table, uint32_t id, const void *key)
+{
+    return ((const uint64_t *)table)[id - 1] == *(const uint64_t *)key;
+}
+
+static bool look_has(const struct look *look, uint64_t hash)
+{
+    return id_map_find(&look->ids, hash, is_hash, look->hashes, &hash) != 0;
+}
+
+static bool tell_if_new(void *user, const struct found_method *found)
+{
+    struct memory_session *s = user;
+    uint64_t hash =
+        hash_pair(hash_pair(found->begin, found->end), hash_bytes(found->name, strlen(found->name)));
+    if (!look_has(&s->now, hash)) {
+        s->now.hashes = mem_grow(s->now.hashes, &s->now.capacity, s->now.count + 1, sizeof *s->now.hashes);
+        s->now.hashes[s->now.count++] = hash;
+        id_map_add(&s->now.ids, hash, (uint32_t)s->now.count);
+    }
+    if (!look_has(&s->last, hash))
+        tell(s, found);
+    return true;
+}
+
+bool memory_session_look(struct memory_session *s, const struct runtime_sink *sink, struct error *err)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    if (!renew(s, err))
+        return false;
+    s->sink = sink;
+    s->change = RUNTIME_METHOD_LOADED;
+    s->time_ns = s->looked_ns;
+    code_walk_list(s->walk, WALK_COLLECTIBLE, tell_if_new, s);
+    struct look spare = s->last;
+    s->last = s->now;
+    s->now = spare;
+    s->now.count = 0;
+    id_map_clear(&s->now.ids);
+    s->looked_ns = now_ns;
+    return true;
+}
+
+static void start_naming(struct memory_session *s, const struct runtime_sink *sink)
+{
+    s->sink = sink;
+    s->change = RUNTIME_METHOD_EXISTS_AT_END;
+    s->time_ns = clock_monotonic_ns();
+}
+
+static bool tell_any(void *user, const struct found_method *found)
+{
+    tell(user, found);
+    return true;
+}
+
+bool memory_session_name(struct memory_session *s, const uint64_t *addrs, size_t count,
+                         const struct runtime_sink *sink, struct error *err)
+{
+    if (!renew(s, err))
+        return false;
+    start_naming(s, sink);
+    return code_walk_list_at(s->walk, addrs, count, tell_any, s);
+}
+
+bool memory_session_name_all(struct memory_session *s, const struct runtime_sink *sink, struct error *err)
+{
+    if (!renew(s, err))
+        return false;
+    start_naming(s, sink);
+    return code_walk_list(s->walk, WALK_ALL, tell_any, s);
+}
+
+struct code_walk *memory_session_walk(struct memory_session *s)
+{
+    return s->walk;
+}

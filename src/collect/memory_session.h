@@ -1,0 +1,52 @@
+/*
+ * memory_session: what the memory of a .NET process tells about its methods while a recording runs.
+ *
+ * The other way to what collect/runtime_session gives, in the same records, without the runtime's help: for a
+ * process that hangs, is stopped, or has its diagnostics switched off. Needs the rights of a debugger (ptrace
+ * access), and stops nothing.
+ *
+ *     start -> look, now and then -> name, at the end -> close
+ */
+#ifndef CLRPERF_COLLECT_MEMORY_SESSION_H
+#define CLRPERF_COLLECT_MEMORY_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "clr/code_walk.h"
+#include "collect/runtime_session.h"
+
+struct memory_session;
+
+/*
+ * `start_ticks`: field 22 of its /proc/PID/stat, or 0. `root_fd`: a handle of the process's root directory,
+ * borrowed, or -1: then metadata of assemblies is read from memory too, which brings their pages in for the
+ * target. Fails as live_memory_open() and code_walk_open() do.
+ */
+bool memory_session_start(pid_t pid, uint64_t start_ticks, int root_fd, struct memory_session **out,
+                          struct error *err);
+/* NULL is fine. */
+void memory_session_close(struct memory_session *s);
+
+/*
+ * Tells of code that may be freed before the end (dynamic methods, collectible assemblies) and was not there
+ * at the last look: RUNTIME_METHOD_LOADED at the time of that, or of the start. Fails when the process is
+ * gone.
+ */
+bool memory_session_look(struct memory_session *s, const struct runtime_sink *sink, struct error *err);
+/*
+ * Names the code that holds `addrs` (ascending), each piece once, RUNTIME_METHOD_EXISTS_AT_END now; and
+ * before the first of each module that. Fails when the process is gone: then nothing more is known than what
+ * looks told.
+ */
+bool memory_session_name(struct memory_session *s, const uint64_t *addrs, size_t count,
+                         const struct runtime_sink *sink, struct error *err);
+/* Tells of all jitted code, in the same way. */
+bool memory_session_name_all(struct memory_session *s, const struct runtime_sink *sink, struct error *err);
+/* The walk itself, for single questions, seen as of the last look or name. Owned by `s`. */
+struct code_walk *memory_session_walk(struct memory_session *s);
+
+#endif

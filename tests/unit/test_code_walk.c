@@ -1,0 +1,297 @@
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory_snapshot.h"
+#include "base/own.h"
+#include "base/source.h"
+#include "clr/code_walk.h"
+#include "clr/nibble_map.h"
+#include "runtime_fixture.h"
+
+enum { SNAPSHOT_BYTES_MAX = 1 << 20 };
+
+static struct runtime_fixture fixture;
+static struct buffer assembly, snapshot_bytes;
+
+static int load_assembly(void **state)
+{
+    (void)state;
+    AUTO_FD int fd = open(GOLDEN_DIR "/r2r/tiny/tiny.dll", O_RDONLY | O_CLOEXEC);
+    struct source file;
+    buffer_init(&assembly, 1 << 16);
+    buffer_init(&snapshot_bytes, SNAPSHOT_BYTES_MAX);
+    return fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, &file, NULL) &&
+                   source_load(&file, 0, file.size, &assembly, NULL)
+               ? 0
+               : -1;
+}
+
+static int free_assembly(void **state)
+{
+    (void)state;
+    buffer_done(&assembly);
+    buffer_done(&snapshot_bytes);
+    return 0;
+}
+
+struct seen {
+    unsigned methods, named, dynamic, stubs;
+    uint64_t last_begin;
+    char first[512], made[512], generic[512];
+};
+
+static bool note(void *user, const struct found_method *m)
+{
+    struct seen *seen = user;
+    assert_true(m->begin > seen->last_begin);
+    seen->last_begin = m->begin;
+    seen->methods += m->kind == FOUND_METHOD;
+    seen->dynamic += m->kind == FOUND_DYNAMIC;
+    seen->stubs += m->kind == FOUND_STUB;
+    seen->named += m->name[0] != 0;
+    if (m->kind == FOUND_METHOD && !seen->first[0])
+        snprintf(seen->first, sizeof seen->first, "%s", m->name);
+    if (m->kind == FOUND_METHOD && strstr(m->name, "Outer`1+Inner`1["))
+        snprintf(seen->generic, sizeof seen->generic, "%s", m->name);
+    if (m->kind == FOUND_DYNAMIC)
+        snprintf(seen->made, sizeof seen->made, "%s", m->name);
+    return true;
+}
+
+/* The walk over the fixture as it is now; NULL when it is refused. */
+static struct code_walk *open_walk(struct memory_snapshot *snapshot, struct error *err)
+{
+    struct code_walk *walk = NULL;
+    buffer_clear(&snapshot_bytes);
+    runtime_fixture_write(&fixture, &snapshot_bytes);
+    if (!memory_snapshot_open(buffer_span(&snapshot_bytes), snapshot, err))
+        fail_msg("%s", err->what);
+    if (!code_walk_open(&snapshot->memory, NULL, &walk, err))
+        return NULL;
+    return walk;
+}
+
+static void test_all_layouts(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2 * runtime_layout_count; i++) {
+        const struct runtime_layout *layout = &runtime_layouts[i / 2];
+        struct memory_snapshot snapshot;
+        struct error err;
+        bool exported = i % 2 && !layout->list;
+        runtime_fixture_build(&fixture, layout, buffer_span(&assembly), exported);
+        struct code_walk *walk = open_walk(&snapshot, &err);
+        if (!walk)
+            fail_msg("%s: %s", layout->name, err.what);
+        const struct code_walk_report *report = code_walk_report(walk);
+        assert_string_equal(report->layout, layout->name);
+        assert_int_equal(report->root, exported ? ROOT_BY_DAC_TABLE : ROOT_BY_SCAN);
+        assert_int_equal(report->checked, report->agreed);
+        struct seen seen = { 0 };
+        assert_true(code_walk_list(walk, WALK_ALL, note, &seen));
+        assert_int_equal(seen.methods, FIXTURE_BODIES);
+        assert_int_equal(seen.dynamic, 1);
+        assert_int_equal(seen.stubs, 1);
+        assert_int_equal(seen.named, FIXTURE_BODIES + 2);
+        assert_string_equal(seen.made, "dynamicClass::Made(int32)");
+        assert_non_null(strstr(seen.first, "::"));
+        assert_non_null(strchr(seen.generic, ']'));
+        assert_int_equal(report->broken, 0);
+        code_walk_close(walk);
+        memory_snapshot_done(&snapshot);
+    }
+}
+
+static void test_find(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < runtime_layout_count; i++) {
+        struct memory_snapshot snapshot;
+        struct found_method found;
+        struct error err;
+        runtime_fixture_build(&fixture, &runtime_layouts[i], buffer_span(&assembly), true);
+        struct code_walk *walk = open_walk(&snapshot, &err);
+        assert_non_null(walk);
+        assert_true(code_walk_find(walk, fixture.first_body, &found));
+        assert_int_equal(found.begin, fixture.first_body);
+        assert_int_equal(found.end, fixture.first_body + 0x29);
+        assert_int_equal(found.token, 0x06000001);
+        assert_string_equal(found.module, "tiny");
+        assert_string_equal(found.path, "/app/tiny.dll");
+        assert_true(code_walk_find(walk, fixture.first_body + 0x28, &found));
+        assert_false(code_walk_find(walk, fixture.first_body + 0x29, &found));
+        assert_false(code_walk_find(walk, fixture.first_body - 1, &found));
+        assert_true(code_walk_find(walk, fixture.dynamic_body + 5, &found));
+        assert_string_equal(found.name, "dynamicClass::Made(int32)");
+        assert_false(code_walk_find(walk, 0, &found));
+        assert_false(code_walk_find(walk, UINT64_MAX, &found));
+        code_walk_close(walk);
+        memory_snapshot_done(&snapshot);
+    }
+}
+
+static void test_list_at(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < runtime_layout_count; i++) {
+        struct memory_snapshot snapshot;
+        struct error err;
+        struct seen seen = { 0 };
+        runtime_fixture_build(&fixture, &runtime_layouts[i], buffer_span(&assembly), true);
+        struct code_walk *walk = open_walk(&snapshot, &err);
+        assert_non_null(walk);
+        const uint64_t addrs[] = { 0,
+                                   fixture.first_body - 1,
+                                   fixture.first_body + 1,
+                                   fixture.first_body + 2,
+                                   fixture.first_body + 0x29, /* behind its end */
+                                   fixture.first_body + 0x40,
+                                   fixture.dynamic_body + 1,
+                                   UINT64_MAX };
+        assert_true(code_walk_list_at(walk, addrs, ARRAY_LEN(addrs), note, &seen));
+        assert_int_equal(seen.methods, 2);
+        assert_int_equal(seen.dynamic, 1);
+        assert_int_equal(seen.named, 3);
+        code_walk_close(walk);
+        memory_snapshot_done(&snapshot);
+    }
+}
+
+/* Rows that do not belong to the types: the layout is wrong, and no name is told. */
+static void test_wrong_layout_is_refused(void **state)
+{
+    (void)state;
+    struct memory_snapshot snapshot;
+    struct error err;
+    runtime_fixture_build(&fixture, &runtime_layouts[0], buffer_span(&assembly), true);
+    for (uint32_t i = 0; i < fixture.method_count; i++)
+        runtime_fixture_put(&fixture, fixture.methods[i], (i + 7) % fixture.method_count + 1, 2);
+    assert_null(open_walk(&snapshot, &err));
+    assert_int_equal(err.kind, ERROR_UNSUPPORTED);
+    assert_non_null(strstr(err.what, "no known layout fits"));
+    memory_snapshot_done(&snapshot);
+}
+
+/* The byte that the snapshot has for an address. */
+static uint8_t *held_byte(const struct memory_snapshot *snapshot, uint64_t addr)
+{
+    for (size_t i = 0; i < snapshot->run_count; i++) {
+        struct span bytes = snapshot->runs[i].bytes;
+        if (addr >= snapshot->runs[i].addr && addr - snapshot->runs[i].addr < bytes.size)
+            return snapshot_bytes.data + (bytes.data - snapshot_bytes.data) + (addr - snapshot->runs[i].addr);
+    }
+    fail_msg("nothing at the address");
+    return NULL;
+}
+
+/* One record that is wrong among many right ones has no name. */
+static void test_wrong_record_has_no_name(void **state)
+{
+    (void)state;
+    struct memory_snapshot snapshot;
+    struct error err;
+    struct found_method found;
+    runtime_fixture_build(&fixture, &runtime_layouts[1], buffer_span(&assembly), true);
+    struct code_walk *walk = open_walk(&snapshot, &err);
+    assert_non_null(walk);
+    uint8_t *row = held_byte(&snapshot, fixture.methods[0]);
+    *row = (uint8_t)fixture.method_count;
+    code_walk_renew(walk);
+    assert_true(code_walk_find(walk, fixture.first_body, &found));
+    assert_string_equal(found.name, "");
+    code_walk_close(walk);
+    memory_snapshot_done(&snapshot);
+}
+
+static void test_no_runtime(void **state)
+{
+    (void)state;
+    static const uint8_t empty[] = "CLRPMEM1\0\0\0\0\0\0\0";
+    struct memory_snapshot snapshot;
+    struct code_walk *walk;
+    struct error err;
+    assert_true(memory_snapshot_open(span_of(empty, 16), &snapshot, &err));
+    assert_false(code_walk_open(&snapshot.memory, NULL, &walk, &err));
+    assert_int_equal(err.kind, ERROR_UNSUPPORTED);
+    memory_snapshot_done(&snapshot);
+}
+
+/* Cut at many places: what is missing is not there, and that is all. */
+static void test_cut(void **state)
+{
+    (void)state;
+    struct buffer whole;
+    buffer_init(&whole, SNAPSHOT_BYTES_MAX);
+    runtime_fixture_build(&fixture, &runtime_layouts[0], buffer_span(&assembly), true);
+    runtime_fixture_write(&fixture, &whole);
+    for (size_t size = 0; size < whole.size; size += size < 400 ? 1 : 4099) {
+        struct memory_snapshot snapshot;
+        struct error err;
+        assert_false(memory_snapshot_open(span_of(whole.data, size), &snapshot, &err));
+    }
+    for (size_t keep = 0; keep < 400; keep += 7) { /* memory that ends */
+        struct memory_snapshot snapshot;
+        struct code_walk *walk;
+        struct error err;
+        assert_true(memory_snapshot_open(buffer_span(&whole), &snapshot, &err));
+        if (keep < snapshot.run_count)
+            snapshot.run_count = keep;
+        if (code_walk_open(&snapshot.memory, NULL, &walk, &err)) {
+            struct seen seen = { 0 };
+            code_walk_list(walk, WALK_ALL, note, &seen);
+            code_walk_close(walk);
+        }
+        memory_snapshot_done(&snapshot);
+    }
+    buffer_done(&whole);
+}
+
+static void test_nibble_map(void **state)
+{
+    (void)state;
+    /* a start at byte 4; one at 0x124; a number that a method covers, which began at 0x124 */
+    static const uint8_t map[] = { 0, 0, 0, 0x20, 0, 0, 0, 0x02, 0x2a, 0x01, 0, 0, 0, 0, 0, 0 };
+    struct span span = span_of(map, sizeof map);
+    uint64_t at = 0, start;
+    assert_true(nibble_map_next(span, true, &at));
+    assert_int_equal(at, 4);
+    at++;
+    assert_true(nibble_map_next(span, true, &at));
+    assert_int_equal(at, 0x124);
+    at++;
+    assert_false(nibble_map_next(span, true, &at));
+    assert_true(nibble_map_is_constant(span));
+    assert_false(nibble_map_is_constant(span_part(span, 0, 8)));
+    assert_false(nibble_map_find(span, true, 3, &start));
+    assert_true(nibble_map_find(span, true, 0x123, &start));
+    assert_int_equal(start, 4);
+    assert_true(nibble_map_find(span, true, 0x2ff, &start));
+    assert_int_equal(start, 0x124);
+    assert_true(nibble_map_find(span, true, 0x300, &start));
+    assert_int_equal(start, 0x124);
+    assert_false(nibble_map_find(span, true, 0x400, &start));
+    assert_true(nibble_map_find(span_part(span, 0, 8), false, 0x1ff, &start));
+    assert_int_equal(start, 0x124);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_layouts),
+        cmocka_unit_test(test_find),
+        cmocka_unit_test(test_list_at),
+        cmocka_unit_test(test_wrong_layout_is_refused),
+        cmocka_unit_test(test_wrong_record_has_no_name),
+        cmocka_unit_test(test_no_runtime),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_nibble_map),
+    };
+    return cmocka_run_group_tests(tests, load_assembly, free_assembly);
+}

@@ -1,0 +1,204 @@
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/memory_pages.h"
+#include "collect/live_memory.h"
+
+enum { PAGE = 4096, PAGES = 8, HOLE = 3, SILENT = 5 };
+
+/* What the target tells of itself before it sleeps. */
+struct told {
+    uint8_t *memory; /* PAGES pages; page n is full of n + 1 */
+    bool silent;     /* page SILENT never answers */
+};
+
+/* Nobody ever answers for this page. */
+static bool make_silent(uint8_t *page)
+{
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+    struct uffdio_api api = { .api = UFFD_API };
+    struct uffdio_register range = { .range = { (uintptr_t)page, PAGE },
+                                     .mode = UFFDIO_REGISTER_MODE_MISSING };
+    return fd >= 0 && ioctl(fd, UFFDIO_API, &api) == 0 && madvise(page, PAGE, MADV_DONTNEED) == 0 &&
+           ioctl(fd, UFFDIO_REGISTER, &range) == 0;
+}
+
+static _Noreturn void be_target(int pipe_fd, bool silent)
+{
+    struct told told = { .memory = mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) };
+    for (int i = 0; i < PAGES; i++)
+        memset(told.memory + (size_t)i * PAGE, i + 1, PAGE);
+    munmap(told.memory + (size_t)HOLE * PAGE, PAGE);
+    told.silent = silent && make_silent(told.memory + (size_t)SILENT * PAGE);
+    if (write(pipe_fd, &told, sizeof told) != sizeof told)
+        _exit(1);
+    for (;;)
+        pause();
+}
+
+static pid_t start_target(bool silent, struct told *told)
+{
+    int fds[2];
+    assert_int_equal(pipe(fds), 0);
+    pid_t pid = fork();
+    if (pid == 0)
+        be_target(fds[1], silent);
+    assert_true(pid > 0);
+    assert_int_equal(read(fds[0], told, sizeof *told), sizeof *told);
+    close(fds[0]);
+    close(fds[1]);
+    return pid;
+}
+
+static void end_target(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static struct live_memory *open_live(pid_t pid)
+{
+    struct live_memory *live;
+    struct error err;
+    if (!live_memory_open(pid, 0, &live, &err))
+        fail_msg("%s", err.what);
+    return live;
+}
+
+static void test_reads(void **state)
+{
+    (void)state;
+    struct told told;
+    pid_t pid = start_target(false, &told);
+    struct live_memory *live = open_live(pid);
+    const struct memory *memory = live_memory_view(live);
+    uint8_t bytes[3 * PAGE];
+    uint64_t at = (uintptr_t)told.memory;
+    assert_non_null(memory_mapping_at(memory, at));
+    assert_null(memory_mapping_at(memory, at + (uint64_t)HOLE * PAGE));
+    assert_true(memory_read(memory, at + PAGE - 1, bytes, 2));
+    assert_int_equal(bytes[0], 1);
+    assert_int_equal(bytes[1], 2);
+    /* across the hole: what is before it counts, what is behind does not */
+    assert_false(memory_read(memory, at + (uint64_t)(HOLE - 1) * PAGE, bytes, sizeof bytes));
+    assert_int_equal(bytes[PAGE - 1], HOLE);
+    assert_int_equal(bytes[PAGE], 0);
+    assert_int_equal(bytes[2 * PAGE], 0);
+    assert_false(memory_read(memory, 0, bytes, 8));
+    assert_false(memory_read(memory, UINT64_MAX - 3, bytes, 8));
+    /* several at once */
+    struct memory_piece pieces[3] = { { at, bytes, 4, 9 },
+                                      { at + (uint64_t)HOLE * PAGE, bytes + 4, 4, 9 },
+                                      { at + (uint64_t)(HOLE + 1) * PAGE, bytes + 8, 4, 9 } };
+    memory->read(memory->user, pieces, 3);
+    assert_int_equal(pieces[0].got, 4);
+    assert_int_equal(pieces[1].got, 0);
+    assert_int_equal(pieces[2].got, 4);
+    assert_int_equal(bytes[8], HOLE + 2);
+    assert_int_equal(live_memory_hangs(live), 0);
+    live_memory_close(live);
+    end_target(pid);
+}
+
+static void test_pages(void **state)
+{
+    (void)state;
+    struct told told;
+    pid_t pid = start_target(false, &told);
+    struct live_memory *live = open_live(pid);
+    struct memory_pages pages;
+    uint64_t at = (uintptr_t)told.memory;
+    memory_pages_init(&pages, live_memory_view(live), (size_t)6 * PAGE);
+    memory_pages_want(&pages, at, (uint64_t)2 * PAGE);
+    memory_pages_fetch(&pages);
+    assert_int_equal(pages.reads, 2);
+    assert_int_equal(memory_pages_u32(&pages, at + PAGE - 2), 0x02020101);
+    assert_int_equal(pages.reads, 2);
+    assert_int_equal(memory_pages_u8(&pages, at + (uint64_t)HOLE * PAGE), 0);
+    assert_int_equal(memory_pages_u64(&pages, UINT64_MAX - 3), 0);
+    for (int i = 0; i < PAGES; i++)
+        memory_pages_u8(&pages, at + (uint64_t)i * PAGE);
+    assert_true(pages.count <= 6); /* the ceiling holds */
+    memory_pages_drop(&pages);
+    assert_int_equal(memory_pages_u8(&pages, at + (uint64_t)(PAGES - 1) * PAGE), PAGES);
+    memory_pages_done(&pages);
+    live_memory_close(live);
+    end_target(pid);
+}
+
+static void test_page_that_never_arrives(void **state)
+{
+    (void)state;
+    struct told told;
+    pid_t pid = start_target(true, &told);
+    if (!told.silent) {
+        end_target(pid);
+        print_message("no userfaultfd here\n");
+        skip();
+    }
+    struct live_memory *live = open_live(pid);
+    const struct memory *memory = live_memory_view(live);
+    uint8_t bytes[PAGES];
+    struct memory_piece pieces[PAGES];
+    for (int i = 0; i < PAGES; i++)
+        pieces[i] = (struct memory_piece){ (uintptr_t)told.memory + (uint64_t)i * PAGE, bytes + i, 1, 0 };
+    uint64_t start_ns = clock_monotonic_ns();
+    memory->read(memory->user, pieces, PAGES);
+    uint64_t took_ms = (clock_monotonic_ns() - start_ns) / 1000000;
+    for (int i = 0; i < PAGES; i++)
+        assert_int_equal(pieces[i].got, i != HOLE && i != SILENT);
+    assert_int_equal(live_memory_hangs(live), 2); /* in the batch, and to find out which one it is */
+    assert_true(took_ms < 10 * LIVE_MEMORY_DEADLINE_MS);
+    for (int i = 0; i < 3; i++) /* patience ends */
+        assert_false(memory_read(memory, (uintptr_t)told.memory + (uint64_t)SILENT * PAGE, bytes, 1));
+    assert_false(memory_read(memory, (uintptr_t)told.memory, bytes, 1));
+    live_memory_close(live);
+    end_target(pid);
+}
+
+static void test_target_that_ends(void **state)
+{
+    (void)state;
+    struct told told;
+    pid_t pid = start_target(false, &told);
+    struct live_memory *live = open_live(pid), *other;
+    struct error err;
+    uint8_t byte;
+    end_target(pid);
+    assert_false(memory_read(live_memory_view(live), (uintptr_t)told.memory, &byte, 1));
+    assert_false(live_memory_refresh(live, &err));
+    assert_int_equal(err.kind, ERROR_TARGET);
+    live_memory_close(live);
+    assert_false(live_memory_open(pid, 0, &other, &err));
+    assert_int_equal(err.kind, ERROR_TARGET);
+    pid = start_target(false, &told);
+    assert_false(live_memory_open(pid, 1, &other, &err)); /* another process had that number then */
+    assert_int_equal(err.kind, ERROR_TARGET);
+    end_target(pid);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_page_that_never_arrives),
+        cmocka_unit_test(test_target_that_ends),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
