@@ -258,6 +258,8 @@ void hot_table_build(const struct profile *p, enum hot_by by, bool inclusive, si
     *out = (struct hot_table){ 0 };
     arena_init(&out->arena, HOT_ARENA_BYTES);
     struct hot_build b = { .p = p, .table = out };
+    if (!p->sample_count)
+        return;
     if (by == HOT_BY_THREAD || by == HOT_BY_PROCESS)
         hot_by_threads(&b, by);
     else

@@ -379,6 +379,8 @@ static uint32_t module_simple_name(struct trace *t, uint32_t path)
 void runtime_names_finish(struct runtime_names *names)
 {
     struct trace *t = &names->b->trace;
+    if (!names->module_count)
+        return;
     qsort(names->modules, names->module_count, sizeof *names->modules, module_compare);
     for (uint32_t id = 1; id < t->codes.count && id < names->origin_capacity; id++) {
         const struct code_origin *origin = &names->origins[id];

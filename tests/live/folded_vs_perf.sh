@@ -32,8 +32,10 @@ fi
 (cd "$work" && perf script -f report stackcollapse) >"$work/theirs" 2>"$work/log" && [ -s "$work/theirs" ] ||
     skip "perf script report stackcollapse: $(tail -1 "$work/log")"
 # shellcheck disable=SC2086
-"$clrperf" export "$data" -o "$work/ours.folded" ${CLRPERF_FOLD_OPTIONS---threads} >"$work/log" 2>&1 ||
-    skip "clrperf export: $(tail -1 "$work/log")"
+"$clrperf" export "$data" -o "$work/ours.folded" ${CLRPERF_FOLD_OPTIONS---threads} >"$work/log" 2>&1 || {
+    echo "FAIL clrperf export:" && cat "$work/log"
+    exit 1
+}
 
 awk -v least="${CLRPERF_FOLD_SHARE:-0}" '
     { count = $NF; line = $0; sub(/ [0-9]+$/, "", line); split(line, frame, ";"); root = frame[1] }
