@@ -98,7 +98,9 @@ def check_oracles(checks, variant, work):
         nettrace = work.file("trace.nettrace")
         trace = subprocess.Popen([*tracer, "collect", "-p", str(target.pid), "-o", nettrace, "--providers",
                                   "Microsoft-Windows-DotNETRuntime:0x18:5"], stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=PLAIN_ENVIRONMENT)
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=PLAIN_ENVIRONMENT,
+                                 # a shell's background job starts with SIGINT ignored, and SIGINT ends this tool
+                                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         time.sleep(1.5)
         capture = work.file("oracle.clrperf")
         record_busy(capture, target.pid, 4999, 4)
