@@ -7,6 +7,7 @@ import os
 import re
 import sys
 import threading
+from collections import Counter
 
 from live import Checks, Load, Target, Watch, Work, cpu_clock_ns, dump, folded, record_busy, report, sample_command
 
@@ -15,8 +16,8 @@ RATE = 999
 CPU_S = {"primes": 3.5}
 CPU_S_OTHERS = 1.8
 SAMPLES = ("primes", "r2rhot", "pinvoke", "shapes", "webapi")
-# The frames that tell a phase's samples, where that is not the outermost frame that the sample expects. Phases with the
-# same frames are judged as one.
+# The frames that tell a phase's samples, where those are not the ones that the sample expects. Phases with the same frames
+# are judged as one.
 # glibc's qsort keeps no frame pointer: frame-pointer stacks end there or skip its caller.
 QSORT = ("Program.PhaseQsortDelegate", "Program.PhaseQsortFunctionPointer", "Program.PhaseNested", "qsort", "qsort_r",
          "msort_with_tmp.part.0", "msort_with_tmp")
@@ -96,12 +97,25 @@ def check_shares(checks, name, stacks, seconds):
     checks.check(f"{name}: every phase shows", not missing, ", ".join(missing))
 
 
+def telltales(truth):
+    """By phase: the sample's own methods that only this phase expects. Any of them will do: a frame-pointer stack skips the
+    caller of a leaf, so that the outermost one is missing as soon as the JIT leaves the inner one without a frame."""
+    def own_methods(frames):
+        return [plain(frame) for frame in frames if frame.split(".")[0] == frames[0].split(".")[0]]
+
+    expected = {phase["name"]: own_methods(phase["expected"]) for phase in truth["phases"]}
+    uses = Counter(frame for frames in expected.values() for frame in set(frames))
+    own = {name: tuple(frame for frame in frames if uses[frame] == 1) or (frames[0],) for name, frames in expected.items()}
+    return {name: TELLTALES.get(f"{truth['sample']} {name}", frames) for name, frames in own.items()}
+
+
 def phase_seconds(target):
     """CPU seconds by the frames that only this phase has."""
     seconds = {}
     truth = target.truth()
+    frames_of = telltales(truth)
     for phase in truth["phases"]:
-        frames = tuple(TELLTALES.get(f"{truth['sample']} {phase['name']}", (plain(phase["expected"][0]),)))
+        frames = frames_of[phase["name"]]
         seconds[frames] = seconds.get(frames, 0) + phase["cpu_s"]
     return seconds
 
