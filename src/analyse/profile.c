@@ -18,8 +18,8 @@ enum { PROFILE_ARENA_BYTES = 2000u << 20, PROFILE_PATTERNS_MAX = 64 };
 /* What the profile has of a stack. What each sample touches lies together. */
 struct stack_use {
     uint64_t weight;
-    uint32_t samples;
-    uint32_t node; /* UINT32_MAX: not looked at yet */
+    uint32_t entries; /* of the sample columns */
+    uint32_t node;    /* UINT32_MAX: not looked at yet */
 };
 
 struct profile_build {
@@ -175,10 +175,13 @@ static void node_match(struct profile_build *b, uint32_t node)
         b->exclude_bits[parent] | frame_bits(b, frame, b->include_count, b->exclude_count);
 }
 
+_Static_assert(sizeof(struct profile_node) == 8 && offsetof(struct profile_node, frame) == 4,
+               "a row of child_index");
+
 static uint32_t node_get(struct profile_build *b, uint32_t parent, uint32_t frame)
 {
     struct profile *p = b->p;
-    uint32_t id = child_index_find(&b->nodes, parent, frame);
+    uint32_t id = child_index_find(&b->nodes, &p->nodes->parent, parent, frame);
     if (id)
         return id;
     size_t capacity = b->node_capacity;
@@ -317,18 +320,47 @@ static struct sample_order *sample_order_of(const struct trace_samples *s)
     return order;
 }
 
+static void columns_begin(struct profile *p, size_t count)
+{
+    p->sample_node = mem_alloc(count, sizeof *p->sample_node);
+    p->sample_thread = mem_alloc(count, sizeof *p->sample_thread);
+    p->sample_time_ns = mem_alloc(count, sizeof *p->sample_time_ns);
+    p->sample_weight = mem_alloc(count, sizeof *p->sample_weight);
+    p->sample_cpu = mem_alloc(count, sizeof *p->sample_cpu);
+}
+
+/* Takes sample `i` of the trace. */
+static void profile_add_sample(struct profile_build *b, size_t i, uint32_t node, uint64_t time_ns)
+{
+    const struct trace_samples *s = &b->t->samples;
+    struct profile *p = b->p;
+    uint64_t samples = p->weights_are_samples ? s->weight[i] : 1;
+    uint32_t thread = thread_get(b, s->thread[i]);
+    b->stacks[s->stack[i]].entries++;
+    b->stacks[s->stack[i]].weight += s->weight[i];
+    p->threads[thread].samples += samples;
+    p->threads[thread].weight += s->weight[i];
+    p->counts.samples += samples;
+    p->counts.weight += s->weight[i];
+    size_t at = p->sample_count++;
+    if (b->options->tree_only)
+        return;
+    p->sample_node[at] = node;
+    p->sample_thread[at] = thread;
+    p->sample_time_ns[at] = time_ns;
+    p->sample_weight[at] = s->weight[i];
+    p->sample_cpu[at] = s->cpu[i];
+}
+
 static void profile_add_samples(struct profile_build *b)
 {
     enum { AHEAD = 16 }; /* stacks come in any order: fetched early, they need not be waited for */
     const struct trace_samples *s = &b->t->samples;
     const struct profile_options *o = b->options;
     struct profile *p = b->p;
-    p->sample_node = mem_alloc(s->count, sizeof *p->sample_node);
-    p->sample_thread = mem_alloc(s->count, sizeof *p->sample_thread);
-    p->sample_time_ns = mem_alloc(s->count, sizeof *p->sample_time_ns);
-    p->sample_weight = mem_alloc(s->count, sizeof *p->sample_weight);
-    p->sample_cpu = mem_alloc(s->count, sizeof *p->sample_cpu);
-    AUTO_FREE struct sample_order *order = sample_order_of(s);
+    if (!o->tree_only)
+        columns_begin(p, s->count);
+    AUTO_FREE struct sample_order *order = o->tree_only ? NULL : sample_order_of(s);
     for (size_t k = 0; k < s->count; k++) {
         size_t i = order ? order[k].at : k;
         if (k + AHEAD < s->count)
@@ -339,16 +371,8 @@ static void profile_add_samples(struct profile_build *b)
         if (s->kind[i] != o->kind || time_ns < o->from_ns || (o->to_ns && time_ns >= o->to_ns))
             continue;
         uint32_t node = node_of_stack(b, s->stack[i]);
-        if (!node_is_wanted(b, node))
-            continue;
-        b->stacks[s->stack[i]].samples += samples;
-        b->stacks[s->stack[i]].weight += s->weight[i];
-        size_t at = p->sample_count++;
-        p->sample_node[at] = node;
-        p->sample_thread[at] = thread_get(b, s->thread[i]);
-        p->sample_time_ns[at] = time_ns;
-        p->sample_weight[at] = s->weight[i];
-        p->sample_cpu[at] = s->cpu[i];
+        if (node_is_wanted(b, node))
+            profile_add_sample(b, i, node, time_ns);
     }
 }
 
@@ -375,23 +399,25 @@ static void count_frame(struct profile_counts *counts, const struct trace *t, ui
     }
 }
 
-/* Frames are counted once for each sample they are in: how much of what one looks at has a name. */
+/*
+ * Frames are counted once for each sample they are in: how much of what one looks at has a name. Puts them
+ * in the place of the stacks' weights.
+ */
 static void profile_count_frames(struct profile_build *b)
 {
     const struct trace *t = b->t;
-    uint64_t *through = mem_alloc(t->stacks.count, sizeof *through);
-    for (size_t i = 0; i < t->stacks.count; i++)
-        through[i] = b->stacks[i].samples;
+    struct stack_use *through = b->stacks;
+    for (size_t i = 0; i < t->stacks.count && !b->p->weights_are_samples; i++)
+        through[i].weight = through[i].entries;
     for (size_t i = t->stacks.count; i-- > STACK_ROOTS;) {
-        if (!through[i])
+        if (!through[i].weight)
             continue;
-        through[t->stacks.rows[i].parent] += through[i];
-        count_frame(&b->p->counts, t, t->stacks.rows[i].location, through[i]);
+        through[t->stacks.rows[i].parent].weight += through[i].weight;
+        count_frame(&b->p->counts, t, t->stacks.rows[i].location, through[i].weight);
     }
-    b->p->counts.whole = through[STACK_WHOLE];
-    b->p->counts.truncated = through[STACK_TRUNCATED];
-    b->p->counts.broken = through[STACK_BROKEN] + through[0];
-    free(through);
+    b->p->counts.whole = through[STACK_WHOLE].weight;
+    b->p->counts.truncated = through[STACK_TRUNCATED].weight;
+    b->p->counts.broken = through[STACK_BROKEN].weight + through[0].weight;
 }
 
 static void profile_count(struct profile_build *b)
@@ -399,13 +425,6 @@ static void profile_count(struct profile_build *b)
     const struct trace *t = b->t;
     struct profile *p = b->p;
     profile_count_frames(b);
-    for (size_t i = 0; i < p->sample_count; i++) {
-        p->counts.weight += p->sample_weight[i];
-        struct profile_thread *thread = &p->threads[p->sample_thread[i]];
-        thread->samples += profile_samples_at(p, i);
-        p->counts.samples += profile_samples_at(p, i);
-        thread->weight += p->sample_weight[i];
-    }
     for (size_t i = 1; i < t->losses.count; i++) {
         const struct trace_loss *loss = &t->losses.rows[i];
         if (loss->reason >= LOSS_REASONS)
@@ -422,7 +441,7 @@ static void profile_add_weights(struct profile_build *b)
     p->self = mem_alloc(p->node_count, sizeof *p->self);
     p->total = mem_alloc(p->node_count, sizeof *p->total);
     for (size_t i = 0; i < b->t->stacks.count; i++)
-        if (b->stacks[i].samples)
+        if (b->stacks[i].entries)
             p->self[b->stacks[i].node] += b->stacks[i].weight;
     memcpy(p->total, p->self, p->node_count * sizeof *p->total);
     for (uint32_t node = p->node_count; node-- > 1;)

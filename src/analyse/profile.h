@@ -63,7 +63,7 @@ struct profile {
     uint32_t node_count;
     uint64_t *self, *total; /* weight by node */
 
-    uint32_t *sample_node; /* columns, in time order */
+    uint32_t *sample_node; /* columns, in time order; NULL in a profile of the tree only */
     uint32_t *sample_thread;
     uint64_t *sample_time_ns; /* since the capture's start */
     uint64_t *sample_weight;
@@ -91,6 +91,7 @@ struct profile_options {
     uint64_t from_ns, to_ns;    /* since the start; to_ns 0: to the end */
     const char *const *include; /* NULL-terminated: keep samples with a frame that matches each */
     const char *const *exclude; /* NULL-terminated: drop samples with a frame that matches any */
+    bool tree_only;             /* no sample columns: for what shows sums */
     enum sample_kind kind;
 };
 

@@ -77,6 +77,7 @@ static bool export_run(struct verb_call *call, struct error *err)
         !capture_open(call->args[0], &c, err))
         return false;
     capture_warn(&c);
+    options.tree_only = format->tree_only;
     bool ok = profile_build(&c.b.trace, &options, &p, err);
     if (ok) {
         ok = export_write(v, format, p, err);

@@ -15,6 +15,8 @@
 enum {
     CHAIN_MAX = 1024,
     THROTTLES_OPEN_MAX = 256,
+    WAITING_SAMPLES = 8,
+    WAITING_CHAIN_BYTES = 2048,
     /* the perf tool made this FORK up for a process that ran before */
     MISC_FORK_EXEC = 1 << 13,
     MISC_CPUMODE = 7,
@@ -27,6 +29,13 @@ enum {
 
 struct open_throttle {
     uint64_t id, from_ns;
+};
+
+/* A sample whose stack is on its way from memory. */
+struct waiting_sample {
+    struct perf_sample sample;
+    struct raw_sample raw;
+    uint8_t chain[WAITING_CHAIN_BYTES];
 };
 
 struct data_import {
@@ -42,6 +51,8 @@ struct data_import {
     struct open_throttle throttles[THROTTLES_OPEN_MAX];
     size_t throttle_count;
     uint64_t chain[CHAIN_MAX];
+    struct waiting_sample *waiting; /* a ring, the next to be taken at `waiting_first` */
+    size_t waiting_first, waiting_count;
 };
 
 /* Events. */
@@ -241,14 +252,49 @@ static void take_new_chain(struct data_import *in, const struct perf_sample *s, 
         chain.user = in->chain + chain.kernel_count;
         end = STACK_TRUNCATED;
     }
-    if (end) /* made of more than the chain */
+    if (end) { /* made of more than the chain */
         raw->chain = (struct span){ 0 };
+        raw->thread = 0;
+    }
     raw->kernel = chain.kernel;
     raw->user = chain.user;
     raw->kernel_count = chain.kernel_count;
     raw->user_count = chain.user_count;
     raw->end = end ? end : end_of(in, s, &chain);
     trace_builder_sample(in->b, raw);
+}
+
+static void take_chain(struct data_import *in, const struct perf_sample *s, struct raw_sample *raw)
+{
+    if (!raw->chain.size || !trace_builder_sample_again(in->b, raw))
+        take_new_chain(in, s, raw);
+}
+
+static void take_oldest_waiting(struct data_import *in)
+{
+    struct waiting_sample *w = &in->waiting[in->waiting_first];
+    in->waiting_first = (in->waiting_first + 1) % WAITING_SAMPLES;
+    in->waiting_count--;
+    take_chain(in, &w->sample, &w->raw);
+}
+
+static void take_waiting(struct data_import *in)
+{
+    while (in->waiting_count)
+        take_oldest_waiting(in);
+}
+
+/* Puts the sample off by a few others, so that nothing stands still while its stack is looked up. */
+static void take_later(struct data_import *in, const struct perf_sample *s, const struct raw_sample *raw)
+{
+    if (in->waiting_count == WAITING_SAMPLES)
+        take_oldest_waiting(in);
+    struct waiting_sample *w = &in->waiting[(in->waiting_first + in->waiting_count++) % WAITING_SAMPLES];
+    memcpy(w->chain, raw->chain.data, raw->chain.size);
+    w->raw = *raw;
+    w->raw.chain = span_of(w->chain, raw->chain.size);
+    w->sample = (struct perf_sample){ .who = s->who, .ip = s->ip, .callchain = w->raw.chain };
+    trace_builder_sample_expect(in->b, &w->raw);
 }
 
 static void take_sample(struct data_import *in, const struct perf_sample *s)
@@ -266,8 +312,12 @@ static void take_sample(struct data_import *in, const struct perf_sample *s)
     };
     if (in->taken++ == 0)
         in->first_sample_ns = s->who.time_ns;
-    if (!raw.chain.size || !trace_builder_sample_again(in->b, &raw))
-        take_new_chain(in, s, &raw);
+    if (raw.chain.size && raw.chain.size <= WAITING_CHAIN_BYTES) {
+        take_later(in, s, &raw);
+    } else {
+        take_waiting(in);
+        take_chain(in, s, &raw);
+    }
 }
 
 /* Losses. */
@@ -295,6 +345,8 @@ static bool take_record(void *user, uint32_t event, const struct perf_record *r,
     uint64_t before_ns = in->newest_ns;
     if (r->who.time_ns > in->newest_ns && r->who.time_ns != UINT64_MAX)
         in->newest_ns = r->who.time_ns;
+    if (r->type != PERF_RECORD_SAMPLE)
+        take_waiting(in);
     switch (r->type) {
     case PERF_RECORD_SAMPLE:
         if (in->event == NO_EVENT && !choose_event(in, err))
@@ -428,9 +480,11 @@ bool perf_data_import(struct byte_stream *stream, const struct import_options *o
     in->b = b;
     in->options = options;
     in->event = NO_EVENT;
+    in->waiting = mem_alloc(WAITING_SAMPLES, sizeof *in->waiting);
     bool ok = perf_data_open(&in->data, stream, err);
     if (ok) {
         ok = perf_data_read(&in->data, take_record, in, err);
+        take_waiting(in);
         if (ok) {
             set_facts(in);
             set_notes(in);
@@ -439,6 +493,7 @@ bool perf_data_import(struct byte_stream *stream, const struct import_options *o
         perf_data_close(&in->data);
     }
     free(in->root_images);
+    free(in->waiting);
     free(in);
     return ok;
 }

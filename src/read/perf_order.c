@@ -6,7 +6,7 @@
 #include "base/mem.h"
 
 /* Below this many bytes, moving what waits together is not worth it. */
-enum { COMPACT_FROM_BYTES = 4 << 20 };
+enum { COMPACT_FROM_BYTES = 256 << 10 };
 
 void perf_order_init(struct perf_order *o, size_t ceiling, perf_order_fn *deliver, void *user)
 {

@@ -14,21 +14,23 @@
 #include "render/speedscope.h"
 
 static const struct export_format formats[] = {
-    { "svg", ".svg", "a flame graph as a picture that can be searched and zoomed", false, flame_svg_write },
-    { "html", ".html", "a flame graph and its table as one page", false, flame_html_write },
-    { "folded", ".folded", "one line per stack, for FlameGraph's programs", false, folded_write },
-    { "folded", ".collapsed", "one line per stack, for FlameGraph's programs", false, folded_write },
-    { "speedscope", ".speedscope.json", "for the speedscope viewer", false, speedscope_write },
-    { "pprof", ".pb.gz", "for go tool pprof, Grafana and others", true, pprof_write },
-    { "pprof", ".pprof", "for go tool pprof, Grafana and others", true, pprof_write },
-    { "pprof", ".pb", "pprof's, not compressed", false, pprof_write },
-    { "perf", ".perf.txt", "the text of perf script, for FlameScope and others", false, perf_text_write },
-    { "perf", ".linux-perf.txt", "the text of perf script, as speedscope wants it named", false,
+    { "svg", ".svg", "a flame graph as a picture that can be searched and zoomed", false, true,
+      flame_svg_write },
+    { "html", ".html", "a flame graph and its table as one page", false, false, flame_html_write },
+    { "folded", ".folded", "one line per stack, for FlameGraph's programs", false, false, folded_write },
+    { "folded", ".collapsed", "one line per stack, for FlameGraph's programs", false, false, folded_write },
+    { "speedscope", ".speedscope.json", "for the speedscope viewer", false, false, speedscope_write },
+    { "pprof", ".pb.gz", "for go tool pprof, Grafana and others", true, false, pprof_write },
+    { "pprof", ".pprof", "for go tool pprof, Grafana and others", true, false, pprof_write },
+    { "pprof", ".pb", "pprof's, not compressed", false, false, pprof_write },
+    { "perf", ".perf.txt", "the text of perf script, for FlameScope and others", false, false,
       perf_text_write },
-    { "firefox", ".firefox.json", "for the Firefox Profiler", false, firefox_write },
-    { "firefox", ".firefox.json.gz", "for the Firefox Profiler, compressed", true, firefox_write },
-    { "json", ".json", "everything in columns, for scripts", false, profile_json_write },
-    { "json", ".json.gz", "everything in columns, compressed", true, profile_json_write },
+    { "perf", ".linux-perf.txt", "the text of perf script, as speedscope wants it named", false, false,
+      perf_text_write },
+    { "firefox", ".firefox.json", "for the Firefox Profiler", false, false, firefox_write },
+    { "firefox", ".firefox.json.gz", "for the Firefox Profiler, compressed", true, false, firefox_write },
+    { "json", ".json", "everything in columns, for scripts", false, false, profile_json_write },
+    { "json", ".json.gz", "everything in columns, compressed", true, false, profile_json_write },
 };
 
 const struct export_format *export_formats(size_t *count)

@@ -15,7 +15,8 @@ struct export_format {
     const char *name;      /* as --format has it; several rows of one name are its spellings */
     const char *extension; /* with its dot */
     const char *summary;
-    bool gzip; /* the file is this format compressed */
+    bool gzip;      /* the file is this format compressed */
+    bool tree_only; /* it shows sums and needs no sample columns */
     bool (*write)(const struct profile *p, const struct export_options *options, struct output *out,
                   struct error *err);
 };

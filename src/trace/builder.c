@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "trace/address_space.h"
-#include "trace/chain_cache.h"
 
 enum { MEMO_SLOTS = 1 << 14 };
 
@@ -436,9 +435,12 @@ static uint32_t location_of(struct trace_builder *b, uint32_t process, uint64_t 
     return location;
 }
 
+_Static_assert(sizeof(struct trace_stack) == 8 && offsetof(struct trace_stack, location) == 4,
+               "a row of child_index");
+
 static uint32_t stack_push(struct trace_builder *b, uint32_t parent, uint32_t location)
 {
-    uint32_t id = child_index_find(&b->stacks, parent, location);
+    uint32_t id = child_index_find(&b->stacks, &b->trace.stacks.rows->parent, parent, location);
     if (id)
         return id;
     id = trace_push(&b->trace.stacks);
@@ -510,32 +512,42 @@ static struct chain_key sample_key(const struct trace_builder *b, uint32_t proce
                          : chain_key_of(s->kernel, s->kernel_count, s->user, s->user_count, context ^ s->end);
 }
 
-static void sample_push(struct trace_builder *b, const struct raw_sample *s, uint32_t thread, uint32_t stack)
+static void sample_look(struct trace_builder *b, struct raw_sample *s)
 {
-    trace_push_sample(&b->trace.samples, s->time_ns, thread, stack, s->weight, s->kind, s->cpu);
+    if (s->thread)
+        return;
+    s->thread = trace_builder_thread(b, s->pid, s->tid, s->time_ns);
+    s->key = sample_key(b, b->trace.threads.rows[s->thread].process, s);
 }
 
-uint32_t trace_builder_sample_again(struct trace_builder *b, const struct raw_sample *s)
+void trace_builder_sample_expect(struct trace_builder *b, struct raw_sample *s)
 {
-    uint32_t thread = trace_builder_thread(b, s->pid, s->tid, s->time_ns);
-    uint32_t stack = chain_cache_find(b->chains, sample_key(b, b->trace.threads.rows[thread].process, s));
-    if (stack)
-        sample_push(b, s, thread, stack);
+    sample_look(b, s);
+    chain_cache_prefetch(b->chains, s->key);
+}
+
+static uint32_t sample_push(struct trace_builder *b, const struct raw_sample *s, uint32_t stack)
+{
+    trace_push_sample(&b->trace.samples, s->time_ns, s->thread, stack, s->weight, s->kind, s->cpu);
     return stack;
 }
 
-uint32_t trace_builder_sample(struct trace_builder *b, const struct raw_sample *s)
+uint32_t trace_builder_sample_again(struct trace_builder *b, struct raw_sample *s)
 {
-    uint32_t thread = trace_builder_thread(b, s->pid, s->tid, s->time_ns);
-    uint32_t process = b->trace.threads.rows[thread].process;
-    struct chain_key key = sample_key(b, process, s);
-    uint32_t stack = chain_cache_find(b->chains, key);
+    sample_look(b, s);
+    uint32_t stack = chain_cache_find(b->chains, s->key);
+    return stack ? sample_push(b, s, stack) : 0;
+}
+
+uint32_t trace_builder_sample(struct trace_builder *b, struct raw_sample *s)
+{
+    sample_look(b, s);
+    uint32_t stack = chain_cache_find(b->chains, s->key);
     if (!stack) {
-        stack = stack_intern(b, process, s);
-        chain_cache_add(b->chains, key, stack);
+        stack = stack_intern(b, b->trace.threads.rows[s->thread].process, s);
+        chain_cache_add(b->chains, s->key, stack);
     }
-    sample_push(b, s, thread, stack);
-    return stack;
+    return sample_push(b, s, stack);
 }
 
 uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *functions, size_t count)

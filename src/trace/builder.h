@@ -15,11 +15,11 @@
 #include "base/child_index.h"
 #include "base/cursor.h"
 #include "base/id_map.h"
+#include "trace/chain_cache.h"
 #include "trace/function_index.h"
 #include "trace/trace.h"
 
 struct address_space;
-struct chain_cache;
 struct location_memo;
 
 /* What a process has now. */
@@ -120,15 +120,23 @@ struct raw_sample {
     enum stack_end end;         /* when there is no judge */
     raw_sample_judge_fn *judge; /* or NULL: all frames count */
     void *judge_user;
+    /* the builder's own: what it found out of this sample so far */
+    uint32_t thread; /* 0: nothing yet */
+    struct chain_key key;
 };
 
+/*
+ * Says that a sample with a `chain` comes, so that what is known of it is brought from memory meanwhile.
+ * Until it is added, with what this left in it, nothing but samples may be.
+ */
+void trace_builder_sample_expect(struct trace_builder *b, struct raw_sample *s);
 /* Adds it. Returns its stack. */
-uint32_t trace_builder_sample(struct trace_builder *b, const struct raw_sample *s);
+uint32_t trace_builder_sample(struct trace_builder *b, struct raw_sample *s);
 /*
  * Adds a sample whose `chain` is one that trace_builder_sample() had lately, in the same state of its
  * process: returns its stack. 0 when it is not: then find out the frames and how they end.
  */
-uint32_t trace_builder_sample_again(struct trace_builder *b, const struct raw_sample *s);
+uint32_t trace_builder_sample_again(struct trace_builder *b, struct raw_sample *s);
 /* How a stack of this builder's ended. */
 enum stack_end trace_builder_stack_end(const struct trace_builder *b, uint32_t stack);
 /* For importers whose frames have names already: a stack of functions, root first is `functions[0]`. */

@@ -69,6 +69,11 @@ static struct chain_entry *chain_cache_slot(const struct chain_cache *cache, str
     return &cache->entries[i];
 }
 
+void chain_cache_prefetch(const struct chain_cache *cache, struct chain_key key)
+{
+    __builtin_prefetch(&cache->entries[key.low & (cache->capacity - 1)]);
+}
+
 uint32_t chain_cache_find(const struct chain_cache *cache, struct chain_key key)
 {
     return chain_cache_slot(cache, key)->stack;
