@@ -20,6 +20,7 @@ enum {
     NOTES_MAX = 1 << 20,
     NOTE_PARTS_MAX = 64, /* sections or segments of notes that are looked into */
     CHUNK_ENTRIES = 2048,
+    TABLE_ENTRIES_MAX = 16 << 20, /* of a file with holes, which may claim any size */
     FLAG_COMPRESSED = 0x800,
     COMPRESSION_ZLIB = 1,
     NOTE_BUILD_ID = 3,
@@ -361,6 +362,8 @@ static bool each_entry(const struct source *table, size_t entry_bytes,
 {
     uint8_t chunk[CHUNK_ENTRIES * SYMBOL_BYTES];
     uint64_t count = table->size / entry_bytes;
+    if (count > TABLE_ENTRIES_MAX)
+        return error_set(err, ERROR_LIMIT, "a table of %" PRIu64 " entries", count);
     for (uint64_t done = 0; done < count;) {
         uint64_t left = count - done;
         size_t batch = left < CHUNK_ENTRIES ? (size_t)left : CHUNK_ENTRIES;

@@ -197,6 +197,18 @@ static void test_many_sections_of_one_name(void **state)
     buffer_done(&bytes);
 }
 
+/* A file with holes may claim a table of any size: nothing of it is read. */
+static void test_table_of_a_hole(void **state)
+{
+    (void)state;
+    struct source table = { .fd = -1, .size = ((16 << 20) + 1) * (uint64_t)24 };
+    struct counted counted = { 0 };
+    struct error err = { 0 };
+    assert_false(elf_symbols(&table, count_symbol, &counted, &err));
+    assert_int_equal(err.kind, ERROR_LIMIT);
+    assert_int_equal(counted.count, 0);
+}
+
 /* Without a section table there are still segments. */
 static void test_no_section_table(void **state)
 {
@@ -375,11 +387,17 @@ static void test_frames(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sections_and_segments), cmocka_unit_test(test_debug_link),
-        cmocka_unit_test(test_cut_at_every_byte),     cmocka_unit_test(test_many_sections_of_one_name),
-        cmocka_unit_test(test_damaged_headers),       cmocka_unit_test(test_no_section_table),
-        cmocka_unit_test(test_compressed_section),    cmocka_unit_test(test_packed_debugdata),
-        cmocka_unit_test(test_function_ranges),       cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_sections_and_segments),
+        cmocka_unit_test(test_debug_link),
+        cmocka_unit_test(test_cut_at_every_byte),
+        cmocka_unit_test(test_many_sections_of_one_name),
+        cmocka_unit_test(test_damaged_headers),
+        cmocka_unit_test(test_no_section_table),
+        cmocka_unit_test(test_compressed_section),
+        cmocka_unit_test(test_packed_debugdata),
+        cmocka_unit_test(test_table_of_a_hole),
+        cmocka_unit_test(test_function_ranges),
+        cmocka_unit_test(test_frames),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
