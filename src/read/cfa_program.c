@@ -177,6 +177,13 @@ static void define_cfa(struct cfa_program *p, uint64_t dwarf, int64_t off)
     set_cfa(p, FRAME_CFA_OFFSET, register_number(p->params, dwarf), off);
 }
 
+/* A part of "register + offset"; what the other part of any other rule is, nobody knows. */
+static void redefine_cfa(struct cfa_program *p, uint8_t number, int64_t off)
+{
+    bool known = p->rule.cfa == FRAME_CFA_OFFSET;
+    set_cfa(p, FRAME_CFA_OFFSET, known ? number : UINT8_MAX, off);
+}
+
 /* The instructions about the CFA and locations. False: it is another one. */
 static bool run_cfa(struct cfa_program *p, struct cursor *c, uint8_t op)
 {
@@ -200,13 +207,13 @@ static bool run_cfa(struct cfa_program *p, struct cursor *c, uint8_t op)
         define_cfa(p, number, factored_off(p, eh_read_sleb(c)));
         return true;
     case CFA_DEF_CFA_REGISTER:
-        set_cfa(p, FRAME_CFA_OFFSET, register_number(p->params, cursor_varuint64(c)), p->rule.cfa_off);
+        redefine_cfa(p, register_number(p->params, cursor_varuint64(c)), p->rule.cfa_off);
         return true;
     case CFA_DEF_CFA_OFFSET:
-        set_cfa(p, FRAME_CFA_OFFSET, p->rule.cfa_register, (int64_t)cursor_varuint64(c));
+        redefine_cfa(p, p->rule.cfa_register, (int64_t)cursor_varuint64(c));
         return true;
     case CFA_DEF_CFA_OFFSET_SF:
-        set_cfa(p, FRAME_CFA_OFFSET, p->rule.cfa_register, factored_off(p, eh_read_sleb(c)));
+        redefine_cfa(p, p->rule.cfa_register, factored_off(p, eh_read_sleb(c)));
         return true;
     case CFA_DEF_CFA_EXPRESSION:
         set_cfa_expression(p, cursor_bytes(c, cursor_varuint64(c)));

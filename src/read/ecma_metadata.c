@@ -12,6 +12,10 @@ enum {
     HEAP_BLOBS_WIDE = 4,
     HEAP_EXTRA_DATA = 0x40,
     PDB_ID_BYTES = 20,
+    STRING_BYTES_MAX = 16 << 10,
+    /* What one look-up sees: any number of names may ask for the same rows. */
+    UNSORTED_ROWS_MAX = 1 << 14,
+    ROWS_OF_KEY_MAX = 1 << 16,
 };
 
 /* What a column holds: a number, a heap offset, a row of one table, or a row of one of several. */
@@ -253,8 +257,9 @@ uint32_t ecma_cell(const struct ecma_metadata *md, enum ecma_table_id table, uin
 
 struct span ecma_string(const struct ecma_metadata *md, uint32_t offset)
 {
-    struct cursor c = cursor_over(md->strings);
-    cursor_seek(&c, offset);
+    uint64_t left = offset < md->strings.size ? md->strings.size - offset : 0;
+    struct cursor c =
+        cursor_over(span_part(md->strings, offset, left < STRING_BYTES_MAX ? left : STRING_BYTES_MAX));
     return cursor_zstring(&c);
 }
 
@@ -319,11 +324,12 @@ static uint32_t rows_with_key(const struct ecma_metadata *md, enum ecma_table_id
     if (md->sorted >> table & 1)
         row = lower_bound(md, table, column, key);
     else
-        for (row = 1; row <= rows && ecma_cell(md, table, row, column) != key; row++)
+        for (row = 1; row <= rows && row < UNSORTED_ROWS_MAX && ecma_cell(md, table, row, column) != key;
+             row++)
             ;
     *out_first = row;
     uint32_t count = 0;
-    while (row + count <= rows && ecma_cell(md, table, row + count, column) == key)
+    while (count < ROWS_OF_KEY_MAX && row + count <= rows && ecma_cell(md, table, row + count, column) == key)
         count++;
     return count;
 }
@@ -335,8 +341,10 @@ uint32_t ecma_method_owner(const struct ecma_metadata *md, uint32_t method)
         return 0;
     if (pointers) {
         uint32_t at = 1;
-        while (at <= pointers && ecma_cell(md, ECMA_METHOD_PTR, at, 0) != method)
+        while (at <= pointers && at < UNSORTED_ROWS_MAX && ecma_cell(md, ECMA_METHOD_PTR, at, 0) != method)
             at++;
+        if (ecma_cell(md, ECMA_METHOD_PTR, at, 0) != method)
+            return 0;
         method = at;
     }
     /* Types without methods repeat the next type's start: the last one that starts here owns it. */

@@ -3,7 +3,8 @@
  *
  * Specified in ECMA-335 partition II, chapters 22 to 24; portable PDBs add tables 0x30 to 0x37
  * (dotnet/runtime docs/design/specs/PortablePdb-Metadata.md). Rows count from 1. A row, heap offset
- * or column that is not there reads as 0 or as an empty span, so damage shows as missing names.
+ * or column that is not there reads as 0 or as an empty span, so damage shows as missing names. Tables
+ * that say they are not sorted (edit-and-continue writes them) are searched in their first 16383 rows only.
  */
 #ifndef CLRPERF_READ_ECMA_METADATA_H
 #define CLRPERF_READ_ECMA_METADATA_H
@@ -111,7 +112,7 @@ static inline uint32_t ecma_rows(const struct ecma_metadata *md, enum ecma_table
 }
 
 uint32_t ecma_cell(const struct ecma_metadata *md, enum ecma_table_id table, uint32_t row, unsigned column);
-/* UTF-8, without the NUL that follows. */
+/* UTF-8, without the NUL that follows; empty when there is none within 16 KiB. */
 struct span ecma_string(const struct ecma_metadata *md, uint32_t offset);
 struct span ecma_cell_string(const struct ecma_metadata *md, enum ecma_table_id table, uint32_t row,
                              unsigned column);

@@ -12,6 +12,7 @@ struct speller {
     struct ecma_scope scope;
     struct buffer *out;
     unsigned depth;
+    bool legacy; /* as method signatures are spelled */
 };
 
 /* Element types 0x01..0x0e, 0x16, 0x18, 0x19, 0x1c that need no more bytes. */
@@ -123,28 +124,42 @@ static void append_commas(struct buffer *out, uint32_t rank)
         buffer_u8(out, ',');
 }
 
-/* rank, sizes, lower bounds; only the rank is spelled, since C# can make no others. */
+/*
+ * rank, sizes, lower bounds; only the rank is spelled, since C# can make no others. The lists are as long as
+ * the rank at most: longer ones would cost much and spell nothing.
+ */
 static uint32_t read_array_shape(struct cursor *c)
 {
     uint32_t rank = cursor_ecma_uint(c);
-    for (int list = 0; list < 2; list++)
-        for (uint32_t n = cursor_ecma_uint(c); n && cursor_ok(c); n--)
+    for (int list = 0; list < 2; list++) {
+        uint32_t count = cursor_ecma_uint(c);
+        if (count > RANK_MAX)
+            c->failed = true;
+        for (; count && cursor_ok(c); count--)
             cursor_ecma_uint(c);
+    }
     return rank;
 }
 
-static void spell_runtime(struct speller *s);
+static void spell_type(struct speller *s);
 
-static void spell_runtime_arguments(struct speller *s)
+static void spell_types(struct speller *s, uint32_t count)
 {
-    uint32_t count = cursor_ecma_uint(&s->c);
-    buffer_u8(s->out, '[');
     for (uint32_t i = 0; i < count && cursor_ok(&s->c) && !s->out->failed; i++) {
         if (i)
             buffer_u8(s->out, ',');
-        spell_runtime(s);
+        spell_type(s);
     }
-    buffer_u8(s->out, ']');
+}
+
+/* The type that a TypeSpec row stands for. */
+static void spell_type_spec(struct speller *s, uint32_t row)
+{
+    struct cursor here = s->c;
+    const struct ecma_metadata *md = s->scope.md;
+    s->c = cursor_over(ecma_blob(md, ecma_cell(md, ECMA_TYPE_SPEC, row, ECMA_TYPE_SPEC_SIGNATURE)));
+    spell_type(s);
+    s->c = here;
 }
 
 static void spell_runtime_token(struct speller *s)
@@ -160,12 +175,7 @@ static void spell_runtime_token(struct speller *s)
         ecma_spell_type_token(s->scope.md, token, s->out);
         return;
     }
-    struct cursor here = s->c;
-    s->c =
-        cursor_over(ecma_blob(s->scope.md, ecma_cell(s->scope.md, ECMA_TYPE_SPEC, token >> ECMA_TYPE_TAG_BITS,
-                                                     ECMA_TYPE_SPEC_SIGNATURE)));
-    spell_runtime(s);
-    s->c = here;
+    spell_type_spec(s, token >> ECMA_TYPE_TAG_BITS);
 }
 
 static void spell_runtime_in_module(struct speller *s)
@@ -173,7 +183,7 @@ static void spell_runtime_in_module(struct speller *s)
     uint32_t index = cursor_ecma_uint(&s->c);
     struct ecma_scope here = s->scope;
     s->scope.md = s->scope.module ? s->scope.module(s->scope.user, index) : NULL;
-    spell_runtime(s);
+    spell_type(s);
     s->scope = here;
 }
 
@@ -186,15 +196,17 @@ static void spell_runtime_element(struct speller *s, uint8_t element)
         spell_runtime_token(s);
         break;
     case ELEMENT_GENERICINST:
-        spell_runtime(s);
-        spell_runtime_arguments(s);
+        spell_type(s);
+        buffer_u8(out, '[');
+        spell_types(s, cursor_ecma_uint(&s->c));
+        buffer_u8(out, ']');
         break;
     case ELEMENT_SZARRAY:
-        spell_runtime(s);
+        spell_type(s);
         buffer_string(out, "[]");
         break;
     case ELEMENT_ARRAY: {
-        spell_runtime(s);
+        spell_type(s);
         uint32_t rank = read_array_shape(&s->c);
         buffer_string(out, rank == 1 ? "[*" : "[");
         append_commas(out, rank);
@@ -203,7 +215,7 @@ static void spell_runtime_element(struct speller *s, uint8_t element)
     }
     case ELEMENT_PTR:
     case ELEMENT_BYREF:
-        spell_runtime(s);
+        spell_type(s);
         buffer_u8(out, element == ELEMENT_PTR ? '*' : '&');
         break;
     case ELEMENT_VAR:
@@ -213,12 +225,12 @@ static void spell_runtime_element(struct speller *s, uint8_t element)
     case ELEMENT_CMOD_REQD:
     case ELEMENT_CMOD_OPT:
         cursor_ecma_uint(&s->c);
-        spell_runtime(s);
+        spell_type(s);
         break;
     case ELEMENT_NATIVE_ARRAY_ZAPSIG:
     case ELEMENT_NATIVE_VALUETYPE_ZAPSIG:
     case ELEMENT_PINNED:
-        spell_runtime(s);
+        spell_type(s);
         break;
     case ELEMENT_MODULE_ZAPSIG:
         spell_runtime_in_module(s);
@@ -227,30 +239,6 @@ static void spell_runtime_element(struct speller *s, uint8_t element)
         s->c.failed = true;
     }
 }
-
-static void spell_runtime(struct speller *s)
-{
-    uint8_t element = cursor_u8(&s->c);
-    if (++s->depth > NESTING_MAX || s->out->failed)
-        s->c.failed = true;
-    if (cursor_ok(&s->c)) {
-        const char *simple = simple_type(element, false);
-        if (simple)
-            buffer_string(s->out, simple);
-        else
-            spell_runtime_element(s, element);
-    }
-    s->depth--;
-}
-
-void ecma_spell_type(struct cursor *c, const struct ecma_scope *scope, struct buffer *out)
-{
-    struct speller s = { .c = *c, .scope = *scope, .out = out };
-    spell_runtime(&s);
-    *c = s.c;
-}
-
-static void spell_legacy(struct speller *s);
 
 static void spell_legacy_token(struct speller *s)
 {
@@ -263,21 +251,7 @@ static void spell_legacy_token(struct speller *s)
         append_row_name(s->scope.md, tag == ECMA_TYPE_IS_REF, token >> ECMA_TYPE_TAG_BITS, false, s->out);
         return;
     }
-    struct cursor here = s->c;
-    s->c =
-        cursor_over(ecma_blob(s->scope.md, ecma_cell(s->scope.md, ECMA_TYPE_SPEC, token >> ECMA_TYPE_TAG_BITS,
-                                                     ECMA_TYPE_SPEC_SIGNATURE)));
-    spell_legacy(s);
-    s->c = here;
-}
-
-static void spell_legacy_list(struct speller *s, uint32_t count)
-{
-    for (uint32_t i = 0; i < count && cursor_ok(&s->c) && !s->out->failed; i++) {
-        if (i)
-            buffer_u8(s->out, ',');
-        spell_legacy(s);
-    }
+    spell_type_spec(s, token >> ECMA_TYPE_TAG_BITS);
 }
 
 /* The return type, `gap`, then the parameters; the cursor is behind the calling convention. */
@@ -286,10 +260,10 @@ static void spell_legacy_method(struct speller *s, uint8_t convention, const cha
     if (convention & METHOD_SIGNATURE_GENERIC)
         cursor_ecma_uint(&s->c);
     uint32_t count = cursor_ecma_uint(&s->c);
-    spell_legacy(s);
+    spell_type(s);
     buffer_string(s->out, gap);
     buffer_u8(s->out, '(');
-    spell_legacy_list(s, count);
+    spell_types(s, count);
     buffer_u8(s->out, ')');
 }
 
@@ -298,7 +272,7 @@ static void spell_legacy_modifier(struct speller *s, const char *kind)
     buffer_string(s->out, kind);
     spell_legacy_token(s);
     buffer_u8(s->out, ' ');
-    spell_legacy(s);
+    spell_type(s);
 }
 
 static void spell_legacy_element(struct speller *s, uint8_t element)
@@ -314,28 +288,28 @@ static void spell_legacy_element(struct speller *s, uint8_t element)
         spell_legacy_token(s);
         break;
     case ELEMENT_GENERICINST:
-        spell_legacy(s);
+        spell_type(s);
         buffer_u8(out, '<');
-        spell_legacy_list(s, cursor_ecma_uint(&s->c));
+        spell_types(s, cursor_ecma_uint(&s->c));
         buffer_u8(out, '>');
         break;
     case ELEMENT_SZARRAY:
-        spell_legacy(s);
+        spell_type(s);
         buffer_string(out, "[]");
         break;
     case ELEMENT_ARRAY:
-        spell_legacy(s);
+        spell_type(s);
         buffer_u8(out, '[');
         append_commas(out, read_array_shape(&s->c));
         buffer_u8(out, ']');
         break;
     case ELEMENT_PTR:
     case ELEMENT_BYREF:
-        spell_legacy(s);
+        spell_type(s);
         buffer_u8(out, element == ELEMENT_PTR ? '*' : '&');
         break;
     case ELEMENT_PINNED:
-        spell_legacy(s);
+        spell_type(s);
         buffer_string(out, " pinned");
         break;
     case ELEMENT_VAR:
@@ -352,7 +326,7 @@ static void spell_legacy_element(struct speller *s, uint8_t element)
         buffer_format(out, "pMT: 0x%" PRIx64, cursor_u64le(&s->c));
         break;
     case ELEMENT_SENTINEL:
-        spell_legacy(s);
+        spell_type(s);
         break;
     case ELEMENT_FNPTR:
         buffer_string(out, "fnptr ");
@@ -363,24 +337,33 @@ static void spell_legacy_element(struct speller *s, uint8_t element)
     }
 }
 
-static void spell_legacy(struct speller *s)
+static void spell_type(struct speller *s)
 {
     uint8_t element = cursor_u8(&s->c);
     if (++s->depth > NESTING_MAX || s->out->failed)
         s->c.failed = true;
     if (cursor_ok(&s->c)) {
-        const char *simple = simple_type(element, true);
+        const char *simple = simple_type(element, s->legacy);
         if (simple)
             buffer_string(s->out, simple);
-        else
+        else if (s->legacy)
             spell_legacy_element(s, element);
+        else
+            spell_runtime_element(s, element);
     }
     s->depth--;
 }
 
+void ecma_spell_type(struct cursor *c, const struct ecma_scope *scope, struct buffer *out)
+{
+    struct speller s = { .c = *c, .scope = *scope, .out = out };
+    spell_type(&s);
+    *c = s.c;
+}
+
 bool ecma_spell_method_signature(const struct ecma_metadata *md, struct span signature, struct buffer *out)
 {
-    struct speller s = { .c = cursor_over(signature), .scope = { .md = md }, .out = out };
+    struct speller s = { .c = cursor_over(signature), .scope = { .md = md }, .out = out, .legacy = true };
     uint8_t convention = cursor_u8(&s.c);
     if (convention & METHOD_SIGNATURE_HAS_THIS)
         buffer_string(out, "instance ");

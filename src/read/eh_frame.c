@@ -251,20 +251,27 @@ static void sort_ranges(struct eh_range *rows, size_t count)
         }
 }
 
-bool eh_ranges_read(const struct elf *e, struct eh_ranges *out, struct error *err)
+bool eh_frame_load(const struct elf *e, struct buffer *out, uint64_t *out_addr, struct error *err)
 {
+    buffer_init(out, SECTION_BYTES_MAX);
     const struct elf_section *section = elf_section_named(e, ".eh_frame");
     if (!section)
         return error_set(err, ERROR_INPUT, "no .eh_frame section");
+    *out_addr = section->addr;
+    return elf_section_load(e, section, out, err);
+}
+
+bool eh_ranges_read(const struct elf *e, struct eh_ranges *out, struct error *err)
+{
     struct buffer bytes;
-    buffer_init(&bytes, SECTION_BYTES_MAX);
-    if (!elf_section_load(e, section, &bytes, err)) {
+    uint64_t addr;
+    if (!eh_frame_load(e, &bytes, &addr, err)) {
         buffer_done(&bytes);
         return false;
     }
     struct eh_ranges ranges = { .base = elf_base_addr(e) };
     size_t capacity = 0;
-    struct eh_frame_iterator it = eh_frame_over(buffer_span(&bytes), section->addr);
+    struct eh_frame_iterator it = eh_frame_over(buffer_span(&bytes), addr);
     for (struct eh_fde fde; eh_frame_next(&it, &fde);) {
         /* a function the linker dropped keeps an FDE that starts at 0 */
         if (fde.size_bytes == 0 || fde.start <= ranges.base || fde.start - ranges.base > UINT32_MAX ||

@@ -39,6 +39,11 @@ struct eh_frame_iterator {
     uint64_t skipped; /* records that could not be understood */
 };
 
+/*
+ * The section of an image and where it is linked. *out is initialised here and the caller's to end, also on
+ * failure. Fails without .eh_frame, or when it exceeds 128 MiB.
+ */
+bool eh_frame_load(const struct elf *e, struct buffer *out, uint64_t *out_addr, struct error *err);
 /* `section` is the content of .eh_frame, borrowed, and linked at `section_addr`. */
 struct eh_frame_iterator eh_frame_over(struct span section, uint64_t section_addr);
 /* The next FDE; false at the end or where the section is damaged. */
@@ -59,7 +64,7 @@ struct eh_ranges {
     size_t count;
 };
 
-/* Fails without .eh_frame, or when the section exceeds 128 MiB. */
+/* Fails as eh_frame_load() does. */
 bool eh_ranges_read(const struct elf *e, struct eh_ranges *out, struct error *err);
 void eh_ranges_done(struct eh_ranges *ranges);
 /* The function around `addr`; false when none covers it. */

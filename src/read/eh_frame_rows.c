@@ -9,8 +9,8 @@
 #include "read/eh_frame.h"
 
 enum {
-    SECTION_BYTES_MAX = 128 << 20,
-    CIE_INSTRUCTIONS_MAX = 256, /* bytes; they are run again whenever FDEs name two CIEs in turn */
+    CIE_INSTRUCTIONS_MAX = 256,           /* bytes; they are run again whenever FDEs name two CIEs in turn */
+    FUNCTION_INSTRUCTIONS_MAX = 64 << 10, /* bytes; to find a function's start its rows are gone through */
     CIES_REMEMBERED = 16,
     CIES_MAX = 4096,
     FUNCTIONS_MAX = 2 << 20,
@@ -142,7 +142,8 @@ static bool collect_functions(struct compiler *c, struct span section, uint64_t 
             fde.size_bytes > UINT32_MAX - start)
             continue;
         if (c->function_count == FUNCTIONS_MAX || c->cie_count == CIES_MAX)
-            return error_set(err, ERROR_LIMIT, "unwind information of more than %d functions", FUNCTIONS_MAX);
+            return error_set(err, ERROR_LIMIT, "unwind information of more than %d functions or %d CIEs",
+                             FUNCTIONS_MAX, CIES_MAX);
         uint32_t cie = compile_cie(c, &fde.cie, it.cie_off);
         c->functions =
             mem_grow(c->functions, &c->function_capacity, c->function_count + 1, sizeof *c->functions);
@@ -184,7 +185,8 @@ static void compile_function(struct compiler *c, const struct function *f)
         .user = c,
     };
     row_add(c, f->start, 0, true);
-    if (!cie->usable || !cfa_program_run(&p, f->instructions)) {
+    if (!cie->usable || f->instructions.size > FUNCTION_INSTRUCTIONS_MAX ||
+        !cfa_program_run(&p, f->instructions)) {
         p.rule.cfa = FRAME_CFA_UNKNOWN; /* from where it stopped making sense */
         c->out.skipped++;
     }
@@ -239,13 +241,10 @@ bool eh_rows_compile(struct span section, uint64_t section_addr, uint64_t base, 
 
 bool eh_rows_read(const struct elf *e, struct eh_rows *out, struct error *err)
 {
-    const struct elf_section *section = elf_section_named(e, ".eh_frame");
-    if (!section)
-        return error_set(err, ERROR_INPUT, "no .eh_frame section");
     struct buffer bytes;
-    buffer_init(&bytes, SECTION_BYTES_MAX);
-    bool ok = elf_section_load(e, section, &bytes, err) &&
-              eh_rows_compile(buffer_span(&bytes), section->addr, elf_base_addr(e), e->machine, out, err);
+    uint64_t addr;
+    bool ok = eh_frame_load(e, &bytes, &addr, err) &&
+              eh_rows_compile(buffer_span(&bytes), addr, elf_base_addr(e), e->machine, out, err);
     buffer_done(&bytes);
     return ok;
 }

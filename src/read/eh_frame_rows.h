@@ -44,7 +44,7 @@ struct eh_rows {
  */
 bool eh_rows_compile(struct span section, uint64_t section_addr, uint64_t base, uint16_t machine,
                      struct eh_rows *out, struct error *err);
-/* The same for an image. Fails without .eh_frame, or when the section exceeds 128 MiB. */
+/* The same for an image. Fails as eh_frame_load() does, too. */
 bool eh_rows_read(const struct elf *e, struct eh_rows *out, struct error *err);
 void eh_rows_done(struct eh_rows *rows);
 

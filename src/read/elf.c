@@ -18,7 +18,9 @@ enum {
     SEGMENTS_MAX = 4096,
     SECTION_NAMES_MAX = 16 << 20,
     NOTES_MAX = 1 << 20,
+    NOTE_PARTS_MAX = 64, /* sections or segments of notes that are looked into */
     CHUNK_ENTRIES = 2048,
+    TABLE_ENTRIES_MAX = 16 << 20, /* of a file with holes, which may claim any size */
     FLAG_COMPRESSED = 0x800,
     COMPRESSION_ZLIB = 1,
     NOTE_BUILD_ID = 3,
@@ -76,6 +78,16 @@ static struct elf_section parse_section(const uint8_t *bytes)
 }
 
 /*
+ * What stands behind the last NUL is no name. Without it every name ends inside, and none has to be searched
+ * for its end: thousands of sections may share one name of megabytes.
+ */
+static void cut_names(struct buffer *names)
+{
+    const uint8_t *nul = names->size ? memrchr(names->data, 0, names->size) : NULL;
+    names->size = nul ? (size_t)(nul - names->data) + 1 : 0;
+}
+
+/*
  * A file without a usable section table still has segments: its symbols are gone, but it is no
  * error (sstrip removes the table, and a partly copied file lacks its end).
  */
@@ -98,8 +110,10 @@ static void read_sections(struct elf *e, const struct elf_header *h)
         e->sections[i] = parse_section(bytes);
         e->section_count = i + 1;
     }
-    if (names < count)
-        elf_section_load(e, &e->sections[names], &e->section_names, NULL);
+    if (names < count && elf_section_load(e, &e->sections[names], &e->section_names, NULL))
+        cut_names(&e->section_names);
+    else
+        buffer_clear(&e->section_names);
 }
 
 static bool read_segments(struct elf *e, const struct elf_header *h, struct error *err)
@@ -156,9 +170,7 @@ void elf_done(struct elf *e)
 const char *elf_section_name(const struct elf *e, const struct elf_section *section)
 {
     const struct buffer *names = &e->section_names;
-    if (section->name >= names->size || !memchr(names->data + section->name, 0, names->size - section->name))
-        return "";
-    return (const char *)names->data + section->name;
+    return section->name < names->size ? (const char *)names->data + section->name : "";
 }
 
 static bool has_bytes(const struct elf_section *section)
@@ -300,15 +312,21 @@ static bool build_id_at(const struct elf *e, uint64_t file_off, uint64_t size, u
 
 bool elf_build_id(const struct elf *e, uint8_t id[ELF_BUILD_ID_MAX], size_t *out_size)
 {
+    unsigned parts = 0;
     /* a debug file keeps its segments but not their bytes, so its sections are asked first */
-    for (size_t i = 1; i < e->section_count; i++)
-        if (e->sections[i].type == ELF_SECTION_NOTE &&
-            build_id_at(e, e->sections[i].file_off, e->sections[i].size_bytes, id, out_size))
+    for (size_t i = 1; i < e->section_count && parts < NOTE_PARTS_MAX; i++) {
+        const struct elf_section *s = &e->sections[i];
+        parts += s->type == ELF_SECTION_NOTE;
+        if (s->type == ELF_SECTION_NOTE && build_id_at(e, s->file_off, s->size_bytes, id, out_size))
             return true;
-    for (size_t i = 0; i < e->segment_count; i++)
-        if (e->segments[i].type == ELF_SEGMENT_NOTE &&
-            build_id_at(e, e->segments[i].file_off, e->segments[i].file_bytes, id, out_size))
+    }
+    parts = 0;
+    for (size_t i = 0; i < e->segment_count && parts < NOTE_PARTS_MAX; i++) {
+        const struct elf_segment *s = &e->segments[i];
+        parts += s->type == ELF_SEGMENT_NOTE;
+        if (s->type == ELF_SEGMENT_NOTE && build_id_at(e, s->file_off, s->file_bytes, id, out_size))
             return true;
+    }
     return false;
 }
 
@@ -344,6 +362,8 @@ static bool each_entry(const struct source *table, size_t entry_bytes,
 {
     uint8_t chunk[CHUNK_ENTRIES * SYMBOL_BYTES];
     uint64_t count = table->size / entry_bytes;
+    if (count > TABLE_ENTRIES_MAX)
+        return error_set(err, ERROR_LIMIT, "a table of %" PRIu64 " entries", count);
     for (uint64_t done = 0; done < count;) {
         uint64_t left = count - done;
         size_t batch = left < CHUNK_ENTRIES ? (size_t)left : CHUNK_ENTRIES;

@@ -109,7 +109,7 @@ bool elf_debug_link(const struct elf *e, char name[256], uint32_t *out_crc);
 typedef bool elf_symbol_fn(void *user, const struct elf_symbol *symbol);
 /*
  * Streams the symbols of a table, undefined ones left out. `table` is the content of a SYMTAB or
- * DYNSYM section (elf_section_source()).
+ * DYNSYM section (elf_section_source()). ERROR_LIMIT beyond 16 M entries.
  */
 bool elf_symbols(const struct source *table, elf_symbol_fn *emit, void *user, struct error *err);
 /* Reads the NUL-ended string at `offset` of a string table. False when it does not end inside, or is too
@@ -122,7 +122,7 @@ struct elf_relocation {
     uint64_t addend;
 };
 typedef bool elf_relocation_fn(void *user, const struct elf_relocation *relocation);
-/* Streams the entries of a RELA section. */
+/* Streams the entries of a RELA section. ERROR_LIMIT beyond 16 M. */
 bool elf_relocations(const struct source *table, elf_relocation_fn *emit, void *user, struct error *err);
 
 /* Unpacks .gnu_debugdata (xz), itself an ELF file, into `out`. */

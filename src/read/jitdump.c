@@ -9,6 +9,7 @@ enum {
     PREFIX_BYTES = 16,
     LOAD_BYTES = 40, /* of a code load, between prefix and name */
     RECORD_CODE_LOAD = 0,
+    HEAD_MAX = PREFIX_BYTES + LOAD_BYTES + JITDUMP_NAME_MAX,
     WINDOW_BYTES = 256 * 1024,
 };
 
@@ -21,17 +22,25 @@ bool jitdump_is(const struct source *file)
            load_u32le(magic) == MAGIC;
 }
 
-/* The body of a code load; `c` stands behind the prefix and ends with the record, or within the name. */
-static bool parse_load(struct cursor *c, struct jitdump_code *out)
+/* A code load. `bytes` starts with its prefix and may be longer than it, or end within the name. */
+static bool parse_load(struct span bytes, struct jitdump_code *out)
 {
     struct jitdump_code code = *out;
-    cursor_skip(c, 4 + 4); /* pid, tid */
-    cursor_skip(c, 8);     /* vma: .NET and perf's own agents repeat the code's address */
-    code.start = cursor_u64le(c);
-    code.size_bytes = cursor_u64le(c);
-    cursor_skip(c, 8); /* index */
-    code.name = cursor_zstring(c);
-    if (!cursor_ok(c) || code.size_bytes > CODE_BYTES_MAX || code.size_bytes > UINT64_MAX - code.start)
+    struct cursor c = cursor_over(bytes);
+    uint32_t id = cursor_u32le(&c), size = cursor_u32le(&c);
+    if (size < PREFIX_BYTES)
+        return false;
+    if (size < bytes.size)
+        c.bytes.size = size;
+    code.time_ns = cursor_u64le(&c);
+    cursor_skip(&c, 4 + 4); /* pid, tid */
+    cursor_skip(&c, 8);     /* vma: .NET and perf's own agents repeat the code's address */
+    code.start = cursor_u64le(&c);
+    code.size_bytes = cursor_u64le(&c);
+    cursor_skip(&c, 8); /* index */
+    code.name = cursor_zstring(&c);
+    if (!cursor_ok(&c) || id != RECORD_CODE_LOAD || code.size_bytes > CODE_BYTES_MAX ||
+        code.size_bytes > UINT64_MAX - code.start)
         return false;
     *out = code;
     return true;
@@ -67,7 +76,7 @@ static bool read_records(struct window *w, uint64_t offset, jitdump_code_fn *emi
         if (!window_at(w, offset, PREFIX_BYTES, &bytes, err))
             return false;
         uint32_t id = load_u32le(bytes.data), size = load_u32le(bytes.data + 4);
-        struct jitdump_code code = { .record_off = offset, .time_ns = load_u64le(bytes.data + 8) };
+        struct jitdump_code code = { .record_off = offset };
         if (size < PREFIX_BYTES) {
             counts->malformed++;
             return true;
@@ -78,12 +87,9 @@ static bool read_records(struct window *w, uint64_t offset, jitdump_code_fn *emi
         }
         counts->records++;
         if (id == RECORD_CODE_LOAD) {
-            enum { HEAD_MAX = PREFIX_BYTES + LOAD_BYTES + JITDUMP_NAME_MAX };
             if (!window_at(w, offset, size < HEAD_MAX ? size : HEAD_MAX, &bytes, err))
                 return false;
-            struct cursor c = cursor_over(bytes);
-            cursor_skip(&c, PREFIX_BYTES);
-            if (!parse_load(&c, &code))
+            if (!parse_load(bytes, &code))
                 counts->malformed++;
             else if (!emit(user, &code))
                 return true;
@@ -98,6 +104,8 @@ bool jitdump_read(const struct source *file, jitdump_code_fn *emit, void *user, 
                   struct error *err)
 {
     uint8_t header[HEADER_BYTES];
+    if (file->size > JITDUMP_BYTES_MAX)
+        return error_set(err, ERROR_LIMIT, "the jitdump is larger than 16 GiB");
     if (file->size < sizeof header)
         return error_set(err, ERROR_INPUT, "too short for a jitdump");
     if (!source_read(file, 0, header, sizeof header, err))
@@ -120,17 +128,13 @@ bool jitdump_read(const struct source *file, jitdump_code_fn *emit, void *user, 
 bool jitdump_code_at(const struct source *file, uint64_t record_off, struct buffer *bytes,
                      struct jitdump_code *out, struct error *err)
 {
-    enum { HEAD_MAX = PREFIX_BYTES + LOAD_BYTES + JITDUMP_NAME_MAX };
     uint64_t left = record_off < file->size ? file->size - record_off : 0;
     if (left < PREFIX_BYTES)
         return error_set(err, ERROR_INPUT, "no code load at offset %" PRIu64, record_off);
     if (!source_load(file, record_off, left < HEAD_MAX ? left : HEAD_MAX, bytes, err))
         return false;
-    struct cursor c = cursor_over(buffer_span(bytes));
     struct jitdump_code code = { .record_off = record_off };
-    cursor_skip(&c, 8);
-    code.time_ns = cursor_u64le(&c);
-    if (!parse_load(&c, &code))
+    if (!parse_load(buffer_span(bytes), &code))
         return error_set(err, ERROR_INPUT, "the code load at offset %" PRIu64 " is damaged", record_off);
     *out = code;
     return true;

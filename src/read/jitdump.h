@@ -14,6 +14,8 @@
 #include "base/source.h"
 
 enum { JITDUMP_NAME_MAX = 64 * 1024 };
+/* Of the file, which may have holes and thus cost its owner nothing. */
+#define JITDUMP_BYTES_MAX ((uint64_t)16 << 30)
 
 struct jitdump_code {
     uint64_t record_off;        /* in the file */
@@ -34,7 +36,7 @@ struct jitdump_counts {
 bool jitdump_is(const struct source *file);
 /*
  * Calls `emit` for each code load, in the order of the file. Ends at a record whose size makes no
- * sense: nothing tells where the next one starts.
+ * sense: nothing tells where the next one starts. ERROR_LIMIT past JITDUMP_BYTES_MAX.
  */
 bool jitdump_read(const struct source *file, jitdump_code_fn *emit, void *user, struct jitdump_counts *out,
                   struct error *err);

@@ -268,6 +268,8 @@ static bool read_all(struct reading *r, struct error *err)
         if (!take_outer(r, there, &left, err))
             return false;
     }
+    /* a record that was to go on in a compressed one that did not come */
+    p->stats.is_cut |= !r->stopped && r->unpacked.size > 0;
     if (r->stopped && byte_stream_is_seekable(p->stream) && p->stream->source.size > p->stats.damage_off) {
         uint64_t behind = p->stream->source.size - p->stats.damage_off;
         p->stats.damage_bytes = behind < left ? behind : left;

@@ -34,7 +34,6 @@ enum feature {
     FEATURE_CMDLINE = 11,
     FEATURE_EVENT_DESC = 12,
     FEATURE_SAMPLE_TIME = 21,
-    FEATURE_CLOCKID = 23,
     FEATURE_CLOCK_DATA = 29,
     FEATURES_MAX = 256,
 };
@@ -397,6 +396,7 @@ bool perf_header_read_parts(struct span head, struct perf_file_parts *out, struc
     return true;
 }
 
+/* `ids` has room for what all events together may still have: many may name the same megabytes. */
 static bool read_event(struct perf_header *h, const struct source *file, struct span entry,
                        struct buffer *ids, struct error *err)
 {
@@ -407,6 +407,7 @@ static bool read_event(struct perf_header *h, const struct source *file, struct 
         return false;
     if (!source_load(file, ids_off, ids_size, ids, err))
         return error_context(err, "the ids of event %zu of perf.data", h->event_count);
+    ids->ceiling -= ids->size;
     struct cursor c = cursor_over(buffer_span(ids));
     return take_ids(h, &c, err);
 }

@@ -263,14 +263,15 @@ static bool parse_event_without_time(struct span line, struct perf_script_event 
         struct span word = next_word(line, &pos);
         if (word.size == 0 || !parse_ids(word, e))
             continue;
-        e->comm = trim(span_part(line, 0, before));
         size_t behind = pos;
         if (parse_cpu(next_word(line, &behind), &e->cpu)) {
             e->has_cpu = true;
             pos = behind;
         }
-        if (parse_what(span_from(line, pos), e))
+        if (parse_what(span_from(line, pos), e)) {
+            e->comm = trim(span_part(line, 0, before));
             return true;
+        }
         e->has_period = e->has_cpu = false;
     }
     return false;

@@ -5,6 +5,7 @@
 
 enum {
     NESTING_MAX = 24,
+    SIGNATURE_BYTES_MAX = 64 << 10, /* any number of table entries may name the same one */
     HAS_METHOD_INSTANTIATION = 0x04,
     IS_SLOT = 0x08,
     IS_MEMBER_REF = 0x10,
@@ -83,7 +84,7 @@ static struct span skipped(const struct cursor *c, size_t start)
     return span_part(c->bytes, start, c->pos - start);
 }
 
-bool cursor_r2r_method_signature(struct cursor *c, struct r2r_method_signature *out)
+static bool read_signature(struct cursor *c, struct r2r_method_signature *out)
 {
     struct r2r_method_signature sig = { 0 };
     uint32_t flags = cursor_ecma_uint(c);
@@ -108,4 +109,15 @@ bool cursor_r2r_method_signature(struct cursor *c, struct r2r_method_signature *
         return false;
     *out = sig;
     return true;
+}
+
+bool cursor_r2r_method_signature(struct cursor *c, struct r2r_method_signature *out)
+{
+    struct cursor bounded = *c;
+    if (cursor_left(c) > SIGNATURE_BYTES_MAX)
+        bounded.bytes.size = c->pos + SIGNATURE_BYTES_MAX;
+    bool ok = read_signature(&bounded, out);
+    c->pos = bounded.pos;
+    c->failed = bounded.failed;
+    return ok;
 }

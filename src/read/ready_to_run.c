@@ -13,8 +13,9 @@ enum {
     SECTIONS_MAX = 256,
     COMPONENT_BYTES = 16,
     COMPONENTS_MAX = 4096,
-    TABLE_BYTES_MAX = 512 << 20,
-    INDEX_STEPS_MAX = 256 << 20, /* elements of all components' tables; damage could claim any number */
+    TABLE_BYTES_MAX = 128 << 20,
+    /* bytes and elements of all components' tables, which may be one and the same, and bytes of signatures */
+    INDEX_STEPS_MAX = 256 << 20,
     X64_FUNCTION_BYTES = 12,
     ARM64_FUNCTION_BYTES = 8,
     ARM64_LENGTH_MASK = 0x3ffff,
@@ -115,6 +116,14 @@ static void set_entry(struct ready_to_run *r2r, uint32_t function, enum r2r_body
         r2r->entries[function] = (struct entry){ value, (uint16_t)component, (uint8_t)kind };
 }
 
+/* Counts work that is not bounded by the size of the file, since its parts may overlap. */
+static bool take_steps(struct ready_to_run *r2r, uint64_t steps, struct error *err)
+{
+    r2r->index_steps += steps;
+    return r2r->index_steps <= INDEX_STEPS_MAX ||
+           error_set(err, ERROR_LIMIT, "ReadyToRun tables with too many methods");
+}
+
 static bool index_array(struct span bytes, uint32_t component, struct ready_to_run *r2r, struct error *err)
 {
     struct native_array methods;
@@ -123,9 +132,8 @@ static bool index_array(struct span bytes, uint32_t component, struct ready_to_r
     /* each block of 16 has an entry in the index, so a count beyond this is damage */
     uint64_t most = (uint64_t)bytes.size * 16;
     uint32_t count = methods.count < most ? methods.count : (uint32_t)most;
-    r2r->index_steps += count;
-    if (r2r->index_steps > INDEX_STEPS_MAX)
-        return error_set(err, ERROR_LIMIT, "ReadyToRun tables with too many methods");
+    if (!take_steps(r2r, (uint64_t)bytes.size + count, err))
+        return false;
     for (uint32_t i = 0; i < count; i++) {
         struct cursor at;
         if (!native_array_find(&methods, i, &at))
@@ -150,7 +158,7 @@ static bool index_methods(const struct source *file, const struct pe *pe, const 
 
 struct instance_indexing {
     struct ready_to_run *r2r;
-    uint32_t damaged;
+    struct error *err;
 };
 
 /* An entry of the instance table: the method's signature, then its entry point. */
@@ -159,8 +167,11 @@ static bool index_instance(void *user, struct cursor at)
     struct instance_indexing *indexing = user;
     struct r2r_method_signature signature;
     size_t start = at.pos;
-    if (!cursor_r2r_method_signature(&at, &signature)) {
-        indexing->damaged++;
+    bool whole = cursor_r2r_method_signature(&at, &signature);
+    if (!take_steps(indexing->r2r, at.pos - start, indexing->err))
+        return false;
+    if (!whole) {
+        indexing->r2r->damaged++;
         return true;
     }
     uint32_t function = read_entry_point(&at);
@@ -174,13 +185,9 @@ static bool index_instances(const struct source *file, const struct pe *pe, stru
 {
     if (!load_section(file, pe, r2r->sections, R2R_SECTION_INSTANCE_ENTRY_POINTS, &r2r->instances, err))
         return false;
-    struct instance_indexing indexing = { .r2r = r2r };
-    if (r2r->instances.size == 0)
-        return true;
-    if (!native_hashtable_each(buffer_span(&r2r->instances), index_instance, &indexing, err))
-        return false;
-    r2r->damaged = indexing.damaged;
-    return true;
+    struct instance_indexing indexing = { r2r, err };
+    return r2r->instances.size == 0 ||
+           native_hashtable_each(buffer_span(&r2r->instances), index_instance, &indexing, err);
 }
 
 static bool index_components(const struct source *file, const struct pe *pe, struct ready_to_run *r2r,
@@ -356,20 +363,32 @@ static uint32_t hot_function(const struct ready_to_run *r2r, uint32_t function)
     return low ? load_u32le(pairs + 8 * (low - 1) + 4) : function;
 }
 
+/* The last runtime function of a body; `bodies` never goes down. */
+static uint32_t last_function(const struct ready_to_run *r2r, uint32_t body)
+{
+    uint32_t low = body + 1, high = r2r->function_count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (r2r->bodies[middle] == body)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low - 1;
+}
+
 bool ready_to_run_body(const struct ready_to_run *r2r, uint32_t function, struct r2r_body *out)
 {
     function = hot_function(r2r, function);
     if (function >= r2r->function_count || r2r->bodies[function] == UINT32_MAX)
         return false;
-    uint32_t body = r2r->bodies[function], last = body;
-    while (last + 1 < r2r->function_count && r2r->bodies[last + 1] == body)
-        last++;
+    uint32_t body = r2r->bodies[function];
     const struct entry *entry = &r2r->entries[body];
     *out = (struct r2r_body){
         .kind = entry->kind,
         .component = entry->component,
         .begin_rva = function_begin(r2r, body),
-        .end_rva = function_end(r2r, last),
+        .end_rva = function_end(r2r, last_function(r2r, body)),
     };
     if (entry->kind == R2R_BODY_METHOD)
         out->method_row = entry->value;

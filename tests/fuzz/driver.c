@@ -29,16 +29,17 @@ static uint64_t next_random(uint64_t *state)
 
 static size_t load_corpus(const char *folder, struct input *inputs)
 {
-    DIR *dir = opendir(folder);
-    if (!dir)
-        return 0;
+    struct dirent **entries;
+    int found = scandir(folder, &entries, NULL, alphasort); /* in the same order on every file system */
     size_t count = 0;
-    for (struct dirent *entry; (entry = readdir(dir)) && count < INPUTS_MAX;) {
+    for (int i = 0; i < found; i++) {
         char path[4096];
-        if (entry->d_name[0] == '.' ||
-            snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= (int)sizeof path)
-            continue;
-        FILE *file = fopen(path, "rb");
+        const char *name = entries[i]->d_name;
+        FILE *file = NULL;
+        if (name[0] != '.' && count < INPUTS_MAX &&
+            snprintf(path, sizeof path, "%s/%s", folder, name) < (int)sizeof path)
+            file = fopen(path, "rb");
+        free(entries[i]);
         if (!file)
             continue;
         uint8_t *data = malloc(INPUT_BYTES_MAX);
@@ -46,7 +47,8 @@ static size_t load_corpus(const char *folder, struct input *inputs)
         inputs[count++].data = data;
         fclose(file);
     }
-    closedir(dir);
+    if (found >= 0)
+        free(entries);
     return count;
 }
 

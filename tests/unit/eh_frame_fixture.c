@@ -33,7 +33,7 @@ void eh_fixture_fde(struct buffer *section, size_t cie, uint64_t start, uint32_t
                     const void *instructions, size_t instruction_bytes)
 {
     struct buffer body;
-    buffer_init(&body, 1 << 16);
+    buffer_init(&body, 1 << 17);
     buffer_u32le(&body, (uint32_t)(section->size + 4 - cie));
     buffer_u32le(&body, (uint32_t)(start - (EH_FIXTURE_ADDR + section->size + 8)));
     buffer_u32le(&body, size_bytes);

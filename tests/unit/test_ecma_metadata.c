@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -187,12 +188,53 @@ static void test_endless_nesting(void **state)
     buffer_done(&out);
 }
 
+/* An array of two dimensions may list two sizes; a list of thousands would spell nothing. */
+static void test_array_shape(void **state)
+{
+    struct ecma_metadata md = open_metadata(state);
+    uint8_t bytes[256] = { ELEMENT_ARRAY, 0x08, 2 };
+    struct buffer out;
+    struct ecma_scope scope = { .md = &md };
+    buffer_init(&out, 4096);
+    for (uint8_t sizes = 0; sizes < 100; sizes++) {
+        struct cursor c = cursor_over(span_of(bytes, sizeof bytes));
+        bytes[3] = sizes;
+        buffer_clear(&out);
+        ecma_spell_type(&c, &scope, &out);
+        assert_int_equal(cursor_ok(&c), sizes <= 32);
+        assert_true(sizes > 32 || is_text(buffer_span(&out), "System.Int32[,]"));
+    }
+    buffer_done(&out);
+}
+
+/* One look-up sees a bounded part of a table that is not sorted, and of a string that does not end. */
+static void test_look_ups_are_bounded(void **state)
+{
+    (void)state;
+    enum { ROWS = 50000, KEY = 40000, CLOSE_KEY = 5, STRING_BYTES = 1 << 16 };
+    AUTO_FREE uint8_t *rows = malloc(ROWS * 4);
+    AUTO_FREE uint8_t *text = malloc(STRING_BYTES);
+    for (uint32_t i = 0; i < ROWS; i++)
+        memcpy(rows + 4 * i, (uint8_t[]){ (i + 1) & 0xff, (i + 1) >> 8, 7, 0 }, 4);
+    memset(text, 'x', STRING_BYTES);
+    text[STRING_BYTES - 1] = 0;
+    struct ecma_metadata md = { .strings = { text, STRING_BYTES }, .sorted = 1ull << ECMA_NESTED_CLASS };
+    md.tables[ECMA_NESTED_CLASS] = (struct ecma_table){ rows, ROWS, 4, 2, { 0, 2 }, { 2, 2 } };
+    assert_int_equal(ecma_enclosing_type(&md, KEY), 7);
+    md.sorted = 0;
+    assert_int_equal(ecma_enclosing_type(&md, CLOSE_KEY), 7);
+    assert_int_equal(ecma_enclosing_type(&md, KEY), 0);
+    assert_int_equal(ecma_string(&md, 0).size, 0);
+    assert_int_equal(ecma_string(&md, STRING_BYTES - 11).size, 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tables),       cmocka_unit_test(test_what_is_not_there),
         cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_coded_integers),
         cmocka_unit_test(test_signatures),   cmocka_unit_test(test_endless_nesting),
+        cmocka_unit_test(test_array_shape),  cmocka_unit_test(test_look_ups_are_bounded),
     };
     return cmocka_run_group_tests(tests, open_fixture, close_fixture);
 }

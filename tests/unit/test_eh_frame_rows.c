@@ -37,6 +37,9 @@ static const uint8_t realigned[] = {
 };
 static const uint8_t by_other[] = { 0x0c, 10, 0 };
 static const uint8_t unknown[] = { 0x41, 0x0e, 16, 0x41, 0x3e };
+/* no rule of the form "register + offset" is there that could get another offset or register */
+static const uint8_t half_defined[] = { 0x0f, 3,    0x76, 0x78, 0x06, 0x41, 0x0e, 16,
+                                        0x41, 0x0d, 7,    0x41, 0x0c, 7,    24 };
 static const uint8_t large_steps[] = { 0x02, 200,  0x0e, 16, 0x03, 0x00, 0x01, 0x0e,
                                        24,   0x04, 0,    0,  1,    0,    0x0e, 32 };
 
@@ -52,6 +55,7 @@ static struct buffer section_of_all(void)
     eh_fixture_fde(&s, plain, 0x2400, 16, realigned, sizeof realigned);
     eh_fixture_fde(&s, plain, 0x2500, 16, by_other, sizeof by_other);
     eh_fixture_fde(&s, plain, 0x2600, 16, unknown, sizeof unknown);
+    eh_fixture_fde(&s, plain, 0x2680, 16, half_defined, sizeof half_defined);
     eh_fixture_fde(&s, plain, 0x1800, 16, NULL, 0); /* out of order */
     eh_fixture_fde(&s, plain, 0x2008, 16, NULL, 0); /* inside another */
     eh_fixture_fde(&s, plain, 0x20000, 0x20000, large_steps, sizeof large_steps);
@@ -107,6 +111,13 @@ static const struct {
     { "the unknown",
       0x2602,
       { FRAME_CFA_UNKNOWN, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 16, 0, -8 } },
+    { "an offset for an expression",
+      0x2681,
+      { FRAME_CFA_UNKNOWN, 0, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, -8 } },
+    { "a register for it", 0x2682, { FRAME_CFA_UNKNOWN, 0, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, -8 } },
+    { "both",
+      0x2683,
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 24, 0, -8 } },
     { "1-byte step",
       0x200c8,
       { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 16, 0, -8 } },
@@ -159,6 +170,31 @@ static void test_functions(void **state)
     assert_false(eh_rows_function(&rows, 0x10, &start, &end));
     eh_rows_done(&rows);
     buffer_done(&section);
+}
+
+/* A function whose rows would take long to go through is not understood; the next one is. */
+static void test_endless_instructions(void **state)
+{
+    (void)state;
+    enum { LONGEST = 64 << 10 };
+    for (size_t size = LONGEST; size <= LONGEST + 1; size++) {
+        struct buffer s;
+        struct eh_rows rows;
+        AUTO_FREE uint8_t *code = malloc(size);
+        memset(code, 0x41, size); /* steps of one byte */
+        buffer_init(&s, 1 << 20);
+        size_t cie = eh_fixture_cie(&s, "zR", NULL, 0);
+        eh_fixture_fde(&s, cie, 0x10000, 0x10000, code, size);
+        eh_fixture_fde(&s, cie, 0x20000, 16, NULL, 0);
+        eh_fixture_end(&s);
+        assert_true(eh_rows_compile(buffer_span(&s), EH_FIXTURE_ADDR, BASE, ELF_X86_64, &rows, NULL));
+        assert_int_equal(rows.skipped, size > LONGEST);
+        assert_int_equal(eh_rows_find(&rows, 0x10000)->cfa,
+                         size > LONGEST ? FRAME_CFA_UNKNOWN : FRAME_CFA_OFFSET);
+        assert_int_equal(eh_rows_find(&rows, 0x20000)->cfa, FRAME_CFA_OFFSET);
+        eh_rows_done(&rows);
+        buffer_done(&s);
+    }
 }
 
 /* aarch64 has other numbers, and the return address stays in a register at first. */
@@ -232,8 +268,9 @@ static void test_image(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rules),  cmocka_unit_test(test_functions), cmocka_unit_test(test_arm),
-        cmocka_unit_test(test_damage), cmocka_unit_test(test_image),
+        cmocka_unit_test(test_rules), cmocka_unit_test(test_functions),
+        cmocka_unit_test(test_arm),   cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_image), cmocka_unit_test(test_endless_instructions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

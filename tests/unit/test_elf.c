@@ -149,6 +149,66 @@ static void test_damaged_headers(void **state)
     }
 }
 
+/* Thousands of sections that share one name, or one note, of megabytes: each question stays cheap. */
+static void test_many_sections_of_one_name(void **state)
+{
+    (void)state;
+    enum { HEADER = 64, SECTIONS = 60000, NAMES_AT = HEADER + SECTIONS * 64, NAMES = 8 << 20 };
+    struct buffer bytes;
+    struct elf e;
+    struct error err;
+    buffer_init(&bytes, NAMES_AT + NAMES);
+    uint8_t *file = buffer_reserve(&bytes, NAMES_AT + NAMES);
+    bytes.size = NAMES_AT + NAMES;
+    memset(file, 'x', bytes.size);
+    memset(file, 0, HEADER);
+    memcpy(file, (uint8_t[]){ 0x7f, 'E', 'L', 'F', 2, 1 }, 6);
+    file[18] = ELF_X86_64;
+    file[40] = HEADER; /* where the sections are */
+    file[58] = 64;     /* bytes of one */
+    file[60] = SECTIONS & 0xff;
+    file[61] = SECTIONS >> 8;
+    file[62] = 1; /* the one with the names */
+    for (size_t i = 0; i < SECTIONS; i++) {
+        uint64_t words[8] = { (uint64_t)ELF_SECTION_NOTE << 32, 0, 0, NAMES_AT, 1 << 20 };
+        if (i == 1)
+            words[4] = NAMES;
+        memcpy(file + HEADER + i * 64, words, sizeof words);
+    }
+    memset(file + NAMES_AT, 0, 1 << 20); /* notes without name and value */
+    file[NAMES_AT] = 'x';
+    file[bytes.size - 1] = 0;
+    assert_true(open_bytes(buffer_span(&bytes), &e, &err));
+    assert_int_equal(e.section_count, SECTIONS);
+    for (size_t i = 0; i < SECTIONS; i++)
+        e.sections[i].name = 1 << 20;
+    assert_int_equal(strlen(elf_section_name(&e, &e.sections[5])), NAMES - (1 << 20) - 1);
+    assert_null(elf_section_named(&e, ".eh_frame"));
+    uint8_t id[ELF_BUILD_ID_MAX];
+    size_t size;
+    assert_false(elf_build_id(&e, id, &size));
+    elf_done(&e);
+    /* a table that does not end holds no name at its end */
+    file[bytes.size - 1] = 'x';
+    assert_true(open_bytes(buffer_span(&bytes), &e, &err));
+    e.sections[5].name = 1 << 20;
+    assert_string_equal(elf_section_name(&e, &e.sections[5]), "");
+    elf_done(&e);
+    buffer_done(&bytes);
+}
+
+/* A file with holes may claim a table of any size: nothing of it is read. */
+static void test_table_of_a_hole(void **state)
+{
+    (void)state;
+    struct source table = { .fd = -1, .size = ((16 << 20) + 1) * (uint64_t)24 };
+    struct counted counted = { 0 };
+    struct error err = { 0 };
+    assert_false(elf_symbols(&table, count_symbol, &counted, &err));
+    assert_int_equal(err.kind, ERROR_LIMIT);
+    assert_int_equal(counted.count, 0);
+}
+
 /* Without a section table there are still segments. */
 static void test_no_section_table(void **state)
 {
@@ -330,10 +390,12 @@ int main(void)
         cmocka_unit_test(test_sections_and_segments),
         cmocka_unit_test(test_debug_link),
         cmocka_unit_test(test_cut_at_every_byte),
+        cmocka_unit_test(test_many_sections_of_one_name),
         cmocka_unit_test(test_damaged_headers),
         cmocka_unit_test(test_no_section_table),
         cmocka_unit_test(test_compressed_section),
         cmocka_unit_test(test_packed_debugdata),
+        cmocka_unit_test(test_table_of_a_hole),
         cmocka_unit_test(test_function_ranges),
         cmocka_unit_test(test_frames),
     };

@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/own.h"
 #include "elf_fixture.h"
+#include "read/jitdump.h"
 #include "symbolize/jit_map.h"
 #include "symbolize/jit_name.h"
 
@@ -241,7 +243,7 @@ static const struct {
     { "size 0", 0, 1, false },
     { "size of less than its head", 15, 1, false },
     { "2^32 - 1", UINT32_MAX, 0, true },
-    { "no room for the name", 40, 1, true },
+    { "no room for the name", 40, 2, false }, /* nor a record where it ends */
 };
 
 static void test_jitdump_record_sizes(void **state)
@@ -254,10 +256,31 @@ static void test_jitdump_record_sizes(void **state)
             b.data[44 + k] = (uint8_t)(record_sizes[i].size >> 8 * k);
         struct answers a = resolve(b.data, b.size, &result);
         assert_int_equal(a.name[0][0], 0);
-        if (i < 3 && (result.malformed != record_sizes[i].malformed || result.cut != record_sizes[i].cut))
+        if (result.malformed != record_sizes[i].malformed || result.cut != record_sizes[i].cut)
             fail_msg("%s: %lu %d", record_sizes[i].label, (unsigned long)result.malformed, result.cut);
         buffer_done(&b);
     }
+}
+
+/* A file with holes may claim any size. */
+static void test_jitdump_too_large(void **state)
+{
+    (void)state;
+    struct buffer b = make_jitdump();
+    AUTO_FD int fd = elf_fixture_file(b.data, b.size);
+    struct source file;
+    struct error err = { 0 };
+    struct jit_map_result result;
+    struct answers a = { 0 };
+    assert_true(source_over_fd(fd, 0, UINT64_MAX, &file, &err));
+    assert_true(jit_map_resolve(&file, addrs, ADDRS, keep, &a, &result, &err));
+    assert_int_equal(a.count, 3);
+    if (ftruncate(fd, (off_t)JITDUMP_BYTES_MAX + 1) == 0) {
+        assert_true(source_over_fd(fd, 0, UINT64_MAX, &file, &err));
+        assert_false(jit_map_resolve(&file, addrs, ADDRS, keep, &a, &result, &err));
+        assert_int_equal(err.kind, ERROR_LIMIT);
+    }
+    buffer_done(&b);
 }
 
 static void test_trust(void **state)
@@ -296,6 +319,7 @@ int main(void)
         cmocka_unit_test(test_long_lines),
         cmocka_unit_test(test_jitdump),
         cmocka_unit_test(test_jitdump_record_sizes),
+        cmocka_unit_test(test_jitdump_too_large),
         cmocka_unit_test(test_trust),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -335,6 +335,53 @@ static void test_a_block_too_large(void **state)
     buffer_done(&b);
 }
 
+/* What is beyond our bounds is counted, and what comes behind is read. */
+static void test_bounds(void **state)
+{
+    (void)state;
+    struct buffer b, stacks, point;
+    struct error err;
+    buffer_init(&b, 4 << 20);
+    buffer_init(&stacks, 4096);
+    buffer_init(&point, 4 << 20);
+    sample_begin(&b, 1000000000, 8);
+    sample_type(&b, NETTRACE_METADATA_MAX - 1, "P", 7, 0);
+    sample_type(&b, NETTRACE_METADATA_MAX, "P", 7, 0); /* 1 */
+    buffer_u32le(&stacks, NETTRACE_STACKS_MAX - 1);
+    buffer_u32le(&stacks, 3);
+    for (unsigned i = 0; i < 3; i++) { /* 2 and 3 */
+        buffer_u32le(&stacks, 8);
+        buffer_u64le(&stacks, 0x1000);
+    }
+    sample_block(&b, "StackBlock", buffer_span(&stacks));
+    const struct sample_event events[] = {
+        { .type = NETTRACE_METADATA_MAX - 1, .sequence = 1, .thread = 1, .stack = NETTRACE_STACKS_MAX - 1 },
+        { .type = NETTRACE_METADATA_MAX - 1, .sequence = 2, .thread = 1, .stack = NETTRACE_STACKS_MAX },
+    };
+    sample_events(&b, events, ARRAY_LEN(events));
+    buffer_u64le(&point, 500);
+    buffer_u32le(&point, NETTRACE_THREADS_MAX + 2);
+    for (uint64_t i = 0; i < NETTRACE_THREADS_MAX + 2; i++) { /* 4 and 5; thread 1 is known */
+        buffer_u64le(&point, i + 1);
+        buffer_u32le(&point, 2);
+    }
+    sample_block(&b, "SPBlock", buffer_span(&point));
+    sample_end(&b);
+    const struct nettrace_sink sink = { 0 };
+    struct nettrace_reader *r = nettrace_reader_new(&sink);
+    if (!feed(r, buffer_span(&b), 0, &err))
+        fail_msg("%s", err.what);
+    const struct nettrace_counts *c = nettrace_reader_counts(r);
+    assert_true(nettrace_reader_ended(r));
+    assert_int_equal(c->limits, 5);
+    assert_int_equal(c->events, 2);
+    assert_int_equal(c->stackless, 1);
+    nettrace_reader_free(r);
+    buffer_done(&b);
+    buffer_done(&stacks);
+    buffer_done(&point);
+}
+
 /* NetPerf 3, and nettrace 4 with headers that are not compressed. */
 static void append_fixed_event(struct buffer *block, bool netperf, uint32_t type, struct span payload)
 {
@@ -447,6 +494,7 @@ int main(void)
         cmocka_unit_test(test_ticks_become_ns),
         cmocka_unit_test(test_unknown_blocks_are_skipped),
         cmocka_unit_test(test_a_block_too_large),
+        cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_netperf),
         cmocka_unit_test(test_plain_headers),
     };

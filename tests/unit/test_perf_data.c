@@ -251,6 +251,58 @@ static void test_compressed_cut_everywhere(void **state)
     buffer_done(&b);
 }
 
+/* All compressed records are whole, but the last one inside is not. */
+static void test_compressed_ends_within_a_record(void **state)
+{
+    (void)state;
+    static uint8_t packed[65536];
+    struct buffer b;
+    struct seen seen;
+    struct perf_data_stats stats = { 0 };
+    for (size_t missing = 0; missing < 40; missing += 13) {
+        size_t size =
+            ZSTD_compress(packed, sizeof packed, golden_data().data, golden_data().size - missing, 3);
+        assert_false(ZSTD_isError(size));
+        begin_pipe(&b);
+        put_header(&b, 81, 8 + size);
+        buffer_append(&b, packed, size);
+        assert_true(read_bytes(buffer_span(&b), &seen, &stats, NULL));
+        assert_int_equal(stats.is_cut, missing != 0);
+        buffer_done(&b);
+    }
+}
+
+/* Many events may name the same ids in the file: all they name counts, or reading them takes minutes. */
+static void test_shared_ids(void **state)
+{
+    (void)state;
+    enum { EVENTS = 1024, ENTRY = 80, ATTRS_AT = 104, IDS_AT = ATTRS_AT + EVENTS * ENTRY, IDS_MAX = 1025 };
+    for (uint64_t ids = IDS_MAX - 1; ids <= IDS_MAX; ids++) {
+        struct buffer b;
+        buffer_init(&b, 1 << 20);
+        buffer_string(&b, "PERFILE2");
+        const uint64_t header[] = { ATTRS_AT, ENTRY, ATTRS_AT, EVENTS * ENTRY, IDS_AT + 8 * IDS_MAX, 8 };
+        for (size_t i = 0; i < (ATTRS_AT - 8) / 8; i++)
+            buffer_u64le(&b, i < ARRAY_LEN(header) ? header[i] : 0);
+        for (unsigned event = 0; event < EVENTS; event++) {
+            for (unsigned i = 0; i < 8; i++)
+                buffer_u64le(&b, 0);
+            buffer_u64le(&b, IDS_AT);
+            buffer_u64le(&b, 8 * ids);
+        }
+        for (unsigned i = 0; i < IDS_MAX; i++)
+            buffer_u64le(&b, 7);
+        put_header(&b, 68, 8);
+        struct seen seen;
+        struct perf_data_stats stats;
+        struct error err = { 0 };
+        bool ok = read_bytes(buffer_span(&b), &seen, &stats, &err);
+        assert_int_equal(ok, ids < IDS_MAX);
+        assert_true(ok || err.kind == ERROR_LIMIT);
+        buffer_done(&b);
+    }
+}
+
 static void test_compressed_damage(void **state)
 {
     (void)state;
@@ -457,7 +509,9 @@ int main(void)
         cmocka_unit_test(test_pipe),
         cmocka_unit_test(test_compressed),
         cmocka_unit_test(test_compressed_cut_everywhere),
+        cmocka_unit_test(test_compressed_ends_within_a_record),
         cmocka_unit_test(test_compressed_damage),
+        cmocka_unit_test(test_shared_ids),
         cmocka_unit_test(test_hostile_headers),
         cmocka_unit_test(test_damage_in_the_middle),
         cmocka_unit_test(test_two_events),

@@ -241,6 +241,41 @@ static void test_other_records(void **state)
     buffer_done(&b);
 }
 
+/* How many bytes a record's own fields take, at least. */
+static const struct {
+    uint32_t type;
+    uint16_t misc;
+    size_t bytes;
+} least[] = {
+    { PERF_RECORD_MMAP, 0, 32 },        { PERF_RECORD_MMAP2, 0, 64 },
+    { PERF_RECORD_MMAP2, 1 << 14, 64 }, { PERF_RECORD_COMM, 0, 8 },
+    { PERF_RECORD_FORK, 0, 24 },        { PERF_RECORD_EXIT, 0, 24 },
+    { PERF_RECORD_LOST, 0, 16 },        { PERF_RECORD_LOST_SAMPLES, 0, 8 },
+    { PERF_RECORD_THROTTLE, 0, 24 },    { PERF_RECORD_UNTHROTTLE, 0, 24 },
+    { PERF_RECORD_SWITCH, 0, 0 },       { PERF_RECORD_SWITCH_CPU_WIDE, 0, 8 },
+};
+
+static void test_other_records_cut_everywhere(void **state)
+{
+    (void)state;
+    struct perf_sample_layout layout = perf_sample_layout_of(&trailed_attr);
+    for (size_t i = 0; i < ARRAY_LEN(least); i++) {
+        size_t whole = 8 + least[i].bytes + layout.trailer_bytes;
+        for (size_t size = 8; size <= whole; size++) {
+            AUTO_FREE uint8_t *bytes = calloc(size, 1);
+            struct perf_record r;
+            bytes[0] = (uint8_t)least[i].type;
+            bytes[4] = (uint8_t)least[i].misc;
+            bytes[5] = (uint8_t)(least[i].misc >> 8);
+            bytes[6] = (uint8_t)size;
+            if (perf_record_decode(span_of(bytes, size), &layout, &r, NULL) != (size == whole))
+                fail_msg("type %u of %zu bytes", least[i].type, size);
+            perf_record_time_ns(span_of(bytes, size), &layout);
+            perf_record_event_id(span_of(bytes, size), &layout);
+        }
+    }
+}
+
 static void test_callchains(void **state)
 {
     (void)state;
@@ -280,8 +315,11 @@ static void test_callchains(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_sample_field), cmocka_unit_test(test_sample_cut_everywhere),
-        cmocka_unit_test(test_counts_that_wrap),   cmocka_unit_test(test_other_records),
+        cmocka_unit_test(test_every_sample_field),
+        cmocka_unit_test(test_sample_cut_everywhere),
+        cmocka_unit_test(test_counts_that_wrap),
+        cmocka_unit_test(test_other_records),
+        cmocka_unit_test(test_other_records_cut_everywhere),
         cmocka_unit_test(test_callchains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
