@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "clr/code_ranges.h"
+#include "clr/library_path.h"
 #include "clr/loaded_symbol.h"
 
 enum {
@@ -168,8 +169,8 @@ static bool may_be_runtime(const struct memory_mapping *m, bool named)
 {
     if (!m->readable || m->file_off != 0 || m->inode == 0 || m->path[0] != '/')
         return false;
-    const char *name = base_name(m->path);
-    return named ? strcmp(name, "libcoreclr.so") == 0 : !ends_with(name, ".dll") && !strstr(name, ".so");
+    return named ? strcmp(base_name(m->path), "libcoreclr.so") == 0
+                 : !ends_with(m->path, ".dll") && !library_path(m->path);
 }
 
 static bool try_module(struct memory_pages *pages, const struct memory_mapping *m, bool scan,

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/own.h"
+#include "clr/library_path.h"
 #include "read/bundle.h"
 
 void naming_init(struct naming *naming, struct trace *t, struct function_index *functions,
@@ -100,7 +101,7 @@ static void naming_find_bundle(struct naming *naming, uint32_t process)
     for (size_t i = 1; i < t->mappings.count; i++) {
         const struct trace_mapping *m = &t->mappings.rows[i];
         const char *path = trace_string(t, t->images.rows[m->image].path);
-        if (m->process != process || t->images.rows[m->image].kind != IMAGE_ELF || strstr(path, ".so"))
+        if (m->process != process || t->images.rows[m->image].kind != IMAGE_ELF || library_path(path))
             continue;
         struct source file;
         naming->bundle_fd = naming_open(naming, process, path);
