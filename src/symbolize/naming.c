@@ -52,15 +52,7 @@ void naming_set(struct naming *naming, uint32_t location, const struct code_name
 
 int naming_open(const struct naming *naming, uint32_t process, const char *path)
 {
-    static const char deleted[] = " (deleted)";
-    char cut[PATH_MAX];
-    size_t size = strlen(path);
-    if (!naming->files->open || size >= sizeof cut)
-        return -1;
-    memcpy(cut, path, size + 1);
-    if (size > sizeof deleted && strcmp(cut + size - (sizeof deleted - 1), deleted) == 0)
-        cut[size - (sizeof deleted - 1)] = 0;
-    return naming->files->open(naming->files->user, process, cut);
+    return naming->files->open ? naming->files->open(naming->files->user, process, path) : -1;
 }
 
 static void naming_add_folder(struct naming *naming, uint32_t path)
