@@ -4,14 +4,13 @@
 #include "clr/nibble_map.h"
 
 enum {
-    MAP_BYTES_MAX = 32 << 20,
     STUB_KIND_MAX = 15,
     UNWIND_RECORDS_MAX = 100000,
     UNWIND_RECORD_BYTES = 12,
 };
 
 bool code_heap_read(struct memory_pages *pages, const struct runtime_layout *layout,
-                    const struct code_range *range, struct code_heap *out)
+                    const struct code_range *range, size_t map_bytes_max, struct code_heap *out)
 {
     uint64_t node = range->heap;
     uint64_t start = memory_pages_u64(pages, node + layout->heap.start);
@@ -26,8 +25,8 @@ bool code_heap_read(struct memory_pages *pages, const struct runtime_layout *lay
         return false;
     uint64_t size = (end - base + NIBBLE_MAP_COVERS - 1) / NIBBLE_MAP_COVERS * 4;
     struct code_heap heap = { .range = range, .base = base };
-    buffer_init(&heap.map, MAP_BYTES_MAX);
-    uint8_t *bytes = size <= MAP_BYTES_MAX ? buffer_reserve(&heap.map, (size_t)size) : NULL;
+    buffer_init(&heap.map, map_bytes_max);
+    uint8_t *bytes = size <= map_bytes_max ? buffer_reserve(&heap.map, (size_t)size) : NULL;
     if (!bytes && size) {
         buffer_done(&heap.map);
         return false;

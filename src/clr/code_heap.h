@@ -25,10 +25,10 @@ struct code_body {
     uint8_t stub;        /* kind of a stub, 1 to 15; 0 for a method */
 };
 
-/* Reads the node and the map of a range of jitted code. False when they make no sense. Undo with
- * code_heap_done(). */
+/* Reads the node and the map of a range of jitted code. False when they make no sense, or the map is larger
+ * than `map_bytes_max`. Undo with code_heap_done(). */
 bool code_heap_read(struct memory_pages *pages, const struct runtime_layout *layout,
-                    const struct code_range *range, struct code_heap *out);
+                    const struct code_range *range, size_t map_bytes_max, struct code_heap *out);
 void code_heap_done(struct code_heap *heap);
 
 /* What starts at `start`, an address that the map gives. False when there is nothing sane. */

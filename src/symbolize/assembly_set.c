@@ -12,6 +12,7 @@ enum {
     NESTING_MAX = 16,
     FORWARDS_MAX = 8,
     ASSEMBLIES_MAX = 4096,
+    SET_BYTES_MAX = 1 << 30, /* no further assembly is read from there on */
 };
 
 struct type_index {
@@ -25,6 +26,7 @@ struct assembly_set {
         struct assembly *assembly; /* NULL: asked for, not found */
     } * members;
     size_t count, capacity;
+    uint64_t bytes; /* of metadata */
 };
 
 static char *copy_name(struct span name)
@@ -164,7 +166,7 @@ struct assembly *assembly_set_find(struct assembly_set *set, struct span simple_
     for (size_t i = 0; i < set->count; i++)
         if (span_equals(span_of(set->members[i].name, strlen(set->members[i].name)), simple_name))
             return set->members[i].assembly;
-    if (set->count == ASSEMBLIES_MAX)
+    if (set->count == ASSEMBLIES_MAX || set->bytes >= SET_BYTES_MAX)
         return NULL;
     set->members = mem_grow(set->members, &set->capacity, set->count + 1, sizeof *set->members);
     struct member *member = &set->members[set->count++];
@@ -172,6 +174,7 @@ struct assembly *assembly_set_find(struct assembly_set *set, struct span simple_
     struct source file;
     if (set->finder.open(set->finder.user, member->name, &file)) {
         member->assembly = load_from(&file);
+        set->bytes += member->assembly ? member->assembly->bytes.size : 0;
         if (set->finder.close)
             set->finder.close(set->finder.user, &file);
     }

@@ -104,6 +104,7 @@ static void test_all_layouts(void **state)
         assert_non_null(strstr(seen.first, "::"));
         assert_non_null(strchr(seen.generic, ']'));
         assert_int_equal(report->broken, 0);
+        assert_false(report->cut);
         code_walk_close(walk);
         memory_snapshot_done(&snapshot);
     }
@@ -210,6 +211,42 @@ static void test_wrong_record_has_no_name(void **state)
     memory_snapshot_done(&snapshot);
 }
 
+/* Two more heaps of 2 GiB each: their maps are more than we read, which is said; the rest is still named. */
+static void test_huge_heaps(void **state)
+{
+    (void)state;
+    const uint64_t head = FIXTURE_RUNTIME + 0x4800, huge = UINT64_C(1) << 31;
+    const struct runtime_layout *l = &runtime_layouts[runtime_layout_count - 1];
+    struct memory_snapshot snapshot;
+    struct error err;
+    assert_true(l->list);
+    runtime_fixture_build(&fixture, l, buffer_span(&assembly), false);
+    for (uint64_t i = 0; i < 2; i++) {
+        uint64_t begin = FIXTURE_CODE + (i + 1) * huge, section = FIXTURE_DATA + fixture.used,
+                 node = section + 0x60;
+        fixture.used += 0xa0;
+        runtime_fixture_put(&fixture, section + l->section.begin, begin, 8);
+        runtime_fixture_put(&fixture, section + l->section.end, begin + huge, 8);
+        runtime_fixture_put(&fixture, section + l->section.flags, 2, 4);
+        runtime_fixture_put(&fixture, section + l->section.heap, node, 8);
+        runtime_fixture_put(&fixture, section + l->section.next,
+                            load_u64le(fixture.runtime + (head - FIXTURE_RUNTIME)), 8);
+        runtime_fixture_put(&fixture, node + l->heap.start, begin, 8);
+        runtime_fixture_put(&fixture, node + l->heap.end, begin + huge, 8);
+        runtime_fixture_put(&fixture, node + l->heap.base, begin, 8);
+        runtime_fixture_put(&fixture, node + l->heap.map, FIXTURE_DATA, 8);
+        runtime_fixture_put(&fixture, head, section, 8);
+    }
+    struct code_walk *walk = open_walk(&snapshot, &err);
+    if (!walk)
+        fail_msg("%s", err.what);
+    struct seen seen = { 0 };
+    assert_true(code_walk_list(walk, WALK_COLLECTIBLE, note, &seen));
+    assert_true(code_walk_report(walk)->cut);
+    code_walk_close(walk);
+    memory_snapshot_done(&snapshot);
+}
+
 static void test_no_runtime(void **state)
 {
     (void)state;
@@ -289,6 +326,7 @@ int main(void)
         cmocka_unit_test(test_list_at),
         cmocka_unit_test(test_wrong_layout_is_refused),
         cmocka_unit_test(test_wrong_record_has_no_name),
+        cmocka_unit_test(test_huge_heaps),
         cmocka_unit_test(test_no_runtime),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_nibble_map),
