@@ -134,7 +134,8 @@ struct image_names *image_names_open(struct naming *naming, uint32_t image, cons
     names->fd = -1;
     if (t->images.rows[image].kind == IMAGE_VDSO) {
         names->is_vdso = true;
-        native_image_open_vdso(&names->native, NULL);
+        if (naming->own_kernel) /* another one's is not to be had */
+            native_image_open_vdso(&names->native, NULL);
         return names;
     }
     AUTO_FREE char *path = mem_copy_string(trace_string(t, t->images.rows[image].path));

@@ -13,9 +13,13 @@
 #include "read/bundle.h"
 
 void naming_init(struct naming *naming, struct trace *t, struct function_index *functions,
-                 const struct file_finder *files)
+                 const struct symbolizer_options *options)
 {
-    *naming = (struct naming){ .t = t, .functions = functions, .files = files, .bundle_fd = -1 };
+    *naming = (struct naming){ .t = t,
+                               .functions = functions,
+                               .files = &options->files,
+                               .own_kernel = options->kernel,
+                               .bundle_fd = -1 };
 }
 
 static void naming_close_bundle(struct naming *naming)

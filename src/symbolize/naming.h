@@ -12,6 +12,7 @@ struct naming {
     struct trace *t;
     struct function_index *functions;
     const struct file_finder *files;
+    bool own_kernel; /* the trace's kernel is the one that runs now */
     /* assemblies of the process asked last: names of types that another assembly defines */
     struct assembly_set *assemblies;
     uint32_t assemblies_process;
@@ -22,7 +23,7 @@ struct naming {
 };
 
 void naming_init(struct naming *naming, struct trace *t, struct function_index *functions,
-                 const struct file_finder *files);
+                 const struct symbolizer_options *options);
 void naming_done(struct naming *naming);
 /* Gives a location its name. */
 void naming_set(struct naming *naming, uint32_t location, const struct code_name *name);

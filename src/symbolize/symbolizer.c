@@ -190,7 +190,7 @@ void symbolizer_run(struct trace *t, struct function_index *functions,
     struct questions kernel = { 0 }, images = { 0 }, jit = { 0 };
     struct naming naming;
     *result = (struct symbolizer_result){ 0 };
-    naming_init(&naming, t, functions, &options->files);
+    naming_init(&naming, t, functions, options);
     symbolize_ask(t, &kernel, &images, &jit);
     symbolize_kernel(&naming, &kernel, options, &result->kernel_hidden);
     symbolize_images(&naming, &images);

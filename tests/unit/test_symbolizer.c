@@ -3,6 +3,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -56,10 +57,10 @@ static uint32_t add_location(struct trace *t, uint32_t process, uint32_t mapping
     return id;
 }
 
-static void symbolize(struct trace_builder *b, struct target *target)
+static void symbolize(struct trace_builder *b, struct target *target, bool kernel)
 {
     struct symbolizer_options options = {
-        .files = { .open = open_file, .read_memory = read_memory, .user = target }
+        .files = { .open = open_file, .read_memory = read_memory, .user = target }, .kernel = kernel
     };
     struct symbolizer_result result = { .kernel_hidden = true };
     symbolizer_run(&b->trace, &b->functions, &options, &result);
@@ -115,7 +116,7 @@ static void test_image_is_the_mapped_one(void **state)
         struct target target = {
             .path = images[i].there, .process = process, .fd = fd, .bytes = buffer_span(&memory)
         };
-        symbolize(&b, &target);
+        symbolize(&b, &target, false);
         if (strcmp(name_of(&b.trace, location), images[i].named ? "hidden_helper" : "") != 0)
             fail_msg("%s: '%s'", images[i].what, name_of(&b.trace, location));
         if (images[i].named)
@@ -142,7 +143,7 @@ static void test_image_of_another_process(void **state)
         locations[i] = add_location(&b.trace, process, mapping, CODE_ADDR, 1);
     }
     struct target target = { .path = "/a/x.so", .process = process, .fd = fd };
-    symbolize(&b, &target);
+    symbolize(&b, &target, false);
     for (size_t i = 0; i < 2; i++)
         assert_string_equal(name_of(&b.trace, locations[i]), "hidden_helper");
     assert_int_equal(target.opened, 1);
@@ -168,9 +169,31 @@ static void test_bundle_looked_for(void **state)
         uint32_t mapping = trace_builder_mapping(&b, process, START, 0x10000, 0, image, 0);
         add_location(&b.trace, process, mapping, CODE_ADDR, 1);
         struct target target = { .path = paths[i].path, .process = process, .fd = fd };
-        symbolize(&b, &target);
+        symbolize(&b, &target, false);
         if (target.opened != paths[i].opened)
             fail_msg("%s was opened %zu times", paths[i].path, target.opened);
+        trace_builder_done(&b);
+    }
+}
+
+/* The vdso is at hand for the kernel that runs; with another one's addresses its names would be wrong. */
+static void test_vdso_of_another_kernel(void **state)
+{
+    (void)state;
+    for (int own = 0; own < 2; own++) {
+        struct trace_builder b;
+        struct target target = { .path = "" };
+        trace_builder_init(&b, 16);
+        uint32_t process = trace_builder_process_start(&b, 10, 0);
+        uint32_t image = trace_builder_image(&b, text("[vdso]"), IMAGE_VDSO, 0, 0, 0);
+        uint32_t mapping = trace_builder_mapping(&b, process, START, 0x2000, 0, image, 0);
+        size_t named = 0;
+        for (uint64_t offset = 0; offset < 0x2000; offset += 0x20)
+            add_location(&b.trace, process, mapping, START + offset, 1);
+        symbolize(&b, &target, own);
+        for (size_t i = 1; i < b.trace.locations.count; i++)
+            named += b.trace.locations.rows[i].function != 0;
+        assert_int_equal(named > 0, own && getauxval(AT_SYSINFO_EHDR));
         trace_builder_done(&b);
     }
 }
@@ -199,7 +222,7 @@ static void test_code_of_the_time(void **state)
         locations[i] = add_location(&b.trace, process, 0, 0x5010, 1005 + 10 * i);
     }
     uint32_t before = add_location(&b.trace, process, 0, 0x5010, 999);
-    symbolize(&b, &target);
+    symbolize(&b, &target, false);
     for (uint32_t i = 0; i < TIMES; i++)
         assert_int_equal(b.trace.locations.rows[locations[i]].function, functions[i]);
     assert_int_equal(b.trace.locations.rows[before].function, 0);
@@ -209,9 +232,8 @@ static void test_code_of_the_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_image_is_the_mapped_one),
-        cmocka_unit_test(test_image_of_another_process),
-        cmocka_unit_test(test_bundle_looked_for),
+        cmocka_unit_test(test_image_is_the_mapped_one), cmocka_unit_test(test_image_of_another_process),
+        cmocka_unit_test(test_bundle_looked_for),       cmocka_unit_test(test_vdso_of_another_kernel),
         cmocka_unit_test(test_code_of_the_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
