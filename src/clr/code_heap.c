@@ -77,21 +77,18 @@ bool code_heap_body_of_word(struct memory_pages *pages, const struct runtime_lay
     return true;
 }
 
-bool code_heap_body(struct memory_pages *pages, const struct runtime_layout *layout,
-                    const struct code_heap *heap, uint64_t start, struct code_body *out)
-{
-    return start > heap->range->begin &&
-           code_heap_body_of_word(pages, layout, heap, start, code_heap_word(pages, start), out);
-}
-
 bool code_heap_find(struct memory_pages *pages, const struct runtime_layout *layout,
                     const struct code_heap *heap, uint64_t addr, struct code_body *out)
 {
     uint64_t offset;
     struct code_body body;
     if (addr < heap->base ||
-        !nibble_map_find(buffer_span(&heap->map), layout->constant, addr - heap->base, &offset) ||
-        !code_heap_body(pages, layout, heap, heap->base + offset, &body) || (body.end && addr >= body.end))
+        !nibble_map_find(buffer_span(&heap->map), layout->constant, addr - heap->base, &offset))
+        return false;
+    uint64_t start = heap->base + offset;
+    if (start <= heap->range->begin ||
+        !code_heap_body_of_word(pages, layout, heap, start, code_heap_word(pages, start), &body) ||
+        (body.end && addr >= body.end))
         return false;
     *out = body;
     return true;

@@ -31,11 +31,8 @@ bool code_heap_read(struct memory_pages *pages, const struct runtime_layout *lay
                     const struct code_range *range, size_t map_bytes_max, struct code_heap *out);
 void code_heap_done(struct code_heap *heap);
 
-/* What starts at `start`, an address that the map gives. False when there is nothing sane. */
-bool code_heap_body(struct memory_pages *pages, const struct runtime_layout *layout,
-                    const struct code_heap *heap, uint64_t start, struct code_body *out);
-/* Two steps of the same, so that pages can be asked for ahead: the word before the code, then what it points
- * to. */
+/* What starts at `start`, an address that the map gives, in two steps, so that pages can be asked for ahead:
+ * the word before the code, then what it points to. False when there is nothing sane. */
 uint64_t code_heap_word(struct memory_pages *pages, uint64_t start);
 bool code_heap_body_of_word(struct memory_pages *pages, const struct runtime_layout *layout,
                             const struct code_heap *heap, uint64_t start, uint64_t word,

@@ -119,11 +119,6 @@ uint32_t assembly_find_type(struct assembly *assembly, struct span name_space, s
     return find_type(assembly, (struct type_key){ 0, name_space, name });
 }
 
-uint32_t assembly_find_nested_type(struct assembly *assembly, uint32_t outer, struct span name)
-{
-    return outer ? find_type(assembly, (struct type_key){ outer, { 0 }, name }) : 0;
-}
-
 struct assembly_set *assembly_set_new(const struct sibling_finder *finder)
 {
     struct assembly_set *set = mem_alloc(1, sizeof *set);
@@ -226,8 +221,10 @@ bool assembly_set_resolve(struct assembly_set *set, const struct ecma_metadata *
             return false;
         uint32_t type = assembly_find_type(assembly, name_space, name);
         for (uint32_t inner = depth - 1; type && inner; inner--)
-            type = assembly_find_nested_type(
-                assembly, type, ecma_cell_string(md, ECMA_TYPE_REF, path[inner - 1], ECMA_TYPE_REF_NAME));
+            type = find_type(assembly,
+                             (struct type_key){ .outer = type,
+                                                .name = ecma_cell_string(md, ECMA_TYPE_REF, path[inner - 1],
+                                                                         ECMA_TYPE_REF_NAME) });
         if (type) {
             *out_assembly = assembly;
             *out_type = type;

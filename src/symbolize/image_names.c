@@ -24,7 +24,7 @@ struct image_names {
     struct bundle *bundle;
     struct bundled *bundled;
     size_t bundled_count, bundled_capacity;
-    struct assembly_set *assemblies;
+    struct assembly_set *assemblies; /* for what is managed, or NULL */
     const struct naming *naming;
     uint32_t process;
     bool is_vdso;
@@ -36,7 +36,7 @@ static int open_debug_file(void *user, const char *path)
     return naming_open(names->naming, names->process, path);
 }
 
-static void image_names_open_file(struct image_names *names, const char *path)
+static void image_names_open_file(struct image_names *names, struct naming *naming, const char *path)
 {
     uint8_t magic[2] = { 0 };
     struct debug_finder debug = { .open = open_debug_file, .user = names };
@@ -44,12 +44,13 @@ static void image_names_open_file(struct image_names *names, const char *path)
         !source_read(&names->file, 0, magic, sizeof magic, NULL))
         return;
     if (magic[0] == 'M' && magic[1] == 'Z') {
+        names->assemblies = naming_assemblies(naming, names->process);
         managed_image_open(&names->file, names->assemblies, &names->managed, NULL);
         return;
     }
     if (native_image_open(&names->file, path, &debug, &names->native, NULL) &&
-        native_image_is_runtime(names->native))
-        bundle_open(&names->file, &names->bundle, NULL);
+        native_image_is_runtime(names->native) && bundle_open(&names->file, &names->bundle, NULL))
+        names->assemblies = naming_assemblies(naming, names->process);
 }
 
 /* Whether the file holds what the process executes around a location. */
@@ -146,8 +147,7 @@ struct image_names *image_names_open(struct naming *naming, uint32_t image, cons
     image_names_open_any(names, path, locations, count);
     if (names->fd < 0)
         return names;
-    names->assemblies = naming_assemblies(naming, names->process);
-    image_names_open_file(names, path);
+    image_names_open_file(names, naming, path);
     if (!image_names_is_it(names, image, is_deleted, locations, count))
         image_names_drop(names);
     return names;
