@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -247,6 +248,57 @@ static void test_huge_heaps(void **state)
     memory_snapshot_done(&snapshot);
 }
 
+/*
+ * Data made to keep the scan busy: 8192 words that may be a map, each with 16 million blocks of nothing
+ * below.
+ */
+static uint64_t busy_word(uint64_t addr)
+{
+    enum { BLOCK_BYTES = 0x800, BLOCKS = 3 };
+    if (addr < FIXTURE_DATA)
+        return addr % BLOCK_BYTES ? 0 : FIXTURE_DATA;
+    uint64_t block = (addr - FIXTURE_DATA) / BLOCK_BYTES;
+    return block < BLOCKS ? FIXTURE_DATA + (block + 1) * BLOCK_BYTES : 0;
+}
+
+static void read_busy(void *user, struct memory_piece *pieces, size_t count)
+{
+    (void)user;
+    for (size_t i = 0; i < count; i++) {
+        uint8_t *into = pieces[i].into;
+        for (size_t at = 0; at < pieces[i].size; at++)
+            into[at] =
+                (uint8_t)(busy_word((pieces[i].addr + at) & ~UINT64_C(7)) >> 8 * ((pieces[i].addr + at) % 8));
+        pieces[i].got = pieces[i].size;
+    }
+}
+
+static void test_scan_gives_up(void **state)
+{
+    (void)state;
+    static char path[] = "/a/libcoreclr.so", none[] = "";
+    struct memory_mapping mappings[] = {
+        { .start = FIXTURE_RUNTIME,
+          .end = FIXTURE_RUNTIME + (16 << 20),
+          .readable = true,
+          .writable = true,
+          .inode = 1,
+          .path = path },
+        { .start = FIXTURE_DATA,
+          .end = FIXTURE_DATA + 0x10000,
+          .readable = true,
+          .writable = true,
+          .path = none },
+    };
+    struct memory memory = { .mappings = mappings, .mapping_count = ARRAY_LEN(mappings), .read = read_busy };
+    struct code_walk *walk;
+    struct error err;
+    clock_t begin = clock();
+    assert_false(code_walk_open(&memory, NULL, &walk, &err));
+    assert_int_equal(err.kind, ERROR_UNSUPPORTED);
+    assert_true(clock() - begin < (clock_t)20 * CLOCKS_PER_SEC);
+}
+
 static void test_no_runtime(void **state)
 {
     (void)state;
@@ -327,6 +379,7 @@ int main(void)
         cmocka_unit_test(test_wrong_layout_is_refused),
         cmocka_unit_test(test_wrong_record_has_no_name),
         cmocka_unit_test(test_huge_heaps),
+        cmocka_unit_test(test_scan_gives_up),
         cmocka_unit_test(test_no_runtime),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_nibble_map),
