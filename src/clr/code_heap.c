@@ -4,14 +4,13 @@
 #include "clr/nibble_map.h"
 
 enum {
-    MAP_BYTES_MAX = 32 << 20,
     STUB_KIND_MAX = 15,
     UNWIND_RECORDS_MAX = 100000,
     UNWIND_RECORD_BYTES = 12,
 };
 
 bool code_heap_read(struct memory_pages *pages, const struct runtime_layout *layout,
-                    const struct code_range *range, struct code_heap *out)
+                    const struct code_range *range, size_t map_bytes_max, struct code_heap *out)
 {
     uint64_t node = range->heap;
     uint64_t start = memory_pages_u64(pages, node + layout->heap.start);
@@ -26,8 +25,8 @@ bool code_heap_read(struct memory_pages *pages, const struct runtime_layout *lay
         return false;
     uint64_t size = (end - base + NIBBLE_MAP_COVERS - 1) / NIBBLE_MAP_COVERS * 4;
     struct code_heap heap = { .range = range, .base = base };
-    buffer_init(&heap.map, MAP_BYTES_MAX);
-    uint8_t *bytes = size <= MAP_BYTES_MAX ? buffer_reserve(&heap.map, (size_t)size) : NULL;
+    buffer_init(&heap.map, map_bytes_max);
+    uint8_t *bytes = size <= map_bytes_max ? buffer_reserve(&heap.map, (size_t)size) : NULL;
     if (!bytes && size) {
         buffer_done(&heap.map);
         return false;
@@ -78,21 +77,18 @@ bool code_heap_body_of_word(struct memory_pages *pages, const struct runtime_lay
     return true;
 }
 
-bool code_heap_body(struct memory_pages *pages, const struct runtime_layout *layout,
-                    const struct code_heap *heap, uint64_t start, struct code_body *out)
-{
-    return start > heap->range->begin &&
-           code_heap_body_of_word(pages, layout, heap, start, code_heap_word(pages, start), out);
-}
-
 bool code_heap_find(struct memory_pages *pages, const struct runtime_layout *layout,
                     const struct code_heap *heap, uint64_t addr, struct code_body *out)
 {
     uint64_t offset;
     struct code_body body;
     if (addr < heap->base ||
-        !nibble_map_find(buffer_span(&heap->map), layout->constant, addr - heap->base, &offset) ||
-        !code_heap_body(pages, layout, heap, heap->base + offset, &body) || (body.end && addr >= body.end))
+        !nibble_map_find(buffer_span(&heap->map), layout->constant, addr - heap->base, &offset))
+        return false;
+    uint64_t start = heap->base + offset;
+    if (start <= heap->range->begin ||
+        !code_heap_body_of_word(pages, layout, heap, start, code_heap_word(pages, start), &body) ||
+        (body.end && addr >= body.end))
         return false;
     *out = body;
     return true;

@@ -25,17 +25,14 @@ struct code_body {
     uint8_t stub;        /* kind of a stub, 1 to 15; 0 for a method */
 };
 
-/* Reads the node and the map of a range of jitted code. False when they make no sense. Undo with
- * code_heap_done(). */
+/* Reads the node and the map of a range of jitted code. False when they make no sense, or the map is larger
+ * than `map_bytes_max`. Undo with code_heap_done(). */
 bool code_heap_read(struct memory_pages *pages, const struct runtime_layout *layout,
-                    const struct code_range *range, struct code_heap *out);
+                    const struct code_range *range, size_t map_bytes_max, struct code_heap *out);
 void code_heap_done(struct code_heap *heap);
 
-/* What starts at `start`, an address that the map gives. False when there is nothing sane. */
-bool code_heap_body(struct memory_pages *pages, const struct runtime_layout *layout,
-                    const struct code_heap *heap, uint64_t start, struct code_body *out);
-/* Two steps of the same, so that pages can be asked for ahead: the word before the code, then what it points
- * to. */
+/* What starts at `start`, an address that the map gives, in two steps, so that pages can be asked for ahead:
+ * the word before the code, then what it points to. False when there is nothing sane. */
 uint64_t code_heap_word(struct memory_pages *pages, uint64_t start);
 bool code_heap_body_of_word(struct memory_pages *pages, const struct runtime_layout *layout,
                             const struct code_heap *heap, uint64_t start, uint64_t word,

@@ -9,9 +9,7 @@ enum {
     ENTRIES = 256,
     ENTRY_BITS = 8,
     LOW_BITS = 17, /* of an address, below what the last level looks at */
-    BLOCKS_MAX = 1 << 14,
     RANGES_MAX = 1 << 16,
-    FRAGMENTS_MAX = 1 << 20,
     FLAG_COLLECTIBLE = 1,
     FLAG_HEAP = 2,
     FLAG_STUBS = 4, /* in the map; in the list it marks an image */
@@ -22,7 +20,7 @@ struct walk {
     struct memory_pages *pages;
     const struct runtime_layout *layout;
     struct code_ranges *out;
-    unsigned blocks, fragments;
+    uint64_t *steps; /* places that may still be looked at */
     uint64_t last_section;
     bool strict; /* ends at the first insane entry */
 };
@@ -38,6 +36,16 @@ static void note_insane(struct walk *w)
     w->out->insane++;
     if (w->strict)
         w->out->cut = true;
+}
+
+/* False, and the walk is cut, when there are not that many steps left. */
+static bool take_steps(struct walk *w, uint64_t count)
+{
+    if (*w->steps < count)
+        w->out->cut = true;
+    else
+        *w->steps -= count;
+    return !w->out->cut;
 }
 
 static void add_section(struct walk *w, uint64_t section)
@@ -78,11 +86,7 @@ static void walk_fragments(struct walk *w, uint64_t fragment, uint64_t slot_begi
 {
     const struct runtime_layout *l = w->layout;
     uint64_t slot_last = slot_begin + ((UINT64_C(1) << LOW_BITS) - 1);
-    while (fragment && !w->out->cut) {
-        if (++w->fragments > FRAGMENTS_MAX) {
-            w->out->cut = true;
-            return;
-        }
+    while (fragment && take_steps(w, 1)) {
         uint64_t begin = memory_pages_u64(w->pages, fragment + l->fragment.begin);
         uint64_t end = memory_pages_u64(w->pages, fragment + l->fragment.end);
         uint64_t section = pointer(w, fragment + l->fragment.section);
@@ -98,8 +102,8 @@ static void walk_fragments(struct walk *w, uint64_t fragment, uint64_t slot_begi
 
 static void walk_level(struct walk *w, uint64_t block, unsigned level, uint64_t prefix)
 {
-    if (++w->blocks > BLOCKS_MAX)
-        w->out->cut = true;
+    if (!take_steps(w, ENTRIES))
+        return;
     for (uint64_t i = 0; i < ENTRIES && !w->out->cut; i++) {
         uint64_t entry = pointer(w, block + 8 * i);
         uint64_t here = prefix << ENTRY_BITS | i;
@@ -114,9 +118,7 @@ static void walk_level(struct walk *w, uint64_t block, unsigned level, uint64_t 
 
 static void walk_list(struct walk *w, uint64_t node)
 {
-    for (unsigned i = 0; node && !w->out->cut; i++) {
-        if (i == RANGES_MAX)
-            w->out->cut = true;
+    while (node && take_steps(w, 1)) {
         add_section(w, node);
         node = memory_pages_u64(w->pages, node + w->layout->section.next);
     }
@@ -161,14 +163,15 @@ static void read_ranges(struct walk *w, uint64_t root)
 void code_ranges_read(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t root,
                       struct code_ranges *out)
 {
-    struct walk w = { .pages = pages, .layout = layout, .out = out };
+    uint64_t steps = CODE_RANGES_STEPS_MAX;
+    struct walk w = { .pages = pages, .layout = layout, .out = out, .steps = &steps };
     read_ranges(&w, root);
 }
 
 bool code_ranges_try(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t root,
-                     size_t least, struct code_ranges *out)
+                     size_t least, uint64_t *steps, struct code_ranges *out)
 {
-    struct walk w = { .pages = pages, .layout = layout, .out = out, .strict = true };
+    struct walk w = { .pages = pages, .layout = layout, .out = out, .steps = steps, .strict = true };
     read_ranges(&w, root);
     if (out->count >= least && out->insane == 0 && !out->cut)
         return true;

@@ -14,6 +14,9 @@
 #include "base/memory_pages.h"
 #include "clr/runtime_layout.h"
 
+/* Places to look at in one map or list. */
+enum { CODE_RANGES_STEPS_MAX = 1 << 22 };
+
 enum code_range_kind {
     CODE_RANGE_HEAP,  /* jitted code */
     CODE_RANGE_STUBS, /* precodes and their like */
@@ -40,10 +43,12 @@ struct code_ranges {
 /* `root`: the map itself, or the first node of the list. Undo with code_ranges_done(). */
 void code_ranges_read(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t root,
                       struct code_ranges *out);
-/* The same for what may be no root at all: false at the first entry that cannot be one, or below `least` of
- * them. */
+/*
+ * The same for what may be no root at all: false at the first entry that cannot be one, or below `least` of
+ * them. Takes the places it looks at off *steps, and ends when those are used up.
+ */
 bool code_ranges_try(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t root,
-                     size_t least, struct code_ranges *out);
+                     size_t least, uint64_t *steps, struct code_ranges *out);
 void code_ranges_done(struct code_ranges *ranges);
 /* The range that holds `addr`, or NULL. */
 const struct code_range *code_ranges_find(const struct code_ranges *ranges, uint64_t addr);

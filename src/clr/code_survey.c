@@ -6,18 +6,28 @@
 #include "base/mem.h"
 #include "clr/nibble_map.h"
 
-enum { CODES_MAX = 1 << 21 };
+enum {
+    CODES_MAX = 1 << 21,
+    MAPS_BYTES_MAX = 32 << 20, /* of all heaps: of 2 GiB of code */
+};
 
 void code_survey_read(struct code_survey *survey, struct memory_pages *pages,
                       const struct runtime_layout *layout, uint64_t root)
 {
     *survey = (struct code_survey){ .pages = pages, .layout = layout };
     code_ranges_read(pages, layout, root, &survey->ranges);
+    survey->cut = survey->ranges.cut;
+    size_t room = MAPS_BYTES_MAX;
     for (size_t i = 0; i < survey->ranges.count; i++) {
         const struct code_range *range = &survey->ranges.ranges[i];
         struct code_heap heap;
-        if (range->kind != CODE_RANGE_HEAP || !code_heap_read(pages, layout, range, &heap))
+        if (range->kind != CODE_RANGE_HEAP)
             continue;
+        if (!code_heap_read(pages, layout, range, room, &heap)) {
+            survey->cut |= (range->end - range->begin) / NIBBLE_MAP_COVERS > room / 4;
+            continue;
+        }
+        room -= heap.map.size;
         survey->heaps =
             mem_grow(survey->heaps, &survey->heap_capacity, survey->heap_count + 1, sizeof *survey->heaps);
         survey->heaps[survey->heap_count++] = heap;
@@ -63,6 +73,7 @@ static void list_all(struct code_survey *survey, uint32_t index, struct starts *
     for (uint64_t at = 0; list->count < CODES_MAX && nibble_map_next(map, survey->layout->constant, &at);
          at += 4)
         add_start(list, heap, index, at, 0);
+    survey->cut |= list->count == CODES_MAX;
 }
 
 /* Those at or before the addresses that lie in the heap; `next` is the first address that may. */

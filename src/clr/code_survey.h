@@ -16,6 +16,7 @@ struct code_survey {
     struct code_ranges ranges;
     struct code_heap *heaps; /* by address */
     size_t heap_count, heap_capacity;
+    bool cut; /* something was left out at one of our bounds */
 };
 
 /* A piece of code with the record of its method. */

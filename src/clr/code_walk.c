@@ -15,7 +15,7 @@ enum {
     NAME_BYTES_MAX = 64 << 10,
     CHECK_MIN = 50, /* methods to compare before a layout is believed */
     CHECK_MAX = 1000,
-    CHECK_TRIES_MAX = 20000,
+    CHECK_TRIES_MAX = 200000, /* places of precodes to look at */
     CHECK_PER_CENT = 99,
     METHOD_TOKEN = 0x06000000,
 };
@@ -77,12 +77,12 @@ static void find_tier(struct code_walk *w, const struct method_desc *method, str
 
 static void name_defined(struct code_walk *w, const struct method_desc *method, struct found_method *found)
 {
-    const struct loaded_type *type = loaded_types_find(&w->types, method->table);
     found->kind = FOUND_METHOD;
     found->generic = method->kind == METHOD_GENERIC;
     found->token = METHOD_TOKEN | method->row;
     found->name = finished(&w->name, method_text_append(&w->types, method, &w->name));
     find_tier(w, method, found);
+    const struct loaded_type *type = loaded_types_find(&w->types, method->table);
     if (type) {
         const struct loaded_module *module = loaded_types_module(&w->types, type);
         found->module_id = module->addr;
@@ -149,9 +149,9 @@ static void count_agreement(struct code_walk *w, const struct method_desc *metho
 /* A small program has little jitted code; methods also have records behind their precodes. */
 static void check_precodes(struct code_walk *w)
 {
+    unsigned tries = 0;
     for (size_t i = 0; i < w->survey.ranges.count && w->report.checked < CHECK_MIN * 4; i++) {
         const struct code_range *range = &w->survey.ranges.ranges[i];
-        unsigned tries = 0;
         if (range->kind != CODE_RANGE_STUBS)
             continue;
         for (uint64_t at = range->begin; at < range->end && tries < CHECK_TRIES_MAX;
@@ -317,6 +317,7 @@ static bool list(struct code_walk *w, const struct code_choice *choice, code_wal
     free(codes);
     report->pages = w->pages.reads;
     report->modules = w->types.module_count;
+    report->cut = w->survey.cut;
     return going;
 }
 

@@ -65,6 +65,7 @@ struct code_walk_report {
     uint64_t methods, dynamic, stubs, unnamed, broken; /* by the last code_walk_list() */
     uint64_t pages;                                    /* of 4 KiB read from the target so far */
     uint64_t modules, ranges;
+    bool cut; /* there is more than we are willing to read */
 };
 
 struct code_walk;

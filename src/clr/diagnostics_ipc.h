@@ -99,7 +99,7 @@ bool ipc_read_header(struct span header, uint32_t *out_content_bytes, bool *out_
 uint32_t ipc_read_result(struct span content);
 /* The content of the reply to a request to collect or stop. */
 bool ipc_read_session_id(struct span content, uint64_t *out, struct error *err);
-/* "unknown command", "no free session slot or invalid arguments", ...; never NULL. */
+/* "unknown command", "the runtime is still starting", ...; never NULL. */
 const char *ipc_result_name(uint32_t result);
 
 /* Texts are offsets into `text`, which has a NUL behind each; see ipc_process_text(). */

@@ -11,7 +11,9 @@ enum {
     NESTING_MAX = 24,
     MODULES_MAX = 1 << 14,
     TYPES_MAX = 1 << 20,
-    DESC_MASK = 2, /* of a handle: a TypeDesc, not a MethodTable */
+    NAMES_BYTES_MAX = 256 << 20,
+    METADATA_BYTES_MAX = 512 << 20, /* no further module is read from there on */
+    DESC_MASK = 2,                  /* of a handle: a TypeDesc, not a MethodTable */
     DESC_ARGUMENT = 0x10,
     SINGLE_DIMENSION = 0x20000,
 };
@@ -26,7 +28,7 @@ static void forget_types(struct loaded_types *types)
 {
     for (size_t i = 0; i < types->type_count; i++)
         free(types->types[i].name);
-    types->type_count = 0;
+    types->type_count = types->name_bytes = 0;
     id_map_clear(&types->type_ids);
 }
 
@@ -52,6 +54,7 @@ void loaded_types_renew(struct loaded_types *types)
     size_t kept = 0;
     forget_types(types);
     id_map_clear(&types->module_ids);
+    types->metadata_bytes = 0;
     for (size_t i = 0; i < types->module_count; i++)
         loaded_module_want(types->pages, types->layout, &types->modules[i]);
     memory_pages_fetch(types->pages);
@@ -62,6 +65,7 @@ void loaded_types_renew(struct loaded_types *types)
             continue;
         }
         types->modules[kept++] = m;
+        types->metadata_bytes += m.bytes.size;
         id_map_add(&types->module_ids, hash_addr(m.addr), (uint32_t)kept);
     }
     types->module_count = kept;
@@ -83,12 +87,13 @@ static uint32_t find_module(struct loaded_types *types, uint64_t addr)
     if (addr == 0 || addr % 8 != 0)
         return 0;
     uint32_t id = id_map_find(&types->module_ids, hash_addr(addr), is_module, types->modules, &addr);
-    if (id || types->module_count == MODULES_MAX)
+    if (id || types->module_count == MODULES_MAX || types->metadata_bytes >= METADATA_BYTES_MAX)
         return id;
     types->modules =
         mem_grow(types->modules, &types->module_capacity, types->module_count + 1, sizeof *types->modules);
     loaded_module_read(types->pages, types->layout, types->files, addr,
                        &types->modules[types->module_count++]);
+    types->metadata_bytes += types->modules[types->module_count - 1].bytes.size;
     id_map_add(&types->module_ids, hash_addr(addr), (uint32_t)types->module_count);
     return (uint32_t)types->module_count;
 }
@@ -158,8 +163,10 @@ static uint32_t find_type(struct loaded_types *types, uint64_t addr, unsigned de
     buffer_init(&text, NAME_BYTES_MAX);
     bool spelled = spell_table(types, &type.table, type.module, depth, &text);
     buffer_u8(&text, 0);
-    if (spelled && !text.failed)
+    if (spelled && !text.failed && text.size <= NAMES_BYTES_MAX - types->name_bytes) {
         types->types[id - 1].name = mem_copy_string((const char *)text.data);
+        types->name_bytes += text.size;
+    }
     buffer_done(&text);
     return id;
 }

@@ -31,6 +31,8 @@ struct loaded_types {
     size_t module_count, module_capacity;
     struct loaded_type *types;
     size_t type_count, type_capacity;
+    size_t name_bytes;                  /* of all types */
+    uint64_t metadata_bytes;            /* of all modules */
     struct id_map module_ids, type_ids; /* index + 1 by address */
 };
 

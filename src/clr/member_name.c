@@ -116,7 +116,8 @@ static bool is_name_byte(uint8_t c)
            (c >= 'A' && c <= 'Z') || c >= 0x80;
 }
 
-void member_name_show_source_type(struct span type, struct buffer *out)
+/* A type in a source spelling, "System.IComparable<App.Order>", without its namespaces. */
+static void show_source_type(struct span type, struct buffer *out)
 {
     for (size_t i = 0; i < type.size;) {
         size_t start = i;
@@ -212,7 +213,7 @@ static void show(struct span name, bool in_type, unsigned depth, struct buffer *
     /* An explicit interface implementation; in a type's name the compiler writes '-' for '.'. */
     size_t dot = name.data[0] == '.' ? 0 : last_separator(name, in_type ? '-' : '.');
     if (dot && dot + 1 < name.size) {
-        member_name_show_source_type((struct span){ name.data, dot }, out);
+        show_source_type((struct span){ name.data, dot }, out);
         buffer_u8(out, '.');
         name = without(name, dot + 1);
     }

@@ -27,7 +27,4 @@ bool member_name_is_machine(struct span type_name);
 /* Appends the shown form of the method that such a type belongs to. */
 void member_name_show_machine(struct span type_name, struct buffer *out);
 
-/* A type in a source spelling, "System.IComparable<App.Order>", without its namespaces. */
-void member_name_show_source_type(struct span type, struct buffer *out);
-
 #endif

@@ -19,8 +19,8 @@ enum method_agreement method_text_check(struct loaded_types *types, const struct
 
 /*
  * Appends the name. False, with part of it appended perhaps, when it cannot be spelled or the method's record
- * does not agree with the metadata. A dynamic method's record is looked at again at the end, since those are
- * recycled.
+ * does not agree with the metadata. What is said of a dynamic method may be of another one by now: see
+ * code_survey_prove().
  */
 bool method_text_append(struct loaded_types *types, const struct method_desc *method, struct buffer *out);
 /* "LIBRARY!ENTRY" of a method that is imported from a native library; false when it is not. */

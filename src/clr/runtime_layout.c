@@ -3,59 +3,46 @@
 #include "base/own.h"
 
 /* Equal in all versions seen. */
-#define HEAP_FIELDS                                                                                          \
-    {                                                                                                        \
-        .next = 0x00, .start = 0x10, .end = 0x18, .base = 0x20, .map = 0x28                                  \
-    }
-#define HEADER_FIELDS                                                                                        \
-    {                                                                                                        \
-        .method = 0x18, .unwind_count = 0x20, .unwinds = 0x24                                                \
-    }
-#define CHUNK_FIELDS                                                                                         \
-    {                                                                                                        \
-        .size = 0x18, .table = 0x00, .length = 0x10, .range = 0x12                                           \
-    }
-#define TABLE_FIELDS(row)                                                                                    \
-    {                                                                                                        \
-        .flags = 0x00, .type_row = (row), .virtuals = 0x0c, .module = 0x18, .class_or_canonical = 0x28,      \
-        .instance = 0x30                                                                                     \
-    }
-#define LIST_SECTION                                                                                         \
-    {                                                                                                        \
-        .begin = 0x00, .end = 0x08, .next = 0x18, .flags = 0x28, .module = 0x30, .heap = 0x30,               \
-        .ranges = LAYOUT_NONE                                                                                \
-    }
-#define MAP_SECTION                                                                                          \
-    {                                                                                                        \
-        .begin = 0x00, .end = 0x08, .next = LAYOUT_NONE, .flags = 0x10, .module = 0x20, .heap = 0x28,        \
-        .ranges = 0x30                                                                                       \
-    }
-#define FRAGMENT_FIELDS                                                                                      \
-    {                                                                                                        \
-        .next = 0x00, .begin = 0x08, .end = 0x10, .section = 0x18                                            \
-    }
-/* What follows the MethodDesc proper, whose size is the one thing that changes. */
+#define EQUAL_FIELDS                                                                                         \
+    .fragment = { .next = 0x00, .begin = 0x08, .end = 0x10, .section = 0x18 },                               \
+    .heap = { .start = 0x10, .end = 0x18, .base = 0x20, .map = 0x28 },                                       \
+    .header = { .method = 0x18, .unwind_count = 0x20, .unwinds = 0x24 },                                     \
+    .chunk = { .size = 0x18, .table = 0x00, .length = 0x10, .range = 0x12 }, .class_table = 0x10
+/* The MethodDesc, whose size is the one thing that changes, and what follows it. */
 #define METHOD_FIELDS(bytes, data)                                                                           \
-    {                                                                                                        \
-        .size = (bytes), .remainder = 0, .chunk_index = 2, .flags = 6, .code_data = (data)                   \
-    }
-#define GENERIC_FIELDS(bytes)                                                                                \
-    {                                                                                                        \
-        .dictionary = (bytes) + 8, .flags = (bytes) + 0x10, .count = (bytes) + 0x12                          \
-    }
-#define DYNAMIC_FIELDS(bytes)                                                                                \
-    {                                                                                                        \
-        .signature = (bytes), .signature_size = (bytes) + 8, .flags = (bytes) + 0xc, .name = (bytes) + 0x10, \
-        .resolver = (bytes) + 0x18                                                                           \
-    }
-#define VERSION_FIELDS                                                                                       \
-    {                                                                                                        \
-        .state = 0x00, .first = 0x10, .code = 0x00, .next = 0x18, .tier = 0x24                               \
-    }
-#define NO_VERSIONS                                                                                          \
-    {                                                                                                        \
-        LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE                                      \
-    }
+    .method = { .remainder = 0, .chunk_index = 2, .flags = 6, .code_data = (data) },                         \
+    .generic = { .count = (bytes) + 0x12 },                                                                  \
+    .dynamic = { .signature = (bytes),                                                                       \
+                 .signature_size = (bytes) + 8,                                                              \
+                 .flags = (bytes) + 0xc,                                                                     \
+                 .name = (bytes) + 0x10,                                                                     \
+                 .resolver = (bytes) + 0x18 }
+/* The MethodTable; `width`: bytes of the number that holds the TypeDef row. */
+#define TABLE_FIELDS(row, width)                                                                             \
+    .type_row_bytes = (width), .table = { .flags = 0x00,                                                     \
+                                          .type_row = (row),                                                 \
+                                          .virtuals = 0x0c,                                                  \
+                                          .module = 0x18,                                                    \
+                                          .class_or_canonical = 0x28,                                        \
+                                          .instance = 0x30 }
+#define LIST_FIELDS                                                                                          \
+    .list = true, .section = { .begin = 0x00,                                                                \
+                               .end = 0x08,                                                                  \
+                               .next = 0x18,                                                                 \
+                               .flags = 0x28,                                                                \
+                               .module = 0x30,                                                               \
+                               .heap = 0x30,                                                                 \
+                               .ranges = LAYOUT_NONE }
+#define MAP_FIELDS                                                                                           \
+    .section = { .begin = 0x00,                                                                              \
+                 .end = 0x08,                                                                                \
+                 .next = LAYOUT_NONE,                                                                        \
+                 .flags = 0x10,                                                                              \
+                 .module = 0x20,                                                                             \
+                 .heap = 0x28,                                                                               \
+                 .ranges = 0x30 }
+#define VERSION_FIELDS .version = { .state = 0x00, .first = 0x10, .code = 0x00, .next = 0x18, .tier = 0x24 }
+#define NO_VERSIONS    .version = { LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE }
 
 const struct runtime_layout runtime_layouts[] = {
     {
@@ -63,79 +50,49 @@ const struct runtime_layout runtime_layouts[] = {
         .major = 10,
         .constant = true,
         .remainder_bits = 12,
-        .type_row_bytes = 4,
-        .section = MAP_SECTION,
-        .fragment = FRAGMENT_FIELDS,
-        .heap = HEAP_FIELDS,
-        .header = HEADER_FIELDS,
-        .method = METHOD_FIELDS(16, 8),
-        .chunk = CHUNK_FIELDS,
-        .generic = GENERIC_FIELDS(16),
-        .dynamic = DYNAMIC_FIELDS(16),
-        .table = TABLE_FIELDS(0x08),
-        .class_table = 0x10,
-        .module = { .name = 0xc0, .file = 0xd8, .emitted = 0x348 },
+        .module = { .file = 0xd8, .emitted = 0x348 },
         .image = { .flat = 0x78, .loaded = 0x80 },
-        .version = VERSION_FIELDS,
+        MAP_FIELDS,
+        METHOD_FIELDS(16, 8),
+        TABLE_FIELDS(0x08, 4),
+        VERSION_FIELDS,
+        EQUAL_FIELDS,
     },
     {
         .name = "9.0",
         .major = 9,
         .remainder_bits = 12,
-        .type_row_bytes = 4,
-        .section = MAP_SECTION,
-        .fragment = FRAGMENT_FIELDS,
-        .heap = HEAP_FIELDS,
-        .header = HEADER_FIELDS,
-        .method = METHOD_FIELDS(16, 8),
-        .chunk = CHUNK_FIELDS,
-        .generic = GENERIC_FIELDS(16),
-        .dynamic = DYNAMIC_FIELDS(16),
-        .table = TABLE_FIELDS(0x08),
-        .class_table = 0x10,
-        .module = { .name = 0x108, .file = 0x118, .emitted = 0x460 },
+        .module = { .file = 0x118, .emitted = 0x460 },
         .image = { .flat = 0x70, .loaded = 0x78 },
-        .version = VERSION_FIELDS,
+        MAP_FIELDS,
+        METHOD_FIELDS(16, 8),
+        TABLE_FIELDS(0x08, 4),
+        VERSION_FIELDS,
+        EQUAL_FIELDS,
     },
     {
         .name = "8.0",
         .major = 8,
         .remainder_bits = 12,
-        .type_row_bytes = 2,
-        .section = MAP_SECTION,
-        .fragment = FRAGMENT_FIELDS,
-        .heap = HEAP_FIELDS,
-        .header = HEADER_FIELDS,
-        .method = METHOD_FIELDS(8, LAYOUT_NONE),
-        .chunk = CHUNK_FIELDS,
-        .generic = GENERIC_FIELDS(8),
-        .dynamic = DYNAMIC_FIELDS(8),
-        .table = TABLE_FIELDS(0x0a),
-        .class_table = 0x10,
-        .module = { .name = 0x108, .file = 0x110, .emitted = 0x698, .emitted_in_buffer = true },
+        .module = { .file = 0x110, .emitted = 0x698, .emitted_in_buffer = true },
         .image = { .flat = 0x70, .loaded = 0x78 },
-        .version = NO_VERSIONS,
+        MAP_FIELDS,
+        METHOD_FIELDS(8, LAYOUT_NONE),
+        TABLE_FIELDS(0x0a, 2),
+        NO_VERSIONS,
+        EQUAL_FIELDS,
     },
     {
         .name = "3.1",
         .major = 3,
-        .minor = 1,
-        .list = true,
         .remainder_bits = 14,
-        .type_row_bytes = 2,
-        .section = LIST_SECTION,
-        .fragment = FRAGMENT_FIELDS,
-        .heap = HEAP_FIELDS,
-        .header = HEADER_FIELDS,
-        .method = METHOD_FIELDS(8, LAYOUT_NONE),
-        .chunk = CHUNK_FIELDS,
-        .generic = GENERIC_FIELDS(8),
-        .dynamic = DYNAMIC_FIELDS(8),
-        .table = TABLE_FIELDS(0x0a),
-        .class_table = 0x10,
-        .module = { .name = 0x08, .file = 0x10, .emitted = 0x678, .emitted_in_buffer = true },
+        .module = { .file = 0x10, .emitted = 0x678, .emitted_in_buffer = true },
         .image = { .flat = 0x50, .loaded = 0x58 },
-        .version = NO_VERSIONS,
+        LIST_FIELDS,
+        METHOD_FIELDS(8, LAYOUT_NONE),
+        TABLE_FIELDS(0x0a, 2),
+        NO_VERSIONS,
+        EQUAL_FIELDS,
     },
 };
 const size_t runtime_layout_count = ARRAY_LEN(runtime_layouts);
@@ -165,7 +122,6 @@ static const struct described described[] = {
     DESCRIBED("RangeSectionFragment", "RangeBegin", fragment.begin),
     DESCRIBED("RangeSectionFragment", "RangeEndOpen", fragment.end),
     DESCRIBED("RangeSectionFragment", "RangeSection", fragment.section),
-    DESCRIBED("CodeHeapListNode", "Next", heap.next),
     DESCRIBED("CodeHeapListNode", "StartAddress", heap.start),
     DESCRIBED("CodeHeapListNode", "EndAddress", heap.end),
     DESCRIBED("CodeHeapListNode", "MapBase", heap.base),
@@ -173,7 +129,6 @@ static const struct described described[] = {
     DESCRIBED("RealCodeHeader", "MethodDesc", header.method),
     DESCRIBED("RealCodeHeader", "NumUnwindInfos", header.unwind_count),
     DESCRIBED("RealCodeHeader", "UnwindInfos", header.unwinds),
-    DESCRIBED("MethodDesc", "!", method.size),
     DESCRIBED("MethodDesc", "Flags3AndTokenRemainder", method.remainder),
     DESCRIBED("MethodDesc", "ChunkIndex", method.chunk_index),
     DESCRIBED("MethodDesc", "Flags", method.flags),
@@ -182,8 +137,6 @@ static const struct described described[] = {
     DESCRIBED("MethodDescChunk", "MethodTable", chunk.table),
     DESCRIBED("MethodDescChunk", "Size", chunk.length),
     DESCRIBED("MethodDescChunk", "FlagsAndTokenRange", chunk.range),
-    DESCRIBED("InstantiatedMethodDesc", "PerInstInfo", generic.dictionary),
-    DESCRIBED("InstantiatedMethodDesc", "Flags2", generic.flags),
     DESCRIBED("InstantiatedMethodDesc", "NumGenericArgs", generic.count),
     DESCRIBED("StoredSigMethodDesc", "Sig", dynamic.signature),
     DESCRIBED("StoredSigMethodDesc", "cSig", dynamic.signature_size),

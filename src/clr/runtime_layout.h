@@ -18,7 +18,7 @@ enum { LAYOUT_NONE = 0xffff }; /* the version has no such thing */
 
 struct runtime_layout {
     const char *name; /* "10.0": the version it was measured on */
-    unsigned major, minor;
+    unsigned major;
     bool list;              /* code regions in a list, else in a radix map */
     bool constant;          /* nibble maps with pointers, else linear ones */
     uint8_t remainder_bits; /* of a MethodDef row, in the MethodDesc; the rest is in the chunk */
@@ -31,19 +31,19 @@ struct runtime_layout {
         uint16_t next, begin, end, section;
     } fragment; /* RangeSectionFragment */
     struct {
-        uint16_t next, start, end, base, map;
+        uint16_t start, end, base, map;
     } heap; /* CodeHeapListNode */
     struct {
         uint16_t method, unwind_count, unwinds;
     } header; /* RealCodeHeader */
     struct {
-        uint16_t size, remainder, chunk_index, flags, code_data;
+        uint16_t remainder, chunk_index, flags, code_data;
     } method; /* MethodDesc */
     struct {
         uint16_t size, table, length, range;
     } chunk; /* MethodDescChunk */
     struct {
-        uint16_t dictionary, flags, count;
+        uint16_t count;
     } generic; /* InstantiatedMethodDesc */
     struct {
         uint16_t signature, signature_size, flags, name, resolver;
@@ -53,7 +53,7 @@ struct runtime_layout {
     } table;              /* MethodTable */
     uint16_t class_table; /* EEClass: its MethodTable */
     struct {
-        uint16_t name, file, emitted; /* SimpleName, PEAssembly, metadata of Reflection.Emit */
+        uint16_t file, emitted; /* PEAssembly, metadata of Reflection.Emit */
         bool emitted_in_buffer; /* an SBuffer {u32 size, ..., pointer at 0x10}, else {u32 size, bytes} */
     } module;
     struct {

@@ -5,13 +5,15 @@
 
 #include "base/mem.h"
 #include "clr/code_ranges.h"
+#include "clr/library_path.h"
 #include "clr/loaded_symbol.h"
 
 enum {
     CANDIDATES_MAX = 256,
     RANGES_MIN = 6,
     TOP_ENTRIES = 256, /* of the map's first level; user space has 47 bits, so that only the first is used */
-    SCAN_BYTES_MAX = 16 << 20,
+    SCAN_BYTES_MAX = 16 << 20, /* of one module's data */
+    SCAN_STEPS_MAX = 8 * CODE_RANGES_STEPS_MAX,
 };
 
 static const char *base_name(const char *path)
@@ -42,10 +44,10 @@ static const struct runtime_layout *layout_of_form(bool list)
 }
 
 /* Is it a list or map of which every entry can be one? `least`: entries there must be. */
-static bool is_root(struct memory_pages *pages, bool list, uint64_t addr, size_t least)
+static bool is_root(struct memory_pages *pages, bool list, uint64_t addr, size_t least, uint64_t *steps)
 {
     struct code_ranges ranges;
-    if (!code_ranges_try(pages, layout_of_form(list), addr, least, &ranges))
+    if (!code_ranges_try(pages, layout_of_form(list), addr, least, steps, &ranges))
         return false;
     bool sane = true;
     for (size_t i = 0; sane && i < ranges.count; i++) {
@@ -63,9 +65,10 @@ static bool by_descriptor(struct memory_pages *pages, struct runtime_root *root)
     if (!loaded_symbol_find(pages, root->base, "DotNetRuntimeContractDescriptor", &symbol) ||
         !contract_descriptor_open(pages, symbol.addr, &root->descriptor, NULL))
         return false;
+    uint64_t steps = CODE_RANGES_STEPS_MAX;
     root->way = ROOT_BY_DESCRIPTOR;
     return contract_descriptor_addr(root->descriptor, "ExecutionManagerCodeRangeMapAddress", &root->addr) &&
-           is_root(pages, false, root->addr, 1);
+           is_root(pages, false, root->addr, 1, &steps);
 }
 
 static bool by_dac_table(struct memory_pages *pages, struct runtime_root *root)
@@ -73,9 +76,10 @@ static bool by_dac_table(struct memory_pages *pages, struct runtime_root *root)
     struct loaded_symbol symbol;
     if (!loaded_symbol_find(pages, root->base, "g_dacTable", &symbol))
         return false;
+    uint64_t steps = CODE_RANGES_STEPS_MAX;
     root->way = ROOT_BY_DAC_TABLE;
     root->addr = memory_pages_u64(pages, symbol.addr);
-    return root->addr && is_root(pages, false, root->addr, 1);
+    return root->addr && is_root(pages, false, root->addr, 1, &steps);
 }
 
 /* Words of the runtime's data under the eye of the scan. */
@@ -85,6 +89,11 @@ struct window {
     size_t count;
 };
 
+/* What may still be looked at before the scan gives up. */
+struct scan_room {
+    uint64_t bytes, steps;
+};
+
 static bool is_data(struct memory_pages *pages, uint64_t addr)
 {
     const struct memory_mapping *there =
@@ -92,7 +101,8 @@ static bool is_data(struct memory_pages *pages, uint64_t addr)
     return there && there->writable;
 }
 
-static bool scan_for_map(struct memory_pages *pages, const struct window *w, struct runtime_root *root)
+static bool scan_for_map(struct memory_pages *pages, const struct window *w, struct scan_room *room,
+                         struct runtime_root *root)
 {
     size_t used = 0;
     for (size_t i = 0; i < w->count; i++) {
@@ -102,7 +112,7 @@ static bool scan_for_map(struct memory_pages *pages, const struct window *w, str
         size_t first = i - TOP_ENTRIES; /* [first, first + TOP_ENTRIES) is the candidate */
         size_t inside = used - (w->words[i] != 0);
         if (inside == 1 && is_data(pages, w->words[first]) &&
-            is_root(pages, false, w->addr + 8 * first, RANGES_MIN)) {
+            is_root(pages, false, w->addr + 8 * first, RANGES_MIN, &room->steps)) {
             root->addr = w->addr + 8 * first;
             return true;
         }
@@ -111,10 +121,11 @@ static bool scan_for_map(struct memory_pages *pages, const struct window *w, str
     return false;
 }
 
-static bool scan_for_list(struct memory_pages *pages, const struct window *w, struct runtime_root *root)
+static bool scan_for_list(struct memory_pages *pages, const struct window *w, struct scan_room *room,
+                          struct runtime_root *root)
 {
     for (size_t i = 0; i < w->count; i++) {
-        if (is_data(pages, w->words[i]) && is_root(pages, true, w->words[i], RANGES_MIN)) {
+        if (is_data(pages, w->words[i]) && is_root(pages, true, w->words[i], RANGES_MIN, &room->steps)) {
             root->addr = w->words[i];
             root->head = w->addr + 8 * (uint64_t)i;
             root->list = true;
@@ -124,13 +135,14 @@ static bool scan_for_list(struct memory_pages *pages, const struct window *w, st
     return false;
 }
 
-static bool scan_mapping(struct memory_pages *pages, const struct memory_mapping *m,
+static bool scan_mapping(struct memory_pages *pages, const struct memory_mapping *m, struct scan_room *room,
                          struct runtime_root *root)
 {
     uint64_t size = m->end - m->start;
     struct window w = { .addr = m->start };
-    if (size > SCAN_BYTES_MAX)
-        size = SCAN_BYTES_MAX;
+    if (size > room->bytes)
+        size = room->bytes;
+    room->bytes -= size;
     memory_pages_want(pages, m->start, size);
     memory_pages_fetch(pages);
     w.count = (size_t)(size / 8);
@@ -138,7 +150,7 @@ static bool scan_mapping(struct memory_pages *pages, const struct memory_mapping
     for (size_t i = 0; i < w.count; i++)
         w.words[i] = memory_pages_u64(pages, m->start + 8 * (uint64_t)i);
     root->way = ROOT_BY_SCAN;
-    bool found = scan_for_map(pages, &w, root) || scan_for_list(pages, &w, root);
+    bool found = scan_for_map(pages, &w, room, root) || scan_for_list(pages, &w, room, root);
     free(w.words);
     return found;
 }
@@ -149,13 +161,14 @@ static bool by_scan(struct memory_pages *pages, struct runtime_root *root)
     const struct memory *memory = pages->memory;
     const struct memory_mapping *end = memory->mappings + memory->mapping_count;
     const struct memory_mapping *last = NULL;
+    struct scan_room room = { SCAN_BYTES_MAX, SCAN_STEPS_MAX };
     for (const struct memory_mapping *m = root->module; m < end; m++) {
         bool own = strcmp(m->path, root->module->path) == 0;
         bool behind = last && m->path[0] == 0 && m->start == last->end;
         if (!own && !behind)
             break;
         last = m;
-        if (m->writable && scan_mapping(pages, m, root))
+        if (m->writable && scan_mapping(pages, m, &room, root))
             return true;
         if (behind)
             break;
@@ -168,8 +181,8 @@ static bool may_be_runtime(const struct memory_mapping *m, bool named)
 {
     if (!m->readable || m->file_off != 0 || m->inode == 0 || m->path[0] != '/')
         return false;
-    const char *name = base_name(m->path);
-    return named ? strcmp(name, "libcoreclr.so") == 0 : !ends_with(name, ".dll") && !strstr(name, ".so");
+    return named ? strcmp(base_name(m->path), "libcoreclr.so") == 0
+                 : !ends_with(m->path, ".dll") && !library_path(m->path);
 }
 
 static bool try_module(struct memory_pages *pages, const struct memory_mapping *m, bool scan,

@@ -33,7 +33,8 @@ static size_t step(struct span text, size_t i)
     return i + (text.data[i] == '\\' && i + 1 < text.size ? 2 : 1);
 }
 
-struct span type_name_list_item(struct span list, unsigned index)
+/* Item `index` of a comma-separated list; empty when there is none. */
+static struct span list_item(struct span list, unsigned index)
 {
     size_t start = 0;
     for (size_t i = 0; i <= list.size; i++) {
@@ -173,6 +174,7 @@ static bool show_fsharp_closure(struct span segment, struct buffer *out)
     return true;
 }
 
+/* A whole type, with C# keywords: "Dictionary<int,_>.Entry[]". */
 static void show_type(struct span text, unsigned depth, struct buffer *out);
 
 /* A generic parameter of an anonymous type is "<Name>j__TPar". */
@@ -186,7 +188,7 @@ static void show_argument(const struct type_name *type, unsigned index, struct s
                           struct buffer *out)
 {
     struct span argument = index < type->argument_count ? type->arguments[index] : (struct span){ 0 };
-    struct span name = parameter_name(type_name_list_item(names, index));
+    struct span name = parameter_name(list_item(names, index));
     if (argument.size && !is_text(argument, canon))
         show_type(argument, depth + 1, out);
     else if (name.size)
@@ -262,9 +264,4 @@ static void show_type(struct span text, unsigned depth, struct buffer *out)
             show_segment(&type, i, (struct span){ 0 }, &used, depth, out);
         }
     buffer_append(out, type.suffix.data, type.suffix.size);
-}
-
-void type_name_show(struct span text, struct buffer *out)
-{
-    show_type(text, 0, out);
 }

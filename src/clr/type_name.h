@@ -36,9 +36,5 @@ bool type_name_is_closure(struct span segment);
  */
 void type_name_show_segment(const struct type_name *type, unsigned segment, struct span names, unsigned *used,
                             struct buffer *out);
-/* Appends a whole type, with C# keywords: "Dictionary<int,_>.Entry[]". */
-void type_name_show(struct span text, struct buffer *out);
-/* Item `index` of a comma-separated list; empty when there is none. */
-struct span type_name_list_item(struct span list, unsigned index);
 
 #endif

@@ -12,6 +12,7 @@ enum {
     NESTING_MAX = 16,
     FORWARDS_MAX = 8,
     ASSEMBLIES_MAX = 4096,
+    SET_BYTES_MAX = 1 << 30, /* no further assembly is read from there on */
 };
 
 struct type_index {
@@ -25,6 +26,7 @@ struct assembly_set {
         struct assembly *assembly; /* NULL: asked for, not found */
     } * members;
     size_t count, capacity;
+    uint64_t bytes; /* of metadata */
 };
 
 static char *copy_name(struct span name)
@@ -117,11 +119,6 @@ uint32_t assembly_find_type(struct assembly *assembly, struct span name_space, s
     return find_type(assembly, (struct type_key){ 0, name_space, name });
 }
 
-uint32_t assembly_find_nested_type(struct assembly *assembly, uint32_t outer, struct span name)
-{
-    return outer ? find_type(assembly, (struct type_key){ outer, { 0 }, name }) : 0;
-}
-
 struct assembly_set *assembly_set_new(const struct sibling_finder *finder)
 {
     struct assembly_set *set = mem_alloc(1, sizeof *set);
@@ -164,7 +161,7 @@ struct assembly *assembly_set_find(struct assembly_set *set, struct span simple_
     for (size_t i = 0; i < set->count; i++)
         if (span_equals(span_of(set->members[i].name, strlen(set->members[i].name)), simple_name))
             return set->members[i].assembly;
-    if (set->count == ASSEMBLIES_MAX)
+    if (set->count == ASSEMBLIES_MAX || set->bytes >= SET_BYTES_MAX)
         return NULL;
     set->members = mem_grow(set->members, &set->capacity, set->count + 1, sizeof *set->members);
     struct member *member = &set->members[set->count++];
@@ -172,6 +169,7 @@ struct assembly *assembly_set_find(struct assembly_set *set, struct span simple_
     struct source file;
     if (set->finder.open(set->finder.user, member->name, &file)) {
         member->assembly = load_from(&file);
+        set->bytes += member->assembly ? member->assembly->bytes.size : 0;
         if (set->finder.close)
             set->finder.close(set->finder.user, &file);
     }
@@ -223,8 +221,10 @@ bool assembly_set_resolve(struct assembly_set *set, const struct ecma_metadata *
             return false;
         uint32_t type = assembly_find_type(assembly, name_space, name);
         for (uint32_t inner = depth - 1; type && inner; inner--)
-            type = assembly_find_nested_type(
-                assembly, type, ecma_cell_string(md, ECMA_TYPE_REF, path[inner - 1], ECMA_TYPE_REF_NAME));
+            type = find_type(assembly,
+                             (struct type_key){ .outer = type,
+                                                .name = ecma_cell_string(md, ECMA_TYPE_REF, path[inner - 1],
+                                                                         ECMA_TYPE_REF_NAME) });
         if (type) {
             *out_assembly = assembly;
             *out_type = type;

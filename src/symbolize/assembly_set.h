@@ -39,8 +39,6 @@ bool assembly_load(const struct source *file, const struct pe *pe, struct pe_ran
 void assembly_done(struct assembly *assembly);
 /* The TypeDef row of a type that is not nested, or 0. */
 uint32_t assembly_find_type(struct assembly *assembly, struct span name_space, struct span name);
-/* The TypeDef row of a type nested in another, or 0. */
-uint32_t assembly_find_nested_type(struct assembly *assembly, uint32_t outer, struct span name);
 
 struct assembly_set;
 

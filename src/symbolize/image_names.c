@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/own.h"
 #include "read/bundle.h"
 #include "symbolize/managed_image.h"
 #include "symbolize/native_image.h"
@@ -23,7 +24,7 @@ struct image_names {
     struct bundle *bundle;
     struct bundled *bundled;
     size_t bundled_count, bundled_capacity;
-    struct assembly_set *assemblies;
+    struct assembly_set *assemblies; /* for what is managed, or NULL */
     const struct naming *naming;
     uint32_t process;
     bool is_vdso;
@@ -35,7 +36,7 @@ static int open_debug_file(void *user, const char *path)
     return naming_open(names->naming, names->process, path);
 }
 
-static void image_names_open_file(struct image_names *names, const char *path)
+static void image_names_open_file(struct image_names *names, struct naming *naming, const char *path)
 {
     uint8_t magic[2] = { 0 };
     struct debug_finder debug = { .open = open_debug_file, .user = names };
@@ -43,31 +44,112 @@ static void image_names_open_file(struct image_names *names, const char *path)
         !source_read(&names->file, 0, magic, sizeof magic, NULL))
         return;
     if (magic[0] == 'M' && magic[1] == 'Z') {
+        names->assemblies = naming_assemblies(naming, names->process);
         managed_image_open(&names->file, names->assemblies, &names->managed, NULL);
         return;
     }
     if (native_image_open(&names->file, path, &debug, &names->native, NULL) &&
-        native_image_is_runtime(names->native))
-        bundle_open(&names->file, &names->bundle, NULL);
+        native_image_is_runtime(names->native) && bundle_open(&names->file, &names->bundle, NULL))
+        names->assemblies = naming_assemblies(naming, names->process);
 }
 
-struct image_names *image_names_open(struct naming *naming, uint32_t image, uint32_t location)
+/* Whether the file holds what the process executes around a location. */
+static bool image_names_has_code_of(const struct image_names *names, uint32_t location)
 {
+    enum { PAGE_BYTES = 4096 };
+    const struct trace *t = names->naming->t;
+    const struct file_finder *files = names->naming->files;
+    const struct trace_location *row = &t->locations.rows[location];
+    const struct trace_mapping *m = &t->mappings.rows[row->mapping];
+    uint64_t page = row->addr - row->addr % PAGE_BYTES, file_off = page - m->start + m->file_off;
+    uint8_t there[PAGE_BYTES], held[PAGE_BYTES];
+    uint32_t size = 0;
+    if (!files->read_memory || page < m->start || file_off >= names->file.size)
+        return false;
+    files->read_memory(files->user, row->process, &page, 1, PAGE_BYTES, there, &size);
+    if (size > names->file.size - file_off)
+        size = (uint32_t)(names->file.size - file_off);
+    return size && source_read(&names->file, file_off, held, size, NULL) && memcmp(there, held, size) == 0;
+}
+
+/* The first and the last code that was seen: what was put in between moves the latter. */
+static bool image_names_has_code(const struct image_names *names, const uint32_t *locations, size_t count)
+{
+    const struct trace_location *rows = names->naming->t->locations.rows;
+    size_t first = 0, last = count;
+    while (rows[locations[first]].process != names->process)
+        first++;
+    do
+        last--;
+    while (rows[locations[last]].process != names->process);
+    return image_names_has_code_of(names, locations[first]) &&
+           image_names_has_code_of(names, locations[last]);
+}
+
+/* perf keeps 20 bytes of a build id, and fills up shorter ones. */
+static bool is_same_build(const char *build_id, const char *recorded)
+{
+    size_t size = strlen(build_id), known = strlen(recorded);
+    return size && strncmp(build_id, recorded, size < known ? size : known) == 0;
+}
+
+static bool image_names_is_it(const struct image_names *names, uint32_t image, bool deleted,
+                              const uint32_t *locations, size_t count)
+{
+    const struct trace *t = names->naming->t;
+    const char *recorded = trace_string(t, t->images.rows[image].build_id);
+    if (names->native && recorded[0])
+        return is_same_build(native_image_build_id(names->native), recorded);
+    return !deleted || image_names_has_code(names, locations, count);
+}
+
+/* As the first process sees it that is still known. */
+static void image_names_open_any(struct image_names *names, const char *path, const uint32_t *locations,
+                                 size_t count)
+{
+    const struct trace_location *rows = names->naming->t->locations.rows;
+    for (size_t i = 0; i < count && names->fd < 0; i++)
+        if (i == 0 || rows[locations[i]].process != names->process) {
+            names->process = rows[locations[i]].process;
+            names->fd = naming_open(names->naming, names->process, path);
+        }
+}
+
+static void image_names_drop(struct image_names *names)
+{
+    native_image_close(names->native);
+    managed_image_close(names->managed);
+    bundle_close(names->bundle);
+    names->native = NULL;
+    names->managed = NULL;
+    names->bundle = NULL;
+}
+
+struct image_names *image_names_open(struct naming *naming, uint32_t image, const uint32_t *locations,
+                                     size_t count)
+{
+    static const char deleted[] = " (deleted)";
     const struct trace *t = naming->t;
     struct image_names *names = mem_alloc(1, sizeof *names);
     names->naming = naming;
-    names->process = t->locations.rows[location].process;
     names->fd = -1;
-    const char *path = trace_string(t, t->images.rows[image].path);
     if (t->images.rows[image].kind == IMAGE_VDSO) {
         names->is_vdso = true;
-        native_image_open_vdso(&names->native, NULL);
+        if (naming->own_kernel) /* another one's is not to be had */
+            native_image_open_vdso(&names->native, NULL);
         return names;
     }
-    names->assemblies = naming_assemblies(naming, names->process);
-    names->fd = naming_open(naming, names->process, path);
-    if (names->fd >= 0)
-        image_names_open_file(names, path);
+    AUTO_FREE char *path = mem_copy_string(trace_string(t, t->images.rows[image].path));
+    size_t size = strlen(path), suffix = sizeof deleted - 1;
+    bool is_deleted = size > suffix && strcmp(path + size - suffix, deleted) == 0;
+    if (is_deleted)
+        path[size - suffix] = 0;
+    image_names_open_any(names, path, locations, count);
+    if (names->fd < 0)
+        return names;
+    image_names_open_file(names, naming, path);
+    if (!image_names_is_it(names, image, is_deleted, locations, count))
+        image_names_drop(names);
     return names;
 }
 
@@ -75,9 +157,7 @@ void image_names_close(struct image_names *names)
 {
     for (size_t i = 0; i < names->bundled_count; i++)
         managed_image_close(names->bundled[i].image);
-    native_image_close(names->native);
-    managed_image_close(names->managed);
-    bundle_close(names->bundle);
+    image_names_drop(names);
     if (names->fd >= 0)
         close(names->fd);
     free(names->bundled);

@@ -5,14 +5,20 @@
 #ifndef CLRPERF_SYMBOLIZE_IMAGE_NAMES_H
 #define CLRPERF_SYMBOLIZE_IMAGE_NAMES_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "symbolize/naming.h"
 
 struct image_names;
 
-/* Opens image `image` of the trace as the process of `location` sees it. Never NULL. */
-struct image_names *image_names_open(struct naming *naming, uint32_t image, uint32_t location);
+/*
+ * Opens image `image` of the trace, as one of the processes of `locations`, which lie in it, sees it. A file
+ * that is another by now is refused: by its build id when the trace has one; and when the one that was mapped
+ * is deleted, by the code in memory. Never NULL.
+ */
+struct image_names *image_names_open(struct naming *naming, uint32_t image, const uint32_t *locations,
+                                     size_t count);
 /* Names a location at an offset in the file, or says why not. */
 void image_names_answer(struct image_names *names, struct naming *naming, uint32_t location,
                         uint64_t file_off);

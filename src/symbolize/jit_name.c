@@ -190,11 +190,20 @@ static enum code_tier take_tier(const char *text, const char **end)
  */
 static bool find_assembly(const char *text, const char *end, struct span *asm_name, const char **method)
 {
+    /* each is looked for once: a name may be 64 KiB of "] ] ] " */
+    const char *open = NULL, *paren = NULL, *colons = NULL, *seen = text;
     for (const char *p = text; (p = memmem(p, (size_t)(end - p), "] ", 2)); p++) {
-        const char *open = memrchr(text, '[', (size_t)(p - text));
-        const char *paren = memchr(p, '(', (size_t)(end - p));
-        if (!open || open + 1 == p || !paren || memchr("],.", open[1], 3) ||
-            (open > text && open[-1] != ' ') || !memmem(p, (size_t)(paren - p), "::", 2))
+        const char *nearer = memrchr(seen, '[', (size_t)(p - seen));
+        open = nearer ? nearer : open;
+        seen = p;
+        if (!paren || paren < p)
+            paren = memchr(p, '(', (size_t)(end - p));
+        if (!colons || colons < p)
+            colons = memmem(p, (size_t)(end - p), "::", 2);
+        if (!paren || !colons)
+            return false;
+        if (!open || open + 1 == p || memchr("],.", open[1], 3) || (open > text && open[-1] != ' ') ||
+            colons + 2 > paren)
             continue;
         *asm_name = span_of(open + 1, (size_t)(p - open - 1));
         *method = p + 2;

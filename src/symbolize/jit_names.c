@@ -51,22 +51,32 @@ static void jit_names_index(struct jit_names *names)
     qsort(names->codes, names->code_count, sizeof *names->codes, code_compare);
 }
 
-/* The code that lived at an address at a time; the entries around it may have lived there at others. */
-static uint32_t jit_names_code_at(const struct jit_names *names, uint64_t addr, uint64_t time_ns)
+/* The number of entries that are at most `addr`, and of those at that address from `time_ns` on at most. */
+static size_t jit_names_up_to(const struct jit_names *names, uint64_t addr, uint64_t time_ns)
 {
     size_t low = 0, high = names->code_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (names->codes[middle].addr <= addr)
+        const struct code_entry *code = &names->codes[middle];
+        if (code->addr < addr || (code->addr == addr && code->from_ns <= time_ns))
             low = middle + 1;
         else
             high = middle;
     }
+    return low;
+}
+
+/* The code that lived at an address at a time; the entries around it may have lived there at others. */
+static uint32_t jit_names_code_at(const struct jit_names *names, uint64_t addr, uint64_t time_ns)
+{
     enum { LOOK_BACK = 64 }; /* code that overlaps in address but not in time */
-    for (size_t i = low, looked = 0; i-- > 0 && looked < LOOK_BACK; looked++) {
-        const struct code_entry *code = &names->codes[i];
+    size_t i = jit_names_up_to(names, addr, UINT64_MAX);
+    for (size_t looked = 0; i > 0 && looked < LOOK_BACK; looked++) {
+        const struct code_entry *code = &names->codes[i - 1];
         if (addr < code->end && code->from_ns <= time_ns && (!code->to_ns || time_ns < code->to_ns))
             return code->code;
+        /* an address may have been used again thousands of times since */
+        i = code->from_ns > time_ns ? jit_names_up_to(names, code->addr, time_ns) : i - 1;
     }
     return 0;
 }

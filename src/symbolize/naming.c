@@ -9,12 +9,17 @@
 
 #include "base/mem.h"
 #include "base/own.h"
+#include "clr/library_path.h"
 #include "read/bundle.h"
 
 void naming_init(struct naming *naming, struct trace *t, struct function_index *functions,
-                 const struct file_finder *files)
+                 const struct symbolizer_options *options)
 {
-    *naming = (struct naming){ .t = t, .functions = functions, .files = files, .bundle_fd = -1 };
+    *naming = (struct naming){ .t = t,
+                               .functions = functions,
+                               .files = &options->files,
+                               .own_kernel = options->kernel,
+                               .bundle_fd = -1 };
 }
 
 static void naming_close_bundle(struct naming *naming)
@@ -51,15 +56,7 @@ void naming_set(struct naming *naming, uint32_t location, const struct code_name
 
 int naming_open(const struct naming *naming, uint32_t process, const char *path)
 {
-    static const char deleted[] = " (deleted)";
-    char cut[PATH_MAX];
-    size_t size = strlen(path);
-    if (!naming->files->open || size >= sizeof cut)
-        return -1;
-    memcpy(cut, path, size + 1);
-    if (size > sizeof deleted && strcmp(cut + size - (sizeof deleted - 1), deleted) == 0)
-        cut[size - (sizeof deleted - 1)] = 0;
-    return naming->files->open(naming->files->user, process, cut);
+    return naming->files->open ? naming->files->open(naming->files->user, process, path) : -1;
 }
 
 static void naming_add_folder(struct naming *naming, uint32_t path)
@@ -100,7 +97,7 @@ static void naming_find_bundle(struct naming *naming, uint32_t process)
     for (size_t i = 1; i < t->mappings.count; i++) {
         const struct trace_mapping *m = &t->mappings.rows[i];
         const char *path = trace_string(t, t->images.rows[m->image].path);
-        if (m->process != process || t->images.rows[m->image].kind != IMAGE_ELF || strstr(path, ".so"))
+        if (m->process != process || t->images.rows[m->image].kind != IMAGE_ELF || library_path(path))
             continue;
         struct source file;
         naming->bundle_fd = naming_open(naming, process, path);

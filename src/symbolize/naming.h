@@ -12,6 +12,7 @@ struct naming {
     struct trace *t;
     struct function_index *functions;
     const struct file_finder *files;
+    bool own_kernel; /* the trace's kernel is the one that runs now */
     /* assemblies of the process asked last: names of types that another assembly defines */
     struct assembly_set *assemblies;
     uint32_t assemblies_process;
@@ -22,11 +23,11 @@ struct naming {
 };
 
 void naming_init(struct naming *naming, struct trace *t, struct function_index *functions,
-                 const struct file_finder *files);
+                 const struct symbolizer_options *options);
 void naming_done(struct naming *naming);
 /* Gives a location its name. */
 void naming_set(struct naming *naming, uint32_t location, const struct code_name *name);
-/* Opens a file as a process sees it; -1 when it cannot. " (deleted)" at the end is looked past. */
+/* Opens a file as a process sees it; -1 when it cannot. */
 int naming_open(const struct naming *naming, uint32_t process, const char *path);
 /*
  * Opens an assembly of a process by its path: the file, or what a single-file program has inside under that

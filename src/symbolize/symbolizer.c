@@ -149,13 +149,17 @@ static void symbolize_ask(struct trace *t, struct questions *kernel, struct ques
 static void symbolize_images(struct naming *naming, struct questions *q)
 {
     questions_sort(q);
+    AUTO_FREE uint32_t *locations = mem_alloc(q->count, sizeof *locations);
+    for (size_t i = 0; i < q->count; i++)
+        locations[i] = q->items[i].location;
     for (size_t from = 0; from < q->count;) {
         size_t to = from;
         while (to < q->count && q->items[to].image == q->items[from].image)
             to++;
-        struct image_names *names = image_names_open(naming, q->items[from].image, q->items[from].location);
+        struct image_names *names =
+            image_names_open(naming, q->items[from].image, &locations[from], to - from);
         for (size_t i = from; i < to; i++)
-            image_names_answer(names, naming, q->items[i].location, q->items[i].key);
+            image_names_answer(names, naming, locations[i], q->items[i].key);
         image_names_close(names);
         from = to;
     }
@@ -185,7 +189,8 @@ void symbolizer_run(struct trace *t, struct function_index *functions,
 {
     struct questions kernel = { 0 }, images = { 0 }, jit = { 0 };
     struct naming naming;
-    naming_init(&naming, t, functions, &options->files);
+    *result = (struct symbolizer_result){ 0 };
+    naming_init(&naming, t, functions, options);
     symbolize_ask(t, &kernel, &images, &jit);
     symbolize_kernel(&naming, &kernel, options, &result->kernel_hidden);
     symbolize_images(&naming, &images);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -104,6 +105,7 @@ static void test_all_layouts(void **state)
         assert_non_null(strstr(seen.first, "::"));
         assert_non_null(strchr(seen.generic, ']'));
         assert_int_equal(report->broken, 0);
+        assert_false(report->cut);
         code_walk_close(walk);
         memory_snapshot_done(&snapshot);
     }
@@ -210,6 +212,93 @@ static void test_wrong_record_has_no_name(void **state)
     memory_snapshot_done(&snapshot);
 }
 
+/* Two more heaps of 2 GiB each: their maps are more than we read, which is said; the rest is still named. */
+static void test_huge_heaps(void **state)
+{
+    (void)state;
+    const uint64_t head = FIXTURE_RUNTIME + 0x4800, huge = UINT64_C(1) << 31;
+    const struct runtime_layout *l = &runtime_layouts[runtime_layout_count - 1];
+    struct memory_snapshot snapshot;
+    struct error err;
+    assert_true(l->list);
+    runtime_fixture_build(&fixture, l, buffer_span(&assembly), false);
+    for (uint64_t i = 0; i < 2; i++) {
+        uint64_t begin = FIXTURE_CODE + (i + 1) * huge, section = FIXTURE_DATA + fixture.used,
+                 node = section + 0x60;
+        fixture.used += 0xa0;
+        runtime_fixture_put(&fixture, section + l->section.begin, begin, 8);
+        runtime_fixture_put(&fixture, section + l->section.end, begin + huge, 8);
+        runtime_fixture_put(&fixture, section + l->section.flags, 2, 4);
+        runtime_fixture_put(&fixture, section + l->section.heap, node, 8);
+        runtime_fixture_put(&fixture, section + l->section.next,
+                            load_u64le(fixture.runtime + (head - FIXTURE_RUNTIME)), 8);
+        runtime_fixture_put(&fixture, node + l->heap.start, begin, 8);
+        runtime_fixture_put(&fixture, node + l->heap.end, begin + huge, 8);
+        runtime_fixture_put(&fixture, node + l->heap.base, begin, 8);
+        runtime_fixture_put(&fixture, node + l->heap.map, FIXTURE_DATA, 8);
+        runtime_fixture_put(&fixture, head, section, 8);
+    }
+    struct code_walk *walk = open_walk(&snapshot, &err);
+    if (!walk)
+        fail_msg("%s", err.what);
+    struct seen seen = { 0 };
+    assert_true(code_walk_list(walk, WALK_COLLECTIBLE, note, &seen));
+    assert_true(code_walk_report(walk)->cut);
+    code_walk_close(walk);
+    memory_snapshot_done(&snapshot);
+}
+
+/*
+ * Data made to keep the scan busy: 8192 words that may be a map, each with 16 million blocks of nothing
+ * below.
+ */
+static uint64_t busy_word(uint64_t addr)
+{
+    enum { BLOCK_BYTES = 0x800, BLOCKS = 3 };
+    if (addr < FIXTURE_DATA)
+        return addr % BLOCK_BYTES ? 0 : FIXTURE_DATA;
+    uint64_t block = (addr - FIXTURE_DATA) / BLOCK_BYTES;
+    return block < BLOCKS ? FIXTURE_DATA + (block + 1) * BLOCK_BYTES : 0;
+}
+
+static void read_busy(void *user, struct memory_piece *pieces, size_t count)
+{
+    (void)user;
+    for (size_t i = 0; i < count; i++) {
+        uint8_t *into = pieces[i].into;
+        for (size_t at = 0; at < pieces[i].size; at++)
+            into[at] =
+                (uint8_t)(busy_word((pieces[i].addr + at) & ~UINT64_C(7)) >> 8 * ((pieces[i].addr + at) % 8));
+        pieces[i].got = pieces[i].size;
+    }
+}
+
+static void test_scan_gives_up(void **state)
+{
+    (void)state;
+    static char path[] = "/a/libcoreclr.so", none[] = "";
+    struct memory_mapping mappings[] = {
+        { .start = FIXTURE_RUNTIME,
+          .end = FIXTURE_RUNTIME + (16 << 20),
+          .readable = true,
+          .writable = true,
+          .inode = 1,
+          .path = path },
+        { .start = FIXTURE_DATA,
+          .end = FIXTURE_DATA + 0x10000,
+          .readable = true,
+          .writable = true,
+          .path = none },
+    };
+    struct memory memory = { .mappings = mappings, .mapping_count = ARRAY_LEN(mappings), .read = read_busy };
+    struct code_walk *walk;
+    struct error err;
+    clock_t begin = clock();
+    assert_false(code_walk_open(&memory, NULL, &walk, &err));
+    assert_int_equal(err.kind, ERROR_UNSUPPORTED);
+    assert_true(clock() - begin < (clock_t)20 * CLOCKS_PER_SEC);
+}
+
 static void test_no_runtime(void **state)
 {
     (void)state;
@@ -289,6 +378,8 @@ int main(void)
         cmocka_unit_test(test_list_at),
         cmocka_unit_test(test_wrong_layout_is_refused),
         cmocka_unit_test(test_wrong_record_has_no_name),
+        cmocka_unit_test(test_huge_heaps),
+        cmocka_unit_test(test_scan_gives_up),
         cmocka_unit_test(test_no_runtime),
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_nibble_map),

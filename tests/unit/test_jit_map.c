@@ -49,6 +49,8 @@ static const struct {
       CODE_JIT, TIER_NONE },
     { "void [a] B::M()[PreJIT]", "B::M()", "a", CODE_R2R, TIER_R2R },
     { "void [a] B::M()[Whatever9]", "B::M()", "a", CODE_JIT, TIER_NONE },
+    { "void [] [a] ] B::M()[Whatever9]", "] B::M()", "a", CODE_JIT, TIER_NONE },
+    { "void [a] B:M()::N", "void [a] B:M()::N", "perf map", CODE_JIT, TIER_NONE },
     { "stub1234 GenerateResolveStub<VSD>", "[stub VSD]", "", CODE_STUB, TIER_NONE },
     { "stub ReportStubBlock<MethodCallThunk>", "[stub MethodCallThunk]", "", CODE_STUB, TIER_NONE },
     { "stub ReportStubBlock<Unknown>", "[stub ReportStubBlock]", "", CODE_STUB, TIER_NONE },

@@ -198,21 +198,30 @@ static void test_demangle(void **state)
     buffer_done(&out);
 }
 
-/* Each level of pair<T, T> doubles the text: 40 of them would be 4 TB. */
+/* f<a, b<a, a>, b<b<a, a>, b<a, a>>, ...>: each level doubles the text; 34 of them would be 100 GB. */
+static void append_doubling_name(struct buffer *out, size_t levels)
+{
+    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    buffer_string(out, "_Z1fI1a1bIS0_S0_E");
+    for (size_t i = 0; i < levels; i++)
+        buffer_format(out, "S1_IS%c_S%c_E", digits[2 + i], digits[2 + i]);
+    buffer_string(out, "Evv");
+    buffer_u8(out, 0);
+}
+
 static void test_demangle_bomb(void **state)
 {
     (void)state;
-    struct buffer bomb, out;
-    buffer_init(&bomb, 8192);
+    struct buffer name, out;
+    buffer_init(&name, 8192);
     buffer_init(&out, 8192);
-    buffer_string(&bomb, "_Z1fI1aE1bIS0_S0_E");
-    for (int i = 1; i < 40; i++)
-        buffer_format(&bomb, "1bIS%c_S%c_E", "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i % 36],
-                      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i % 36]);
-    buffer_u8(&bomb, 0);
-    demangle((const char *)bomb.data, &out);
-    assert_true(out.size <= DEMANGLED_BYTES_MAX + 1);
-    buffer_done(&bomb);
+    append_doubling_name(&name, 1);
+    assert_true(demangle((const char *)name.data, &out));
+    assert_string_equal((const char *)out.data, "f<a, b<a, a>, b<b<a, a>, b<a, a> > >");
+    buffer_clear(&name);
+    append_doubling_name(&name, 34);
+    assert_false(demangle((const char *)name.data, &out));
+    buffer_done(&name);
     buffer_done(&out);
 }
 

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -61,7 +62,7 @@ static void test_cut_code(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         for (size_t size = 0; size < cases[i].size && cases[i].kind; size++) {
-            uint8_t exact[64];
+            AUTO_FREE uint8_t *exact = malloc(size ? size : 1);
             memcpy(exact, cases[i].bytes, size);
             const char *kind = stub_code_kind(span_of(exact, size), cases[i].at);
             if (kind && size <= cases[i].at)

@@ -1,0 +1,248 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/own.h"
+#include "elf_fixture.h"
+#include "symbolize/symbolizer.h"
+#include "trace/builder.h"
+
+enum { START = 0x7f0000000000, CODE_OFF = 0x384, CODE_ADDR = START + CODE_OFF };
+
+/* What the processes of a trace have: one file, and memory with its bytes. */
+struct target {
+    const char *path;  /* where the file is */
+    uint32_t process;  /* that can open it */
+    int fd;            /* given out as a duplicate */
+    struct span bytes; /* in memory at START; empty: cannot be read */
+    size_t opened;
+};
+
+static int open_file(void *user, uint32_t process, const char *path)
+{
+    struct target *target = user;
+    if (process != target->process || strcmp(path, target->path) != 0)
+        return -1;
+    target->opened++;
+    return dup(target->fd);
+}
+
+static void read_memory(void *user, uint32_t process, const uint64_t *addrs, size_t count, size_t size,
+                        uint8_t *into, uint32_t *got)
+{
+    const struct target *target = user;
+    for (size_t i = 0; i < count; i++) {
+        struct span part = span_part(target->bytes, 0, target->bytes.size);
+        got[i] = 0;
+        if (process != target->process || addrs[i] < START || addrs[i] - START >= part.size)
+            continue;
+        size_t off = (size_t)(addrs[i] - START);
+        got[i] = (uint32_t)(part.size - off < size ? part.size - off : size);
+        memcpy(into + i * size, part.data + off, got[i]);
+    }
+}
+
+static uint32_t add_location(struct trace *t, uint32_t process, uint32_t mapping, uint64_t addr,
+                             uint64_t time_ns)
+{
+    uint32_t id = trace_push(&t->locations);
+    t->locations.rows[id] =
+        (struct trace_location){ .process = process, .mapping = mapping, .addr = addr, .first_ns = time_ns };
+    return id;
+}
+
+static void symbolize(struct trace_builder *b, struct target *target, bool kernel)
+{
+    struct symbolizer_options options = {
+        .files = { .open = open_file, .read_memory = read_memory, .user = target }, .kernel = kernel
+    };
+    struct symbolizer_result result = { .kernel_hidden = true };
+    symbolizer_run(&b->trace, &b->functions, &options, &result);
+    assert_false(result.kernel_hidden);
+}
+
+static const char *name_of(const struct trace *t, uint32_t location)
+{
+    return trace_string(t, t->functions.rows[t->locations.rows[location].function].name);
+}
+
+static const char *module_of(const struct trace *t, uint32_t location)
+{
+    return trace_string(t, t->functions.rows[t->locations.rows[location].function].module);
+}
+
+static struct span text(const char *s)
+{
+    return span_of(s, strlen(s));
+}
+
+static const struct {
+    const char *what;
+    const char *mapped, *there; /* paths: of the mapping, of the file that is there now */
+    const char *build_id;       /* that the trace has */
+    const char *memory;         /* fixture that is in memory, or NULL */
+    bool named;
+} images[] = {
+    { "the file", "/a/x.so", "/a/x.so", "", NULL, true },
+    { "no file", "/a/x.so", "/a/y.so", "", NULL, false },
+    { "deleted, the same again", "/a/x.so (deleted)", "/a/x.so", "", "sample.so", true },
+    { "deleted, another one", "/a/x.so (deleted)", "/a/x.so", "", "runtime.so", false },
+    { "deleted, nobody knows", "/a/x.so (deleted)", "/a/x.so", "", NULL, false },
+    { "another build", "/a/x.so", "/a/x.so", "0123456789abcdef", NULL, false },
+    { "deleted, another build", "/a/x.so (deleted)", "/a/x.so", "0123456789abcdef", "sample.so", false },
+};
+
+static void test_image_is_the_mapped_one(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(images); i++) {
+        AUTO_FD int fd = elf_fixture_open("sample.so");
+        struct buffer memory = { 0 };
+        if (images[i].memory)
+            memory = elf_fixture_load(images[i].memory);
+        struct trace_builder b;
+        trace_builder_init(&b, 16);
+        uint32_t process = trace_builder_process_start(&b, 10, 0);
+        uint32_t image = trace_builder_image(&b, text(images[i].mapped), IMAGE_ELF, 8, 1, 77);
+        b.trace.images.rows[image].build_id = trace_add_string(&b.trace, images[i].build_id);
+        uint32_t mapping = trace_builder_mapping(&b, process, START, 0x10000, 0, image, 0);
+        uint32_t location = add_location(&b.trace, process, mapping, CODE_ADDR, 1);
+        struct target target = {
+            .path = images[i].there, .process = process, .fd = fd, .bytes = buffer_span(&memory)
+        };
+        symbolize(&b, &target, false);
+        if (strcmp(name_of(&b.trace, location), images[i].named ? "hidden_helper" : "") != 0)
+            fail_msg("%s: '%s'", images[i].what, name_of(&b.trace, location));
+        if (images[i].named)
+            assert_string_equal(module_of(&b.trace, location), "x.so");
+        else
+            assert_int_equal(b.trace.locations.rows[location].unnamed, UNNAMED_NO_IMAGE);
+        trace_builder_done(&b);
+        buffer_done(&memory);
+    }
+}
+
+/* The process whose location comes first ended before anybody could look at its files. */
+static void test_image_of_another_process(void **state)
+{
+    (void)state;
+    AUTO_FD int fd = elf_fixture_open("sample.so");
+    struct trace_builder b;
+    trace_builder_init(&b, 16);
+    uint32_t locations[2], process = 0;
+    for (size_t i = 0; i < 2; i++) {
+        process = trace_builder_process_start(&b, (uint32_t)(10 + i), 0);
+        uint32_t image = trace_builder_image(&b, text("/a/x.so"), IMAGE_ELF, 8, 1, 77);
+        uint32_t mapping = trace_builder_mapping(&b, process, START, 0x10000, 0, image, 0);
+        locations[i] = add_location(&b.trace, process, mapping, CODE_ADDR, 1);
+    }
+    struct target target = { .path = "/a/x.so", .process = process, .fd = fd };
+    symbolize(&b, &target, false);
+    for (size_t i = 0; i < 2; i++)
+        assert_string_equal(name_of(&b.trace, locations[i]), "hidden_helper");
+    assert_int_equal(target.opened, 1);
+    trace_builder_done(&b);
+}
+
+/* An assembly that is in no file may lie in the program, which is opened to look; libraries are not. */
+static void test_bundle_looked_for(void **state)
+{
+    static const struct {
+        const char *path;
+        size_t opened;
+    } paths[] = {
+        { "/my.soft/acme.social", 1 }, { "/a/x.so", 0 }, { "/a/x.so.6", 0 }, { "/a/my.soft.so", 0 }
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        AUTO_FD int fd = elf_fixture_open("sample.so");
+        struct trace_builder b;
+        trace_builder_init(&b, 16);
+        uint32_t process = trace_builder_process_start(&b, 10, 0);
+        uint32_t image = trace_builder_image(&b, text(paths[i].path), IMAGE_ELF, 8, 1, 77);
+        trace_builder_mapping(&b, process, START, 0x10000, 0, image, 0);
+        struct trace_function function = { .name = trace_add_string(&b.trace, "A::M()"), .kind = CODE_JIT };
+        struct trace_code code = { .process = process,
+                                   .function = trace_builder_function(&b, &function),
+                                   .addr = 0x5000,
+                                   .size_bytes = 0x40,
+                                   .module_path = trace_add_string(&b.trace, "/my.soft/App.dll"),
+                                   .token = 0x06000001 };
+        trace_builder_code(&b, &code);
+        add_location(&b.trace, process, 0, 0x5010, 1);
+        struct target target = { .path = paths[i].path, .process = process, .fd = fd };
+        symbolize(&b, &target, false);
+        if (target.opened != paths[i].opened)
+            fail_msg("%s was opened %zu times", paths[i].path, target.opened);
+        trace_builder_done(&b);
+    }
+}
+
+/* The vdso is at hand for the kernel that runs; with another one's addresses its names would be wrong. */
+static void test_vdso_of_another_kernel(void **state)
+{
+    (void)state;
+    for (int own = 0; own < 2; own++) {
+        struct trace_builder b;
+        struct target target = { .path = "" };
+        trace_builder_init(&b, 16);
+        uint32_t process = trace_builder_process_start(&b, 10, 0);
+        uint32_t image = trace_builder_image(&b, text("[vdso]"), IMAGE_VDSO, 0, 0, 0);
+        uint32_t mapping = trace_builder_mapping(&b, process, START, 0x2000, 0, image, 0);
+        size_t named = 0;
+        for (uint64_t offset = 0; offset < 0x2000; offset += 0x20)
+            add_location(&b.trace, process, mapping, START + offset, 1);
+        symbolize(&b, &target, own);
+        for (size_t i = 1; i < b.trace.locations.count; i++)
+            named += b.trace.locations.rows[i].function != 0;
+        assert_int_equal(named > 0, own && getauxval(AT_SYSINFO_EHDR));
+        trace_builder_done(&b);
+    }
+}
+
+/* A dynamic method's address is used again and again: the name is of the time. */
+static void test_code_of_the_time(void **state)
+{
+    enum { TIMES = 1000 };
+    (void)state;
+    struct trace_builder b;
+    struct target target = { .path = "" };
+    uint32_t locations[TIMES], functions[TIMES];
+    trace_builder_init(&b, 16);
+    uint32_t process = trace_builder_process_start(&b, 10, 0);
+    for (uint32_t i = 0; i < TIMES; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "m%u", i);
+        struct trace_function function = { .name = trace_add_string(&b.trace, name), .kind = CODE_DYNAMIC };
+        functions[i] = trace_builder_function(&b, &function);
+        struct trace_code code = { .process = process,
+                                   .function = functions[i],
+                                   .addr = 0x5000,
+                                   .size_bytes = 0x40,
+                                   .from_ns = 1000 + 10 * i };
+        trace_builder_code(&b, &code);
+        locations[i] = add_location(&b.trace, process, 0, 0x5010, 1005 + 10 * i);
+    }
+    uint32_t before = add_location(&b.trace, process, 0, 0x5010, 999);
+    symbolize(&b, &target, false);
+    for (uint32_t i = 0; i < TIMES; i++)
+        assert_int_equal(b.trace.locations.rows[locations[i]].function, functions[i]);
+    assert_int_equal(b.trace.locations.rows[before].function, 0);
+    trace_builder_done(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_image_is_the_mapped_one), cmocka_unit_test(test_image_of_another_process),
+        cmocka_unit_test(test_bundle_looked_for),       cmocka_unit_test(test_vdso_of_another_kernel),
+        cmocka_unit_test(test_code_of_the_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
