@@ -264,6 +264,39 @@ static void test_failed_write(void **state)
     trace_done(&t);
 }
 
+/* A target can spell a name of any length: it must not cost the capture. */
+static void test_endless_name(void **state)
+{
+    (void)state;
+    enum { ENDLESS = 6 << 20, KEPT = 1 << 20 };
+    int fd = memfd_create("capture", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    AUTO_FD int again = dup(fd);
+    struct trace_builder b;
+    struct trace_writer *w;
+    struct error err = { 0 };
+    AUTO_FREE char *name = mem_alloc(ENDLESS + 1, 1);
+    memset(name, 'n', ENDLESS);
+    trace_builder_init(&b, CHAINS);
+    assert_true(trace_writer_open(fd, &w, &err));
+    add_process(&b);
+    uint32_t before = trace_add_string(&b.trace, "before");
+    uint32_t endless = trace_add_string(&b.trace, name);
+    uint32_t behind = trace_add_string(&b.trace, "behind");
+    assert_true(trace_writer_close(w, &b, NULL, &err));
+    trace_builder_done(&b);
+
+    struct source file;
+    struct trace t;
+    assert_true(source_over_fd(again, 0, UINT64_MAX, &file, &err));
+    assert_true(trace_reader_load(&file, &t, &err));
+    assert_true(t.complete && t.losses.count == 1);
+    assert_string_equal(trace_string(&t, before), "before");
+    assert_int_equal(strlen(trace_string(&t, endless)), KEPT);
+    assert_string_equal(trace_string(&t, behind), "behind");
+    trace_done(&t);
+}
+
 /* A block that a program of bad will could write: all of its checksums are right. */
 static void append_block(struct buffer *file, uint32_t sequence, uint32_t stored, struct span payload)
 {
@@ -391,7 +424,7 @@ int main(void)
         cmocka_unit_test(test_every_bit),    cmocka_unit_test(test_hole_and_tail),
         cmocka_unit_test(test_failed_write), cmocka_unit_test(test_many_lost_rows),
         cmocka_unit_test(test_deep_stack),   cmocka_unit_test(test_many_facts),
-        cmocka_unit_test(test_false_blocks),
+        cmocka_unit_test(test_false_blocks), cmocka_unit_test(test_endless_name),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
