@@ -7,8 +7,6 @@
 #include "base/id_map.h"
 #include "base/mem.h"
 
-enum { HOT_ARENA_BYTES = 1 << 30 };
-
 /* Which row each frame belongs to, while a table is made. */
 struct hot_build {
     const struct profile *p;
@@ -68,18 +66,13 @@ static struct span type_of_name(const char *name)
     return span_of(name, dot ? dot : strlen(name));
 }
 
-static bool is_managed(uint8_t kind)
-{
-    return kind == CODE_R2R || kind == CODE_JIT || kind == CODE_DYNAMIC;
-}
-
 static const char *module_label(const struct profile_frame *f)
 {
     if (f->module[0])
         return f->module;
-    return f->kind == CODE_KERNEL                        ? "[kernel]"
-           : is_managed(f->kind) || f->kind == CODE_STUB ? "[jit]"
-                                                         : "[unknown]";
+    return f->kind == CODE_KERNEL                                  ? "[kernel]"
+           : code_kind_is_managed(f->kind) || f->kind == CODE_STUB ? "[jit]"
+                                                                   : "[unknown]";
 }
 
 static uint32_t hot_row_of_frame(struct hot_build *b, uint32_t frame, enum hot_by by)
@@ -89,7 +82,7 @@ static uint32_t hot_row_of_frame(struct hot_build *b, uint32_t frame, enum hot_b
     const char *module = module_label(f);
     if (by == HOT_BY_MODULE)
         return hot_row_of(b, span_of(module, strlen(module)), module, &like);
-    if (by == HOT_BY_TYPE && is_managed(f->kind) && !f->unnamed)
+    if (by == HOT_BY_TYPE && code_kind_is_managed(f->kind) && !f->unnamed)
         return hot_row_of(b, type_of_name(f->name), module, &like);
     if (by == HOT_BY_TYPE)
         return hot_row_of(b, span_of(module, strlen(module)), module, &like);
@@ -256,7 +249,7 @@ void hot_table_build(const struct profile *p, enum hot_by by, bool inclusive, si
                      struct hot_table *out)
 {
     *out = (struct hot_table){ 0 };
-    arena_init(&out->arena, HOT_ARENA_BYTES);
+    arena_init(&out->arena, SIZE_MAX); /* for parts of texts that had room in the profile */
     struct hot_build b = { .p = p, .table = out };
     if (!p->sample_count)
         return;
@@ -314,9 +307,10 @@ bool hot_table_neighbours(const struct profile *p, const char *function, bool ca
         return false;
     }
     *out = (struct hot_table){ 0 };
-    arena_init(&out->arena, HOT_ARENA_BYTES);
+    arena_init(&out->arena, SIZE_MAX); /* for parts of texts that had room in the profile */
     struct hot_build b = { .p = p, .table = out };
     hot_row_of(&b, span_of(function, strlen(function)), "", &(struct hot_row){ 0 });
+    id_map_clear(&b.index); /* a neighbour with its name is a row of its own: a call of itself */
     for (size_t i = 0; i < p->sample_count; i++) {
         uint32_t frame, node = hot_neighbour(p, meant, p->sample_node[i], callers, &frame);
         if (!node)

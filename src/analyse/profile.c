@@ -1,9 +1,9 @@
 #include "analyse/profile.h"
 
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/stack_filter.h"
 #include "base/buffer.h"
 #include "base/child_index.h"
 #include "base/id_map.h"
@@ -13,7 +13,7 @@
 #include "clr/method_name.h"
 #include "trace/facts.h"
 
-enum { PROFILE_ARENA_BYTES = 2000u << 20, PROFILE_PATTERNS_MAX = 64 };
+enum { PROFILE_ARENA_BYTES = 2000u << 20, PROFILE_NAME_BYTES = 1 << 20 };
 
 /* What the profile has of a stack. What each sample touches lies together. */
 struct stack_use {
@@ -26,7 +26,6 @@ struct profile_build {
     const struct trace *t;
     const struct profile_options *options;
     struct profile *p;
-    struct error *err;
     size_t frame_capacity, node_capacity;
     struct id_map frames;
     struct child_index nodes;
@@ -37,19 +36,26 @@ struct profile_build {
         path[TRACE_STACK_DEPTH_MAX]; /* of node_find(), which would have to clear one of its own each time */
     uint32_t *thread_of;             /* by trace thread */
     uint32_t *process_of;
-    struct buffer text;
-    regex_t patterns[PROFILE_PATTERNS_MAX];
-    size_t include_count, exclude_count;
-    uint64_t *include_bits,
-        *exclude_bits; /* by node: patterns that some frame of its path matches; NULL without any */
+    struct buffer text, module; /* a name in the making, and its module */
+    bool is_full;               /* there was no room for a text */
+    struct stack_filter filter;
+    uint64_t *matched_by_frame, *matched_by_node; /* patterns that match the frame, one of the node's path */
+    size_t matched_frames, matched_nodes;         /* capacities */
 };
+
+static const char *profile_keep(struct profile_build *b, struct span text)
+{
+    const char *copy = arena_string(&b->p->arena, text);
+    b->is_full |= !copy;
+    return copy ? copy : "";
+}
 
 /* Text for people and for every format: control characters and broken UTF-8 are replaced. */
 static const char *profile_text(struct profile_build *b, struct span raw)
 {
     buffer_clear(&b->text);
     utf8_escape(&b->text, raw);
-    return arena_string(&b->p->arena, buffer_span(&b->text));
+    return profile_keep(b, buffer_span(&b->text));
 }
 
 static const char *profile_string(struct profile_build *b, uint32_t id)
@@ -59,24 +65,29 @@ static const char *profile_string(struct profile_build *b, uint32_t id)
 }
 
 struct frame_key {
-    struct span name;
-    const char *module;
+    struct span name, module;
 };
 
 static bool frame_same(const void *table, uint32_t id, const void *key)
 {
     const struct profile *p = table;
     const struct frame_key *wanted = key;
-    return strcmp(p->frames[id].module, wanted->module) == 0 &&
-           span_equals(span_of(p->frames[id].name, strlen(p->frames[id].name)), wanted->name);
+    const struct profile_frame *f = &p->frames[id];
+    return span_equals(span_of(f->module, strlen(f->module)), wanted->module) &&
+           span_equals(span_of(f->name, strlen(f->name)), wanted->name);
 }
 
-/* The frame of a name in a module. `like` says the rest when it is new. */
+/* The frame of a name in a module, both as strangers spelled them. `like` says the rest when it is new. */
 static uint32_t frame_get(struct profile_build *b, struct span name, const char *module,
                           const struct profile_frame *like)
 {
-    struct frame_key key = { name, module };
-    uint64_t hash = hash_pair(hash_bytes(name.data, name.size), hash_bytes(module, strlen(module)));
+    buffer_clear(&b->text);
+    utf8_escape(&b->text, name);
+    buffer_clear(&b->module);
+    utf8_escape(&b->module, span_of(module, strlen(module)));
+    struct frame_key key = { buffer_span(&b->text), buffer_span(&b->module) };
+    uint64_t hash =
+        hash_pair(hash_bytes(key.name.data, key.name.size), hash_bytes(key.module.data, key.module.size));
     uint32_t id = id_map_find(&b->frames, hash, frame_same, b->p, &key);
     if (id)
         return id;
@@ -84,41 +95,32 @@ static uint32_t frame_get(struct profile_build *b, struct span name, const char 
     p->frames = mem_grow(p->frames, &b->frame_capacity, p->frame_count + 1, sizeof *p->frames);
     id = p->frame_count++;
     p->frames[id] = *like;
-    p->frames[id].name = arena_string(&p->arena, name);
-    p->frames[id].module = arena_string(&p->arena, span_of(module, strlen(module)));
+    p->frames[id].name = profile_keep(b, key.name);
+    p->frames[id].module = profile_keep(b, key.module);
     id_map_add(&b->frames, hash, id);
+    if (b->filter.count) {
+        b->matched_by_frame =
+            mem_grow(b->matched_by_frame, &b->matched_frames, p->frame_count, sizeof *b->matched_by_frame);
+        b->matched_by_frame[id] = stack_filter_match(&b->filter, p->frames[id].name);
+    }
     return id;
-}
-
-static bool is_managed(uint8_t kind)
-{
-    return kind == CODE_R2R || kind == CODE_JIT || kind == CODE_DYNAMIC;
 }
 
 static uint32_t frame_of_function(struct profile_build *b, const struct trace_location *row)
 {
     const struct trace_function *f = &b->t->functions.rows[row->function];
-    const char *raw = trace_string(b->t, f->name);
-    struct buffer shown;
-    buffer_init(&shown, 1 << 20);
-    if (is_managed(f->kind) && !b->options->raw_names) {
-        method_name_show(span_of(raw, strlen(raw)), trace_string(b->t, f->type_params), &shown);
-    } else {
-        buffer_string(&shown, raw);
-    }
-    buffer_clear(&b->text);
-    utf8_escape(&b->text, buffer_span(&shown));
-    buffer_done(&shown);
-    struct buffer module;
-    buffer_init(&module, 1 << 16);
-    const char *module_raw = trace_string(b->t, f->module);
-    utf8_escape(&module, span_of(module_raw, strlen(module_raw)));
-    buffer_u8(&module, 0);
+    const char *raw = trace_string(b->t, f->name), *module = trace_string(b->t, f->module);
+    struct span name = span_of(raw, strlen(raw));
     struct profile_frame like = {
         .kind = f->kind, .tier = row->tier, .resolver = row->resolver, .unnamed = row->unnamed
     };
-    uint32_t id = frame_get(b, buffer_span(&b->text), (const char *)module.data, &like);
-    buffer_done(&module);
+    if (!code_kind_is_managed(f->kind) || b->options->raw_names)
+        return frame_get(b, name, module, &like);
+    struct buffer shown;
+    buffer_init(&shown, PROFILE_NAME_BYTES);
+    method_name_show(name, trace_string(b->t, f->type_params), &shown);
+    uint32_t id = frame_get(b, buffer_span(&shown), module, &like);
+    buffer_done(&shown);
     return id;
 }
 
@@ -158,23 +160,6 @@ static uint32_t frame_of_location(struct profile_build *b, uint32_t location)
     return b->frame_of_location[location] = frame;
 }
 
-static uint64_t frame_bits(const struct profile_build *b, uint32_t frame, size_t from, size_t count)
-{
-    uint64_t bits = 0;
-    for (size_t i = 0; i < count; i++)
-        if (regexec(&b->patterns[from + i], b->p->frames[frame].name, 0, NULL, 0) == 0)
-            bits |= 1ull << i;
-    return bits;
-}
-
-static void node_match(struct profile_build *b, uint32_t node)
-{
-    uint32_t parent = b->p->nodes[node].parent, frame = b->p->nodes[node].frame;
-    b->include_bits[node] = b->include_bits[parent] | frame_bits(b, frame, 0, b->include_count);
-    b->exclude_bits[node] =
-        b->exclude_bits[parent] | frame_bits(b, frame, b->include_count, b->exclude_count);
-}
-
 _Static_assert(sizeof(struct profile_node) == 8 && offsetof(struct profile_node, frame) == 4,
                "a row of child_index");
 
@@ -184,17 +169,15 @@ static uint32_t node_get(struct profile_build *b, uint32_t parent, uint32_t fram
     uint32_t id = child_index_find(&b->nodes, &p->nodes->parent, parent, frame);
     if (id)
         return id;
-    size_t capacity = b->node_capacity;
     p->nodes = mem_grow(p->nodes, &b->node_capacity, p->node_count + 1, sizeof *p->nodes);
-    if (b->include_bits && b->node_capacity != capacity) {
-        b->include_bits = mem_resize(b->include_bits, b->node_capacity, sizeof *b->include_bits);
-        b->exclude_bits = mem_resize(b->exclude_bits, b->node_capacity, sizeof *b->exclude_bits);
-    }
     id = p->node_count++;
     p->nodes[id] = (struct profile_node){ parent, frame };
     child_index_add(&b->nodes, parent, frame, id);
-    if (b->include_bits)
-        node_match(b, id);
+    if (b->filter.count) {
+        b->matched_by_node =
+            mem_grow(b->matched_by_node, &b->matched_nodes, p->node_count, sizeof *b->matched_by_node);
+        b->matched_by_node[id] = b->matched_by_node[parent] | b->matched_by_frame[frame];
+    }
     return id;
 }
 
@@ -283,14 +266,6 @@ static uint64_t capture_start_ns(const struct trace *t)
     return t->samples.count ? first : 0;
 }
 
-static bool node_is_wanted(const struct profile_build *b, uint32_t node)
-{
-    if (!b->include_bits)
-        return true;
-    uint64_t all = b->include_count == 64 ? UINT64_MAX : (1ull << b->include_count) - 1;
-    return (b->include_bits[node] & all) == all && !b->exclude_bits[node];
-}
-
 /* A sample's place in its trace, to put them in time order: sources report only nearly so. */
 struct sample_order {
     uint64_t time_ns;
@@ -371,7 +346,7 @@ static void profile_add_samples(struct profile_build *b)
         if (s->kind[i] != o->kind || time_ns < o->from_ns || (o->to_ns && time_ns >= o->to_ns))
             continue;
         uint32_t node = node_of_stack(b, s->stack[i]);
-        if (node_is_wanted(b, node))
+        if (!b->filter.count || stack_filter_wants(&b->filter, b->matched_by_node[node]))
             profile_add_sample(b, i, node, time_ns);
     }
 }
@@ -471,23 +446,6 @@ static void profile_choose_kinds(struct profile_build *b)
     free(best);
 }
 
-static bool compile_patterns(struct profile_build *b, const char *const *patterns, size_t *count)
-{
-    for (; patterns && *patterns; patterns++) {
-        size_t at = b->include_count + b->exclude_count;
-        if (at == PROFILE_PATTERNS_MAX)
-            return error_set(b->err, ERROR_LIMIT, "more than %d patterns", PROFILE_PATTERNS_MAX);
-        int e = regcomp(&b->patterns[at], *patterns, REG_EXTENDED | REG_NOSUB);
-        if (e) {
-            char why[200];
-            regerror(e, &b->patterns[at], why, sizeof why);
-            return error_set(b->err, ERROR_USAGE, "'%s' is not a regular expression: %s", *patterns, why);
-        }
-        ++*count;
-    }
-    return true;
-}
-
 static void profile_describe(struct profile_build *b)
 {
     const struct trace *t = b->t;
@@ -498,7 +456,7 @@ static void profile_describe(struct profile_build *b)
     const char *duration = trace_fact_value(t, FACT_DURATION_NS);
     p->rate_hz = rate ? strtod(rate, NULL) : 0;
     p->start_realtime_ns = wall ? strtoull(wall, NULL, 10) : 0;
-    p->weight_unit = arena_string(&p->arena, unit ? span_of(unit, strlen(unit)) : span_of("samples", 7));
+    p->weight_unit = unit ? profile_text(b, span_of(unit, strlen(unit))) : "samples";
     p->event = event ? profile_text(b, span_of(event, strlen(event))) : "samples";
     p->duration_ns = duration ? strtoull(duration, NULL, 10) : 0;
     if (!p->duration_ns)
@@ -522,18 +480,18 @@ static void profile_describe(struct profile_build *b)
 
 static void build_done(struct profile_build *b)
 {
-    for (size_t i = 0; i < b->include_count + b->exclude_count; i++)
-        regfree(&b->patterns[i]);
+    stack_filter_done(&b->filter);
     id_map_done(&b->frames);
     child_index_done(&b->nodes);
     buffer_done(&b->text);
+    buffer_done(&b->module);
     free(b->frame_of_location);
     free(b->frame_of_function);
     free(b->stacks);
     free(b->thread_of);
     free(b->process_of);
-    free(b->include_bits);
-    free(b->exclude_bits);
+    free(b->matched_by_frame);
+    free(b->matched_by_node);
 }
 
 static void build_begin(struct profile_build *b)
@@ -541,7 +499,8 @@ static void build_begin(struct profile_build *b)
     const struct trace *t = b->t;
     struct profile *p = b->p;
     arena_init(&p->arena, PROFILE_ARENA_BYTES);
-    buffer_init(&b->text, 1 << 20);
+    buffer_init(&b->text, PROFILE_NAME_BYTES);
+    buffer_init(&b->module, PROFILE_NAME_BYTES);
     b->frame_of_location = mem_alloc(t->locations.count, sizeof *b->frame_of_location);
     b->frame_of_function = mem_alloc(t->functions.count, sizeof *b->frame_of_function);
     b->stacks = mem_alloc(t->stacks.count, sizeof *b->stacks);
@@ -553,9 +512,9 @@ static void build_begin(struct profile_build *b)
     p->frames[0] = (struct profile_frame){ .name = "", .module = "" };
     p->nodes = mem_grow(NULL, &b->node_capacity, 64, sizeof *p->nodes);
     p->nodes[0] = (struct profile_node){ 0 };
-    if (b->include_count + b->exclude_count) {
-        b->include_bits = mem_alloc(b->node_capacity, sizeof *b->include_bits);
-        b->exclude_bits = mem_alloc(b->node_capacity, sizeof *b->exclude_bits);
+    if (b->filter.count) {
+        b->matched_by_node = mem_grow(NULL, &b->matched_nodes, 1, sizeof *b->matched_by_node);
+        b->matched_by_node[0] = 0;
     }
     p->threads = mem_alloc(1, sizeof *p->threads);
     p->processes = mem_alloc(1, sizeof *p->processes);
@@ -568,12 +527,9 @@ static void build_begin(struct profile_build *b)
 bool profile_build(const struct trace *t, const struct profile_options *options, struct profile **out,
                    struct error *err)
 {
-    struct profile_build b = { .t = t, .options = options, .err = err };
-    if (!compile_patterns(&b, options->include, &b.include_count) ||
-        !compile_patterns(&b, options->exclude, &b.exclude_count)) {
-        build_done(&b);
+    struct profile_build b = { .t = t, .options = options };
+    if (!stack_filter_init(&b.filter, options->include, options->exclude, err))
         return false;
-    }
     b.p = mem_alloc(1, sizeof *b.p);
     build_begin(&b);
     profile_add_samples(&b);
@@ -582,6 +538,11 @@ bool profile_build(const struct trace *t, const struct profile_options *options,
     profile_count(&b);
     profile_describe(&b);
     build_done(&b);
+    if (b.is_full) {
+        profile_free(b.p);
+        return error_set(err, ERROR_LIMIT, "the names in the capture take more than %u MiB",
+                         (unsigned)PROFILE_ARENA_BYTES >> 20);
+    }
     *out = b.p;
     return true;
 }

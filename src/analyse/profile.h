@@ -95,6 +95,7 @@ struct profile_options {
     enum sample_kind kind;
 };
 
+/* ERROR_USAGE for a pattern that is none, ERROR_LIMIT when the texts have no room. The caller frees *out. */
 bool profile_build(const struct trace *t, const struct profile_options *options, struct profile **out,
                    struct error *err);
 void profile_free(struct profile *p);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* One byte at a time, for processors without the instruction. */
+/* One bit at a time, for processors without the instruction. */
 static uint32_t crc32c_portable(uint32_t crc, const uint8_t *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {

@@ -45,8 +45,10 @@ static void flush(struct json_writer *w, size_t threshold)
 {
     if (!w->flush || w->out->size < threshold)
         return;
-    if (!w->failed && !w->flush(w->user, buffer_span(w->out)))
+    if (!w->failed && !w->flush(w->user, buffer_span(w->out))) {
         w->failed = true;
+        w->os_error = errno;
+    }
     bool overflowed = w->out->failed;
     buffer_clear(w->out);
     w->out->failed = overflowed;
@@ -217,6 +219,6 @@ bool json_finish(struct json_writer *w, struct error *err)
     if (w->out->failed)
         return error_set(err, ERROR_LIMIT, "the JSON document is larger than %zu bytes", w->out->ceiling);
     if (w->failed)
-        return error_system(err, errno, "cannot write the JSON document");
+        return error_system(err, w->os_error, "cannot write the JSON document");
     return true;
 }

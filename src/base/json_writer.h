@@ -25,6 +25,7 @@ struct json_writer {
     json_flush_fn *flush; /* or NULL: everything stays in `out` */
     void *user;
     bool failed;    /* flush said no; the rest is dropped */
+    int os_error;   /* errno then */
     bool after_key; /* a value must follow */
     unsigned depth;
     uint8_t levels[JSON_DEPTH_MAX]; /* bit 0: an object (else an array), bit 1: has a member */

@@ -170,7 +170,8 @@ void memory_pages_fetch(struct memory_pages *pages)
     if (pages->wanted_count)
         qsort(pages->wanted, pages->wanted_count, sizeof *pages->wanted, compare_numbers);
     for (size_t i = 0; i < pages->wanted_count; i++) {
-        if (i && pages->wanted[i] == pages->wanted[i - 1])
+        /* a page can have been read, with its neighbours, since it was wanted */
+        if ((i && pages->wanted[i] == pages->wanted[i - 1]) || find_page(pages, pages->wanted[i]))
             continue;
         numbers[count++] = pages->wanted[i];
         if (count == BATCH_PAGES) {
@@ -204,44 +205,39 @@ bool memory_pages_read(struct memory_pages *pages, uint64_t addr, void *into, si
     return all;
 }
 
-/* The bytes where they are held, for what does not cross into another page. */
-static const uint8_t *held(struct memory_pages *pages, uint64_t addr, size_t size)
+/* The bytes where they are held, or in `spare` when they cross into another page. NULL: not all are there. */
+static const uint8_t *bytes_at(struct memory_pages *pages, uint64_t addr, uint8_t *spare, size_t size)
 {
     size_t offset = addr % MEMORY_PAGE_BYTES;
-    const uint8_t *page =
-        offset + size <= MEMORY_PAGE_BYTES ? get_page(pages, addr / MEMORY_PAGE_BYTES) : NULL;
+    if (offset + size > MEMORY_PAGE_BYTES)
+        return memory_pages_read(pages, addr, spare, size) ? spare : NULL;
+    const uint8_t *page = get_page(pages, addr / MEMORY_PAGE_BYTES);
     return page ? page + offset : NULL;
 }
 
 uint64_t memory_pages_u64(struct memory_pages *pages, uint64_t addr)
 {
-    const uint8_t *there = held(pages, addr, 8);
-    uint8_t bytes[8];
-    if (there)
-        return load_u64le(there);
-    return memory_pages_read(pages, addr, bytes, sizeof bytes) ? load_u64le(bytes) : 0;
+    uint8_t spare[8];
+    const uint8_t *bytes = bytes_at(pages, addr, spare, sizeof spare);
+    return bytes ? load_u64le(bytes) : 0;
 }
 
 uint32_t memory_pages_u32(struct memory_pages *pages, uint64_t addr)
 {
-    const uint8_t *there = held(pages, addr, 4);
-    uint8_t bytes[4];
-    if (there)
-        return load_u32le(there);
-    return memory_pages_read(pages, addr, bytes, sizeof bytes) ? load_u32le(bytes) : 0;
+    uint8_t spare[4];
+    const uint8_t *bytes = bytes_at(pages, addr, spare, sizeof spare);
+    return bytes ? load_u32le(bytes) : 0;
 }
 
 uint16_t memory_pages_u16(struct memory_pages *pages, uint64_t addr)
 {
-    const uint8_t *there = held(pages, addr, 2);
-    uint8_t bytes[2];
-    if (there)
-        return load_u16le(there);
-    return memory_pages_read(pages, addr, bytes, sizeof bytes) ? load_u16le(bytes) : 0;
+    uint8_t spare[2];
+    const uint8_t *bytes = bytes_at(pages, addr, spare, sizeof spare);
+    return bytes ? load_u16le(bytes) : 0;
 }
 
 uint8_t memory_pages_u8(struct memory_pages *pages, uint64_t addr)
 {
-    const uint8_t *there = held(pages, addr, 1);
-    return there ? *there : 0;
+    const uint8_t *byte = bytes_at(pages, addr, NULL, 1);
+    return byte ? *byte : 0;
 }

@@ -38,15 +38,6 @@ static inline int take_fd(int *fd)
     return taken;
 }
 
-static inline void *take_ptr_(void **slot)
-{
-    void *taken = *slot;
-    *slot = NULL;
-    return taken;
-}
-
-#define take_ptr(slot) ((__typeof__(*(slot)))take_ptr_((void **)(slot)))
-
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
 #endif

@@ -125,7 +125,7 @@ bool target_root_open_path(int root_fd, const char *path, struct target_file_rul
     AUTO_FD int handle = resolve(root_fd, path);
     if (handle < 0) {
         int e = errno;
-        if (e == ENOSYS)
+        if (e == ENOSYS || e == EPERM) /* so container engines of 2020 answer for calls they do not know */
             return target_root_walk_path(root_fd, path, rules, out_fd, err);
         return error_system(err, e, "cannot open '%s' of the target", path);
     }
@@ -159,7 +159,8 @@ bool target_root_walk_path(int root_fd, const char *path, struct target_file_rul
         if (strcmp(name, ".") == 0)
             continue;
         if (strcmp(name, "..") == 0)
-            return error_set(err, ERROR_INPUT, "'%s' of the target has a '..', refused on this kernel", path);
+            return error_set(err, ERROR_INPUT, "'%s' of the target has a '..', refused without openat2",
+                             path);
         int next = openat(here, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (next < 0)
             return error_system(err, errno, "cannot open '%s' of the target", path);
@@ -169,7 +170,7 @@ bool target_root_walk_path(int root_fd, const char *path, struct target_file_rul
         if (fstat(here, &st) == 0 && S_ISLNK(st.st_mode))
             return error_set(
                 err, ERROR_INPUT,
-                "'%s' of the target goes through a symbolic link, refused on this kernel (no openat2)", path);
+                "'%s' of the target goes through a symbolic link, refused without openat2 (Linux 5.6)", path);
     }
     return reopen(here, path, &rules, out_fd, err);
 }

@@ -4,8 +4,9 @@
  * A path that a target gave us may be a link out of its container, a FIFO that never answers, a
  * device, or be swapped between check and use. It is therefore resolved by the kernel below a handle
  * of the target's root (openat2 with RESOLVE_IN_ROOT and RESOLVE_NO_MAGICLINKS), first as a mere
- * handle (O_PATH), judged by fstat, and only then opened through that handle. On kernels without
- * openat2 (before 5.6) it is walked component by component and every link is refused.
+ * handle (O_PATH), judged by fstat, and only then opened through that handle. Where there is no
+ * openat2 (kernels before 5.6, and sandboxes that refuse it) it is walked component by component and every
+ * link is refused.
  *
  * Nothing here changes credentials or sets a deadline: a mount of the target may still hang, so callers
  * that hold privileges do this in a helper process that runs as the target's user.

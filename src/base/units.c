@@ -122,17 +122,17 @@ bool units_parse_duration(const char *text, uint64_t *out_ns)
     if (strchr(text, ':'))
         return parse_clock(text, out_ns);
     uint64_t sum = 0;
-    bool bare = false;
+    const char *start = text;
     do {
         uint64_t whole, fraction, scale;
-        /* a number without unit is seconds, but only when it stands alone */
-        if (bare || !take_decimal(&text, &whole, &fraction, &scale))
+        bool first = text == start;
+        if (!take_decimal(&text, &whole, &fraction, &scale))
             return false;
         uint64_t unit = take_unit(&text, units);
-        bare = unit == 0;
-        if (bare && (*text || sum))
+        /* a number without unit is seconds, but only when it stands alone */
+        if (unit == 0 && (*text || !first))
             return false;
-        if (!scaled(whole, fraction, scale, bare ? SECOND_NS : unit, &sum))
+        if (!scaled(whole, fraction, scale, unit ? unit : SECOND_NS, &sum))
             return false;
     } while (*text);
     *out_ns = sum;
@@ -182,11 +182,12 @@ struct units_text units_duration(uint64_t ns)
 {
     struct units_text out;
     uint64_t s = ns / SECOND_NS;
+    /* the limits are where three digits round up to the next unit: %.3g would write 1e+03 */
     if (ns < 1000)
         snprintf(out.text, sizeof out.text, "%" PRIu64 " ns", ns);
-    else if (ns < 1000000)
+    else if (ns < 999500)
         snprintf(out.text, sizeof out.text, "%.3g us", (double)ns / 1e3);
-    else if (ns < SECOND_NS)
+    else if (ns < 999500000)
         snprintf(out.text, sizeof out.text, "%.3g ms", (double)ns / 1e6);
     else if (s < 60)
         snprintf(out.text, sizeof out.text, "%.2f s", (double)ns / 1e9);

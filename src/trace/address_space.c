@@ -11,11 +11,6 @@ void address_space_done(struct address_space *space)
     *space = (struct address_space){ 0 };
 }
 
-void address_space_clear(struct address_space *space)
-{
-    space->count = 0;
-}
-
 void address_space_copy(struct address_space *to, const struct address_space *from)
 {
     to->ranges = mem_grow(to->ranges, &to->capacity, from->count, sizeof *to->ranges);

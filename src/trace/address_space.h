@@ -18,7 +18,6 @@ struct address_space {
 };
 
 void address_space_done(struct address_space *space);
-void address_space_clear(struct address_space *space);
 void address_space_copy(struct address_space *to, const struct address_space *from);
 /* Puts a mapping there; whatever overlaps it is cut back. start < end. */
 void address_space_put(struct address_space *space, uint64_t start, uint64_t end, uint32_t mapping);

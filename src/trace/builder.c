@@ -82,10 +82,14 @@ static void process_enter(struct trace_builder *b, uint32_t id)
 {
     uint32_t pid = b->trace.processes.rows[id].pid;
     uint32_t before = trace_builder_process(b, pid);
-    if (before)
+    if (before) {
         id_map_replace(&b->pids, pid_hash(pid), before, id);
-    else
+        /* a child has copies of all its parent had, and mostly becomes another program at once */
+        address_space_done(b->states[before].mappings);
+        address_space_done(b->states[before].codes);
+    } else {
         id_map_add(&b->pids, pid_hash(pid), id);
+    }
 
     size_t known = b->states_capacity;
     b->states = mem_grow(b->states, &b->states_capacity, id + 1, sizeof *b->states);

@@ -58,9 +58,9 @@ void trace_builder_done(struct trace_builder *b);
  */
 void trace_builder_adopt(struct trace_builder *b, struct trace *t);
 
-/* The running process with this pid, or 0. */
+/* The process that has this pid, or had it last, or 0. */
 uint32_t trace_builder_process(const struct trace_builder *b, uint32_t pid);
-/* The running process with this pid, added when there is none. */
+/* The same, added when there is none. */
 uint32_t trace_builder_process_start(struct trace_builder *b, uint32_t pid, uint64_t time_ns);
 /* A child that shares its parent's mappings until it execs. `parent_pid` may be unknown. */
 uint32_t trace_builder_process_fork(struct trace_builder *b, uint32_t parent_pid, uint32_t pid,

@@ -1,7 +1,7 @@
 /*
  * chain_cache: remembers which stack a raw callchain became, so that a hot chain is interned once.
  *
- * Keyed by a 128-bit hash of the chain and its context; equal hashes are taken for equal chains.
+ * Keyed by 96 bits of a hash of the chain and its context; equal keys are taken for equal chains.
  */
 #ifndef CLRPERF_TRACE_CHAIN_CACHE_H
 #define CLRPERF_TRACE_CHAIN_CACHE_H

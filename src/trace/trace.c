@@ -130,6 +130,11 @@ const char *code_kind_name(enum code_kind kind)
     return (unsigned)kind < CODE_KINDS ? names[kind] : names[CODE_UNKNOWN];
 }
 
+bool code_kind_is_managed(enum code_kind kind)
+{
+    return kind == CODE_R2R || kind == CODE_JIT || kind == CODE_DYNAMIC;
+}
+
 const char *code_tier_name(enum code_tier tier)
 {
     static const char *const names[CODE_TIERS] = { NULL,  "r2r",   "tier0",    "tier0_instrumented",

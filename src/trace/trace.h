@@ -245,6 +245,8 @@ void trace_set_fact(struct trace *t, const char *key, const char *value);
 
 /* Spelled as CONTRACT.md has them. */
 const char *code_kind_name(enum code_kind kind);
+/* Whether it runs a method of .NET's, which has a name to be shown as people write it. */
+bool code_kind_is_managed(enum code_kind kind);
 const char *code_tier_name(enum code_tier tier); /* NULL for TIER_NONE */
 const char *resolver_name(enum resolver resolver);
 const char *unnamed_cause_name(enum unnamed_cause cause);

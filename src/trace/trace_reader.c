@@ -1,18 +1,20 @@
 #include "trace/trace_reader.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
 
 #include "base/crc32c.h"
 #include "base/mem.h"
+#include "base/own.h"
 #include "trace/format.h"
 
 enum {
-    /* rows that a lost block may have held; more is taken for nonsense */
-    READER_MISSING_ROWS_MAX = 1 << 20,
+    /* rows that the lost blocks of a file may have held; more is taken for nonsense */
+    READER_MISSING_ROWS_MAX = 1 << 22,
+    READER_FACTS_MAX = 1024, /* they are looked up one after the other */
     READER_SCAN_BYTES = 64 * 1024,
+    READER_SEARCH_MAX = 16, /* how often the file may be gone through for what only looks like blocks */
 };
 
 struct reader {
@@ -20,6 +22,8 @@ struct reader {
     struct trace *trace;
     uint32_t seed;
     uint64_t malformed; /* sections or rows that made no sense */
+    uint64_t missing;   /* rows of lost blocks so far */
+    uint64_t searched;  /* bytes of blocks that were looked at behind damage */
     struct buffer stored, raw;
     bool ended;
 };
@@ -67,8 +71,9 @@ static bool reader_rows(struct reader *r, size_t known, uint64_t first, uint64_t
         return false;
     if (first > known) {
         *out_missing = first - known;
-        if (r->trace->gaps.count <= 1 || *out_missing > READER_MISSING_ROWS_MAX)
+        if (r->trace->gaps.count <= 1 || *out_missing > READER_MISSING_ROWS_MAX - r->missing)
             return false;
+        r->missing += *out_missing;
     }
     return true;
 }
@@ -202,6 +207,8 @@ static bool read_facts(struct reader *r, struct cursor *c, uint64_t count)
 {
     for (uint64_t i = 0; i < count && cursor_ok(c); i++) {
         uint32_t key = cursor_varuint32(c), value = cursor_varuint32(c);
+        if (r->trace->facts.count > READER_FACTS_MAX)
+            return false;
         if (cursor_ok(c))
             trace_set_fact(r->trace, trace_string(r->trace, key), trace_string(r->trace, value));
     }
@@ -430,7 +437,7 @@ static uint64_t block_end(uint64_t offset, const struct block_head *head)
     return (end + FORMAT_BLOCK_ALIGN - 1) / FORMAT_BLOCK_ALIGN * FORMAT_BLOCK_ALIGN;
 }
 
-/* The next place that looks like a block, or the end of the file. */
+/* The next block, or the end of the file. One made of what looks like blocks all over is given up. */
 static uint64_t reader_resync(struct reader *r, uint64_t offset)
 {
     uint8_t window[READER_SCAN_BYTES];
@@ -439,10 +446,17 @@ static uint64_t reader_resync(struct reader *r, uint64_t offset)
         if (!source_read(r->file, at, window, size, NULL))
             break;
         for (size_t i = 0; i + 4 <= size; i += FORMAT_BLOCK_ALIGN) {
-            struct block_head head;
+            struct block_head head = { 0 };
             struct span content;
-            if (load_u32le(window + i) == FORMAT_BLOCK_MAGIC && reader_unpack(r, at + i, &head, &content))
+            if (load_u32le(window + i) != FORMAT_BLOCK_MAGIC)
+                continue;
+            if (reader_unpack(r, at + i, &head, &content))
                 return at + i;
+            r->searched += head.stored;
+            if (r->searched / READER_SEARCH_MAX > r->file->size) {
+                r->malformed++;
+                return r->file->size;
+            }
         }
         at += size < sizeof window ? size : sizeof window;
     }
@@ -488,6 +502,21 @@ static void clear_if_beyond(uint32_t *id, size_t count, uint64_t *malformed)
     }
 }
 
+/* Nobody writes deeper stacks, and everybody who walks them relies on it. */
+static void reader_check_depths(struct reader *r)
+{
+    struct trace *t = r->trace;
+    AUTO_FREE uint16_t *depth = mem_alloc(t->stacks.count, sizeof *depth);
+    for (size_t i = STACK_ROOTS; i < t->stacks.count; i++) {
+        uint32_t *parent = &t->stacks.rows[i].parent; /* always an older one */
+        if (depth[*parent] >= TRACE_STACK_DEPTH_MAX) {
+            *parent = STACK_TRUNCATED;
+            r->malformed++;
+        }
+        depth[i] = depth[*parent] + 1;
+    }
+}
+
 /* After this every id in the trace names a row that exists. */
 static void reader_check_references(struct reader *r)
 {
@@ -529,6 +558,7 @@ bool trace_reader_load(const struct source *file, struct trace *out, struct erro
     buffer_init(&r.raw, FORMAT_RAW_BYTES_MAX);
     reader_blocks(&r);
     reader_check_references(&r);
+    reader_check_depths(&r);
     if (r.malformed) {
         uint32_t id = trace_push(&out->losses);
         out->losses.rows[id] = (struct trace_loss){ .reason = LOSS_MALFORMED, .count = r.malformed };

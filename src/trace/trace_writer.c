@@ -1,5 +1,6 @@
 #include "trace/trace_writer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@ enum {
     WRITER_ZSTD_LEVEL = 3,
     /* a batch is closed when its sections reach this, far below the format's limit */
     WRITER_BATCH_BYTES = 512 * 1024,
+    WRITER_TEXT_BYTES_MAX = 1 << 20, /* nobody reads further, and a block has to hold it */
 };
 
 struct trace_writer {
@@ -46,8 +48,9 @@ static bool writer_write(struct trace_writer *w, const void *bytes, size_t size,
         if (put <= 0) {
             int e = put < 0 ? errno : EIO;
             w->failed = true;
-            if (ftruncate(w->fd, (off_t)w->bytes) < 0)
-                e = e ? e : errno; /* the reader drops the torn block by its checksum */
+            int ignored =
+                ftruncate(w->fd, (off_t)w->bytes); /* else a reader drops the torn block by its checksum */
+            (void)ignored;
             error_system(&w->failure, e, "cannot write the capture");
             error_hint(&w->failure, "what was written before is readable; free some space and record again");
             if (err)
@@ -113,6 +116,7 @@ bool trace_writer_open(int fd, struct trace_writer **out, struct error *err)
 /* Compresses `raw` when that helps and appends the block. */
 static bool writer_block(struct trace_writer *w, enum format_block_type type, struct error *err)
 {
+    assert(!w->raw.failed); /* batches end far below its ceiling */
     size_t bound = ZSTD_compressBound(w->raw.size);
     size_t room = FORMAT_BLOCK_HEADER_BYTES + bound + FORMAT_BLOCK_ALIGN;
     w->stored = mem_grow(w->stored, &w->stored_capacity, room, 1);
@@ -166,18 +170,23 @@ static size_t writer_rows(size_t first, size_t end, size_t row_bytes)
     return end - first < most ? end - first : most;
 }
 
+static uint32_t writer_text_bytes(const struct trace *t, size_t id)
+{
+    uint32_t size = t->strings.sizes[id];
+    return size < WRITER_TEXT_BYTES_MAX ? size : WRITER_TEXT_BYTES_MAX;
+}
+
 static bool writer_strings(struct trace_writer *w, const struct trace *t, struct error *err)
 {
     while (w->strings < t->strings.count) {
         size_t count = 0, bytes = 0;
         while (w->strings + count < t->strings.count && bytes < WRITER_BATCH_BYTES)
-            bytes += t->strings.sizes[w->strings + count++] + 5;
-        if (bytes > FORMAT_RAW_BYTES_MAX - 64) /* one giant text: the reader would refuse it */
-            return error_set(err, ERROR_LIMIT, "a name of %zu bytes does not fit into a capture", bytes);
+            bytes += writer_text_bytes(t, w->strings + count++) + 5;
         writer_section(w, FORMAT_STRINGS, w->strings, count);
         for (size_t i = w->strings; i < w->strings + count; i++) {
-            buffer_varuint(&w->raw, t->strings.sizes[i]);
-            buffer_append(&w->raw, t->strings.strings[i], t->strings.sizes[i]);
+            uint32_t size = writer_text_bytes(t, i);
+            buffer_varuint(&w->raw, size);
+            buffer_append(&w->raw, t->strings.strings[i], size);
         }
         w->strings += count;
         if (!writer_room(w, err))

@@ -1,8 +1,8 @@
 /*
  * callchain: from what a sample carries to the frames of its stack.
  *
- * Today the frames are the kernel's own, found by frame pointers. The registers and stack bytes that a sample
- * can carry are handed in already: an unwinder that reads the images' unwind tables belongs here.
+ * The frames are the kernel's own, found by frame pointers. The registers and stack bytes that a sample can
+ * carry are handed in and not looked at: unwind/unwinder.h does that, and no recording asks it yet.
  */
 #ifndef CLRPERF_UNWIND_CALLCHAIN_H
 #define CLRPERF_UNWIND_CALLCHAIN_H

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/own.h"
 #include "unwind/x64_code.h"
 
 enum {

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/own.h"
 #include "read/unwind_info.h"
 
 enum {

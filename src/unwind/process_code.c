@@ -12,6 +12,7 @@ enum {
     PAGE_BYTES = 4096,
     RANGES_MAX = 1 << 18,
     METHODS_MAX = 1 << 20,
+    METHODS_BYTES_MAX = 256 << 20, /* of unwind data: what a method has of it is the target's word */
 };
 
 struct code_range {
@@ -125,12 +126,20 @@ static size_t method_index(const struct process_code *p, uint64_t addr)
 static void method_read(struct process_code *p, struct code_method *method)
 {
     method->tried = true;
-    if (jit_unwind_read(target_read, p, method->start, &method->jit, NULL)) {
+    if (p->stats.method_bytes < METHODS_BYTES_MAX &&
+        jit_unwind_read(target_read, p, method->start, &method->jit, NULL)) {
         p->stats.methods_read++;
         p->stats.method_bytes += jit_unwind_bytes(method->jit);
     } else {
         p->stats.methods_refused++;
     }
+}
+
+static void method_done(struct process_code *p, struct code_method *method)
+{
+    if (method->jit)
+        p->stats.method_bytes -= jit_unwind_bytes(method->jit);
+    free(method->jit);
 }
 
 /* Generated code: a method, or something between them. */
@@ -190,7 +199,7 @@ struct process_code *process_code_new(struct unwind_images *images, const struct
 static void forget_all(struct process_code *p)
 {
     for (size_t i = 0; i < p->method_count; i++)
-        free(p->methods[i].jit);
+        method_done(p, &p->methods[i]);
     p->method_count = p->range_count = 0;
     pages_forget(p, 0, UINT64_MAX);
     unwinder_free(p->unwinder);
@@ -231,6 +240,13 @@ static struct code_range range_tail(const struct code_range *range, uint64_t sta
     return tail;
 }
 
+/* Whether a range says of its addresses the same as this mapping: so it is when a mapping grows. */
+static bool range_agrees(const struct code_range *range, uint64_t start, uint64_t file_off, uint32_t image)
+{
+    return range->image == image &&
+           (image == PROCESS_CODE_NO_IMAGE || range->start - range->file_off == start - file_off);
+}
+
 /* Makes room; what reaches beyond [start, end) on either side stays. Returns where a range starting there
  * belongs. */
 static size_t ranges_cut(struct process_code *p, uint64_t start, uint64_t end)
@@ -262,6 +278,11 @@ void process_code_map(struct process_code *p, uint64_t start, uint64_t size_byte
         p->ranges[same].end == start + size_bytes && p->ranges[same].file_off == file_off &&
         p->ranges[same].image == image)
         return;
+    for (size_t i = same; i < p->range_count && p->ranges[i].start < start + size_bytes; i++)
+        if (!range_agrees(&p->ranges[i], start, file_off, image)) {
+            unwinder_forget(p->unwinder);
+            break;
+        }
     size_t at = ranges_cut(p, start, start + size_bytes);
     range_insert(p, at,
                  &(struct code_range){
@@ -274,7 +295,7 @@ static size_t methods_cut(struct process_code *p, uint64_t start, uint64_t end)
 {
     size_t first = method_index(p, start), last = first;
     for (; last < p->method_count && p->methods[last].start < end; last++)
-        free(p->methods[last].jit);
+        method_done(p, &p->methods[last]);
     if (last == first)
         return first;
     memmove(p->methods + first, p->methods + last, (p->method_count - last) * sizeof *p->methods);

@@ -62,7 +62,7 @@ struct unwind_code process_code_at(struct process_code *p, uint64_t addr);
 
 struct process_code_stats {
     uint32_t methods, methods_read, methods_refused;
-    uint64_t method_bytes; /* of memory for unwind data */
+    uint64_t method_bytes; /* of memory for unwind data, now */
     uint64_t reads;        /* of the process's memory */
     uint64_t refreshes;
 };

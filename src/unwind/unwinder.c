@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/own.h"
 #include "read/unwind_info.h"
 #include "unwind/chain_splice.h"
 #include "unwind/root_tails.h"

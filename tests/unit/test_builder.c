@@ -149,6 +149,7 @@ static void test_exec_forgets(void **state)
     assert_int_not_equal(after, process);
     assert_int_equal(b.trace.processes.rows[process].to_ns, 4);
     assert_int_equal(trace_builder_mapping_at(&b, after, 0x1000), 0);
+    assert_int_equal(trace_builder_mapping_at(&b, process, 0x1000), 0); /* nothing is kept for what is over */
     assert_int_equal(b.trace.codes.rows[method].to_ns, 4);
     uint64_t chain[] = { 0x9080 };
     assert_int_equal(leaf(&b, sample(&b, 5, chain, 1))->code, 0);

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -100,6 +101,7 @@ static bool refuse_bytes(void *user, struct span bytes)
 {
     (void)user;
     (void)bytes;
+    errno = ENOSPC;
     return false;
 }
 
@@ -118,8 +120,14 @@ static void test_stream(void **state)
     assert_true(json_finish(&w, NULL));
     assert_int_equal(total, 100000 * 15 - 1 + 3);
     json_init_stream(&w, &out, refuse_bytes, NULL);
-    json_null(&w);
-    assert_false(json_finish(&w, NULL));
+    json_begin_array(&w);
+    for (size_t i = 0; i < JSON_FLUSH_BYTES; i++)
+        json_u64(&w, i);
+    json_end_array(&w);
+    errno = 0; /* whatever happens between the failure and the end */
+    struct error err;
+    assert_false(json_finish(&w, &err));
+    assert_int_equal(err.os_error, ENOSPC);
     buffer_done(&out);
 }
 

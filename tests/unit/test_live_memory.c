@@ -135,7 +135,11 @@ static void test_pages(void **state)
         memory_pages_u8(&pages, at + (uint64_t)i * PAGE);
     assert_true(pages.count <= 6); /* the ceiling holds */
     memory_pages_drop(&pages);
+    memory_pages_want(&pages, at + (uint64_t)(PAGES - 1) * PAGE, 1);
     assert_int_equal(memory_pages_u8(&pages, at + (uint64_t)(PAGES - 1) * PAGE), PAGES);
+    uint64_t reads = pages.reads;
+    memory_pages_fetch(&pages); /* it was read meanwhile */
+    assert_int_equal(pages.reads, reads);
     memory_pages_done(&pages);
     live_memory_close(live);
     end_target(pid);

@@ -340,6 +340,23 @@ static void test_refresh(void **state)
     unwind_images_free(images);
 }
 
+/* What was remembered of an image is not believed of what is mapped over it. Last: it spoils the mappings. */
+static void test_mapped_over(void **state)
+{
+    struct fixture *f = *state;
+    int numbers[] = { 5, 3, 9, 1 };
+    captured.stack_bytes = 0;
+    qsort(numbers, ARRAY_LEN(numbers), sizeof *numbers, compare_and_capture);
+    unwind(f);
+    assert_true(f->result.count > 2);
+    assert_int_equal(f->frames[2].found, UNWIND_FOUND_CFI);
+    uint64_t page = f->frames[1].ip & ~UINT64_C(0xfff), caller = f->frames[1].ip;
+    process_code_map(f->code, page, 0x1000, 0, PROCESS_CODE_NO_IMAGE);
+    unwind(f);
+    assert_int_equal(f->frames[1].ip, caller);
+    assert_true(f->result.count == 2 || f->frames[2].found != UNWIND_FOUND_CFI);
+}
+
 static int setup(void **state)
 {
     static struct fixture fixture;
@@ -366,7 +383,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_whole),     cmocka_unit_test(test_callback), cmocka_unit_test(test_signal),
         cmocka_unit_test(test_recursion), cmocka_unit_test(test_cut),      cmocka_unit_test(test_mappings),
-        cmocka_unit_test(test_refresh),   cmocka_unit_test(test_vdso),
+        cmocka_unit_test(test_refresh),   cmocka_unit_test(test_vdso),     cmocka_unit_test(test_mapped_over),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

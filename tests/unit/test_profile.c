@@ -157,12 +157,93 @@ static void test_time_order(void **state)
     trace_builder_done(&b);
 }
 
+/* As from a file of folded stacks: the weight says how many samples it was, and there are no modules. */
+static void folded_trace(struct trace_builder *b, const char *module, uint64_t weight)
+{
+    static const char *const names[] = { "a", "f", "f" };
+    uint32_t functions[ARRAY_LEN(names)];
+    trace_builder_init(b, 64);
+    trace_set_fact(&b->trace, FACT_UNIT, "samples");
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        functions[i] = trace_builder_function(
+            b, &(struct trace_function){ .name = trace_add_string(&b->trace, names[i]),
+                                         .module = trace_add_string(&b->trace, module) });
+    uint32_t stack = trace_builder_named_stack(b, functions, ARRAY_LEN(names));
+    uint32_t thread = trace_builder_thread(b, 1, 2, 0);
+    trace_push_sample(&b->trace.samples, 0, thread, stack, weight, SAMPLE_CPU, 0);
+}
+
+/* Counts of microseconds go beyond 32 bits. */
+static void test_large_counts(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    folded_trace(&b, "", UINT64_C(1) << 32);
+    struct profile *p = built(&b, &(struct profile_options){ 0 });
+    assert_int_equal(p->counts.samples, UINT64_C(1) << 32);
+    assert_int_equal(p->counts.whole, UINT64_C(1) << 32);
+    assert_int_equal(p->total[0], UINT64_C(1) << 32);
+    profile_free(p);
+    trace_builder_done(&b);
+}
+
+static void test_recursion_is_its_own_callee(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    folded_trace(&b, "", 10);
+    struct profile *p = built(&b, &(struct profile_options){ 0 });
+    struct hot_table table;
+    assert_true(hot_table_neighbours(p, "f", false, &table));
+    assert_int_equal(table.count, 2);
+    assert_int_equal(table.rows[0].total, 10);
+    assert_string_equal(table.rows[1].name, "f");
+    assert_int_equal(table.rows[1].total, 10);
+    hot_table_done(&table);
+    profile_free(p);
+    trace_builder_done(&b);
+}
+
+/* Names of modules come from strangers, too: of any length, and with what would steer a terminal. */
+static void test_hostile_module(void **state)
+{
+    (void)state;
+    static char module[70001];
+    memset(module, 'm', sizeof module - 1);
+    module[0] = '\033';
+    struct trace_builder b;
+    folded_trace(&b, module, 1);
+    trace_set_fact(&b.trace, FACT_UNIT, "\033c");
+    uint32_t process = trace_builder_process(&b, 1);
+    static const char path[] = "/tmp/\033[31mred";
+    uint32_t image = trace_builder_image(&b, span_of(path, sizeof path - 1), IMAGE_ELF, 8, 1, 5);
+    trace_builder_mapping(&b, process, 0x1000, 0x1000, 0, image, 0);
+    trace_builder_sample(&b, &(struct raw_sample){ .user = &(uint64_t){ 0x1010 },
+                                                   .user_count = 1,
+                                                   .pid = 1,
+                                                   .tid = 2,
+                                                   .kind = SAMPLE_CPU,
+                                                   .end = STACK_WHOLE });
+    struct profile *p = built(&b, &(struct profile_options){ 0 });
+    assert_int_equal(p->frame_count, 4);
+    assert_int_equal(strlen(p->frames[1].module), sizeof module - 1 + 3);
+    assert_string_equal(p->frames[3].module, "\\x1b[31mred");
+    assert_string_equal(p->weight_unit, "\\x1bc");
+    profile_free(p);
+    trace_builder_done(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_self_and_total),    cmocka_unit_test(test_filters),
-        cmocka_unit_test(test_neighbours_add_up), cmocka_unit_test(test_when),
+        cmocka_unit_test(test_self_and_total),
+        cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_neighbours_add_up),
+        cmocka_unit_test(test_when),
         cmocka_unit_test(test_time_order),
+        cmocka_unit_test(test_large_counts),
+        cmocka_unit_test(test_recursion_is_its_own_callee),
+        cmocka_unit_test(test_hostile_module),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

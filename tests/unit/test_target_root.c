@@ -1,5 +1,7 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -8,8 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -263,6 +267,36 @@ static void test_process_root(void **state)
     assert_int_equal(none, -1);
 }
 
+/* Container engines that are older than openat2 refuse it by EPERM: that says nothing of the file. */
+static void test_sandbox(void **state)
+{
+    const struct tree *t = *state;
+    pid_t child = fork();
+    if (child == 0) {
+        struct sock_filter code[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        struct sock_fprog program = { ARRAY_LEN(code), code };
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+            prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0)
+            _exit(2);
+        int fd;
+        struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR };
+        _exit(!target_root_open_path(t->root_fd, "/tmp/file", rules, &fd, NULL));
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 2) {
+        print_message("no seccomp filters here\n");
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +306,7 @@ int main(void)
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_owner),
         cmocka_unit_test(test_renamer),
+        cmocka_unit_test(test_sandbox),
         cmocka_unit_test(test_process_root),
     };
     return cmocka_run_group_tests(tests, make_tree, remove_tree);

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/crc32c.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "trace/format.h"
@@ -263,12 +264,167 @@ static void test_failed_write(void **state)
     trace_done(&t);
 }
 
+/* A target can spell a name of any length: it must not cost the capture. */
+static void test_endless_name(void **state)
+{
+    (void)state;
+    enum { ENDLESS = 6 << 20, KEPT = 1 << 20 };
+    int fd = memfd_create("capture", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    AUTO_FD int again = dup(fd);
+    struct trace_builder b;
+    struct trace_writer *w;
+    struct error err = { 0 };
+    AUTO_FREE char *name = mem_alloc(ENDLESS + 1, 1);
+    memset(name, 'n', ENDLESS);
+    trace_builder_init(&b, CHAINS);
+    assert_true(trace_writer_open(fd, &w, &err));
+    add_process(&b);
+    uint32_t before = trace_add_string(&b.trace, "before");
+    uint32_t endless = trace_add_string(&b.trace, name);
+    uint32_t behind = trace_add_string(&b.trace, "behind");
+    assert_true(trace_writer_close(w, &b, NULL, &err));
+    trace_builder_done(&b);
+
+    struct source file;
+    struct trace t;
+    assert_true(source_over_fd(again, 0, UINT64_MAX, &file, &err));
+    assert_true(trace_reader_load(&file, &t, &err));
+    assert_true(t.complete && t.losses.count == 1);
+    assert_string_equal(trace_string(&t, before), "before");
+    assert_int_equal(strlen(trace_string(&t, endless)), KEPT);
+    assert_string_equal(trace_string(&t, behind), "behind");
+    trace_done(&t);
+}
+
+/* A block that a program of bad will could write: all of its checksums are right. */
+static void append_block(struct buffer *file, uint32_t sequence, uint32_t stored, struct span payload)
+{
+    size_t head = file->size;
+    uint32_t seed = load_u32le(file->data + FORMAT_HEADER_BYTES - 4);
+    buffer_u32le(file, FORMAT_BLOCK_MAGIC);
+    buffer_u16le(file, FORMAT_BATCH);
+    buffer_u16le(file, 0);
+    buffer_u32le(file, sequence);
+    buffer_u32le(file, stored);
+    buffer_u32le(file, stored);
+    buffer_u64le(file, 0);
+    buffer_u32le(file,
+                 crc32c(crc32c(seed, file->data + head, file->size - head), payload.data, payload.size));
+    buffer_append(file, payload.data, payload.size);
+    while (file->size % FORMAT_BLOCK_ALIGN)
+        buffer_u8(file, 0);
+}
+
+static void append_section(struct buffer *payload, enum format_section kind, uint64_t first, uint64_t count)
+{
+    buffer_u8(payload, (uint8_t)kind);
+    buffer_varuint(payload, first);
+    buffer_varuint(payload, count);
+}
+
+/* The header of a capture and one block behind it; number 1, so that number 0 seems to be lost. */
+static void load_block(const struct written *w, const struct buffer *payload, struct trace *out)
+{
+    struct buffer file;
+    buffer_init(&file, 1 << 20);
+    buffer_append(&file, w->bytes, FORMAT_HEADER_BYTES);
+    append_block(&file, 1, (uint32_t)payload->size, buffer_span(payload));
+    assert_true(load(file.data, file.size, out));
+    buffer_done(&file);
+}
+
+/* A few bytes that claim millions of lost rows, again and again. */
+static void test_many_lost_rows(void **state)
+{
+    struct buffer payload;
+    struct trace t;
+    buffer_init(&payload, 1 << 16);
+    for (uint64_t i = 1; i < 12; i++)
+        append_section(&payload, FORMAT_STACKS, i << 20, 0);
+    load_block(*state, &payload, &t);
+    assert_true(t.stacks.count > 1 << 20 && t.stacks.count < 5 << 20);
+    assert_int_equal(t.losses.rows[1].reason, LOSS_MALFORMED);
+    trace_done(&t);
+    buffer_done(&payload);
+}
+
+static void test_deep_stack(void **state)
+{
+    enum { DEPTH = 3 * TRACE_STACK_DEPTH_MAX };
+    struct buffer payload;
+    struct trace t;
+    buffer_init(&payload, 1 << 16);
+    append_section(&payload, FORMAT_STACKS, STACK_ROOTS, DEPTH);
+    for (size_t i = 0; i < DEPTH; i++)
+        buffer_varuint(&payload, 1);
+    for (size_t i = 0; i < DEPTH; i++)
+        buffer_varuint(&payload, 0);
+    load_block(*state, &payload, &t);
+    assert_int_equal(t.stacks.count, STACK_ROOTS + DEPTH);
+    assert_int_equal(t.losses.rows[1].count, 2);
+    size_t depth = 0;
+    uint32_t stack = STACK_ROOTS + DEPTH - 1;
+    for (; stack >= STACK_ROOTS; stack = t.stacks.rows[stack].parent)
+        depth++;
+    assert_int_equal(depth, TRACE_STACK_DEPTH_MAX);
+    assert_int_equal(stack, STACK_TRUNCATED);
+    trace_done(&t);
+    buffer_done(&payload);
+}
+
+static void test_many_facts(void **state)
+{
+    enum { FACTS = 5000 };
+    struct buffer payload;
+    struct trace t;
+    buffer_init(&payload, 1 << 18);
+    append_section(&payload, FORMAT_STRINGS, 1, FACTS);
+    for (unsigned i = 0; i < FACTS; i++) {
+        buffer_varuint(&payload, 4);
+        buffer_format(&payload, "%04u", i);
+    }
+    append_section(&payload, FORMAT_FACTS, 1, FACTS);
+    for (unsigned i = 1; i <= FACTS; i++) {
+        buffer_varuint(&payload, i);
+        buffer_varuint(&payload, i);
+    }
+    load_block(*state, &payload, &t);
+    assert_string_equal(trace_fact_value(&t, "0007"), "0007");
+    assert_true(t.facts.count < FACTS);
+    assert_int_equal(t.losses.rows[1].reason, LOSS_MALFORMED);
+    trace_done(&t);
+    buffer_done(&payload);
+}
+
+/* Damage in which every few bytes claim to be a large block: looking at all of them would take for ever. */
+static void test_false_blocks(void **state)
+{
+    const struct written *w = *state;
+    enum { STORED = 1 << 20, HEADS = 4096 };
+    struct buffer file;
+    buffer_init(&file, 4 << 20);
+    buffer_append(&file, w->bytes, FORMAT_HEADER_BYTES);
+    for (size_t i = 0; i < HEADS; i++)
+        append_block(&file, 0, STORED, (struct span){ 0 });
+    while (file.size < STORED + HEADS * FORMAT_BLOCK_HEADER_BYTES + FORMAT_HEADER_BYTES)
+        buffer_u64le(&file, 0);
+    struct trace t;
+    assert_true(load(file.data, file.size, &t));
+    assert_false(t.complete);
+    assert_int_equal(t.losses.rows[1].reason, LOSS_MALFORMED); /* not taken for a torn end */
+    trace_done(&t);
+    buffer_done(&file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_every_length),
         cmocka_unit_test(test_every_bit),    cmocka_unit_test(test_hole_and_tail),
-        cmocka_unit_test(test_failed_write),
+        cmocka_unit_test(test_failed_write), cmocka_unit_test(test_many_lost_rows),
+        cmocka_unit_test(test_deep_stack),   cmocka_unit_test(test_many_facts),
+        cmocka_unit_test(test_false_blocks), cmocka_unit_test(test_endless_name),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -41,6 +41,8 @@ static const struct {
     { units_parse_duration, "", false, 0 },
     { units_parse_duration, "s", false, 0 },
     { units_parse_duration, "10s5", false, 0 },
+    { units_parse_duration, "0h30", false, 0 },
+    { units_parse_duration, "0", true, 0 },
     { units_parse_duration, "10 s", false, 0 },
     { units_parse_duration, "-5s", false, 0 },
     { units_parse_duration, "99999999999999999999s", false, 0 },
@@ -74,6 +76,10 @@ static void test_format(void **state)
     (void)state;
     assert_string_equal(units_duration(950).text, "950 ns");
     assert_string_equal(units_duration(12300000).text, "12.3 ms");
+    assert_string_equal(units_duration(999499).text, "999 us");
+    assert_string_equal(units_duration(999999).text, "1 ms");
+    assert_string_equal(units_duration(999499999).text, "999 ms");
+    assert_string_equal(units_duration(999600000).text, "1.00 s");
     assert_string_equal(units_duration(7800000000).text, "7.80 s");
     assert_string_equal(units_duration(125000000000).text, "2 m 05 s");
     assert_string_equal(units_duration(UINT64_MAX).text, "213503 d 23 h");
