@@ -5,9 +5,9 @@ import signal
 
 from live import Checks, Recording, Watch, Work, busy, cpu_clock_ns, dump, report, wait_cpu
 
-# A ring holds a few thousand samples; frozen for this many of the targets' CPU seconds, it must overflow.
+# Each CPU's ring holds about a second of samples at this rate; frozen for so much of the targets' CPU time, they overflow.
 RATE = 4999
-FROZEN_CPU_S = 4
+FROZEN_CPU_S = min(30, 3 * (os.cpu_count() or 1))
 
 
 def freeze(checks, work):

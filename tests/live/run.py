@@ -42,6 +42,9 @@ TESTS = [
     Test("oracle_8", "oracle_test.py", "8", seconds=900),
     Test("targets", "targets_test.sh", CLRPERF, seconds=600),
     Test("eventpipe", "eventpipe_test.sh", os.path.join(HELPERS, "eventpipe_methods"), "10", "8", seconds=600),
+    # of samples that free no code: its place could be used again between what is compared
+    Test("code_walk", "code_walk_test.sh", HELPERS, "10 shapes", "8 shapes", seconds=600),
+    Test("r2r_jitdump", "r2r_jitdump.sh", CLRPERF, seconds=600),
     Test("experiment", "experiment_test.py", seconds=600, alone=True),
     Test("loss", "loss_test.py", seconds=600, alone=True),
 ]
