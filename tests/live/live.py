@@ -376,7 +376,11 @@ def record_busy(out, pid, rate, cpu_s, at_most_s=60):
     """A recording that holds so much CPU time of the process: on a crowded machine that takes longer."""
     recording = Recording(out, "-F", rate, "-p", pid)
     wait_cpu([pid], cpu_s, at_most_s)
-    return recording.stop()
+    summary = recording.stop()
+    for line in recording.errors().splitlines():
+        if line.startswith("warning:"):
+            print(f"# {os.path.basename(out)}: {line}", flush=True)
+    return summary
 
 
 def report(path, *arguments):
