@@ -24,10 +24,12 @@ deps:
 
 $(BUILD)/build.ninja:
 	@scripts/install-deps --check build
-	@$(MESON) setup $(BUILD) --prefix=$(PREFIX) --buildtype=release >/dev/null
+	@said=$$($(MESON) setup $(BUILD) --prefix=$(PREFIX) --buildtype=release) || { echo "$$said" >&2; exit 1; }
 
 $(TEST_BUILD)/build.ninja:
-	@$(MESON) setup $(TEST_BUILD) --buildtype=debugoptimized -Db_sanitize=address,undefined -Dtests=enabled >/dev/null
+	@scripts/install-deps --check build test
+	@said=$$($(MESON) setup $(TEST_BUILD) --buildtype=debugoptimized -Db_sanitize=address,undefined -Dtests=enabled) || \
+		{ echo "$$said" >&2; exit 1; }
 
 unit: $(TEST_BUILD)/build.ninja
 	@ninja -C $(TEST_BUILD) -j $(JOBS)

@@ -194,11 +194,13 @@ class WebApi:
         environment = dict(os.environ, DOTNET_gcServer="0")
         self.process = subprocess.Popen(["dotnet", found[-1], "0", "--urls", "http://127.0.0.1:0"], cwd=b.work,
                                         stdout=subprocess.PIPE, stderr=self.log, env=environment)
-        line = self.process.stdout.readline().decode()
-        self.url = next(w.strip('",') for w in line.replace("=", " ").replace(",", " ").split() if "http://127" in w)
-        self.url = self.url[self.url.index("http"):]
-        threading.Thread(target=self.process.stdout.read, daemon=True).start()
         self.over = threading.Event()
+        words = self.process.stdout.readline().decode().split()  # ready PID URL
+        if len(words) != 3:
+            self.close()
+            raise RuntimeError(f"samples/webapi did not start: see {self.log.name}")
+        self.url = words[2]
+        threading.Thread(target=self.process.stdout.read, daemon=True).start()
         for path in ("/on-cpu", "/on-cpu", "/dict/7", "/alloc/64"):
             threading.Thread(target=self.drive, args=(path,), daemon=True).start()
         time.sleep(5)
@@ -357,13 +359,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", default=",".join(ROWS), help="which, of " + " ".join(ROWS) + " (B1 brings B2)")
     parser.add_argument("--build", default=ROOT / "build", help="the build to measure")
-    parser.add_argument("--work", default="/tmp/clrperf-bench", help="folder for workloads and outputs; needs 3 GB")
+    parser.add_argument("--work", default=ROOT / "build/bench", help="folder for workloads and outputs; needs 3 GB")
     parser.add_argument("--samples", type=int, default=1_115_000, help="of C1's perf.data")
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--slow-pairs", type=int, default=1, help="of peers that take minutes")
     parser.add_argument("--seconds", type=int, default=20, help="of each recording")
     parser.add_argument("--results", default=BENCH / "RESULTS.md", help="file to write; - for none")
-    b = Bench(parser.parse_args())
+    options = parser.parse_args()
+    unknown = set(options.rows.split(",")) - set(ROWS)
+    if unknown:
+        parser.error(f"no row {', '.join(sorted(unknown))}; there are {', '.join(ROWS)}")
+    b = Bench(options)
     b.load = os.getloadavg()
     b.compile("measure")
     web = None

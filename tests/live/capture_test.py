@@ -3,55 +3,64 @@
 import os
 import random
 import resource
-import signal
 import stat
 import subprocess
 import sys
 import threading
 import time
 
-from live import CLRPERF, Checks, Target, Work, clrperf, dump, need_root, report
+from live import Checks, Recording, Watch, Work, busy, clrperf, cpu_clock_ns, dump, need_root, report
 
 KILLS = 50
 AT_ONCE = 5
+# Of the target's CPU time: a second, and what the recorder's ticks and flushes are apart.
+MISSING_S = 1.25
+ROOM_BYTES = 64 << 10
 
 
-def busy():
-    return Target(["sh", "-c", "while :; do :; done"], ready=False)
+def queued_ns(pid):
+    """How long a thread was ready and got no CPU."""
+    try:
+        with open(f"/proc/{pid}/schedstat", encoding="ascii") as file:
+            return int(file.read().split()[1])
+    except FileNotFoundError:
+        return 0
 
 
-def one_kill(pid, out, delay_s, results):
-    begin = time.monotonic_ns()
-    recorder = subprocess.Popen([CLRPERF, "record", "-q", "-F", "499", "-o", out, "-p", str(pid)],
-                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def one_kill(pid, cpu, out, delay_s, results):
+    """What the target burned before the kill, and is not in the file, must be younger than a second."""
+    recording = Recording(out, "-F", "499", "-p", pid)
+    queued = queued_ns(recording.pid)
     time.sleep(delay_s)
-    recorder.kill()
+    queued = (queued_ns(recording.pid) - queued) / 1e9
+    recording.process.kill()
     killed = time.monotonic_ns()
-    recorder.wait()
+    recording.process.wait()
     seen = clrperf("report", "--json", out)
-    what = None
     if seen.returncode:
-        what = f"report: exit {seen.returncode}: {seen.stderr[-200:]}"
-    else:
-        tables = dump(out)
-        newest = max((int(row[0]) for row in tables["sample"]), default=0)
-        started = int(tables["fact"].get("started_monotonic_ns", begin))
-        # the target had its CPU all the time, or nearly: a gap longer than this is ours
-        if killed - max(newest, started) > 1.25e9:
-            what = f"the last {(killed - max(newest, started)) / 1e9:.2f} s are missing after {delay_s:.2f} s"
-    results.append(what)
+        results.append(f"report: exit {seen.returncode}: {seen.stderr[-200:]}")
+        return
+    tables = dump(out)
+    newest = max((int(row[0]) for row in tables["sample"]), default=0)
+    last = max(newest, int(tables["fact"].get("started_monotonic_ns", 0)), killed - int(delay_s * 1e9))
+    missing_s = cpu.between(last, killed)["cpu"]
+    # without the CPU nobody writes anything
+    results.append(f"the last {missing_s:.2f} s are missing after {delay_s:.2f} s, {queued:.2f} s of them without a CPU"
+                   if missing_s > MISSING_S + queued else None)
 
 
 def kills(checks, work):
     results, seed = [], random.randrange(1 << 30)
     chance = random.Random(seed)
-    delays = [chance.uniform(1.2, 3) for _ in range(KILLS)]
-    with Target(["nice", "-n", "-10" if os.geteuid() == 0 else "0", "sh", "-c", "while :; do :; done"],
-                ready=False) as target:
+    delays = [chance.uniform(0, 3) for _ in range(KILLS)]
+    with busy() as target, Watch(lambda: {"cpu": cpu_clock_ns(target.pid) / 1e9}, 0.01) as cpu:
 
         def work_off(lane):
             for i in range(lane, KILLS, AT_ONCE):
-                one_kill(target.pid, work.file(f"kill{i}.clrperf"), delays[i], results)
+                try:
+                    one_kill(target.pid, cpu, work.file(f"kill{i}.clrperf"), delays[i], results)
+                except (RuntimeError, OSError) as error:
+                    results.append(str(error))
 
         lanes = [threading.Thread(target=work_off, args=(lane,)) for lane in range(AT_ONCE)]
         for lane in lanes:
@@ -66,18 +75,20 @@ def kills(checks, work):
 def full_disk(checks, work):
     out = work.file("limited.clrperf")
     with busy() as target:
-        arguments = ("record", "-F", 9999, "-d", 20, "-p", target.pid, "-o")
-        done = clrperf(*arguments, out, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384)))
+        # room for more than the first flush, however late that is; the time is only there to end
+        arguments = ("record", "-F", 9999, "-d", 120, "-p", target.pid, "-o")
+        done = clrperf(*arguments, out, timeout=240,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM_BYTES, ROOM_BYTES)))
         checks.check("a file that may not grow: exit 1, and it is said", done.returncode == 1 and "cannot write" in done.stderr,
                      f"{done.returncode} {done.stderr}")
         checks.check("what fits is readable", report(out)["totals"]["samples"] > 0, f"{os.path.getsize(out)} bytes")
         need_root()
         disk = work.file("disk")
         os.mkdir(disk)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", disk], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOM_BYTES}", "tmpfs", disk], check=True)
         try:
             out = os.path.join(disk, "full.clrperf")
-            done = clrperf(*arguments, out)
+            done = clrperf(*arguments, out, timeout=240)
             checks.check("a full disk: exit 1, and it is said", done.returncode == 1 and "No space left" in done.stderr
                          and "try:" in done.stderr, f"{done.returncode} {done.stderr}")
             checks.check("what was written before is readable", report(out)["totals"]["samples"] > 0,

@@ -24,6 +24,9 @@ class Chromium {
             '--remote-debugging-pipe', 'about:blank',
         ], { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
         this.waiting = new Map();
+        this.process.once('error', error => this.end(error));
+        this.process.once('exit', code => this.end(new Error('Chromium ended with ' + code)));
+        this.process.stdio[3].on('error', error => this.end(error));
         this.listeners = [];
         this.lastId = 0;
         const pieces = [];
@@ -34,6 +37,13 @@ class Chromium {
             }
             pieces.push(data);
         });
+    }
+    /* Whoever waits for an answer gets none. */
+    end(error) {
+        this.gone = error;
+        for (const waiting of this.waiting.values())
+            waiting.reject(error);
+        this.waiting.clear();
     }
     receive(message) {
         const waiting = this.waiting.get(message.id);
@@ -46,6 +56,8 @@ class Chromium {
             waiting.resolve(message.result);
     }
     call(method, params = {}, sessionId = undefined) {
+        if (this.gone)
+            return Promise.reject(this.gone);
         const id = ++this.lastId;
         this.process.stdio[3].write(JSON.stringify({ id, method, params, sessionId }) + '\0');
         return new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject, method }));
@@ -63,10 +75,12 @@ class Chromium {
     async close() {
         const gone = new Promise(resolve => this.process.once('exit', resolve));
         this.call('Browser.close').catch(() => {});
-        const timer = setTimeout(() => this.process.kill('SIGKILL'), 5000);
-        await gone;
+        const timer = setTimeout(() => this.process.kill('SIGKILL'), 20000);
+        if (!this.gone)
+            await gone;
         clearTimeout(timer);
-        fs.rmSync(this.profile, { recursive: true, force: true, maxRetries: 5 });
+        /* its children may write a little longer */
+        fs.rmSync(this.profile, { recursive: true, force: true, maxRetries: 20 });
     }
 }
 

@@ -84,4 +84,6 @@ for addr, (size, text) in perf.items():
 print(f"{len(events)} told by events, {len(code)} found: {right} right, {wrong} wrong, {unnamed} unnamed, {missing} missing, "
       f"{gone} dynamic ones gone, {len(extra)} only found; perf map: {by_map} of {in_map} by name, {len(perf)} lines; "
       f"tiers {tier_right} right, {tier_unknown} unknown, wrong {tier_wrong}")
-sys.exit(1 if wrong or missing or in_map != by_map or not in_map else 0)
+# the target was stopped while two of its threads at most were jitting: the map may lack the line of what they just made,
+# and have one of what was freed there
+sys.exit(1 if wrong or missing or in_map - by_map > 2 or not in_map else 0)

@@ -44,11 +44,9 @@ def bytes_a_sample(checks, work):
     stacks = len(folded(out))
     detail = (f"{summary['bytes']} bytes, {summary['samples']} samples, {stacks} stacks: {each:.2f}; "
               f"{summary['self']['cpu_s'] * 1e6 / max(1, summary['samples']):.2f} us of CPU a sample")
-    # names and stacks are stored once: what remains of a larger capture is the samples themselves
-    if summary["samples"] < SAMPLES_MANY:
-        checks.skip("bytes a sample", f"this machine gave {summary['samples']} samples, not {SAMPLES_MANY}: {detail}")
-    else:
-        checks.check(f"a sample takes at most {BYTES_A_SAMPLE} bytes, names included", each <= BYTES_A_SAMPLE, detail)
+    # names and stacks are stored once: the fewer samples this machine gave, the more each one has to carry
+    checks.check(f"a sample takes at most {BYTES_A_SAMPLE} bytes, names included",
+                 summary["samples"] > SAMPLES_MANY / 4 and each <= BYTES_A_SAMPLE, detail)
     checks.check("at most 1 % was lost, and the capture knows", summary["lost"] <= 0.01 * summary["attempted"]
                  and totals["lost"] == summary["lost"], str(summary["lost_by"]))
 

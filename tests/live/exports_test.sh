@@ -51,13 +51,16 @@ read_pprof() {
         go tool pprof -top "$1.pb.gz" >/dev/null 2>>"$work/pprof.log" || { cat "$work/pprof.log"; return 1; }
 }
 
+favoured=
+[ "$(id -u)" != 0 ] || favoured="nice -n -10"
 firefox() {
-    HOME=$work "$modules/.bin/node" "$modules/.bin/profiler-cli" "$@"
+    # shellcheck disable=SC2086
+    HOME=$work $favoured "$modules/.bin/node" "$modules/.bin/profiler-cli" "$@"
 }
 
 # It gives its background process half a second to start, and leaves it behind when that was not enough.
 load_firefox() {
-    for try in 1 2 3 4 5; do
+    for try in 1 2 3 4 5 6 7 8; do
         firefox load "$1" --session check >"$work/firefox.log" 2>&1 && return 0
         left=$(sed -n 's/.*running as pid \([0-9]*\).*/\1/p' "$work/firefox.log")
         [ -z "$left" ] || kill "$left" 2>/dev/null || true

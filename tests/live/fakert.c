@@ -24,7 +24,7 @@
 enum answer {
     ANSWER_WELL,
     ANSWER_NEVER,
-    ANSWER_SLOWLY,      /* a byte each 100 ms */
+    ANSWER_SLOWLY,      /* a byte each 100 ms, until nobody reads any more */
     ANSWER_HALF_HEADER, /* then nothing */
     ANSWER_AND_CLOSE,   /* half a header, then the end */
     ANSWER_WRONG_MAGIC,
@@ -113,14 +113,15 @@ static void say(const char *text, size_t number)
     fflush(stdout);
 }
 
-static void send_all(int fd, const void *bytes, size_t size)
+static bool send_all(int fd, const void *bytes, size_t size)
 {
     for (size_t done = 0; done < size;) {
         ssize_t sent = send(fd, (const char *)bytes + done, size - done, MSG_NOSIGNAL);
         if (sent <= 0)
-            return;
+            return false;
         done += (size_t)sent;
     }
+    return true;
 }
 
 static void reply(int fd, uint8_t id, const void *content, size_t size, size_t claimed)
@@ -147,17 +148,15 @@ static void reply_error(int fd, uint32_t result)
 /* Whether the connection must stay open (the rest is the client's deadline). */
 static bool misanswer(int fd, enum answer answer)
 {
-    static const char header[] = "DOTNET_IPC_V1\0\x1c\0\xff\0\0\0";
+    static const char header[] = "DOTNET_IPC_V1\0\xff\xff\xff\0\0\0"; /* of 65535 bytes */
     switch (answer) {
     case ANSWER_WELL:
     case ANSWER_NEVER:
         return true;
     case ANSWER_SLOWLY:
-        for (size_t i = 0; i < 20; i++) {
-            send_all(fd, header + i, 1);
+        for (size_t i = 0; send_all(fd, &header[i < sizeof header ? i : sizeof header - 1], 1); i++)
             usleep(100000);
-        }
-        return true;
+        return false;
     case ANSWER_HALF_HEADER:
         send_all(fd, header, 10);
         return true;

@@ -3,7 +3,7 @@
 #
 #   folded_vs_perf.sh [PERF_DATA]
 #
-# Without a file one is recorded here. CLRPERF is the binary (build/clrperf), CLRPERF_FOLD_OPTIONS what
+# Without a file one is recorded here. CLRPERF is the binary (build/src/cli/clrperf), CLRPERF_FOLD_OPTIONS what
 # makes the thread's name the first frame, as perf has it (--threads). The sum and the sum of every
 # thread name must be equal. Stacks perf names completely are compared one by one: names may differ
 # there, ours being better, so their share is printed, and fails only below CLRPERF_FOLD_SHARE percent
@@ -11,7 +11,7 @@
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
-clrperf=${CLRPERF:-$here/../../build/clrperf}
+clrperf=${CLRPERF:-$here/../../build/src/cli/clrperf}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 

@@ -2,6 +2,7 @@
  * The flame graph's files in a real browser: what they show is compared with sums made another way.
  *
  * usage: html_test.js BIG_PROFILE [FOLDER-FOR-PICTURES]
+ * CLRPERF_LOAD_LIMIT_MS: how long a million samples may take to load, the best of a few times (60000).
  * Exits with 77 when there is no Chromium.
  */
 'use strict';
@@ -15,8 +16,8 @@ const { Chromium, findChromium } = require('./chromium.js');
 const [bigProfile, pictures] = process.argv.slice(2);
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'clrperf-html-'));
 const file = name => path.join(folder, name);
-const LOAD_LIMIT_MS = Number(process.env.CLRPERF_LOAD_LIMIT_MS || 1500);
-/* Shared machines are slow by chance: the best of a few counts. */
+/* Judged where somebody names a bar, on a machine that does nothing else; anywhere, what takes minutes has grown wrong. */
+const LOAD_LIMIT_MS = Number(process.env.CLRPERF_LOAD_LIMIT_MS || 60000);
 const LOAD_TRIES = 4;
 
 /* Runs in the page: sums over the samples, walking up from each one's node. */
@@ -186,7 +187,7 @@ async function testSvg(page) {
 
 async function testBig(page, figures) {
     figures.load_ms = Infinity;
-    for (let n = 0; n < LOAD_TRIES; n++) {
+    for (let n = 0; n < LOAD_TRIES && (n === 0 || figures.load_ms > LOAD_LIMIT_MS); n++) {
         await openHtml(page, 'big.html');
         const timings = await page.ask('__clrperf.timings');
         if (timings.ready < figures.load_ms)

@@ -2,19 +2,10 @@
 # Names, starts and ends of precompiled methods, compared with what the runtime itself writes to a jitdump.
 # Usage: r2r_jitdump.sh [CLRPERF]. Prints TAP; ends with 77 where .NET is missing.
 set -u
-clrperf=$(readlink -f "${1:-build/src/cli/clrperf}")
-
-skip() {
-    echo "1..0 # SKIP $1"
-    exit 77
-}
-command -v dotnet >/dev/null || skip "dotnet is not on PATH"
-command -v python3 >/dev/null || skip "python3 is not on PATH"
+# shellcheck source=live.sh
+. "$(dirname "$0")/live.sh"
+clrperf=$(readlink -f "${1:-$here/../../build/src/cli/clrperf}")
 [ -x "$clrperf" ] || skip "no clrperf at '$clrperf'"
-
-export DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_NOLOGO=1 MSBUILDDISABLENODEREUSE=1
-work=$(mktemp -d /tmp/clrperf-r2r-XXXXXX)
-trap 'rm -rf "$work"' EXIT
 
 mkdir "$work/app"
 cat >"$work/app/app.csproj" <<'XML'
@@ -36,6 +27,8 @@ var groups = words.GroupBy(w => w.Name).ToDictionary(g => g.Key, g => g.Sum(w =>
 Console.WriteLine(Regex.Replace(json, "w(\\d)", m => m.Groups[1].Value).Length + groups.Count);
 await Task.Run(async () => { await Task.Delay(1); throw new InvalidOperationException(); })
     .ContinueWith(t => Console.WriteLine(t.Exception!.ToString().Length));
+Console.WriteLine("done");
+Console.ReadLine(); // all that was mapped stays so until the input ends
 CS
 if ! dotnet build -m:1 -c Release -o "$work/out" "$work/app" >"$work/build.log" 2>&1; then
     skip "the sample does not build: $(grep -m1 error "$work/build.log")"
@@ -43,31 +36,24 @@ fi
 
 # Stub granularity 2: with whole blocks the runtime's dump ends early.
 python3 - "$clrperf" "$work" <<'PY'
-import glob, os, re, struct, subprocess, sys, time
+import glob, os, re, struct, subprocess, sys
 
 clrperf, work = sys.argv[1:3]
 env = dict(os.environ, DOTNET_PerfMapEnabled="2", DOTNET_PerfMapStubGranularity="2",
            DOTNET_PerfMapJitDumpPath=work, DOTNET_TieredCompilation="0")
-child = subprocess.Popen(["dotnet", work + "/out/app.dll"], env=env, stdout=subprocess.DEVNULL)
+child = subprocess.Popen(["dotnet", work + "/out/app.dll"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                         text=True)
+for line in child.stdout:
+    if line == "done\n":
+        break
 mapped = set()  # executable mappings of assemblies: start, end, file offset, path
-def remember(maps):  # all that were ever seen: a process that ends shows only some of its mappings
-    for line in maps.splitlines():
-        fields = line.split(None, 5)
+with open(f"/proc/{child.pid}/maps") as file:
+    for line in file:
+        fields = line.rstrip("\n").split(None, 5)
         if len(fields) == 6 and fields[1].startswith("r-xp") and fields[5].endswith(".dll"):
             start, end = (int(x, 16) for x in fields[0].split("-"))
             mapped.add((start, end, int(fields[2], 16), fields[5]))
-
-deadline = time.monotonic() + 60
-while child.poll() is None and time.monotonic() < deadline:
-    try:
-        with open(f"/proc/{child.pid}/maps") as file:
-            remember(file.read())
-    except OSError:
-        pass
-    time.sleep(0.01)
-if child.poll() is None:
-    child.kill()
-    child.wait()
+child.communicate()  # the dump is complete when it has ended
 
 records = []  # address, size, name of each precompiled method that was prepared
 dumps = glob.glob(work + "/jit-*.dump")

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
 """record_test.py [GROUP...]: what `record` does about commands, signals, rights, and targets that come and go."""
-import json
 import os
 import shutil
 import signal
@@ -8,21 +7,10 @@ import subprocess
 import sys
 import time
 
-from live import (CLRPERF, Checks, Skip, Target, Work, clrperf, dump, folded, need_command, need_root, record, report,
-                  sample_command)
+from live import (CLRPERF, Checks, Recording, Skip, Target, Work, busy, clrperf, dump, folded, need_command, need_root,
+                  record, report, sample_command, wait_cpu, wait_for)
 
-BUSY = "while :; do :; done"
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-
-
-def start(*arguments):
-    """Our binary, running; the caller ends it."""
-    return subprocess.Popen([CLRPERF, "record", *map(str, arguments)], stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def busy():
-    return Target(["sh", "-c", BUSY], ready=False)
 
 
 def command(checks, work):
@@ -40,7 +28,7 @@ def command(checks, work):
 
 def command_names(checks, work):
     out = work.file("start.clrperf")
-    done = clrperf("record", "-q", "-F", 999, "-o", out, "--", *sample_command("10", "primes"), "3")
+    done = clrperf("record", "-q", "-F", 999, "-o", out, "--", *sample_command("10", "primes"), "6")
     checks.check("a .NET command runs as it would alone", done.returncode == 0 and '"sample":"primes"' in done.stdout,
                  done.stdout[-200:] + done.stderr[-200:])
     totals = report(out, "--top", "1")["totals"]["frames"]
@@ -56,13 +44,11 @@ def signals(checks, work):
     with busy() as target:
         for number in (signal.SIGINT, signal.SIGTERM):
             out = work.file(f"{number.name}.clrperf")
-            recorder = start("-q", "--json", "-p", target.pid, "-o", out)
-            time.sleep(1.5)
-            recorder.send_signal(number)
-            output, errors = recorder.communicate(timeout=30)
-            summary = json.loads(output) if recorder.returncode == 0 else {}
+            recording = Recording(out, "-p", target.pid)
+            wait_cpu([target.pid], 0.5)
+            summary = recording.stop(number)
             checks.check(f"{number.name} ends a recording in order",
-                         summary.get("ended_by") == "signal" and summary["samples"] > 0, f"{summary} {errors}")
+                         summary["ended_by"] == "signal" and summary["samples"] > 0, f"{summary} {recording.errors()}")
             seen = clrperf("report", out)
             checks.check(f"the capture after {number.name} is complete", seen.returncode == 0 and not seen.stderr,
                          seen.stderr)
@@ -141,10 +127,10 @@ def all_processes(checks, work):
 
 
 LATECOMERS = """
-import os, threading, time
+import os, sys, threading
 def burn():
     while True: pass
-time.sleep(1)
+sys.stdin.readline()
 child = os.fork()
 if child == 0:
     burn()
@@ -157,8 +143,13 @@ def latecomers(checks, work):
     with Target([sys.executable, "-c", LATECOMERS], ready=False, start_new_session=True) as target:
         try:
             out = work.file("late.clrperf")
-            record(out, "-p", target.pid, "-d", 3)
+            recording = Recording(out, "-p", target.pid)
+            target.process.stdin.write(b"\n")
+            target.process.stdin.flush()
             child = int(target.process.stdout.readline())
+            wait_cpu([child], 0.5)
+            wait_cpu([target.pid], 0.5)
+            recording.stop()
             samples = dump(out)["sample"]
             checks.check("a process born later is sampled", any(int(pid) == child for _, pid, _, _ in samples), "")
             threads = {tid for _, pid, tid, _ in samples if int(pid) == target.pid}
@@ -168,20 +159,32 @@ def latecomers(checks, work):
 
 
 def target_exits(checks, work):
-    with Target(sample_command("10", "primes") + ["4"]) as target:
-        out, begin = work.file("exits.clrperf"), time.monotonic()
-        summary = record(out, "-p", target.pid, "-d", 60)
+    with Target(sample_command("10", "primes") + ["0"]) as target:
+        out = work.file("exits.clrperf")
+        recording = Recording(out, "-p", target.pid)
+        wait_cpu([target.pid], 2)
+        begin = time.monotonic()
+        target.process.terminate()
+        summary = recording.end()
         checks.check("a target that exits ends the recording", summary["ended_by"] == "target_exit"
-                     and time.monotonic() - begin < 20, summary["ended_by"])
+                     and time.monotonic() - begin < 60, f"{summary['ended_by']}, {time.monotonic() - begin:.1f} s")
         checks.check("what it did until then has names", any("Primes.Program.CountPrimes" in stack for stack, _ in folded(out)),
                      "")
 
 
 def target_execs(checks, work):
-    with Target(["sh", "-c", f"i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; exec {sys.executable} -c 'while True: pass'"],
+    now = work.file("exec-now")
+    with Target(["sh", "-c", 'while [ ! -e "$0" ]; do :; done; exec "$1" -c "while True: pass"', now, sys.executable],
                 ready=False) as target:
         out = work.file("execs.clrperf")
-        record(out, "-p", target.pid, "-d", 4)
+        recording = Recording(out, "-p", target.pid)
+        wait_cpu([target.pid], 0.5)
+        image = os.readlink(f"/proc/{target.pid}/exe")
+        with open(now, "w", encoding="ascii"):
+            pass
+        wait_for(lambda: os.readlink(f"/proc/{target.pid}/exe") != image, "the shell does not become Python")
+        wait_cpu([target.pid], 0.5)
+        recording.stop()
         modules = {row["name"] for row in report(out, "--by", "module", "--top", "0")["rows"]}
         checks.check("a target that execs is followed, with its new image's names",
                      any(name.startswith(("python", "libpython")) for name in modules) and
@@ -196,21 +199,22 @@ def target_stopped(checks, work):
         done = clrperf("record", "-p", target.pid, "-d", 2, "-o", out)
         took = time.monotonic() - begin
         os.kill(target.pid, signal.SIGCONT)
-        checks.check("a target that stands still cannot hold us up", done.returncode == 0 and took < 12, f"{took:.1f} s")
+        checks.check("a target that stands still cannot hold us up", done.returncode == 0 and took < 60, f"{took:.1f} s")
         checks.check("it is said what is missing", "warning:" in done.stderr, done.stderr)
         time.sleep(0.5)
         checks.check("the target lives on", target.alive(), "")
 
-        out, begin = work.file("stops.clrperf"), time.monotonic()
-        recorder = start("-p", target.pid, "-d", "3", "-o", out)
-        time.sleep(1.5)
+        out = work.file("stops.clrperf")
+        recording = Recording(out, "-p", target.pid)
+        wait_cpu([target.pid], 0.5)
         os.kill(target.pid, signal.SIGSTOP)
-        _, errors = recorder.communicate(timeout=60)
-        took = time.monotonic() - begin
+        summary = recording.stop()
+        errors, waited_ms = recording.errors(), summary["self"]["rundown_ms"]
         os.kill(target.pid, signal.SIGCONT)
-        checks.check("one that stops while we record cannot either", recorder.returncode == 0 and took < 15, f"{took:.1f} s")
+        checks.check("one that stops while we record cannot either", waited_ms < 10_000, f"{waited_ms:.0f} ms")
         checks.check("it is said what is missing then", "warning:" in errors, errors)
-        checks.check("the capture holds what there was", report(out)["totals"]["samples"] > 0, "")
+        checks.check("the capture holds what there was", summary["samples"] > 0
+                     and report(out)["totals"]["samples"] == summary["samples"], str(summary["samples"]))
         time.sleep(0.5)
         checks.check("that target lives on too", target.alive() and record(work.file("after.clrperf"), "-p", target.pid,
                                                                            "-d", 1)["samples"] > 0, "")

@@ -2,19 +2,11 @@
 # Finds real .NET processes: of root, of an ordinary user, in other namespaces, with hostile names.
 # Usage: targets_test.sh CLRPERF. Prints TAP; ends with 77 where .NET or the rights are missing.
 set -u
-clrperf=${1:-build/src/cli/clrperf}
-
-skip() {
-    echo "1..0 # SKIP $1"
-    exit 77
-}
+# shellcheck source=live.sh
+. "$(dirname "$0")/live.sh"
+clrperf=${1:-$here/../../build/src/cli/clrperf}
 [ "$(id -u)" = 0 ] || skip "needs root, to start processes of several users"
-command -v dotnet >/dev/null || skip "dotnet is not on PATH"
-command -v python3 >/dev/null || skip "python3 is not on PATH"
 
-export DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_NOLOGO=1 MSBUILDDISABLENODEREUSE=1
-work=$(mktemp -d /tmp/clrperf-targets-XXXXXX)
-started=()
 children_of() {
     cat /proc/"$1"/task/*/children 2>/dev/null
 }
@@ -27,7 +19,7 @@ innermost() {
     done
     echo "$pid"
 }
-cleanup() {
+cleanup() { # instead of live.sh's
     local pid
     for pid in "${started[@]}"; do
         kill -KILL "$(innermost "$pid")" "$pid" 2>/dev/null
@@ -35,21 +27,14 @@ cleanup() {
     done
     rm -rf "$work"
 }
-trap cleanup EXIT
 
-count=0
-failed=0
 check() { # check WHAT COMMAND...
-    local what=$1
+    local what=$1 status
     shift
-    count=$((count + 1))
-    if "$@" >"$work/log" 2>&1; then
-        echo "ok $count - $what"
-    else
-        echo "not ok $count - $what"
-        sed 's/^/# /' "$work/log"
-        failed=1
-    fi
+    "$@" >"$work/log" 2>&1
+    status=$?
+    outcome $status "$what"
+    [ $status = 0 ] || sed 's/^/# /' "$work/log"
 }
 # exits WANTED COMMAND...
 exits() {
@@ -108,10 +93,7 @@ start() {
     "$@" >"$work/$name.log" 2>&1 &
     local pid=$!
     started+=("$pid")
-    for _ in $(seq 100); do
-        grep -q ready "$work/$name.log" && break
-        sleep 0.1
-    done
+    wait_for 60 grep -q ready "$work/$name.log" || outcome 1 "$name starts: $(tail -n 1 "$work/$name.log")"
     declare -g "pid_$name=$(innermost "$pid")"
 }
 

@@ -288,7 +288,9 @@ static void test_jitdump_too_large(void **state)
 static void test_trust(void **state)
 {
     (void)state;
-    char path[] = "/tmp/test_jit_map.XXXXXX";
+    const char *parent = getenv("TMPDIR");
+    char path[4096];
+    snprintf(path, sizeof path, "%s/test_jit_map.XXXXXX", parent ? parent : "/tmp");
     AUTO_FD int fd = mkostemp(path, O_CLOEXEC);
     struct error err;
     uid_t me = geteuid();
