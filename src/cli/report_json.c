@@ -3,9 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/intern.h"
 #include "base/mem.h"
+#include "cli/report_table.h"
 #include "cli/standard_output.h"
 #include "trace/facts.h"
+
+/* A node takes two levels of the document. Only a capture made to be so has deeper stacks; they are cut. */
+enum { TREE_DEPTH_MAX = JSON_DEPTH_MAX / 2 - 4 };
 
 static void json_count(struct json_writer *j, const char *key, uint64_t value)
 {
@@ -44,31 +49,44 @@ static void json_processes(struct json_writer *j, const struct profile *p)
     json_end_array(j);
 }
 
+/* By node: the frame that a broken stack's path begins with, 0 in whole stacks. The caller frees. */
+static uint32_t *broken_origins(const struct profile *p)
+{
+    uint32_t *origin = mem_alloc(p->node_count, sizeof *origin);
+    for (uint32_t node = 1; node < p->node_count; node++) {
+        uint32_t parent = p->nodes[node].parent;
+        if (!parent)
+            continue;
+        bool first = !p->nodes[parent].parent;
+        if (!first)
+            origin[node] = origin[parent];
+        else if (strcmp(p->frames[p->nodes[parent].frame].name, "[broken]") == 0)
+            origin[node] = p->nodes[node].frame;
+    }
+    return origin;
+}
+
 /* Broken stacks by the image their outermost known frame lies in: who cut them. */
 static void json_broken_by_image(struct json_writer *j, const struct profile *p)
 {
-    uint64_t *by_frame = mem_alloc(p->frame_count, sizeof *by_frame);
-    for (uint32_t node = 1; node < p->node_count; node++) {
-        uint32_t parent = p->nodes[node].parent;
-        if (parent && !p->nodes[parent].parent &&
-            strcmp(p->frames[p->nodes[parent].frame].name, "[broken]") == 0)
-            by_frame[p->nodes[node].frame]++;
+    uint32_t *origin = broken_origins(p);
+    uint64_t *by_image = mem_alloc((size_t)p->frame_count + 1, sizeof *by_image);
+    struct intern images;
+    intern_init(&images, SIZE_MAX);
+    for (size_t i = 0; i < p->sample_count; i++) {
+        uint32_t frame = origin[p->sample_node[i]];
+        const char *module = p->frames[frame].module;
+        if (frame)
+            by_image[intern_cstr(&images, *module ? module : "[unknown]")] += profile_samples_at(p, i);
     }
     json_key(j, "broken_by_image");
     json_begin_object(j);
-    for (uint32_t i = 1; i < p->frame_count; i++) {
-        if (!by_frame[i])
-            continue;
-        uint64_t sum = 0;
-        for (uint32_t k = i; k < p->frame_count; k++)
-            if (by_frame[k] && strcmp(p->frames[k].module, p->frames[i].module) == 0) {
-                sum += by_frame[k];
-                by_frame[k] = 0;
-            }
-        json_count(j, p->frames[i].module[0] ? p->frames[i].module : "[unknown]", sum);
-    }
+    for (uint32_t i = 1; i < images.count; i++)
+        json_count(j, intern_text(&images, i), by_image[i]);
     json_end_object(j);
-    free(by_frame);
+    intern_done(&images);
+    free(by_image);
+    free(origin);
 }
 
 static void json_stacks(struct json_writer *j, const struct profile *p)
@@ -190,7 +208,7 @@ static void json_begin(struct json_writer *j, struct buffer *text, const char *s
 }
 
 bool report_json_hot(const struct capture *c, const struct profile *p, const struct hot_table *table,
-                     const char *by, size_t top, struct error *err)
+                     enum hot_by by, size_t top, struct error *err)
 {
     struct buffer text;
     struct json_writer j;
@@ -199,10 +217,10 @@ bool report_json_hot(const struct capture *c, const struct profile *p, const str
     json_processes(&j, p);
     json_totals(&j, c, p);
     json_key(&j, "by");
-    json_string(&j, by);
+    json_string(&j, report_by_names[by]);
     json_key(&j, "rows");
     json_begin_array(&j);
-    bool is_code = strcmp(by, "thread") != 0 && strcmp(by, "process") != 0;
+    bool is_code = by != HOT_BY_THREAD && by != HOT_BY_PROCESS;
     for (size_t i = 0; i < table->count && (!top || i < top); i++)
         json_hot_row(&j, &table->rows[i], p, is_code);
     json_end_array(&j);
@@ -238,17 +256,19 @@ bool report_json_tree(const struct capture *c, const struct profile *p, struct e
         sibling[node] = child[p->nodes[node].parent];
         child[p->nodes[node].parent] = node;
     }
-    uint32_t node = 0;
+    uint32_t node = 0, depth = 0;
     json_tree_node(&j, p, node);
     for (bool down = true;;) {
-        if (down && child[node]) {
+        if (down && child[node] && depth < TREE_DEPTH_MAX) {
             node = child[node];
+            depth++;
         } else {
             json_end_array(&j);
             json_end_object(&j);
             if (!node)
                 break;
             down = sibling[node] != 0;
+            depth -= !down;
             node = down ? sibling[node] : p->nodes[node].parent;
             if (!down)
                 continue;
