@@ -226,20 +226,15 @@ void capture_warn(const struct capture *c)
         message_warning("%s", notes);
 }
 
-bool capture_export(const struct source *file, const struct export_format *format, int out_fd,
-                    struct error *err)
+bool capture_export(const struct source *file, const struct export_format *format, int fd, struct error *err)
 {
-    AUTO_FD int fd = out_fd;
     struct trace t;
     struct profile *p;
     if (!trace_reader_load(file, &t, err))
         return false;
     bool ok = profile_build(&t, &(struct profile_options){ .kind = SAMPLE_CPU }, &p, err);
     if (ok) {
-        struct output out;
-        output_over_fd(&out, fd);
-        ok = export_profile(format, p, &(struct export_options){ 0 }, &out, err);
-        ok = output_close(&out, err) && ok;
+        ok = export_profile_to_fd(format, p, &(struct export_options){ 0 }, fd, err);
         profile_free(p);
     }
     trace_done(&t);

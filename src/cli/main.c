@@ -78,13 +78,21 @@ static const struct verb *find_verb(const char *name, struct error *err)
 static bool check_call(const struct verb *verb, const struct verb_call *call, struct error *err)
 {
     if (call->arg_count > verb->args_max) {
-        error_set(err, ERROR_USAGE, "'%s' does not take the argument '%s'", verb->name,
-                  call->args[verb->args_max]);
-        return error_hint(err, "clrperf %s --help shows what it takes", verb->name);
+        const char *first = call->args[verb->args_max];
+        error_set(err, ERROR_USAGE, "'%s' does not take the argument '%s'", verb->name, first);
+        if (!verb->takes_command)
+            return error_hint(err, "clrperf %s --help shows what it takes", verb->name);
+        bool number = strspn(first, "0123456789") == strlen(first);
+        return error_hint(err, number ? "clrperf %s -p %s" : "clrperf %s -- %s ... runs that command",
+                          verb->name, first);
     }
     if (call->command && !verb->takes_command) {
         error_set(err, ERROR_USAGE, "'%s' does not run a command", verb->name);
         return error_hint(err, "leave out '--' and what follows");
+    }
+    if (call->command && !call->command_count) {
+        error_set(err, ERROR_USAGE, "no command stands behind '--'");
+        return error_hint(err, "clrperf %s -- dotnet app.dll", verb->name);
     }
     return true;
 }
