@@ -127,7 +127,8 @@ static void write_head(struct pprof *w)
         write_value_type(w, PROFILE_SAMPLE_TYPE, weight_type(p), unit);
         write_number(w, PROFILE_DEFAULT_SAMPLE_TYPE, string_index(w, weight_type(p)));
     }
-    if (p->rate_hz > 0 && counts_ns(p)) {
+    /* a capture may say any rate; a period must fit its field */
+    if (p->rate_hz >= 1e-9 && p->rate_hz <= 1e9 && counts_ns(p)) {
         write_value_type(w, PROFILE_PERIOD_TYPE, weight_type(p), unit);
         write_number(w, PROFILE_PERIOD, (uint64_t)(1e9 / p->rate_hz));
     }

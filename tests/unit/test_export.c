@@ -3,6 +3,7 @@
  * wanted change: export_fixture small small.folded ..., then look at the difference.
  */
 #include <fcntl.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -170,6 +171,32 @@ static void test_firefox_weights(void **state)
     }
 }
 
+/* A capture's rate is a text that anybody may have written: what JSON has no number for is null. */
+static void test_rates_that_are_no_numbers(void **state)
+{
+    (void)state;
+    static const double rates[] = { HUGE_VAL, NAN, 1e-320 };
+    static const char *const paths[] = { ".json", ".firefox.json", ".html", ".pb" };
+    for (size_t i = 0; i < ARRAY_LEN(rates); i++) {
+        for (size_t k = 0; k < ARRAY_LEN(paths); k++) {
+            struct profile p;
+            struct buffer text;
+            profile_fixture_small(&p);
+            p.rate_hz = rates[i];
+            buffer_init(&text, 1 << 24);
+            export_to(&text, paths[k], &p, &(struct export_options){ 0 });
+            buffer_u8(&text, 0);
+            if (strcmp(paths[k], ".pb") != 0) {
+                assert_null(strstr((char *)text.data, ":inf"));
+                assert_null(strstr((char *)text.data, ":nan"));
+                assert_null(strstr((char *)text.data, ":-nan"));
+            }
+            buffer_done(&text);
+            profile_fixture_done(&p);
+        }
+    }
+}
+
 static uint64_t sum_of_lines(const struct buffer *text)
 {
     uint64_t sum = 0, number = 0;
@@ -312,6 +339,7 @@ int main(void)
         cmocka_unit_test(test_folded_weights),
         cmocka_unit_test(test_firefox_weights),
         cmocka_unit_test(test_large_profile_keeps_its_samples),
+        cmocka_unit_test(test_rates_that_are_no_numbers),
         cmocka_unit_test(test_pprof_refers_to_what_it_has),
         cmocka_unit_test(test_every_format_reports_a_full_sink),
         cmocka_unit_test(test_format_for_path),
