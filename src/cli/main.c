@@ -1,6 +1,7 @@
 /*
  * main: finds the verb, parses its options, runs it, prints its error.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/own.h"
 #include "cli/message.h"
 #include "cli/orientation.h"
+#include "cli/standard_output.h"
 #include "cli/verb.h"
 
 enum { HELP_BYTES_MAX = 1 << 16 };
@@ -156,8 +158,9 @@ int main(int argc, char **argv)
         message_error(&err);
         return (int)message_exit_code(err.kind);
     }
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        error_set(&err, ERROR_SYSTEM, "cannot write the result to standard output");
+    int unwritten = fflush(stdout) != 0 ? errno : ferror(stdout) ? EIO : 0;
+    if (unwritten) {
+        stdout_refused(unwritten, &err);
         message_error(&err);
         return EXIT_FAILED;
     }

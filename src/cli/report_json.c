@@ -191,12 +191,10 @@ static void json_hot_row(struct json_writer *j, const struct hot_row *row, const
     json_end_object(j);
 }
 
-static bool json_end(struct json_writer *j, struct buffer *text, struct error *err)
+static bool json_end(struct json_writer *j, struct error *err)
 {
     json_end_object(j);
-    bool ok = json_finish(j, err);
-    buffer_done(text);
-    return ok;
+    return stdout_json_end(j, err);
 }
 
 static void json_begin(struct json_writer *j, struct buffer *text, const char *schema)
@@ -224,7 +222,7 @@ bool report_json_hot(const struct capture *c, const struct profile *p, const str
     for (size_t i = 0; i < table->count && (!top || i < top); i++)
         json_hot_row(&j, &table->rows[i], p, is_code);
     json_end_array(&j);
-    return json_end(&j, &text, err);
+    return json_end(&j, err);
 }
 
 static void json_tree_node(struct json_writer *j, const struct profile *p, uint32_t node)
@@ -278,7 +276,7 @@ bool report_json_tree(const struct capture *c, const struct profile *p, struct e
     }
     free(child);
     free(sibling);
-    return json_end(&j, &text, err);
+    return json_end(&j, err);
 }
 
 bool report_json_threads(const struct capture *c, const struct profile *p, struct error *err)
@@ -315,5 +313,5 @@ bool report_json_threads(const struct capture *c, const struct profile *p, struc
         json_end_object(&j);
     }
     json_end_array(&j);
-    return json_end(&j, &text, err);
+    return json_end(&j, err);
 }

@@ -56,9 +56,7 @@ static bool print_json(const struct host_check_list *list, struct error *err)
     }
     json_end_array(&w);
     json_end_object(&w);
-    bool ok = json_finish(&w, err);
-    buffer_done(&buffer);
-    return ok;
+    return stdout_json_end(&w, err);
 }
 
 static void append(struct buffer *out, const char *before, const char *text)

@@ -156,9 +156,7 @@ static bool print_json(const struct target_list *list, const struct process_acce
     if (stale)
         write_stale(&w, stale);
     json_end_object(&w);
-    bool ok = json_finish(&w, err);
-    buffer_done(&buffer);
-    return ok;
+    return stdout_json_end(&w, err);
 }
 
 static void print_stale(const struct stale_socket_list *stale, struct buffer *out)

@@ -349,12 +349,9 @@ static bool record_print_json(const struct record_run *run, struct error *err)
 {
     struct buffer text;
     struct json_writer j;
-    buffer_init(&text, OUTPUT_BYTES_MAX);
     stdout_json(&j, &text);
     record_json(run, &j);
-    bool ok = json_finish(&j, err);
-    buffer_done(&text);
-    return ok;
+    return stdout_json_end(&j, err);
 }
 
 static void record_summary(const struct record_run *run)
