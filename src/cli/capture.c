@@ -15,11 +15,14 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/target_root.h"
+#include "cli/json_put.h"
 #include "cli/message.h"
+#include "collect/proc_file.h"
 #include "collect/runtime_names.h"
 #include "collect/target.h"
 #include "collect/target_files.h"
 #include "import/import.h"
+#include "read/procfs.h"
 #include "symbolize/symbolizer.h"
 #include "trace/facts.h"
 #include "trace/trace_reader.h"
@@ -38,17 +41,13 @@ struct local_files {
 /* The process that the capture knows, not another one that has its number now. */
 static bool process_still_there(const struct trace_process *row)
 {
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/%" PRIu32 "/stat", row->pid);
-    AUTO_STREAM FILE *file = row->start_ticks ? fopen(path, "re") : NULL;
-    if (!file || !fgets(text, sizeof text, file))
-        return false;
-    const char *rest = strrchr(text, ')');
-    for (unsigned field = 2; rest && field < 22; field++) {
-        rest = strchr(rest, ' ');
-        rest = rest ? rest + 1 : NULL;
-    }
-    return rest && strtoull(rest, NULL, 10) == row->start_ticks;
+    struct buffer text;
+    struct proc_stat stat;
+    buffer_init(&text, 1 << 12);
+    bool there = row->start_ticks && proc_file_read((pid_t)row->pid, "stat", &text, NULL) &&
+                 procfs_read_stat(buffer_span(&text), &stat, NULL) && stat.start_ticks == row->start_ticks;
+    buffer_done(&text);
+    return there;
 }
 
 static int open_local(void *user, uint32_t process, const char *path)
@@ -273,15 +272,13 @@ void capture_json_losses(struct json_writer *j, const struct trace *t)
     for (unsigned i = 0; i < LOSS_REASONS; i++) {
         if (!by[i])
             continue;
-        json_key(j, loss_reason_name((enum loss_reason)i));
-        json_u64(j, by[i]);
+        json_put_u64(j, loss_reason_name((enum loss_reason)i), by[i]);
     }
 }
 
 static void json_fact(struct json_writer *j, const struct trace *t, const char *key, const char *fact)
 {
-    json_key(j, key);
-    json_string(j, trace_fact_value(t, fact));
+    json_put_string(j, key, trace_fact_value(t, fact));
 }
 
 void capture_json_head(struct json_writer *j, const struct capture *c, const struct profile *p)
@@ -292,22 +289,14 @@ void capture_json_head(struct json_writer *j, const struct capture *c, const str
     struct tm utc;
     if (p->start_realtime_ns && gmtime_r(&seconds, &utc))
         strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    json_key(j, "capture");
-    json_begin_object(j);
-    json_key(j, "file");
-    json_string(j, c->path);
+    json_put_object(j, "capture");
+    json_put_string(j, "file", c->path);
     json_fact(j, t, "format", FACT_FORMAT);
-    json_key(j, "started");
-    json_string(j, started[0] ? started : NULL);
-    json_key(j, "duration_s");
-    json_double(j, (double)p->duration_ns / 1e9);
+    json_put_string(j, "started", started[0] ? started : NULL);
+    json_put_double(j, "duration_s", (double)p->duration_ns / 1e9);
     json_fact(j, t, "host", FACT_HOST);
     json_fact(j, t, "kernel", FACT_KERNEL);
-    json_key(j, "rate_hz");
-    if (p->rate_hz > 0)
-        json_double(j, p->rate_hz);
-    else
-        json_null(j);
+    json_put_known_double(j, "rate_hz", p->rate_hz > 0, p->rate_hz);
     json_fact(j, t, "command_line", FACT_COMMAND_LINE);
     json_end_object(j);
 }

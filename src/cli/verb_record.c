@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "cli/capture.h"
 #include "cli/capture_file.h"
+#include "cli/json_put.h"
 #include "cli/launch.h"
 #include "cli/message.h"
 #include "cli/record_progress.h"
@@ -298,50 +299,30 @@ static void record_json(const struct record_run *run, struct json_writer *j)
     static const char *const ends[] = { "duration", "signal", "target_exit", "error" };
     const struct record_stats *s = &run->stats;
     json_begin_object(j);
-    json_key(j, "schema");
-    json_string(j, "clrperf.record/1");
-    json_key(j, "file");
-    json_string(j, run->path);
-    json_key(j, "duration_s");
-    json_double(j, (double)s->duration_ns / 1e9);
-    json_key(j, "samples");
-    json_u64(j, s->samples);
-    json_key(j, "attempted");
-    json_u64(j, s->samples + s->lost);
-    json_key(j, "lost");
-    json_u64(j, s->lost);
-    json_key(j, "lost_by");
-    json_begin_object(j);
+    json_put_string(j, "schema", "clrperf.record/1");
+    json_put_string(j, "file", run->path);
+    json_put_double(j, "duration_s", (double)s->duration_ns / 1e9);
+    json_put_u64(j, "samples", s->samples);
+    json_put_u64(j, "attempted", s->samples + s->lost);
+    json_put_u64(j, "lost", s->lost);
+    json_put_object(j, "lost_by");
     capture_json_losses(j, &run->b.trace);
     json_end_object(j);
-    json_key(j, "stacks");
-    json_begin_object(j);
-    json_key(j, "whole");
-    json_u64(j, s->whole);
-    json_key(j, "truncated");
-    json_u64(j, s->truncated);
-    json_key(j, "broken");
-    json_u64(j, s->broken);
+    json_put_object(j, "stacks");
+    json_put_u64(j, "whole", s->whole);
+    json_put_u64(j, "truncated", s->truncated);
+    json_put_u64(j, "broken", s->broken);
     json_end_object(j);
-    json_key(j, "processes");
-    json_u64(j, s->processes);
-    json_key(j, "threads");
-    json_u64(j, s->threads);
-    json_key(j, "bytes");
-    json_u64(j, run->file_bytes);
-    json_key(j, "self");
-    json_begin_object(j);
-    json_key(j, "cpu_s");
-    json_double(j, (double)clock_own_cpu_ns() / 1e9);
-    json_key(j, "peak_rss_bytes");
-    json_u64(j, clock_own_peak_rss_bytes());
-    json_key(j, "stop_to_closed_ms");
-    json_double(j, (double)run->stop_to_closed_ns / 1e6);
-    json_key(j, "rundown_ms");
-    json_double(j, (double)s->rundown_ns / 1e6);
+    json_put_u64(j, "processes", s->processes);
+    json_put_u64(j, "threads", s->threads);
+    json_put_u64(j, "bytes", run->file_bytes);
+    json_put_object(j, "self");
+    json_put_double(j, "cpu_s", (double)clock_own_cpu_ns() / 1e9);
+    json_put_u64(j, "peak_rss_bytes", clock_own_peak_rss_bytes());
+    json_put_double(j, "stop_to_closed_ms", (double)run->stop_to_closed_ns / 1e6);
+    json_put_double(j, "rundown_ms", (double)s->rundown_ns / 1e6);
     json_end_object(j);
-    json_key(j, "ended_by");
-    json_string(j, ends[s->ended_by]);
+    json_put_string(j, "ended_by", ends[s->ended_by]);
     json_end_object(j);
 }
 
