@@ -231,7 +231,7 @@ static void write_functions(struct firefox *w)
     for (uint32_t id = 1; id < p->frame_count; id++) {
         json_comma(out, id - 1);
         buffer_clear(&w->scratch);
-        frame_text_name(&w->scratch, &p->frames[id], id, w->options);
+        frame_text_name(&w->scratch, &p->frames[id], w->options);
         output_u64(out, intern_add(&w->strings, buffer_span(&w->scratch)));
     }
     output_text(out, "],\"resource\":[");

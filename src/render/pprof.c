@@ -205,7 +205,7 @@ static void write_frame(struct pprof *w, uint32_t id, const struct profile_frame
     write_field(w, PROFILE_LOCATION, buffer_span(&w->message));
 
     buffer_clear(&w->inner);
-    frame_text_name(&w->inner, frame, id, w->options);
+    frame_text_name(&w->inner, frame, w->options);
     uint32_t name = intern_add(&w->strings, buffer_span(&w->inner));
     buffer_clear(&w->message);
     put_varint(&w->message, FUNCTION_ID, id);

@@ -118,12 +118,10 @@ static void test_folded_weights(void **state)
     const struct {
         double rate_hz;
         const char *unit;
-        bool weights;
         const char *wanted;
     } cases[] = {
-        { 100, "ns", false, "shop;f 2\n" },   { 100, "ns", true, "shop;f 30\n" },
-        { 0, "ns", false, "shop;f 30\n" },    { 0, "bytes", false, "shop;f 30\n" },
-        { 0, "count", false, "shop;f 30\n" }, { 0, "samples", false, "shop;f 30\n" },
+        { 100, "ns", "shop;f 2\n" },   { 0, "ns", "shop;f 30\n" },      { 0, "bytes", "shop;f 30\n" },
+        { 0, "count", "shop;f 30\n" }, { 0, "samples", "shop;f 30\n" },
     };
     static const struct profile_frame frames[] = { { 0 }, { .name = "f", .module = "" } };
     static const struct profile_thread threads[] = { { 0 }, { .name = "t", .process_name = "shop" } };
@@ -133,7 +131,7 @@ static void test_folded_weights(void **state)
         profile_fixture_build(&(struct fixture){ frames, 2, threads, 2, NULL, 0, samples, 2 }, &p);
         p.rate_hz = cases[i].rate_hz;
         p.weight_unit = cases[i].unit;
-        assert_folded(&p, (struct export_options){ .weights = cases[i].weights }, cases[i].wanted);
+        assert_folded(&p, (struct export_options){ 0 }, cases[i].wanted);
         profile_fixture_done(&p);
     }
 }
