@@ -12,12 +12,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/own.h"
+#include "base/target_root.h"
+#include "cli/json_put.h"
 #include "cli/message.h"
+#include "collect/proc_file.h"
 #include "collect/runtime_names.h"
 #include "collect/target.h"
 #include "collect/target_files.h"
 #include "import/import.h"
+#include "read/procfs.h"
 #include "symbolize/symbolizer.h"
 #include "trace/facts.h"
 #include "trace/trace_reader.h"
@@ -36,17 +41,13 @@ struct local_files {
 /* The process that the capture knows, not another one that has its number now. */
 static bool process_still_there(const struct trace_process *row)
 {
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/%" PRIu32 "/stat", row->pid);
-    AUTO_STREAM FILE *file = row->start_ticks ? fopen(path, "re") : NULL;
-    if (!file || !fgets(text, sizeof text, file))
-        return false;
-    const char *rest = strrchr(text, ')');
-    for (unsigned field = 2; rest && field < 22; field++) {
-        rest = strchr(rest, ' ');
-        rest = rest ? rest + 1 : NULL;
-    }
-    return rest && strtoull(rest, NULL, 10) == row->start_ticks;
+    struct buffer text;
+    struct proc_stat stat;
+    buffer_init(&text, 1 << 12);
+    bool there = row->start_ticks && proc_file_read((pid_t)row->pid, "stat", &text, NULL) &&
+                 procfs_read_stat(buffer_span(&text), &stat, NULL) && stat.start_ticks == row->start_ticks;
+    buffer_done(&text);
+    return there;
 }
 
 static int open_local(void *user, uint32_t process, const char *path)
@@ -55,13 +56,10 @@ static int open_local(void *user, uint32_t process, const char *path)
     int fd = target_files_open(&files->roots, process, path);
     if (fd >= 0)
         return fd;
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat st;
-    if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
-        close(fd);
-        return -1;
-    }
-    return fd;
+    /* the path is the capture's: judged before it is opened, as opening a device can do things */
+    AUTO_FD int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR };
+    return root >= 0 && target_root_open_path(root, path, rules, &fd, NULL) ? fd : -1;
 }
 
 /* The map a process left stays behind when it ends: its name holds the pid, its age must fit. */
@@ -95,6 +93,14 @@ static bool same_kernel(const struct trace *t)
            (!host || strcmp(host, name.nodename) == 0);
 }
 
+/* Made on another machine, as far as it says: its pids mean nothing here. */
+static bool is_foreign(const struct trace *t)
+{
+    struct utsname name;
+    const char *host = trace_fact_value(t, FACT_HOST);
+    return host && uname(&name) == 0 && strcmp(host, name.nodename) != 0;
+}
+
 /* A process of an imported file is known by pid only: it must have been there when the file was made. */
 static bool process_is_still_it(struct trace *t, uint32_t process)
 {
@@ -103,7 +109,7 @@ static bool process_is_still_it(struct trace *t, uint32_t process)
         return true;
     const char *started = trace_fact_value(t, FACT_STARTED_REALTIME_NS);
     struct target target;
-    if (row->start_ticks || !target_open((pid_t)row->pid, &target, NULL))
+    if (row->start_ticks || is_foreign(t) || !target_open((pid_t)row->pid, &target, NULL))
         return false;
     bool fits =
         target.runtime == RUNTIME_CORECLR && (!started || target.started_ns < strtoull(started, NULL, 10));
@@ -115,25 +121,27 @@ static bool process_is_still_it(struct trace *t, uint32_t process)
     return fits;
 }
 
-static bool process_has_unknown_code(const struct trace *t, uint32_t process)
+/* By process: whether some of its code is in no file and has no name yet. The caller frees. */
+static bool *processes_with_unknown_code(const struct trace *t)
 {
+    bool *unknown = mem_alloc(t->processes.count, sizeof *unknown);
     for (size_t i = 1; i < t->locations.count; i++) {
         const struct trace_location *row = &t->locations.rows[i];
         uint8_t kind = t->images.rows[t->mappings.rows[row->mapping].image].kind;
-        if (row->process == process && !row->function && !row->code && row->mapping &&
-            (kind == IMAGE_JIT || kind == IMAGE_ANON))
-            return true;
+        if (row->mapping && !row->function && !row->code && (kind == IMAGE_JIT || kind == IMAGE_ANON))
+            unknown[row->process] = true;
     }
-    return false;
+    return unknown;
 }
 
 /* Methods of processes that still run are told by their runtimes, also long after the samples were taken. */
 static void capture_ask_runtimes(struct capture *c)
 {
     struct trace *t = &c->b.trace;
+    AUTO_FREE bool *unknown = processes_with_unknown_code(t);
     struct runtime_names *names = runtime_names_new(&c->b, true, NULL, NULL);
     for (uint32_t i = 1; i < t->processes.count; i++) {
-        if (process_has_unknown_code(t, i) && process_is_still_it(t, i))
+        if (unknown[i] && process_is_still_it(t, i))
             runtime_names_attach(names, t->processes.rows[i].pid, CAPTURE_PATIENCE_MS, true);
     }
     runtime_names_tell_all(names, CAPTURE_PATIENCE_MS);
@@ -183,6 +191,19 @@ static bool capture_is_ours(const char *path, int *out_fd)
     return true;
 }
 
+/* What to do about a file that could not be opened or read. */
+static void capture_hint(struct error *err)
+{
+    if (!err || *err->hint)
+        return;
+    if (err->os_error == ENOENT)
+        error_hint(err, "check the name, or record a capture with: clrperf record -d 10s");
+    else if (err->kind == ERROR_PERMISSION)
+        error_hint(err, "read it as the user who recorded it, or as root");
+    else if (err->kind == ERROR_INPUT)
+        error_hint(err, "record it again, or name a capture, a perf.data, perf script text or folded stacks");
+}
+
 bool capture_open(const char *path, struct capture *out, struct error *err)
 {
     *out = (struct capture){ .path = path };
@@ -195,9 +216,10 @@ bool capture_open(const char *path, struct capture *out, struct error *err)
         if (!ok)
             error_context(err, "'%s'", path);
     } else {
-        ok = import_open(path, &(struct import_options){ 0 }, &out->b, &recognised, err);
+        ok = import_open(path, NULL, &out->b, &recognised, err);
     }
     if (!ok) {
+        capture_hint(err);
         capture_done(out);
         return false;
     }
@@ -226,20 +248,15 @@ void capture_warn(const struct capture *c)
         message_warning("%s", notes);
 }
 
-bool capture_export(const struct source *file, const struct export_format *format, int out_fd,
-                    struct error *err)
+bool capture_export(const struct source *file, const struct export_format *format, int fd, struct error *err)
 {
-    AUTO_FD int fd = out_fd;
     struct trace t;
     struct profile *p;
     if (!trace_reader_load(file, &t, err))
         return false;
     bool ok = profile_build(&t, &(struct profile_options){ .kind = SAMPLE_CPU }, &p, err);
     if (ok) {
-        struct output out;
-        output_over_fd(&out, fd);
-        ok = export_profile(format, p, &(struct export_options){ 0 }, &out, err);
-        ok = output_close(&out, err) && ok;
+        ok = export_profile_to_fd(format, p, &(struct export_options){ 0 }, fd, err);
         profile_free(p);
     }
     trace_done(&t);
@@ -255,15 +272,13 @@ void capture_json_losses(struct json_writer *j, const struct trace *t)
     for (unsigned i = 0; i < LOSS_REASONS; i++) {
         if (!by[i])
             continue;
-        json_key(j, loss_reason_name((enum loss_reason)i));
-        json_u64(j, by[i]);
+        json_put_u64(j, loss_reason_name((enum loss_reason)i), by[i]);
     }
 }
 
 static void json_fact(struct json_writer *j, const struct trace *t, const char *key, const char *fact)
 {
-    json_key(j, key);
-    json_string(j, trace_fact_value(t, fact));
+    json_put_string(j, key, trace_fact_value(t, fact));
 }
 
 void capture_json_head(struct json_writer *j, const struct capture *c, const struct profile *p)
@@ -274,22 +289,14 @@ void capture_json_head(struct json_writer *j, const struct capture *c, const str
     struct tm utc;
     if (p->start_realtime_ns && gmtime_r(&seconds, &utc))
         strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc);
-    json_key(j, "capture");
-    json_begin_object(j);
-    json_key(j, "file");
-    json_string(j, c->path);
+    json_put_object(j, "capture");
+    json_put_string(j, "file", c->path);
     json_fact(j, t, "format", FACT_FORMAT);
-    json_key(j, "started");
-    json_string(j, started[0] ? started : NULL);
-    json_key(j, "duration_s");
-    json_double(j, (double)p->duration_ns / 1e9);
+    json_put_string(j, "started", started[0] ? started : NULL);
+    json_put_double(j, "duration_s", (double)p->duration_ns / 1e9);
     json_fact(j, t, "host", FACT_HOST);
     json_fact(j, t, "kernel", FACT_KERNEL);
-    json_key(j, "rate_hz");
-    if (p->rate_hz > 0)
-        json_double(j, p->rate_hz);
-    else
-        json_null(j);
+    json_put_known_double(j, "rate_hz", p->rate_hz > 0, p->rate_hz);
     json_fact(j, t, "command_line", FACT_COMMAND_LINE);
     json_end_object(j);
 }

@@ -26,9 +26,8 @@ void capture_done(struct capture *c);
 /* Says on stderr what the user should know before believing the result: damage, a missing end. */
 void capture_warn(const struct capture *c);
 
-/* Loads a capture of ours and writes it in an export format to `out_fd`, which it closes. */
-bool capture_export(const struct source *file, const struct export_format *format, int out_fd,
-                    struct error *err);
+/* Loads a capture of ours and writes it in an export format to `fd`, which stays the caller's. */
+bool capture_export(const struct source *file, const struct export_format *format, int fd, struct error *err);
 /* The members of "lost_by". */
 void capture_json_losses(struct json_writer *j, const struct trace *t);
 /* The member "capture" of a report's JSON. */

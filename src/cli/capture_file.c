@@ -23,14 +23,40 @@ static void give_to_invoker(int fd)
         return; /* a file system without owners: it stays root's, mode 0600 */
 }
 
+static const char *create_hint(int e)
+{
+    switch (e) {
+    case EEXIST:
+        return "choose another name with -o, or overwrite it with --force";
+    case ELOOP:
+        return "it is a symbolic link; name the file itself";
+    case EISDIR:
+        return "name a file in that folder with -o";
+    case ENOENT:
+    case ENOTDIR:
+        return "make the folder first, or choose another place with -o";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return "choose a folder that you may write to with -o";
+    case ENOSPC:
+    case EDQUOT:
+        return "free some space, or choose another place with -o";
+    default:
+        return "choose another place with -o";
+    }
+}
+
 static bool create_refused(const char *path, int e, struct error *err)
 {
     error_system(err, e, "cannot create '%s'", path);
-    if (e == EEXIST)
-        error_hint(err, "choose another name with -o, or overwrite it with --force");
-    else if (e == ELOOP)
-        error_hint(err, "it is a symbolic link; name the file itself");
-    return false;
+    return error_hint(err, "%s", create_hint(e));
+}
+
+static bool not_overwritten(const char *path, const char *why, struct error *err)
+{
+    error_set(err, ERROR_USAGE, "'%s' %s", path, why);
+    return error_hint(err, "choose another name with -o");
 }
 
 bool capture_file_create(const char *path, bool force, int *out_fd, struct error *err)
@@ -41,9 +67,9 @@ bool capture_file_create(const char *path, bool force, int *out_fd, struct error
         return create_refused(path, errno, err);
     struct stat st;
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return error_set(err, ERROR_USAGE, "'%s' is not a regular file", path);
+        return not_overwritten(path, "is not a regular file", err);
     if (force && st.st_nlink != 1)
-        return error_set(err, ERROR_USAGE, "'%s' has other names (hard links); it is not overwritten", path);
+        return not_overwritten(path, "has other names (hard links); it is not overwritten", err);
     if (force && (fchmod(fd, 0600) < 0 || ftruncate(fd, 0) < 0))
         return create_refused(path, errno, err);
     give_to_invoker(fd);

@@ -2,8 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,12 +70,36 @@ bool launch_started(struct launch *l, const char *name, struct error *err)
         error_system(err, e, "cannot run '%s'", name);
         if (err && e == ENOENT)
             error_hint(err, "give the full path, or check the spelling");
+        else if (err && e == EACCES)
+            error_hint(err, "it must be a file with the right to execute; for an assembly: dotnet app.dll");
         return false;
     }
     return true;
 }
 
-int launch_wait(struct launch *l)
+/* Until it has ended; a SIGTERM that came or comes is handed on to it. */
+static void wait_and_pass_on(const struct launch *l, const volatile sig_atomic_t *stopped_by)
+{
+    AUTO_FD int pidfd = pidfd_open(l->pid, 0);
+    struct pollfd ended = { .fd = pidfd, .events = POLLIN };
+    sigset_t term, before;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    /* let through only while ppoll() waits: none can slip in between the look and the wait */
+    sigprocmask(SIG_BLOCK, &term, &before);
+    for (bool told = false; pidfd >= 0;) {
+        if (*stopped_by == SIGTERM && !told) {
+            kill(l->pid, SIGTERM);
+            told = true;
+        }
+        if (ppoll(&ended, 1, NULL, &before) > 0 || errno != EINTR)
+            break;
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Its exit code; ends it for us. */
+static int launch_reap(struct launch *l)
 {
     int status = 0;
     pid_t got;
@@ -88,8 +113,14 @@ int launch_wait(struct launch *l)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+int launch_wait(struct launch *l, const volatile sig_atomic_t *stopped_by)
+{
+    wait_and_pass_on(l, stopped_by);
+    return launch_reap(l);
+}
+
 void launch_abandon(struct launch *l)
 {
     kill(l->pid, SIGKILL);
-    launch_wait(l);
+    launch_reap(l);
 }

@@ -4,6 +4,7 @@
 #ifndef CLRPERF_CLI_LAUNCH_H
 #define CLRPERF_CLI_LAUNCH_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -19,8 +20,12 @@ struct launch {
 bool launch_start(const char *const *command, struct launch *out, struct error *err);
 /* After it was released: whether the command could be started at all. */
 bool launch_started(struct launch *l, const char *name, struct error *err);
-/* Waits for its end. Its exit code, or 128 plus the signal that killed it. */
-int launch_wait(struct launch *l);
+/*
+ * Waits for its end. Its exit code, or 128 plus the signal that killed it. `stopped_by` is set by our signal
+ * handler: a SIGTERM, which reaches us alone, is handed on; SIGINT of a terminal reaches the command by
+ * itself.
+ */
+int launch_wait(struct launch *l, const volatile sig_atomic_t *stopped_by);
 /* Kills a command that was never released. */
 void launch_abandon(struct launch *l);
 

@@ -1,6 +1,7 @@
 /*
  * main: finds the verb, parses its options, runs it, prints its error.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/own.h"
 #include "cli/message.h"
 #include "cli/orientation.h"
+#include "cli/standard_output.h"
 #include "cli/verb.h"
 
 enum { HELP_BYTES_MAX = 1 << 16 };
@@ -78,13 +80,21 @@ static const struct verb *find_verb(const char *name, struct error *err)
 static bool check_call(const struct verb *verb, const struct verb_call *call, struct error *err)
 {
     if (call->arg_count > verb->args_max) {
-        error_set(err, ERROR_USAGE, "'%s' does not take the argument '%s'", verb->name,
-                  call->args[verb->args_max]);
-        return error_hint(err, "clrperf %s --help shows what it takes", verb->name);
+        const char *first = call->args[verb->args_max];
+        error_set(err, ERROR_USAGE, "'%s' does not take the argument '%s'", verb->name, first);
+        if (!verb->takes_command)
+            return error_hint(err, "clrperf %s --help shows what it takes", verb->name);
+        bool number = strspn(first, "0123456789") == strlen(first);
+        return error_hint(err, number ? "clrperf %s -p %s" : "clrperf %s -- %s ... runs that command",
+                          verb->name, first);
     }
     if (call->command && !verb->takes_command) {
         error_set(err, ERROR_USAGE, "'%s' does not run a command", verb->name);
         return error_hint(err, "leave out '--' and what follows");
+    }
+    if (call->command && !call->command_count) {
+        error_set(err, ERROR_USAGE, "no command stands behind '--'");
+        return error_hint(err, "clrperf %s -- dotnet app.dll", verb->name);
     }
     return true;
 }
@@ -148,8 +158,9 @@ int main(int argc, char **argv)
         message_error(&err);
         return (int)message_exit_code(err.kind);
     }
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        error_set(&err, ERROR_SYSTEM, "cannot write the result to standard output");
+    int unwritten = fflush(stdout) != 0 ? errno : ferror(stdout) ? EIO : 0;
+    if (unwritten) {
+        stdout_refused(unwritten, &err);
         message_error(&err);
         return EXIT_FAILED;
     }

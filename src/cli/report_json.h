@@ -9,7 +9,7 @@
 
 /* "clrperf.report.cpu/1"; `top` 0: all rows. */
 bool report_json_hot(const struct capture *c, const struct profile *p, const struct hot_table *table,
-                     const char *by, size_t top, struct error *err);
+                     enum hot_by by, size_t top, struct error *err);
 /* "clrperf.tree/1" */
 bool report_json_tree(const struct capture *c, const struct profile *p, struct error *err);
 /* "clrperf.report.threads/1" */

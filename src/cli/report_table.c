@@ -13,6 +13,8 @@
 
 enum { REPORT_NAME_MIN = 24, REPORT_WIDE = 400, REPORT_MODULE_MAX = 32 };
 
+const char *const report_by_names[REPORT_BY_NAMES] = { "function", "module", "type", "thread", "process" };
+
 /* Ends a line of a table; the padding of its last column goes. */
 static void end_line(struct buffer *out)
 {
@@ -147,26 +149,9 @@ void report_head(const struct capture *c, const struct profile *p, struct buffer
     buffer_u8(out, '\n');
 }
 
-static size_t module_width(const struct hot_table *table, size_t rows)
+static size_t text_width(const char *text)
 {
-    size_t width = 7;
-    for (size_t i = 0; i < rows; i++) {
-        size_t w = utf8_width(span_of(table->rows[i].module, strlen(table->rows[i].module)));
-        if (w > width)
-            width = w;
-    }
-    return width < REPORT_MODULE_MAX ? width : REPORT_MODULE_MAX;
-}
-
-static size_t name_width(const struct hot_table *table, size_t rows)
-{
-    size_t width = 8;
-    for (size_t i = 0; i < rows; i++) {
-        size_t w = utf8_width(span_of(table->rows[i].name, strlen(table->rows[i].name)));
-        if (w > width)
-            width = w;
-    }
-    return width < REPORT_WIDE ? width : REPORT_WIDE;
+    return utf8_width(span_of(text, strlen(text)));
 }
 
 /* Columns behind the numbers: the name takes what the terminal leaves; the strip goes when that is too
@@ -179,7 +164,14 @@ struct report_columns {
 static struct report_columns columns_for(const struct hot_table *table, size_t rows, size_t width,
                                          size_t fixed)
 {
-    struct report_columns c = { name_width(table, rows), module_width(table, rows), true };
+    struct report_columns c = { 8, 7, true };
+    for (size_t i = 0; i < rows; i++) {
+        size_t name = text_width(table->rows[i].name), module = text_width(table->rows[i].module);
+        c.name = name > c.name ? name : c.name;
+        c.module = module > c.module ? module : c.module;
+    }
+    c.name = c.name < REPORT_WIDE ? c.name : REPORT_WIDE;
+    c.module = c.module < REPORT_MODULE_MAX ? c.module : REPORT_MODULE_MAX;
     if (!width)
         return c;
     size_t when = HOT_WHEN_BUCKETS + 2;
@@ -200,12 +192,11 @@ static size_t shown_rows(const struct hot_table *table, size_t top)
 void report_hot(const struct profile *p, const struct hot_table *table, enum hot_by by, size_t top,
                 size_t width, struct buffer *out)
 {
-    static const char *const titles[] = { "function", "module", "type", "thread", "process" };
     size_t rows = shown_rows(table, top);
     bool code = by == HOT_BY_FUNCTION;
     struct report_columns c = columns_for(table, rows, width, code ? 38 : 30);
     buffer_format(out, " self %%  total %%   samples  ");
-    put_cut(out, titles[by], c.name, true);
+    put_cut(out, report_by_names[by], c.name, true);
     if (by != HOT_BY_MODULE) {
         buffer_string(out, "  ");
         put_cut(out, by == HOT_BY_THREAD ? "process" : "module", c.module, code || c.when);
@@ -238,7 +229,7 @@ void report_hot(const struct profile *p, const struct hot_table *table, enum hot
 void report_neighbours(const struct profile *p, const struct hot_table *table, bool callers, size_t top,
                        size_t width, struct buffer *out)
 {
-    size_t rows = shown_rows(table, top ? top + 1 : 0);
+    size_t rows = shown_rows(table, top);
     struct report_columns c = columns_for(table, rows, width, 30);
     buffer_format(out, "%s of %s: %.2f %% of all samples, %.2f %% in itself\n\n",
                   callers ? "callers" : "callees", table->rows[0].name,

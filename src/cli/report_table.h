@@ -8,12 +8,17 @@
 #include "base/buffer.h"
 #include "cli/capture.h"
 
+enum { REPORT_BY_NAMES = HOT_BY_PROCESS + 1 };
+
+/* "function", "module", ... by enum hot_by */
+extern const char *const report_by_names[REPORT_BY_NAMES];
+
 /* What the capture is and how far it can be believed. */
 void report_head(const struct capture *c, const struct profile *p, struct buffer *out);
 /* `top` 0: all rows; `width` 0: as wide as it gets. */
 void report_hot(const struct profile *p, const struct hot_table *table, enum hot_by by, size_t top,
                 size_t width, struct buffer *out);
-/* The table that hot_table_neighbours() gives. */
+/* The table that hot_table_neighbours() gives; `top` counts its row 0, the function, too. */
 void report_neighbours(const struct profile *p, const struct hot_table *table, bool callers, size_t top,
                        size_t width, struct buffer *out);
 /* The call tree from the root down, branches above half a percent. */

@@ -11,6 +11,7 @@
 #include "cli/target_options.h"
 #include "cli/verb.h"
 #include "collect/target_list.h"
+#include "render/export_format.h"
 
 /* Candidates are taken as they are: bash's compgen -W would expand a name such as $(reboot). */
 static const char bash_script[] =
@@ -67,13 +68,16 @@ static void offer(struct buffer *out, const char *candidate, const char *typed)
 /* The values of -p and -n: what runs now. */
 static void offer_targets(const struct option_spec *option, const char *typed, struct buffer *out)
 {
+    bool pids = option->offset == offsetof(struct target_options, pids);
     struct target_list list;
+    if (!pids && option->offset != offsetof(struct target_options, names))
+        return;
     if (!target_list_read(&list, NULL))
         return;
     for (size_t i = 0; i < list.count; i++) {
         char pid[16];
         snprintf(pid, sizeof pid, "%d", (int)list.items[i].pid);
-        offer(out, strcmp(option->name, "pid") == 0 ? pid : target_label(&list.items[i]), typed);
+        offer(out, pids ? pid : target_label(&list.items[i]), typed);
     }
     target_list_done(&list);
 }
@@ -83,6 +87,16 @@ static void offer_verbs(const char *typed, struct buffer *out)
     for (const struct verb *const *v = verbs; *v; v++) {
         if ((*v)->summary)
             offer(out, (*v)->name, typed);
+    }
+}
+
+static void offer_formats(const char *typed, struct buffer *out)
+{
+    size_t count;
+    const struct export_format *formats = export_formats(&count);
+    for (size_t i = 0; i < count; i++) {
+        if (export_format_by_name(formats[i].name) == &formats[i])
+            offer(out, formats[i].name, typed);
     }
 }
 
@@ -97,12 +111,19 @@ static void complete(const char *const *words, size_t count, struct buffer *out)
     const struct verb *verb = verb_find(words[0]);
     if (!verb || !verb->options)
         return;
-    const struct option_spec *before = count > 2 ? option_find(verb->options, words[count - 2]) : NULL;
-    if (before && before->kind != OPTION_FLAG) {
-        if (before->value && (strncmp(before->value, "PID", 3) == 0 || strcmp(before->value, "NAME") == 0))
-            offer_targets(before, typed, out);
-    } else if (*typed == '-') {
-        option_complete(verb->options, typed, out);
+    for (size_t i = 1; i + 1 < count; i++) {
+        if (strcmp(words[i], "--") == 0)
+            return; /* a command of somebody else */
+    }
+    const char *before = words[count - 2];
+    const struct option_spec *option = count > 2 ? option_find(verb->options, before) : NULL;
+    if (!option || option->kind == OPTION_FLAG) {
+        if (*typed == '-')
+            option_complete(verb->options, typed, out);
+    } else if (option_find(target_option_specs, before) == option) {
+        offer_targets(option, typed, out);
+    } else if (strcmp(option->name, "format") == 0) {
+        offer_formats(typed, out);
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/own.h"
 #include "base/utf8.h"
+#include "cli/json_put.h"
 #include "cli/message.h"
 #include "cli/standard_output.h"
 #include "cli/target_options.h"
@@ -35,30 +36,21 @@ static bool print_json(const struct host_check_list *list, struct error *err)
     struct buffer buffer;
     stdout_json(&w, &buffer);
     json_begin_object(&w);
-    json_key(&w, "schema");
-    json_string(&w, "clrperf.doctor/1");
-    json_key(&w, "checks");
-    json_begin_array(&w);
+    json_put_string(&w, "schema", "clrperf.doctor/1");
+    json_put_array(&w, "checks");
     for (size_t i = 0; i < list->count; i++) {
         const struct host_check *c = &list->items[i];
         json_begin_object(&w);
-        json_key(&w, "name");
-        json_string(&w, c->name);
-        json_key(&w, "ok");
-        json_bool(&w, c->ok);
-        json_key(&w, "detail");
-        json_string(&w, or_null(c->detail));
-        json_key(&w, "lost");
-        json_string(&w, c->ok ? NULL : c->lost);
-        json_key(&w, "fix");
-        json_string(&w, c->ok ? NULL : or_null(c->fix));
+        json_put_string(&w, "name", c->name);
+        json_put_bool(&w, "ok", c->ok);
+        json_put_string(&w, "detail", or_null(c->detail));
+        json_put_string(&w, "lost", c->ok ? NULL : c->lost);
+        json_put_string(&w, "fix", c->ok ? NULL : or_null(c->fix));
         json_end_object(&w);
     }
     json_end_array(&w);
     json_end_object(&w);
-    bool ok = json_finish(&w, err);
-    buffer_done(&buffer);
-    return ok;
+    return stdout_json_end(&w, err);
 }
 
 static void append(struct buffer *out, const char *before, const char *text)

@@ -36,32 +36,38 @@ static bool export_choose(const struct export_values *v, const struct export_for
 {
     char known[512];
     export_list(known, sizeof known);
-    if (!v->out)
-        return error_set(err, ERROR_USAGE,
-                         "where to? -o FILE, with one of these endings:%s; or -o - with --format", known);
-    *out = v->format ? export_format_by_name(v->format) : export_format_for_path(v->out);
+    if (!v->out) {
+        error_set(err, ERROR_USAGE, "where to? -o FILE, with one of these endings:%s; or -o - with --format",
+                  known);
+        return error_hint(err, "clrperf export FILE -o flame.html");
+    }
+    /* a name may stand for several endings: the file's own decides between them, packed or not */
+    const struct export_format *by_path = export_format_for_path(v->out);
+    const struct export_format *by_name = v->format ? export_format_by_name(v->format) : NULL;
+    if (v->format && !by_name) {
+        error_set(err, ERROR_USAGE, "there is no format '%s'", v->format);
+        return error_hint(err, "leave --format out and end -o with one of:%s", known);
+    }
+    *out = by_name && (!by_path || strcmp(by_path->name, by_name->name) != 0) ? by_name : by_path;
     if (*out)
         return true;
-    if (v->format)
-        return error_set(err, ERROR_USAGE, "there is no format '%s'", v->format);
-    return error_set(err, ERROR_USAGE, "'%s' does not say the format; known endings:%s, or give --format",
-                     v->out, known);
+    error_set(err, ERROR_USAGE, "'%s' does not say the format", v->out);
+    return error_hint(err, "end it with one of:%s; or give --format", known);
 }
 
 static bool export_write(const struct export_values *v, const struct export_format *format,
                          const struct profile *p, struct error *err)
 {
+    if (strcmp(v->out, "-") == 0)
+        return export_profile_to_fd(format, p, &v->shape, STDOUT_FILENO, err) ||
+               error_context(err, "writing to standard output");
     AUTO_FD int file = -1;
-    bool to_stdout = strcmp(v->out, "-") == 0;
-    if (!to_stdout && !capture_file_create(v->out, v->force, &file, err))
+    if (!capture_file_create(v->out, v->force, &file, err))
         return false;
-    struct output out;
-    output_over_fd(&out, to_stdout ? STDOUT_FILENO : file);
-    bool ok = export_profile(format, p, &v->shape, &out, err);
-    ok = output_close(&out, err) && ok;
-    if (!ok)
-        error_context(err, "writing '%s'", v->out);
-    return ok;
+    if (export_profile_to_fd(format, p, &v->shape, file, err))
+        return true;
+    unlink(v->out); /* half a file is none in any of the formats */
+    return error_context(err, "writing '%s'", v->out);
 }
 
 static bool export_run(struct verb_call *call, struct error *err)
@@ -71,8 +77,10 @@ static bool export_run(struct verb_call *call, struct error *err)
     struct profile_options options;
     struct capture c;
     struct profile *p;
-    if (call->arg_count < 1)
-        return error_set(err, ERROR_USAGE, "which capture? clrperf export FILE -o flame.html");
+    if (call->arg_count < 1) {
+        error_set(err, ERROR_USAGE, "which capture?");
+        return error_hint(err, "clrperf export FILE -o flame.html; record one with: clrperf record -d 10s");
+    }
     if (!export_choose(v, &format, err) || !profile_choice_options(&v->choice, &options, err) ||
         !capture_open(call->args[0], &c, err))
         return false;

@@ -9,6 +9,7 @@
 #include "base/own.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "cli/json_put.h"
 #include "cli/message.h"
 #include "cli/process_table.h"
 #include "cli/standard_output.h"
@@ -31,13 +32,10 @@ static const struct option_spec ps_options[] = {
 static void write_ability(struct json_writer *w, const struct target_access *can)
 {
     json_begin_object(w);
-    json_key(w, "ok");
-    json_bool(w, can->ok);
+    json_put_bool(w, "ok", can->ok);
     if (!can->ok) {
-        json_key(w, "reason");
-        json_string(w, can->reason);
-        json_key(w, "fix");
-        json_string(w, can->fix);
+        json_put_string(w, "reason", can->reason);
+        json_put_string(w, "fix", can->fix);
     }
     json_end_object(w);
 }
@@ -45,14 +43,10 @@ static void write_ability(struct json_writer *w, const struct target_access *can
 static void write_runtime(struct json_writer *w, const struct target *t)
 {
     json_begin_object(w);
-    json_key(w, "kind");
-    json_string(w, runtime_kind_name(t->runtime));
-    json_key(w, "version");
-    json_string(w, t->version.text[0] ? t->version.text : NULL);
-    json_key(w, "single_file");
-    json_bool(w, t->single_file);
-    json_key(w, "image");
-    json_string(w, t->image);
+    json_put_string(w, "kind", runtime_kind_name(t->runtime));
+    json_put_string(w, "version", t->version.text[0] ? t->version.text : NULL);
+    json_put_bool(w, "single_file", t->single_file);
+    json_put_string(w, "image", t->image);
     json_end_object(w);
 }
 
@@ -63,10 +57,8 @@ static void write_container(struct json_writer *w, const struct target *t)
         return;
     }
     json_begin_object(w);
-    json_key(w, "id");
-    json_string(w, t->container_id);
-    json_key(w, "name");
-    json_string(w, t->container_name);
+    json_put_string(w, "id", t->container_id);
+    json_put_string(w, "name", t->container_name);
     json_end_object(w);
 }
 
@@ -80,38 +72,24 @@ static double whole_ms_s(uint64_t ns)
 static void write_process(struct json_writer *w, const struct target *t, const struct process_access *access)
 {
     json_begin_object(w);
-    json_key(w, "pid");
-    json_i64(w, t->pid);
-    json_key(w, "ns_pid");
-    json_i64(w, t->ns_pid);
-    json_key(w, "parent_pid");
-    json_i64(w, t->parent);
-    json_key(w, "uid");
-    json_u64(w, t->uid);
-    json_key(w, "user");
-    json_string(w, process_user_name(t->uid));
-    json_key(w, "name");
-    json_string(w, t->name);
-    json_key(w, "command_line");
-    json_string(w, t->command_line);
-    json_key(w, "entry_assembly");
-    json_string(w, t->entry_assembly);
-    json_key(w, "sdk_tool");
-    json_bool(w, t->sdk_tool);
+    json_put_i64(w, "pid", t->pid);
+    json_put_i64(w, "ns_pid", t->ns_pid);
+    json_put_i64(w, "parent_pid", t->parent);
+    json_put_u64(w, "uid", t->uid);
+    json_put_string(w, "user", process_user_name(t->uid));
+    json_put_string(w, "name", t->name);
+    json_put_string(w, "command_line", t->command_line);
+    json_put_string(w, "entry_assembly", t->entry_assembly);
+    json_put_bool(w, "sdk_tool", t->sdk_tool);
     json_key(w, "runtime");
     write_runtime(w, t);
     json_key(w, "container");
     write_container(w, t);
-    json_key(w, "started_s");
-    json_double(w, whole_ms_s(t->started_ns));
-    json_key(w, "cpu_s");
-    json_double(w, whole_ms_s(t->cpu_ns));
-    json_key(w, "threads");
-    json_u64(w, t->threads);
-    json_key(w, "socket");
-    json_string(w, t->socket);
-    json_key(w, "can");
-    json_begin_object(w);
+    json_put_double(w, "started_s", whole_ms_s(t->started_ns));
+    json_put_double(w, "cpu_s", whole_ms_s(t->cpu_ns));
+    json_put_u64(w, "threads", t->threads);
+    json_put_string(w, "socket", t->socket);
+    json_put_object(w, "can");
     for (int ability = 0; ability < TARGET_ABILITIES; ability++) {
         json_key(w, target_ability_name(ability));
         write_ability(w, &access->can[ability]);
@@ -122,18 +100,13 @@ static void write_process(struct json_writer *w, const struct target *t, const s
 
 static void write_stale(struct json_writer *w, const struct stale_socket_list *stale)
 {
-    json_key(w, "stale");
-    json_begin_array(w);
+    json_put_array(w, "stale");
     for (size_t i = 0; i < stale->count; i++) {
         json_begin_object(w);
-        json_key(w, "socket");
-        json_string(w, stale->items[i].path);
-        json_key(w, "pid");
-        json_i64(w, stale->items[i].pid);
-        json_key(w, "uid");
-        json_u64(w, stale->items[i].owner);
-        json_key(w, "pid_reused");
-        json_bool(w, stale->items[i].pid_reused);
+        json_put_string(w, "socket", stale->items[i].path);
+        json_put_i64(w, "pid", stale->items[i].pid);
+        json_put_u64(w, "uid", stale->items[i].owner);
+        json_put_bool(w, "pid_reused", stale->items[i].pid_reused);
         json_end_object(w);
     }
     json_end_array(w);
@@ -146,19 +119,15 @@ static bool print_json(const struct target_list *list, const struct process_acce
     struct buffer buffer;
     stdout_json(&w, &buffer);
     json_begin_object(&w);
-    json_key(&w, "schema");
-    json_string(&w, "clrperf.ps/1");
-    json_key(&w, "processes");
-    json_begin_array(&w);
+    json_put_string(&w, "schema", "clrperf.ps/1");
+    json_put_array(&w, "processes");
     for (size_t i = 0; i < list->count; i++)
         write_process(&w, &list->items[i], &access[i]);
     json_end_array(&w);
     if (stale)
         write_stale(&w, stale);
     json_end_object(&w);
-    bool ok = json_finish(&w, err);
-    buffer_done(&buffer);
-    return ok;
+    return stdout_json_end(&w, err);
 }
 
 static void print_stale(const struct stale_socket_list *stale, struct buffer *out)

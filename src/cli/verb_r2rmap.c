@@ -2,10 +2,12 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/own.h"
+#include "base/utf8.h"
 #include "cli/standard_output.h"
 #include "cli/verb.h"
 #include "clr/method_name.h"
@@ -15,12 +17,30 @@ struct r2rmap_values {
     bool file_offsets, raw_names;
 };
 
+static bool r2rmap_open(const char *path, int *out_fd, struct source *out, struct error *err)
+{
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO would never answer */
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        error_system(err, errno, "cannot open '%s'", path);
+        return error_hint(err, "name an assembly, for example System.Console.dll in the runtime's folder");
+    }
+    if (!S_ISREG(st.st_mode)) {
+        error_set(err, ERROR_INPUT, "'%s' is not a regular file", path);
+        return error_hint(err, "name an assembly, for example System.Console.dll in the runtime's folder");
+    }
+    if (!source_over_fd(fd, 0, UINT64_MAX, out, err))
+        return false;
+    *out_fd = take_fd(&fd);
+    return true;
+}
+
 /* Other assemblies are looked for beside the one asked for. */
 static bool r2rmap_open_sibling(void *user, const char *simple_name, struct source *out)
 {
     AUTO_FREE char *path = mem_format("%s/%s.dll", (const char *)user, simple_name);
-    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || !source_over_fd(fd, 0, UINT64_MAX, out, NULL))
+    AUTO_FD int fd = -1;
+    if (strchr(simple_name, '/') || !r2rmap_open(path, &fd, out, NULL))
         return false;
     take_fd(&fd);
     return true;
@@ -44,11 +64,19 @@ static void r2rmap_list(struct managed_image *image, const struct r2rmap_values 
         buffer_format(out, "%08" PRIx64 " %" PRIx32 " ", v->file_offsets ? range.begin_off : range.begin_rva,
                       range.end_rva - range.begin_rva);
         if (v->raw_names)
-            buffer_string(out, name.name);
+            utf8_escape(out, span_of(name.name, strlen(name.name)));
         else
             method_name_show(span_of(name.name, strlen(name.name)), name.type_params, out);
-        buffer_format(out, " [%s]\n", name.module);
+        buffer_string(out, " [");
+        utf8_escape(out, span_of(name.module, strlen(name.module)));
+        buffer_string(out, "]\n");
     }
+}
+
+static bool r2rmap_no_code(struct error *err)
+{
+    error_set(err, ERROR_UNSUPPORTED, "no precompiled code in it");
+    return error_hint(err, "its methods are jitted when they run: clrperf record names them");
 }
 
 static bool r2rmap_print(const char *path, const struct source *file, const struct r2rmap_values *v,
@@ -64,25 +92,26 @@ static bool r2rmap_print(const char *path, const struct source *file, const stru
         struct buffer out;
         buffer_init(&out, OUTPUT_BYTES_MAX);
         r2rmap_list(image, v, &out);
-        ok = managed_image_has_code(image) ? stdout_text(&out, err)
-                                           : error_set(err, ERROR_UNSUPPORTED, "no precompiled code in it");
+        ok = managed_image_has_code(image) ? stdout_text(&out, err) : r2rmap_no_code(err);
         buffer_done(&out);
         managed_image_close(image);
     }
     assembly_set_free(siblings);
+    if (!ok && err && err->kind == ERROR_INPUT)
+        error_hint(err, "name an assembly: a .dll that the .NET compiler made");
     return ok || error_context(err, "'%s'", path);
 }
 
 static bool r2rmap_run(struct verb_call *call, struct error *err)
 {
-    if (call->arg_count < 1)
-        return error_set(err, ERROR_USAGE, "which assembly? clrperf r2rmap System.Console.dll");
+    if (call->arg_count < 1) {
+        error_set(err, ERROR_USAGE, "which assembly?");
+        return error_hint(err, "clrperf r2rmap System.Console.dll");
+    }
     const char *path = call->args[0];
-    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return error_system(err, errno, "cannot open '%s'", path);
+    AUTO_FD int fd = -1;
     struct source file;
-    return source_over_fd(fd, 0, UINT64_MAX, &file, err) && r2rmap_print(path, &file, call->values, err);
+    return r2rmap_open(path, &fd, &file, err) && r2rmap_print(path, &file, call->values, err);
 }
 
 static const struct option_spec r2rmap_options[] = {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "base/units.h"
 #include "cli/capture.h"
 #include "cli/capture_file.h"
+#include "cli/json_put.h"
 #include "cli/launch.h"
 #include "cli/message.h"
 #include "cli/record_progress.h"
@@ -33,6 +35,7 @@ enum {
     RECORD_RATE_MAX = 100000,
     RECORD_RING_PAGES = 128,
     RECORD_CHAINS = 32768,
+    RECORD_COMMAND_BYTES = 32768, /* of the command line a capture keeps */
 };
 
 struct record_values {
@@ -43,6 +46,19 @@ struct record_values {
     bool force, json, no_runtime, quiet;
 };
 
+/* "5", "0.1", "5%" */
+static bool record_max_loss(const char *text, double *out, struct error *err)
+{
+    char *end;
+    double percent = strtod(text, &end);
+    if (end == text || !(percent >= 0 && percent <= 100) || (strcmp(end, "") != 0 && strcmp(end, "%") != 0)) {
+        error_set(err, ERROR_USAGE, "'%s' is no value for --max-loss", text);
+        return error_hint(err, "give a share in percent, for example 1 or 0.5");
+    }
+    *out = percent;
+    return true;
+}
+
 /* One run of the verb, from its options to its summary. */
 struct record_run {
     const struct record_values *values;
@@ -52,8 +68,10 @@ struct record_run {
     pid_t *pids;
     size_t pid_count;
     int cgroup_fd;
-    char path[4096];                    /* of the result */
+    const char *path;                   /* of the result; borrowed */
+    char made_path[128];                /* when the user gave none */
     const struct export_format *export; /* when the result is not a capture */
+    int export_fd;
     struct trace_builder b;
     struct trace_writer *w;
     struct recorder *recorder;
@@ -62,23 +80,24 @@ struct record_run {
     uint64_t file_bytes, stop_to_closed_ns;
     struct kernel_lookup *kernel_lookup; /* under way from the last sample on */
     int capture_fd;                      /* to read an unnamed capture again */
-    bool created;                        /* the file at `path` is ours and nothing is in it yet */
+    bool created;                        /* the file at `path` is ours and there is no result in it yet */
 };
 
 static volatile sig_atomic_t record_stopped;
 
 static void record_on_signal(int signal_number)
 {
-    (void)signal_number;
-    record_stopped = 1;
+    record_stopped = signal_number;
 }
 
 static void record_catch_signals(void)
 {
-    struct sigaction action = { .sa_handler = record_on_signal };
+    struct sigaction action = { .sa_handler = record_on_signal }, hangup;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    /* under nohup it stays ignored */
+    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a failed write like any other */
 }
@@ -121,18 +140,22 @@ static const char *record_target_name(const struct record_run *run, const struct
 static bool record_open(struct record_run *run, const struct verb_call *call, struct error *err)
 {
     const struct record_values *v = run->values;
-    if (v->out)
-        snprintf(run->path, sizeof run->path, "%s", v->out);
-    else
+    run->path = v->out ? v->out : run->made_path;
+    if (!v->out)
         capture_file_name(record_target_name(run, call), run->pid_count == 1 ? (uint32_t)run->pids[0] : 0,
-                          run->path, sizeof run->path);
+                          run->made_path, sizeof run->made_path);
     run->export = v->out ? export_format_for_path(v->out) : NULL;
     int fd;
-    if (run->export ? !capture_file_unnamed(&fd, err) : !capture_file_create(run->path, v->force, &fd, err))
+    /* an export is written at the end, but a name that cannot be written is refused now */
+    if (!capture_file_create(run->path, v->force, &fd, err))
         return false;
-    if (run->export)
+    run->created = true;
+    if (run->export) {
+        run->export_fd = fd;
+        if (!capture_file_unnamed(&fd, err))
+            return false;
         run->capture_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-    run->created = !run->export;
+    }
     return trace_writer_open(fd, &run->w, err);
 }
 
@@ -167,7 +190,7 @@ static void record_describe(struct record_run *run, const struct verb_call *call
     trace_set_fact(t, FACT_FORMAT, "clrperf");
     trace_set_fact(t, FACT_TOOL, "clrperf " CLRPERF_VERSION);
     struct buffer words;
-    buffer_init(&words, 1 << 16);
+    buffer_init(&words, SIZE_MAX);
     buffer_string(&words, "clrperf record");
     for (size_t i = 0; i < run->pid_count && !call->command; i++)
         buffer_format(&words, "%s%d", i ? "," : " -p ", (int)run->pids[i]);
@@ -178,6 +201,8 @@ static void record_describe(struct record_run *run, const struct verb_call *call
     buffer_format(&words, " -F %" PRIu64, run->values->rate_hz);
     for (size_t i = 0; call->command && i < call->command_count; i++)
         buffer_format(&words, "%s%s", i ? " " : " -- ", call->command[i]);
+    if (words.size > RECORD_COMMAND_BYTES)
+        words.size = RECORD_COMMAND_BYTES;
     buffer_u8(&words, 0);
     trace_set_fact(t, FACT_COMMAND_LINE, (const char *)words.data);
     buffer_done(&words);
@@ -259,13 +284,14 @@ static bool record_finish(struct record_run *run, struct error *err)
 static bool record_export(struct record_run *run, struct error *err)
 {
     struct source file;
-    int fd;
+    struct stat st;
     if (!source_over_fd(run->capture_fd, 0, UINT64_MAX, &file, err))
         return false;
-    run->file_bytes = file.size;
-    if (!capture_file_create(run->path, run->values->force, &fd, err))
-        return false;
-    return capture_export(&file, run->export, fd, err);
+    if (!capture_export(&file, run->export, run->export_fd, err))
+        return error_context(err, "writing '%s'", run->path);
+    run->created = false;
+    run->file_bytes = fstat(run->export_fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+    return true;
 }
 
 static void record_json(const struct record_run *run, struct json_writer *j)
@@ -273,50 +299,30 @@ static void record_json(const struct record_run *run, struct json_writer *j)
     static const char *const ends[] = { "duration", "signal", "target_exit", "error" };
     const struct record_stats *s = &run->stats;
     json_begin_object(j);
-    json_key(j, "schema");
-    json_string(j, "clrperf.record/1");
-    json_key(j, "file");
-    json_string(j, run->path);
-    json_key(j, "duration_s");
-    json_double(j, (double)s->duration_ns / 1e9);
-    json_key(j, "samples");
-    json_u64(j, s->samples);
-    json_key(j, "attempted");
-    json_u64(j, s->samples + s->lost);
-    json_key(j, "lost");
-    json_u64(j, s->lost);
-    json_key(j, "lost_by");
-    json_begin_object(j);
+    json_put_string(j, "schema", "clrperf.record/1");
+    json_put_string(j, "file", run->path);
+    json_put_double(j, "duration_s", (double)s->duration_ns / 1e9);
+    json_put_u64(j, "samples", s->samples);
+    json_put_u64(j, "attempted", s->samples + s->lost);
+    json_put_u64(j, "lost", s->lost);
+    json_put_object(j, "lost_by");
     capture_json_losses(j, &run->b.trace);
     json_end_object(j);
-    json_key(j, "stacks");
-    json_begin_object(j);
-    json_key(j, "whole");
-    json_u64(j, s->whole);
-    json_key(j, "truncated");
-    json_u64(j, s->truncated);
-    json_key(j, "broken");
-    json_u64(j, s->broken);
+    json_put_object(j, "stacks");
+    json_put_u64(j, "whole", s->whole);
+    json_put_u64(j, "truncated", s->truncated);
+    json_put_u64(j, "broken", s->broken);
     json_end_object(j);
-    json_key(j, "processes");
-    json_u64(j, s->processes);
-    json_key(j, "threads");
-    json_u64(j, s->threads);
-    json_key(j, "bytes");
-    json_u64(j, run->file_bytes);
-    json_key(j, "self");
-    json_begin_object(j);
-    json_key(j, "cpu_s");
-    json_double(j, (double)clock_own_cpu_ns() / 1e9);
-    json_key(j, "peak_rss_bytes");
-    json_u64(j, clock_own_peak_rss_bytes());
-    json_key(j, "stop_to_closed_ms");
-    json_double(j, (double)run->stop_to_closed_ns / 1e6);
-    json_key(j, "rundown_ms");
-    json_double(j, (double)s->rundown_ns / 1e6);
+    json_put_u64(j, "processes", s->processes);
+    json_put_u64(j, "threads", s->threads);
+    json_put_u64(j, "bytes", run->file_bytes);
+    json_put_object(j, "self");
+    json_put_double(j, "cpu_s", (double)clock_own_cpu_ns() / 1e9);
+    json_put_u64(j, "peak_rss_bytes", clock_own_peak_rss_bytes());
+    json_put_double(j, "stop_to_closed_ms", (double)run->stop_to_closed_ns / 1e6);
+    json_put_double(j, "rundown_ms", (double)s->rundown_ns / 1e6);
     json_end_object(j);
-    json_key(j, "ended_by");
-    json_string(j, ends[s->ended_by]);
+    json_put_string(j, "ended_by", ends[s->ended_by]);
     json_end_object(j);
 }
 
@@ -324,12 +330,9 @@ static bool record_print_json(const struct record_run *run, struct error *err)
 {
     struct buffer text;
     struct json_writer j;
-    buffer_init(&text, OUTPUT_BYTES_MAX);
     stdout_json(&j, &text);
     record_json(run, &j);
-    bool ok = json_finish(&j, err);
-    buffer_done(&text);
-    return ok;
+    return stdout_json_end(&j, err);
 }
 
 static void record_summary(const struct record_run *run)
@@ -353,19 +356,34 @@ static void record_summary(const struct record_run *run)
 static bool record_too_lossy(const struct record_run *run)
 {
     uint64_t attempted = run->stats.samples + run->stats.lost;
-    return run->values->max_loss_text && attempted &&
-           (double)run->stats.lost * 100.0 / (double)attempted > strtod(run->values->max_loss_text, NULL);
+    double percent;
+    return run->values->max_loss_text && record_max_loss(run->values->max_loss_text, &percent, NULL) &&
+           (double)run->stats.lost * 100.0 > percent * (double)attempted;
 }
 
 static bool record_check(const struct record_values *v, const struct verb_call *call, struct error *err)
 {
-    if (v->rate_hz == 0 || v->rate_hz > RECORD_RATE_MAX)
-        return error_set(err, ERROR_USAGE, "-F wants 1 to %d samples a second", RECORD_RATE_MAX);
-    if (v->events && strcmp(v->events, "cpu") != 0)
-        return error_set(err, ERROR_USAGE, "-e knows 'cpu', not '%s'", v->events);
+    double percent;
+    if (v->max_loss_text && !record_max_loss(v->max_loss_text, &percent, err))
+        return false;
+    if (v->rate_hz == 0 || v->rate_hz > RECORD_RATE_MAX) {
+        error_set(err, ERROR_USAGE, "-F wants 1 to %d samples a second", RECORD_RATE_MAX);
+        return error_hint(err, "leave -F out for %d, which suits most programs", RECORD_RATE_HZ);
+    }
+    if (v->events && strcmp(v->events, "cpu") != 0) {
+        error_set(err, ERROR_USAGE, "-e knows 'cpu', not '%s'", v->events);
+        return error_hint(err, "leave -e out");
+    }
+    if (v->out && strcmp(v->out, "-") == 0) {
+        error_set(err, ERROR_USAGE, "a capture is not written to standard output");
+        return error_hint(err, "record with -o FILE, then: clrperf export FILE -o - --format folded");
+    }
     struct target_query query = target_options_query(&v->target);
-    if (call->command && !target_query_is_empty(&query))
-        return error_set(err, ERROR_USAGE, "a command after -- and a running target exclude each other");
+    if (call->command && !target_query_is_empty(&query)) {
+        error_set(err, ERROR_USAGE, "a command after -- and a running target exclude each other");
+        return error_hint(err,
+                          "leave out either -p, -n, -a, --container, --cgroup, or '--' and what follows");
+    }
     return true;
 }
 
@@ -375,7 +393,8 @@ static bool record_whole(struct record_run *run, struct verb_call *call, struct 
         return false;
     if (run->launched && !launch_started(&run->launch, call->command[0], err))
         return false;
-    run->created = false;
+    if (!run->export)
+        run->created = false;
     if (!run->values->quiet)
         record_progress_begin(&run->line, record_target_name(run, call), run->pid_count,
                               run->values->rate_hz);
@@ -396,7 +415,7 @@ static bool record_run(struct verb_call *call, struct error *err)
     const struct record_values *v = call->values;
     if (!record_check(v, call, err))
         return false;
-    struct record_run run = { .values = v, .cgroup_fd = -1, .capture_fd = -1 };
+    struct record_run run = { .values = v, .cgroup_fd = -1, .capture_fd = -1, .export_fd = -1 };
     record_catch_signals();
     trace_builder_init(&run.b, RECORD_CHAINS);
     bool ok = record_whole(&run, call, err);
@@ -410,14 +429,19 @@ static bool record_run(struct verb_call *call, struct error *err)
     if (run.created)
         unlink(run.path);
     recorder_free(run.recorder);
-    if (run.launched && run.stats.samples + run.stats.duration_ns)
-        call->exit_code = launch_wait(&run.launch);
+    bool watched = run.stats.samples + run.stats.duration_ns != 0;
+    if (run.launched && watched && !ok)
+        message_warning("%s; '%s' may still run, its end is waited for", err->what, call->command[0]);
+    if (run.launched && watched)
+        call->exit_code = launch_wait(&run.launch, &record_stopped);
     else if (run.launched)
         launch_abandon(&run.launch);
     if (run.w)
         trace_writer_close(run.w, &run.b, NULL, NULL);
     if (run.capture_fd >= 0)
         close(run.capture_fd);
+    if (run.export_fd >= 0)
+        close(run.export_fd);
     if (run.cgroup_fd >= 0)
         close(run.cgroup_fd);
     trace_builder_done(&run.b);
@@ -450,7 +474,7 @@ static const struct option_spec record_options[] = {
 
 const struct verb verb_record = {
     .name = "record",
-    .args = NULL,
+    .args = "[-- COMMAND]",
     .summary = "sample the CPU of running .NET processes, or of a command, into a capture",
     .options = record_options,
     .defaults = &(const struct record_values){ .rate_hz = RECORD_RATE_HZ },

@@ -1,9 +1,5 @@
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/own.h"
-#include "base/units.h"
 #include "cli/capture.h"
 #include "cli/profile_options.h"
 #include "cli/report_json.h"
@@ -18,17 +14,42 @@ struct report_values {
     bool inclusive, tree, json;
 };
 
-static const char *const by_names[] = { "function", "module", "type", "thread", "process" };
+/* What is asked: checked before the capture is read, which can take a while. */
+struct report_question {
+    bool threads; /* the question "threads" */
+    enum hot_by by;
+};
 
 static bool report_by(const char *text, enum hot_by *out, struct error *err)
 {
-    for (unsigned i = 0; i < ARRAY_LEN(by_names); i++)
-        if (strcmp(by_names[i], text) == 0) {
+    for (unsigned i = 0; i < REPORT_BY_NAMES; i++)
+        if (strcmp(report_by_names[i], text) == 0) {
             *out = (enum hot_by)i;
             return true;
         }
-    return error_set(err, ERROR_USAGE, "--by knows function, module, type, thread and process, not '%s'",
-                     text);
+    error_set(err, ERROR_USAGE, "--by does not know '%s'", text);
+    return error_hint(err, "one of: function, module, type, thread, process");
+}
+
+static bool report_check(const struct report_values *v, const char *question, struct report_question *out,
+                         struct error *err)
+{
+    if (!report_by(v->by, &out->by, err))
+        return false;
+    if ((v->callers != NULL) + (v->callees != NULL) + v->tree > 1) {
+        error_set(err, ERROR_USAGE, "--callers, --callees and --tree exclude each other");
+        return error_hint(err, "ask for one after the other");
+    }
+    out->threads = strcmp(question, "threads") == 0;
+    if (out->threads)
+        out->by = HOT_BY_THREAD;
+    else if (strcmp(question, "processes") == 0)
+        out->by = HOT_BY_PROCESS;
+    else if (strcmp(question, "cpu") != 0) {
+        error_set(err, ERROR_USAGE, "a report does not know the question '%s'", question);
+        return error_hint(err, "one of: cpu, threads, processes");
+    }
+    return true;
 }
 
 static bool report_print(struct buffer *text, struct error *err)
@@ -38,17 +59,14 @@ static bool report_print(struct buffer *text, struct error *err)
     return ok;
 }
 
-static bool report_hot_functions(const struct report_values *v, const struct capture *c,
-                                 const struct profile *p, struct error *err)
+static bool report_hot_rows(const struct report_values *v, enum hot_by by, const struct capture *c,
+                            const struct profile *p, struct error *err)
 {
-    enum hot_by by;
-    if (!report_by(v->by, &by, err))
-        return false;
     struct hot_table table;
     hot_table_build(p, by, v->inclusive, v->top, &table);
     bool ok;
     if (v->json) {
-        ok = report_json_hot(c, p, &table, v->by, v->top, err);
+        ok = report_json_hot(c, p, &table, by, v->top, err);
     } else {
         struct buffer text;
         buffer_init(&text, OUTPUT_BYTES_MAX);
@@ -69,14 +87,15 @@ static bool report_around(const struct report_values *v, const struct capture *c
         error_set(err, ERROR_USAGE, "no function of this capture is called '%s'", function);
         return error_hint(err, "clrperf report %s --top 0 lists their names", c->path);
     }
+    size_t top = v->top ? v->top + (size_t)1 : 0; /* row 0 is the function itself */
     bool ok;
     if (v->json) {
-        ok = report_json_hot(c, p, &table, "function", v->top, err);
+        ok = report_json_hot(c, p, &table, HOT_BY_FUNCTION, top, err);
     } else {
         struct buffer text;
         buffer_init(&text, OUTPUT_BYTES_MAX);
         report_head(c, p, &text);
-        report_neighbours(p, &table, v->callers != NULL, v->top, stdout_width(), &text);
+        report_neighbours(p, &table, v->callers != NULL, top, stdout_width(), &text);
         ok = report_print(&text, err);
     }
     hot_table_done(&table);
@@ -95,22 +114,15 @@ static bool report_whole_tree(const struct report_values *v, const struct captur
     return report_print(&text, err);
 }
 
-static bool report_answer(const struct report_values *v, const char *question, const struct capture *c,
-                          const struct profile *p, struct error *err)
+static bool report_answer(const struct report_values *v, const struct report_question *question,
+                          const struct capture *c, const struct profile *p, struct error *err)
 {
-    if (strcmp(question, "threads") == 0 && v->json)
+    if (question->threads && v->json)
         return report_json_threads(c, p, err);
-    struct report_values asked = *v;
-    if (strcmp(question, "threads") == 0)
-        asked.by = "thread";
-    else if (strcmp(question, "processes") == 0)
-        asked.by = "process";
-    else if (strcmp(question, "cpu") != 0)
-        return error_set(err, ERROR_USAGE,
-                         "this capture has no answer about '%s'; it knows cpu, threads, processes", question);
     if (v->tree)
         return report_whole_tree(v, c, p, err);
-    return v->callers || v->callees ? report_around(v, c, p, err) : report_hot_functions(&asked, c, p, err);
+    return v->callers || v->callees ? report_around(v, c, p, err)
+                                    : report_hot_rows(v, question->by, c, p, err);
 }
 
 static bool report_run(struct verb_call *call, struct error *err)
@@ -120,15 +132,17 @@ static bool report_run(struct verb_call *call, struct error *err)
         error_set(err, ERROR_USAGE, "which capture?");
         return error_hint(err, "clrperf report FILE; record one with: clrperf record -d 10s");
     }
+    struct report_question question;
     struct capture c;
     struct profile *p;
     struct profile_options options;
-    if (!profile_choice_options(&v->choice, &options, err) || !capture_open(call->args[0], &c, err))
+    if (!report_check(v, call->arg_count > 1 ? call->args[1] : "cpu", &question, err) ||
+        !profile_choice_options(&v->choice, &options, err) || !capture_open(call->args[0], &c, err))
         return false;
     capture_warn(&c);
     bool ok = profile_build(&c.b.trace, &options, &p, err);
     if (ok) {
-        ok = report_answer(v, call->arg_count > 1 ? call->args[1] : "cpu", &c, p, err);
+        ok = report_answer(v, &question, &c, p, err);
         profile_free(p);
     }
     capture_done(&c);

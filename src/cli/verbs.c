@@ -32,8 +32,10 @@ static const struct {
     const char *spelling;
     const char *name;
 } aliases[] = {
-    { "check", "doctor" },      { "collect", "record" },   { "convert", "export" },
-    { "list-processes", "ps" }, { "monitor", "counters" }, { "stacks", "stack" },
+    { "check", "doctor" },
+    { "collect", "record" },
+    { "convert", "export" },
+    { "list-processes", "ps" },
 };
 
 const struct verb *verb_find(const char *name)

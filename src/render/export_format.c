@@ -73,3 +73,12 @@ bool export_profile(const struct export_format *format, const struct profile *p,
         output_gzip_end(out);
     return ok && output_ok(out, err);
 }
+
+bool export_profile_to_fd(const struct export_format *format, const struct profile *p,
+                          const struct export_options *options, int fd, struct error *err)
+{
+    struct output out;
+    output_over_fd(&out, fd);
+    bool ok = export_profile(format, p, options, &out, err);
+    return output_close(&out, ok ? err : NULL) && ok;
+}

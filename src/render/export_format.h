@@ -31,5 +31,8 @@ const struct export_format *export_format_by_name(const char *name);
 /* Writes the whole file, with the compression its format has. The caller closes `out`. */
 bool export_profile(const struct export_format *format, const struct profile *p,
                     const struct export_options *options, struct output *out, struct error *err);
+/* The same to a descriptor, which stays the caller's. */
+bool export_profile_to_fd(const struct export_format *format, const struct profile *p,
+                          const struct export_options *options, int fd, struct error *err);
 
 #endif

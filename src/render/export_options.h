@@ -10,7 +10,6 @@ struct export_options {
     bool modules;      /* "module!name" instead of "name" */
     bool annotate;     /* FlameGraph's _[k] _[j] _[n] behind the name */
     bool threads;      /* the root is the thread's name instead of the process's */
-    bool weights;      /* formats with one number per stack: weight, even where samples are the rule */
     const char *title; /* NULL: the profile's own */
 };
 

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "base/intern.h"
+#include "base/own.h"
+#include "render/frame_colour.h"
 #include "render/frame_text.h"
 #include "render/json_text.h"
 #include "render/sample_groups.h"
@@ -39,33 +41,16 @@ struct firefox {
     struct buffer scratch;
 };
 
-static bool is_framework(const char *module)
-{
-    return strncmp(module, "System.", 7) == 0 || strncmp(module, "Microsoft.", 10) == 0 ||
-           strcmp(module, "mscorlib") == 0 || strcmp(module, "netstandard") == 0;
-}
-
 static enum category frame_category(const struct profile_frame *frame)
 {
-    switch ((enum code_kind)frame->kind) {
-    case CODE_R2R:
-    case CODE_JIT:
-    case CODE_DYNAMIC:
-        return is_framework(frame->module) ? CATEGORY_FRAMEWORK : CATEGORY_MANAGED;
-    case CODE_RUNTIME:
-    case CODE_STUB:
-        return CATEGORY_RUNTIME;
-    case CODE_NATIVE:
-        return CATEGORY_NATIVE;
-    case CODE_KERNEL:
-        return CATEGORY_KERNEL;
-    case CODE_IDLE:
-        return CATEGORY_IDLE;
-    case CODE_UNKNOWN:
-    case CODE_KINDS:
-        break;
-    }
-    return CATEGORY_OTHER;
+    static const enum category of_family[FRAME_FAMILIES] = {
+        [FAMILY_OWN] = CATEGORY_MANAGED,   [FAMILY_JIT] = CATEGORY_FRAMEWORK,
+        [FAMILY_R2R] = CATEGORY_FRAMEWORK, [FAMILY_DYNAMIC] = CATEGORY_MANAGED,
+        [FAMILY_STUB] = CATEGORY_RUNTIME,  [FAMILY_RUNTIME] = CATEGORY_RUNTIME,
+        [FAMILY_NATIVE] = CATEGORY_NATIVE, [FAMILY_KERNEL] = CATEGORY_KERNEL,
+        [FAMILY_UNKNOWN] = CATEGORY_OTHER,
+    };
+    return frame->kind == CODE_IDLE ? CATEGORY_IDLE : of_family[frame_family_of(frame)];
 }
 
 static bool counts_ns(const struct profile *p)
@@ -120,7 +105,7 @@ static void write_information(const struct profile *p, struct output *out)
                  { "Whole stacks", c->whole },   { "Truncated stacks", c->truncated },
                  { "Broken stacks", c->broken }, { "User frames without a name", c->unnamed } };
     output_text(out, ",\"extra\":[{\"label\":\"clrperf\",\"entries\":[");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         json_comma(out, i);
         output_text(out, "{\"label\":");
         json_text_string(out, rows[i].label);
@@ -246,7 +231,7 @@ static void write_functions(struct firefox *w)
     for (uint32_t id = 1; id < p->frame_count; id++) {
         json_comma(out, id - 1);
         buffer_clear(&w->scratch);
-        frame_text_name(&w->scratch, &p->frames[id], id, w->options);
+        frame_text_name(&w->scratch, &p->frames[id], w->options);
         output_u64(out, intern_add(&w->strings, buffer_span(&w->scratch)));
     }
     output_text(out, "],\"resource\":[");

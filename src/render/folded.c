@@ -12,8 +12,9 @@
 static void render_frame(struct buffer *into, const struct profile_frame *frame, uint32_t id,
                          const struct export_options *options)
 {
+    (void)id;
     size_t start = into->size;
-    frame_text_name(into, frame, id, options);
+    frame_text_name(into, frame, options);
     frame_text_replace(into, start, ';', ':');
     frame_text_replace_controls(into, start, ' ');
 }
@@ -77,7 +78,7 @@ bool folded_write(const struct profile *p, const struct export_options *options,
     frame_texts_init(&frames, p, options, render_frame);
     path_text_init(&path, p, &frames, ';');
     sample_groups_init(&groups, p, root_of);
-    bool samples = !options->weights && !p->weights_are_samples && p->rate_hz > 0;
+    bool samples = !p->weights_are_samples && p->rate_hz > 0;
     write_lines(&groups, &roots, &path, samples, out);
     sample_groups_done(&groups);
     path_text_done(&path);

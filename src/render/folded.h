@@ -3,8 +3,8 @@
  *
  * The first frame is the process's name (options.threads: the thread's, perf's comm), its spaces
  * replaced by '_' as stackcollapse-perf does. The number is the count of samples for a profile that
- * was taken at a rate, so that it equals what stackcollapse prints for the same data, else (or with
- * options.weights) the weight in the profile's unit. ';' in a name becomes ':'.
+ * was taken at a rate, so that it equals what stackcollapse prints for the same data, else the
+ * weight in the profile's unit. ';' in a name becomes ':'.
  */
 #ifndef CLRPERF_RENDER_FOLDED_H
 #define CLRPERF_RENDER_FOLDED_H

@@ -32,10 +32,9 @@ static bool has_module_prefix(const struct profile_frame *frame)
     return strncmp(frame->name, frame->module, size) == 0 && frame->name[size] == '!';
 }
 
-void frame_text_name(struct buffer *into, const struct profile_frame *frame, uint32_t id,
+void frame_text_name(struct buffer *into, const struct profile_frame *frame,
                      const struct export_options *options)
 {
-    (void)id;
     if (options && options->modules && *frame->module && !has_module_prefix(frame)) {
         buffer_string(into, frame->module);
         buffer_u8(into, '!');

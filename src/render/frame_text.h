@@ -33,7 +33,7 @@ static inline struct span frame_text(const struct frame_texts *texts, uint32_t f
  * "[module!]name[_[k]]". With `options` NULL the plain name. A name that begins with its module
  * already ("libcoreclr.so!0x2f3a10") does not get it twice.
  */
-void frame_text_name(struct buffer *into, const struct profile_frame *frame, uint32_t id,
+void frame_text_name(struct buffer *into, const struct profile_frame *frame,
                      const struct export_options *options);
 /* Replaces one byte in everything from `start` on. */
 void frame_text_replace(struct buffer *text, size_t start, char from, char to);

@@ -1,5 +1,6 @@
 #include "render/json_text.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,6 +82,10 @@ void json_member_u64(struct output *out, const char *key, uint64_t value)
 void json_text_double(struct output *out, double value)
 {
     char text[32];
+    if (!isfinite(value)) {
+        output_text(out, "null");
+        return;
+    }
     int size = snprintf(text, sizeof text, "%.9g", value);
     output_write(out, text, (size_t)size);
 }

@@ -24,7 +24,7 @@ static inline void json_comma(struct output *out, size_t item)
     if (item > 0)
         output_char(out, ',');
 }
-/* Finite; 9 significant digits. */
+/* 9 significant digits; null when it is not finite. */
 void json_text_double(struct output *out, double value);
 
 #endif

@@ -25,6 +25,8 @@ static void output_fail(struct output *out, enum error_kind kind, int os_error, 
         error_system(&out->error, os_error, "%s", what);
     else
         error_set(&out->error, kind, "%s", what);
+    if (os_error == ENOSPC || os_error == EDQUOT)
+        error_hint(&out->error, "free some space, or write to another place");
 }
 
 static void sink_write(struct output *out, const uint8_t *bytes, size_t count)

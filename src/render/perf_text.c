@@ -45,7 +45,7 @@ static void render_line(struct buffer *into, const struct profile_frame *frame, 
 {
     buffer_format(into, "\t%16x ", id);
     size_t start = into->size;
-    frame_text_name(into, frame, id, options);
+    frame_text_name(into, frame, options);
     if (into->size == start)
         buffer_string(into, "[unknown]");
     frame_text_replace(into, start, '+', '/');

@@ -127,7 +127,8 @@ static void write_head(struct pprof *w)
         write_value_type(w, PROFILE_SAMPLE_TYPE, weight_type(p), unit);
         write_number(w, PROFILE_DEFAULT_SAMPLE_TYPE, string_index(w, weight_type(p)));
     }
-    if (p->rate_hz > 0 && counts_ns(p)) {
+    /* a capture may say any rate; a period must fit its field */
+    if (p->rate_hz >= 1e-9 && p->rate_hz <= 1e9 && counts_ns(p)) {
         write_value_type(w, PROFILE_PERIOD_TYPE, weight_type(p), unit);
         write_number(w, PROFILE_PERIOD, (uint64_t)(1e9 / p->rate_hz));
     }
@@ -204,7 +205,7 @@ static void write_frame(struct pprof *w, uint32_t id, const struct profile_frame
     write_field(w, PROFILE_LOCATION, buffer_span(&w->message));
 
     buffer_clear(&w->inner);
-    frame_text_name(&w->inner, frame, id, w->options);
+    frame_text_name(&w->inner, frame, w->options);
     uint32_t name = intern_add(&w->strings, buffer_span(&w->inner));
     buffer_clear(&w->message);
     put_varint(&w->message, FUNCTION_ID, id);

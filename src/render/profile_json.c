@@ -85,7 +85,7 @@ static void write_frames(const struct profile *p, const struct export_options *o
     for (uint32_t id = 1; id < p->frame_count; id++) {
         const struct profile_frame *frame = &p->frames[id];
         buffer_clear(&name);
-        frame_text_name(&name, frame, id, options);
+        frame_text_name(&name, frame, options);
         buffer_u8(&name, 0);
         json_comma(out, id - 1);
         output_text(out, "\n{\"name\":");

@@ -3,35 +3,16 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { REPLACEMENT = 0xfffd };
+#include "base/cursor.h"
+#include "base/utf8.h"
 
-/* One character of UTF-8 at `*at`, which moves behind it. A byte that starts none is REPLACEMENT. */
-static uint32_t shown_text_next(const uint8_t **at)
+/* One character; what reorders others or is no character in XML (U+FFFE, U+FFFF) is UTF8_INVALID. */
+static uint32_t shown_text_next(struct cursor *text)
 {
-    static const uint32_t smallest[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    const uint8_t *s = *at;
-    unsigned size = s[0] < 0x80   ? 1
-                    : s[0] < 0xc2 ? 0
-                    : s[0] < 0xe0 ? 2
-                    : s[0] < 0xf0 ? 3
-                    : s[0] < 0xf5 ? 4
-                                  : 0;
-    *at = s + 1;
-    if (size <= 1)
-        return size ? s[0] : REPLACEMENT;
-    uint32_t c = s[0] & (0x7f >> size);
-    for (unsigned i = 1; i < size; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return REPLACEMENT;
-        c = c << 6 | (s[i] & 0x3f);
-    }
-    if (c < smallest[size] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-        return REPLACEMENT;
-    *at = s + size;
-    /* U+FFFE and U+FFFF are no characters in XML. */
+    uint32_t c = utf8_next(text);
     bool reorders = (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0x200e ||
                     c == 0x200f || c == 0x061c;
-    return reorders || c == 0xfffe || c == 0xffff ? REPLACEMENT : c;
+    return reorders || c == 0xfffe || c == 0xffff ? UTF8_INVALID : c;
 }
 
 static bool shown_text_is_control(uint32_t c)
@@ -39,26 +20,15 @@ static bool shown_text_is_control(uint32_t c)
     return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029;
 }
 
-static void shown_text_utf8(struct buffer *out, uint32_t c)
-{
-    uint8_t bytes[4];
-    size_t size = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    static const uint8_t lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
-    for (size_t i = size; i-- > 1; c >>= 6)
-        bytes[i] = (uint8_t)(0x80 | (c & 0x3f));
-    bytes[0] = (uint8_t)(lead[size] | c);
-    buffer_append(out, bytes, size);
-}
-
 /* Most of a name is printable ASCII with nothing to escape: runs of it are copied at once. */
-static size_t shown_text_harmless(const uint8_t *text)
+static size_t shown_text_harmless(const uint8_t *text, size_t size)
 {
     static const bool harmful[256] = {
         [0 ... 0x1f] = true, [0x7f ... 0xff] = true, ['&'] = true, ['<'] = true,
         ['>'] = true,        ['"'] = true,           ['\''] = true
     };
     size_t n = 0;
-    while (!harmful[text[n]])
+    while (n < size && !harmful[text[n]])
         n++;
     return n;
 }
@@ -82,7 +52,7 @@ static void shown_text_xml_char(struct buffer *out, uint32_t c)
         buffer_string(out, "&#39;");
         break;
     default:
-        shown_text_utf8(out, c);
+        utf8_append(out, c);
     }
 }
 
@@ -90,12 +60,11 @@ typedef void shown_text_put_fn(struct buffer *out, uint32_t c);
 
 static inline void shown_text_put(struct buffer *out, const char *text, shown_text_put_fn *put)
 {
-    const uint8_t *at = (const uint8_t *)text;
+    struct cursor at = cursor_over(span_of(text, strlen(text)));
     for (;;) {
-        size_t easy = shown_text_harmless(at);
-        buffer_append(out, at, easy);
-        at += easy;
-        if (!*at)
+        struct span easy = cursor_bytes(&at, shown_text_harmless(at.bytes.data + at.pos, cursor_left(&at)));
+        buffer_append(out, easy.data, easy.size);
+        if (!cursor_left(&at))
             return;
         uint32_t c = shown_text_next(&at);
         if (!shown_text_is_control(c))
@@ -105,7 +74,7 @@ static inline void shown_text_put(struct buffer *out, const char *text, shown_te
 
 void shown_text_plain(struct buffer *out, const char *text)
 {
-    shown_text_put(out, text, shown_text_utf8);
+    shown_text_put(out, text, utf8_append);
 }
 
 void shown_text_xml(struct buffer *out, const char *text)
@@ -116,12 +85,12 @@ void shown_text_xml(struct buffer *out, const char *text)
 void shown_text_xml_cut(struct buffer *out, const char *text, size_t characters)
 {
     size_t shown = 0;
-    const uint8_t *at = (const uint8_t *)text;
-    for (const uint8_t *c = at; *c && shown <= characters;)
-        shown += !shown_text_is_control(shown_text_next(&c));
+    struct cursor all = cursor_over(span_of(text, strlen(text))), at = all;
+    while (cursor_left(&all) && shown <= characters)
+        shown += !shown_text_is_control(shown_text_next(&all));
     bool cut = shown > characters;
     size_t room = cut ? (characters > 2 ? characters - 2 : 0) : characters;
-    while (*at && room > 0) {
+    while (cursor_left(&at) && room > 0) {
         uint32_t c = shown_text_next(&at);
         if (shown_text_is_control(c))
             continue;

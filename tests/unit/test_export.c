@@ -3,6 +3,7 @@
  * wanted change: export_fixture small small.folded ..., then look at the difference.
  */
 #include <fcntl.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -117,12 +118,10 @@ static void test_folded_weights(void **state)
     const struct {
         double rate_hz;
         const char *unit;
-        bool weights;
         const char *wanted;
     } cases[] = {
-        { 100, "ns", false, "shop;f 2\n" },   { 100, "ns", true, "shop;f 30\n" },
-        { 0, "ns", false, "shop;f 30\n" },    { 0, "bytes", false, "shop;f 30\n" },
-        { 0, "count", false, "shop;f 30\n" }, { 0, "samples", false, "shop;f 30\n" },
+        { 100, "ns", "shop;f 2\n" },   { 0, "ns", "shop;f 30\n" },      { 0, "bytes", "shop;f 30\n" },
+        { 0, "count", "shop;f 30\n" }, { 0, "samples", "shop;f 30\n" },
     };
     static const struct profile_frame frames[] = { { 0 }, { .name = "f", .module = "" } };
     static const struct profile_thread threads[] = { { 0 }, { .name = "t", .process_name = "shop" } };
@@ -132,7 +131,7 @@ static void test_folded_weights(void **state)
         profile_fixture_build(&(struct fixture){ frames, 2, threads, 2, NULL, 0, samples, 2 }, &p);
         p.rate_hz = cases[i].rate_hz;
         p.weight_unit = cases[i].unit;
-        assert_folded(&p, (struct export_options){ .weights = cases[i].weights }, cases[i].wanted);
+        assert_folded(&p, (struct export_options){ 0 }, cases[i].wanted);
         profile_fixture_done(&p);
     }
 }
@@ -167,6 +166,32 @@ static void test_firefox_weights(void **state)
             fail_msg("%s at %g Hz: %s", cases[i].unit, cases[i].rate_hz, (char *)got.data);
         buffer_done(&got);
         profile_fixture_done(&p);
+    }
+}
+
+/* A capture's rate is a text that anybody may have written: what JSON has no number for is null. */
+static void test_rates_that_are_no_numbers(void **state)
+{
+    (void)state;
+    static const double rates[] = { HUGE_VAL, NAN, 1e-320 };
+    static const char *const paths[] = { ".json", ".firefox.json", ".html", ".pb" };
+    for (size_t i = 0; i < ARRAY_LEN(rates); i++) {
+        for (size_t k = 0; k < ARRAY_LEN(paths); k++) {
+            struct profile p;
+            struct buffer text;
+            profile_fixture_small(&p);
+            p.rate_hz = rates[i];
+            buffer_init(&text, 1 << 24);
+            export_to(&text, paths[k], &p, &(struct export_options){ 0 });
+            buffer_u8(&text, 0);
+            if (strcmp(paths[k], ".pb") != 0) {
+                assert_null(strstr((char *)text.data, ":inf"));
+                assert_null(strstr((char *)text.data, ":nan"));
+                assert_null(strstr((char *)text.data, ":-nan"));
+            }
+            buffer_done(&text);
+            profile_fixture_done(&p);
+        }
     }
 }
 
@@ -312,6 +337,7 @@ int main(void)
         cmocka_unit_test(test_folded_weights),
         cmocka_unit_test(test_firefox_weights),
         cmocka_unit_test(test_large_profile_keeps_its_samples),
+        cmocka_unit_test(test_rates_that_are_no_numbers),
         cmocka_unit_test(test_pprof_refers_to_what_it_has),
         cmocka_unit_test(test_every_format_reports_a_full_sink),
         cmocka_unit_test(test_format_for_path),
