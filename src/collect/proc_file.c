@@ -32,7 +32,10 @@ static bool fail(int os_error, pid_t pid, const char *name, struct error *err)
 {
     if (os_error == ENOENT || os_error == ESRCH)
         return error_set(err, ERROR_TARGET, "process %d is gone", (int)pid);
-    return error_system(err, os_error, "cannot read '%s' of process %d", name, (int)pid);
+    error_system(err, os_error, "cannot read '%s' of process %d", name, (int)pid);
+    if (os_error == EACCES || os_error == EPERM)
+        error_hint(err, "run as the user of that process, or with CAP_SYS_PTRACE (sudo)");
+    return false;
 }
 
 bool proc_file_read(pid_t pid, const char *name, struct buffer *out, struct error *err)

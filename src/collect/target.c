@@ -3,13 +3,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -24,6 +22,7 @@
 #include "collect/proc_file.h"
 #include "collect/target_probe.h"
 #include "collect/target_runtime.h"
+#include "collect/target_user.h"
 #include "read/procfs.h"
 
 enum { PROC_BYTES_MAX = 32 << 20, PATH_BYTES_MAX = 4096, SILENT_THREADS = 16 };
@@ -233,16 +232,6 @@ static void find_socket(struct target *t, int root_fd, const char *folder, bool 
         t->socket = mem_copy_string(path);
 }
 
-/* Opens files as the target's user, where we may choose; in a helper process that ends soon. */
-static void become_user_of(const struct target *t)
-{
-    if (geteuid() != 0 || t->uid == 0)
-        return;
-    setgroups(1, &t->gid);
-    setfsgid(t->gid);
-    setfsuid(t->uid);
-}
-
 static void read_executable(struct target *t, char *exe, size_t exe_size)
 {
     static const char deleted[] = " (deleted)";
@@ -274,13 +263,14 @@ static void look(struct target *t)
     socket_folder(t, &scratch, folder, sizeof folder);
     target_find_runtime(t, buffer_span(&cmdline), exe, &scratch);
     bool other_time = in_other_time_namespace(t->pid);
-    become_user_of(t);
+    struct own_user own = target_user_become(t->uid, t->gid);
     target_find_version(t, root);
     find_socket(t, root, folder, other_time);
     if (t->container_id && !t->container_name)
         t->container_name = container_host_name(t->container_id, root);
     if (t->socket && t->runtime == RUNTIME_NONE && t->maps_denied)
         t->runtime = RUNTIME_CORECLR;
+    target_user_leave(&own);
     buffer_done(&scratch);
     buffer_done(&cmdline);
 }
@@ -305,25 +295,5 @@ bool target_open(pid_t pid, struct target *out, struct error *err)
         return false;
     }
     *out = t;
-    return true;
-}
-
-bool target_open_socket(const struct target *t, int *out_handle, struct error *err)
-{
-    if (!t->socket) {
-        error_set(err, ERROR_UNSUPPORTED, "process %d (%s) has no diagnostics socket", (int)t->pid,
-                  target_label(t));
-        return error_hint(err, t->diagnostics_off
-                                   ? "it was started with DOTNET_EnableDiagnostics=0: start it without"
-                                   : "it may still be starting, be no .NET process, or have lost its TMPDIR");
-    }
-    AUTO_FD int root = -1;
-    struct target_file_rules rules = { .kind = TARGET_FILE_SOCKET, .owner_checked = true, .owner = t->uid };
-    AUTO_FD int handle = -1;
-    if (!target_root_open(t->pid, &root, err) || !target_root_open_path(root, t->socket, rules, &handle, err))
-        return false;
-    if (!target_is_alive(t))
-        return error_set(err, ERROR_TARGET, "process %d has ended", (int)t->pid);
-    *out_handle = take_fd(&handle);
     return true;
 }

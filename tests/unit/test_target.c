@@ -1,10 +1,13 @@
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +16,7 @@
 #include "base/own.h"
 #include "collect/stale_socket.h"
 #include "collect/target_select.h"
+#include "collect/target_user.h"
 
 static void test_own_process(void **state)
 {
@@ -31,9 +35,6 @@ static void test_own_process(void **state)
     assert_true(target_is_alive(&t));
     assert_true(target_try(&t, TARGET_MEMORY).ok);
     assert_false(target_try(&t, TARGET_EVENTS).ok);
-    int handle = -1;
-    assert_false(target_open_socket(&t, &handle, &err));
-    assert_int_equal(err.kind, ERROR_UNSUPPORTED);
     assert_false(target_require(&t, TARGET_EVENTS, &err));
     assert_int_equal(err.kind, ERROR_UNSUPPORTED);
     target_done(&t);
@@ -143,12 +144,38 @@ static void test_socket_names(void **state)
     }
 }
 
+/* Files are opened with nothing of root's: not its id, not its groups. */
+static void test_target_user(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip(); /* only root changes its user */
+    char path[] = "/tmp/clrperf-test-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(chmod(path, 0040), 0); /* for the group of root only */
+    gid_t before[256], now[256];
+    int count = getgroups(256, before);
+    struct own_user own = target_user_become(65534, 65534);
+    int as_target = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(getgroups(256, now), 1);
+    assert_int_equal(now[0], 65534);
+    target_user_leave(&own);
+    AUTO_FD int as_self = open(path, O_RDONLY | O_CLOEXEC);
+    unlink(path);
+    assert_int_equal(as_target, -1);
+    assert_true(as_self >= 0);
+    assert_int_equal(getgroups(256, now), count);
+    assert_memory_equal(now, before, (size_t)count * sizeof *now);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_own_process),  cmocka_unit_test(test_process_that_ends),
         cmocka_unit_test(test_select_pids),  cmocka_unit_test(test_select_nothing),
-        cmocka_unit_test(test_socket_names),
+        cmocka_unit_test(test_socket_names), cmocka_unit_test(test_target_user),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
