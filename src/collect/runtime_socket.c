@@ -85,8 +85,7 @@ static bool read_owner(pid_t pid, uint64_t start_ticks, struct socket_owner *out
     buffer_done(&scratch);
     if (ok && start_ticks && start_ticks != out->start_ticks)
         return has_ended(pid, err);
-    int64_t ns_per_tick = 1000000000 / sysconf(_SC_CLK_TCK);
-    out->key = out->start_ticks + (uint64_t)(time_namespace_offsets(pid).boottime_ns / ns_per_tick);
+    out->key = time_namespace_start_ticks(pid, out->start_ticks);
     return ok;
 }
 

@@ -1,6 +1,5 @@
 #include "collect/target.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,6 +22,7 @@
 #include "collect/target_probe.h"
 #include "collect/target_runtime.h"
 #include "collect/target_user.h"
+#include "collect/time_namespace.h"
 #include "read/procfs.h"
 
 enum { PROC_BYTES_MAX = 32 << 20, PATH_BYTES_MAX = 4096, SILENT_THREADS = 16 };
@@ -173,47 +173,7 @@ static bool socket_at(int root_fd, const char *path, uid_t *out_owner)
     return true;
 }
 
-/* The newest socket of this pid whose key differs: in a time namespace the target sees another start time. */
-static bool newest_socket(int root_fd, const char *folder, pid_t ns_pid, char *out, size_t out_size)
-{
-    AUTO_FD int fd = -1;
-    if (!target_root_open_path(root_fd, folder, (struct target_file_rules){ .kind = TARGET_FILE_DIRECTORY },
-                               &fd, NULL))
-        return false;
-    DIR *dir = fdopendir(fd);
-    if (!dir)
-        return false;
-    take_fd(&fd);
-    char prefix[64];
-    snprintf(prefix, sizeof prefix, "dotnet-diagnostic-%d-", (int)ns_pid);
-    struct timespec newest = { 0 };
-    bool found = false;
-    for (struct dirent *entry; (entry = readdir(dir));) {
-        struct stat st;
-        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 ||
-            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISSOCK(st.st_mode))
-            continue;
-        if (found && (st.st_mtim.tv_sec < newest.tv_sec ||
-                      (st.st_mtim.tv_sec == newest.tv_sec && st.st_mtim.tv_nsec < newest.tv_nsec)))
-            continue;
-        if (snprintf(out, out_size, "%s/%s", folder, entry->d_name) < (int)out_size) {
-            newest = st.st_mtim;
-            found = true;
-        }
-    }
-    closedir(dir);
-    return found;
-}
-
-/* Has the target a time namespace of its own? Then the key in the socket's name is not the start time. */
-static bool in_other_time_namespace(pid_t pid)
-{
-    char ours[64], its[64];
-    return proc_file_link(getpid(), "ns/time", ours, sizeof ours, NULL) &&
-           proc_file_link(pid, "ns/time", its, sizeof its, NULL) && strcmp(ours, its) != 0;
-}
-
-static void find_socket(struct target *t, int root_fd, const char *folder, bool other_time)
+static void find_socket(struct target *t, int root_fd, const char *folder, uint64_t key)
 {
     char path[PATH_BYTES_MAX + 80];
     AUTO_FD int own_root = -1;
@@ -222,13 +182,8 @@ static void find_socket(struct target *t, int root_fd, const char *folder, bool 
         own_root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
         root_fd = own_root;
     }
-    snprintf(path, sizeof path, "%s/dotnet-diagnostic-%d-%" PRIu64 "-socket", folder, (int)t->ns_pid,
-             t->start_ticks);
-    bool found = socket_at(root_fd, path, &t->socket_owner);
-    if (!found && t->runtime != RUNTIME_NONE && other_time)
-        found = newest_socket(root_fd, folder, t->ns_pid, path, sizeof path) &&
-                socket_at(root_fd, path, &t->socket_owner);
-    if (found)
+    snprintf(path, sizeof path, "%s/dotnet-diagnostic-%d-%" PRIu64 "-socket", folder, (int)t->ns_pid, key);
+    if (socket_at(root_fd, path, &t->socket_owner))
         t->socket = mem_copy_string(path);
 }
 
@@ -262,10 +217,10 @@ static void look(struct target *t)
     read_cgroup(t, &scratch);
     socket_folder(t, &scratch, folder, sizeof folder);
     target_find_runtime(t, buffer_span(&cmdline), exe, &scratch);
-    bool other_time = in_other_time_namespace(t->pid);
+    uint64_t key = time_namespace_start_ticks(t->pid, t->start_ticks);
     struct own_user own = target_user_become(t->uid, t->gid);
     target_find_version(t, root);
-    find_socket(t, root, folder, other_time);
+    find_socket(t, root, folder, key);
     if (t->container_id && !t->container_name)
         t->container_name = container_host_name(t->container_id, root);
     if (t->socket && t->runtime == RUNTIME_NONE && t->maps_denied)
