@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "collect/newcomers.h"
 #include "collect/process_scan.h"
 #include "collect/record_queue.h"
 #include "collect/runtime_names.h"
@@ -27,12 +28,8 @@ enum {
     RECORDER_QUEUE_BYTES = 64 << 20,
     RECORDER_CHAIN_MAX = 1024,
     RECORDER_KERNEL_DEPTH = 127, /* kernel.perf_event_max_stack, unless somebody changed it */
-    /* a runtime that was there before us may take its time to answer; one that starts must not hold up the
-       rings */
-    RECORDER_ATTACH_MS = 3000,
-    RECORDER_LATE_ATTACH_MS = 300,
-    RECORDER_NEWCOMERS_MAX = 256,
-    RECORDER_ATTACH_TRIES = 8,
+    RECORDER_ATTACH_MS = 3000,   /* for the answer of a runtime that was there before us */
+    RECORDER_LAST_LOOK_MS = 3000,
     /* how long runtimes may take at the end to tell their methods, and how long they may be silent then */
     RECORDER_RUNDOWN_MS = 60000,
     RECORDER_SILENCE_MS = 15000,
@@ -40,13 +37,6 @@ enum {
 };
 
 #define MS_NS 1000000ull
-
-/* A process that started while we watched: whether it has a .NET runtime shows after a while. */
-struct newcomer {
-    uint32_t pid;
-    unsigned tries;
-    uint64_t next_ns;
-};
 
 struct recorder {
     struct recorder_options options;
@@ -56,8 +46,8 @@ struct recorder {
     struct record_queue queue;
     struct runtime_names *runtimes;
     struct target_files files;
-    struct newcomer newcomers[RECORDER_NEWCOMERS_MAX];
-    size_t newcomer_count;
+    struct newcomers *newcomers;
+    bool newcomers_missed; /* and said so */
     struct record_stats stats;
     struct pollfd *polls;
     size_t ring_polls;
@@ -74,32 +64,32 @@ static void recorder_loss(struct recorder *r, enum loss_reason reason, uint64_t 
     trace_builder_loss(r->b, reason, 0, time_ns, time_ns, count);
 }
 
-static void recorder_welcome(struct recorder *r, uint32_t pid)
+/* What it is called, and whether it has a runtime, is found out meanwhile. */
+static void recorder_welcome(struct recorder *r, uint32_t pid, enum newcomer_kind kind)
 {
-    target_files_add(&r->files, trace_builder_process(r->b, pid), pid);
-    for (size_t i = 0; i < r->newcomer_count; i++)
-        if (r->newcomers[i].pid == pid) {
-            r->newcomers[i].tries = 0;
-            return;
-        }
-    if (r->newcomer_count < RECORDER_NEWCOMERS_MAX)
-        r->newcomers[r->newcomer_count++] = (struct newcomer){ pid, 0, clock_monotonic_ns() + 50 * MS_NS };
+    uint32_t process = trace_builder_process(r->b, pid);
+    target_files_add(&r->files, process, pid);
+    if (newcomers_add(r->newcomers, process, pid, kind) || r->newcomers_missed)
+        return;
+    r->newcomers_missed = true;
+    if (r->options.note)
+        r->options.note(r->options.user, "too many processes start at once: some are not looked at; their "
+                                         "jitted methods will have no names");
 }
 
-/* Looks at processes that started lately; each look waits longer than the one before. */
-static void recorder_look_at_newcomers(struct recorder *r, uint64_t now)
+static void recorder_take_newcomers(struct recorder *r)
 {
-    for (size_t i = r->newcomer_count; i-- > 0;) {
-        struct newcomer *one = &r->newcomers[i];
-        if (now < one->next_ns)
-            continue;
-        process_scan_exec(r->b, one->pid);
-        target_files_add(&r->files, trace_builder_process(r->b, one->pid), one->pid);
-        one->next_ns = now + (50 * MS_NS << one->tries);
-        bool last_try = ++one->tries == RECORDER_ATTACH_TRIES;
-        unsigned patience_ms = one->tries < 3 ? RECORDER_LATE_ATTACH_MS : 3 * RECORDER_LATE_ATTACH_MS;
-        if (runtime_names_attach(r->runtimes, one->pid, patience_ms, last_try) || last_try)
-            *one = r->newcomers[--r->newcomer_count];
+    struct newcomer_found found;
+    while (newcomers_take(r->newcomers, &found)) {
+        uint32_t pid = (uint32_t)found.target.pid;
+        if (process_scan_identity(r->b, found.process, &found.target)) {
+            target_files_add(&r->files, found.process, pid);
+            if (found.session)
+                runtime_names_add(r->runtimes, found.process, pid, take_ptr(&found.session));
+            else if (found.refused)
+                runtime_names_refused(r->runtimes, pid, &found.err);
+        }
+        newcomer_found_done(&found);
     }
 }
 
@@ -110,7 +100,7 @@ static uint32_t recorder_process(struct recorder *r, uint32_t pid, uint64_t time
     if (process)
         return process;
     process = process_scan_read(r->b, pid, time_ns);
-    recorder_welcome(r, pid);
+    recorder_welcome(r, pid, NEWCOMER_SEEN);
     return process;
 }
 
@@ -227,7 +217,8 @@ static void recorder_fork(struct recorder *r, const struct perf_task *task)
         return;
     trace_builder_process_fork(r->b, task->ppid, task->pid, task->time_ns);
     process_filter_add(&r->events.filter, task->pid);
-    recorder_welcome(r, task->pid);
+    if (task->ppid != (uint32_t)getpid()) /* our helpers: looking at them would take another helper */
+        recorder_welcome(r, task->pid, NEWCOMER_FORKED);
 }
 
 static void recorder_exit(struct recorder *r, const struct perf_task *task)
@@ -239,6 +230,7 @@ static void recorder_exit(struct recorder *r, const struct perf_task *task)
         return;
     trace_builder_process_exit(r->b, task->pid, task->time_ns);
     process_filter_remove(&r->events.filter, task->pid);
+    newcomers_remove(r->newcomers, task->pid);
 }
 
 static void recorder_comm(struct recorder *r, const struct perf_record *record)
@@ -249,8 +241,7 @@ static void recorder_comm(struct recorder *r, const struct perf_record *record)
     if (record->comm.is_exec && pid == tid) {
         trace_builder_process_exec(r->b, pid, record->comm.name, record->who.time_ns);
         r->execs++;
-        process_scan_exec(r->b, pid);
-        recorder_welcome(r, pid);
+        recorder_welcome(r, pid, NEWCOMER_EXECED);
     }
     trace_builder_thread_name(r->b, pid, tid, record->comm.name, record->who.time_ns);
 }
@@ -398,7 +389,7 @@ static bool recorder_loop(struct recorder *r, struct error *err)
             r->stats.ended_by = RECORD_ENDED_ERROR;
             return false;
         }
-        recorder_look_at_newcomers(r, now);
+        recorder_take_newcomers(r);
         recorder_progress(r, now);
         if (!going)
             r->stats.ended_by = RECORD_ENDED_SIGNAL;
@@ -421,8 +412,17 @@ static void recorder_rundown(struct recorder *r)
 {
     uint64_t begin = clock_monotonic_ns(), heard = begin, bytes = 0;
     /* who started just now may still tell what it has */
-    for (size_t i = 0; i < r->newcomer_count; i++)
-        runtime_names_attach(r->runtimes, r->newcomers[i].pid, RECORDER_LATE_ATTACH_MS, true);
+    size_t left = newcomers_finish(r->newcomers, RECORDER_LAST_LOOK_MS);
+    recorder_take_newcomers(r);
+    if (left && r->options.note) {
+        char text[128];
+        snprintf(
+            text, sizeof text,
+            "%zu processes that started at the end were not looked at in time; their jitted methods have "
+            "no names",
+            left);
+        r->options.note(r->options.user, text);
+    }
     runtime_names_stop(r->runtimes);
     for (uint64_t now = begin; runtime_names_running(r->runtimes); now = clock_monotonic_ns()) {
         if (runtime_names_bytes(r->runtimes) != bytes)
@@ -493,6 +493,16 @@ static void recorder_note_rights(const struct recorder *r)
                     "only - fix: run with sudo, or sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf");
 }
 
+/* Of those that were there before us everything is known from the start. */
+static void recorder_identify(struct recorder *r, uint32_t pid)
+{
+    struct target target;
+    if (!target_open((pid_t)pid, &target, NULL))
+        return;
+    process_scan_identity(r->b, trace_builder_process(r->b, pid), &target);
+    target_done(&target);
+}
+
 static bool recorder_prepare(struct recorder *r, struct error *err)
 {
     if (!perf_events_open(&r->options.perf, &r->events, err))
@@ -511,8 +521,9 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
     for (size_t i = 0; i < r->options.perf.pid_count; i++) {
         uint32_t pid = (uint32_t)r->options.perf.pids[i];
         target_files_add(&r->files, process_scan_read(r->b, pid, 0), pid);
+        recorder_identify(r, pid);
         if (!r->options.perf.on_exec && !runtime_names_attach(r->runtimes, pid, RECORDER_ATTACH_MS, true))
-            recorder_welcome(r, pid);
+            recorder_welcome(r, pid, NEWCOMER_SEEN);
     }
     recorder_facts(r);
     if (r->options.release_fd >= 0 && write(r->options.release_fd, "", 1) != 1)
@@ -527,6 +538,7 @@ bool recorder_start(const struct recorder_options *options, struct trace_builder
     r->options = *options;
     r->b = b;
     r->w = w;
+    r->newcomers = newcomers_new(options->runtime);
     record_queue_init(&r->queue, RECORDER_QUEUE_BYTES);
     if (!recorder_prepare(r, err)) {
         recorder_free(r);
@@ -544,6 +556,7 @@ void recorder_free(struct recorder *r)
         perf_events_close(&r->events);
     for (size_t i = 0; i < r->exit_count; i++)
         close(r->exits[i]);
+    newcomers_free(r->newcomers);
     runtime_names_free(r->runtimes);
     target_files_done(&r->files);
     record_queue_done(&r->queue);

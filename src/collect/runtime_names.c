@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "collect/proc_file.h"
-#include "collect/runtime_session.h"
 #include "read/procfs.h"
 
 enum { NAMES_SESSIONS_MAX = 256 };
@@ -92,7 +91,7 @@ void runtime_names_free(struct runtime_names *names)
     free(names);
 }
 
-static void names_tell(struct runtime_names *names, uint32_t pid, const struct error *err)
+void runtime_names_refused(struct runtime_names *names, uint32_t pid, const struct error *err)
 {
     char text[1200];
     snprintf(text, sizeof text, "jitted methods of process %" PRIu32 " will have no names: %s%s%s", pid,
@@ -101,29 +100,51 @@ static void names_tell(struct runtime_names *names, uint32_t pid, const struct e
         names->note(names->user, text);
 }
 
+/* The place of a session that is over, or a new one; NULL when all are taken. */
+static struct named_process *names_room(struct runtime_names *names)
+{
+    for (size_t i = 0; i < names->process_count; i++)
+        if (!names->processes[i]->session)
+            return names->processes[i];
+    if (names->process_count == NAMES_SESSIONS_MAX)
+        return NULL;
+    struct named_process *room = mem_alloc(1, sizeof *room);
+    names->processes[names->process_count++] = room;
+    return room;
+}
+
+void runtime_names_add(struct runtime_names *names, uint32_t process, uint32_t pid,
+                       struct runtime_session *session)
+{
+    struct named_process *room = names_room(names);
+    if (room) {
+        *room = (struct named_process){ .session = session, .names = names, .process = process, .pid = pid };
+        return;
+    }
+    struct error err;
+    runtime_session_close(session);
+    error_set(&err, ERROR_LIMIT, "%d other runtimes are listened to", NAMES_SESSIONS_MAX);
+    runtime_names_refused(names, pid, &err);
+}
+
 bool runtime_names_attach(struct runtime_names *names, uint32_t pid, unsigned patience_ms, bool last_try)
 {
     uint32_t process = trace_builder_process(names->b, pid);
-    if (!names->enabled || names->process_count == NAMES_SESSIONS_MAX)
+    if (!names->enabled)
         return true;
     if (!process || !names->b->trace.processes.rows[process].runtime_version)
         return false;
-    for (size_t i = 0; i < names->process_count; i++)
-        if (names->processes[i]->process == process)
-            return true;
-    struct runtime_session *session = NULL;
+    struct runtime_session *session;
     struct error err;
     struct runtime_session_options options = { .connect_timeout_ms = patience_ms,
                                                .reply_timeout_ms = patience_ms };
-    if (!runtime_session_start((pid_t)pid, names->b->trace.processes.rows[process].start_ticks, &options,
-                               &session, &err)) {
-        if (!last_try && err.kind != ERROR_PERMISSION)
-            return false;
-        names_tell(names, pid, &err);
-    }
-    struct named_process *named = mem_alloc(1, sizeof *named);
-    *named = (struct named_process){ .session = session, .names = names, .process = process, .pid = pid };
-    names->processes[names->process_count++] = named;
+    if (runtime_session_start((pid_t)pid, names->b->trace.processes.rows[process].start_ticks, &options,
+                              &session, &err))
+        runtime_names_add(names, process, pid, session);
+    else if (last_try || err.kind == ERROR_PERMISSION)
+        runtime_names_refused(names, pid, &err);
+    else
+        return false;
     return true;
 }
 
@@ -223,7 +244,7 @@ bool runtime_names_drain(struct runtime_names *names, struct record_queue *queue
         struct runtime_sink sink = { .user = named, .method = names_method, .module = names_module };
         struct error err;
         if (!runtime_session_drain(named->session, &sink, &err)) {
-            names_tell(names, named->pid, &err);
+            runtime_names_refused(names, named->pid, &err);
             names_end_session(names, named);
         } else if (runtime_session_ended(named->session)) {
             names_end_session(names, named);
@@ -284,7 +305,7 @@ void runtime_names_stop(struct runtime_names *names)
             continue;
         named->stopped = true;
         if (!runtime_session_stop(named->session, &err)) {
-            names_tell(names, named->pid, &err);
+            runtime_names_refused(names, named->pid, &err);
             names_end_session(names, named);
         }
     }
