@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "read/procfs.h"
 
-enum { READ_BYTES = 1 << 15 };
+enum { READ_BYTES = 1 << 15, STAT_BYTES_MAX = 4096 };
 
 static bool read_fd(int fd, struct buffer *out)
 {
@@ -56,6 +57,18 @@ bool proc_file_read_path(const char *path, struct buffer *out, struct error *err
     if (fd < 0 || !read_fd(fd, out))
         return error_system(err, errno, "cannot read '%s'", path);
     return true;
+}
+
+bool proc_file_start_ticks(pid_t pid, uint64_t *out, struct error *err)
+{
+    struct buffer text;
+    struct proc_stat stat = { 0 };
+    buffer_init(&text, STAT_BYTES_MAX);
+    bool ok = proc_file_read(pid, "stat", &text, err) && procfs_read_stat(buffer_span(&text), &stat, err);
+    buffer_done(&text);
+    if (ok)
+        *out = stat.start_ticks;
+    return ok;
 }
 
 bool proc_file_number(const char *path, int64_t *out)

@@ -19,7 +19,7 @@
 #include "collect/time_namespace.h"
 #include "read/procfs.h"
 
-enum { PROC_FILE_MAX = 8 << 20, STAT_BYTES_MAX = 4096, FOLDER_ENTRIES_MAX = 65536, NS_PER_MS = 1000000 };
+enum { PROC_FILE_MAX = 8 << 20, FOLDER_ENTRIES_MAX = 65536, NS_PER_MS = 1000000 };
 
 /* What /proc tells of the process that should serve the socket. */
 struct socket_owner {
@@ -31,15 +31,6 @@ struct socket_owner {
     gid_t gid;
     char folder[512]; /* where its runtime puts the socket, in the target's root */
 };
-
-static bool read_start_ticks(pid_t pid, struct buffer *scratch, uint64_t *out, struct error *err)
-{
-    struct proc_stat stat;
-    if (!proc_file_read(pid, "stat", scratch, err) || !procfs_read_stat(buffer_span(scratch), &stat, err))
-        return false;
-    *out = stat.start_ticks;
-    return true;
-}
 
 static bool read_identity(struct socket_owner *t, struct buffer *scratch, struct error *err)
 {
@@ -80,7 +71,7 @@ static bool read_owner(pid_t pid, uint64_t start_ticks, struct socket_owner *out
     struct buffer scratch;
     buffer_init(&scratch, PROC_FILE_MAX);
     *out = (struct socket_owner){ .pid = pid };
-    bool ok = read_start_ticks(pid, &scratch, &out->start_ticks, err) && read_identity(out, &scratch, err) &&
+    bool ok = proc_file_start_ticks(pid, &out->start_ticks, err) && read_identity(out, &scratch, err) &&
               read_folder(out, &scratch, err);
     buffer_done(&scratch);
     if (ok && start_ticks && start_ticks != out->start_ticks)
@@ -186,11 +177,8 @@ static bool check_peer(int fd, const struct socket_owner *t, struct error *err)
                          "the diagnostics socket of process %d is served by process %d: refused", (int)t->pid,
                          (int)peer.pid);
     uint64_t start_ticks;
-    struct buffer scratch;
-    buffer_init(&scratch, STAT_BYTES_MAX);
-    bool ok = read_start_ticks(t->pid, &scratch, &start_ticks, err);
-    buffer_done(&scratch);
-    return ok && (start_ticks == t->start_ticks || has_ended(t->pid, err));
+    return proc_file_start_ticks(t->pid, &start_ticks, err) &&
+           (start_ticks == t->start_ticks || has_ended(t->pid, err));
 }
 
 bool runtime_socket_connect(pid_t pid, uint64_t start_ticks, unsigned timeout_ms, int *out_fd,
