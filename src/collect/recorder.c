@@ -27,8 +27,7 @@ enum {
     RECORDER_PROGRESS_MS = 250,
     RECORDER_QUEUE_BYTES = 64 << 20,
     RECORDER_CHAIN_MAX = 1024,
-    RECORDER_KERNEL_DEPTH = 127, /* kernel.perf_event_max_stack, unless somebody changed it */
-    RECORDER_ATTACH_MS = 3000,   /* for the answer of a runtime that was there before us */
+    RECORDER_ATTACH_MS = 3000, /* for the answer of a runtime that was there before us */
     RECORDER_LAST_LOOK_MS = 3000,
     /* how long runtimes may take at the end to tell their methods, and how long they may be silent then */
     RECORDER_RUNDOWN_MS = 60000,
@@ -51,7 +50,7 @@ struct recorder {
     struct record_stats stats;
     struct pollfd *polls;
     size_t ring_polls;
-    int *exits; /* pidfds of the watched processes */
+    int *exits; /* pidfds of the watched processes; -1: we would not notice its end */
     size_t exit_count;
     uint64_t started_ns, flushed_ns, progress_ns;
     uint64_t lost_in_rings; /* as LOST records said */
@@ -119,6 +118,7 @@ struct sample_space {
 struct judged_sample {
     const struct trace_builder *b;
     const struct perf_sample *sample;
+    size_t frames_max;
     bool is_cut;
 };
 
@@ -149,7 +149,7 @@ static size_t recorder_judge(void *user, uint32_t process, const struct raw_samp
     struct callchain chain = {
         .frames = s->user,
         .count = s->user_count,
-        .is_cut = judged->is_cut || s->user_count + s->kernel_count >= RECORDER_KERNEL_DEPTH,
+        .is_cut = judged->is_cut || s->user_count + s->kernel_count >= judged->frames_max,
         .registers = judged->sample->user_regs,
         .stack = judged->sample->user_stack,
     };
@@ -163,7 +163,7 @@ static uint32_t recorder_new_chain(struct recorder *r, const struct perf_sample 
                                    struct raw_sample *raw)
 {
     struct perf_callchain chain = perf_callchain_split(sample->callchain, r->chain, ARRAY_LEN(r->chain));
-    struct judged_sample judged = { r->b, sample, chain.is_cut };
+    struct judged_sample judged = { r->b, sample, r->events.frames_max, chain.is_cut };
     raw->kernel = chain.kernel;
     raw->kernel_count = chain.kernel_count;
     raw->user = chain.user;
@@ -342,7 +342,7 @@ static void recorder_progress(struct recorder *r, uint64_t now)
 
 static bool recorder_targets_gone(const struct recorder *r)
 {
-    if (!r->exit_count)
+    if (!r->options.perf.pids)
         return false;
     for (size_t i = 0; i < r->exit_count; i++) {
         struct pollfd exit = { .fd = r->exits[i], .events = POLLIN };
@@ -462,7 +462,7 @@ static void recorder_watch_exits(struct recorder *r)
     r->exits = mem_alloc(r->options.perf.pid_count, sizeof *r->exits);
     for (size_t i = 0; i < r->options.perf.pid_count; i++) {
         int fd = (int)syscall(SYS_pidfd_open, r->options.perf.pids[i], 0);
-        if (fd >= 0)
+        if (fd >= 0 || errno != ESRCH) /* gone already: nothing to wait for */
             r->exits[r->exit_count++] = fd;
     }
 }
@@ -555,7 +555,8 @@ void recorder_free(struct recorder *r)
     if (r->events.rings)
         perf_events_close(&r->events);
     for (size_t i = 0; i < r->exit_count; i++)
-        close(r->exits[i]);
+        if (r->exits[i] >= 0)
+            close(r->exits[i]);
     newcomers_free(r->newcomers);
     runtime_names_free(r->runtimes);
     target_files_done(&r->files);
