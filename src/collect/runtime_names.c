@@ -12,12 +12,18 @@
 #include "collect/proc_file.h"
 #include "read/procfs.h"
 
-enum { NAMES_SESSIONS_MAX = 256 };
+enum {
+    NAMES_SESSIONS_MAX = 256,
+    /* of one runtime: what does not fit is counted */
+    NAMES_METHODS_MAX = 4 << 20,
+    NAMES_MODULES_MAX = 1 << 18,
+};
 
 struct named_process {
     struct runtime_session *session; /* NULL when none could be opened, or when over */
     struct runtime_names *names;
     uint32_t process, pid;
+    uint64_t methods, modules; /* that it told */
     bool stopped;
 };
 
@@ -192,6 +198,8 @@ static void names_method(void *user, const struct runtime_method *method)
     if (method->change == RUNTIME_METHOD_EXISTS_AT_END &&
         !names_wants(names, named->process, method->addr, method->size_bytes))
         return;
+    if (named->methods++ >= NAMES_METHODS_MAX)
+        return;
     struct code_change change = {
         .time_ns = method->time_ns,
         .addr = method->addr,
@@ -213,7 +221,7 @@ static void names_module(void *user, const struct runtime_module *module)
 {
     struct named_process *named = user;
     struct runtime_names *names = named->names;
-    if (module->change == RUNTIME_METHOD_UNLOADED)
+    if (module->change == RUNTIME_METHOD_UNLOADED || named->modules++ >= NAMES_MODULES_MAX)
         return;
     names->modules =
         mem_grow(names->modules, &names->module_capacity, names->module_count + 1, sizeof *names->modules);
@@ -224,11 +232,19 @@ static void names_module(void *user, const struct runtime_module *module)
     };
 }
 
+static uint64_t over(uint64_t count, uint64_t most)
+{
+    return count > most ? count - most : 0;
+}
+
 static void names_end_session(struct runtime_names *names, struct named_process *named)
 {
-    uint64_t lost = runtime_session_lost(named->session);
+    uint64_t lost = runtime_session_lost(named->session), now = clock_monotonic_ns();
+    uint64_t dropped = over(named->methods, NAMES_METHODS_MAX) + over(named->modules, NAMES_MODULES_MAX);
     if (lost)
-        trace_builder_loss(names->b, LOSS_RUNTIME, named->process, 0, clock_monotonic_ns(), lost);
+        trace_builder_loss(names->b, LOSS_RUNTIME, named->process, 0, now, lost);
+    if (dropped)
+        trace_builder_loss(names->b, LOSS_QUEUE, named->process, 0, now, dropped);
     runtime_session_close(named->session);
     named->session = NULL;
 }
