@@ -12,10 +12,10 @@ enum {
     NEWCOMERS_MAX = 1024,
     LOOKS_MAX = 8,      /* with the waits between them: over 12 seconds */
     FIRST_WAIT_MS = 50, /* then twice as long each time */
-    PATIENCE_MS = 300,  /* with a runtime that has just started */
-    LATE_PATIENCE_MS = 900,
+    PATIENCE_MS = 500,  /* with a runtime that has just started; nobody waits but other newcomers */
+    LATE_PATIENCE_MS = 1500,
     LATE_LOOK = 3,
-    JOIN_S = 4, /* longer than any look takes that ends at all */
+    JOIN_S = 6, /* longer than any look takes that ends at all */
 };
 
 #define MS_NS  1000000ull

@@ -97,13 +97,19 @@ void runtime_names_free(struct runtime_names *names)
     free(names);
 }
 
-void runtime_names_refused(struct runtime_names *names, uint32_t pid, const struct error *err)
+/* `when`: they were jitted, "" or with a blank in front. */
+static void names_tell(struct runtime_names *names, uint32_t pid, const char *when, const struct error *err)
 {
     char text[1200];
-    snprintf(text, sizeof text, "jitted methods of process %" PRIu32 " will have no names: %s%s%s", pid,
-             err->what, err->hint[0] ? "; " : "", err->hint);
+    snprintf(text, sizeof text, "jitted methods of process %" PRIu32 "%s will have no names: %s%s%s", pid,
+             when, err->what, err->hint[0] ? "; " : "", err->hint);
     if (names->note)
         names->note(names->user, text);
+}
+
+void runtime_names_refused(struct runtime_names *names, uint32_t pid, const struct error *err)
+{
+    names_tell(names, pid, "", err);
 }
 
 /* The place of a session that is over, or a new one; NULL when all are taken. */
@@ -260,9 +266,13 @@ bool runtime_names_drain(struct runtime_names *names, struct record_queue *queue
         struct runtime_sink sink = { .user = named, .method = names_method, .module = names_module };
         struct error err;
         if (!runtime_session_drain(named->session, &sink, &err)) {
-            runtime_names_refused(names, named->pid, &err);
+            names_tell(names, named->pid, " from now on", &err);
             names_end_session(names, named);
         } else if (runtime_session_ended(named->session)) {
+            if (!runtime_session_complete(named->session)) {
+                error_set(&err, ERROR_TARGET, "it ended before it listed its methods");
+                names_tell(names, named->pid, " from before the recording", &err);
+            }
             names_end_session(names, named);
         } else {
             lagging = true;
@@ -321,7 +331,7 @@ void runtime_names_stop(struct runtime_names *names)
             continue;
         named->stopped = true;
         if (!runtime_session_stop(named->session, &err)) {
-            runtime_names_refused(names, named->pid, &err);
+            names_tell(names, named->pid, " from before the recording", &err);
             names_end_session(names, named);
         }
     }

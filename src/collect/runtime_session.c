@@ -300,7 +300,6 @@ bool runtime_session_start(pid_t pid, uint64_t start_ticks, const struct runtime
     s->reader = nettrace_reader_new(&sink);
     if (!ask_info(s, err) || !ask_stream(s, err)) {
         runtime_session_close(s);
-        error_context(err, "names of jitted code will be missing");
         return false;
     }
     *out = s;
@@ -377,7 +376,7 @@ bool runtime_session_stop(struct runtime_session *s, struct error *err)
         close(s->stop_fd);
         s->stop_fd = -1;
     }
-    return ok || error_context(err, "names of code jitted before the recording will be missing");
+    return ok;
 }
 
 bool runtime_session_ended(const struct runtime_session *s)
