@@ -5,7 +5,10 @@
 #define CLRPERF_COLLECT_CGROUP_H
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
+#include "base/cursor.h"
 #include "base/error.h"
 
 /*
@@ -14,5 +17,13 @@
  * none, ERROR_UNSUPPORTED when version 2 is not mounted.
  */
 bool cgroup_open(const char *path, int *out_fd, struct error *err);
+
+/*
+ * Bytes that a process may still take before the nearest of the limits above it is met; false when there is
+ * none, or none that version 2 knows of.
+ */
+bool cgroup_memory_left(pid_t pid, uint64_t *out_bytes);
+/* The same for the group at `path` of the hierarchy mounted at `mount`, on its own for tests. */
+bool cgroup_memory_left_at(const char *mount, struct span path, uint64_t *out_bytes);
 
 #endif

@@ -184,13 +184,8 @@ bool live_memory_refresh(struct live_memory *live, struct error *err)
 
 static bool is_process(pid_t pid, uint64_t start_ticks)
 {
-    struct buffer text;
-    struct proc_stat stat = { 0 };
-    buffer_init(&text, 4096);
-    bool same = proc_file_read(pid, "stat", &text, NULL) &&
-                procfs_read_stat(buffer_span(&text), &stat, NULL) && stat.start_ticks == start_ticks;
-    buffer_done(&text);
-    return same;
+    uint64_t ticks;
+    return proc_file_start_ticks(pid, &ticks, NULL) && ticks == start_ticks;
 }
 
 static bool try_reading(struct live_memory *live, struct error *err)

@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "base/own.h"
+#include "collect/proc_file.h"
 
 enum {
     EVENTS_CPUS_MAX = 4096,
@@ -72,11 +73,14 @@ static struct perf_event_attr event_attr(const struct perf_events_options *optio
     return attr;
 }
 
-static bool event_refused(int e, pid_t pid, struct error *err)
+/* `flags`: with PERF_FLAG_PID_CGROUP `pid` is a descriptor. */
+static bool event_refused(int e, pid_t pid, unsigned long flags, struct error *err)
 {
     if (e == ESRCH)
         return error_set(err, ERROR_TARGET, "process %d is gone", (int)pid);
-    if (pid > 0)
+    if (flags & PERF_FLAG_PID_CGROUP)
+        error_system(err, e, "the kernel does not let us sample a control group");
+    else if (pid > 0)
         error_system(err, e, "the kernel does not let us sample process %d", (int)pid);
     else
         error_system(err, e, "the kernel does not let us sample the whole machine");
@@ -109,11 +113,12 @@ static bool event_probe(struct perf_events *events, struct perf_event_attr *attr
             attr->config = PERF_COUNT_SW_CPU_CLOCK;
         } else if (e == EINVAL && attr->read_format) {
             attr->read_format = 0;
-        } else if ((e == EACCES || e == EPERM) && !attr->exclude_kernel && pid > 0) {
+        } else if ((e == EACCES || e == EPERM) && !attr->exclude_kernel && pid > 0 &&
+                   !(flags & PERF_FLAG_PID_CGROUP)) {
             attr->exclude_kernel = 1;
             events->kernel_denied = e;
         } else {
-            return event_refused(e, pid, err);
+            return event_refused(e, pid, flags, err);
         }
     }
     events->hardware = attr->type == PERF_TYPE_HARDWARE;
@@ -185,8 +190,10 @@ static bool events_open_system_wide(struct perf_events *events, struct perf_even
         events_keep(events, fd);
         if (!events_to_ring(events, i, fd, options, err))
             return false;
-        if (events->filter.map_fd >= 0 && !process_filter_attach(&events->filter, fd, NULL))
-            process_filter_close(&events->filter);
+        /* a CPU without the filter tells of all processes, and what comes out of its ring is filtered; the
+         * others go on asking the map, so it must be kept up to date */
+        if (events->filter.map_fd >= 0)
+            process_filter_attach(&events->filter, fd, NULL);
     }
     return true;
 }
@@ -276,6 +283,9 @@ bool perf_events_open(const struct perf_events_options *options, struct perf_eve
     events.rings = mem_alloc(events.ring_count, sizeof *events.rings);
     events.ring_fds = mem_alloc(events.ring_count, sizeof *events.ring_fds);
     events.period_ns = 1000000000u / options->rate_hz;
+    int64_t frames_max;
+    bool told = proc_file_number("/proc/sys/kernel/perf_event_max_stack", &frames_max) && frames_max > 0;
+    events.frames_max = told ? (size_t)frames_max : PERF_MAX_STACK_DEPTH;
     raise_open_files();
 
     struct perf_event_attr attr = event_attr(options);

@@ -42,6 +42,7 @@ struct perf_events {
     bool kernel;                  /* kernel frames too */
     bool hardware;                /* cycles, else the CPU clock */
     uint64_t period_ns;           /* CPU time one sample stands for */
+    size_t frames_max;            /* of a callchain; the kernel cuts longer ones */
     int kernel_denied;            /* errno with which kernel frames were refused, or 0 */
 };
 

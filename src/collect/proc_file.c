@@ -7,8 +7,9 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "read/procfs.h"
 
-enum { READ_BYTES = 1 << 15 };
+enum { READ_BYTES = 1 << 15, STAT_BYTES_MAX = 4096 };
 
 static bool read_fd(int fd, struct buffer *out)
 {
@@ -32,7 +33,10 @@ static bool fail(int os_error, pid_t pid, const char *name, struct error *err)
 {
     if (os_error == ENOENT || os_error == ESRCH)
         return error_set(err, ERROR_TARGET, "process %d is gone", (int)pid);
-    return error_system(err, os_error, "cannot read '%s' of process %d", name, (int)pid);
+    error_system(err, os_error, "cannot read '%s' of process %d", name, (int)pid);
+    if (os_error == EACCES || os_error == EPERM)
+        error_hint(err, "run as the user of that process, or with CAP_SYS_PTRACE (sudo)");
+    return false;
 }
 
 bool proc_file_read(pid_t pid, const char *name, struct buffer *out, struct error *err)
@@ -53,6 +57,18 @@ bool proc_file_read_path(const char *path, struct buffer *out, struct error *err
     if (fd < 0 || !read_fd(fd, out))
         return error_system(err, errno, "cannot read '%s'", path);
     return true;
+}
+
+bool proc_file_start_ticks(pid_t pid, uint64_t *out, struct error *err)
+{
+    struct buffer text;
+    struct proc_stat stat = { 0 };
+    buffer_init(&text, STAT_BYTES_MAX);
+    bool ok = proc_file_read(pid, "stat", &text, err) && procfs_read_stat(buffer_span(&text), &stat, err);
+    buffer_done(&text);
+    if (ok)
+        *out = stat.start_ticks;
+    return ok;
 }
 
 bool proc_file_number(const char *path, int64_t *out)

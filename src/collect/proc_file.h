@@ -17,6 +17,8 @@
 bool proc_file_read(pid_t pid, const char *name, struct buffer *out, struct error *err);
 /* As above, for a path such as /proc/sys/kernel/perf_event_paranoid. */
 bool proc_file_read_path(const char *path, struct buffer *out, struct error *err);
+/* Field 22 of /proc/PID/stat: with the pid it names a process for ever. Fails as proc_file_read(). */
+bool proc_file_start_ticks(pid_t pid, uint64_t *out, struct error *err);
 /* The number in a file of one number; false when it cannot be read or is none. */
 bool proc_file_number(const char *path, int64_t *out);
 /* The target of a link of /proc/PID (exe, cwd, ns/pid), with a NUL behind. */

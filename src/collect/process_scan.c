@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/own.h"
 #include "collect/proc_file.h"
-#include "collect/target.h"
 #include "read/procfs.h"
 
 enum {
@@ -100,38 +102,42 @@ static void scan_threads(struct trace_builder *b, uint32_t pid, uint64_t time_ns
     buffer_done(&name);
 }
 
-static void scan_identity(struct trace_builder *b, uint32_t process, uint32_t pid)
+/* Started after it was first heard of. Start times are known to a tick, and count from boot. */
+static bool is_later_process(const struct trace_process *row, const struct target *target)
 {
-    struct target target;
-    if (!target_open((pid_t)pid, &target, NULL))
-        return;
+    if (row->start_ticks || !row->from_ns)
+        return row->start_ticks && row->start_ticks != target->start_ticks;
+    uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
+    struct timespec boot = { 0 };
+    clock_gettime(CLOCK_BOOTTIME, &boot);
+    uint64_t up_ns = (uint64_t)boot.tv_sec * 1000000000u + (uint64_t)boot.tv_nsec;
+    uint64_t heard_ns = row->from_ns + (up_ns - clock_monotonic_ns());
+    return target->start_ticks > heard_ns / tick_ns + 1;
+}
+
+bool process_scan_identity(struct trace_builder *b, uint32_t process, const struct target *target)
+{
     struct trace *t = &b->trace;
     struct trace_process row = t->processes.rows[process];
-    row.ns_pid = (uint32_t)target.ns_pid;
-    row.start_ticks = target.start_ticks;
-    row.name = trace_add_string(t, target_label(&target));
-    row.command_line = target.command_line ? trace_add_string(t, target.command_line) : 0;
-    row.container = target.container_id ? trace_add_string(t, target.container_id) : 0;
-    row.runtime_version = trace_add_string(t, target.version.text);
+    if (is_later_process(&row, target))
+        return false;
+    row.ns_pid = (uint32_t)target->ns_pid;
+    row.start_ticks = target->start_ticks;
+    row.name = trace_add_string(t, target_label(target));
+    row.command_line = target->command_line ? trace_add_string(t, target->command_line) : 0;
+    row.container = target->container_id ? trace_add_string(t, target->container_id) : 0;
+    row.runtime_version = trace_add_string(t, target->version.text);
     t->processes.rows[process] = row;
     trace_builder_changed(b, CHANGED_PROCESS, process);
-    target_done(&target);
+    return true;
 }
 
 uint32_t process_scan_read(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
 {
     uint32_t process = trace_builder_process_start(b, pid, time_ns);
-    scan_identity(b, process, pid);
     scan_maps(b, process, pid, time_ns);
     scan_threads(b, pid, time_ns);
     return process;
-}
-
-void process_scan_exec(struct trace_builder *b, uint32_t pid)
-{
-    uint32_t process = trace_builder_process(b, pid);
-    if (process)
-        scan_identity(b, process, pid);
 }
 
 void process_scan_mapping(struct trace_builder *b, uint32_t process, const struct perf_mmap *mmap,

@@ -7,13 +7,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collect/target.h"
 #include "read/perf_record.h"
 #include "trace/builder.h"
 
-/* Reads everything /proc says about a process and adds it. A process that is gone leaves a bare row. */
+/* Adds a process with what it has mapped and its threads' names. One that is gone leaves a bare row. */
 uint32_t process_scan_read(struct trace_builder *b, uint32_t pid, uint64_t time_ns);
-/* After an exec: what it is called now. Its mappings come as records. */
-void process_scan_exec(struct trace_builder *b, uint32_t pid);
+/*
+ * What the process is called and where it runs. False, and nothing is added, when `target` is a later process
+ * that was given the same number.
+ */
+bool process_scan_identity(struct trace_builder *b, uint32_t process, const struct target *target);
 /* A mapping the kernel reports. */
 void process_scan_mapping(struct trace_builder *b, uint32_t process, const struct perf_mmap *mmap,
                           uint64_t time_ns);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "collect/newcomers.h"
 #include "collect/process_scan.h"
 #include "collect/record_queue.h"
 #include "collect/runtime_names.h"
@@ -26,13 +27,8 @@ enum {
     RECORDER_PROGRESS_MS = 250,
     RECORDER_QUEUE_BYTES = 64 << 20,
     RECORDER_CHAIN_MAX = 1024,
-    RECORDER_KERNEL_DEPTH = 127, /* kernel.perf_event_max_stack, unless somebody changed it */
-    /* a runtime that was there before us may take its time to answer; one that starts must not hold up the
-       rings */
-    RECORDER_ATTACH_MS = 3000,
-    RECORDER_LATE_ATTACH_MS = 300,
-    RECORDER_NEWCOMERS_MAX = 256,
-    RECORDER_ATTACH_TRIES = 8,
+    RECORDER_ATTACH_MS = 3000, /* for the answer of a runtime that was there before us */
+    RECORDER_LAST_LOOK_MS = 3000,
     /* how long runtimes may take at the end to tell their methods, and how long they may be silent then */
     RECORDER_RUNDOWN_MS = 60000,
     RECORDER_SILENCE_MS = 15000,
@@ -40,13 +36,6 @@ enum {
 };
 
 #define MS_NS 1000000ull
-
-/* A process that started while we watched: whether it has a .NET runtime shows after a while. */
-struct newcomer {
-    uint32_t pid;
-    unsigned tries;
-    uint64_t next_ns;
-};
 
 struct recorder {
     struct recorder_options options;
@@ -56,12 +45,12 @@ struct recorder {
     struct record_queue queue;
     struct runtime_names *runtimes;
     struct target_files files;
-    struct newcomer newcomers[RECORDER_NEWCOMERS_MAX];
-    size_t newcomer_count;
+    struct newcomers *newcomers;
+    bool newcomers_missed; /* and said so */
     struct record_stats stats;
     struct pollfd *polls;
     size_t ring_polls;
-    int *exits; /* pidfds of the watched processes */
+    int *exits; /* pidfds of the watched processes; -1: we would not notice its end */
     size_t exit_count;
     uint64_t started_ns, flushed_ns, progress_ns;
     uint64_t lost_in_rings; /* as LOST records said */
@@ -74,32 +63,33 @@ static void recorder_loss(struct recorder *r, enum loss_reason reason, uint64_t 
     trace_builder_loss(r->b, reason, 0, time_ns, time_ns, count);
 }
 
-static void recorder_welcome(struct recorder *r, uint32_t pid)
+/* What it is called, and whether it has a runtime, is found out meanwhile. */
+static void recorder_welcome(struct recorder *r, uint32_t pid, enum newcomer_kind kind)
 {
-    target_files_add(&r->files, trace_builder_process(r->b, pid), pid);
-    for (size_t i = 0; i < r->newcomer_count; i++)
-        if (r->newcomers[i].pid == pid) {
-            r->newcomers[i].tries = 0;
-            return;
-        }
-    if (r->newcomer_count < RECORDER_NEWCOMERS_MAX)
-        r->newcomers[r->newcomer_count++] = (struct newcomer){ pid, 0, clock_monotonic_ns() + 50 * MS_NS };
+    uint32_t process = trace_builder_process(r->b, pid);
+    target_files_add(&r->files, process, pid);
+    if (newcomers_add(r->newcomers, process, pid, kind) || r->newcomers_missed)
+        return;
+    r->newcomers_missed = true;
+    if (r->options.note)
+        r->options.note(r->options.user, "too many processes start at once: some are not looked at; their "
+                                         "jitted methods will have no names");
 }
 
-/* Looks at processes that started lately; each look waits longer than the one before. */
-static void recorder_look_at_newcomers(struct recorder *r, uint64_t now)
+static void recorder_take_newcomers(struct recorder *r)
 {
-    for (size_t i = r->newcomer_count; i-- > 0;) {
-        struct newcomer *one = &r->newcomers[i];
-        if (now < one->next_ns)
-            continue;
-        process_scan_exec(r->b, one->pid);
-        target_files_add(&r->files, trace_builder_process(r->b, one->pid), one->pid);
-        one->next_ns = now + (50 * MS_NS << one->tries);
-        bool last_try = ++one->tries == RECORDER_ATTACH_TRIES;
-        unsigned patience_ms = one->tries < 3 ? RECORDER_LATE_ATTACH_MS : 3 * RECORDER_LATE_ATTACH_MS;
-        if (runtime_names_attach(r->runtimes, one->pid, patience_ms, last_try) || last_try)
-            *one = r->newcomers[--r->newcomer_count];
+    struct newcomer_found found;
+    while (newcomers_take(r->newcomers, &found)) {
+        uint32_t pid = (uint32_t)found.target.pid;
+        if (process_scan_identity(r->b, found.process, &found.target)) {
+            target_files_add(&r->files, found.process, pid);
+            if (found.session)
+                runtime_names_add(r->runtimes, found.process, pid, found.session);
+            else if (found.refused)
+                runtime_names_refused(r->runtimes, pid, &found.err);
+            found.session = NULL; /* runtime_names has it */
+        }
+        newcomer_found_done(&found);
     }
 }
 
@@ -110,7 +100,7 @@ static uint32_t recorder_process(struct recorder *r, uint32_t pid, uint64_t time
     if (process)
         return process;
     process = process_scan_read(r->b, pid, time_ns);
-    recorder_welcome(r, pid);
+    recorder_welcome(r, pid, NEWCOMER_SEEN);
     return process;
 }
 
@@ -129,6 +119,7 @@ struct sample_space {
 struct judged_sample {
     const struct trace_builder *b;
     const struct perf_sample *sample;
+    size_t frames_max;
     bool is_cut;
 };
 
@@ -159,7 +150,7 @@ static size_t recorder_judge(void *user, uint32_t process, const struct raw_samp
     struct callchain chain = {
         .frames = s->user,
         .count = s->user_count,
-        .is_cut = judged->is_cut || s->user_count + s->kernel_count >= RECORDER_KERNEL_DEPTH,
+        .is_cut = judged->is_cut || s->user_count + s->kernel_count >= judged->frames_max,
         .registers = judged->sample->user_regs,
         .stack = judged->sample->user_stack,
     };
@@ -173,7 +164,7 @@ static uint32_t recorder_new_chain(struct recorder *r, const struct perf_sample 
                                    struct raw_sample *raw)
 {
     struct perf_callchain chain = perf_callchain_split(sample->callchain, r->chain, ARRAY_LEN(r->chain));
-    struct judged_sample judged = { r->b, sample, chain.is_cut };
+    struct judged_sample judged = { r->b, sample, r->events.frames_max, chain.is_cut };
     raw->kernel = chain.kernel;
     raw->kernel_count = chain.kernel_count;
     raw->user = chain.user;
@@ -227,7 +218,8 @@ static void recorder_fork(struct recorder *r, const struct perf_task *task)
         return;
     trace_builder_process_fork(r->b, task->ppid, task->pid, task->time_ns);
     process_filter_add(&r->events.filter, task->pid);
-    recorder_welcome(r, task->pid);
+    if (task->ppid != (uint32_t)getpid()) /* our helpers: looking at them would take another helper */
+        recorder_welcome(r, task->pid, NEWCOMER_FORKED);
 }
 
 static void recorder_exit(struct recorder *r, const struct perf_task *task)
@@ -239,6 +231,7 @@ static void recorder_exit(struct recorder *r, const struct perf_task *task)
         return;
     trace_builder_process_exit(r->b, task->pid, task->time_ns);
     process_filter_remove(&r->events.filter, task->pid);
+    newcomers_remove(r->newcomers, task->pid);
 }
 
 static void recorder_comm(struct recorder *r, const struct perf_record *record)
@@ -249,8 +242,7 @@ static void recorder_comm(struct recorder *r, const struct perf_record *record)
     if (record->comm.is_exec && pid == tid) {
         trace_builder_process_exec(r->b, pid, record->comm.name, record->who.time_ns);
         r->execs++;
-        process_scan_exec(r->b, pid);
-        recorder_welcome(r, pid);
+        recorder_welcome(r, pid, NEWCOMER_EXECED);
     }
     trace_builder_thread_name(r->b, pid, tid, record->comm.name, record->who.time_ns);
 }
@@ -351,7 +343,7 @@ static void recorder_progress(struct recorder *r, uint64_t now)
 
 static bool recorder_targets_gone(const struct recorder *r)
 {
-    if (!r->exit_count)
+    if (!r->options.perf.pids)
         return false;
     for (size_t i = 0; i < r->exit_count; i++) {
         struct pollfd exit = { .fd = r->exits[i], .events = POLLIN };
@@ -398,7 +390,7 @@ static bool recorder_loop(struct recorder *r, struct error *err)
             r->stats.ended_by = RECORD_ENDED_ERROR;
             return false;
         }
-        recorder_look_at_newcomers(r, now);
+        recorder_take_newcomers(r);
         recorder_progress(r, now);
         if (!going)
             r->stats.ended_by = RECORD_ENDED_SIGNAL;
@@ -421,8 +413,17 @@ static void recorder_rundown(struct recorder *r)
 {
     uint64_t begin = clock_monotonic_ns(), heard = begin, bytes = 0;
     /* who started just now may still tell what it has */
-    for (size_t i = 0; i < r->newcomer_count; i++)
-        runtime_names_attach(r->runtimes, r->newcomers[i].pid, RECORDER_LATE_ATTACH_MS, true);
+    size_t left = newcomers_finish(r->newcomers, RECORDER_LAST_LOOK_MS);
+    recorder_take_newcomers(r);
+    if (left && r->options.note) {
+        char text[128];
+        snprintf(
+            text, sizeof text,
+            "%zu processes that started at the end were not looked at in time; their jitted methods have "
+            "no names",
+            left);
+        r->options.note(r->options.user, text);
+    }
     runtime_names_stop(r->runtimes);
     for (uint64_t now = begin; runtime_names_running(r->runtimes); now = clock_monotonic_ns()) {
         if (runtime_names_bytes(r->runtimes) != bytes)
@@ -462,7 +463,7 @@ static void recorder_watch_exits(struct recorder *r)
     r->exits = mem_alloc(r->options.perf.pid_count, sizeof *r->exits);
     for (size_t i = 0; i < r->options.perf.pid_count; i++) {
         int fd = (int)syscall(SYS_pidfd_open, r->options.perf.pids[i], 0);
-        if (fd >= 0)
+        if (fd >= 0 || errno != ESRCH) /* gone already: nothing to wait for */
             r->exits[r->exit_count++] = fd;
     }
 }
@@ -493,6 +494,16 @@ static void recorder_note_rights(const struct recorder *r)
                     "only - fix: run with sudo, or sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf");
 }
 
+/* Of those that were there before us everything is known from the start. */
+static void recorder_identify(struct recorder *r, uint32_t pid)
+{
+    struct target target;
+    if (!target_open((pid_t)pid, &target, NULL))
+        return;
+    process_scan_identity(r->b, trace_builder_process(r->b, pid), &target);
+    target_done(&target);
+}
+
 static bool recorder_prepare(struct recorder *r, struct error *err)
 {
     if (!perf_events_open(&r->options.perf, &r->events, err))
@@ -511,8 +522,9 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
     for (size_t i = 0; i < r->options.perf.pid_count; i++) {
         uint32_t pid = (uint32_t)r->options.perf.pids[i];
         target_files_add(&r->files, process_scan_read(r->b, pid, 0), pid);
+        recorder_identify(r, pid);
         if (!r->options.perf.on_exec && !runtime_names_attach(r->runtimes, pid, RECORDER_ATTACH_MS, true))
-            recorder_welcome(r, pid);
+            recorder_welcome(r, pid, NEWCOMER_SEEN);
     }
     recorder_facts(r);
     if (r->options.release_fd >= 0 && write(r->options.release_fd, "", 1) != 1)
@@ -527,6 +539,7 @@ bool recorder_start(const struct recorder_options *options, struct trace_builder
     r->options = *options;
     r->b = b;
     r->w = w;
+    r->newcomers = newcomers_new(options->runtime);
     record_queue_init(&r->queue, RECORDER_QUEUE_BYTES);
     if (!recorder_prepare(r, err)) {
         recorder_free(r);
@@ -543,7 +556,9 @@ void recorder_free(struct recorder *r)
     if (r->events.rings)
         perf_events_close(&r->events);
     for (size_t i = 0; i < r->exit_count; i++)
-        close(r->exits[i]);
+        if (r->exits[i] >= 0)
+            close(r->exits[i]);
+    newcomers_free(r->newcomers);
     runtime_names_free(r->runtimes);
     target_files_done(&r->files);
     record_queue_done(&r->queue);

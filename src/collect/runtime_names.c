@@ -10,15 +10,20 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "collect/proc_file.h"
-#include "collect/runtime_session.h"
 #include "read/procfs.h"
 
-enum { NAMES_SESSIONS_MAX = 256 };
+enum {
+    NAMES_SESSIONS_MAX = 256,
+    /* of one runtime: what does not fit is counted */
+    NAMES_METHODS_MAX = 4 << 20,
+    NAMES_MODULES_MAX = 1 << 18,
+};
 
 struct named_process {
     struct runtime_session *session; /* NULL when none could be opened, or when over */
     struct runtime_names *names;
     uint32_t process, pid;
+    uint64_t methods, modules; /* that it told */
     bool stopped;
 };
 
@@ -92,38 +97,66 @@ void runtime_names_free(struct runtime_names *names)
     free(names);
 }
 
-static void names_tell(struct runtime_names *names, uint32_t pid, const struct error *err)
+/* `when`: they were jitted, "" or with a blank in front. */
+static void names_tell(struct runtime_names *names, uint32_t pid, const char *when, const struct error *err)
 {
     char text[1200];
-    snprintf(text, sizeof text, "jitted methods of process %" PRIu32 " will have no names: %s%s%s", pid,
-             err->what, err->hint[0] ? "; " : "", err->hint);
+    snprintf(text, sizeof text, "jitted methods of process %" PRIu32 "%s will have no names: %s%s%s", pid,
+             when, err->what, err->hint[0] ? "; " : "", err->hint);
     if (names->note)
         names->note(names->user, text);
+}
+
+void runtime_names_refused(struct runtime_names *names, uint32_t pid, const struct error *err)
+{
+    names_tell(names, pid, "", err);
+}
+
+/* The place of a session that is over, or a new one; NULL when all are taken. */
+static struct named_process *names_room(struct runtime_names *names)
+{
+    for (size_t i = 0; i < names->process_count; i++)
+        if (!names->processes[i]->session)
+            return names->processes[i];
+    if (names->process_count == NAMES_SESSIONS_MAX)
+        return NULL;
+    struct named_process *room = mem_alloc(1, sizeof *room);
+    names->processes[names->process_count++] = room;
+    return room;
+}
+
+void runtime_names_add(struct runtime_names *names, uint32_t process, uint32_t pid,
+                       struct runtime_session *session)
+{
+    struct named_process *room = names_room(names);
+    if (room) {
+        *room = (struct named_process){ .session = session, .names = names, .process = process, .pid = pid };
+        return;
+    }
+    struct error err;
+    runtime_session_close(session);
+    error_set(&err, ERROR_LIMIT, "%d other runtimes are listened to", NAMES_SESSIONS_MAX);
+    runtime_names_refused(names, pid, &err);
 }
 
 bool runtime_names_attach(struct runtime_names *names, uint32_t pid, unsigned patience_ms, bool last_try)
 {
     uint32_t process = trace_builder_process(names->b, pid);
-    if (!names->enabled || names->process_count == NAMES_SESSIONS_MAX)
+    if (!names->enabled)
         return true;
     if (!process || !names->b->trace.processes.rows[process].runtime_version)
         return false;
-    for (size_t i = 0; i < names->process_count; i++)
-        if (names->processes[i]->process == process)
-            return true;
-    struct runtime_session *session = NULL;
+    struct runtime_session *session;
     struct error err;
     struct runtime_session_options options = { .connect_timeout_ms = patience_ms,
                                                .reply_timeout_ms = patience_ms };
-    if (!runtime_session_start((pid_t)pid, names->b->trace.processes.rows[process].start_ticks, &options,
-                               &session, &err)) {
-        if (!last_try && err.kind != ERROR_PERMISSION)
-            return false;
-        names_tell(names, pid, &err);
-    }
-    struct named_process *named = mem_alloc(1, sizeof *named);
-    *named = (struct named_process){ .session = session, .names = names, .process = process, .pid = pid };
-    names->processes[names->process_count++] = named;
+    if (runtime_session_start((pid_t)pid, names->b->trace.processes.rows[process].start_ticks, &options,
+                              &session, &err))
+        runtime_names_add(names, process, pid, session);
+    else if (last_try || err.kind == ERROR_PERMISSION)
+        runtime_names_refused(names, pid, &err);
+    else
+        return false;
     return true;
 }
 
@@ -171,6 +204,8 @@ static void names_method(void *user, const struct runtime_method *method)
     if (method->change == RUNTIME_METHOD_EXISTS_AT_END &&
         !names_wants(names, named->process, method->addr, method->size_bytes))
         return;
+    if (named->methods++ >= NAMES_METHODS_MAX)
+        return;
     struct code_change change = {
         .time_ns = method->time_ns,
         .addr = method->addr,
@@ -192,7 +227,7 @@ static void names_module(void *user, const struct runtime_module *module)
 {
     struct named_process *named = user;
     struct runtime_names *names = named->names;
-    if (module->change == RUNTIME_METHOD_UNLOADED)
+    if (module->change == RUNTIME_METHOD_UNLOADED || named->modules++ >= NAMES_MODULES_MAX)
         return;
     names->modules =
         mem_grow(names->modules, &names->module_capacity, names->module_count + 1, sizeof *names->modules);
@@ -203,11 +238,19 @@ static void names_module(void *user, const struct runtime_module *module)
     };
 }
 
+static uint64_t over(uint64_t count, uint64_t most)
+{
+    return count > most ? count - most : 0;
+}
+
 static void names_end_session(struct runtime_names *names, struct named_process *named)
 {
-    uint64_t lost = runtime_session_lost(named->session);
+    uint64_t lost = runtime_session_lost(named->session), now = clock_monotonic_ns();
+    uint64_t dropped = over(named->methods, NAMES_METHODS_MAX) + over(named->modules, NAMES_MODULES_MAX);
     if (lost)
-        trace_builder_loss(names->b, LOSS_RUNTIME, named->process, 0, clock_monotonic_ns(), lost);
+        trace_builder_loss(names->b, LOSS_RUNTIME, named->process, 0, now, lost);
+    if (dropped)
+        trace_builder_loss(names->b, LOSS_QUEUE, named->process, 0, now, dropped);
     runtime_session_close(named->session);
     named->session = NULL;
 }
@@ -223,9 +266,13 @@ bool runtime_names_drain(struct runtime_names *names, struct record_queue *queue
         struct runtime_sink sink = { .user = named, .method = names_method, .module = names_module };
         struct error err;
         if (!runtime_session_drain(named->session, &sink, &err)) {
-            names_tell(names, named->pid, &err);
+            names_tell(names, named->pid, " from now on", &err);
             names_end_session(names, named);
         } else if (runtime_session_ended(named->session)) {
+            if (!runtime_session_complete(named->session)) {
+                error_set(&err, ERROR_TARGET, "it ended before it listed its methods");
+                names_tell(names, named->pid, " from before the recording", &err);
+            }
             names_end_session(names, named);
         } else {
             lagging = true;
@@ -284,7 +331,7 @@ void runtime_names_stop(struct runtime_names *names)
             continue;
         named->stopped = true;
         if (!runtime_session_stop(named->session, &err)) {
-            names_tell(names, named->pid, &err);
+            names_tell(names, named->pid, " from before the recording", &err);
             names_end_session(names, named);
         }
     }

@@ -13,6 +13,7 @@
 
 #include "base/cursor.h"
 #include "collect/record_queue.h"
+#include "collect/runtime_session.h"
 #include "trace/builder.h"
 
 struct runtime_names;
@@ -27,6 +28,11 @@ void runtime_names_free(struct runtime_names *names);
  * that did not answer is given up, and `note` is told.
  */
 bool runtime_names_attach(struct runtime_names *names, uint32_t pid, unsigned patience_ms, bool last_try);
+/* Takes over a session that is open already; `process`: its row. */
+void runtime_names_add(struct runtime_names *names, uint32_t process, uint32_t pid,
+                       struct runtime_session *session);
+/* No session could be opened, and none will be: `note` is told why. */
+void runtime_names_refused(struct runtime_names *names, uint32_t pid, const struct error *err);
 /* Takes what has come into `queue`, without waiting. Whether any session may still be behind. */
 bool runtime_names_drain(struct runtime_names *names, struct record_queue *queue);
 /* One item of the queue's, in its turn. */

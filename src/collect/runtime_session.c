@@ -11,6 +11,7 @@
 #include "base/utf16.h"
 #include "clr/diagnostics_ipc.h"
 #include "clr/runtime_events.h"
+#include "collect/cgroup.h"
 #include "collect/runtime_socket.h"
 #include "collect/time_namespace.h"
 #include "read/nettrace.h"
@@ -21,10 +22,12 @@ enum {
     TEXT_MAX = 1 << 20,        /* of one name */
     /*
      * The session's buffer is the target's memory, taken as events wait to be read: about 250 bytes a
-     * method, so 16 MB hold 60 000 methods that we have not yet fetched. Never above
-     * min(64 MB, 5 % of the memory the target's control group has left).
+     * method, so 16 MB hold 60 000 methods that we have not yet fetched. Where its control group has little
+     * left: 5 % of that, but 4 MB.
      */
     BUFFER_MB = 16,
+    BUFFER_MIN_MB = 4,
+    BUFFER_PART = 20,
     STOP_CONNECT_MS = 200, /* whoever stops has other things to stop, too */
 };
 
@@ -268,6 +271,14 @@ static void set_options(struct runtime_session *s, const struct runtime_session_
     s->options = *options;
     if (s->options.buffer_mb == 0)
         s->options.buffer_mb = BUFFER_MB;
+    uint64_t left_bytes;
+    if (cgroup_memory_left(s->pid, &left_bytes)) {
+        uint64_t part_mb = (left_bytes / BUFFER_PART) >> 20;
+        if (part_mb < BUFFER_MIN_MB)
+            part_mb = BUFFER_MIN_MB;
+        if (s->options.buffer_mb > part_mb)
+            s->options.buffer_mb = (uint32_t)part_mb;
+    }
     if (s->options.connect_timeout_ms == 0)
         s->options.connect_timeout_ms = RUNTIME_SOCKET_CONNECT_MS;
     if (s->options.reply_timeout_ms == 0)
@@ -289,7 +300,6 @@ bool runtime_session_start(pid_t pid, uint64_t start_ticks, const struct runtime
     s->reader = nettrace_reader_new(&sink);
     if (!ask_info(s, err) || !ask_stream(s, err)) {
         runtime_session_close(s);
-        error_context(err, "names of jitted code will be missing");
         return false;
     }
     *out = s;
@@ -366,7 +376,7 @@ bool runtime_session_stop(struct runtime_session *s, struct error *err)
         close(s->stop_fd);
         s->stop_fd = -1;
     }
-    return ok || error_context(err, "names of code jitted before the recording will be missing");
+    return ok;
 }
 
 bool runtime_session_ended(const struct runtime_session *s)

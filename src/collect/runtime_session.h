@@ -75,7 +75,7 @@ struct runtime_session;
 /*
  * Opens a session with the runtime of process `pid`. `start_ticks`: field 22 of its /proc/PID/stat, or 0. A
  * runtime that is suspended at its start accepts, and streams once resumed; we never resume it. Fails with
- * ERROR_TARGET or ERROR_PERMISSION, saying what is lost. On success the caller ends with
+ * ERROR_TARGET or ERROR_PERMISSION. On success the caller ends with
  * runtime_session_close().
  */
 bool runtime_session_start(pid_t pid, uint64_t start_ticks, const struct runtime_session_options *options,

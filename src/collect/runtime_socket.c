@@ -2,13 +2,10 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -17,12 +14,15 @@
 #include "base/own.h"
 #include "base/target_root.h"
 #include "clr/diagnostics_ipc.h"
+#include "collect/proc_file.h"
+#include "collect/target_user.h"
 #include "collect/time_namespace.h"
+#include "read/procfs.h"
 
-enum { PROC_FILE_MAX = 4 << 20, FOLDER_ENTRIES_MAX = 65536, NS_PER_MS = 1000000 };
+enum { PROC_FILE_MAX = 8 << 20, FOLDER_ENTRIES_MAX = 65536, NS_PER_MS = 1000000 };
 
-/* What /proc tells of the target. */
-struct target {
+/* What /proc tells of the process that should serve the socket. */
+struct socket_owner {
     pid_t pid;
     uint64_t start_ticks; /* as we see it */
     uint64_t key;         /* the same as the target sees it */
@@ -32,154 +32,56 @@ struct target {
     char folder[512]; /* where its runtime puts the socket, in the target's root */
 };
 
-/* Replaces `out` by a file of /proc/PID with a NUL behind. */
-static bool read_proc(pid_t pid, const char *name, struct buffer *out, struct error *err)
+static bool read_identity(struct socket_owner *t, struct buffer *scratch, struct error *err)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
-    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    buffer_clear(out);
-    while (fd >= 0) {
-        uint8_t *room = buffer_reserve(out, 4096);
-        if (!room)
-            return error_set(err, ERROR_LIMIT, "'%s' is too large", path);
-        ssize_t got = read(fd, room, 4096);
-        if (got < 0)
-            break;
-        out->size += (size_t)got;
-        if (got == 0) {
-            buffer_u8(out, 0);
-            return true;
-        }
-    }
-    if (errno == ENOENT || errno == ESRCH)
-        return error_set(err, ERROR_TARGET, "no process %d", (int)pid);
-    error_system(err, errno, "cannot read '%s'", path);
-    if (err && err->kind == ERROR_PERMISSION)
-        error_hint(err, "run as the target's user, or as root");
-    return false;
-}
-
-/* Field 22, in clock ticks since boot: the command's name before it may hold anything, even ')'. */
-static bool read_start_ticks(pid_t pid, struct buffer *scratch, uint64_t *out, struct error *err)
-{
-    if (!read_proc(pid, "stat", scratch, err))
+    struct proc_status status;
+    if (!proc_file_read(t->pid, "status", scratch, err) ||
+        !procfs_read_status(buffer_span(scratch), &status, err))
         return false;
-    const char *field = strrchr((const char *)scratch->data, ')');
-    for (unsigned i = 2; field && i < 22; i++)
-        field = strchr(field + 1, ' ');
-    if (!field)
-        return error_set(err, ERROR_INPUT, "'/proc/%d/stat' has no start time", (int)pid);
-    *out = strtoull(field, NULL, 10);
-    return true;
-}
-
-/* The nth number (0, 1, ... or -1 for the last) behind "KEY:" at a line's start; false without one. */
-static bool status_number(const char *status, const char *key, int nth, uint64_t *out)
-{
-    size_t length = strlen(key);
-    const char *line = status;
-    while (line && strncmp(line, key, length) != 0) {
-        line = strchr(line, '\n');
-        line = line ? line + 1 : NULL;
-    }
-    if (!line)
-        return false;
-    bool found = false;
-    const char *at = line + length;
-    for (int i = 0; *at && *at != '\n' && (nth < 0 || i <= nth); i++) {
-        char *end;
-        uint64_t value = strtoull(at, &end, 10);
-        if (end == at)
-            break;
-        if (nth < 0 || i == nth) {
-            *out = value;
-            found = true;
-        }
-        at = end;
-    }
-    return found;
-}
-
-static bool read_identity(struct target *t, struct buffer *scratch, struct error *err)
-{
-    if (!read_proc(t->pid, "status", scratch, err))
-        return false;
-    const char *status = (const char *)scratch->data;
-    uint64_t ns_pid = (uint64_t)t->pid, uid, gid;
-    status_number(status, "NSpid:", -1, &ns_pid);
-    if (!status_number(status, "Uid:", 3, &uid) || !status_number(status, "Gid:", 3, &gid))
-        return error_set(err, ERROR_INPUT, "'/proc/%d/status' names no user", (int)t->pid);
-    t->ns_pid = (uint32_t)ns_pid;
-    t->uid = (uid_t)uid;
-    t->gid = (gid_t)gid;
+    t->ns_pid = (uint32_t)status.ns_pid;
+    t->uid = status.fs_uid;
+    t->gid = status.fs_gid;
     return true;
 }
 
 /* The environment the target was started with: what it set since does not move its socket. */
-static bool read_folder(struct target *t, struct buffer *scratch, struct error *err)
+static bool read_folder(struct socket_owner *t, struct buffer *scratch, struct error *err)
 {
-    static const char key[] = "TMPDIR=";
+    struct span value = { 0 };
     snprintf(t->folder, sizeof t->folder, "/tmp");
-    if (!read_proc(t->pid, "environ", scratch, err))
+    if (!proc_file_read(t->pid, "environ", scratch, err))
         return false;
-    struct cursor c = cursor_over(buffer_span(scratch));
-    while (cursor_left(&c) > 0) {
-        struct span entry = cursor_zstring(&c);
-        if (entry.size < sizeof key || memcmp(entry.data, key, sizeof key - 1) != 0)
-            continue;
-        const char *value = (const char *)entry.data + sizeof key - 1;
-        if (*value != '/' || strlen(value) >= sizeof t->folder)
-            return error_set(err, ERROR_UNSUPPORTED, "the TMPDIR of process %d, '%.100s', is not usable",
-                             (int)t->pid, value);
-        snprintf(t->folder, sizeof t->folder, "%s", value);
-        break;
-    }
+    if (!procfs_environ_find(buffer_span(scratch), "TMPDIR", &value) || value.size == 0)
+        return true;
+    if (value.data[0] != '/' || value.size >= sizeof t->folder)
+        return error_set(err, ERROR_UNSUPPORTED, "the TMPDIR of process %d, '%.*s', is not usable",
+                         (int)t->pid, (int)(value.size < 100 ? value.size : 100), (const char *)value.data);
+    memcpy(t->folder, value.data, value.size);
+    t->folder[value.size] = 0;
     return true;
 }
 
-static bool read_target(pid_t pid, uint64_t start_ticks, struct target *out, struct error *err)
+static bool has_ended(pid_t pid, struct error *err)
+{
+    return error_set(err, ERROR_TARGET, "process %d has ended; another one has its id now", (int)pid);
+}
+
+static bool read_owner(pid_t pid, uint64_t start_ticks, struct socket_owner *out, struct error *err)
 {
     struct buffer scratch;
     buffer_init(&scratch, PROC_FILE_MAX);
-    *out = (struct target){ .pid = pid };
-    bool ok = read_start_ticks(pid, &scratch, &out->start_ticks, err) && read_identity(out, &scratch, err) &&
+    *out = (struct socket_owner){ .pid = pid };
+    bool ok = proc_file_start_ticks(pid, &out->start_ticks, err) && read_identity(out, &scratch, err) &&
               read_folder(out, &scratch, err);
     buffer_done(&scratch);
     if (ok && start_ticks && start_ticks != out->start_ticks)
-        return error_set(err, ERROR_TARGET, "process %d has ended; another one has its id now", (int)pid);
-    int64_t ns_per_tick = 1000000000 / sysconf(_SC_CLK_TCK);
-    out->key = out->start_ticks + (uint64_t)(time_namespace_offsets(pid).boottime_ns / ns_per_tick);
+        return has_ended(pid, err);
+    out->key = time_namespace_start_ticks(pid, out->start_ticks);
     return ok;
 }
 
-struct own_user {
-    uid_t uid;
-    gid_t gid;
-    bool switched;
-};
-
-/* From here on the file system sees the target's user. Only root can and needs to. */
-static struct own_user become_target(const struct target *t)
-{
-    struct own_user own = { .switched = geteuid() == 0 && (t->uid != 0 || t->gid != 0) };
-    if (own.switched) {
-        own.gid = (gid_t)setfsgid(t->gid);
-        own.uid = (uid_t)setfsuid(t->uid);
-    }
-    return own;
-}
-
-static void become_self(struct own_user own)
-{
-    if (own.switched) {
-        setfsuid(own.uid);
-        setfsgid(own.gid);
-    }
-}
-
 /* Whether the folder has a socket with the target's pid, but an earlier process's start time. */
-static bool has_stale_socket(int root_fd, const struct target *t)
+static bool has_stale_socket(int root_fd, const struct socket_owner *t)
 {
     struct target_file_rules rules = { .kind = TARGET_FILE_DIRECTORY };
     int fd;
@@ -200,7 +102,7 @@ static bool has_stale_socket(int root_fd, const struct target *t)
     return found;
 }
 
-static bool no_socket(int root_fd, const struct target *t, struct error *err)
+static bool no_socket(int root_fd, const struct socket_owner *t, struct error *err)
 {
     if (has_stale_socket(root_fd, t)) {
         error_set(err, ERROR_TARGET,
@@ -214,7 +116,7 @@ static bool no_socket(int root_fd, const struct target *t, struct error *err)
 }
 
 /* A handle of the socket: it stays the same one even when its name is moved. */
-static bool open_socket(const struct target *t, int *out_fd, struct error *err)
+static bool open_socket(const struct socket_owner *t, int *out_fd, struct error *err)
 {
     AUTO_FD int root_fd = -1;
     if (!target_root_open(t->pid, &root_fd, err))
@@ -223,15 +125,15 @@ static bool open_socket(const struct target *t, int *out_fd, struct error *err)
     snprintf(path, sizeof path, "%s/dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket", t->folder, t->ns_pid,
              t->key);
     struct target_file_rules rules = { .kind = TARGET_FILE_SOCKET };
-    struct own_user own = become_target(t);
+    struct own_user own = target_user_become(t->uid, t->gid);
     bool ok = target_root_open_path(root_fd, path, rules, out_fd, err);
-    become_self(own);
     if (!ok && err && err->os_error == ENOENT)
-        return no_socket(root_fd, t, err);
+        no_socket(root_fd, t, err);
+    target_user_leave(&own);
     return ok;
 }
 
-static bool connect_handle(int handle, const struct target *t, unsigned timeout_ms, int *out_fd,
+static bool connect_handle(int handle, const struct socket_owner *t, unsigned timeout_ms, int *out_fd,
                            struct error *err)
 {
     AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -241,10 +143,10 @@ static bool connect_handle(int handle, const struct target *t, unsigned timeout_
     snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d", handle);
     uint64_t deadline_ns = clock_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS;
     for (;;) {
-        struct own_user own = become_target(t);
+        struct own_user own = target_user_become(t->uid, t->gid);
         int result = connect(fd, (const struct sockaddr *)&address, sizeof address);
         int e = errno;
-        become_self(own);
+        target_user_leave(&own);
         if (result == 0)
             break;
         if (e != EAGAIN && e != EINTR) {
@@ -263,7 +165,7 @@ static bool connect_handle(int handle, const struct target *t, unsigned timeout_
 }
 
 /* The socket's name proves nothing: whoever listens there must be the target itself. */
-static bool check_peer(int fd, const struct target *t, struct error *err)
+static bool check_peer(int fd, const struct socket_owner *t, struct error *err)
 {
     struct ucred peer = { 0 };
     socklen_t size = sizeof peer;
@@ -274,15 +176,16 @@ static bool check_peer(int fd, const struct target *t, struct error *err)
         return error_set(err, ERROR_TARGET,
                          "the diagnostics socket of process %d is served by process %d: refused", (int)t->pid,
                          (int)peer.pid);
-    struct target now;
-    return read_target(t->pid, t->start_ticks, &now, err);
+    uint64_t start_ticks;
+    return proc_file_start_ticks(t->pid, &start_ticks, err) &&
+           (start_ticks == t->start_ticks || has_ended(t->pid, err));
 }
 
 bool runtime_socket_connect(pid_t pid, uint64_t start_ticks, unsigned timeout_ms, int *out_fd,
                             struct error *err)
 {
-    struct target target;
-    if (!read_target(pid, start_ticks, &target, err))
+    struct socket_owner target;
+    if (!read_owner(pid, start_ticks, &target, err))
         return false;
     AUTO_FD int handle = -1;
     AUTO_FD int fd = -1;

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "collect/proc_file.h"
+#include "collect/time_namespace.h"
 #include "read/procfs.h"
 
 enum { PROC_BYTES_MAX = 1 << 16, SOCKETS_MAX = 65536 };
@@ -45,7 +46,7 @@ bool stale_socket_name_read(const char *name, pid_t *out_pid, uint64_t *out_key)
 /* When which process started: what makes a socket alive. */
 struct start {
     pid_t pid;
-    uint64_t ticks;
+    uint64_t ticks; /* as the process sees it, which is what its socket's name has */
 };
 
 struct starts {
@@ -66,7 +67,10 @@ static void read_starts(struct starts *starts, struct buffer *scratch)
             !procfs_read_stat(buffer_span(scratch), &stat, NULL))
             continue;
         starts->items = mem_grow(starts->items, &starts->capacity, starts->count + 1, sizeof *starts->items);
-        starts->items[starts->count++] = (struct start){ (pid_t)pid, stat.start_ticks };
+        starts->items[starts->count++] = (struct start){
+            (pid_t)pid,
+            time_namespace_start_ticks((pid_t)pid, stat.start_ticks),
+        };
     }
     closedir(proc);
 }

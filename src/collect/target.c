@@ -1,15 +1,12 @@
 #include "collect/target.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -24,6 +21,8 @@
 #include "collect/proc_file.h"
 #include "collect/target_probe.h"
 #include "collect/target_runtime.h"
+#include "collect/target_user.h"
+#include "collect/time_namespace.h"
 #include "read/procfs.h"
 
 enum { PROC_BYTES_MAX = 32 << 20, PATH_BYTES_MAX = 4096, SILENT_THREADS = 16 };
@@ -174,47 +173,7 @@ static bool socket_at(int root_fd, const char *path, uid_t *out_owner)
     return true;
 }
 
-/* The newest socket of this pid whose key differs: in a time namespace the target sees another start time. */
-static bool newest_socket(int root_fd, const char *folder, pid_t ns_pid, char *out, size_t out_size)
-{
-    AUTO_FD int fd = -1;
-    if (!target_root_open_path(root_fd, folder, (struct target_file_rules){ .kind = TARGET_FILE_DIRECTORY },
-                               &fd, NULL))
-        return false;
-    DIR *dir = fdopendir(fd);
-    if (!dir)
-        return false;
-    take_fd(&fd);
-    char prefix[64];
-    snprintf(prefix, sizeof prefix, "dotnet-diagnostic-%d-", (int)ns_pid);
-    struct timespec newest = { 0 };
-    bool found = false;
-    for (struct dirent *entry; (entry = readdir(dir));) {
-        struct stat st;
-        if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 ||
-            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISSOCK(st.st_mode))
-            continue;
-        if (found && (st.st_mtim.tv_sec < newest.tv_sec ||
-                      (st.st_mtim.tv_sec == newest.tv_sec && st.st_mtim.tv_nsec < newest.tv_nsec)))
-            continue;
-        if (snprintf(out, out_size, "%s/%s", folder, entry->d_name) < (int)out_size) {
-            newest = st.st_mtim;
-            found = true;
-        }
-    }
-    closedir(dir);
-    return found;
-}
-
-/* Has the target a time namespace of its own? Then the key in the socket's name is not the start time. */
-static bool in_other_time_namespace(pid_t pid)
-{
-    char ours[64], its[64];
-    return proc_file_link(getpid(), "ns/time", ours, sizeof ours, NULL) &&
-           proc_file_link(pid, "ns/time", its, sizeof its, NULL) && strcmp(ours, its) != 0;
-}
-
-static void find_socket(struct target *t, int root_fd, const char *folder, bool other_time)
+static void find_socket(struct target *t, int root_fd, const char *folder, uint64_t key)
 {
     char path[PATH_BYTES_MAX + 80];
     AUTO_FD int own_root = -1;
@@ -223,24 +182,9 @@ static void find_socket(struct target *t, int root_fd, const char *folder, bool 
         own_root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
         root_fd = own_root;
     }
-    snprintf(path, sizeof path, "%s/dotnet-diagnostic-%d-%" PRIu64 "-socket", folder, (int)t->ns_pid,
-             t->start_ticks);
-    bool found = socket_at(root_fd, path, &t->socket_owner);
-    if (!found && t->runtime != RUNTIME_NONE && other_time)
-        found = newest_socket(root_fd, folder, t->ns_pid, path, sizeof path) &&
-                socket_at(root_fd, path, &t->socket_owner);
-    if (found)
+    snprintf(path, sizeof path, "%s/dotnet-diagnostic-%d-%" PRIu64 "-socket", folder, (int)t->ns_pid, key);
+    if (socket_at(root_fd, path, &t->socket_owner))
         t->socket = mem_copy_string(path);
-}
-
-/* Opens files as the target's user, where we may choose; in a helper process that ends soon. */
-static void become_user_of(const struct target *t)
-{
-    if (geteuid() != 0 || t->uid == 0)
-        return;
-    setgroups(1, &t->gid);
-    setfsgid(t->gid);
-    setfsuid(t->uid);
 }
 
 static void read_executable(struct target *t, char *exe, size_t exe_size)
@@ -273,14 +217,15 @@ static void look(struct target *t)
     read_cgroup(t, &scratch);
     socket_folder(t, &scratch, folder, sizeof folder);
     target_find_runtime(t, buffer_span(&cmdline), exe, &scratch);
-    bool other_time = in_other_time_namespace(t->pid);
-    become_user_of(t);
+    uint64_t key = time_namespace_start_ticks(t->pid, t->start_ticks);
+    struct own_user own = target_user_become(t->uid, t->gid);
     target_find_version(t, root);
-    find_socket(t, root, folder, other_time);
+    find_socket(t, root, folder, key);
     if (t->container_id && !t->container_name)
         t->container_name = container_host_name(t->container_id, root);
     if (t->socket && t->runtime == RUNTIME_NONE && t->maps_denied)
         t->runtime = RUNTIME_CORECLR;
+    target_user_leave(&own);
     buffer_done(&scratch);
     buffer_done(&cmdline);
 }
@@ -305,25 +250,5 @@ bool target_open(pid_t pid, struct target *out, struct error *err)
         return false;
     }
     *out = t;
-    return true;
-}
-
-bool target_open_socket(const struct target *t, int *out_handle, struct error *err)
-{
-    if (!t->socket) {
-        error_set(err, ERROR_UNSUPPORTED, "process %d (%s) has no diagnostics socket", (int)t->pid,
-                  target_label(t));
-        return error_hint(err, t->diagnostics_off
-                                   ? "it was started with DOTNET_EnableDiagnostics=0: start it without"
-                                   : "it may still be starting, be no .NET process, or have lost its TMPDIR");
-    }
-    AUTO_FD int root = -1;
-    struct target_file_rules rules = { .kind = TARGET_FILE_SOCKET, .owner_checked = true, .owner = t->uid };
-    AUTO_FD int handle = -1;
-    if (!target_root_open(t->pid, &root, err) || !target_root_open_path(root, t->socket, rules, &handle, err))
-        return false;
-    if (!target_is_alive(t))
-        return error_set(err, ERROR_TARGET, "process %d has ended", (int)t->pid);
-    *out_handle = take_fd(&handle);
     return true;
 }

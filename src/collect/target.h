@@ -58,8 +58,6 @@ void target_done(struct target *t);
 
 /* False as soon as the process has ended; what was read about it is then worth nothing. */
 bool target_is_alive(const struct target *t);
-/* A handle (O_PATH) of the diagnostics socket, to connect to through /proc/self/fd/N. */
-bool target_open_socket(const struct target *t, int *out_handle, struct error *err);
 /* What people call it: the entry assembly, else the name. */
 const char *target_label(const struct target *t);
 

@@ -1,14 +1,15 @@
 #include "collect/target_files.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/own.h"
 #include "base/target_root.h"
 #include "collect/live_memory.h"
 #include "collect/proc_file.h"
@@ -20,67 +21,103 @@ enum { FILES_ROOTS_MAX = 4096 };
 
 void target_files_done(struct target_files *files)
 {
-    for (size_t i = 0; i < files->count; i++) {
-        if (files->roots[i].root_fd >= 0)
-            close(files->roots[i].root_fd);
-        if (files->roots[i].pidfd >= 0)
-            close(files->roots[i].pidfd);
-    }
+    for (size_t i = 0; i < files->root_count; i++)
+        close(files->roots[i].fd);
     free(files->roots);
+    free(files->seen);
     *files = (struct target_files){ 0 };
+}
+
+/* False before Linux 5.8, which cannot tell two views of one directory apart: then each stands for itself. */
+static bool target_root_identify(struct target_root *root)
+{
+    struct statx st;
+    if (statx(root->fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &st) < 0 ||
+        !(st.stx_mask & STATX_MNT_ID))
+        return false;
+    root->mount = st.stx_mnt_id;
+    root->device = (uint64_t)st.stx_dev_major << 32 | st.stx_dev_minor;
+    root->inode = st.stx_ino;
+    return true;
+}
+
+/* The place of the root, from 1 on; 0 when there are too many. Takes over the descriptor. */
+static size_t target_files_root(struct target_files *files, int root_fd)
+{
+    struct target_root root = { .fd = root_fd };
+    bool known = target_root_identify(&root);
+    for (size_t i = 0; known && i < files->root_count; i++) {
+        const struct target_root *other = &files->roots[i];
+        if (other->mount == root.mount && other->device == root.device && other->inode == root.inode) {
+            close(root_fd);
+            return i + 1;
+        }
+    }
+    if (files->root_count == FILES_ROOTS_MAX) {
+        close(root_fd);
+        return 0;
+    }
+    files->roots = mem_grow(files->roots, &files->root_capacity, files->root_count + 1, sizeof *files->roots);
+    files->roots[files->root_count++] = root;
+    return files->root_count;
 }
 
 void target_files_add(struct target_files *files, uint32_t process, uint32_t pid)
 {
-    if (process >= FILES_ROOTS_MAX)
-        return;
-    files->roots = mem_grow(files->roots, &files->capacity, process + 1, sizeof *files->roots);
-    while (files->count <= process)
-        files->roots[files->count++] = (struct target_root){ .root_fd = -1, .pidfd = -1 };
-    struct target_root *root = &files->roots[process];
-    if (root->root_fd >= 0)
+    if (process < files->count && files->seen[process].root)
         return;
     struct buffer text;
     struct proc_status status;
+    struct target_seen seen = { .pid = pid };
+    uint64_t still = 0;
+    AUTO_FD int root_fd = -1;
     buffer_init(&text, 1 << 16);
-    if (proc_file_read((pid_t)pid, "status", &text, NULL) &&
-        procfs_read_status(buffer_span(&text), &status, NULL)) {
-        *root = (struct target_root){ -1, -1, status.uid, pid, (uint32_t)status.ns_pid };
-        target_root_open((pid_t)pid, &root->root_fd, NULL);
-        root->pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
-    }
+    bool ok = proc_file_start_ticks((pid_t)pid, &seen.start_ticks, NULL) &&
+              proc_file_read((pid_t)pid, "status", &text, NULL) &&
+              procfs_read_status(buffer_span(&text), &status, NULL) &&
+              target_root_open((pid_t)pid, &root_fd, NULL) &&
+              proc_file_start_ticks((pid_t)pid, &still, NULL) && still == seen.start_ticks;
     buffer_done(&text);
+    if (!ok)
+        return;
+    seen.uid = status.uid;
+    seen.ns_pid = (uint32_t)status.ns_pid;
+    seen.root = target_files_root(files, take_fd(&root_fd));
+    size_t had = files->capacity;
+    files->seen = mem_grow(files->seen, &files->capacity, process + 1, sizeof *files->seen);
+    memset(files->seen + had, 0, (files->capacity - had) * sizeof *files->seen);
+    if (files->count <= process)
+        files->count = process + 1;
+    files->seen[process] = seen;
+}
+
+/* Its root, or -1. */
+static int target_files_root_of(const struct target_files *files, uint32_t process)
+{
+    size_t root = process < files->count ? files->seen[process].root : 0;
+    return root ? files->roots[root - 1].fd : -1;
 }
 
 int target_files_open(const struct target_files *files, uint32_t process, const char *path)
 {
     struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR, .size_max = FILES_IMAGE_BYTES_MAX };
-    int fd = -1;
-    if (process >= files->count || files->roots[process].root_fd < 0 ||
-        !target_root_open_path(files->roots[process].root_fd, path, rules, &fd, NULL))
-        return -1;
-    return fd;
+    int root_fd = target_files_root_of(files, process), fd = -1;
+    return root_fd >= 0 && target_root_open_path(root_fd, path, rules, &fd, NULL) ? fd : -1;
 }
 
 int target_files_open_jit(const struct target_files *files, uint32_t process, bool jitdump)
 {
-    if (process >= files->count || files->roots[process].root_fd < 0)
+    int root_fd = target_files_root_of(files, process), fd = -1;
+    if (root_fd < 0)
         return -1;
-    const struct target_root *root = &files->roots[process];
+    const struct target_seen *seen = &files->seen[process];
     struct target_file_rules rules = {
-        .kind = TARGET_FILE_REGULAR, .owner_checked = true, .owner = root->uid, .own_links_only = true
+        .kind = TARGET_FILE_REGULAR, .owner_checked = true, .owner = seen->uid, .own_links_only = true
     };
     char path[64];
     snprintf(path, sizeof path, jitdump ? "/tmp/jit-%" PRIu32 ".dump" : "/tmp/perf-%" PRIu32 ".map",
-             root->ns_pid);
-    int fd = -1;
-    return target_root_open_path(root->root_fd, path, rules, &fd, NULL) ? fd : -1;
-}
-
-static bool target_root_is_alive(const struct target_root *root)
-{
-    struct pollfd end = { .fd = root->pidfd, .events = POLLIN };
-    return root->pidfd >= 0 && poll(&end, 1, 0) == 0;
+             seen->ns_pid);
+    return target_root_open_path(root_fd, path, rules, &fd, NULL) ? fd : -1;
 }
 
 void target_files_read_memory(const struct target_files *files, uint32_t process, const uint64_t *addrs,
@@ -88,17 +125,16 @@ void target_files_read_memory(const struct target_files *files, uint32_t process
 {
     struct live_memory *live;
     memset(got, 0, count * sizeof *got);
-    if (process >= files->count || !target_root_is_alive(&files->roots[process]) ||
-        !live_memory_open((pid_t)files->roots[process].pid, 0, &live, NULL))
+    if (process >= files->count || !files->seen[process].start_ticks ||
+        !live_memory_open((pid_t)files->seen[process].pid, files->seen[process].start_ticks, &live, NULL))
         return;
     struct memory_piece *pieces = mem_alloc(count, sizeof *pieces);
     for (size_t i = 0; i < count; i++)
         pieces[i] = (struct memory_piece){ .addr = addrs[i], .into = into + i * size, .size = size };
     const struct memory *memory = live_memory_view(live);
     memory->read(memory->user, pieces, count);
-    if (target_root_is_alive(&files->roots[process])) /* else it may have been another process */
-        for (size_t i = 0; i < count; i++)
-            got[i] = (uint32_t)pieces[i].got;
+    for (size_t i = 0; i < count; i++)
+        got[i] = (uint32_t)pieces[i].got;
     free(pieces);
     live_memory_close(live);
 }

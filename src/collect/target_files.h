@@ -12,16 +12,25 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* A view of the file system: most processes share one. */
 struct target_root {
-    int root_fd; /* -1: not known */
-    int pidfd;   /* -1: not known */
+    int fd;
+    uint64_t mount, device, inode; /* of its root directory */
+};
+
+/* A process that was seen. */
+struct target_seen {
+    size_t root; /* of target_files.roots, from 1 on; 0: not known */
     uid_t uid;
     uint32_t pid, ns_pid;
+    uint64_t start_ticks;
 };
 
 struct target_files {
-    struct target_root *roots; /* by row of trace.processes */
+    struct target_seen *seen; /* by row of trace.processes */
     size_t count, capacity;
+    struct target_root *roots;
+    size_t root_count, root_capacity;
 };
 
 void target_files_done(struct target_files *files);

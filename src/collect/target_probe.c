@@ -3,16 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "collect/helper_process.h"
 
 enum { ANSWER_BYTES_MAX = 16 * TARGET_TEXT_MAX, STRINGS = 8 };
 
@@ -88,7 +86,7 @@ bool target_unpack(struct span bytes, struct target *t, struct error *err)
 /* In the child. Nothing may reach the parent's files but through the pipe. */
 _Noreturn static void answer(struct target *t, target_look_fn *look, int out_fd)
 {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    helper_process_begin(out_fd);
     struct buffer out;
     buffer_init(&out, ANSWER_BYTES_MAX);
     look(t);
@@ -148,12 +146,7 @@ bool target_probe(struct target *t, target_look_fn *look, unsigned timeout_ms, s
     if (!ok)
         error_set(err, ERROR_TARGET, "process %d did not let itself be looked at within %u ms", (int)t->pid,
                   timeout_ms);
-    kill(child, SIGKILL);
-    /* a child in a system call that cannot be killed is left to init: waiting for it is what must not happen
-     */
-    int flags = ok ? 0 : WNOHANG;
-    while (waitpid(child, NULL, flags) < 0 && errno == EINTR)
-        ;
+    helper_process_end(child);
     ok = ok && target_unpack(buffer_span(&out), t, err);
     buffer_done(&out);
     return ok;

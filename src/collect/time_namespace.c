@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/own.h"
 
@@ -40,4 +41,10 @@ struct time_offsets time_namespace_offsets(pid_t pid)
     offsets.monotonic_ns -= ours.monotonic_ns;
     offsets.boottime_ns -= ours.boottime_ns;
     return offsets;
+}
+
+uint64_t time_namespace_start_ticks(pid_t pid, uint64_t start_ticks)
+{
+    int64_t ns_per_tick = ns_per_second / sysconf(_SC_CLK_TCK);
+    return start_ticks + (uint64_t)(time_namespace_offsets(pid).boottime_ns / ns_per_tick);
 }

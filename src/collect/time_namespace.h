@@ -15,5 +15,8 @@ struct time_offsets {
 
 /* Zero in our own namespace, and where the kernel does not tell. See time_namespaces(7). */
 struct time_offsets time_namespace_offsets(pid_t pid);
+/* Its start time (field 22 of our /proc/PID/stat) as the process itself reads it: part of its socket's name.
+ */
+uint64_t time_namespace_start_ticks(pid_t pid, uint64_t start_ticks);
 
 #endif

@@ -184,8 +184,7 @@ static void test_failures(void **state)
         uint64_t took_ms = (clock_monotonic_ns() - start_ns) / 1000000;
         bool touched = failures[i].untouched && fake_got_bytes(&f);
         bool alive = fake_end(&f);
-        if (ok || !strstr(err.what, failures[i].what) ||
-            !strstr(err.what, "names of jitted code will be missing") || took_ms > LONG_MS || touched ||
+        if (ok || !strstr(err.what, failures[i].what) || took_ms > LONG_MS || touched ||
             !alive)
             fail_msg("%s: %s%s (%llu ms%s%s)", failures[i].mode, ok ? "started" : "", err.what,
                      (unsigned long long)took_ms, touched ? ", was sent something" : "",
@@ -271,7 +270,7 @@ static void test_processes_without_a_runtime(void **state)
     waitpid(pid, NULL, 0);
     assert_false(runtime_session_start(pid, 0, &patient, &s, &err));
     assert_int_equal(err.kind, ERROR_TARGET);
-    assert_non_null(strstr(err.what, "no process"));
+    assert_non_null(strstr(err.what, "is gone"));
 }
 
 /* The target dies in the middle: what came is kept, and stopping fails softly. */
@@ -289,7 +288,7 @@ static void test_death(void **state)
     kill(f.pid, SIGKILL);
     waitpid(f.pid, NULL, 0);
     assert_false(runtime_session_stop(s, &err));
-    assert_non_null(strstr(err.what, "jitted before the recording"));
+    assert_int_equal(err.kind, ERROR_TARGET);
     assert_true(drain(s, &sink, LONG_MS, never, &err));
     assert_true(runtime_session_ended(s));
     assert_false(runtime_session_complete(s));

@@ -1,10 +1,13 @@
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,7 +15,9 @@
 
 #include "base/own.h"
 #include "collect/stale_socket.h"
+#include "collect/target_files.h"
 #include "collect/target_select.h"
+#include "collect/target_user.h"
 
 static void test_own_process(void **state)
 {
@@ -31,9 +36,6 @@ static void test_own_process(void **state)
     assert_true(target_is_alive(&t));
     assert_true(target_try(&t, TARGET_MEMORY).ok);
     assert_false(target_try(&t, TARGET_EVENTS).ok);
-    int handle = -1;
-    assert_false(target_open_socket(&t, &handle, &err));
-    assert_int_equal(err.kind, ERROR_UNSUPPORTED);
     assert_false(target_require(&t, TARGET_EVENTS, &err));
     assert_int_equal(err.kind, ERROR_UNSUPPORTED);
     target_done(&t);
@@ -143,12 +145,80 @@ static void test_socket_names(void **state)
     }
 }
 
+/* Thousands of processes see the same files: a descriptor each would be more than we may have. */
+static void test_files(void **state)
+{
+    (void)state;
+    struct target_files files = { 0 };
+    pid_t child = fork();
+    if (child == 0) {
+        for (;;)
+            pause();
+    }
+    target_files_add(&files, 3, (uint32_t)getpid());
+    target_files_add(&files, 3, (uint32_t)getpid());
+    target_files_add(&files, 5000, (uint32_t)child);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    target_files_add(&files, 5001, (uint32_t)child);
+    assert_int_equal(files.root_count, 1);
+    static const struct {
+        uint32_t process;
+        bool ok;
+    } rows[] = { { 0, false }, { 3, true }, { 4, false }, { 5000, true }, { 5001, false }, { 9999, false } };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_FD int fd = target_files_open(&files, rows[i].process, "/etc/passwd");
+        if ((fd >= 0) != rows[i].ok)
+            fail_msg("process %u", rows[i].process);
+    }
+    static const uint8_t here[4] = { 1, 2, 3, 4 };
+    const uint64_t addr = (uintptr_t)here;
+    uint8_t bytes[4] = { 0 };
+    uint32_t got = 9;
+    target_files_read_memory(&files, 3, &addr, 1, sizeof bytes, bytes, &got);
+    assert_int_equal(got, sizeof bytes);
+    assert_memory_equal(bytes, here, sizeof bytes);
+    files.seen[3].start_ticks++; /* the number is another process's now */
+    target_files_read_memory(&files, 3, &addr, 1, sizeof bytes, bytes, &got);
+    assert_int_equal(got, 0);
+    target_files_read_memory(&files, 5000, &addr, 1, sizeof bytes, bytes, &got);
+    assert_int_equal(got, 0);
+    target_files_done(&files);
+}
+
+/* Files are opened with nothing of root's: not its id, not its groups. */
+static void test_target_user(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip(); /* only root changes its user */
+    char path[] = "/tmp/clrperf-test-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(chmod(path, 0040), 0); /* for the group of root only */
+    gid_t before[256], now[256];
+    int count = getgroups(256, before);
+    struct own_user own = target_user_become(65534, 65534);
+    int as_target = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(getgroups(256, now), 1);
+    assert_int_equal(now[0], 65534);
+    target_user_leave(&own);
+    AUTO_FD int as_self = open(path, O_RDONLY | O_CLOEXEC);
+    unlink(path);
+    assert_int_equal(as_target, -1);
+    assert_true(as_self >= 0);
+    assert_int_equal(getgroups(256, now), count);
+    assert_memory_equal(now, before, (size_t)count * sizeof *now);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_own_process),  cmocka_unit_test(test_process_that_ends),
         cmocka_unit_test(test_select_pids),  cmocka_unit_test(test_select_nothing),
-        cmocka_unit_test(test_socket_names),
+        cmocka_unit_test(test_socket_names), cmocka_unit_test(test_target_user),
+        cmocka_unit_test(test_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

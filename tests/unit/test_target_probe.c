@@ -1,9 +1,11 @@
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -37,6 +39,13 @@ static void look_and_die(struct target *t)
     _exit(1);
 }
 
+/* A descriptor of ours that stays open in a helper that hangs is a counter or a ring that never goes away. */
+static void look_at_descriptors(struct target *t)
+{
+    t->runtime =
+        fcntl(t->pidfd, F_GETFD) < 0 && fcntl(STDERR_FILENO, F_GETFD) < 0 ? RUNTIME_CORECLR : RUNTIME_NONE;
+}
+
 static struct target some_target(void)
 {
     return (struct target){ .pid = 7, .pidfd = -1, .start_ticks = 9, .name = mem_copy_string("App") };
@@ -61,6 +70,17 @@ static void test_answer(void **state)
     target_done(&t);
 }
 
+static void test_descriptors(void **state)
+{
+    (void)state;
+    struct target t = some_target();
+    t.pidfd = open("/", O_PATH | O_CLOEXEC);
+    assert_true(t.pidfd >= 0);
+    assert_true(target_probe(&t, look_at_descriptors, 5000, NULL));
+    assert_int_equal(t.runtime, RUNTIME_CORECLR);
+    target_done(&t);
+}
+
 static void test_no_answer(void **state)
 {
     (void)state;
@@ -68,6 +88,7 @@ static void test_no_answer(void **state)
     struct error err = { 0 };
     uint64_t start_ns = clock_monotonic_ns();
     assert_false(target_probe(&t, look_for_ever, 100, &err));
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no zombie is left */
     assert_true(clock_monotonic_ns() - start_ns < 5000000000u);
     assert_int_equal(err.kind, ERROR_TARGET);
     assert_string_equal(t.name, "App");
@@ -102,6 +123,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answer),
+        cmocka_unit_test(test_descriptors),
         cmocka_unit_test(test_no_answer),
         cmocka_unit_test(test_cut_answer),
     };
