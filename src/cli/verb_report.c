@@ -132,7 +132,7 @@ static bool report_run(struct verb_call *call, struct error *err)
         error_set(err, ERROR_USAGE, "which capture?");
         return error_hint(err, "clrperf report FILE; record one with: clrperf record -d 10s");
     }
-    struct report_question question;
+    struct report_question question = { 0 };
     struct capture c;
     struct profile *p;
     struct profile_options options;
