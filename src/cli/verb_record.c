@@ -43,7 +43,7 @@ struct record_values {
     const char *out, *events;
     uint64_t rate_hz, duration_ns;
     const char *max_loss_text;
-    bool force, json, no_runtime, quiet;
+    bool force, json, no_runtime, quiet, frame_pointers;
 };
 
 /* "5", "0.1", "5%" */
@@ -220,6 +220,7 @@ static bool record_start(struct record_run *run, struct error *err)
             .rate_hz = (uint32_t)v->rate_hz,
             .ring_pages = RECORD_RING_PAGES,
         },
+        .kernel_chains = v->frame_pointers,
         .duration_ns = v->duration_ns,
         .runtime = !v->no_runtime,
         .stop = &record_stopped,
@@ -461,6 +462,8 @@ static const struct option_spec record_options[] = {
     { "event", 'e', OPTION_STRING, offsetof(struct record_values, events), "what to record: cpu", "LIST",
       NULL },
     { "force", 0, OPTION_FLAG, offsetof(struct record_values, force), "overwrite FILE", NULL, NULL },
+    { "frame-pointers", 0, OPTION_FLAG, offsetof(struct record_values, frame_pointers),
+      "the kernel's own stacks: cheaper, but callers of leaf functions are missing", NULL, NULL },
     { "no-runtime", 0, OPTION_FLAG, offsetof(struct record_values, no_runtime),
       "ask nothing of the .NET runtime; jitted methods then have no names", NULL, NULL },
     { "max-loss", 0, OPTION_STRING, offsetof(struct record_values, max_loss_text),

@@ -11,6 +11,7 @@
 #include "collect/live_memory.h"
 
 #define FILE_BYTES_MAX (UINT64_C(1) << 30)
+#define RENEW_EVERY_NS (UINT64_C(2) * 1000000)
 
 /* Code that was there at a look, by a hash of its place and name. */
 struct look {
@@ -24,7 +25,8 @@ struct memory_session {
     struct live_memory *live;
     struct code_walk *walk;
     struct module_files files;
-    uint64_t looked_ns; /* time of the last look, or of the start */
+    uint64_t started_ns, looked_ns; /* looked: time of the last look, or of the start */
+    uint64_t renewed_ns;
     struct look last, now;
     uint64_t *modules; /* ids told of */
     size_t module_count, module_capacity;
@@ -59,7 +61,7 @@ bool memory_session_start(pid_t pid, uint64_t start_ticks, int root_fd, struct m
     struct memory_session *s = mem_alloc(1, sizeof *s);
     s->root_fd = root_fd;
     s->files = (struct module_files){ open_file, close_file, s };
-    s->looked_ns = clock_monotonic_ns();
+    s->started_ns = s->looked_ns = s->renewed_ns = clock_monotonic_ns();
     if (!live_memory_open(pid, start_ticks, &s->live, err) ||
         !code_walk_open(live_memory_view(s->live), &s->files, &s->walk, err)) {
         memory_session_close(s);
@@ -93,6 +95,7 @@ static bool renew(struct memory_session *s, struct error *err)
     if (!live_memory_refresh(s->live, err))
         return false;
     code_walk_renew(s->walk);
+    s->renewed_ns = clock_monotonic_ns();
     return true;
 }
 
@@ -189,6 +192,34 @@ bool memory_session_look(struct memory_session *s, const struct runtime_sink *si
     return true;
 }
 
+/*
+ * What was read lately may be old where nothing is found, or where code comes and goes; to read anew costs as
+ * much as all the rest.
+ */
+static bool find_anew(struct memory_session *s, uint64_t addr, struct found_method *found)
+{
+    bool got = code_walk_find(s->walk, addr, found);
+    if (got && !found->collectible && found->kind != FOUND_DYNAMIC)
+        return true;
+    if (clock_monotonic_ns() - s->renewed_ns < RENEW_EVERY_NS)
+        return got;
+    return renew(s, NULL) && code_walk_find(s->walk, addr, found);
+}
+
+bool memory_session_find(struct memory_session *s, uint64_t addr, uint64_t time_ns,
+                         const struct runtime_sink *sink)
+{
+    struct found_method found;
+    if (!find_anew(s, addr, &found) || found.kind == FOUND_STUB || found.name[0] == 0)
+        return false;
+    bool stays = !found.collectible && found.kind != FOUND_DYNAMIC;
+    s->sink = sink;
+    s->change = RUNTIME_METHOD_LOADED;
+    s->time_ns = stays ? s->started_ns : time_ns;
+    tell(s, &found);
+    return true;
+}
+
 static void start_naming(struct memory_session *s, const struct runtime_sink *sink)
 {
     s->sink = sink;
@@ -217,6 +248,11 @@ bool memory_session_name_all(struct memory_session *s, const struct runtime_sink
         return false;
     start_naming(s, sink);
     return code_walk_list(s->walk, WALK_ALL, tell_any, s);
+}
+
+const struct memory *memory_session_memory(const struct memory_session *s)
+{
+    return live_memory_view(s->live);
 }
 
 struct code_walk *memory_session_walk(struct memory_session *s)

@@ -38,6 +38,12 @@ void memory_session_close(struct memory_session *s);
  */
 bool memory_session_look(struct memory_session *s, const struct runtime_sink *sink, struct error *err);
 /*
+ * Names the jitted code that holds `addr`, RUNTIME_METHOD_LOADED at `time_ns` when it can be freed and at the
+ * session's start when not. False when the runtime knows of no method there.
+ */
+bool memory_session_find(struct memory_session *s, uint64_t addr, uint64_t time_ns,
+                         const struct runtime_sink *sink);
+/*
  * Names the code that holds `addrs` (ascending), each piece once, RUNTIME_METHOD_EXISTS_AT_END now; and
  * before the first of each module that. Fails when the process is gone: then nothing more is known than what
  * looks told.
@@ -46,6 +52,8 @@ bool memory_session_name(struct memory_session *s, const uint64_t *addrs, size_t
                          const struct runtime_sink *sink, struct error *err);
 /* Tells of all jitted code, in the same way. */
 bool memory_session_name_all(struct memory_session *s, const struct runtime_sink *sink, struct error *err);
+/* Its memory. Owned by `s`. */
+const struct memory *memory_session_memory(const struct memory_session *s);
 /* The walk itself, for single questions, seen as of the last look or name. Owned by `s`. */
 struct code_walk *memory_session_walk(struct memory_session *s);
 

@@ -140,6 +140,15 @@ uint32_t process_scan_read(struct trace_builder *b, uint32_t pid, uint64_t time_
     return process;
 }
 
+void process_scan_mappings(struct trace_builder *b, uint32_t process)
+{
+    const struct trace_process *row = &b->trace.processes.rows[process];
+    uint64_t start_ticks;
+    if (!row->to_ns && (!row->start_ticks || (proc_file_start_ticks((pid_t)row->pid, &start_ticks, NULL) &&
+                                              start_ticks == row->start_ticks)))
+        scan_maps(b, process, row->pid, clock_monotonic_ns());
+}
+
 void process_scan_mapping(struct trace_builder *b, uint32_t process, const struct perf_mmap *mmap,
                           uint64_t time_ns)
 {

@@ -18,6 +18,8 @@ uint32_t process_scan_read(struct trace_builder *b, uint32_t pid, uint64_t time_
  * that was given the same number.
  */
 bool process_scan_identity(struct trace_builder *b, uint32_t process, const struct target *target);
+/* What a process of the trace's has mapped by now. */
+void process_scan_mappings(struct trace_builder *b, uint32_t process);
 /* A mapping the kernel reports. */
 void process_scan_mapping(struct trace_builder *b, uint32_t process, const struct perf_mmap *mmap,
                           uint64_t time_ns);

@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "collect/live_stacks.h"
+#include "collect/memory_names.h"
 #include "collect/newcomers.h"
 #include "collect/process_scan.h"
 #include "collect/record_queue.h"
@@ -27,7 +29,14 @@ enum {
     RECORDER_PROGRESS_MS = 250,
     RECORDER_QUEUE_BYTES = 64 << 20,
     RECORDER_CHAIN_MAX = 1024,
-    RECORDER_ATTACH_MS = 3000, /* for the answer of a runtime that was there before us */
+    /* what a sample carries of the stack: most need less, the few that need more go on by the kernel's chain
+     */
+    RECORDER_STACK_BYTES = 32 << 10,
+    RECORDER_STACK_BYTES_MIN = 1 << 10,
+    RECORDER_RING_MS = 80, /* of samples that a ring can hold: a drain comes every RECORDER_TICK_MS */
+    RECORDER_RING_PAGES_MAX = 1024,
+    RECORDER_RINGS_BYTES = 64 << 20, /* of all CPUs */
+    RECORDER_ATTACH_MS = 3000,       /* for the answer of a runtime that was there before us */
     RECORDER_LAST_LOOK_MS = 3000,
     /* how long runtimes may take at the end to tell their methods, and how long they may be silent then */
     RECORDER_RUNDOWN_MS = 60000,
@@ -44,6 +53,8 @@ struct recorder {
     struct perf_events events;
     struct record_queue queue;
     struct runtime_names *runtimes;
+    struct memory_names *memory;
+    struct live_stacks *stacks;
     struct target_files files;
     struct newcomers *newcomers;
     bool newcomers_missed; /* and said so */
@@ -118,7 +129,6 @@ struct sample_space {
 /* What a sample carries besides its frames. */
 struct judged_sample {
     const struct trace_builder *b;
-    const struct perf_sample *sample;
     size_t frames_max;
     bool is_cut;
 };
@@ -151,8 +161,6 @@ static size_t recorder_judge(void *user, uint32_t process, const struct raw_samp
         .frames = s->user,
         .count = s->user_count,
         .is_cut = judged->is_cut || s->user_count + s->kernel_count >= judged->frames_max,
-        .registers = judged->sample->user_regs,
-        .stack = judged->sample->user_stack,
     };
     enum callchain_end end;
     size_t count = callchain_frames(&chain, &space, &end);
@@ -160,16 +168,39 @@ static size_t recorder_judge(void *user, uint32_t process, const struct raw_samp
     return count;
 }
 
-static uint32_t recorder_new_chain(struct recorder *r, const struct perf_sample *sample,
-                                   struct raw_sample *raw)
+/* A sample without registers: the kernel's chain is all there is of its stack. */
+static uint32_t recorder_chain(struct recorder *r, const struct perf_sample *sample, struct raw_sample *raw)
 {
+    raw->chain = sample->callchain;
+    uint32_t stack = raw->chain.size ? trace_builder_sample_again(r->b, raw) : 0;
+    if (stack)
+        return stack;
     struct perf_callchain chain = perf_callchain_split(sample->callchain, r->chain, ARRAY_LEN(r->chain));
-    struct judged_sample judged = { r->b, sample, r->events.frames_max, chain.is_cut };
+    struct judged_sample judged = { r->b, r->events.frames_max, chain.is_cut };
     raw->kernel = chain.kernel;
     raw->kernel_count = chain.kernel_count;
     raw->user = chain.user;
     raw->user_count = chain.user_count;
+    raw->judge = recorder_judge;
     raw->judge_user = &judged;
+    return trace_builder_sample(r->b, raw);
+}
+
+/* The sample's stack, unwound. */
+static uint32_t recorder_stack(struct recorder *r, uint32_t process, const struct perf_sample *sample,
+                               struct raw_sample *raw)
+{
+    struct live_stack stack;
+    struct perf_callchain chain = perf_callchain_split(sample->callchain, r->chain, ARRAY_LEN(r->chain));
+    if (!sample->user_regs.size ||
+        !live_stacks_unwind(r->stacks, process, sample, chain.user, chain.user_count, &stack))
+        return recorder_chain(r, sample, raw);
+    raw->kernel = chain.kernel;
+    raw->kernel_count = chain.kernel_count;
+    raw->user = stack.ips;
+    raw->user_exact = stack.exact;
+    raw->user_count = stack.count;
+    raw->end = stack.end;
     return trace_builder_sample(r->b, raw);
 }
 
@@ -179,21 +210,16 @@ static void recorder_sample(struct recorder *r, const struct perf_sample *sample
         r->stats.filtered++;
         return;
     }
-    recorder_process(r, sample->who.pid, sample->who.time_ns);
+    uint32_t process = recorder_process(r, sample->who.pid, sample->who.time_ns);
     struct raw_sample raw = {
         .time_ns = sample->who.time_ns,
         .weight = r->events.period_ns,
-        .chain = sample->user_regs.size ? (struct span){ 0 } : sample->callchain,
         .pid = sample->who.pid,
         .tid = sample->who.tid,
         .cpu = (uint16_t)sample->who.cpu,
         .kind = SAMPLE_CPU,
-        .judge = recorder_judge,
     };
-    uint32_t stack = raw.chain.size ? trace_builder_sample_again(r->b, &raw) : 0;
-    if (!stack)
-        stack = recorder_new_chain(r, sample, &raw);
-    enum stack_end end = trace_builder_stack_end(r->b, stack);
+    enum stack_end end = trace_builder_stack_end(r->b, recorder_stack(r, process, sample, &raw));
     r->stats.samples++;
     r->stats.whole += end == STACK_WHOLE;
     r->stats.truncated += end == STACK_TRUNCATED;
@@ -203,8 +229,10 @@ static void recorder_sample(struct recorder *r, const struct perf_sample *sample
 static void recorder_mmap(struct recorder *r, const struct perf_mmap *mmap, uint64_t time_ns)
 {
     uint32_t process = trace_builder_process(r->b, mmap->pid);
-    if (process && mmap->pid != UINT32_MAX)
-        process_scan_mapping(r->b, process, mmap, time_ns);
+    if (!process || mmap->pid == UINT32_MAX)
+        return;
+    process_scan_mapping(r->b, process, mmap, time_ns);
+    live_stacks_mapped(r->stacks, process, mmap->addr);
 }
 
 static void recorder_fork(struct recorder *r, const struct perf_task *task)
@@ -391,6 +419,7 @@ static bool recorder_loop(struct recorder *r, struct error *err)
             return false;
         }
         recorder_take_newcomers(r);
+        memory_names_look(r->memory);
         recorder_progress(r, now);
         if (!going)
             r->stats.ended_by = RECORD_ENDED_SIGNAL;
@@ -409,6 +438,12 @@ static void recorder_count_loss(struct recorder *r)
     }
 }
 
+static bool recorder_knows_methods(void *user, uint32_t process)
+{
+    const struct recorder *r = user;
+    return memory_names_knows(r->memory, process);
+}
+
 static void recorder_rundown(struct recorder *r)
 {
     uint64_t begin = clock_monotonic_ns(), heard = begin, bytes = 0;
@@ -424,6 +459,7 @@ static void recorder_rundown(struct recorder *r)
             left);
         r->options.note(r->options.user, text);
     }
+    runtime_names_spare(r->runtimes, &r->queue, recorder_knows_methods, r);
     runtime_names_stop(r->runtimes);
     for (uint64_t now = begin; runtime_names_running(r->runtimes); now = clock_monotonic_ns()) {
         if (runtime_names_bytes(r->runtimes) != bytes)
@@ -450,6 +486,7 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
         r->options.sampled(r->options.user);
     recorder_rundown(r);
     recorder_drain(r, true);
+    memory_names_finish(r->memory);
     runtime_names_finish(r->runtimes);
     recorder_count_loss(r);
     r->stats.processes = r->b->trace.processes.count - 1 - r->execs;
@@ -475,7 +512,7 @@ static void recorder_facts(struct recorder *r)
     trace_set_fact(&r->b->trace, FACT_RATE_HZ, text);
     trace_set_fact(&r->b->trace, FACT_EVENT, r->events.hardware ? "cycles" : "cpu-clock");
     trace_set_fact(&r->b->trace, FACT_UNIT, "ns");
-    trace_set_fact(&r->b->trace, FACT_STACKS, "frame pointers");
+    trace_set_fact(&r->b->trace, FACT_STACKS, r->options.kernel_chains ? "frame pointers" : "unwound");
     trace_set_fact(&r->b->trace, FACT_KERNEL_FRAMES, r->events.kernel ? "yes" : "no");
     snprintf(text, sizeof text, "%" PRIu64, r->started_ns);
     trace_set_fact(&r->b->trace, FACT_STARTED_MONOTONIC_NS, text);
@@ -504,9 +541,53 @@ static void recorder_identify(struct recorder *r, uint32_t pid)
     target_done(&target);
 }
 
+/* How many bytes of stack a sample can carry so that a ring holds those of RECORDER_RING_MS. */
+static uint32_t stack_bytes_for(size_t ring_bytes, uint32_t rate_hz)
+{
+    uint64_t room = (uint64_t)ring_bytes * 1000 / RECORDER_RING_MS / rate_hz;
+    if (room > RECORDER_STACK_BYTES)
+        return RECORDER_STACK_BYTES;
+    return room > RECORDER_STACK_BYTES_MIN ? (uint32_t)room / 8 * 8 : RECORDER_STACK_BYTES_MIN;
+}
+
+static size_t smallest_ring(const struct perf_events *events)
+{
+    size_t smallest = SIZE_MAX;
+    for (size_t i = 0; i < events->ring_count; i++)
+        if (events->rings[i].page && events->rings[i].size_bytes < smallest)
+            smallest = events->rings[i].size_bytes;
+    return smallest;
+}
+
+/*
+ * Rings as large as whole stacks want them. Where the kernel grants less, samples carry less of the stack,
+ * and the kernel's own chain goes on behind it.
+ */
+static bool recorder_open_events(struct recorder *r, struct error *err)
+{
+    struct perf_events_options perf = r->options.perf;
+    if (r->options.kernel_chains)
+        return perf_events_open(&perf, &r->events, err);
+    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE), cpus = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
+    size_t most = RECORDER_RINGS_BYTES / page_bytes / (cpus ? cpus : 1);
+    while (perf.ring_pages < RECORDER_RING_PAGES_MAX && 2 * perf.ring_pages <= most &&
+           stack_bytes_for(perf.ring_pages * page_bytes, perf.rate_hz) < RECORDER_STACK_BYTES)
+        perf.ring_pages *= 2;
+    perf.user_registers = UNWIND_PERF_REGISTERS;
+    perf.user_stack_bytes = stack_bytes_for(perf.ring_pages * page_bytes, perf.rate_hz);
+    if (!perf_events_open(&perf, &r->events, err))
+        return false;
+    uint32_t fits = stack_bytes_for(smallest_ring(&r->events), perf.rate_hz);
+    if (fits >= perf.user_stack_bytes)
+        return true;
+    perf.user_stack_bytes = fits;
+    perf_events_close(&r->events);
+    return perf_events_open(&perf, &r->events, err);
+}
+
 static bool recorder_prepare(struct recorder *r, struct error *err)
 {
-    if (!perf_events_open(&r->options.perf, &r->events, err))
+    if (!recorder_open_events(r, err))
         return false;
     recorder_note_rights(r);
     recorder_watch_exits(r);
@@ -519,6 +600,9 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
         return false;
     r->started_ns = clock_monotonic_ns();
     r->runtimes = runtime_names_new(r->b, r->options.runtime, r->options.note, r->options.user);
+    r->memory = memory_names_new(r->b, &r->files, r->runtimes, r->options.note, r->options.user);
+    r->stacks = live_stacks_new(r->b, &r->files, r->memory);
+    runtime_names_watch(r->runtimes, live_stacks_method, r->stacks);
     for (size_t i = 0; i < r->options.perf.pid_count; i++) {
         uint32_t pid = (uint32_t)r->options.perf.pids[i];
         target_files_add(&r->files, process_scan_read(r->b, pid, 0), pid);
@@ -559,6 +643,8 @@ void recorder_free(struct recorder *r)
         if (r->exits[i] >= 0)
             close(r->exits[i]);
     newcomers_free(r->newcomers);
+    live_stacks_free(r->stacks);
+    memory_names_free(r->memory);
     runtime_names_free(r->runtimes);
     target_files_done(&r->files);
     record_queue_done(&r->queue);

@@ -27,6 +27,7 @@ struct record_progress {
 struct recorder_options {
     struct perf_events_options perf;
     uint64_t duration_ns;              /* 0: until stopped */
+    bool kernel_chains;                /* the kernel's own stacks, by frame pointers, nothing unwound */
     bool runtime;                      /* ask .NET runtimes for the names of their methods */
     const volatile sig_atomic_t *stop; /* set by a signal handler */
     int stop_fd;                       /* readable when the user pressed Enter, or -1 */

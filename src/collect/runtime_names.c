@@ -40,6 +40,7 @@ struct code_change {
     uint32_t process, name, token;
     uint8_t change; /* enum runtime_method_change */
     uint8_t tier;
+    uint8_t resolver; /* enum resolver */
     bool dynamic;
 };
 
@@ -65,6 +66,8 @@ struct runtime_names {
     /* from the stop on: sampled addresses of which no method is known; others are not worth a row */
     struct wanted_addr *wanted;
     size_t wanted_count;
+    method_change_fn *changed; /* or NULL */
+    void *changed_user;
 };
 
 struct wanted_addr {
@@ -95,6 +98,12 @@ void runtime_names_free(struct runtime_names *names)
     free(names->origins);
     free(names->wanted);
     free(names);
+}
+
+void runtime_names_watch(struct runtime_names *names, method_change_fn *changed, void *user)
+{
+    names->changed = changed;
+    names->changed_user = user;
 }
 
 /* `when`: they were jitted, "" or with a blank in front. */
@@ -197,6 +206,24 @@ static bool names_wants(const struct runtime_names *names, uint32_t process, uin
            names->wanted[low].addr - addr < size_bytes;
 }
 
+static struct code_change names_change(struct runtime_names *names, uint32_t process, uint8_t resolver,
+                                       const struct runtime_method *method)
+{
+    return (struct code_change){
+        .time_ns = method->time_ns,
+        .addr = method->addr,
+        .size_bytes = method->size_bytes,
+        .module_id = method->module_id,
+        .process = process,
+        .name = intern_add(&names->b->trace.strings, method->name),
+        .token = method->dynamic ? 0 : method->token,
+        .change = (uint8_t)method->change,
+        .tier = method->tier,
+        .resolver = resolver,
+        .dynamic = method->dynamic,
+    };
+}
+
 static void names_method(void *user, const struct runtime_method *method)
 {
     struct named_process *named = user;
@@ -206,18 +233,7 @@ static void names_method(void *user, const struct runtime_method *method)
         return;
     if (named->methods++ >= NAMES_METHODS_MAX)
         return;
-    struct code_change change = {
-        .time_ns = method->time_ns,
-        .addr = method->addr,
-        .size_bytes = method->size_bytes,
-        .module_id = method->module_id,
-        .process = named->process,
-        .name = intern_add(&names->b->trace.strings, method->name),
-        .token = method->dynamic ? 0 : method->token,
-        .change = (uint8_t)method->change,
-        .tier = method->tier,
-        .dynamic = method->dynamic,
-    };
+    struct code_change change = names_change(names, named->process, RESOLVER_EVENTPIPE, method);
     struct span bytes = span_of(&change, sizeof change);
     if (!record_queue_add(names->queue, change.time_ns, QUEUE_CODE, bytes))
         runtime_names_apply(names, bytes); /* out of turn is better than lost */
@@ -226,14 +242,17 @@ static void names_method(void *user, const struct runtime_method *method)
 static void names_module(void *user, const struct runtime_module *module)
 {
     struct named_process *named = user;
-    struct runtime_names *names = named->names;
-    if (module->change == RUNTIME_METHOD_UNLOADED || named->modules++ >= NAMES_MODULES_MAX)
-        return;
+    if (module->change != RUNTIME_METHOD_UNLOADED && named->modules++ < NAMES_MODULES_MAX)
+        runtime_names_module(named->names, named->process, module);
+}
+
+void runtime_names_module(struct runtime_names *names, uint32_t process, const struct runtime_module *module)
+{
     names->modules =
         mem_grow(names->modules, &names->module_capacity, names->module_count + 1, sizeof *names->modules);
     names->modules[names->module_count++] = (struct named_module){
         .module_id = module->module_id,
-        .process = named->process,
+        .process = process,
         .path = intern_add(&names->b->trace.strings, module->path),
     };
 }
@@ -291,26 +310,25 @@ static uint32_t names_function(struct runtime_names *names, const struct code_or
                                             });
 }
 
-void runtime_names_apply(struct runtime_names *names, struct span item)
+static void names_apply(struct runtime_names *names, const struct code_change *change)
 {
-    struct code_change change;
-    if (item.size != sizeof change)
+    bool ends = change->change == RUNTIME_METHOD_UNLOADED;
+    struct method_place place = { change->addr, change->size_bytes, change->dynamic };
+    if (names->changed && change->change != RUNTIME_METHOD_EXISTS_AT_END)
+        names->changed(names->changed_user, change->process, &place, ends);
+    if (ends && trace_builder_code_end(names->b, change->process, change->addr, change->time_ns))
         return;
-    memcpy(&change, item.data, sizeof change);
-    bool ends = change.change == RUNTIME_METHOD_UNLOADED;
-    if (ends && trace_builder_code_end(names->b, change.process, change.addr, change.time_ns))
-        return;
-    struct code_origin origin = { change.module_id, change.name, change.dynamic };
+    struct code_origin origin = { change->module_id, change->name, change->dynamic };
     struct trace_code code = {
-        .process = change.process,
+        .process = change->process,
         .function = names_function(names, &origin, 0),
-        .addr = change.addr,
-        .size_bytes = change.size_bytes,
-        .from_ns = change.change == RUNTIME_METHOD_LOADED ? change.time_ns : 0,
-        .to_ns = ends ? change.time_ns : 0,
-        .token = change.token,
-        .tier = change.tier,
-        .resolver = RESOLVER_EVENTPIPE,
+        .addr = change->addr,
+        .size_bytes = change->size_bytes,
+        .from_ns = change->change == RUNTIME_METHOD_LOADED ? change->time_ns : 0,
+        .to_ns = ends ? change->time_ns : 0,
+        .token = change->token,
+        .tier = change->tier,
+        .resolver = change->resolver,
     };
     uint32_t id = trace_builder_code(names->b, &code);
     size_t known = names->origin_capacity;
@@ -319,6 +337,48 @@ void runtime_names_apply(struct runtime_names *names, struct span item)
         memset(names->origins + known, 0, (names->origin_capacity - known) * sizeof *names->origins);
     if (id)
         names->origins[id] = origin;
+}
+
+void runtime_names_apply(struct runtime_names *names, struct span item)
+{
+    struct code_change change;
+    if (item.size != sizeof change)
+        return;
+    memcpy(&change, item.data, sizeof change);
+    names_apply(names, &change);
+}
+
+void runtime_names_method(struct runtime_names *names, uint32_t process, uint8_t resolver,
+                          const struct runtime_method *method)
+{
+    struct code_change change = names_change(names, process, resolver, method);
+    names_apply(names, &change);
+}
+
+bool runtime_names_listens(const struct runtime_names *names, uint32_t process)
+{
+    for (size_t i = 0; i < names->process_count; i++)
+        if (names->processes[i]->session && names->processes[i]->process == process)
+            return true;
+    return false;
+}
+
+/* Runtimes hand over what they have every 100 ms or so. */
+void runtime_names_spare(struct runtime_names *names, struct record_queue *queue,
+                         bool (*is_known)(void *user, uint32_t process), void *user)
+{
+    enum { LAST_WORDS_MS = 150 };
+    uint64_t end_ns = clock_monotonic_ns() + LAST_WORDS_MS * UINT64_C(1000000), now_ns;
+    bool any = false;
+    for (size_t i = 0; i < names->process_count; i++)
+        any |= names->processes[i]->session && is_known(user, names->processes[i]->process);
+    while (any && (now_ns = clock_monotonic_ns()) < end_ns) {
+        runtime_names_wait(names, (int)((end_ns - now_ns) / 1000000 + 1));
+        runtime_names_drain(names, queue);
+    }
+    for (size_t i = 0; i < names->process_count; i++)
+        if (names->processes[i]->session && is_known(user, names->processes[i]->process))
+            names_end_session(names, names->processes[i]);
 }
 
 void runtime_names_stop(struct runtime_names *names)

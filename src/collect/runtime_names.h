@@ -18,10 +18,21 @@
 
 struct runtime_names;
 
+/* Where a method's code lies. */
+struct method_place {
+    uint64_t addr, size_bytes;
+    bool fleeting; /* can be freed at any time */
+};
+
+/* Told of each method in its turn, in step with the samples. */
+typedef void method_change_fn(void *user, uint32_t process, const struct method_place *method, bool ends);
+
 /* `note` is told, once a process, why its methods will have no names; may be NULL. Off when not `enabled`. */
 struct runtime_names *runtime_names_new(struct trace_builder *b, bool enabled,
                                         void (*note)(void *user, const char *text), void *user);
 void runtime_names_free(struct runtime_names *names);
+/* `changed` is told of every method from now on. */
+void runtime_names_watch(struct runtime_names *names, method_change_fn *changed, void *user);
 /*
  * Opens a session with the process's runtime. Waits for its answer at most `patience_ms`. False when another
  * try may do better: the process has no runtime (yet), or one that did not answer. On the last try a runtime
@@ -31,12 +42,27 @@ bool runtime_names_attach(struct runtime_names *names, uint32_t pid, unsigned pa
 /* Takes over a session that is open already; `process`: its row. */
 void runtime_names_add(struct runtime_names *names, uint32_t process, uint32_t pid,
                        struct runtime_session *session);
+/*
+ * Something else than its session tells of a process's method or module; applied at once. `resolver`: enum
+ * resolver.
+ */
+void runtime_names_method(struct runtime_names *names, uint32_t process, uint8_t resolver,
+                          const struct runtime_method *method);
+void runtime_names_module(struct runtime_names *names, uint32_t process, const struct runtime_module *module);
+/* Whether a session tells of the process's methods as they come and go. */
+bool runtime_names_listens(const struct runtime_names *names, uint32_t process);
 /* No session could be opened, and none will be: `note` is told why. */
 void runtime_names_refused(struct runtime_names *names, uint32_t pid, const struct error *err);
 /* Takes what has come into `queue`, without waiting. Whether any session may still be behind. */
 bool runtime_names_drain(struct runtime_names *names, struct record_queue *queue);
 /* One item of the queue's, in its turn. */
 void runtime_names_apply(struct runtime_names *names, struct span item);
+/*
+ * Ends the sessions of processes whose methods are known from elsewhere, without their lists. What they sent
+ * is taken first.
+ */
+void runtime_names_spare(struct runtime_names *names, struct record_queue *queue,
+                         bool (*is_known)(void *user, uint32_t process), void *user);
 /* Asks every runtime for the methods it has, and to end. All samples are in the trace by now. */
 void runtime_names_stop(struct runtime_names *names);
 bool runtime_names_running(const struct runtime_names *names);

@@ -42,7 +42,7 @@ static bool target_root_identify(struct target_root *root)
 }
 
 /* The place of the root, from 1 on; 0 when there are too many. Takes over the descriptor. */
-static size_t target_files_root(struct target_files *files, int root_fd)
+static size_t target_files_keep_root(struct target_files *files, int root_fd)
 {
     struct target_root root = { .fd = root_fd };
     bool known = target_root_identify(&root);
@@ -82,7 +82,7 @@ void target_files_add(struct target_files *files, uint32_t process, uint32_t pid
         return;
     seen.uid = status.uid;
     seen.ns_pid = (uint32_t)status.ns_pid;
-    seen.root = target_files_root(files, take_fd(&root_fd));
+    seen.root = target_files_keep_root(files, take_fd(&root_fd));
     size_t had = files->capacity;
     files->seen = mem_grow(files->seen, &files->capacity, process + 1, sizeof *files->seen);
     memset(files->seen + had, 0, (files->capacity - had) * sizeof *files->seen);
@@ -91,8 +91,7 @@ void target_files_add(struct target_files *files, uint32_t process, uint32_t pid
     files->seen[process] = seen;
 }
 
-/* Its root, or -1. */
-static int target_files_root_of(const struct target_files *files, uint32_t process)
+int target_files_root(const struct target_files *files, uint32_t process)
 {
     size_t root = process < files->count ? files->seen[process].root : 0;
     return root ? files->roots[root - 1].fd : -1;
@@ -101,13 +100,13 @@ static int target_files_root_of(const struct target_files *files, uint32_t proce
 int target_files_open(const struct target_files *files, uint32_t process, const char *path)
 {
     struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR, .size_max = FILES_IMAGE_BYTES_MAX };
-    int root_fd = target_files_root_of(files, process), fd = -1;
+    int root_fd = target_files_root(files, process), fd = -1;
     return root_fd >= 0 && target_root_open_path(root_fd, path, rules, &fd, NULL) ? fd : -1;
 }
 
 int target_files_open_jit(const struct target_files *files, uint32_t process, bool jitdump)
 {
-    int root_fd = target_files_root_of(files, process), fd = -1;
+    int root_fd = target_files_root(files, process), fd = -1;
     if (root_fd < 0)
         return -1;
     const struct target_seen *seen = &files->seen[process];

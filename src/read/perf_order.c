@@ -79,11 +79,14 @@ static void compact(struct perf_order *o)
         return;
     /* memory is moved downwards, so the lowest must go first; the caller's order is kept aside */
     o->scratch = mem_grow(o->scratch, &o->scratch_capacity, o->count, sizeof *o->scratch);
+    bool in_place = true;
     for (size_t i = 0; i < o->count; i++) {
         o->scratch[i] = o->entries[i];
         o->scratch[i].time_ns = i;
+        in_place &= i == 0 || o->entries[i - 1].at < o->entries[i].at;
     }
-    qsort(o->scratch, o->count, sizeof *o->scratch, by_place);
+    if (!in_place)
+        qsort(o->scratch, o->count, sizeof *o->scratch, by_place);
     size_t to = 0;
     for (size_t i = 0; i < o->count; i++) {
         memmove(o->bytes.data + to, o->bytes.data + o->scratch[i].at, o->scratch[i].size);

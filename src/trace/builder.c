@@ -487,7 +487,8 @@ static uint32_t stack_of_user(struct trace_builder *b, uint32_t process, const s
     if (!stack)
         stack = root;
     for (size_t i = user_count - known; i-- > 0;) {
-        stack = stack_push(b, stack, location_of(b, process, s->user[i], i > 0, s->time_ns));
+        bool is_return = s->user_exact ? !s->user_exact[i] : i > 0;
+        stack = stack_push(b, stack, location_of(b, process, s->user[i], is_return, s->time_ns));
         if (i > 0 && (user_count - i) % CALLERS_STEP == 0)
             chain_cache_add(b->chains, callers_key(s, user_count, user_count - i, context), stack);
     }

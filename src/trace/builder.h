@@ -111,6 +111,8 @@ struct raw_sample {
     uint64_t weight; /* ns for CPU samples */
     const uint64_t *kernel, *user;
     size_t kernel_count, user_count;
+    const bool *
+        user_exact; /* of each user frame: it goes on there, rather than behind a call; NULL: the leaf only */
     /* what the frames were made of and nothing else, to know it when it comes again; empty: the frames are
      * compared */
     struct span chain;

@@ -15,7 +15,7 @@
 #define FACT_DURATION_NS          "duration_ns"
 #define FACT_SELF_CPU_NS          "self_cpu_ns" /* CPU time the recorder used */
 #define FACT_SELF_PEAK_RSS        "self_peak_rss_bytes"
-#define FACT_STACKS               "stacks" /* how callers were found: "frame pointers" */
+#define FACT_STACKS               "stacks" /* how callers were found: "unwound", "frame pointers" */
 #define FACT_TOOL                 "tool"   /* who recorded: "perf 6.1.0" */
 #define FACT_FORMAT               "format" /* of an imported file: "perf.data", "perf script", "folded" */
 #define FACT_HOST                 "host"

@@ -1,8 +1,8 @@
 /*
- * callchain: from what a sample carries to the frames of its stack.
+ * callchain: which frames of a chain that the kernel found by frame pointers are to be believed.
  *
- * The frames are the kernel's own, found by frame pointers. The registers and stack bytes that a sample can
- * carry are handed in and not looked at: unwind/unwinder.h does that, and no recording asks it yet.
+ * For samples that carry nothing else; those with registers and stack bytes are unwound, see
+ * unwind/unwinder.h.
  */
 #ifndef CLRPERF_UNWIND_CALLCHAIN_H
 #define CLRPERF_UNWIND_CALLCHAIN_H
@@ -23,9 +23,7 @@ enum callchain_end {
 struct callchain {
     const uint64_t *frames;
     size_t count;
-    bool is_cut;           /* the source had no room for the frames at the root's end */
-    struct span registers; /* in perf's order, see asm/perf_regs.h */
-    struct span stack;     /* from the stack pointer up */
+    bool is_cut; /* the source had no room for the frames at the root's end */
 };
 
 /* What the caller knows of the process's memory. */

@@ -8,6 +8,7 @@
 
 enum {
     CACHE_BITS = 12,
+    ASKED = 1 << 10,
     PAGES = 32, /* of code, kept */
     PAGE_BYTES = 4096,
     RANGES_MAX = 1 << 18,
@@ -33,6 +34,11 @@ struct code_page {
     uint8_t *bytes;
 };
 
+/* An address that find_method() was asked for. */
+struct asked_addr {
+    uint64_t addr, time_ns;
+};
+
 struct process_code {
     struct unwind_images *images;
     struct process_code_access access;
@@ -41,6 +47,9 @@ struct process_code {
     size_t range_count, range_capacity;
     struct code_method *methods; /* sorted, disjoint */
     size_t method_count, method_capacity;
+    struct jit_unwind **retired; /* of methods that are gone */
+    size_t retired_count, retired_capacity;
+    struct asked_addr asked[ASKED]; /* by a hash of the address */
     struct code_page pages[PAGES];
     bool missed; /* an address was asked for where nothing is mapped, as far as we know */
     uint64_t refreshed_ns;
@@ -135,19 +144,51 @@ static void method_read(struct process_code *p, struct code_method *method)
     }
 }
 
+/* Its unwind data goes when no stack is being unwound: find_method() can replace what a frame needs. */
 static void method_done(struct process_code *p, struct code_method *method)
 {
-    if (method->jit)
-        p->stats.method_bytes -= jit_unwind_bytes(method->jit);
-    free(method->jit);
+    if (!method->jit)
+        return;
+    p->stats.method_bytes -= jit_unwind_bytes(method->jit);
+    p->retired = mem_grow(p->retired, &p->retired_capacity, p->retired_count + 1, sizeof *p->retired);
+    p->retired[p->retired_count++] = method->jit;
+}
+
+static void free_retired(struct process_code *p)
+{
+    while (p->retired_count)
+        free(p->retired[--p->retired_count]);
+}
+
+static struct code_method *method_at(struct process_code *p, uint64_t addr)
+{
+    size_t i = method_index(p, addr);
+    return i < p->method_count && addr >= p->methods[i].start ? &p->methods[i] : NULL;
+}
+
+/* Stubs belong to no method, and are asked for again and again. */
+static bool worth_asking(struct process_code *p, uint64_t addr)
+{
+    struct asked_addr *slot = &p->asked[addr * UINT64_C(0x9e3779b97f4a7c15) >> 54];
+    _Static_assert(ASKED == 1 << (64 - 54), "a slot is the product's top bits");
+    uint64_t now_ns = clock_monotonic_ns();
+    if (!p->access.find_method ||
+        (slot->addr == addr && now_ns - slot->time_ns < PROCESS_CODE_ASK_MS * UINT64_C(1000000)))
+        return false;
+    *slot = (struct asked_addr){ addr, now_ns };
+    return true;
 }
 
 /* Generated code: a method, or something between them. */
 static struct unwind_code generated_code(struct process_code *p, uint64_t addr)
 {
-    size_t i = method_index(p, addr);
-    struct code_method *method = i < p->method_count ? &p->methods[i] : NULL;
-    if (!method || addr < method->start)
+    struct code_method *method = method_at(p, addr);
+    if (!method && worth_asking(p, addr)) {
+        p->stats.asked++;
+        p->access.find_method(p->access.user, addr);
+        method = method_at(p, addr);
+    }
+    if (!method)
         return (struct unwind_code){ .kind = UNWIND_CODE_OTHER };
     if (!method->tried)
         method_read(p, method);
@@ -200,6 +241,7 @@ static void forget_all(struct process_code *p)
 {
     for (size_t i = 0; i < p->method_count; i++)
         method_done(p, &p->methods[i]);
+    free_retired(p);
     p->method_count = p->range_count = 0;
     pages_forget(p, 0, UINT64_MAX);
     unwinder_free(p->unwinder);
@@ -220,6 +262,7 @@ void process_code_free(struct process_code *p)
         free(p->pages[i].bytes);
     free(p->ranges);
     free(p->methods);
+    free(p->retired);
     free(p);
 }
 
@@ -343,6 +386,7 @@ static bool refresh(struct process_code *p)
 struct unwind_result process_code_unwind(struct process_code *p, const struct unwind_sample *sample,
                                          struct unwind_frame *frames, size_t max)
 {
+    free_retired(p);
     p->missed = false;
     struct unwind_result result = unwinder_run(p->unwinder, sample, frames, max);
     if (result.end == UNWIND_END_BROKEN && refresh(p))

@@ -27,10 +27,15 @@ struct process_code_access {
      * PROCESS_CODE_REFRESH_MS.
      */
     void (*refresh)(void *user);
+    /*
+     * Finds the method that holds an address of generated code, telling process_code_method(). Asked where
+     * none is known, for one address at most every PROCESS_CODE_ASK_MS.
+     */
+    void (*find_method)(void *user, uint64_t addr);
     void *user;
 };
 
-enum { PROCESS_CODE_REFRESH_MS = 20 };
+enum { PROCESS_CODE_REFRESH_MS = 20, PROCESS_CODE_ASK_MS = 250 };
 
 enum { PROCESS_CODE_NO_IMAGE = 0 };
 
@@ -62,9 +67,9 @@ struct unwind_code process_code_at(struct process_code *p, uint64_t addr);
 
 struct process_code_stats {
     uint32_t methods, methods_read, methods_refused;
-    uint64_t method_bytes; /* of memory for unwind data, now */
-    uint64_t reads;        /* of the process's memory */
-    uint64_t refreshes;
+    uint64_t method_bytes;     /* of memory for unwind data, now */
+    uint64_t reads;            /* of the process's memory */
+    uint64_t refreshes, asked; /* for methods */
 };
 struct process_code_stats process_code_stats(const struct process_code *p);
 

@@ -475,7 +475,7 @@ int main(int argc, char **argv)
     live.images = unwind_images_new();
     live.code =
         process_code_new(live.images, &(struct process_code_access){ open_image, close_image, read_target,
-                                                                     refresh_maps, &live });
+                                                                     refresh_maps, NULL, &live });
 
     struct error err;
     struct runtime_session *session = NULL;

@@ -361,8 +361,9 @@ static int setup(void **state)
 {
     static struct fixture fixture;
     fixture.images = unwind_images_new();
-    fixture.code = process_code_new(
-        fixture.images, &(struct process_code_access){ open_image, close_image, read_self, NULL, &fixture });
+    fixture.code =
+        process_code_new(fixture.images, &(struct process_code_access){ open_image, close_image, read_self,
+                                                                        NULL, NULL, &fixture });
     map_all(fixture.code);
     *state = &fixture;
     return 0;

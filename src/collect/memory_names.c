@@ -1,0 +1,203 @@
+#include "collect/memory_names.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "collect/memory_session.h"
+
+enum {
+    MEMORY_PROCESSES_MAX = 4096,
+    MEMORY_TRIES = 8,
+    MEMORY_TRY_MS = 100, /* before the second try; then twice as long each time */
+    MEMORY_LOOK_MS = 250,
+};
+
+#define MS_NS UINT64_C(1000000)
+
+struct known_memory {
+    struct memory_session *session; /* NULL: not opened yet, or not to be had */
+    struct memory_names *names;
+    uint32_t process;
+    unsigned tries;
+    bool given_up;
+    uint64_t next_try_ns;
+};
+
+struct memory_names {
+    struct trace_builder *b;
+    const struct target_files *files;
+    struct runtime_names *methods;
+    void (*note)(void *user, const char *text);
+    void *user;
+    struct known_memory *processes; /* by row of the trace */
+    size_t capacity;
+    uint64_t looked_ns;
+    struct method_place *found; /* of the question under way */
+};
+
+struct memory_names *memory_names_new(struct trace_builder *b, const struct target_files *files,
+                                      struct runtime_names *methods,
+                                      void (*note)(void *user, const char *text), void *user)
+{
+    struct memory_names *names = mem_alloc(1, sizeof *names);
+    *names = (struct memory_names){ .b = b, .files = files, .methods = methods, .note = note, .user = user };
+    return names;
+}
+
+void memory_names_free(struct memory_names *names)
+{
+    if (!names)
+        return;
+    for (size_t i = 0; i < names->capacity; i++)
+        memory_session_close(names->processes[i].session);
+    free(names->processes);
+    free(names);
+}
+
+/* Opening. */
+
+/* A runtime that starts cannot be told from its memory yet; one that is not there never can. */
+static void memory_refused(struct memory_names *names, struct known_memory *known, const struct error *err)
+{
+    char text[1200];
+    known->given_up = err->kind != ERROR_UNSUPPORTED || ++known->tries == MEMORY_TRIES;
+    known->next_try_ns = clock_monotonic_ns() + (MEMORY_TRY_MS * MS_NS << known->tries);
+    if (!known->given_up || err->kind == ERROR_TARGET || !names->note)
+        return;
+    snprintf(
+        text, sizeof text,
+        "stacks of process %" PRIu32 " follow frame pointers through jitted code, callers of leaf methods "
+        "are missing: %s%s%s",
+        names->b->trace.processes.rows[known->process].pid, err->what, err->hint[0] ? "; " : "", err->hint);
+    names->note(names->user, text);
+}
+
+static struct known_memory *memory_of(struct memory_names *names, uint32_t process)
+{
+    if (process >= MEMORY_PROCESSES_MAX)
+        return NULL;
+    size_t had = names->capacity;
+    names->processes = mem_grow(names->processes, &names->capacity, process + 1, sizeof *names->processes);
+    memset(names->processes + had, 0, (names->capacity - had) * sizeof *names->processes);
+    struct known_memory *known = &names->processes[process];
+    known->names = names;
+    known->process = process;
+    return known;
+}
+
+/* The session of a process that has one, or NULL. */
+static struct memory_session *memory_session_of(struct memory_names *names, uint32_t process)
+{
+    struct known_memory *known = memory_of(names, process);
+    if (!known || known->session || known->given_up || clock_monotonic_ns() < known->next_try_ns)
+        return known ? known->session : NULL;
+    const struct trace_process *row = &names->b->trace.processes.rows[process];
+    struct error err;
+    if (row->to_ns || !row->runtime_version)
+        return NULL;
+    if (!memory_session_start((pid_t)row->pid, row->start_ticks, target_files_root(names->files, process),
+                              &known->session, &err))
+        memory_refused(names, known, &err);
+    return known->session;
+}
+
+/* Telling. */
+
+static void memory_method(void *user, const struct runtime_method *method)
+{
+    const struct known_memory *known = user;
+    struct memory_names *names = known->names;
+    if (names->found)
+        *names->found = (struct method_place){ method->addr, method->size_bytes, method->dynamic };
+    runtime_names_method(names->methods, known->process, RESOLVER_MEMORY, method);
+}
+
+static void memory_module(void *user, const struct runtime_module *module)
+{
+    const struct known_memory *known = user;
+    runtime_names_module(known->names->methods, known->process, module);
+}
+
+static struct runtime_sink memory_sink(struct known_memory *known)
+{
+    return (struct runtime_sink){ .user = known, .method = memory_method, .module = memory_module };
+}
+
+bool memory_names_read(struct memory_names *names, uint32_t process, uint64_t addr, void *into, size_t size)
+{
+    struct memory_session *session = memory_session_of(names, process);
+    return session && memory_read(memory_session_memory(session), addr, into, size);
+}
+
+bool memory_names_find(struct memory_names *names, uint32_t process, uint64_t addr, uint64_t time_ns,
+                       struct method_place *out)
+{
+    struct memory_session *session = memory_session_of(names, process);
+    if (!session)
+        return false;
+    struct runtime_sink sink = memory_sink(&names->processes[process]);
+    names->found = out;
+    bool found = memory_session_find(session, addr, time_ns, &sink);
+    names->found = NULL;
+    return found;
+}
+
+bool memory_names_knows(const struct memory_names *names, uint32_t process)
+{
+    return process < names->capacity && names->processes[process].session;
+}
+
+void memory_names_look(struct memory_names *names)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    if (now_ns - names->looked_ns < MEMORY_LOOK_MS * MS_NS)
+        return;
+    names->looked_ns = now_ns;
+    for (size_t i = 0; i < names->capacity; i++) {
+        struct known_memory *known = &names->processes[i];
+        if (!known->session || runtime_names_listens(names->methods, known->process))
+            continue;
+        struct runtime_sink sink = memory_sink(known);
+        memory_session_look(known->session, &sink, NULL);
+    }
+}
+
+/* The end. */
+
+static int addr_compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The sampled addresses of a process of which no method is known. The caller frees. */
+static uint64_t *unnamed_addrs(const struct trace *t, uint32_t process, size_t *count)
+{
+    uint64_t *addrs = mem_alloc(t->locations.count, sizeof *addrs);
+    *count = 0;
+    for (size_t i = 1; i < t->locations.count; i++) {
+        const struct trace_location *row = &t->locations.rows[i];
+        if (row->process == process && !row->code)
+            addrs[(*count)++] = row->addr - (row->is_return ? 1 : 0);
+    }
+    qsort(addrs, *count, sizeof *addrs, addr_compare);
+    return addrs;
+}
+
+void memory_names_finish(struct memory_names *names)
+{
+    for (size_t i = 0; i < names->capacity; i++) {
+        struct known_memory *known = &names->processes[i];
+        if (!known->session)
+            continue;
+        size_t count;
+        uint64_t *addrs = unnamed_addrs(&names->b->trace, known->process, &count);
+        struct runtime_sink sink = memory_sink(known);
+        memory_session_name(known->session, addrs, count, &sink, NULL);
+        free(addrs);
+    }
+}

@@ -1,0 +1,45 @@
+/*
+ * memory_names: names the methods of the watched processes from their memory, when a stack leads into them.
+ *
+ * A process's memory is opened at the first such stack. What is found is told to collect/runtime_names, in
+ * step with the samples, so that at the end nobody has to list all methods. Belongs to one thread.
+ */
+#ifndef CLRPERF_COLLECT_MEMORY_NAMES_H
+#define CLRPERF_COLLECT_MEMORY_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collect/runtime_names.h"
+#include "collect/target_files.h"
+#include "trace/builder.h"
+
+struct memory_names;
+
+/* Borrows all. `note` is told, once a process, what is lost where memory may not be read; may be NULL. */
+struct memory_names *memory_names_new(struct trace_builder *b, const struct target_files *files,
+                                      struct runtime_names *methods,
+                                      void (*note)(void *user, const char *text), void *user);
+/* NULL is fine. */
+void memory_names_free(struct memory_names *names);
+
+/* Bytes of a process's memory, all or nothing, within a deadline. `process`: row of the trace. */
+bool memory_names_read(struct memory_names *names, uint32_t process, uint64_t addr, void *into, size_t size);
+/*
+ * Finds the method whose code holds `addr`, at the time of a sample, and tells of it. False when the runtime
+ * knows of none there, or its memory cannot be read.
+ */
+bool memory_names_find(struct memory_names *names, uint32_t process, uint64_t addr, uint64_t time_ns,
+                       struct method_place *out);
+/* Whether the process's methods can be told from its memory now. */
+bool memory_names_knows(const struct memory_names *names, uint32_t process);
+/*
+ * Looks for code that can be freed and is new, in processes whose runtime does not tell of it itself. To be
+ * called now and then.
+ */
+void memory_names_look(struct memory_names *names);
+/* After the last sample: names what was sampled and has no method yet. */
+void memory_names_finish(struct memory_names *names);
+
+#endif
