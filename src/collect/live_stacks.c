@@ -8,7 +8,11 @@
 #include "collect/process_scan.h"
 #include "trace/address_space.h"
 
-enum { STACKS_PROCESSES_MAX = 4096 };
+enum {
+    STACKS_PROCESSES_MAX = 4096,
+    STACKS_TOPS = 1 << 12,
+    STACKS_SPARE_BYTES = 512, /* above a stack's first frame: rules look there */
+};
 
 #define STACKS_IMAGE_BYTES_MAX (UINT64_C(4) << 30)
 
@@ -19,6 +23,12 @@ struct stacks_process {
     uint32_t process; /* row of the trace */
 };
 
+/* Where a thread's stack begins. */
+struct stack_top {
+    uint32_t tid;
+    uint64_t addr;
+};
+
 struct live_stacks {
     struct trace_builder *b;
     const struct target_files *files;
@@ -26,7 +36,8 @@ struct live_stacks {
     struct unwind_images *images;
     struct stacks_process **processes; /* by row of the trace */
     size_t capacity;
-    uint64_t time_ns; /* of the sample */
+    struct stack_top tops[STACKS_TOPS]; /* by tid; a later thread takes the place */
+    uint64_t time_ns;                   /* of the sample */
     uint64_t found[UNWIND_FOUND_KINDS];
     struct unwind_frame frames[LIVE_STACK_FRAMES_MAX];
     uint64_t ips[LIVE_STACK_FRAMES_MAX];
@@ -127,9 +138,9 @@ static struct stacks_process *process_get(struct live_stacks *stacks, uint32_t p
     return stacks->processes[process] ? stacks->processes[process] : process_add(stacks, process);
 }
 
-void live_stacks_method(void *user, uint32_t process, const struct method_place *method, bool ends)
+void live_stacks_method(struct live_stacks *stacks, uint32_t process, const struct method_place *method,
+                        bool ends)
 {
-    struct live_stacks *stacks = user;
     struct stacks_process *p = process < stacks->capacity ? stacks->processes[process] : NULL;
     if (!p)
         return; /* its methods are found when a stack leads there */
@@ -175,6 +186,23 @@ void live_stacks_mapped(struct live_stacks *stacks, uint32_t process, uint64_t a
 
 /* Samples. */
 
+static void top_learn(struct live_stacks *stacks, uint32_t tid, const struct unwind_result *result)
+{
+    if (result->end == UNWIND_END_ROOT && result->count &&
+        stacks->frames[result->count - 1].found < UNWIND_FOUND_KERNEL)
+        stacks->tops[tid % STACKS_TOPS] = (struct stack_top){ tid, result->end_sp };
+}
+
+uint64_t live_stacks_need(const struct live_stacks *stacks, const struct perf_sample *sample)
+{
+    struct unwind_registers registers;
+    const struct stack_top *top = &stacks->tops[sample->who.tid % STACKS_TOPS];
+    if (top->tid != sample->who.tid || !unwind_registers_of_perf(sample->user_regs, &registers))
+        return UINT64_MAX;
+    uint64_t sp = registers.values[UNWIND_RSP];
+    return sp < top->addr ? top->addr - sp + STACKS_SPARE_BYTES : UINT64_MAX;
+}
+
 bool live_stacks_unwind(struct live_stacks *stacks, uint32_t process, const struct perf_sample *sample,
                         const uint64_t *kernel_chain, size_t kernel_count, struct live_stack *out)
 {
@@ -191,6 +219,7 @@ bool live_stacks_unwind(struct live_stacks *stacks, uint32_t process, const stru
     stacks->time_ns = sample->who.time_ns;
     struct unwind_sample input = { &registers, sample->user_stack, kernel_chain, kernel_count };
     struct unwind_result result = process_code_unwind(p->code, &input, stacks->frames, LIVE_STACK_FRAMES_MAX);
+    top_learn(stacks, sample->who.tid, &result);
     for (size_t i = 0; i < result.count; i++) {
         stacks->ips[i] = stacks->frames[i].ip;
         stacks->exact[i] = stacks->frames[i].exact;

@@ -35,8 +35,9 @@ struct live_stacks *live_stacks_new(struct trace_builder *b, const struct target
 /* NULL is fine. */
 void live_stacks_free(struct live_stacks *stacks);
 
-/* A method came or went: a method_change_fn. */
-void live_stacks_method(void *stacks, uint32_t process, const struct method_place *method, bool ends);
+/* A method came or went. */
+void live_stacks_method(struct live_stacks *stacks, uint32_t process, const struct method_place *method,
+                        bool ends);
 /* The kernel said that something was mapped there; the trace has it already. */
 void live_stacks_mapped(struct live_stacks *stacks, uint32_t process, uint64_t addr);
 /*
@@ -45,6 +46,12 @@ void live_stacks_mapped(struct live_stacks *stacks, uint32_t process, uint64_t a
  */
 bool live_stacks_unwind(struct live_stacks *stacks, uint32_t process, const struct perf_sample *sample,
                         const uint64_t *kernel_chain, size_t kernel_count, struct live_stack *out);
+
+/*
+ * How many bytes of its stack a sample needs to be unwound, as learnt from the thread's whole stacks so far;
+ * UINT64_MAX when that is not known.
+ */
+uint64_t live_stacks_need(const struct live_stacks *stacks, const struct perf_sample *sample);
 
 /* How many frames were found in each way (enum unwind_found). */
 const uint64_t *live_stacks_found(const struct live_stacks *stacks);

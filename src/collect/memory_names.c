@@ -105,6 +105,11 @@ static struct memory_session *memory_session_of(struct memory_names *names, uint
     return known->session;
 }
 
+bool memory_names_open(struct memory_names *names, uint32_t process)
+{
+    return memory_session_of(names, process) != NULL;
+}
+
 /* Telling. */
 
 static void memory_method(void *user, const struct runtime_method *method)

@@ -32,6 +32,8 @@ bool memory_names_read(struct memory_names *names, uint32_t process, uint64_t ad
  */
 bool memory_names_find(struct memory_names *names, uint32_t process, uint64_t addr, uint64_t time_ns,
                        struct method_place *out);
+/* Opens a process's memory before it is needed. False when its methods cannot be told from it (yet). */
+bool memory_names_open(struct memory_names *names, uint32_t process);
 /* Whether the process's methods can be told from its memory now. */
 bool memory_names_knows(const struct memory_names *names, uint32_t process);
 /*

@@ -37,6 +37,7 @@ enum {
     RECORDER_RING_PAGES_MAX = 1024,
     RECORDER_RINGS_BYTES = 64 << 20, /* of all CPUs */
     RECORDER_ATTACH_MS = 3000,       /* for the answer of a runtime that was there before us */
+    RECORDER_KNOWN_ATTACH_MS = 500,  /* of one whose methods can be told from its memory */
     RECORDER_LAST_LOOK_MS = 3000,
     /* how long runtimes may take at the end to tell their methods, and how long they may be silent then */
     RECORDER_RUNDOWN_MS = 60000,
@@ -67,6 +68,7 @@ struct recorder {
     uint64_t lost_in_rings; /* as LOST records said */
     uint64_t execs;         /* processes that became another program: two rows each */
     uint64_t chain[RECORDER_CHAIN_MAX];
+    uint8_t trimmed[UINT16_MAX];
 };
 
 static void recorder_loss(struct recorder *r, enum loss_reason reason, uint64_t count, uint64_t time_ns)
@@ -323,10 +325,23 @@ static void recorder_take(void *user, enum queue_item_kind kind, struct span byt
         runtime_names_apply(r->runtimes, bytes);
 }
 
+/* Without the bytes behind the thread's first frame, which the kernel copies too: most of all that come. */
+static struct span recorder_trim(struct recorder *r, struct span bytes)
+{
+    struct perf_record record;
+    if (r->options.kernel_chains || !perf_record_decode(bytes, &r->events.layout, &record, NULL) ||
+        record.type != PERF_RECORD_SAMPLE)
+        return bytes;
+    uint64_t need = live_stacks_need(r->stacks, &record.sample);
+    size_t size = perf_record_cut_stack(bytes, &record.sample, need, r->trimmed);
+    return size ? span_of(r->trimmed, size) : bytes;
+}
+
 /* From the ring into the queue; a full queue gives up waiting for stragglers. */
 static bool recorder_queue_record(void *user, struct span bytes)
 {
     struct recorder *r = user;
+    bytes = recorder_trim(r, bytes);
     uint64_t time_ns = perf_record_time_ns(bytes, &r->events.layout);
     if (!record_queue_add(&r->queue, time_ns, QUEUE_PERF_RECORD, bytes)) {
         record_queue_release(&r->queue, UINT64_MAX, recorder_take, r);
@@ -438,12 +453,6 @@ static void recorder_count_loss(struct recorder *r)
     }
 }
 
-static bool recorder_knows_methods(void *user, uint32_t process)
-{
-    const struct recorder *r = user;
-    return memory_names_knows(r->memory, process);
-}
-
 static void recorder_rundown(struct recorder *r)
 {
     uint64_t begin = clock_monotonic_ns(), heard = begin, bytes = 0;
@@ -459,7 +468,7 @@ static void recorder_rundown(struct recorder *r)
             left);
         r->options.note(r->options.user, text);
     }
-    runtime_names_spare(r->runtimes, &r->queue, recorder_knows_methods, r);
+    runtime_names_spare(r->runtimes, &r->queue);
     runtime_names_stop(r->runtimes);
     for (uint64_t now = begin; runtime_names_running(r->runtimes); now = clock_monotonic_ns()) {
         if (runtime_names_bytes(r->runtimes) != bytes)
@@ -585,6 +594,18 @@ static bool recorder_open_events(struct recorder *r, struct error *err)
     return perf_events_open(&perf, &r->events, err);
 }
 
+static void recorder_method(void *user, uint32_t process, const struct method_place *method, bool ends)
+{
+    const struct recorder *r = user;
+    live_stacks_method(r->stacks, process, method, ends);
+}
+
+static bool recorder_knows_methods(void *user, uint32_t process)
+{
+    const struct recorder *r = user;
+    return memory_names_knows(r->memory, process);
+}
+
 static bool recorder_prepare(struct recorder *r, struct error *err)
 {
     if (!recorder_open_events(r, err))
@@ -602,12 +623,16 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
     r->runtimes = runtime_names_new(r->b, r->options.runtime, r->options.note, r->options.user);
     r->memory = memory_names_new(r->b, &r->files, r->runtimes, r->options.note, r->options.user);
     r->stacks = live_stacks_new(r->b, &r->files, r->memory);
-    runtime_names_watch(r->runtimes, live_stacks_method, r->stacks);
+    runtime_names_watch(r->runtimes, &(struct method_watcher){ recorder_method, recorder_knows_methods, r });
     for (size_t i = 0; i < r->options.perf.pid_count; i++) {
         uint32_t pid = (uint32_t)r->options.perf.pids[i];
         target_files_add(&r->files, process_scan_read(r->b, pid, 0), pid);
         recorder_identify(r, pid);
-        if (!r->options.perf.on_exec && !runtime_names_attach(r->runtimes, pid, RECORDER_ATTACH_MS, true))
+        if (r->options.perf.on_exec)
+            continue;
+        bool known = memory_names_open(r->memory, trace_builder_process(r->b, pid));
+        if (!runtime_names_attach(r->runtimes, pid, known ? RECORDER_KNOWN_ATTACH_MS : RECORDER_ATTACH_MS,
+                                  true))
             recorder_welcome(r, pid, NEWCOMER_SEEN);
     }
     recorder_facts(r);

@@ -66,8 +66,7 @@ struct runtime_names {
     /* from the stop on: sampled addresses of which no method is known; others are not worth a row */
     struct wanted_addr *wanted;
     size_t wanted_count;
-    method_change_fn *changed; /* or NULL */
-    void *changed_user;
+    struct method_watcher watcher;
 };
 
 struct wanted_addr {
@@ -100,16 +99,22 @@ void runtime_names_free(struct runtime_names *names)
     free(names);
 }
 
-void runtime_names_watch(struct runtime_names *names, method_change_fn *changed, void *user)
+void runtime_names_watch(struct runtime_names *names, const struct method_watcher *watcher)
 {
-    names->changed = changed;
-    names->changed_user = user;
+    names->watcher = *watcher;
+}
+
+static bool names_are_known(const struct runtime_names *names, uint32_t process)
+{
+    return names->watcher.is_known && names->watcher.is_known(names->watcher.user, process);
 }
 
 /* `when`: they were jitted, "" or with a blank in front. */
 static void names_tell(struct runtime_names *names, uint32_t pid, const char *when, const struct error *err)
 {
     char text[1200];
+    if (names_are_known(names, trace_builder_process(names->b, pid)))
+        return;
     snprintf(text, sizeof text, "jitted methods of process %" PRIu32 "%s will have no names: %s%s%s", pid,
              when, err->what, err->hint[0] ? "; " : "", err->hint);
     if (names->note)
@@ -314,8 +319,8 @@ static void names_apply(struct runtime_names *names, const struct code_change *c
 {
     bool ends = change->change == RUNTIME_METHOD_UNLOADED;
     struct method_place place = { change->addr, change->size_bytes, change->dynamic };
-    if (names->changed && change->change != RUNTIME_METHOD_EXISTS_AT_END)
-        names->changed(names->changed_user, change->process, &place, ends);
+    if (names->watcher.changed && change->change != RUNTIME_METHOD_EXISTS_AT_END)
+        names->watcher.changed(names->watcher.user, change->process, &place, ends);
     if (ends && trace_builder_code_end(names->b, change->process, change->addr, change->time_ns))
         return;
     struct code_origin origin = { change->module_id, change->name, change->dynamic };
@@ -364,20 +369,19 @@ bool runtime_names_listens(const struct runtime_names *names, uint32_t process)
 }
 
 /* Runtimes hand over what they have every 100 ms or so. */
-void runtime_names_spare(struct runtime_names *names, struct record_queue *queue,
-                         bool (*is_known)(void *user, uint32_t process), void *user)
+void runtime_names_spare(struct runtime_names *names, struct record_queue *queue)
 {
     enum { LAST_WORDS_MS = 150 };
     uint64_t end_ns = clock_monotonic_ns() + LAST_WORDS_MS * UINT64_C(1000000), now_ns;
     bool any = false;
     for (size_t i = 0; i < names->process_count; i++)
-        any |= names->processes[i]->session && is_known(user, names->processes[i]->process);
+        any |= names->processes[i]->session && names_are_known(names, names->processes[i]->process);
     while (any && (now_ns = clock_monotonic_ns()) < end_ns) {
         runtime_names_wait(names, (int)((end_ns - now_ns) / 1000000 + 1));
         runtime_names_drain(names, queue);
     }
     for (size_t i = 0; i < names->process_count; i++)
-        if (names->processes[i]->session && is_known(user, names->processes[i]->process))
+        if (names->processes[i]->session && names_are_known(names, names->processes[i]->process))
             names_end_session(names, names->processes[i]);
 }
 

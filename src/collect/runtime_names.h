@@ -31,8 +31,15 @@ typedef void method_change_fn(void *user, uint32_t process, const struct method_
 struct runtime_names *runtime_names_new(struct trace_builder *b, bool enabled,
                                         void (*note)(void *user, const char *text), void *user);
 void runtime_names_free(struct runtime_names *names);
-/* `changed` is told of every method from now on. */
-void runtime_names_watch(struct runtime_names *names, method_change_fn *changed, void *user);
+/* Who else has to do with methods; functions may be NULL. */
+struct method_watcher {
+    method_change_fn *changed; /* told of every method from now on */
+    /* whether a process's methods can be told without its runtime: then it is not asked to list them, and
+       nothing is missing when it does not answer */
+    bool (*is_known)(void *user, uint32_t process);
+    void *user;
+};
+void runtime_names_watch(struct runtime_names *names, const struct method_watcher *watcher);
 /*
  * Opens a session with the process's runtime. Waits for its answer at most `patience_ms`. False when another
  * try may do better: the process has no runtime (yet), or one that did not answer. On the last try a runtime
@@ -61,8 +68,7 @@ void runtime_names_apply(struct runtime_names *names, struct span item);
  * Ends the sessions of processes whose methods are known from elsewhere, without their lists. What they sent
  * is taken first.
  */
-void runtime_names_spare(struct runtime_names *names, struct record_queue *queue,
-                         bool (*is_known)(void *user, uint32_t process), void *user);
+void runtime_names_spare(struct runtime_names *names, struct record_queue *queue);
 /* Asks every runtime for the methods it has, and to end. All samples are in the trace by now. */
 void runtime_names_stop(struct runtime_names *names);
 bool runtime_names_running(const struct runtime_names *names);

@@ -486,3 +486,23 @@ struct perf_callchain perf_callchain_split(struct span words, uint64_t *into, si
     chain.user = into + chain.kernel_count;
     return chain;
 }
+
+/* The stack is the last of a sample: how many bytes the kernel reserved, those bytes, how many it copied. */
+size_t perf_record_cut_stack(struct span record, const struct perf_sample *sample, uint64_t keep,
+                             uint8_t *out)
+{
+    enum { WORD = sizeof(uint64_t), SIZE_AT = offsetof(struct perf_event_header, size) };
+    size_t at = sample->user_stack.size ? (size_t)(sample->user_stack.data - record.data) : 0;
+    uint64_t asked = sample->user_stack_asked;
+    if (!at || keep >= sample->user_stack.size || at + asked + WORD != record.size ||
+        record.size > UINT16_MAX)
+        return 0;
+    keep = (keep + WORD - 1) / WORD * WORD; /* within what was asked for, which is whole words */
+    size_t size = at + (size_t)keep + WORD;
+    uint16_t record_size = (uint16_t)size;
+    memcpy(out, record.data, at + (size_t)keep);
+    memcpy(out + SIZE_AT, &record_size, sizeof record_size);
+    memcpy(out + at - WORD, &keep, WORD);
+    memcpy(out + at + keep, &keep, WORD);
+    return size;
+}

@@ -111,6 +111,14 @@ struct perf_record {
 bool perf_record_decode(struct span bytes, const struct perf_sample_layout *layout, struct perf_record *out,
                         struct error *err);
 
+/*
+ * A copy of a sample's record with at most `keep` bytes of its stack; `sample` is what it was decoded to.
+ * Returns how large it is: at most as large as the record, for which `out` has room. 0 when nothing can be
+ * left out.
+ */
+size_t perf_record_cut_stack(struct span record, const struct perf_sample *sample, uint64_t keep,
+                             uint8_t *out);
+
 /* The record's time or event id without decoding the rest; 0 when it has none. */
 uint64_t perf_record_time_ns(struct span bytes, const struct perf_sample_layout *layout);
 uint64_t perf_record_event_id(struct span bytes, const struct perf_sample_layout *layout);

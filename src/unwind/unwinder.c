@@ -492,7 +492,7 @@ struct unwind_result unwinder_run(struct unwinder *u, const struct unwind_sample
     const uint64_t *values = sample->registers->values;
     struct run r = { u, sample, values[UNWIND_RSP], true };
     struct place at = { values[UNWIND_RIP], values[UNWIND_RSP], values[UNWIND_RBP], true, false };
-    struct unwind_result result = { 0, UNWIND_END_DEPTH, at.ip };
+    struct unwind_result result = { .end = UNWIND_END_DEPTH, .end_ip = at.ip };
     enum unwind_found found = UNWIND_FOUND_LEAF;
     while (result.count < max) {
         frames[result.count++] = (struct unwind_frame){ at.ip, (uint8_t)found, at.exact, at.hijacked };
@@ -500,6 +500,7 @@ struct unwind_result unwinder_run(struct unwinder *u, const struct unwind_sample
             break;
         result.end = UNWIND_END_DEPTH;
     }
+    result.end_sp = at.sp;
     if (result.end == UNWIND_END_CUT || result.end == UNWIND_END_BROKEN)
         run_splice(&r, frames, max, &result);
     else if (result.end == UNWIND_END_ROOT)

@@ -69,6 +69,7 @@ struct unwind_result {
     size_t count; /* frames that were written */
     enum unwind_end end;
     uint64_t end_ip; /* the outermost frame: where it broke, unless it is whole */
+    uint64_t end_sp; /* its stack pointer; of a whole stack it is the same for all of a thread's life */
 };
 
 struct unwinder;

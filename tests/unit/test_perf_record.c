@@ -92,6 +92,67 @@ static void test_every_sample_field(void **state)
     buffer_done(&b);
 }
 
+static struct perf_event_attr stack_attr(void)
+{
+    struct perf_event_attr attr = { .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+                                                   PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
+                                    .sample_regs_user = 3,
+                                    .sample_stack_user = 64 };
+    return attr;
+}
+
+/* A sample whose stack holds 0, 1, 2, ...: `copied` of the 64 bytes that were asked for. */
+static struct span stack_sample(struct buffer *b, uint64_t copied)
+{
+    begin(b, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+    buffer_u64le(b, 0x401000);
+    buffer_u32le(b, 11);
+    buffer_u32le(b, 12);
+    buffer_u64le(b, 1000);
+    buffer_u64le(b, PERF_SAMPLE_REGS_ABI_64);
+    buffer_u64le(b, 5);
+    buffer_u64le(b, 6);
+    buffer_u64le(b, 64);
+    for (unsigned i = 0; i < 64; i++)
+        buffer_u8(b, (uint8_t)i);
+    buffer_u64le(b, copied);
+    return finish(b);
+}
+
+static void test_stack_is_cut(void **state)
+{
+    static const struct {
+        uint64_t copied, keep, stays; /* stays 64: the record is left alone */
+    } rows[] = {
+        { 64, 0, 0 },   { 64, 1, 8 },           { 64, 8, 8 },   { 64, 63, 64 },
+        { 64, 64, 64 }, { 40, 17, 24 },         { 40, 40, 64 }, { 40, 33, 40 },
+        { 0, 0, 64 },   { 64, UINT64_MAX, 64 }, { 64, 57, 64 }, { 64, UINT64_MAX - 7, 64 },
+    };
+    struct perf_event_attr attr = stack_attr();
+    struct perf_sample_layout layout = perf_sample_layout_of(&attr);
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct buffer b;
+        struct perf_record r, cut;
+        uint8_t out[256];
+        struct span bytes = stack_sample(&b, rows[i].copied);
+        assert_true(perf_record_decode(bytes, &layout, &r, NULL));
+        size_t size = perf_record_cut_stack(bytes, &r.sample, rows[i].keep, out);
+        if (rows[i].stays == 64) {
+            assert_true(size == 0 || size == bytes.size);
+        } else {
+            assert_int_equal(size, bytes.size - 64 + rows[i].stays);
+            assert_true(perf_record_decode(span_of(out, size), &layout, &cut, NULL));
+            assert_int_equal(cut.sample.user_stack.size, rows[i].stays);
+            for (size_t k = 0; k < rows[i].stays; k++)
+                assert_int_equal(cut.sample.user_stack.data[k], k);
+            assert_int_equal(cut.sample.ip, 0x401000);
+            assert_int_equal(load_u64le(cut.sample.user_regs.data + 8), 6);
+        }
+        buffer_done(&b);
+    }
+}
+
 /* The record says it is shorter, and the bytes really end there: each cut must fail and read nothing behind.
  */
 static void test_sample_cut_everywhere(void **state)
@@ -316,6 +377,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_sample_field),
+        cmocka_unit_test(test_stack_is_cut),
         cmocka_unit_test(test_sample_cut_everywhere),
         cmocka_unit_test(test_counts_that_wrap),
         cmocka_unit_test(test_other_records),
