@@ -454,6 +454,11 @@ static void profile_describe(struct profile_build *b)
     const char *event = trace_fact_value(t, FACT_EVENT),
                *wall = trace_fact_value(t, FACT_STARTED_REALTIME_NS);
     const char *duration = trace_fact_value(t, FACT_DURATION_NS);
+    if (b->options->kind == SAMPLE_EVENT) {
+        event = trace_fact_value(t, FACT_COUNTED_EVENT);
+        unit = "count";
+        rate = NULL;
+    }
     p->rate_hz = rate ? strtod(rate, NULL) : 0;
     p->start_realtime_ns = wall ? strtoull(wall, NULL, 10) : 0;
     p->weight_unit = unit ? profile_text(b, span_of(unit, strlen(unit))) : "samples";
@@ -521,7 +526,7 @@ static void build_begin(struct profile_build *b)
     p->frame_count = p->node_count = p->thread_count = p->process_count = 1;
     p->start_monotonic_ns = capture_start_ns(t);
     const char *unit = trace_fact_value(t, FACT_UNIT);
-    p->weights_are_samples = unit && strcmp(unit, "samples") == 0;
+    p->weights_are_samples = b->options->kind == SAMPLE_CPU && unit && strcmp(unit, "samples") == 0;
 }
 
 bool profile_build(const struct trace *t, const struct profile_options *options, struct profile **out,

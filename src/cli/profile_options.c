@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
+#include "trace/facts.h"
 
 /* "5s-10s", "5s-", "-10s": since the start of the capture. */
 static bool choice_time(const char *text, struct profile_options *out, struct error *err)
@@ -40,8 +41,25 @@ bool profile_choice_options(const struct profile_choice *choice, struct profile_
     return !choice->time || choice_time(choice->time, out, err);
 }
 
+bool profile_choice_event(const struct profile_choice *choice, const struct trace *t,
+                          struct profile_options *out, struct error *err)
+{
+    const char *counted = trace_fact_value(t, FACT_COUNTED_EVENT);
+    bool has_cpu = !counted || trace_fact_value(t, FACT_EVENT);
+    const char *wanted = choice->event ? choice->event : has_cpu ? "cpu" : counted;
+    bool is_counted = counted && strcmp(wanted, counted) == 0;
+    out->kind = is_counted ? SAMPLE_EVENT : SAMPLE_CPU;
+    if (is_counted || (has_cpu && strcmp(wanted, "cpu") == 0))
+        return true;
+    error_set(err, ERROR_USAGE, "this capture has no samples of '%s'", wanted);
+    return error_hint(err, "it has: %s%s%s; record others with: clrperf record -e cpu,context-switches",
+                      has_cpu ? "cpu" : "", has_cpu && counted ? ", " : "", counted ? counted : "");
+}
+
 const struct option_spec profile_choice_specs[] = {
     { NULL, 0, OPTION_HEADING, 0, "which samples", NULL, NULL },
+    { "event", 0, OPTION_STRING, offsetof(struct profile_choice, event),
+      "of a capture with several events: cpu, context-switches", "NAME", NULL },
     { "time", 0, OPTION_STRING, offsetof(struct profile_choice, time),
       "only between two times since the start", "FROM-TO", NULL },
     { "include", 0, OPTION_STRING_LIST, offsetof(struct profile_choice, include),

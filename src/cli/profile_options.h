@@ -8,13 +8,16 @@
 #include "cli/option.h"
 
 struct profile_choice {
-    const char *time;
+    const char *time, *event;
     struct option_list include, exclude;
     bool raw_names;
 };
 
 extern const struct option_spec profile_choice_specs[];
 
+/* Once the capture is there: which of its events is looked at. */
+bool profile_choice_event(const struct profile_choice *choice, const struct trace *t,
+                          struct profile_options *out, struct error *err);
 /* Borrows from `choice`. */
 bool profile_choice_options(const struct profile_choice *choice, struct profile_options *out,
                             struct error *err);

@@ -86,7 +86,8 @@ static bool export_run(struct verb_call *call, struct error *err)
         return false;
     capture_warn(&c);
     options.tree_only = format->tree_only;
-    bool ok = profile_build(&c.b.trace, &options, &p, err);
+    bool ok = profile_choice_event(&v->choice, &c.b.trace, &options, err) &&
+              profile_build(&c.b.trace, &options, &p, err);
     if (ok) {
         ok = export_write(v, format, p, err);
         profile_free(p);

@@ -208,6 +208,26 @@ static void record_describe(struct record_run *run, const struct verb_call *call
     buffer_done(&words);
 }
 
+/* A list with commas. */
+static bool record_events(const char *list, struct perf_events_options *out, struct error *err)
+{
+    static const char switches[] = "context-switches";
+    for (const char *at = list; *at;) {
+        size_t size = strcspn(at, ",");
+        if (size == 3 && memcmp(at, "cpu", 3) == 0)
+            out->cpu = true;
+        else if (size == sizeof switches - 1 && memcmp(at, switches, size) == 0)
+            out->context_switches = true;
+        else {
+            error_set(err, ERROR_USAGE, "-e does not know '%.*s'", (int)size, at);
+            return error_hint(err, "a list of: cpu, context-switches");
+        }
+        at += size + (at[size] == ',');
+    }
+    return out->cpu || out->context_switches ||
+           error_set(err, ERROR_USAGE, "-e wants a list of: cpu, context-switches");
+}
+
 static bool record_start(struct record_run *run, struct error *err)
 {
     const struct record_values *v = run->values;
@@ -231,6 +251,8 @@ static bool record_start(struct record_run *run, struct error *err)
         .sampled = record_sampled,
         .user = run,
     };
+    if (!record_events(v->events, &options.perf, err))
+        return false;
     return recorder_start(&options, &run->b, run->w, &run->recorder, err);
 }
 
@@ -371,10 +393,9 @@ static bool record_check(const struct record_values *v, const struct verb_call *
         error_set(err, ERROR_USAGE, "-F wants 1 to %d samples a second", RECORD_RATE_MAX);
         return error_hint(err, "leave -F out for %d, which suits most programs", RECORD_RATE_HZ);
     }
-    if (v->events && strcmp(v->events, "cpu") != 0) {
-        error_set(err, ERROR_USAGE, "-e knows 'cpu', not '%s'", v->events);
-        return error_hint(err, "leave -e out");
-    }
+    struct perf_events_options events = { 0 };
+    if (!record_events(v->events, &events, err))
+        return false;
     if (v->out && strcmp(v->out, "-") == 0) {
         error_set(err, ERROR_USAGE, "a capture is not written to standard output");
         return error_hint(err, "record with -o FILE, then: clrperf export FILE -o - --format folded");
@@ -459,8 +480,8 @@ static const struct option_spec record_options[] = {
       "stop after this time (10s, 2m); else Ctrl-C, SIGTERM or Enter ends it", NULL, NULL },
     { "freq", 'F', OPTION_RATE, offsetof(struct record_values, rate_hz), "samples a second and CPU (199)",
       NULL, NULL },
-    { "event", 'e', OPTION_STRING, offsetof(struct record_values, events), "what to record: cpu", "LIST",
-      NULL },
+    { "event", 'e', OPTION_STRING, offsetof(struct record_values, events),
+      "what to record: cpu (the default), context-switches, or both with a comma", "LIST", NULL },
     { "force", 0, OPTION_FLAG, offsetof(struct record_values, force), "overwrite FILE", NULL, NULL },
     { "frame-pointers", 0, OPTION_FLAG, offsetof(struct record_values, frame_pointers),
       "the kernel's own stacks: cheaper, but callers of leaf functions are missing", NULL, NULL },
@@ -480,7 +501,7 @@ const struct verb verb_record = {
     .args = "[-- COMMAND]",
     .summary = "sample the CPU of running .NET processes, or of a command, into a capture",
     .options = record_options,
-    .defaults = &(const struct record_values){ .rate_hz = RECORD_RATE_HZ },
+    .defaults = &(const struct record_values){ .rate_hz = RECORD_RATE_HZ, .events = "cpu" },
     .values_size = sizeof(struct record_values),
     .takes_command = true,
     .run = record_run,

@@ -18,6 +18,7 @@ struct report_values {
 struct report_question {
     bool threads; /* the question "threads" */
     enum hot_by by;
+    const char *event; /* or NULL */
 };
 
 static bool report_by(const char *text, enum hot_by *out, struct error *err)
@@ -45,9 +46,11 @@ static bool report_check(const struct report_values *v, const char *question, st
         out->by = HOT_BY_THREAD;
     else if (strcmp(question, "processes") == 0)
         out->by = HOT_BY_PROCESS;
-    else if (strcmp(question, "cpu") != 0) {
+    else if (strcmp(question, "cpu") == 0 || strcmp(question, "context-switches") == 0)
+        out->event = question;
+    else if (question[0]) {
         error_set(err, ERROR_USAGE, "a report does not know the question '%s'", question);
-        return error_hint(err, "one of: cpu, threads, processes");
+        return error_hint(err, "one of: cpu, context-switches, threads, processes");
     }
     return true;
 }
@@ -136,11 +139,15 @@ static bool report_run(struct verb_call *call, struct error *err)
     struct capture c;
     struct profile *p;
     struct profile_options options;
-    if (!report_check(v, call->arg_count > 1 ? call->args[1] : "cpu", &question, err) ||
+    if (!report_check(v, call->arg_count > 1 ? call->args[1] : "", &question, err) ||
         !profile_choice_options(&v->choice, &options, err) || !capture_open(call->args[0], &c, err))
         return false;
     capture_warn(&c);
-    bool ok = profile_build(&c.b.trace, &options, &p, err);
+    struct profile_choice choice = v->choice;
+    if (question.event)
+        choice.event = question.event;
+    bool ok = profile_choice_event(&choice, &c.b.trace, &options, err) &&
+              profile_build(&c.b.trace, &options, &p, err);
     if (ok) {
         ok = report_answer(v, &question, &c, p, err);
         profile_free(p);

@@ -29,6 +29,13 @@ static int event_open(struct perf_event_attr *attr, pid_t pid, int cpu, unsigned
     return (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, flags | PERF_FLAG_FD_CLOEXEC);
 }
 
+/* The attributes of each source, in the order in which their events are opened. */
+struct source_attrs {
+    struct perf_event_attr attr[PERF_EVENT_SOURCES];
+    enum perf_event_source source[PERF_EVENT_SOURCES];
+    size_t count;
+};
+
 static struct perf_event_attr event_attr(const struct perf_events_options *options)
 {
     struct perf_event_attr attr = {
@@ -64,13 +71,46 @@ static struct perf_event_attr event_attr(const struct perf_events_options *optio
         attr.sample_type |= PERF_SAMPLE_STACK_USER;
         attr.sample_stack_user = options->user_stack_bytes;
     }
-    if (options->context_switches) {
-        attr.type = PERF_TYPE_SOFTWARE;
-        attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
-        attr.freq = 0;
-        attr.sample_period = 1;
-    }
     return attr;
+}
+
+static void attrs_add(struct source_attrs *attrs, enum perf_event_source source, struct perf_event_attr attr)
+{
+    attrs->attr[attrs->count] = attr;
+    attrs->source[attrs->count++] = source;
+}
+
+/* Of several sources the first tells of processes and mappings, too. */
+static struct source_attrs source_attrs_of(const struct perf_events_options *options)
+{
+    struct source_attrs attrs = { .count = 0 };
+    struct perf_event_attr attr = event_attr(options);
+    if (options->cpu && options->context_switches)
+        attr.sample_type |= PERF_SAMPLE_IDENTIFIER;
+    if (options->cpu)
+        attrs_add(&attrs, PERF_EVENT_CPU, attr);
+    if (!options->context_switches)
+        return attrs;
+    attr.type = PERF_TYPE_SOFTWARE;
+    attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+    attr.freq = 0;
+    attr.sample_period = 1;
+    if (options->user_stack_bytes)
+        attr.sample_stack_user = options->switch_stack_bytes;
+    if (options->cpu)
+        attr.mmap = attr.mmap2 = attr.comm = attr.comm_exec = attr.task = 0;
+    attrs_add(&attrs, PERF_EVENT_SWITCH, attr);
+    return attrs;
+}
+
+/* What the first source was granted holds for the others. */
+static void attrs_follow_first(struct source_attrs *attrs)
+{
+    for (size_t i = 1; i < attrs->count; i++) {
+        attrs->attr[i].read_format = attrs->attr[0].read_format;
+        attrs->attr[i].exclude_kernel = attrs->attr[0].exclude_kernel;
+        attrs->attr[i].inherit = attrs->attr[0].inherit;
+    }
 }
 
 /* `flags`: with PERF_FLAG_PID_CGROUP `pid` is a descriptor. */
@@ -156,6 +196,31 @@ static void events_keep(struct perf_events *events, int fd)
     events->fds[events->count++] = fd;
 }
 
+static bool events_name(struct perf_events *events, int fd, enum perf_event_source source, struct error *err)
+{
+    uint64_t id;
+    if (ioctl(fd, PERF_EVENT_IOC_ID, &id) < 0)
+        return error_system(err, errno, "cannot tell events apart");
+    events->ids = mem_grow(events->ids, &events->id_capacity, events->id_count + 1, sizeof *events->ids);
+    events->ids[events->id_count++] = (struct perf_event_id){ id, source };
+    return true;
+}
+
+static int id_compare(const void *a, const void *b)
+{
+    uint64_t x = ((const struct perf_event_id *)a)->id, y = ((const struct perf_event_id *)b)->id;
+    return (x > y) - (x < y);
+}
+
+enum perf_event_source perf_events_source(const struct perf_events *events, uint64_t sample_id)
+{
+    struct perf_event_id wanted = { .id = sample_id };
+    const struct perf_event_id *id =
+        events->id_count ? bsearch(&wanted, events->ids, events->id_count, sizeof *events->ids, id_compare)
+                         : NULL;
+    return id ? id->source : events->first_source;
+}
+
 /* The first event of a CPU owns its ring; the others write into it. */
 static bool events_to_ring(struct perf_events *events, size_t ring, int fd,
                            const struct perf_events_options *options, struct error *err)
@@ -169,26 +234,28 @@ static bool events_to_ring(struct perf_events *events, size_t ring, int fd,
     return error_system(err, errno, "cannot share a ring between events");
 }
 
-static bool events_open_system_wide(struct perf_events *events, struct perf_event_attr *attr, const int *cpus,
-                                    const struct perf_events_options *options, struct error *err)
+/* Opens one event of each source on one CPU. One that is unplugged by now, or a thread that is gone, is no
+ * failure. */
+static bool events_open_sources(struct perf_events *events, struct source_attrs *attrs, pid_t pid, int cpu,
+                                size_t ring, unsigned long flags, const struct perf_events_options *options,
+                                struct error *err)
 {
-    bool by_cgroup = options->cgroup_fd >= 0;
-    pid_t pid = by_cgroup ? options->cgroup_fd : -1;
-    unsigned long flags = by_cgroup ? PERF_FLAG_PID_CGROUP : 0;
-    if (!event_probe(events, attr, pid, cpus[0], flags, err))
-        return false;
-    events->system_wide = true;
-    if (options->pids && process_filter_open(&events->filter, NULL))
-        for (size_t i = 0; i < options->pid_count; i++)
-            process_filter_add(&events->filter, (uint32_t)options->pids[i]);
-    for (size_t i = 0; i < events->ring_count; i++) {
-        int fd = event_open(attr, pid, cpus[i], flags);
-        if (fd < 0 && errno == ENODEV) /* unplugged meanwhile */
-            continue;
-        if (fd < 0)
-            return error_system(err, errno, "cannot sample CPU %d", cpus[i]);
+    for (size_t i = 0; i < attrs->count; i++) {
+        int fd = event_open(&attrs->attr[i], pid, cpu, flags);
+        if (fd < 0 && (errno == ENODEV || (errno == ESRCH && pid > 0)))
+            return true;
+        if (fd < 0) {
+            int e = errno;
+            if (pid > 0 && !flags)
+                error_system(err, e, "cannot sample thread %d", (int)pid);
+            else
+                error_system(err, e, "cannot sample CPU %d", cpu);
+            return e == EMFILE ? error_hint(err, "raise the limit of open files: ulimit -n 65536") : false;
+        }
         events_keep(events, fd);
-        if (!events_to_ring(events, i, fd, options, err))
+        if (attrs->count > 1 && !events_name(events, fd, attrs->source[i], err))
+            return false;
+        if (!events_to_ring(events, ring, fd, options, err))
             return false;
         /* a CPU without the filter tells of all processes, and what comes out of its ring is filtered; the
          * others go on asking the map, so it must be kept up to date */
@@ -198,29 +265,37 @@ static bool events_open_system_wide(struct perf_events *events, struct perf_even
     return true;
 }
 
-static bool events_open_thread(struct perf_events *events, struct perf_event_attr *attr, pid_t tid,
+static bool events_open_system_wide(struct perf_events *events, struct source_attrs *attrs, const int *cpus,
+                                    const struct perf_events_options *options, struct error *err)
+{
+    bool by_cgroup = options->cgroup_fd >= 0;
+    pid_t pid = by_cgroup ? options->cgroup_fd : -1;
+    unsigned long flags = by_cgroup ? PERF_FLAG_PID_CGROUP : 0;
+    if (!event_probe(events, &attrs->attr[0], pid, cpus[0], flags, err))
+        return false;
+    attrs_follow_first(attrs);
+    events->system_wide = true;
+    if (options->pids && process_filter_open(&events->filter, NULL))
+        for (size_t i = 0; i < options->pid_count; i++)
+            process_filter_add(&events->filter, (uint32_t)options->pids[i]);
+    for (size_t i = 0; i < events->ring_count; i++)
+        if (!events_open_sources(events, attrs, pid, cpus[i], i, flags, options, err))
+            return false;
+    return true;
+}
+
+/* A thread that is gone is no failure: its children inherited. */
+static bool events_open_thread(struct perf_events *events, struct source_attrs *attrs, pid_t tid,
                                const int *cpus, const struct perf_events_options *options, struct error *err)
 {
-    for (size_t i = 0; i < events->ring_count; i++) {
-        int fd = event_open(attr, tid, cpus[i], 0);
-        if (fd < 0 && (errno == ESRCH || errno == ENODEV)) /* the thread is gone; its children inherited */
-            continue;
-        if (fd < 0) {
-            int e = errno;
-            error_system(err, e, "cannot sample thread %d", (int)tid);
-            if (e == EMFILE)
-                error_hint(err, "raise the limit of open files: ulimit -n 65536");
+    for (size_t i = 0; i < events->ring_count; i++)
+        if (!events_open_sources(events, attrs, tid, cpus[i], i, 0, options, err))
             return false;
-        }
-        events_keep(events, fd);
-        if (!events_to_ring(events, i, fd, options, err))
-            return false;
-    }
     return true;
 }
 
 /* Opens every thread of a process; lists again until a pass finds no new one. */
-static bool events_open_process(struct perf_events *events, struct perf_event_attr *attr, pid_t pid,
+static bool events_open_process(struct perf_events *events, struct source_attrs *attrs, pid_t pid,
                                 const int *cpus, const struct perf_events_options *options, struct error *err)
 {
     char folder[64];
@@ -242,7 +317,7 @@ static bool events_open_process(struct perf_events *events, struct perf_event_at
                 continue;
             known = mem_grow(known, &capacity, count + 1, sizeof *known);
             known[count++] = tid;
-            ok = events_open_thread(events, attr, tid, cpus, options, err);
+            ok = events_open_thread(events, attrs, tid, cpus, options, err);
         }
         closedir(dir);
         if (!ok)
@@ -253,14 +328,15 @@ static bool events_open_process(struct perf_events *events, struct perf_event_at
     return count || error_set(err, ERROR_TARGET, "process %d is gone", (int)pid);
 }
 
-static bool events_open_tasks(struct perf_events *events, struct perf_event_attr *attr, const int *cpus,
+static bool events_open_tasks(struct perf_events *events, struct source_attrs *attrs, const int *cpus,
                               const struct perf_events_options *options, struct error *err)
 {
-    attr->inherit = 1;
-    if (!event_probe(events, attr, options->pids[0], cpus[0], 0, err))
+    attrs->attr[0].inherit = 1;
+    if (!event_probe(events, &attrs->attr[0], options->pids[0], cpus[0], 0, err))
         return false;
+    attrs_follow_first(attrs);
     for (size_t i = 0; i < options->pid_count; i++)
-        if (!events_open_process(events, attr, options->pids[i], cpus, options, err))
+        if (!events_open_process(events, attrs, options->pids[i], cpus, options, err))
             return false;
     return true;
 }
@@ -288,17 +364,20 @@ bool perf_events_open(const struct perf_events_options *options, struct perf_eve
     events.frames_max = told ? (size_t)frames_max : PERF_MAX_STACK_DEPTH;
     raise_open_files();
 
-    struct perf_event_attr attr = event_attr(options);
+    struct source_attrs attrs = source_attrs_of(options);
+    events.first_source = attrs.source[0];
     bool ok = false;
     /* a command is followed from its first instruction by inheritance; a filter would learn of its children
      * late */
     if (!options->on_exec)
-        ok = events_open_system_wide(&events, &attr, cpus, options, err);
+        ok = events_open_system_wide(&events, &attrs, cpus, options, err);
     if (!ok && options->pids && options->cgroup_fd < 0 && !events.count) {
-        attr = event_attr(options);
+        attrs = source_attrs_of(options);
         events.system_wide = false;
-        ok = events_open_tasks(&events, &attr, cpus, options, err);
+        ok = events_open_tasks(&events, &attrs, cpus, options, err);
     }
+    if (events.id_count)
+        qsort(events.ids, events.id_count, sizeof *events.ids, id_compare);
     if (!ok) {
         perf_events_close(&events);
         return false;
@@ -317,6 +396,7 @@ void perf_events_close(struct perf_events *events)
     free(events->fds);
     free(events->rings);
     free(events->ring_fds);
+    free(events->ids);
     *events = (struct perf_events){ .filter = { -1, -1 } };
 }
 

@@ -24,10 +24,20 @@ struct perf_events_options {
     int cgroup_fd; /* of a version 2 cgroup's folder, or -1 */
     bool on_exec;  /* starts when the process (one pid) calls exec */
     uint32_t rate_hz;
-    size_t ring_pages;         /* a power of two */
-    uint64_t user_registers;   /* that samples carry, as in asm/perf_regs.h; 0: none */
-    uint32_t user_stack_bytes; /* of the stack from its pointer up, a multiple of 8 below 64 KiB; 0: none */
-    bool context_switches;     /* samples a thread whenever it leaves a CPU, not CPU time */
+    size_t ring_pages;           /* a power of two */
+    uint64_t user_registers;     /* that samples carry, as in asm/perf_regs.h; 0: none */
+    uint32_t user_stack_bytes;   /* of the stack from its pointer up, a multiple of 8 below 64 KiB; 0: none */
+    uint32_t switch_stack_bytes; /* the same of samples at context switches */
+    bool cpu;                    /* samples CPU time */
+    bool context_switches;       /* samples a thread whenever it leaves a CPU */
+};
+
+enum perf_event_source { PERF_EVENT_CPU, PERF_EVENT_SWITCH, PERF_EVENT_SOURCES };
+
+/* What the kernel calls one open event in its samples. */
+struct perf_event_id {
+    uint64_t id;
+    enum perf_event_source source;
 };
 
 struct perf_events {
@@ -36,6 +46,9 @@ struct perf_events {
     struct perf_ring *rings; /* one per online CPU */
     int *ring_fds;           /* the event each ring belongs to: to poll */
     size_t ring_count;
+    struct perf_event_id *ids; /* sorted; empty when there is one source only */
+    size_t id_count, id_capacity;
+    enum perf_event_source first_source;
     struct perf_sample_layout layout;
     struct process_filter filter; /* map_fd -1: none */
     bool system_wide;             /* events of others may come: filter them by pid */
@@ -52,6 +65,8 @@ struct perf_events {
  */
 bool perf_events_open(const struct perf_events_options *options, struct perf_events *out, struct error *err);
 void perf_events_close(struct perf_events *events);
+/* What made a sample. */
+enum perf_event_source perf_events_source(const struct perf_events *events, uint64_t sample_id);
 bool perf_events_enable(const struct perf_events *events, struct error *err);
 void perf_events_disable(const struct perf_events *events);
 /* Records the kernel dropped for want of room, as it counts them itself; false where it does not

@@ -33,6 +33,7 @@ enum {
      */
     RECORDER_STACK_BYTES = 32 << 10,
     RECORDER_STACK_BYTES_MIN = 1 << 10,
+    RECORDER_SWITCH_STACK_BYTES = 16 << 10, /* those who wait have less of it */
     RECORDER_RING_MS = 80, /* of samples that a ring can hold: a drain comes every RECORDER_TICK_MS */
     RECORDER_RING_PAGES_MAX = 1024,
     RECORDER_RINGS_BYTES = 64 << 20, /* of all CPUs */
@@ -213,13 +214,14 @@ static void recorder_sample(struct recorder *r, const struct perf_sample *sample
         return;
     }
     uint32_t process = recorder_process(r, sample->who.pid, sample->who.time_ns);
+    bool is_switch = perf_events_source(&r->events, sample->who.id) == PERF_EVENT_SWITCH;
     struct raw_sample raw = {
         .time_ns = sample->who.time_ns,
-        .weight = r->events.period_ns,
+        .weight = is_switch ? 1 : r->events.period_ns,
         .pid = sample->who.pid,
         .tid = sample->who.tid,
         .cpu = (uint16_t)sample->who.cpu,
-        .kind = SAMPLE_CPU,
+        .kind = is_switch ? SAMPLE_EVENT : SAMPLE_CPU,
     };
     enum stack_end end = trace_builder_stack_end(r->b, recorder_stack(r, process, sample, &raw));
     r->stats.samples++;
@@ -518,9 +520,13 @@ static void recorder_facts(struct recorder *r)
 {
     char text[64];
     snprintf(text, sizeof text, "%" PRIu32, r->options.perf.rate_hz);
-    trace_set_fact(&r->b->trace, FACT_RATE_HZ, text);
-    trace_set_fact(&r->b->trace, FACT_EVENT, r->events.hardware ? "cycles" : "cpu-clock");
-    trace_set_fact(&r->b->trace, FACT_UNIT, "ns");
+    if (r->options.perf.cpu) {
+        trace_set_fact(&r->b->trace, FACT_RATE_HZ, text);
+        trace_set_fact(&r->b->trace, FACT_EVENT, r->events.hardware ? "cycles" : "cpu-clock");
+        trace_set_fact(&r->b->trace, FACT_UNIT, "ns");
+    }
+    if (r->options.perf.context_switches)
+        trace_set_fact(&r->b->trace, FACT_COUNTED_EVENT, "context-switches");
     trace_set_fact(&r->b->trace, FACT_STACKS, r->options.kernel_chains ? "frame pointers" : "unwound");
     trace_set_fact(&r->b->trace, FACT_KERNEL_FRAMES, r->events.kernel ? "yes" : "no");
     snprintf(text, sizeof text, "%" PRIu64, r->started_ns);
@@ -582,7 +588,11 @@ static bool recorder_open_events(struct recorder *r, struct error *err)
     while (perf.ring_pages < RECORDER_RING_PAGES_MAX && 2 * perf.ring_pages <= most &&
            stack_bytes_for(perf.ring_pages * page_bytes, perf.rate_hz) < RECORDER_STACK_BYTES)
         perf.ring_pages *= 2;
+    /* switches come in bursts of tens of thousands a second */
+    while (perf.context_switches && perf.ring_pages < RECORDER_RING_PAGES_MAX && 2 * perf.ring_pages <= most)
+        perf.ring_pages *= 2;
     perf.user_registers = UNWIND_PERF_REGISTERS;
+    perf.switch_stack_bytes = RECORDER_SWITCH_STACK_BYTES;
     perf.user_stack_bytes = stack_bytes_for(perf.ring_pages * page_bytes, perf.rate_hz);
     if (!perf_events_open(&perf, &r->events, err))
         return false;

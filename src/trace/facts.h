@@ -7,6 +7,7 @@
 #define CLRPERF_TRACE_FACTS_H
 
 #define FACT_EVENT                "event"         /* "cpu-clock" */
+#define FACT_COUNTED_EVENT        "counted_event" /* of SAMPLE_EVENT samples, which weigh 1: "context-switches" */
 #define FACT_UNIT                 "unit"          /* of sample weights: "ns", "count", "bytes", "samples" */
 #define FACT_RATE_HZ              "rate_hz"       /* samples per second and CPU */
 #define FACT_KERNEL_FRAMES        "kernel_frames" /* "yes" or "no" */

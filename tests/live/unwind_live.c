@@ -449,18 +449,20 @@ int main(int argc, char **argv)
                                            .rate_hz = 499,
                                            .ring_pages = 4096,
                                            .user_registers = UNWIND_PERF_REGISTERS,
-                                           .user_stack_bytes = 32 << 10 };
+                                           .user_stack_bytes = 32 << 10,
+                                           .switch_stack_bytes = 32 << 10,
+                                           .cpu = true };
     if (argc < 3)
         return 2;
     live.pid = (pid_t)strtol(argv[1], NULL, 10);
     for (int i = 3; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "0";
         if (strcmp(argv[i], "-s") == 0) {
-            options.context_switches = true;
+            options.context_switches = true, options.cpu = false;
             continue;
         }
         if (strcmp(argv[i], "-b") == 0)
-            options.user_stack_bytes = (uint32_t)strtoul(value, NULL, 10);
+            options.user_stack_bytes = options.switch_stack_bytes = (uint32_t)strtoul(value, NULL, 10);
         else if (strcmp(argv[i], "-F") == 0)
             options.rate_hz = (uint32_t)strtoul(value, NULL, 10);
         else if (strcmp(argv[i], "-f") == 0)
