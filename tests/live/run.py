@@ -36,6 +36,7 @@ TESTS = [
     Test("names_10-composite", "names_test.py", "10-composite", "r2rhot", seconds=1800),
     *(Test(f"names_{variant}", "names_test.py", variant, seconds=1200) for variant in ("10", "9", "8", "10-single")),
     Test("names_3.1", "names_test.py", "3.1", "primes", "r2rhot", "pinvoke", "shapes", seconds=1200),
+    *(Test(f"stacks_{variant}", "stacks_test.py", variant, seconds=900) for variant in ("10", "9", "8")),
     Test("record", "record_test.py", seconds=600),
     Test("capture", "capture_test.py", seconds=600),
     Test("oracle_10", "oracle_test.py", "10", seconds=900),

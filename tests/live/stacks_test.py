@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""stacks_test.py VARIANT: stacks are whole, and no caller is missing that the program guarantees.
+
+That a stack reaches its thread's root says nothing of callers that were skipped. So stacks are judged by names that must
+be neighbours: whoever called a method that only one place calls, and that no compiler may inline or jump to.
+"""
+import os
+import sys
+
+from live import Checks, Load, Recording, Target, Work, folded, record_busy, report, sample_command, wait_for
+
+RATE = 999
+CPU_S = 2.0
+PINVOKE = "[P/Invoke stub]"
+QSORT = ("qsort", "qsort_r", "msort_with_tmp", "msort_with_tmp.part.0")
+QSORT_PHASES = ("PInvoke.Program.PhaseQsortDelegate", "PInvoke.Program.PhaseQsortFunctionPointer",
+                "PInvoke.Program.PhaseNested")
+# Who can have called a frame. The stub of a call to native code is a frame of its own where it is not compiled in.
+CALLERS = {
+    "shapes": {
+        "Shapes.Catalogue.RunOnce": ("Shapes.Program.Main",),
+        "Shapes.Catalogue.Repeat": ("Samples.Run.Slice", "Shapes.Catalogue.RunOnce lambda"),
+        "Shapes.Closures.LocalFunction": ("Shapes.Catalogue.Repeat",),
+        "Shapes.Closures.LocalFunction.Spin": ("Shapes.Closures.LocalFunction",),
+        "Shapes.Closures.CapturingLocalFunction.Spin": ("Shapes.Closures.CapturingLocalFunction",),
+        "Shapes.Closures.GenericLocalFunction.Spin<T>": ("Shapes.Closures.GenericLocalFunction",),
+    },
+    "r2rhot": {
+        **{f"R2rHot.Program.Phase{name}": ("Samples.Run.Slice",) for name in ("Sort", "Dictionary", "Linq", "Json", "Regex")},
+        "Samples.Run.Slice": ("R2rHot.Program.Main",),
+    },
+    "pinvoke": {
+        **{f"PInvoke.Program.Phase{name}": ("Samples.Run.Slice",)
+           for name in ("QsortDelegate", "QsortFunctionPointer", "Nested", "Bsearch", "GetPid", "Access", "Memcpy")},
+        "Samples.Run.Slice": ("PInvoke.Program.Main",),
+        "qsort_r": ("qsort", PINVOKE, *QSORT_PHASES),
+        "msort_with_tmp.part.0": QSORT,
+        "bsearch": (PINVOKE, "PInvoke.Program.PhaseBsearch"),
+        "PInvoke.Program.CompareUnmanagedCallersOnly": QSORT,
+    },
+}
+
+
+def judge(stacks, callers):
+    """Samples with a guaranteed call in them: how many, in how many every caller is where it must be, and in how many one
+    is nowhere above. With an example of what is wrong."""
+    judged = exact = missing = 0
+    example = ""
+    for stack, weight in stacks:
+        calls = [(i, callers[frame]) for i, frame in enumerate(stack) if frame in callers]
+        if not calls:
+            continue
+        judged += weight
+        wrong = [(i, allowed) for i, allowed in calls if i == 0 or stack[i - 1] not in allowed]
+        exact += 0 if wrong else weight
+        missing += weight if any(not set(allowed) & set(stack[:i]) for i, allowed in wrong) else 0
+        if wrong and not example:
+            i = wrong[0][0]
+            example = ";".join(stack[max(0, i - 2):i + 2])
+    return judged, exact, missing, example
+
+
+def check_whole(checks, name, capture, *arguments):
+    """At most one in a thousand, and one more: a recording of some thousand samples has no thousandths."""
+    totals = report(capture, "--top", "1", *arguments)["totals"]
+    ends = totals["stacks"]
+    checks.check(f"{name}: 99.9 % of the stacks are whole",
+                 ends["truncated"] + ends["broken"] <= 1 + totals["samples"] / 1000 and totals["samples"] > 100,
+                 f"{ends['whole']} of {totals['samples']}, {ends['truncated']} truncated, {ends['broken']} broken "
+                 f"{ends['broken_by_image'] or ''}")
+    frames = totals["frames"]
+    checks.check(f"{name}: at most 0.1 % of the user frames have no name", frames["unnamed"] <= 0.001 * frames["user"],
+                 f"{frames['unnamed']} of {frames['user']} {frames['unnamed_by'] or ''}")
+
+
+def check_sample(checks, variant, sample, work, env=None):
+    name = f"{variant} {sample}" + (", diagnostics off" if env else "")
+    capture = work.file(f"{sample}{'-off' if env else ''}.clrperf")
+    options = {"env": {**os.environ, **env}} if env else {}
+    with Target(sample_command(variant, sample) + ["0"], **options) as target:
+        target.wait_busy(1.5)
+        record_busy(capture, target.pid, RATE, CPU_S)
+    check_whole(checks, name, capture)
+    judged, exact, missing, example = judge(folded(capture), CALLERS[sample])
+    checks.check(f"{name}: 99.5 % of the guaranteed callers are next to whom they call",
+                 judged > 0.4 * RATE * CPU_S and exact >= 0.995 * judged, f"{exact} of {judged} {example}")
+    checks.check(f"{name}: no guaranteed caller is missing", missing == 0, f"{missing} of {judged} {example}")
+
+
+def check_waiting(checks, variant, work):
+    """Threads that leave their CPU, in a service that reads, waits, throws and locks."""
+    capture = work.file("waiting.clrperf")
+    with Target(sample_command(variant, "webapi") + ["0", "--urls", "http://127.0.0.1:0"]) as target:
+        target.load = Load(target.url, {"/off-cpu": 1, "/dict/7": 1, "/exception/5": 1, "/log": 1})
+        target.wait_busy(1.5)
+        recording = Recording(capture, "-p", target.pid, "-e", "context-switches")
+        wait_for(lambda: os.path.getsize(capture) > 10_000, "samples in the capture")
+        recording.stop()
+    check_whole(checks, f"{variant} webapi, context switches", capture, "--event", "context-switches")
+
+
+def main():
+    checks = Checks()
+    variant = sys.argv[1]
+    with Work() as work:
+        for sample in CALLERS:
+            checks.run(f"{variant} {sample}", check_sample, variant, sample, work)
+        checks.run(f"{variant} shapes, diagnostics off", check_sample, variant, "shapes", work, {"DOTNET_EnableDiagnostics": "0"})
+        checks.run(f"{variant} webapi, context switches", check_waiting, variant, work)
+    checks.exit()
+
+
+if __name__ == "__main__":
+    main()
