@@ -547,6 +547,15 @@ static void recorder_facts(struct recorder *r)
     trace_set_fact(&r->b->trace, FACT_STARTED_REALTIME_NS, text);
 }
 
+/* The kernel switches: who may not look into it sees no switch. */
+static bool recorder_sees_switches(const struct recorder *r, struct error *err)
+{
+    if (!r->options.perf.context_switches || r->events.kernel)
+        return true;
+    error_set(err, ERROR_PERMISSION, "context switches happen in the kernel, which we may not look into");
+    return error_hint(err, "run with sudo, or sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf");
+}
+
 /* Said once: what the result lacks, and the fix. */
 static void recorder_note_rights(const struct recorder *r)
 {
@@ -630,7 +639,7 @@ static bool recorder_knows_methods(void *user, uint32_t process)
 
 static bool recorder_prepare(struct recorder *r, struct error *err)
 {
-    if (!recorder_open_events(r, err))
+    if (!recorder_open_events(r, err) || !recorder_sees_switches(r, err))
         return false;
     recorder_note_rights(r);
     recorder_watch_exits(r);
