@@ -50,6 +50,13 @@ enum {
 
 #define MS_NS 1000000ull
 
+/* What a sample carries besides its frames. */
+struct judged_sample {
+    const struct trace_builder *b;
+    size_t frames_max;
+    bool is_cut;
+};
+
 struct recorder {
     struct recorder_options options;
     struct trace_builder *b;
@@ -71,6 +78,7 @@ struct recorder {
     uint64_t lost_in_rings; /* as LOST records said */
     uint64_t execs;         /* processes that became another program: two rows each */
     uint64_t chain[RECORDER_CHAIN_MAX];
+    struct judged_sample judged;
     uint8_t trimmed[UINT16_MAX];
 };
 
@@ -131,13 +139,6 @@ struct sample_space {
     uint32_t process;
 };
 
-/* What a sample carries besides its frames. */
-struct judged_sample {
-    const struct trace_builder *b;
-    size_t frames_max;
-    bool is_cut;
-};
-
 static bool space_is_code(void *user, uint64_t addr)
 {
     const struct sample_space *space = user;
@@ -181,13 +182,13 @@ static uint32_t recorder_chain(struct recorder *r, const struct perf_sample *sam
     if (stack)
         return stack;
     struct perf_callchain chain = perf_callchain_split(sample->callchain, r->chain, ARRAY_LEN(r->chain));
-    struct judged_sample judged = { r->b, r->events.frames_max, chain.is_cut };
+    r->judged = (struct judged_sample){ r->b, r->events.frames_max, chain.is_cut };
     raw->kernel = chain.kernel;
     raw->kernel_count = chain.kernel_count;
     raw->user = chain.user;
     raw->user_count = chain.user_count;
     raw->judge = recorder_judge;
-    raw->judge_user = &judged;
+    raw->judge_user = &r->judged;
     return trace_builder_sample(r->b, raw);
 }
 

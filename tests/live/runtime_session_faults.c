@@ -184,8 +184,7 @@ static void test_failures(void **state)
         uint64_t took_ms = (clock_monotonic_ns() - start_ns) / 1000000;
         bool touched = failures[i].untouched && fake_got_bytes(&f);
         bool alive = fake_end(&f);
-        if (ok || !strstr(err.what, failures[i].what) || took_ms > LONG_MS || touched ||
-            !alive)
+        if (ok || !strstr(err.what, failures[i].what) || took_ms > LONG_MS || touched || !alive)
             fail_msg("%s: %s%s (%llu ms%s%s)", failures[i].mode, ok ? "started" : "", err.what,
                      (unsigned long long)took_ms, touched ? ", was sent something" : "",
                      alive ? "" : ", died");
