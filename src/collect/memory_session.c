@@ -223,3 +223,8 @@ struct code_walk *memory_session_walk(struct memory_session *s)
 {
     return s->walk;
 }
+
+const struct memory *memory_session_memory(const struct memory_session *s)
+{
+    return live_memory_view(s->live);
+}

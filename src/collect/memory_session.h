@@ -46,6 +46,8 @@ bool memory_session_name(struct memory_session *s, const uint64_t *addrs, size_t
                          const struct runtime_sink *sink, struct error *err);
 /* Tells of all jitted code, in the same way. */
 bool memory_session_name_all(struct memory_session *s, const struct runtime_sink *sink, struct error *err);
+/* The memory that is read. Owned by `s`. */
+const struct memory *memory_session_memory(const struct memory_session *s);
 /* The walk itself, for single questions, seen as of the last look or name. Owned by `s`. */
 struct code_walk *memory_session_walk(struct memory_session *s);
 

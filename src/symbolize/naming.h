@@ -12,6 +12,7 @@ struct naming {
     struct trace *t;
     struct function_index *functions;
     const struct file_finder *files;
+    struct name_origin *origins; /* by location; NULL when nobody asks */
     /* assemblies of the process asked last: names of types that another assembly defines */
     struct assembly_set *assemblies;
     uint32_t assemblies_process;
@@ -24,6 +25,10 @@ struct naming {
 void naming_init(struct naming *naming, struct trace *t, struct function_index *functions,
                  const struct file_finder *files);
 void naming_done(struct naming *naming);
+/* Notes where a location's name came from, when that is asked for. `start`: an address, or 0. Texts may be
+ * "". */
+void naming_set_origin(struct naming *naming, uint32_t location, uint64_t start, const char *build_id,
+                       const char *mvid);
 /* Gives a location its name. */
 void naming_set(struct naming *naming, uint32_t location, const struct code_name *name);
 /* Opens a file as a process sees it; -1 when it cannot. " (deleted)" at the end is looked past. */

@@ -186,6 +186,7 @@ void symbolizer_run(struct trace *t, struct function_index *functions,
     struct questions kernel = { 0 }, images = { 0 }, jit = { 0 };
     struct naming naming;
     naming_init(&naming, t, functions, &options->files);
+    naming.origins = options->origins;
     symbolize_ask(t, &kernel, &images, &jit);
     symbolize_kernel(&naming, &kernel, options, &result->kernel_hidden);
     symbolize_images(&naming, &images);
