@@ -30,7 +30,10 @@ static void read_memory(void *user, uint32_t process, const uint64_t *addrs, siz
 
 struct file_finder code_listing_files(const struct code_census *census)
 {
-    return (struct file_finder){ open_file, open_jit_file, read_memory, (void *)&census->files };
+    /* what a process or we wrote down earlier may be over: it counts where nothing newer is known */
+    bool know_better = census->told_by == RESOLVER_MEMORY;
+    return (struct file_finder){ open_file, know_better ? NULL : open_jit_file, read_memory,
+                                 (void *)&census->files };
 }
 
 static void add_symbol(struct code_listing *l, uint64_t addr, uint64_t size_bytes, const char *name,

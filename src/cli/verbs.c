@@ -9,6 +9,7 @@ extern const struct verb verb_ps;
 extern const struct verb verb_record;
 extern const struct verb verb_report;
 extern const struct verb verb_doctor;
+extern const struct verb verb_addr;
 extern const struct verb verb_map;
 extern const struct verb verb_r2rmap;
 extern const struct verb verb_completion;
@@ -22,6 +23,7 @@ const struct verb *const verbs[] = {
     &verb_ps,
     &verb_doctor,
     &verb_map,
+    &verb_addr,
     &verb_r2rmap,
     &verb_completion,
     &verb_complete,
