@@ -20,7 +20,7 @@
 
 /* The symbols of one file. */
 struct file_symbols {
-    struct elf_symbol *rows;
+    struct elf_symbols_row *rows;
     size_t count, capacity;
     struct buffer strings;
 };
@@ -34,12 +34,12 @@ static void file_symbols_add(struct file_symbols *f, const struct trace *t, cons
     if (f->strings.failed)
         return;
     f->rows = mem_grow(f->rows, &f->capacity, f->count + 1, sizeof *f->rows);
-    f->rows[f->count++] = (struct elf_symbol){ file_off, symbol->size_bytes, name };
+    f->rows[f->count++] = (struct elf_symbols_row){ file_off, symbol->size_bytes, name };
 }
 
 static int symbol_compare(const void *a, const void *b)
 {
-    const struct elf_symbol *x = a, *y = b;
+    const struct elf_symbols_row *x = a, *y = b;
     return (x->file_off > y->file_off) - (x->file_off < y->file_off);
 }
 

@@ -62,7 +62,8 @@ static size_t read_hex(const char *text, uint8_t *bytes)
     return size;
 }
 
-static struct layout plan(const struct elf_symbol *symbols, size_t count, size_t string_size, size_t id_size)
+static struct layout plan(const struct elf_symbols_row *symbols, size_t count, size_t string_size,
+                          size_t id_size)
 {
     struct layout l = { .note_off = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr) };
     l.extent = count ? symbols[count - 1].file_off + symbols[count - 1].size_bytes : 0;
@@ -107,7 +108,7 @@ static void write_note(const uint8_t *id, size_t id_size, struct output *out)
     pad(out, id_size, round_up(id_size, 4));
 }
 
-static void write_symbols(const struct elf_symbol *symbols, size_t count, struct output *out)
+static void write_symbols(const struct elf_symbols_row *symbols, size_t count, struct output *out)
 {
     Elf64_Sym none = { 0 };
     output_write(out, &none, sizeof none);
@@ -155,7 +156,7 @@ static void write_sections(const struct layout *l, bool has_note, struct output 
     output_write(out, sections, (has_note ? SECTIONS : SECTION_NOTE) * sizeof *sections);
 }
 
-void elf_symbols_write(const struct elf_symbol *symbols, size_t count, const struct buffer *strings,
+void elf_symbols_write(const struct elf_symbols_row *symbols, size_t count, const struct buffer *strings,
                        const char *build_id, struct output *out)
 {
     uint8_t id[BUILD_ID_MAX] = { 0 };

@@ -15,7 +15,7 @@
 #include "base/buffer.h"
 #include "render/output.h"
 
-struct elf_symbol {
+struct elf_symbols_row {
     uint64_t file_off, size_bytes; /* in the other file */
     size_t name;                   /* offset of its NUL-ended text in the strings */
 };
@@ -24,7 +24,7 @@ struct elf_symbol {
  * `symbols` ascend; `strings` begins with a NUL. `build_id` is the other file's, in hex, or "": readers
  * compare. The strings' ceiling is below 4 GiB.
  */
-void elf_symbols_write(const struct elf_symbol *symbols, size_t count, const struct buffer *strings,
+void elf_symbols_write(const struct elf_symbols_row *symbols, size_t count, const struct buffer *strings,
                        const char *build_id, struct output *out);
 
 #endif

@@ -37,6 +37,7 @@ TESTS = [
     Test("names_3.1", "names_test.py", "3.1", "primes", "r2rhot", "pinvoke", "shapes", seconds=600),
     Test("record", "record_test.py", seconds=240),
     Test("capture", "capture_test.py", seconds=180),
+    *(Test(f"map_{variant}", "map_test.py", variant, seconds=600) for variant in ("10", "8")),
     Test("oracle_10", "oracle_test.py", "10", seconds=300),
     Test("oracle_8", "oracle_test.py", "8", seconds=300),
     Test("targets", "targets_test.sh", CLRPERF, seconds=180),
