@@ -108,9 +108,9 @@ static void add_precompiled(void *user, const struct precompiled_method *method)
         const struct trace_mapping *m = &l->census->b.trace.mappings.rows[l->mappings[i]];
         if (method->file_off < m->file_off || method->file_off - m->file_off >= m->end - m->start)
             continue;
-        l->precompiled++;
+        l->precompiled += !method->is_stub;
         add_symbol(l, m->start + (method->file_off - m->file_off), method->size_bytes, method->name,
-                   method->type_params, RANK_METHOD);
+                   method->type_params, method->is_stub ? RANK_STUB : RANK_METHOD);
     }
 }
 

@@ -20,10 +20,81 @@ struct listing {
     uint32_t methods; /* of the image at hand */
 };
 
+struct stretch {
+    uint64_t begin, end;
+};
+
+static int stretch_compare(const void *a, const void *b)
+{
+    const struct stretch *x = a, *y = b;
+    return (x->begin > y->begin) - (x->begin < y->begin);
+}
+
+/* A part split off as cold belongs to a method, and is left out here. */
+static void tell_stub(struct listing *l, struct managed_image *assembly, uint64_t begin, struct stretch part)
+{
+    struct code_name name;
+    if (part.begin < part.end && managed_image_find(assembly, part.begin - begin, &name) &&
+        name.kind == CODE_STUB)
+        l->emit(l->user, &(struct precompiled_method){ .image = l->image,
+                                                       .file_off = part.begin,
+                                                       .size_bytes = part.end - part.begin,
+                                                       .is_stub = true,
+                                                       .name = name.name,
+                                                       .type_params = "",
+                                                       .module = name.module });
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What lies between methods is padding when it is short. */
+static void tell_gap(struct listing *l, struct managed_image *assembly, uint64_t begin, struct stretch gap,
+                     struct stretch thunks)
+{
+    enum { PADDING_MAX = 15 };
+    if (gap.end <= gap.begin || gap.end - gap.begin <= PADDING_MAX)
+        return;
+    tell_stub(l, assembly, begin, (struct stretch){ gap.begin, least(gap.end, thunks.begin) });
+    tell_stub(l, assembly, begin,
+              (struct stretch){ most(gap.begin, thunks.begin), least(gap.end, thunks.end) });
+    tell_stub(l, assembly, begin, (struct stretch){ most(gap.begin, thunks.end), gap.end });
+}
+
+/* Code of the assembly that is in none of its methods, which are sorted here. */
+static void list_stubs(struct listing *l, struct managed_image *assembly, uint64_t begin,
+                       struct stretch *methods, size_t count)
+{
+    struct stretch thunks = { UINT64_MAX, UINT64_MAX }, code;
+    if (managed_image_thunks(assembly, &thunks.begin, &thunks.end))
+        thunks = (struct stretch){ thunks.begin + begin, thunks.end + begin };
+    if (count)
+        qsort(methods, count, sizeof *methods, stretch_compare);
+    for (uint32_t i = 0; managed_image_code(assembly, i, &code.begin, &code.end); i++) {
+        uint64_t at = code.begin + begin, end = code.end + begin;
+        for (size_t m = 0; m < count; m++) {
+            if (methods[m].end <= at || methods[m].begin >= end)
+                continue;
+            tell_gap(l, assembly, begin, (struct stretch){ at, methods[m].begin }, thunks);
+            at = methods[m].end;
+        }
+        tell_gap(l, assembly, begin, (struct stretch){ at, end }, thunks);
+    }
+}
+
 /* Methods of an assembly that begins at `begin` of its file. */
 static void list_methods(struct listing *l, struct managed_image *assembly, uint64_t begin)
 {
     uint64_t last_off = UINT64_MAX;
+    struct stretch *methods = mem_alloc(managed_image_function_count(assembly), sizeof *methods);
+    size_t count = 0;
     for (uint32_t f = 0; f < managed_image_function_count(assembly); f++) {
         struct code_name name;
         struct method_range range;
@@ -32,6 +103,8 @@ static void list_methods(struct listing *l, struct managed_image *assembly, uint
             continue; /* a funclet of the method before */
         last_off = range.begin_off;
         l->methods++;
+        methods[count++] = (struct stretch){ begin + range.begin_off,
+                                             begin + range.begin_off + range.end_rva - range.begin_rva };
         l->emit(l->user, &(struct precompiled_method){ .image = l->image,
                                                        .file_off = begin + range.begin_off,
                                                        .size_bytes = range.end_rva - range.begin_rva,
@@ -39,6 +112,8 @@ static void list_methods(struct listing *l, struct managed_image *assembly, uint
                                                        .type_params = name.type_params,
                                                        .module = name.module });
     }
+    list_stubs(l, assembly, begin, methods, count);
+    free(methods);
 }
 
 static void list_assembly(struct listing *l, const struct source *file, uint64_t begin)

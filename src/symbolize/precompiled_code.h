@@ -4,14 +4,16 @@
 #ifndef CLRPERF_SYMBOLIZE_PRECOMPILED_CODE_H
 #define CLRPERF_SYMBOLIZE_PRECOMPILED_CODE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "symbolize/symbolizer.h"
 
-/* One method, funclets included. Texts are valid during the call. */
+/* One method, funclets included, or machine code beside the methods. Texts are valid during the call. */
 struct precompiled_method {
     uint32_t image;                /* row of the trace */
     uint64_t file_off, size_bytes; /* where its code lies in the image's file */
+    bool is_stub;                  /* its name says what kind: "[R2R stub]" */
     const char *name;              /* the runtime's spelling, see code_name.h */
     const char *type_params;
     const char *module; /* simple name of the assembly that defines it */
@@ -22,7 +24,7 @@ typedef void precompiled_method_fn(void *user, const struct precompiled_method *
 struct precompiled_image {
     uint32_t image;
     const char *build_id; /* of the file when it is ELF, in hex, or "" */
-    uint32_t methods;
+    uint32_t methods;     /* told of, stubs left out */
 };
 typedef void precompiled_image_fn(void *user, const struct precompiled_image *image);
 

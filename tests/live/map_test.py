@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ PATHS = {"/on-cpu": 1, "/dict/7": 1, "/alloc/64": 1, "/exception/5": 1, "/log": 
 NOBODY = 65534
 # Code that methods lie in: .NET assemblies, the runtime's memory file, memory of no file.
 MANAGED = re.compile(r"\.dll$|^/?memfd:doublemapper|^//anon|^/tmp/perf-\d+\.map$|^\[unknown\]$")
-LINE = re.compile(r"\s+([0-9a-f]+) (.*) \((.*)\)$")
+LINE = re.compile(r"\s+([0-9a-f]+) (.*) \(((?:[^()]|\(deleted\))*)\)$")
 
 
 def webapi(variant, environment=None, **options):
@@ -90,9 +91,9 @@ def check_perf(checks, work, target, variant):
                  and summary["unreadable_images"] == 0 and summary["elf_files"] >= summary["images"],
                  f"{summary['jitted']} jitted, {summary['precompiled']} precompiled, {summary['stubs']} stubs")
     readelf = subprocess.run(["readelf", "-W", "-s", *elf_files(work.file("elf"))[:5]], stdout=subprocess.PIPE,
-                             stderr=subprocess.STDOUT, text=True, check=False)
+                             stderr=subprocess.PIPE, text=True, check=False)
     checks.check(f"{variant}: readelf reads the symbol files", readelf.returncode == 0
-                 and "arning" not in readelf.stdout and " FUNC " in readelf.stdout)
+                 and not readelf.stderr and " FUNC " in readelf.stdout, readelf.stderr[-200:])
 
 
 def elf_files(folder):
@@ -190,9 +191,18 @@ def check_plain_map(checks, work, variant):
             os.unlink(f"/tmp/perf-{target.pid}.map")
 
 
+def copied(work, command):
+    """The program in a place that everybody can read."""
+    folder = os.path.dirname(command[-1])
+    shutil.copytree(folder, work.file("program"))
+    subprocess.run(["chmod", "-R", "a+rX", work.file("program")], check=True)
+    return [word.replace(folder, work.file("program")) for word in command]
+
+
 def check_other_user(checks, variant):
     """perf takes a map that is root's; the process's group may read it."""
-    with Target([*sample_command(variant, "primes"), "60"], ready=False, user=NOBODY, group=NOBODY, extra_groups=[],
+    need_root()
+    with Work() as work, Target([*copied(work, sample_command(variant, "primes")), "60"], ready=False, user=NOBODY, group=NOBODY, extra_groups=[],
                 env={**PLAIN_ENVIRONMENT, "HOME": "/tmp"}) as target:
         place = f"/tmp/perf-{target.pid}.map"
         end = time.monotonic() + 60
