@@ -143,10 +143,11 @@ static uint32_t jit_image(const struct trace *t)
     return 0;
 }
 
-static bool is_debug_folder(const char *folder)
+static bool is_debug_folder(int fd)
 {
-    AUTO_FREE char *real = realpath(folder, NULL);
-    return real && strcmp(real, DEBUG_FOLDER) == 0;
+    struct stat debug, ours;
+    return stat(DEBUG_FOLDER, &debug) == 0 && fstat(fd, &ours) == 0 && debug.st_dev == ours.st_dev &&
+           debug.st_ino == ours.st_ino;
 }
 
 bool symbol_files_write(struct code_listing *listing, const char *folder, struct symbol_files *out,
@@ -166,7 +167,7 @@ bool symbol_files_write(struct code_listing *listing, const char *folder, struct
     uint32_t jit = jit_image(t);
     if (jit && !write_image(listing, root_fd, jit, JIT_FILE, "", out, err))
         return false;
-    out->found_anyway = is_debug_folder(folder);
+    out->found_anyway = is_debug_folder(root_fd);
     if (same_root(listing->census) && !out->found_anyway)
         link_native(listing, root_fd);
     return true;
