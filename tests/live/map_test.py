@@ -96,6 +96,37 @@ def check_perf(checks, work, target, variant):
                  and not readelf.stderr and " FUNC " in readelf.stdout, readelf.stderr[-200:])
 
 
+def managed_ranges(pid):
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as file:
+        lines = [line.split(None, 5) for line in file]
+    return [tuple(int(end, 16) for end in words[0].split("-")) for words in lines
+            if "x" in words[1] and len(words) > 5 and re.search(r"\.dll$|doublemapper", words[5].strip())]
+
+
+def check_bpftrace(checks, target, variant):
+    """bpftrace finds everything in the map, also code of .dll files and of the runtime's memory file."""
+    name = f"{variant}: bpftrace leaves at most 1 % of the managed frames unnamed"
+    if not shutil.which("bpftrace"):
+        checks.skip(name, "bpftrace is not on PATH")
+        return
+    succeeded(clrperf("map", "-p", target.pid))
+    program = f"profile:hz:99 /pid == {target.pid}/ {{ @[ustack(perf, 100)] = count(); }} interval:s:5 {{ exit(); }}"
+    try:
+        done = subprocess.run(["bpftrace", "-e", program], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=300,
+                              stderr=subprocess.STDOUT, text=True, errors="replace", check=False,
+                              env={**os.environ, "BPFTRACE_CACHE_USER_SYMBOLS": "1"})
+    finally:
+        os.unlink(f"/tmp/perf-{target.pid}.map")
+    ranges = managed_ranges(target.pid)
+    frames = [(int(match[1], 16), match[2]) for match in re.finditer(r"^\t([0-9a-f]+) (.*)$", done.stdout, re.M)]
+    managed = [text for addr, text in frames if any(begin <= addr < end for begin, end in ranges)]
+    unnamed = sum("[unknown]" in text for text in managed)
+    if not frames:
+        checks.skip(name, f"bpftrace takes no samples here: {done.stdout[-100:].strip()}")
+        return
+    checks.check(name, managed and unnamed <= 0.01 * len(managed), share(len(managed) - unnamed, unnamed))
+
+
 def elf_files(folder):
     return [os.path.join(path, name) for path, _, names in os.walk(folder) for name in names
             if not os.path.islink(os.path.join(path, name))]
@@ -240,6 +271,7 @@ def check_variant(checks, variant):
     with Work() as work, webapi(variant) as target:
         warm(target)
         check_perf(checks, work, target, variant)
+        check_bpftrace(checks, target, variant)
         check_file(checks, work, target, variant)
     with Work() as work:
         check_plain_map(checks, work, variant)
