@@ -40,10 +40,10 @@ struct address_list {
 /* Hex, with or without 0x. */
 static bool add_address(struct address_list *list, const char *text, struct error *err)
 {
-    char *end;
+    char *end = NULL;
     errno = 0;
     uint64_t addr = isxdigit((unsigned char)text[0]) ? strtoull(text, &end, 16) : 0;
-    if (!isxdigit((unsigned char)text[0]) || *end || errno)
+    if (!end || *end || errno)
         return error_set(err, ERROR_USAGE, "'%.64s' is no address: hex digits, with or without 0x", text);
     if (list->count == ADDRESSES_MAX)
         return error_set(err, ERROR_LIMIT, "more than %d addresses", ADDRESSES_MAX);
