@@ -10,8 +10,8 @@ import subprocess
 import sys
 import time
 
-from live import (PLAIN_ENVIRONMENT, Checks, Load, Target, Work, clrperf, cpu_clock_ns, need_command, need_root,
-                  sample_command, succeeded)
+from live import (CLRPERF, PLAIN_ENVIRONMENT, Checks, Load, Target, Work, clrperf, cpu_clock_ns, need_command,
+                  need_root, sample_command, succeeded)
 
 RATE = 499
 CPU_S = 2.0
@@ -141,6 +141,35 @@ def elf_files(folder):
             if not os.path.islink(os.path.join(path, name))]
 
 
+# Runs a program that may not read other processes' memory (x86-64: process_vm_readv is 310).
+WITHOUT_MEMORY = """
+import ctypes, os, struct, sys
+rows = [(0x20, 0, 0, 0), (0x15, 0, 1, 310), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7fff0000)]
+rules = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *row) for row in rows))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(rows), ctypes.addressof(rules)))
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, program, 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def check_runtime_tells(checks, work, target, variant):
+    """Without a right to the memory the runtime tells the methods, and gives them the same names."""
+    done = subprocess.run([sys.executable, "-c", WITHOUT_MEMORY, CLRPERF, "map", "-p", str(target.pid), "--json", "-o",
+                           work.file("told.map")], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=False, timeout=120)
+    if done.returncode:
+        raise RuntimeError(f"map without memory: exit {done.returncode}: {done.stderr[-300:]}")
+    succeeded(clrperf("map", "-p", target.pid, "-o", work.file("read.map")))
+    told, read = ({row[0]: row[2] for row in read_map(work.file(name))} for name in ("told.map", "read.map"))
+    both = [addr for addr in told if addr in read and told[addr][0] != "["]
+    differ = [(told[addr], read[addr]) for addr in both if told[addr] != read[addr]]
+    # a dynamic method's place may have been used again between the two
+    checks.check(f"{variant}: what the runtime tells and what its memory holds have the same names",
+                 json.loads(done.stdout)["resolver"] == "eventpipe" and len(both) > 10000 and len(differ) <= 5,
+                 f"{len(both)} in both, {len(differ)} differ: {differ[:3]}")
+
+
 def check_file(checks, work, target, variant):
     """Of a stopped process: nothing changes between two looks."""
     place = f"/tmp/perf-{target.pid}.map"
@@ -238,8 +267,9 @@ def copied(work, command):
 def check_other_user(checks, variant):
     """perf takes a map that is root's; the process's group may read it."""
     need_root()
-    with Work() as work, Target([*copied(work, sample_command(variant, "primes")), "60"], ready=False, user=NOBODY, group=NOBODY, extra_groups=[],
-                env={**PLAIN_ENVIRONMENT, "HOME": "/tmp"}) as target:
+    with Work() as work, Target([*copied(work, sample_command(variant, "primes")), "60"], ready=False, user=NOBODY,
+                                group=NOBODY, extra_groups=[],
+                                env={**PLAIN_ENVIRONMENT, "HOME": "/tmp"}) as target:
         place = f"/tmp/perf-{target.pid}.map"
         end = time.monotonic() + 60
         done = clrperf("map", "-p", target.pid)
@@ -258,7 +288,8 @@ def check_errors(checks):
     checks.check("a process that is not there", clrperf("addr", "-p", 4194303, "10").returncode == 3)
     checks.check("what is no address is a usage error", clrperf("addr", "-p", os.getpid(), "main").returncode == 2)
     native = json.loads(succeeded(clrperf("addr", "-p", os.getpid(), "--json", f"{own_libc():x}")).stdout)["rows"][0]
-    checks.check("addr also serves a process without .NET", native["image"] is not None and native["mapping"] is not None,
+    checks.check("addr also serves a process without .NET",
+                 native["image"] is not None and native["mapping"] is not None,
                  f"{native['image']}, {native['function']}")
 
 
@@ -277,6 +308,7 @@ def check_variant(checks, variant):
         warm(target)
         check_perf(checks, work, target, variant)
         check_bpftrace(checks, target, variant)
+        check_runtime_tells(checks, work, target, variant)
         check_file(checks, work, target, variant)
     with Work() as work:
         check_plain_map(checks, work, variant)
