@@ -9,6 +9,8 @@ extern const struct verb verb_ps;
 extern const struct verb verb_record;
 extern const struct verb verb_report;
 extern const struct verb verb_doctor;
+extern const struct verb verb_addr;
+extern const struct verb verb_map;
 extern const struct verb verb_r2rmap;
 extern const struct verb verb_completion;
 extern const struct verb verb_complete;
@@ -20,6 +22,8 @@ const struct verb *const verbs[] = {
     &verb_export,
     &verb_ps,
     &verb_doctor,
+    &verb_map,
+    &verb_addr,
     &verb_r2rmap,
     &verb_completion,
     &verb_complete,

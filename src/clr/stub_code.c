@@ -75,3 +75,24 @@ const char *stub_code_kind(struct span bytes, size_t at)
                 return patterns[i].kind;
     return NULL;
 }
+
+const char *stub_code_begin(struct span bytes, size_t at, size_t *out_size)
+{
+    for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
+        size_t size = pattern_match(patterns[i].bytes, bytes, at);
+        if (size) {
+            *out_size = size;
+            return patterns[i].kind;
+        }
+    }
+    return NULL;
+}
+
+const char *stub_code_place(uint64_t file_off)
+{
+    if (file_off < 0x1000)
+        return "[write barrier]";
+    if (file_off >= 0xe000 && file_off < 0x10000)
+        return "[shuffle thunk]";
+    return NULL;
+}

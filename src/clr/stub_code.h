@@ -9,6 +9,7 @@
 #define CLRPERF_CLR_STUB_CODE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/cursor.h"
 
@@ -20,5 +21,14 @@ enum { STUB_CODE_BEFORE = 48, STUB_CODE_BYTES = 96 };
  * of the known kinds. `bytes` may be shorter than STUB_CODE_BYTES.
  */
 const char *stub_code_kind(struct span bytes, size_t at);
+/* What begins exactly there, with the bytes that are surely part of it; NULL when nothing known does. */
+const char *stub_code_begin(struct span bytes, size_t at, size_t *out_size);
+
+/*
+ * With W^X the runtime's code heap is one memory file, whose first pages have had fixed uses since .NET 8:
+ * the copied write barriers at its start, the delegates' shuffle thunks at 0xE000. What is at an offset in
+ * that file, or NULL.
+ */
+const char *stub_code_place(uint64_t file_off);
 
 #endif

@@ -182,25 +182,55 @@ static struct bundled *image_names_bundled(struct image_names *names, uint64_t f
     return part;
 }
 
-static bool image_names_find(struct image_names *names, uint64_t file_off, struct code_name *out)
+/* The assembly that a byte of the file belongs to, and where in the file it begins; NULL when native. */
+static struct managed_image *image_names_assembly(struct image_names *names, uint64_t file_off,
+                                                  uint64_t *out_begin)
 {
-    struct bundled *part = image_names_bundled(names, file_off);
-    if (part)
-        return part->image && managed_image_find(part->image, file_off - part->file_off, out);
-    uint64_t start;
-    if (names->native && native_image_find(names->native, file_off, out, &start)) {
-        if (names->is_vdso)
-            out->resolver = RESOLVER_VDSO;
+    const struct bundled *part = image_names_bundled(names, file_off);
+    *out_begin = part ? part->file_off : 0;
+    return part ? part->image : names->managed;
+}
+
+static bool image_names_find(struct image_names *names, uint64_t file_off, struct code_name *out,
+                             uint64_t *out_start)
+{
+    uint64_t begin, end;
+    struct managed_image *assembly = image_names_assembly(names, file_off, &begin);
+    if (assembly && managed_image_find(assembly, file_off - begin, out)) {
+        *out_start = file_off;
+        if (managed_image_method_range(assembly, file_off - begin, out_start, &end))
+            *out_start += begin;
+        else
+            *out_start = UINT64_MAX;
         return true;
     }
-    return names->managed && managed_image_find(names->managed, file_off, out);
+    if (!names->native || begin || !native_image_find(names->native, file_off, out, out_start))
+        return false;
+    if (names->is_vdso)
+        out->resolver = RESOLVER_VDSO;
+    return true;
+}
+
+/* `start`: an offset in the file, or UINT64_MAX. */
+static void image_names_tell_origin(struct image_names *names, struct naming *naming, uint32_t location,
+                                    uint64_t file_off, uint64_t start)
+{
+    uint64_t begin, addr = naming->t->locations.rows[location].addr;
+    const struct managed_image *assembly = image_names_assembly(names, file_off, &begin);
+    naming_set_origin(naming, location, start <= file_off ? addr - (file_off - start) : 0,
+                      names->native ? native_image_build_id(names->native) : "",
+                      assembly ? managed_image_mvid(assembly) : "");
 }
 
 void image_names_answer(struct image_names *names, struct naming *naming, uint32_t location,
                         uint64_t file_off)
 {
     struct code_name name;
-    if (image_names_find(names, file_off, &name)) {
+    uint64_t start = UINT64_MAX;
+    bool found = image_names_find(names, file_off, &name, &start);
+    if (naming->origins)
+        image_names_tell_origin(names, naming, location, file_off, start);
+    if (found) {
         naming_set(naming, location, &name);
         return;
     }

@@ -92,7 +92,7 @@ static void jit_names_match(struct jit_names *names)
 
 /* A used code, sorted by its assembly so that each is opened once. */
 struct used_code {
-    uint32_t module_path, code;
+    uint32_t module_path, code, location;
 };
 
 static int used_compare(const void *a, const void *b)
@@ -125,7 +125,7 @@ static void jit_names_describe_all(struct jit_names *names)
     for (size_t i = 0; i < names->count; i++) {
         const struct trace_code *row = &t->codes.rows[names->code_of[i]];
         if (names->code_of[i] && row->module_path && row->token)
-            used[count++] = (struct used_code){ row->module_path, names->code_of[i] };
+            used[count++] = (struct used_code){ row->module_path, names->code_of[i], names->locations[i] };
     }
     qsort(used, count, sizeof *used, used_compare);
     struct managed_image *image = NULL;
@@ -141,6 +141,8 @@ static void jit_names_describe_all(struct jit_names *names)
         }
         if (image && (i == 0 || used[i].code != used[i - 1].code))
             jit_names_describe(naming, image, used[i].code);
+        if (image)
+            naming_set_origin(naming, used[i].location, 0, "", managed_image_mvid(image));
     }
     managed_image_close(image);
     free(used);
@@ -158,6 +160,7 @@ static void jit_names_from_runtime(struct jit_names *names)
         row->tier = code->tier;
         row->resolver = code->resolver;
         row->unnamed = UNNAMED_NOT;
+        naming_set_origin(names->naming, names->locations[i], code->addr, "", "");
     }
 }
 
@@ -173,6 +176,7 @@ static void jit_names_from_map(void *user, const struct jit_map_match *match)
 {
     const struct open_questions *open = user;
     naming_set(open->names->naming, open->locations[match->index], &match->name);
+    naming_set_origin(open->names->naming, open->locations[match->index], match->start, "", "");
 }
 
 static void jit_names_ask_files(struct jit_names *names)
@@ -199,21 +203,12 @@ static void jit_names_ask_files(struct jit_names *names)
     free(open.locations);
 }
 
-/*
- * With W^X the runtime's code heap is one memory file, whose first pages have had fixed uses since .NET 8:
- * the copied write barriers at its start, the delegates' shuffle thunks at 0xE000.
- */
 static const char *stub_by_place(const struct trace *t, const struct trace_location *row)
 {
     const struct trace_mapping *m = &t->mappings.rows[row->mapping];
     if (t->images.rows[m->image].kind != IMAGE_JIT)
         return NULL;
-    uint64_t file_off = row->addr - m->start + m->file_off;
-    if (file_off < 0x1000)
-        return "[write barrier]";
-    if (file_off >= 0xe000 && file_off < 0x10000)
-        return "[shuffle thunk]";
-    return NULL;
+    return stub_code_place(row->addr - m->start + m->file_off);
 }
 
 static void jit_names_set_stub(struct jit_names *names, uint32_t location, const char *kind)

@@ -351,6 +351,33 @@ bool managed_image_function(struct managed_image *image, uint32_t function, stru
     return true;
 }
 
+bool managed_image_code(const struct managed_image *image, uint32_t stretch, uint64_t *begin_off,
+                        uint64_t *end_off)
+{
+    for (uint32_t i = 0; i < image->pe.section_count; i++) {
+        const struct pe_section *section = &image->pe.sections[i];
+        if (!section->executable || stretch--)
+            continue;
+        uint32_t size =
+            section->file_size < section->virtual_size ? section->file_size : section->virtual_size;
+        *begin_off = section->file_off;
+        *end_off = *begin_off + size;
+        return true;
+    }
+    return false;
+}
+
+bool managed_image_thunks(const struct managed_image *image, uint64_t *begin_off, uint64_t *end_off)
+{
+    struct pe_range thunks = { 0 };
+    if (image->r2r)
+        thunks = ready_to_run_section(image->r2r, R2R_SECTION_DELAY_LOAD_THUNKS);
+    if (!thunks.size || !pe_file_offset(&image->pe, thunks.rva, thunks.size, begin_off))
+        return false;
+    *end_off = *begin_off + thunks.size;
+    return true;
+}
+
 bool managed_image_method_range(const struct managed_image *image, uint64_t file_off, uint64_t *begin_off,
                                 uint64_t *end_off)
 {

@@ -54,6 +54,14 @@ struct method_range {
 bool managed_image_function(struct managed_image *image, uint32_t function, struct code_name *out,
                             struct method_range *out_range);
 /*
+ * Stretches of the file that hold code, methods and all else: stretch 0, 1, ... until false. [*begin_off,
+ * *end_off) from the start of the PE file.
+ */
+bool managed_image_code(const struct managed_image *image, uint32_t stretch, uint64_t *begin_off,
+                        uint64_t *end_off);
+/* Where the thunks lie that load a method's address at its first call; false when there are none. */
+bool managed_image_thunks(const struct managed_image *image, uint64_t *begin_off, uint64_t *end_off);
+/*
  * Where the code of the method that managed_image_find() gives lies, funclets included:
  * [*begin_off, *end_off) from the start of the PE file. False for thunks and for parts split off as cold.
  */

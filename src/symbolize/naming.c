@@ -19,6 +19,7 @@ void naming_init(struct naming *naming, struct trace *t, struct function_index *
                                .functions = functions,
                                .files = &options->files,
                                .own_kernel = options->kernel,
+                               .origins = options->origins,
                                .bundle_fd = -1 };
 }
 
@@ -72,6 +73,20 @@ static void naming_add_folder(struct naming *naming, uint32_t path)
     naming->folders = mem_grow(naming->folders, &naming->folder_capacity, naming->folder_count + 1,
                                sizeof *naming->folders);
     naming->folders[naming->folder_count++] = folder;
+}
+
+void naming_set_origin(struct naming *naming, uint32_t location, uint64_t start, const char *build_id,
+                       const char *mvid)
+{
+    if (!naming->origins)
+        return;
+    struct name_origin *origin = &naming->origins[location];
+    if (start)
+        origin->start = start;
+    if (build_id[0])
+        origin->build_id = trace_add_string(naming->t, build_id);
+    if (mvid[0])
+        origin->mvid = trace_add_string(naming->t, mvid);
 }
 
 /* Where the process has assemblies from: precompiled ones are mapped, others the runtime told of. */

@@ -13,6 +13,7 @@ struct naming {
     struct function_index *functions;
     const struct file_finder *files;
     bool own_kernel; /* the trace's kernel is the one that runs now */
+    struct name_origin *origins; /* by location; NULL when nobody asks */
     /* assemblies of the process asked last: names of types that another assembly defines */
     struct assembly_set *assemblies;
     uint32_t assemblies_process;
@@ -25,6 +26,10 @@ struct naming {
 void naming_init(struct naming *naming, struct trace *t, struct function_index *functions,
                  const struct symbolizer_options *options);
 void naming_done(struct naming *naming);
+/* Notes where a location's name came from, when that is asked for. `start`: an address, or 0. Texts may be
+ * "". */
+void naming_set_origin(struct naming *naming, uint32_t location, uint64_t start, const char *build_id,
+                       const char *mvid);
 /* Gives a location its name. */
 void naming_set(struct naming *naming, uint32_t location, const struct code_name *name);
 /* Opens a file as a process sees it; -1 when it cannot. */

@@ -32,8 +32,15 @@ struct file_finder {
 
 struct kernel_lookup;
 
+/* What is known of a location's name beyond what a trace keeps. */
+struct name_origin {
+    uint64_t start;          /* address at which the function begins; 0: not known */
+    uint32_t build_id, mvid; /* strings, in hex: of the native file, of the assembly; 0: none, or not known */
+};
+
 struct symbolizer_options {
     struct file_finder files;
+    struct name_origin *origins;         /* by location, zeroed, the caller's: is filled; or NULL */
     struct kernel_lookup *kernel_lookup; /* of symbolizer_ask_kernel(), or NULL */
     bool kernel;                         /* the trace's kernel is the one that runs now */
 };

@@ -1,0 +1,196 @@
+#include "cli/address_facts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/own.h"
+#include "cli/code_listing.h"
+#include "clr/method_name.h"
+#include "collect/proc_file.h"
+#include "read/procfs.h"
+
+enum { MAPS_BYTES_MAX = 64 << 20, TEXT_BYTES_MAX = 1 << 20 };
+
+/* From here on addresses are the kernel's (x86-64, arm64). */
+#define KERNEL_BEGIN (UINT64_C(1) << 63)
+
+/* A question while it is answered. */
+struct fact_search {
+    struct address_facts *facts;
+    struct trace *t;
+    struct name_origin *origins; /* by location */
+    uint32_t first;              /* location of row 0; the others follow */
+    bool raw_names;
+    struct buffer text;
+};
+
+static int address_compare(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static uint64_t *sorted_copy(const uint64_t *addrs, size_t count)
+{
+    uint64_t *sorted = mem_alloc(count, sizeof *sorted);
+    memcpy(sorted, addrs, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, address_compare);
+    return sorted;
+}
+
+static uint32_t keep(struct fact_search *s)
+{
+    struct span text = buffer_span(&s->text);
+    return text.size && !s->text.failed ? intern_add(&s->t->strings, text) : 0;
+}
+
+static void fill_mapping(struct fact_search *s, struct address_fact *fact, const struct proc_mapping *m)
+{
+    buffer_clear(&s->text);
+    buffer_format(&s->text, "%" PRIx64 "-%" PRIx64 " %c%c%c%c %08" PRIx64, m->start, m->end,
+                  m->readable ? 'r' : '-', m->writable ? 'w' : '-', m->executable ? 'x' : '-',
+                  m->shared ? 's' : 'p', m->file_off);
+    fact->mapping = keep(s);
+    buffer_clear(&s->text);
+    procfs_unescape(m->path, &s->text);
+    if (m->deleted)
+        buffer_string(&s->text, " (deleted)");
+    fact->image = keep(s);
+}
+
+/* Every mapping counts here, not only those that hold code. */
+static void find_mappings(struct fact_search *s, const struct target *target)
+{
+    struct buffer maps;
+    buffer_init(&maps, MAPS_BYTES_MAX);
+    if (proc_file_read(target->pid, "maps", &maps, NULL)) {
+        struct span rest = buffer_span(&maps);
+        struct proc_mapping m;
+        while (procfs_next_mapping(&rest, &m, NULL))
+            for (size_t i = 0; i < s->facts->count; i++)
+                if (s->facts->rows[i].addr >= m.start && s->facts->rows[i].addr < m.end)
+                    fill_mapping(s, &s->facts->rows[i], &m);
+    }
+    buffer_done(&maps);
+}
+
+static void ask_names(struct fact_search *s)
+{
+    struct code_census *census = &s->facts->census;
+    struct trace *t = s->t;
+    uint64_t now_ns = clock_monotonic_ns();
+    s->first = (uint32_t)t->locations.count;
+    for (size_t i = 0; i < s->facts->count; i++) {
+        uint64_t addr = s->facts->rows[i].addr;
+        uint32_t process = addr < KERNEL_BEGIN ? census->process : 0;
+        uint32_t id = trace_push(&t->locations);
+        t->locations.rows[id] = (struct trace_location){
+            .process = process,
+            .mapping = process ? trace_builder_mapping_at(&census->b, process, addr) : 0,
+            .addr = addr,
+            .first_ns = now_ns,
+        };
+    }
+    s->origins = mem_alloc(t->locations.count, sizeof *s->origins);
+    struct symbolizer_options options = { .files = code_listing_files(census),
+                                          .origins = s->origins,
+                                          .kernel = true };
+    struct symbolizer_result result = { 0 };
+    symbolizer_run(t, &census->b.functions, &options, &result);
+}
+
+static bool is_managed(uint8_t kind)
+{
+    return kind == CODE_R2R || kind == CODE_JIT || kind == CODE_DYNAMIC;
+}
+
+static void append_name(struct fact_search *s, const char *name, const char *type_params, bool managed)
+{
+    if (managed && !s->raw_names)
+        method_name_show(span_of(name, strlen(name)), type_params, &s->text);
+    else
+        buffer_string(&s->text, name);
+}
+
+static void fill_name(struct fact_search *s, struct address_fact *fact, uint32_t location)
+{
+    const struct trace_location *row = &s->t->locations.rows[location];
+    const struct name_origin *origin = &s->origins[location];
+    fact->build_id = origin->build_id;
+    fact->mvid = origin->mvid;
+    if (!row->function)
+        return;
+    const struct trace_function *function = &s->t->functions.rows[row->function];
+    buffer_clear(&s->text);
+    append_name(s, trace_string(s->t, function->name), trace_string(s->t, function->type_params),
+                is_managed(function->kind));
+    fact->module = trace_string(s->t, function->module)[0] ? function->module : 0;
+    fact->kind = function->kind;
+    fact->tier = row->tier;
+    fact->resolver = row->resolver;
+    fact->has_offset = origin->start && origin->start <= row->addr;
+    fact->offset = fact->has_offset ? row->addr - origin->start : 0;
+    fact->function = keep(s);
+}
+
+/* Of a stub the runtime's memory tells the method that it leads to. */
+static void fill_stub(struct fact_search *s, struct address_fact *fact)
+{
+    struct memory_session *memory = s->facts->census.memory;
+    struct found_method found;
+    if (!memory || fact->addr >= KERNEL_BEGIN || (fact->function && fact->kind != CODE_STUB) ||
+        !code_walk_find(memory_session_walk(memory), fact->addr, &found) || found.kind != FOUND_STUB)
+        return;
+    buffer_clear(&s->text);
+    buffer_string(&s->text, found.name);
+    if (found.target[0]) {
+        buffer_u8(&s->text, ' ');
+        append_name(s, found.target, "", true);
+    }
+    if (found.import[0])
+        buffer_format(&s->text, " (%s)", found.import);
+    fact->function = keep(s);
+    fact->kind = CODE_STUB;
+    fact->resolver = RESOLVER_MEMORY;
+    fact->has_offset = found.end > found.begin && found.begin <= fact->addr;
+    fact->offset = fact->has_offset ? fact->addr - found.begin : 0;
+}
+
+bool address_facts_find(const struct target *target, const uint64_t *addrs, size_t count, bool raw_names,
+                        struct address_facts *out, struct error *err)
+{
+    AUTO_FREE uint64_t *sorted = sorted_copy(addrs, count);
+    struct code_census_choice choice = { sorted, count, target->runtime != RUNTIME_CORECLR };
+    struct address_facts facts = { .count = count };
+    if (!code_census_take(target, &choice, &facts.census, err))
+        return false;
+    facts.rows = mem_alloc(count, sizeof *facts.rows);
+    struct fact_search search = { .facts = &facts, .t = &facts.census.b.trace, .raw_names = raw_names };
+    buffer_init(&search.text, TEXT_BYTES_MAX);
+    for (size_t i = 0; i < count; i++)
+        facts.rows[i].addr = addrs[i];
+    find_mappings(&search, target);
+    ask_names(&search);
+    for (size_t i = 0; i < count; i++) {
+        fill_name(&search, &facts.rows[i], search.first + (uint32_t)i);
+        fill_stub(&search, &facts.rows[i]);
+    }
+    buffer_done(&search.text);
+    free(search.origins);
+    *out = facts;
+    return true;
+}
+
+void address_facts_done(struct address_facts *facts)
+{
+    free(facts->rows);
+    code_census_done(&facts->census);
+}
+
+const char *address_facts_text(const struct address_facts *facts, uint32_t id)
+{
+    return id ? trace_string(&facts->census.b.trace, id) : NULL;
+}

@@ -1,0 +1,219 @@
+#include "collect/code_census.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "collect/process_scan.h"
+#include "collect/runtime_session.h"
+
+enum { CENSUS_CHAINS = 2, CENSUS_LOOK_MS = 100 };
+
+struct told_method {
+    uint64_t addr, size_bytes, module_id, time_ns;
+    uint32_t name, token; /* name: string */
+    uint8_t tier;
+    bool dynamic, gone;
+};
+
+struct told_module {
+    uint64_t id;
+    uint32_t path; /* string */
+};
+
+/* What a source tells, in its order: a module may come after its methods. */
+struct telling {
+    struct trace *t;
+    struct told_method *methods;
+    size_t method_count, method_capacity;
+    struct told_module *modules;
+    size_t module_count, module_capacity;
+};
+
+static void telling_done(struct telling *telling)
+{
+    free(telling->methods);
+    free(telling->modules);
+}
+
+static void hear_method(void *user, const struct runtime_method *method)
+{
+    struct telling *telling = user;
+    telling->methods = mem_grow(telling->methods, &telling->method_capacity, telling->method_count + 1,
+                                sizeof *telling->methods);
+    telling->methods[telling->method_count++] = (struct told_method){
+        .addr = method->addr,
+        .size_bytes = method->size_bytes,
+        .module_id = method->module_id,
+        .time_ns = method->time_ns,
+        .name = intern_add(&telling->t->strings, method->name),
+        .token = method->dynamic ? 0 : method->token,
+        .tier = method->tier,
+        .dynamic = method->dynamic,
+        .gone = method->change == RUNTIME_METHOD_UNLOADED,
+    };
+}
+
+static void hear_module(void *user, const struct runtime_module *module)
+{
+    struct telling *telling = user;
+    if (module->change == RUNTIME_METHOD_UNLOADED)
+        return;
+    telling->modules = mem_grow(telling->modules, &telling->module_capacity, telling->module_count + 1,
+                                sizeof *telling->modules);
+    telling->modules[telling->module_count++] =
+        (struct told_module){ module->module_id, intern_add(&telling->t->strings, module->path) };
+}
+
+static int module_compare(const void *a, const void *b)
+{
+    const struct told_module *x = a, *y = b;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* By address; of one address the latest first. */
+static int method_compare(const void *a, const void *b)
+{
+    const struct told_method *x = a, *y = b;
+    if (x->addr != y->addr)
+        return x->addr < y->addr ? -1 : 1;
+    return (x->time_ns < y->time_ns) - (x->time_ns > y->time_ns);
+}
+
+/* "System.Linq" of "/usr/share/.../System.Linq.dll" */
+static uint32_t simple_name(struct trace *t, uint32_t path)
+{
+    const char *text = trace_string(t, path);
+    const char *slash = strrchr(text, '/');
+    const char *name = slash ? slash + 1 : text;
+    size_t size = strlen(name);
+    if (size > 4 && (strcmp(name + size - 4, ".dll") == 0 || strcmp(name + size - 4, ".exe") == 0))
+        size -= 4;
+    return intern_add(&t->strings, span_of(name, size));
+}
+
+static void add_code(struct code_census *census, const struct telling *telling,
+                     const struct told_method *method)
+{
+    struct trace *t = &census->b.trace;
+    struct told_module wanted = { .id = method->module_id };
+    const struct told_module *module = telling->module_count
+                                           ? bsearch(&wanted, telling->modules, telling->module_count,
+                                                     sizeof *telling->modules, module_compare)
+                                           : NULL;
+    struct trace_function function = {
+        .name = method->name,
+        .module = module ? simple_name(t, module->path) : 0,
+        .kind = method->dynamic ? CODE_DYNAMIC : CODE_JIT,
+    };
+    struct trace_code code = {
+        .process = census->process,
+        .function = trace_builder_function(&census->b, &function),
+        .addr = method->addr,
+        .size_bytes = method->size_bytes,
+        .module_path = module ? module->path : 0,
+        .token = method->token,
+        .tier = method->tier,
+        .resolver = (uint8_t)census->told_by,
+    };
+    trace_builder_code(&census->b, &code);
+}
+
+/* What lives now: of each address the last that was told, unless it is gone. */
+static void add_codes(struct code_census *census, struct telling *telling)
+{
+    if (telling->module_count)
+        qsort(telling->modules, telling->module_count, sizeof *telling->modules, module_compare);
+    if (telling->method_count)
+        qsort(telling->methods, telling->method_count, sizeof *telling->methods, method_compare);
+    for (size_t i = 0; i < telling->method_count; i++)
+        if (!telling->methods[i].gone && (i == 0 || telling->methods[i].addr != telling->methods[i - 1].addr))
+            add_code(census, telling, &telling->methods[i]);
+}
+
+static bool ask_memory(struct code_census *census, const struct target *target,
+                       const struct code_census_choice *choice, const struct runtime_sink *sink)
+{
+    struct error *err = &census->memory_error;
+    int root_fd = target_files_root(&census->files, census->process);
+    if (!memory_session_start(target->pid, target->start_ticks, root_fd, &census->memory, err))
+        return false;
+    return choice->addrs ? memory_session_name(census->memory, choice->addrs, choice->count, sink, err)
+                         : memory_session_name_all(census->memory, sink, err);
+}
+
+static bool drain_to_end(struct runtime_session *session, const struct runtime_sink *sink, struct error *err)
+{
+    uint64_t end_ns = clock_monotonic_ns() + CODE_CENSUS_PATIENCE_MS * UINT64_C(1000000);
+    while (!runtime_session_ended(session)) {
+        struct pollfd ready = { .fd = runtime_session_fd(session), .events = POLLIN };
+        if (clock_monotonic_ns() > end_ns)
+            return error_set(err, ERROR_TARGET, "the runtime did not list its methods within %d s",
+                             CODE_CENSUS_PATIENCE_MS / 1000);
+        poll(&ready, 1, CENSUS_LOOK_MS);
+        if (!runtime_session_drain(session, sink, err))
+            return false;
+    }
+    return runtime_session_complete(session) ||
+           error_set(err, ERROR_TARGET, "the runtime ended its list of methods early");
+}
+
+static bool ask_runtime(struct code_census *census, const struct target *target,
+                        const struct runtime_sink *sink)
+{
+    struct error *err = &census->runtime_error;
+    struct runtime_session_options options = { 0 };
+    struct runtime_session *session;
+    if (!runtime_session_start(target->pid, target->start_ticks, &options, &session, err))
+        return false;
+    bool ok = runtime_session_stop(session, err) && drain_to_end(session, sink, err);
+    runtime_session_close(session);
+    return ok;
+}
+
+static void ask(struct code_census *census, const struct target *target,
+                const struct code_census_choice *choice)
+{
+    struct telling telling = { .t = &census->b.trace };
+    struct runtime_sink sink = { &telling, hear_method, hear_module };
+    if (ask_memory(census, target, choice, &sink)) {
+        census->told_by = RESOLVER_MEMORY;
+    } else {
+        telling.method_count = telling.module_count = 0;
+        if (ask_runtime(census, target, &sink))
+            census->told_by = RESOLVER_EVENTPIPE;
+    }
+    if (census->told_by != RESOLVER_NONE)
+        add_codes(census, &telling);
+    telling_done(&telling);
+}
+
+bool code_census_take(const struct target *target, const struct code_census_choice *choice,
+                      struct code_census *out, struct error *err)
+{
+    struct code_census census = { 0 };
+    if (target->maps_denied) {
+        error_set(err, ERROR_PERMISSION, "the mappings of process %d may not be seen", (int)target->pid);
+        return error_hint(err, "run as the user of that process, or with CAP_SYS_PTRACE (sudo)");
+    }
+    trace_builder_init(&census.b, CENSUS_CHAINS);
+    census.process = process_scan_read(&census.b, (uint32_t)target->pid, 0);
+    target_files_add(&census.files, census.process, (uint32_t)target->pid);
+    if (!choice->none)
+        ask(&census, target, choice);
+    if (!target_is_alive(target)) {
+        code_census_done(&census);
+        return error_set(err, ERROR_TARGET, "process %d ended meanwhile", (int)target->pid);
+    }
+    *out = census;
+    return true;
+}
+
+void code_census_done(struct code_census *census)
+{
+    memory_session_close(census->memory);
+    target_files_done(&census->files);
+    trace_builder_done(&census->b);
+}
