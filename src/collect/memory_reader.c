@@ -1,18 +1,17 @@
 #include "collect/memory_reader.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/own.h"
+#include "collect/child_files.h"
 
 bool memory_reader_init(struct memory_reader *reader, pid_t target)
 {
@@ -22,21 +21,6 @@ bool memory_reader_init(struct memory_reader *reader, pid_t target)
         return false;
     *reader = (struct memory_reader){ .target = target, .socket = -1, .batch = memory };
     return true;
-}
-
-/* The child holds nothing of ours open: a counter or a socket would outlive our closing it. */
-static void close_all_but(int keep)
-{
-#ifdef SYS_close_range
-    if (syscall(SYS_close_range, keep + 1, UINT_MAX, 0) == 0) {
-        if (keep > 0)
-            syscall(SYS_close_range, 0, keep - 1, 0);
-        return;
-    }
-#endif
-    for (int fd = 0; fd < 4096; fd++)
-        if (fd != keep)
-            close(fd);
 }
 
 /* As many pieces as one call takes, from batch->next on; moves `next` past what was read or refused. */
@@ -73,7 +57,7 @@ static _Noreturn void serve(pid_t target, int socket, struct memory_batch *batch
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    close_all_but(socket);
+    child_files_close_but(socket);
     for (uint8_t byte; read(socket, &byte, 1) == 1;) {
         size_t offset = 0;
         for (uint32_t i = 0; i < batch->next; i++)

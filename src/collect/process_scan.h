@@ -14,6 +14,10 @@
 uint32_t process_scan_read(struct trace_builder *b, uint32_t pid, uint64_t time_ns);
 /* After an exec: what it is called now. Its mappings come as records. */
 void process_scan_exec(struct trace_builder *b, uint32_t pid);
+/* Something executable is mapped. `path` as /proc/PID/maps has it, unescaped. */
+void process_scan_add_mapping(struct trace_builder *b, uint32_t process, uint64_t start, uint64_t size_bytes,
+                              uint64_t file_off, struct span path, uint32_t major, uint32_t minor,
+                              uint64_t inode, uint64_t time_ns);
 /* A mapping the kernel reports. */
 void process_scan_mapping(struct trace_builder *b, uint32_t process, const struct perf_mmap *mmap,
                           uint64_t time_ns);

@@ -1,0 +1,91 @@
+#include "cli/stack_view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/idle_thread.h"
+#include "analyse/managed_wait.h"
+#include "base/mem.h"
+
+static void look_at(struct stack_row *row, const struct stack_view *view, size_t sample)
+{
+    const struct stacks_thread *thread = row->thread;
+    row->node = view->p->sample_node[sample];
+    row->stack = mem_alloc(1, sizeof *row->stack);
+    shown_stack_read(&view->b.trace, thread->trace_stack, view->p, row->node, row->stack);
+    for (size_t i = 0; i < row->stack->count; i++)
+        row->managed |= shown_frame_is_managed(&row->stack->frames[i]);
+    bool blocked = thread->waiting_on[0] != 0;
+    row->idle = idle_thread_kind(thread->name, row->stack, blocked);
+    row->waits = blocked ? managed_wait_name(row->stack) : NULL;
+}
+
+bool stack_view_make(struct stack_view *view, const struct process_stacks *stacks, bool raw_names,
+                     struct error *err)
+{
+    struct profile_options options = { .kind = SAMPLE_CPU, .raw_names = raw_names };
+    if (!profile_build(&view->b.trace, &options, &view->p, err))
+        return false;
+    view->stacks = stacks;
+    view->row_count = stacks->thread_count;
+    view->rows = mem_alloc(view->row_count + 1, sizeof *view->rows);
+    size_t sample = 0;
+    for (size_t i = 0; i < view->row_count; i++) {
+        struct stack_row *row = &view->rows[i];
+        row->thread = &stacks->threads[i];
+        if (!row->thread->problem && sample < view->p->sample_count)
+            look_at(row, view, sample++);
+        view->whole += row->stack && row->stack->end == STACK_WHOLE;
+        if (row->thread->stopped_ns) {
+            view->stopped_count++;
+            view->stopped_sum_ns += row->thread->stopped_ns;
+            if (row->thread->stopped_ns > view->stopped_max_ns)
+                view->stopped_max_ns = row->thread->stopped_ns;
+        }
+    }
+    return true;
+}
+
+void stack_view_done(struct stack_view *view)
+{
+    for (size_t i = 0; i < view->row_count; i++)
+        free(view->rows[i].stack);
+    free(view->rows);
+    if (view->p)
+        profile_free(view->p);
+    trace_builder_done(&view->b);
+}
+
+void stack_row_wait(const struct stack_row *row, struct buffer *out)
+{
+    const char *kernel = row->thread->waiting_on;
+    if (!row->waits) {
+        buffer_string(out, kernel);
+        return;
+    }
+    buffer_string(out, row->waits);
+    buffer_format(out, " (%s)", kernel);
+}
+
+const char *stack_row_state(const struct stack_row *row)
+{
+    switch (row->thread->state) {
+    case 'R':
+        return "running";
+    case 'S':
+        return "sleeping";
+    case 'D':
+        return "waiting for a device";
+    case 'T':
+        return "stopped";
+    case 't':
+        return "stopped by a debugger";
+    case 'Z':
+    case 'X':
+        return "dead";
+    case 'I':
+        return "idle";
+    default:
+        return NULL;
+    }
+}

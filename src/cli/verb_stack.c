@@ -1,0 +1,225 @@
+/*
+ * verb_stack: `clrperf stack`, what every thread is doing now.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/own.h"
+#include "base/units.h"
+#include "cli/message.h"
+#include "cli/stack_view.h"
+#include "cli/standard_output.h"
+#include "cli/target_options.h"
+#include "cli/verb.h"
+#include "collect/live_memory.h"
+#include "collect/process_scan.h"
+#include "collect/target_files.h"
+#include "symbolize/symbolizer.h"
+
+enum { STACK_CHAINS = 1024, STACK_EVERY_MS = 200 };
+
+struct stack_values {
+    struct target_options target;
+    const char *thread;
+    bool managed, json, idle, raw_names;
+    uint32_t repeat;
+    uint64_t every_ns;
+};
+
+/* A running process under the eye. */
+struct live_target {
+    struct target_list list; /* the one process */
+    struct target_files files;
+    uint32_t process; /* its row, in every look's trace */
+    struct live_memory *memory;
+    struct thread_stopper *stopper;
+};
+
+static bool open_live_file(void *user, const char *path, struct source *out)
+{
+    const struct live_target *live = user;
+    int fd = target_files_open(&live->files, live->process, path);
+    if (fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, out, NULL))
+        return true;
+    if (fd >= 0)
+        close(fd);
+    return false;
+}
+
+static void close_live_file(void *user, struct source *file)
+{
+    (void)user;
+    close(file->fd);
+}
+
+static int find_file(void *user, uint32_t process, const char *path)
+{
+    const struct live_target *live = user;
+    return target_files_open(&live->files, process, path);
+}
+
+static int find_jit_file(void *user, uint32_t process, bool jitdump)
+{
+    const struct live_target *live = user;
+    return target_files_open_jit(&live->files, process, jitdump);
+}
+
+static void find_memory(void *user, uint32_t process, const uint64_t *addrs, size_t count, size_t size,
+                        uint8_t *into, uint32_t *got)
+{
+    const struct live_target *live = user;
+    target_files_read_memory(&live->files, process, addrs, count, size, into, got);
+}
+
+static void live_close(struct live_target *live)
+{
+    thread_stopper_close(live->stopper);
+    live_memory_close(live->memory);
+    target_files_done(&live->files);
+    target_list_done(&live->list);
+}
+
+static bool live_open(struct live_target *live, const struct stack_values *v, struct error *err)
+{
+    struct target_query query = target_options_query(&v->target);
+    query.one = true;
+    if (!target_select(&query, &live->list, err))
+        return false;
+    const struct target *target = &live->list.items[0];
+    live->process = 1;
+    target_files_add(&live->files, live->process, (uint32_t)target->pid);
+    return live_memory_open(target->pid, target->start_ticks, &live->memory, err) &&
+           thread_stopper_open(target->pid, &live->stopper, err);
+}
+
+static void live_symbolize(struct live_target *live, struct trace_builder *b)
+{
+    struct symbolizer_options options = {
+        .files = { find_file, find_jit_file, find_memory, live },
+    };
+    struct symbolizer_result result = { 0 };
+    symbolizer_run(&b->trace, &b->functions, &options, &result);
+}
+
+static bool stack_print(struct stack_view *view, const struct stack_values *v, struct error *err)
+{
+    struct buffer out;
+    if (v->json) {
+        struct json_writer w;
+        stdout_json(&w, &out);
+        stack_view_json(view, v->managed, &w);
+        bool ok = json_finish(&w, err);
+        buffer_done(&out);
+        return ok;
+    }
+    buffer_init(&out, OUTPUT_BYTES_MAX);
+    struct stack_print how = { .managed_only = v->managed, .idle_too = v->idle || v->thread };
+    stack_view_text(view, &how, &out);
+    bool ok = stdout_text(&out, err);
+    buffer_done(&out);
+    return ok;
+}
+
+/* Says once what the result lacks. */
+static void stack_warn(const struct process_stacks *stacks, const struct target *target)
+{
+    if (!stacks->walk && target->runtime != RUNTIME_NONE)
+        message_warning("jitted methods have no names: %s", stacks->walk_error.what);
+}
+
+static bool live_look(struct live_target *live, struct process_stacks *stacks, const struct stack_values *v,
+                      bool first, struct error *err)
+{
+    struct stack_view view = { .process = live->process, .started_s = (double)clock_realtime_ns() / 1e9 };
+    pid_t only = v->thread ? (pid_t)strtol(v->thread, NULL, 10) : 0;
+    if (!process_stacks_take_live(stacks, live->stopper, only, err) ||
+        !live_memory_refresh(live->memory, err))
+        return false;
+    trace_builder_init(&view.b, STACK_CHAINS);
+    process_scan_read(&view.b, (uint32_t)stacks->target.pid, clock_monotonic_ns());
+    process_stacks_unwind(stacks, &view.b, live->process);
+    live_symbolize(live, &view.b);
+    if (first)
+        stack_warn(stacks, &live->list.items[0]);
+    bool ok = stack_view_make(&view, stacks, v->raw_names, err) && stack_print(&view, v, err);
+    stack_view_done(&view);
+    return ok;
+}
+
+static bool live_stacks(const struct stack_values *v, struct error *err)
+{
+    struct live_target live = { 0 };
+    bool ok = live_open(&live, v, err);
+    if (ok) {
+        struct stacks_target target = {
+            .pid = live.list.items[0].pid,
+            .memory = live_memory_view(live.memory),
+            .files = { open_live_file, close_live_file, &live },
+        };
+        struct process_stacks stacks;
+        process_stacks_init(&stacks, &target);
+        for (uint32_t i = 0; ok && i < v->repeat; i++) {
+            if (i > 0) {
+                poll(NULL, 0, (int)(v->every_ns / 1000000));
+                if (!v->json)
+                    ok = write(STDOUT_FILENO, "\n", 1) == 1;
+            }
+            ok = ok && live_look(&live, &stacks, v, i == 0, err);
+        }
+        process_stacks_done(&stacks);
+    }
+    live_close(&live);
+    return ok;
+}
+
+static bool stack_check(const struct stack_values *v, struct error *err)
+{
+    uint64_t tid;
+    if (v->thread && (!units_parse_count(v->thread, &tid) || tid == 0 || tid > INT32_MAX))
+        return error_set(err, ERROR_USAGE, "--thread wants a thread's number, not '%s'", v->thread);
+    if (v->repeat == 0)
+        return error_set(err, ERROR_USAGE, "--repeat wants at least 1");
+    if (v->every_ns / 1000000 > INT32_MAX)
+        return error_set(err, ERROR_USAGE, "--every is too long");
+    return true;
+}
+
+static bool stack_run(struct verb_call *call, struct error *err)
+{
+    const struct stack_values *v = call->values;
+    return stack_check(v, err) && live_stacks(v, err);
+}
+
+static const struct option_spec stack_options[] = {
+    { "thread", 't', OPTION_STRING, offsetof(struct stack_values, thread), "only this one", "TID", NULL },
+    { "managed", 0, OPTION_FLAG, offsetof(struct stack_values, managed), "only managed frames", NULL, NULL },
+    { "idle", 0, OPTION_FLAG, offsetof(struct stack_values, idle),
+      "show threads that wait by design too: idle pool workers, finalizer, timer, tiering, ...", NULL, NULL },
+    { "raw-names", 0, OPTION_FLAG, offsetof(struct stack_values, raw_names),
+      "names as the runtime spells them", NULL, NULL },
+    { "repeat", 0, OPTION_COUNT, offsetof(struct stack_values, repeat), "look N times (1)", "N", NULL },
+    { "every", 0, OPTION_DURATION, offsetof(struct stack_values, every_ns), "time between two looks (200ms)",
+      NULL, NULL },
+    { "json", 0, OPTION_FLAG, offsetof(struct stack_values, json),
+      "print JSON instead of text, a line a look", NULL, NULL },
+    { NULL, 0, OPTION_GROUP, offsetof(struct stack_values, target), NULL, NULL, target_option_specs },
+    { 0 },
+};
+
+const struct verb verb_stack = {
+    .name = "stack",
+    .args = NULL,
+    .summary = "show what every thread is doing now",
+    .details =
+        "  Each thread is stopped for a moment, one after the other, by ptrace; the runtime need not help, "
+        "so\n"
+        "  that a hung or stopped process, or one with diagnostics switched off, shows its stacks too.\n"
+        "  Equal stacks are shown once; the leaf comes first.",
+    .options = stack_options,
+    .defaults = &(const struct stack_values){ .repeat = 1, .every_ns = STACK_EVERY_MS * UINT64_C(1000000) },
+    .values_size = sizeof(struct stack_values),
+    .run = stack_run,
+};
