@@ -14,6 +14,7 @@
 #include "cli/standard_output.h"
 #include "cli/target_options.h"
 #include "cli/verb.h"
+#include "collect/core_target.h"
 #include "collect/live_memory.h"
 #include "collect/process_scan.h"
 #include "collect/target_files.h"
@@ -175,6 +176,81 @@ static bool live_stacks(const struct stack_values *v, struct error *err)
     return ok;
 }
 
+/* A core dump. */
+
+static int find_core_file(void *user, uint32_t process, const char *path)
+{
+    (void)process;
+    return core_target_open_file(user, path);
+}
+
+static void find_core_memory(void *user, uint32_t process, const uint64_t *addrs, size_t count, size_t size,
+                             uint8_t *into, uint32_t *got)
+{
+    const struct core_target *core = user;
+    (void)process;
+    for (size_t i = 0; i < count; i++) {
+        struct memory_piece piece = { .addr = addrs[i], .into = into + i * size, .size = size };
+        core->memory.read(core->memory.user, &piece, 1);
+        got[i] = (uint32_t)piece.got;
+    }
+}
+
+/* Says what this dump does not tell. */
+static void core_warn(const struct core_target *core, const struct process_stacks *stacks)
+{
+    const char *path = "";
+    size_t count;
+    if (core->core.lost_bytes)
+        message_warning("the dump is cut: %s of memory are missing at its end",
+                        units_size(core->core.lost_bytes).text);
+    if (!core->core.has_files)
+        message_warning("the dump does not tell which files were mapped: no native function has a name");
+    if ((count = core_target_images(core, CORE_IMAGE_MISSING, &path)) > 0)
+        message_warning("%zu mapped file%s not here, so that code in %s has no names: %s%s", count,
+                        count == 1 ? " is" : "s are", count == 1 ? "it" : "them", path,
+                        count == 1 ? "" : ", ...");
+    if ((count = core_target_images(core, CORE_IMAGE_OTHER, &path)) > 0)
+        message_warning("%zu mapped file%s not the same any more and not used: %s%s", count,
+                        count == 1 ? " is" : "s are", path, count == 1 ? "" : ", ...");
+    if (!stacks->walk && core->has_runtime)
+        message_warning("jitted methods have no names: %s", stacks->walk_error.what);
+}
+
+static bool core_look(struct core_target *core, struct process_stacks *stacks, const struct stack_values *v,
+                      struct error *err)
+{
+    struct stack_view view = { 0 };
+    struct symbolizer_options options = { .files = { find_core_file, NULL, find_core_memory, core } };
+    struct symbolizer_result result = { 0 };
+    pid_t only = v->thread ? (pid_t)strtol(v->thread, NULL, 10) : 0;
+    core_target_take(core, stacks, only);
+    if (stacks->thread_count == 0)
+        return error_set(err, ERROR_TARGET, "the dump has no thread %s", v->thread);
+    trace_builder_init(&view.b, STACK_CHAINS);
+    view.process = core_target_describe(core, &view.b);
+    process_stacks_unwind(stacks, &view.b, view.process);
+    symbolizer_run(&view.b.trace, &view.b.functions, &options, &result);
+    core_warn(core, stacks);
+    bool ok = stack_view_make(&view, stacks, v->raw_names, err) && stack_print(&view, v, err);
+    stack_view_done(&view);
+    return ok;
+}
+
+static bool core_stacks(const char *path, const struct stack_values *v, struct error *err)
+{
+    struct core_target core;
+    struct process_stacks stacks;
+    if (!core_target_open(path, &core, err))
+        return false;
+    struct stacks_target target = core_target_stacks(&core);
+    process_stacks_init(&stacks, &target);
+    bool ok = core_look(&core, &stacks, v, err);
+    process_stacks_done(&stacks);
+    core_target_close(&core);
+    return ok;
+}
+
 static bool stack_check(const struct stack_values *v, struct error *err)
 {
     uint64_t tid;
@@ -190,7 +266,12 @@ static bool stack_check(const struct stack_values *v, struct error *err)
 static bool stack_run(struct verb_call *call, struct error *err)
 {
     const struct stack_values *v = call->values;
-    return stack_check(v, err) && live_stacks(v, err);
+    struct target_query query = target_options_query(&v->target);
+    if (call->arg_count && (!target_query_is_empty(&query) || v->repeat > 1))
+        return error_set(err, ERROR_USAGE, "a core dump and a running process exclude each other");
+    if (!stack_check(v, err))
+        return false;
+    return call->arg_count ? core_stacks(call->args[0], v, err) : live_stacks(v, err);
 }
 
 static const struct option_spec stack_options[] = {
@@ -211,15 +292,17 @@ static const struct option_spec stack_options[] = {
 
 const struct verb verb_stack = {
     .name = "stack",
-    .args = NULL,
+    .args = "[CORE]",
     .summary = "show what every thread is doing now",
     .details =
         "  Each thread is stopped for a moment, one after the other, by ptrace; the runtime need not help, "
         "so\n"
         "  that a hung or stopped process, or one with diagnostics switched off, shows its stacks too.\n"
-        "  Equal stacks are shown once; the leaf comes first.",
+        "  Equal stacks are shown once; the leaf comes first.\n"
+        "  CORE is a core dump of the kernel, gcore or createdump: its threads are shown instead.",
     .options = stack_options,
     .defaults = &(const struct stack_values){ .repeat = 1, .every_ns = STACK_EVERY_MS * UINT64_C(1000000) },
     .values_size = sizeof(struct stack_values),
+    .args_max = 1,
     .run = stack_run,
 };

@@ -29,6 +29,7 @@ struct stacks_thread {
     char *name;                        /* as the kernel has it; "" when unknown. Owned */
     char state;                        /* of /proc/TID/stat before the look: R S D T t Z; 0 unknown */
     char *waiting_on;                  /* of thread_wait_describe(), "" when it is in no system call. Owned */
+    uint16_t signal;                   /* of a core dump: what it died of, or 0 */
     char *problem;                     /* why it has no stack, or NULL. Owned */
     struct thread_registers registers; /* where there is no problem */
     uint8_t *stack;                    /* owned */

@@ -64,7 +64,7 @@ static const struct waiting_call calls[] = {
     { 441, "epoll", 0, 3, TIMEOUT_TIMESPEC },
 };
 
-enum { CALL_POLL = 7, CALL_FUTEX = 202, CALL_PPOLL = 271, CALL_FUTEX_WAITV = 449 };
+enum { CALL_POLL = 7, CALL_FUTEX = 202, CALL_RESTART = 219, CALL_PPOLL = 271, CALL_FUTEX_WAITV = 449 };
 
 static void append_fd(const struct thread_wait_sources *sources, int fd, struct buffer *out)
 {
@@ -127,11 +127,27 @@ static void describe_futex(const struct thread_registers *r, struct buffer *out)
         buffer_string(out, ", for a limited time");
 }
 
-void thread_wait_describe(const struct thread_registers *r, const struct thread_wait_sources *sources,
+/*
+ * After a stop (SIGSTOP, a debugger) the kernel goes on with restart_syscall(); what was begun once is told
+ * by the program: mov $number, %eax; syscall.
+ */
+static int64_t restarted_call(const struct thread_wait_sources *sources, const struct thread_registers *r)
+{
+    uint8_t code[7];
+    if (!memory_read(sources->memory, r->general.values[UNWIND_RIP] - sizeof code, code, sizeof code) ||
+        code[0] != 0xb8 || code[5] != 0x0f || code[6] != 0x05)
+        return r->syscall;
+    return load_u32le(code + 1);
+}
+
+void thread_wait_describe(const struct thread_registers *registers, const struct thread_wait_sources *sources,
                           struct buffer *out)
 {
+    struct thread_registers copy = *registers, *r = &copy;
     if (r->syscall < 0)
         return;
+    if (r->syscall == CALL_RESTART)
+        r->syscall = restarted_call(sources, r);
     if (r->syscall == CALL_FUTEX) {
         describe_futex(r, out);
         return;
