@@ -375,7 +375,7 @@ static bool open_whole(struct opening *o, struct error *err)
         return error_set(err, ERROR_INPUT, "the core dump tells of no thread");
     take_loads(o);
     make_mappings(o);
-    core->memory = (struct memory){ read_core, core, core->mappings, core->mapping_count };
+    core->memory = (struct memory){ read_core, core, core->mappings, core->mapping_count, true };
     return true;
 }
 
