@@ -41,12 +41,54 @@ static void write_frames(const struct stack_view *view, const struct stack_row *
     json_string(w, row->stack ? ends[row->stack->end] : "broken");
 }
 
+static void write_lock(const struct stack_view *view, const struct stack_row *row, struct json_writer *w)
+{
+    const struct stack_lock *lock = &row->lock;
+    if (lock->kind == STACK_LOCK_NONE) {
+        json_null(w);
+        return;
+    }
+    json_begin_object(w);
+    json_key(w, "kind");
+    json_string(w, stack_lock_kind_name(lock->kind));
+    json_key(w, "object");
+    if (lock->object)
+        json_hex(w, lock->object);
+    else
+        json_null(w);
+    json_key(w, "type");
+    json_string(w, lock->type);
+    json_key(w, "owner");
+    if (lock->owner < view->row_count)
+        json_i64(w, view->rows[lock->owner].thread->tid);
+    else
+        json_null(w);
+    json_end_object(w);
+}
+
+/* The threads of each circle, each before the one it waits for. */
+static void write_deadlocks(const struct stack_view *view, struct json_writer *w)
+{
+    json_begin_array(w);
+    for (uint32_t cycle = 1; cycle <= view->deadlocks; cycle++) {
+        size_t first = stack_view_cycle(view, cycle), at = first;
+        json_begin_array(w);
+        for (; at < view->row_count; at = view->rows[at].lock.owner) {
+            json_i64(w, view->rows[at].thread->tid);
+            if (view->rows[at].lock.owner == first)
+                break;
+        }
+        json_end_array(w);
+    }
+    json_end_array(w);
+}
+
 static void write_thread(const struct stack_view *view, const struct stack_row *row, bool managed_only,
                          struct json_writer *w)
 {
     struct buffer wait;
     buffer_init(&wait, 1 << 16);
-    stack_row_wait(row, &wait);
+    stack_row_wait(view, row, &wait);
     json_begin_object(w);
     json_key(w, "tid");
     json_i64(w, row->thread->tid);
@@ -63,6 +105,8 @@ static void write_thread(const struct stack_view *view, const struct stack_row *
         json_span(w, buffer_span(&wait));
     else
         json_null(w);
+    json_key(w, "lock");
+    write_lock(view, row, w);
     write_frames(view, row, managed_only, w);
     json_key(w, "stopped_ms");
     if (row->thread->stopped_ns)
@@ -92,6 +136,11 @@ void stack_view_json(const struct stack_view *view, bool managed_only, struct js
     json_key(w, "time_s");
     if (view->started_s > 0)
         json_double(w, view->started_s);
+    else
+        json_null(w);
+    json_key(w, "deadlocks");
+    if (view->stacks->walk && view->locks_problem.kind == ERROR_NONE)
+        write_deadlocks(view, w);
     else
         json_null(w);
     json_key(w, "threads");

@@ -7,6 +7,8 @@
 
 enum { THREADS_LISTED = 12, IDLE_KINDS_MAX = 16 };
 
+#define GROUP_DEADLOCK SIZE_MAX
+
 static void append_safe(struct buffer *out, const char *text)
 {
     utf8_escape(out, span_of(text, strlen(text)));
@@ -48,12 +50,12 @@ static void text_thread_name(const struct stack_row *row, struct buffer *out)
     }
 }
 
-static void text_state(const struct stack_row *row, struct buffer *out)
+static void text_state(const struct stack_view *view, const struct stack_row *row, struct buffer *out)
 {
     const char *state = stack_row_state(row);
     struct buffer wait;
     buffer_init(&wait, 1 << 16);
-    stack_row_wait(row, &wait);
+    stack_row_wait(view, row, &wait);
     if (state)
         buffer_format(out, "  %s", state);
     if (wait.size) {
@@ -90,25 +92,30 @@ static void text_frames(const struct stack_view *view, const struct stack_row *r
         buffer_string(out, "    [truncated: there are more callers]\n");
 }
 
-static void text_group(struct stack_view *view, size_t first, const struct stack_print *how,
-                       struct buffer *out)
+/* Marks the threads that are shown with row `first`; returns how many there are. */
+static size_t make_group(struct stack_view *view, size_t first, bool idle_too)
 {
     size_t count = 0;
     for (size_t i = first; i < view->row_count; i++) {
         struct stack_row *row = &view->rows[i];
-        if (i != first &&
-            (row->shown || !same_group(&view->rows[first], row) || (row->idle && !how->idle_too)))
+        if (row->group || !same_group(&view->rows[first], row) || (row->idle && !idle_too))
             continue;
-        row->shown = true;
+        row->group = first + 1;
         count++;
     }
+    return count;
+}
+
+static void text_group(struct stack_view *view, size_t first, const struct stack_print *how,
+                       struct buffer *out)
+{
+    size_t count = make_group(view, first, how->idle_too), listed = 0;
     buffer_string(out, "\n");
     if (count > 1)
         buffer_format(out, "%zu threads with this stack:\n", count);
-    size_t listed = 0;
     for (size_t i = first; i < view->row_count && listed < count; i++) {
         const struct stack_row *row = &view->rows[i];
-        if (i != first && (!same_group(&view->rows[first], row) || (row->idle && !how->idle_too)))
+        if (row->group != first + 1)
             continue;
         if (listed++ == THREADS_LISTED) {
             buffer_format(out, "and %zu more\n", count - THREADS_LISTED);
@@ -116,10 +123,39 @@ static void text_group(struct stack_view *view, size_t first, const struct stack
         }
         buffer_string(out, "thread ");
         text_thread_name(row, out);
-        text_state(row, out);
+        text_state(view, row, out);
         buffer_string(out, "\n");
     }
     text_frames(view, &view->rows[first], how->managed_only, out);
+}
+
+static void text_deadlock(struct stack_view *view, uint32_t cycle, const struct stack_print *how,
+                          struct buffer *out)
+{
+    size_t first = stack_view_cycle(view, cycle), count = 0;
+    for (size_t i = 0; i < view->row_count; i++)
+        count += view->rows[i].cycle == cycle;
+    buffer_format(out, "\ndeadlock: %zu threads wait for each other\n", count);
+    for (size_t pass = 0, at = first; pass < 2 * count && at < view->row_count; pass++) {
+        struct stack_row *row = &view->rows[at];
+        buffer_string(out, pass < count ? "  thread " : "\nthread ");
+        text_thread_name(row, out);
+        if (pass < count) {
+            struct buffer lock;
+            buffer_init(&lock, 1 << 16);
+            stack_row_lock(view, row, &lock);
+            buffer_string(out, " waits for the ");
+            utf8_escape(out, buffer_span(&lock));
+            buffer_string(out, row->lock.timed ? ", for a limited time\n" : "\n");
+            buffer_done(&lock);
+        } else {
+            text_state(view, row, out);
+            buffer_string(out, "\n");
+            text_frames(view, row, how->managed_only, out);
+            row->group = GROUP_DEADLOCK;
+        }
+        at = row->lock.owner;
+    }
 }
 
 static void text_idle(const struct stack_view *view, struct buffer *out)
@@ -157,7 +193,7 @@ static void text_problems(const struct stack_view *view, struct buffer *out)
             continue;
         buffer_string(out, "\nthread ");
         text_thread_name(row, out);
-        text_state(row, out);
+        text_state(view, row, out);
         buffer_string(out, "\n    no stack: ");
         append_safe(out, row->thread->problem ? row->thread->problem : "unknown");
         buffer_string(out, "\n");
@@ -167,9 +203,11 @@ static void text_problems(const struct stack_view *view, struct buffer *out)
 void stack_view_text(struct stack_view *view, const struct stack_print *how, struct buffer *out)
 {
     text_head(view, out);
+    for (uint32_t cycle = 1; cycle <= view->deadlocks; cycle++)
+        text_deadlock(view, cycle, how, out);
     for (size_t i = 0; i < view->row_count; i++) {
         const struct stack_row *row = &view->rows[i];
-        if (row->stack && !row->shown && !(row->idle && !how->idle_too))
+        if (row->stack && !row->group && !(row->idle && !how->idle_too))
             text_group(view, i, how, out);
     }
     text_problems(view, out);

@@ -1,5 +1,6 @@
 #include "cli/stack_view.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,23 +49,56 @@ bool stack_view_make(struct stack_view *view, const struct process_stacks *stack
 
 void stack_view_done(struct stack_view *view)
 {
-    for (size_t i = 0; i < view->row_count; i++)
+    for (size_t i = 0; i < view->row_count; i++) {
         free(view->rows[i].stack);
+        free(view->rows[i].lock.type);
+    }
     free(view->rows);
     if (view->p)
         profile_free(view->p);
     trace_builder_done(&view->b);
 }
 
-void stack_row_wait(const struct stack_row *row, struct buffer *out)
+size_t stack_view_cycle(const struct stack_view *view, uint32_t cycle)
+{
+    size_t i = 0;
+    while (i < view->row_count && view->rows[i].cycle != cycle)
+        i++;
+    return i;
+}
+
+const char *stack_lock_kind_name(enum stack_lock_kind kind)
+{
+    static const char *const names[] = { NULL, "monitor", "signal", "lock" };
+    return names[kind];
+}
+
+void stack_row_lock(const struct stack_view *view, const struct stack_row *row, struct buffer *out)
+{
+    static const char *const words[] = { "", "monitor", "signal (Monitor.Wait)", "lock" };
+    const struct stack_lock *lock = &row->lock;
+    if (lock->kind == STACK_LOCK_NONE)
+        return;
+    buffer_string(out, words[lock->kind]);
+    if (lock->type && lock->kind != STACK_LOCK_LOCK)
+        buffer_format(out, " of %s", lock->type);
+    if (lock->object)
+        buffer_format(out, " 0x%" PRIx64, lock->object);
+    if (lock->owner < view->row_count)
+        buffer_format(out, " held by thread %d", (int)view->rows[lock->owner].thread->tid);
+}
+
+void stack_row_wait(const struct stack_view *view, const struct stack_row *row, struct buffer *out)
 {
     const char *kernel = row->thread->waiting_on;
-    if (!row->waits) {
+    if (kernel[0] && row->lock.kind != STACK_LOCK_NONE)
+        stack_row_lock(view, row, out);
+    else if (row->waits)
+        buffer_string(out, row->waits);
+    if (out->size && kernel[0])
+        buffer_format(out, " (%s)", kernel);
+    else
         buffer_string(out, kernel);
-        return;
-    }
-    buffer_string(out, row->waits);
-    buffer_format(out, " (%s)", kernel);
 }
 
 const char *stack_row_state(const struct stack_row *row)

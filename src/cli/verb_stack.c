@@ -10,6 +10,7 @@
 #include "base/own.h"
 #include "base/units.h"
 #include "cli/message.h"
+#include "cli/stack_locks.h"
 #include "cli/stack_view.h"
 #include "cli/standard_output.h"
 #include "cli/target_options.h"
@@ -124,6 +125,12 @@ static bool stack_print(struct stack_view *view, const struct stack_values *v, s
     return ok;
 }
 
+static void locks_warn(const struct stack_view *view)
+{
+    if (view->locks_problem.kind != ERROR_NONE)
+        message_warning("owners of locks and deadlocks are not known: %s", view->locks_problem.what);
+}
+
 /* Says once what the result lacks. */
 static void stack_warn(const struct process_stacks *stacks, const struct target *target)
 {
@@ -145,7 +152,12 @@ static bool live_look(struct live_target *live, struct process_stacks *stacks, c
     live_symbolize(live, &view.b);
     if (first)
         stack_warn(stacks, &live->list.items[0]);
-    bool ok = stack_view_make(&view, stacks, v->raw_names, err) && stack_print(&view, v, err);
+    bool ok = stack_view_make(&view, stacks, v->raw_names, err);
+    if (ok)
+        stack_locks_read(&view, true);
+    if (ok && first)
+        locks_warn(&view);
+    ok = ok && stack_print(&view, v, err);
     stack_view_done(&view);
     return ok;
 }
@@ -232,7 +244,12 @@ static bool core_look(struct core_target *core, struct process_stacks *stacks, c
     process_stacks_unwind(stacks, &view.b, view.process);
     symbolizer_run(&view.b.trace, &view.b.functions, &options, &result);
     core_warn(core, stacks);
-    bool ok = stack_view_make(&view, stacks, v->raw_names, err) && stack_print(&view, v, err);
+    bool ok = stack_view_make(&view, stacks, v->raw_names, err);
+    if (ok)
+        stack_locks_read(&view, false);
+    if (ok)
+        locks_warn(&view);
+    ok = ok && stack_print(&view, v, err);
     stack_view_done(&view);
     return ok;
 }

@@ -373,3 +373,14 @@ bool code_walk_find(struct code_walk *walk, uint64_t addr, struct found_method *
     name_code(walk, &code, out);
     return true;
 }
+
+const struct runtime_root *code_walk_root(const struct code_walk *walk)
+{
+    return &walk->root;
+}
+
+const char *code_walk_type_name(struct code_walk *walk, uint64_t table)
+{
+    const struct loaded_type *type = loaded_types_find(&walk->types, table);
+    return type ? type->name : NULL;
+}

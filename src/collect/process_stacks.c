@@ -24,14 +24,18 @@ void process_stacks_init(struct process_stacks *stacks, const struct stacks_targ
     stacks->paths[0] = NULL;
 }
 
+static void thread_done(struct stacks_thread *thread)
+{
+    free(thread->name);
+    free(thread->waiting_on);
+    free(thread->problem);
+    free(thread->stack);
+}
+
 void process_stacks_renew(struct process_stacks *stacks)
 {
-    for (size_t i = 0; i < stacks->thread_count; i++) {
-        free(stacks->threads[i].name);
-        free(stacks->threads[i].waiting_on);
-        free(stacks->threads[i].problem);
-        free(stacks->threads[i].stack);
-    }
+    for (size_t i = 0; i < stacks->thread_count; i++)
+        thread_done(&stacks->threads[i]);
     stacks->thread_count = 0;
 }
 
@@ -51,7 +55,7 @@ struct stacks_thread *process_stacks_add(struct process_stacks *stacks, pid_t ti
     stacks->threads = mem_grow(stacks->threads, &stacks->thread_capacity, stacks->thread_count + 1,
                                sizeof *stacks->threads);
     struct stacks_thread *thread = &stacks->threads[stacks->thread_count++];
-    *thread = (struct stacks_thread){ .tid = tid };
+    *thread = (struct stacks_thread){ .tid = tid, .ns_tid = tid };
     return thread;
 }
 
@@ -99,6 +103,14 @@ static void read_state(const struct process_stacks *stacks, struct stacks_thread
     buffer_done(&text);
     if (!thread->name)
         thread->name = mem_copy_string("");
+    struct proc_status status;
+    struct buffer lines;
+    buffer_init(&lines, STAT_BYTES_MAX);
+    snprintf(file, sizeof file, "task/%d/status", (int)thread->tid);
+    if (proc_file_read(stacks->target.pid, file, &lines, NULL) &&
+        procfs_read_status(buffer_span(&lines), &status, NULL))
+        thread->ns_tid = status.ns_pid;
+    buffer_done(&lines);
 }
 
 static bool name_fd(void *user, int fd, struct buffer *out)
@@ -148,6 +160,13 @@ static bool take_thread(struct process_stacks *stacks, struct thread_stopper *st
     return true;
 }
 
+static void remove_thread(struct process_stacks *stacks, size_t i)
+{
+    struct stacks_thread *thread = &stacks->threads[i];
+    thread_done(thread);
+    memmove(thread, thread + 1, (--stacks->thread_count - i) * sizeof *thread);
+}
+
 bool process_stacks_take_live(struct process_stacks *stacks, struct thread_stopper *stopper, pid_t only_tid,
                               struct error *err)
 {
@@ -157,13 +176,17 @@ bool process_stacks_take_live(struct process_stacks *stacks, struct thread_stopp
     if (!list_threads(stacks, only_tid, err))
         return false;
     uint64_t stack_end = main_stack_end(stacks->target.memory);
-    for (size_t i = 0; i < stacks->thread_count; i++) {
-        if (take_thread(stacks, stopper, &stacks->threads[i], stack_end, &failure))
-            taken++;
-        else if (first.kind == ERROR_NONE)
+    for (size_t i = 0; i < stacks->thread_count;) {
+        bool ok = take_thread(stacks, stopper, &stacks->threads[i], stack_end, &failure);
+        taken += ok;
+        if (!ok && first.kind == ERROR_NONE)
             first = failure;
         if (taken == 0 && failure.kind == ERROR_PERMISSION)
             break; /* nor may we at the others */
+        if (ok || failure.kind != ERROR_TARGET)
+            i++;
+        else
+            remove_thread(stacks, i); /* it ended since it was listed */
     }
     if (taken == 0) {
         *err = first;

@@ -25,7 +25,7 @@ enum {
 };
 
 struct stacks_thread {
-    pid_t tid;
+    pid_t tid, ns_tid;                 /* in our pid namespace, and as the process has it itself */
     char *name;                        /* as the kernel has it; "" when unknown. Owned */
     char state;                        /* of /proc/TID/stat before the look: R S D T t Z; 0 unknown */
     char *waiting_on;                  /* of thread_wait_describe(), "" when it is in no system call. Owned */
