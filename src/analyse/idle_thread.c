@@ -53,9 +53,12 @@ const char *idle_thread_kind(const char *name, const struct shown_stack *stack, 
 {
     for (size_t i = 0; blocked && i < ARRAY_LEN(rules); i++) {
         const struct idle_rule *rule = &rules[i];
-        if (strncmp(name, rule->name, strlen(rule->name)) != 0)
+        bool nameless = name[0] == 0 && rule->there; /* a core dump has no names: frames must do */
+        if (!nameless && strncmp(name, rule->name, strlen(rule->name)) != 0)
             continue;
         bool fits = rule->there ? has_frame(stack, rule->there) : !has_managed(stack);
+        if (nameless && !fits)
+            continue;
         return fits && !(rule->absent && has_frame(stack, rule->absent)) ? rule->kind : NULL;
     }
     return NULL;

@@ -14,7 +14,8 @@
 
 /*
  * What it is there for ("thread pool", "timer", "finalizer", ...), or NULL: it is at work, or not one of
- * those. `name`: the thread's, as the kernel has it, at most 15 bytes. `blocked`: it is in a system call.
+ * those. `name`: the thread's, as the kernel has it, at most 15 bytes; "" when unknown. `blocked`: it is in a
+ * system call.
  */
 const char *idle_thread_kind(const char *name, const struct shown_stack *stack, bool blocked);
 

@@ -91,7 +91,9 @@ void stack_row_lock(const struct stack_view *view, const struct stack_row *row, 
 void stack_row_wait(const struct stack_view *view, const struct stack_row *row, struct buffer *out)
 {
     const char *kernel = row->thread->waiting_on;
-    if (kernel[0] && row->lock.kind != STACK_LOCK_NONE)
+    /* Monitor.Wait is how others wait: their name says more */
+    bool inner = row->lock.kind == STACK_LOCK_SIGNAL && row->waits && strcmp(row->waits, "Monitor.Wait") != 0;
+    if (kernel[0] && row->lock.kind != STACK_LOCK_NONE && !inner)
         stack_row_lock(view, row, out);
     else if (row->waits)
         buffer_string(out, row->waits);

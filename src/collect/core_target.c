@@ -142,6 +142,13 @@ static void open_image(const struct core_target *target, struct core_image *imag
         image->fd = take_fd(&fd);
 }
 
+/* Memory that has the name of a file: /memfd:doublemapper, /dev/zero, /SYSV00000000. */
+static bool is_file(const char *path)
+{
+    return path[0] == '/' && strncmp(path, "/memfd:", 7) != 0 && strncmp(path, "/dev/", 5) != 0 &&
+           strncmp(path, "/SYSV", 5) != 0;
+}
+
 /* The image of that path, opened and compared once; NULL when there are too many. */
 static struct core_image *image_of(struct core_target *target, const char *path)
 {
@@ -157,10 +164,9 @@ static struct core_image *image_of(struct core_target *target, const char *path)
         mem_grow(target->images, &target->image_capacity, target->image_count + 1, sizeof *target->images);
     struct core_image *image = &target->images[target->image_count++];
     *image = (struct core_image){ .path = kept, .fd = -1 };
-    if (path[0] == '/')
+    image->state = CORE_IMAGE_MISSING;
+    if (is_file(path))
         open_image(target, image);
-    else
-        image->state = CORE_IMAGE_MISSING;
     return image;
 }
 
@@ -175,7 +181,8 @@ size_t core_target_images(const struct core_target *target, enum core_image_stat
 {
     size_t count = 0;
     for (size_t i = 0; i < target->image_count; i++)
-        if (target->images[i].state == state && first_mapping(target, target->images[i].path) && count++ == 0)
+        if (target->images[i].state == state && is_file(target->images[i].path) &&
+            first_mapping(target, target->images[i].path) && count++ == 0)
             *out_example = target->images[i].path;
     return count;
 }

@@ -142,12 +142,22 @@ static uint64_t main_stack_end(const struct memory *memory)
     return 0;
 }
 
+static bool has_ended(const struct process_stacks *stacks, const struct stacks_thread *thread)
+{
+    struct stacks_thread now = { .tid = thread->tid };
+    read_state(stacks, &now);
+    free(now.name);
+    return now.state == 0 || now.state == 'Z' || now.state == 'X';
+}
+
 static bool take_thread(struct process_stacks *stacks, struct thread_stopper *stopper,
                         struct stacks_thread *thread, uint64_t stack_end, struct error *err)
 {
     struct thread_snapshot snapshot;
     read_state(stacks, thread);
     if (!thread_stopper_take(stopper, thread->tid, stack_end, &snapshot, err)) {
+        if (has_ended(stacks, thread)) /* one that is ending is refused like one of others */
+            error_set(err, ERROR_TARGET, "process %d is gone", (int)stacks->target.pid);
         thread->problem = mem_copy_string(err->what);
         return false;
     }

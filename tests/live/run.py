@@ -39,6 +39,7 @@ TESTS = [
     Test("capture", "capture_test.py", seconds=180),
     Test("oracle_10", "oracle_test.py", "10", seconds=300),
     Test("oracle_8", "oracle_test.py", "8", seconds=300),
+    *(Test(f"stack_{variant}", "stack_test.py", variant, seconds=300) for variant in ("10", "9", "8")),
     Test("targets", "targets_test.sh", CLRPERF, seconds=180),
     Test("eventpipe", "eventpipe_test.sh", os.path.join(HELPERS, "eventpipe_methods"), "10", "8", seconds=180),
     Test("experiment", "experiment_test.py", seconds=180, alone=True),
