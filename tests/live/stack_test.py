@@ -43,11 +43,6 @@ def mappings(pid):
         return [line.rstrip() for line in maps]
 
 
-def mapped(pid, end):
-    """Address ranges of a file."""
-    return [tuple(int(n, 16) for n in line.split()[0].split("-")) for line in mappings(pid) if line.endswith(end)]
-
-
 def wait_for(condition, at_most_s=30):
     end = time.monotonic() + at_most_s
     while time.monotonic() < end:
@@ -151,16 +146,16 @@ def check_clrmd(checks, variant):
     with deadlocked(variant, "three") as target:
         wait_for(lambda: in_circle(target.pid, 3))
         view = look("-p", target.pid)
-        runtime = mapped(target.pid, "/libcoreclr.so")
         done = subprocess.run([*oracle, str(target.pid), "--threads"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               check=False, timeout=120)
         if done.returncode:
             raise RuntimeError(f"names: {done.stderr[-300:]}")
+    native = {int(f["address"], 16) for t in view["threads"] for f in t["frames"] if f["kind"] in ("native", "runtime")}
     theirs = {}
     for line in done.stdout.splitlines():
         tid, address, name = line.split("\t")
-        # methods that are written in C++ have a frame there: it lies in the runtime, and is ours as such
-        if not any(start <= int(address, 16) < end for start, end in runtime):
+        # a method that is written in C++ has a frame there whose address is the native leaf's
+        if int(address, 16) not in native:
             theirs.setdefault(int(tid), []).append((int(address, 16), name))
     mine = {thread["tid"]: managed_part(thread) for thread in view["threads"]}
     differ = [tid for tid in theirs if not same_managed(mine.get(tid, []), theirs[tid])]
