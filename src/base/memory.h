@@ -32,6 +32,7 @@ struct memory {
     void *user;
     const struct memory_mapping *mappings; /* by address, not overlapping; borrowed */
     size_t mapping_count;
+    bool partial; /* a dump that left things out: an address outside of the mappings can have been one */
 };
 
 /* Whether all `size` bytes at `addr` could be read into `into`, which is zeroed where they could not. */

@@ -8,6 +8,7 @@ extern const struct verb verb_export;
 extern const struct verb verb_ps;
 extern const struct verb verb_record;
 extern const struct verb verb_report;
+extern const struct verb verb_stack;
 extern const struct verb verb_doctor;
 extern const struct verb verb_addr;
 extern const struct verb verb_map;
@@ -20,6 +21,7 @@ const struct verb *const verbs[] = {
     &verb_record,
     &verb_report,
     &verb_export,
+    &verb_stack,
     &verb_ps,
     &verb_doctor,
     &verb_map,

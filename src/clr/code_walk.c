@@ -13,7 +13,8 @@
 enum {
     PAGE_BYTES_MAX = 512 << 20,
     NAME_BYTES_MAX = 64 << 10,
-    CHECK_MIN = 50, /* methods to compare before a layout is believed */
+    CHECK_MIN = 50,        /* methods to compare before a layout is believed */
+    CHECK_MIN_PARTIAL = 8, /* in a dump that holds what stacks need, and little else */
     CHECK_MAX = 1000,
     CHECK_TRIES_MAX = 200000, /* places of precodes to look at */
     CHECK_PER_CENT = 99,
@@ -146,6 +147,11 @@ static void count_agreement(struct code_walk *w, const struct method_desc *metho
     w->report.agreed += agreement == AGREEMENT_RIGHT;
 }
 
+static uint32_t checks_wanted(const struct code_walk *w)
+{
+    return w->pages.memory->partial ? CHECK_MIN_PARTIAL : CHECK_MIN;
+}
+
 /* A small program has little jitted code; methods also have records behind their precodes. */
 static void check_precodes(struct code_walk *w)
 {
@@ -181,7 +187,7 @@ static bool layout_fits(struct code_walk *w)
     free(codes);
     if (w->report.checked < CHECK_MIN)
         check_precodes(w);
-    return w->report.checked >= CHECK_MIN &&
+    return w->report.checked >= checks_wanted(w) &&
            (uint64_t)w->report.agreed * 100 >= (uint64_t)w->report.checked * CHECK_PER_CENT;
 }
 
@@ -237,7 +243,7 @@ static bool find_layout(struct code_walk *w, struct error *err)
                 agreed = w->report.agreed;
             }
         }
-    if (checked < CHECK_MIN)
+    if (checked < checks_wanted(w))
         return error_set(err, ERROR_UNSUPPORTED,
                          "cannot tell the layout of the runtime's memory yet: %u methods are too few",
                          checked);
@@ -367,4 +373,15 @@ bool code_walk_find(struct code_walk *walk, uint64_t addr, struct found_method *
     code_survey_prove(&walk->survey, &code, 1);
     name_code(walk, &code, out);
     return true;
+}
+
+const struct runtime_root *code_walk_root(const struct code_walk *walk)
+{
+    return &walk->root;
+}
+
+const char *code_walk_type_name(struct code_walk *walk, uint64_t table)
+{
+    const struct loaded_type *type = loaded_types_find(&walk->types, table);
+    return type ? type->name : NULL;
 }

@@ -101,4 +101,13 @@ bool code_walk_list_at(struct code_walk *walk, const uint64_t *addrs, size_t cou
                        void *user);
 /* The piece of code, of any kind, that holds `addr`. False when the runtime knows of none there. */
 bool code_walk_find(struct code_walk *walk, uint64_t addr, struct found_method *out);
+
+/* Where the runtime is. Valid as long as the walk. */
+const struct runtime_root *code_walk_root(const struct code_walk *walk);
+/*
+ * The name of the type at a MethodTable, as loaded_types has it; NULL when there is none or it cannot be
+ * spelled. Valid until the walk is asked again.
+ */
+const char *code_walk_type_name(struct code_walk *walk, uint64_t table);
+
 #endif

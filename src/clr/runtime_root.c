@@ -47,13 +47,16 @@ static const struct runtime_layout *layout_of_form(bool list)
 static bool is_root(struct memory_pages *pages, bool list, uint64_t addr, size_t least, uint64_t *steps)
 {
     struct code_ranges ranges;
-    if (!code_ranges_try(pages, layout_of_form(list), addr, least, steps, &ranges))
+    if (pages->memory->partial) /* what was left out of a dump looks like nonsense */
+        code_ranges_read(pages, layout_of_form(list), addr, &ranges);
+    else if (!code_ranges_try(pages, layout_of_form(list), addr, least, steps, &ranges))
         return false;
-    bool sane = true;
+    bool sane = ranges.count >= least;
     for (size_t i = 0; sane && i < ranges.count; i++) {
         const struct code_range *r = &ranges.ranges[i];
         uint64_t owner = r->kind == CODE_RANGE_HEAP ? r->heap : r->module;
-        sane = r->kind == CODE_RANGE_STUBS || (owner && memory_mapping_at(pages->memory, owner));
+        sane = r->kind == CODE_RANGE_STUBS ||
+               (owner && (pages->memory->partial || memory_mapping_at(pages->memory, owner)));
     }
     code_ranges_done(&ranges);
     return sane;

@@ -265,3 +265,8 @@ static void show_type(struct span text, unsigned depth, struct buffer *out)
         }
     buffer_append(out, type.suffix.data, type.suffix.size);
 }
+
+void type_name_show(struct span text, struct buffer *out)
+{
+    show_type(text, 0, out);
+}

@@ -36,5 +36,7 @@ bool type_name_is_closure(struct span segment);
  */
 void type_name_show_segment(const struct type_name *type, unsigned segment, struct span names, unsigned *used,
                             struct buffer *out);
+/* Appends a whole type, with C# keywords: "Dictionary<int,_>.Entry[]". */
+void type_name_show(struct span text, struct buffer *out);
 
 #endif

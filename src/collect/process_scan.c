@@ -47,9 +47,9 @@ static enum image_kind scan_kind(struct span path)
     return IMAGE_ELF;
 }
 
-static void scan_add_mapping(struct trace_builder *b, uint32_t process, uint64_t start, uint64_t size_bytes,
-                             uint64_t file_off, struct span path, uint32_t major, uint32_t minor,
-                             uint64_t inode, uint64_t time_ns)
+void process_scan_add_mapping(struct trace_builder *b, uint32_t process, uint64_t start, uint64_t size_bytes,
+                              uint64_t file_off, struct span path, uint32_t major, uint32_t minor,
+                              uint64_t inode, uint64_t time_ns)
 {
     enum image_kind kind = scan_kind(path);
     if (kind == IMAGE_ANON || kind == IMAGE_JIT) /* one code heap is like another */
@@ -74,8 +74,8 @@ static void scan_maps(struct trace_builder *b, uint32_t process, uint32_t pid, u
             procfs_unescape(m.path, &path);
             if (m.deleted)
                 buffer_string(&path, " (deleted)");
-            scan_add_mapping(b, process, m.start, m.end - m.start, m.file_off, buffer_span(&path),
-                             m.device_major, m.device_minor, m.inode, time_ns);
+            process_scan_add_mapping(b, process, m.start, m.end - m.start, m.file_off, buffer_span(&path),
+                                     m.device_major, m.device_minor, m.inode, time_ns);
         }
     }
     buffer_done(&text);
@@ -154,8 +154,8 @@ void process_scan_mapping(struct trace_builder *b, uint32_t process, const struc
 {
     if (!(mmap->prot & PROT_EXEC))
         return;
-    scan_add_mapping(b, process, mmap->addr, mmap->size_bytes, mmap->file_off, mmap->path, mmap->major,
-                     mmap->minor, mmap->inode, time_ns);
+    process_scan_add_mapping(b, process, mmap->addr, mmap->size_bytes, mmap->file_off, mmap->path,
+                             mmap->major, mmap->minor, mmap->inode, time_ns);
 }
 
 bool process_scan_is_root(const struct trace_builder *b, uint32_t process, uint64_t addr)

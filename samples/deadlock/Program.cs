@@ -1,0 +1,148 @@
+using System;
+using System.Runtime.CompilerServices;
+using System.Threading;
+using Samples;
+
+namespace Deadlock
+{
+    public sealed class LockA { }
+    public sealed class LockB { }
+    public sealed class LockC { }
+
+    /// <summary>
+    /// Threads that wait for each other, and threads that only look like it. The second argument chooses: `two`, `three`
+    /// (cycles of monitors), `lock` (of System.Threading.Lock, from .NET 9 on), `busy` (locks at full speed, no cycle).
+    /// </summary>
+    public static class Program
+    {
+        private static readonly LockA a = new LockA();
+        private static readonly LockB b = new LockB();
+        private static readonly LockC c = new LockC();
+        private static readonly object hashed = new object(), thin = new object(), signalled = new object();
+        private static CountdownEvent holding = new CountdownEvent(0);
+        private static Run? run;
+
+        public static void Main(string[] args)
+        {
+            string mode = args.Length > 1 ? args[1] : "two";
+            using (run = new Run("deadlock", args))
+            {
+                StartBystanders();
+                if (mode == "busy")
+                    StartBusy();
+                else if (mode == "lock")
+                    StartLocks();
+                else if (mode == "three")
+                    StartCycle(new object[] { a, b, c });
+                else
+                    StartCycle(new object[] { a, b });
+                run.Ready();
+                run.AnswerInput();
+                run.WaitOver();
+            }
+            Environment.Exit(0);
+        }
+
+        private static void Start(string name, ThreadStart body) =>
+            new Thread(body) { IsBackground = true, Name = name }.Start();
+
+        /// <summary>Waits that are no deadlock: for a signal, for a time, for a lock whose owner sleeps.</summary>
+        private static void StartBystanders()
+        {
+            hashed.GetHashCode();
+            using var held = new CountdownEvent(2);
+            Start("by-signal", () => { lock (signalled) Monitor.Wait(signalled); });
+            Start("by-holder", () => { lock (hashed) { held.Signal(); Thread.Sleep(Timeout.Infinite); } });
+            Start("by-thin", () => { lock (thin) { held.Signal(); Thread.Sleep(Timeout.Infinite); } });
+            held.Wait();
+            Start("by-waiter", () => { lock (hashed) { } });
+        }
+
+        private static void StartCycle(object[] locks)
+        {
+            holding = new CountdownEvent(locks.Length);
+            for (int i = 0; i < locks.Length; i++)
+            {
+                object own = locks[i], next = locks[(i + 1) % locks.Length];
+                Start("cycle-" + i, () => HoldAndWait(own, next));
+            }
+            holding.Wait();
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static void HoldAndWait(object own, object next)
+        {
+            lock (own)
+            {
+                lock (own) // held twice
+                {
+                    holding.Signal();
+                    holding.Wait();
+                    WaitForNext(next);
+                }
+            }
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static void WaitForNext(object next)
+        {
+            lock (next)
+                run!.Truth.Count("impossible");
+        }
+
+        private static void StartLocks()
+        {
+#if NET9_0_OR_GREATER
+            Lock first = new Lock(), second = new Lock();
+            holding = new CountdownEvent(2);
+            Start("lock-0", () => HoldAndEnter(first, second));
+            Start("lock-1", () => HoldAndEnter(second, first));
+            holding.Wait();
+#else
+            throw new NotSupportedException("System.Threading.Lock came with .NET 9");
+#endif
+        }
+
+#if NET9_0_OR_GREATER
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static void HoldAndEnter(Lock own, Lock next)
+        {
+            lock (own)
+            {
+                holding.Signal();
+                holding.Wait();
+                EnterNext(next);
+            }
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static void EnterNext(Lock next)
+        {
+            lock (next)
+                run!.Truth.Count("impossible");
+        }
+#endif
+
+        /// <summary>Everybody wants the same locks, always in the same order.</summary>
+        private static void StartBusy()
+        {
+            for (int i = 0; i < 4; i++)
+            {
+                int number = i;
+                Start("busy-" + i, () =>
+                {
+                    while (!run!.Over)
+                    {
+                        object outer = number % 2 == 0 ? (object)a : b;
+                        lock (outer)
+                        {
+                            lock (c)
+                                Thread.SpinWait(50);
+                        }
+                        run.Truth.Count("rounds");
+                    }
+                });
+            }
+        }
+    }
+}

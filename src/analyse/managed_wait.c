@@ -1,0 +1,85 @@
+#include "analyse/managed_wait.h"
+
+#include <string.h>
+
+#include "base/own.h"
+
+enum { FRAMES_LOOKED_AT = 12 }; /* managed ones, from the leaf */
+
+static const struct {
+    const char *frame; /* what its name ends with, before any type arguments and parameters */
+    const char *words;
+} waits[] = {
+    { "Monitor.Enter", "Monitor.Enter" },
+    { "Monitor.Enter_Slowpath", "Monitor.Enter" },
+    { "Monitor.ReliableEnter", "Monitor.Enter" },
+    { "Monitor.TryEnter", "Monitor.TryEnter" },
+    { "Monitor.TryEnter_Slowpath", "Monitor.TryEnter" },
+    { "Monitor.Wait", "Monitor.Wait" },
+    { "Monitor.ObjWait", "Monitor.Wait" },
+    { "Lock.TryEnterSlow", "Lock.Enter" },
+    { "Lock.Enter", "Lock.Enter" },
+    { "Lock.EnterScope", "Lock.Enter" },
+    { "Thread.Sleep", "Thread.Sleep" },
+    { "Thread.SleepInternal", "Thread.Sleep" },
+    { "Thread.Join", "Thread.Join" },
+    { "Task.Wait", "Task.Wait" },
+    { "Task.InternalWait", "Task.Wait" },
+    { "Task.InternalWaitCore", "Task.Wait" },
+    { "Task.SpinThenBlockingWait", "Task.Wait" },
+    { "Task.WaitAll", "Task.WaitAll" },
+    { "Task.WaitAllCore", "Task.WaitAll" },
+    { "Task.WaitAny", "Task.WaitAny" },
+    { "TaskAwaiter.HandleNonSuccessAndDebuggerNotification", "Task.Wait" },
+    { "TaskAwaiter.GetResult", "Task.Wait" },
+    { "ManualResetEventSlim.Wait", "ManualResetEventSlim.Wait" },
+    { "CountdownEvent.Wait", "CountdownEvent.Wait" },
+    { "Barrier.SignalAndWait", "Barrier.SignalAndWait" },
+    { "SemaphoreSlim.Wait", "SemaphoreSlim.Wait" },
+    { "SemaphoreSlim.WaitCore", "SemaphoreSlim.Wait" },
+    { "WaitHandle.WaitOne", "WaitHandle.WaitOne" },
+    { "WaitHandle.WaitOneNoCheck", "WaitHandle.WaitOne" },
+    { "WaitHandle.WaitAny", "WaitHandle.WaitAny" },
+    { "WaitHandle.WaitAll", "WaitHandle.WaitAll" },
+    { "WaitHandle.WaitMultiple", "WaitHandle.WaitAny" },
+    { "ReaderWriterLockSlim.TryEnterReadLockCore", "ReaderWriterLockSlim.EnterReadLock" },
+    { "ReaderWriterLockSlim.TryEnterWriteLockCore", "ReaderWriterLockSlim.EnterWriteLock" },
+    { "Console.ReadLine", "Console.ReadLine" },
+    { "Console.ReadKey", "Console.ReadKey" },
+    { "Process.WaitForExit", "Process.WaitForExit" },
+};
+
+static bool is_method(const char *shown, const char *method)
+{
+    size_t name_size = strcspn(shown, "(");
+    const char *generic = memchr(shown, '<', name_size);
+    if (generic && generic > shown && strncmp(generic - 1, ".", 1) != 0)
+        name_size = (size_t)(generic - shown);
+    size_t size = strlen(method);
+    return name_size >= size && strncmp(shown + name_size - size, method, size) == 0 &&
+           (name_size == size || shown[name_size - size - 1] == '.' || shown[name_size - size - 1] == '+');
+}
+
+static bool is_framework(const struct shown_frame *frame)
+{
+    const char *module = frame->frame->module;
+    return strncmp(module, "System.", 7) == 0;
+}
+
+const char *managed_wait_name(const struct shown_stack *stack)
+{
+    const char *found = NULL;
+    unsigned looked = 0;
+    for (size_t i = 0; i < stack->count && looked < FRAMES_LOOKED_AT; i++) {
+        const struct shown_frame *frame = &stack->frames[i];
+        if (!shown_frame_is_managed(frame))
+            continue;
+        if (!is_framework(frame))
+            break;
+        looked++;
+        for (size_t k = 0; k < ARRAY_LEN(waits); k++)
+            if (is_method(frame->frame->name, waits[k].frame))
+                found = waits[k].words;
+    }
+    return found;
+}

@@ -1,0 +1,159 @@
+#include "cli/stack_view.h"
+
+static void write_frame(const struct stack_view *view, const struct shown_frame *frame, struct json_writer *w)
+{
+    const struct trace_location *location = frame->location;
+    const char *module = frame->frame->module;
+    json_begin_object(w);
+    json_key(w, "function");
+    json_string(w, frame->frame->unnamed ? NULL : frame->frame->name);
+    json_key(w, "module");
+    json_string(w, module[0] ? module : NULL);
+    json_key(w, "kind");
+    json_string(w, code_kind_name((enum code_kind)frame->frame->kind));
+    json_key(w, "tier");
+    json_string(w, code_tier_name((enum code_tier)location->tier));
+    json_key(w, "file");
+    json_string(w, location->line ? trace_string(&view->b.trace, location->file) : NULL);
+    json_key(w, "line");
+    if (location->line)
+        json_u64(w, location->line);
+    else
+        json_null(w);
+    json_key(w, "address");
+    json_hex(w, location->addr);
+    json_end_object(w);
+}
+
+static void write_frames(const struct stack_view *view, const struct stack_row *row, bool managed_only,
+                         struct json_writer *w)
+{
+    static const char *const ends[] = {
+        [STACK_WHOLE] = "whole", [STACK_TRUNCATED] = "truncated", [STACK_BROKEN] = "broken"
+    };
+    json_key(w, "frames");
+    json_begin_array(w);
+    for (size_t i = 0; row->stack && i < row->stack->count; i++)
+        if (!managed_only || shown_frame_is_managed(&row->stack->frames[i]))
+            write_frame(view, &row->stack->frames[i], w);
+    json_end_array(w);
+    json_key(w, "end");
+    json_string(w, row->stack ? ends[row->stack->end] : "broken");
+}
+
+static void write_lock(const struct stack_view *view, const struct stack_row *row, struct json_writer *w)
+{
+    const struct stack_lock *lock = &row->lock;
+    if (lock->kind == STACK_LOCK_NONE) {
+        json_null(w);
+        return;
+    }
+    json_begin_object(w);
+    json_key(w, "kind");
+    json_string(w, stack_lock_kind_name(lock->kind));
+    json_key(w, "object");
+    if (lock->object)
+        json_hex(w, lock->object);
+    else
+        json_null(w);
+    json_key(w, "type");
+    json_string(w, lock->type);
+    json_key(w, "owner");
+    if (lock->owner < view->row_count)
+        json_i64(w, view->rows[lock->owner].thread->tid);
+    else
+        json_null(w);
+    json_end_object(w);
+}
+
+/* The threads of each circle, each before the one it waits for. */
+static void write_deadlocks(const struct stack_view *view, struct json_writer *w)
+{
+    json_begin_array(w);
+    for (uint32_t cycle = 1; cycle <= view->deadlocks; cycle++) {
+        size_t first = stack_view_cycle(view, cycle), at = first;
+        json_begin_array(w);
+        for (; at < view->row_count; at = view->rows[at].lock.owner) {
+            json_i64(w, view->rows[at].thread->tid);
+            if (view->rows[at].lock.owner == first)
+                break;
+        }
+        json_end_array(w);
+    }
+    json_end_array(w);
+}
+
+static void write_thread(const struct stack_view *view, const struct stack_row *row, bool managed_only,
+                         struct json_writer *w)
+{
+    struct buffer wait;
+    buffer_init(&wait, 1 << 16);
+    stack_row_wait(view, row, &wait);
+    json_begin_object(w);
+    json_key(w, "tid");
+    json_i64(w, row->thread->tid);
+    json_key(w, "name");
+    json_string(w, row->thread->name[0] ? row->thread->name : NULL);
+    json_key(w, "state");
+    json_string(w, stack_row_state(row));
+    json_key(w, "managed");
+    json_bool(w, row->managed);
+    json_key(w, "idle");
+    json_string(w, row->idle);
+    json_key(w, "waiting_on");
+    if (wait.size)
+        json_span(w, buffer_span(&wait));
+    else
+        json_null(w);
+    json_key(w, "lock");
+    write_lock(view, row, w);
+    write_frames(view, row, managed_only, w);
+    json_key(w, "stopped_ms");
+    if (row->thread->stopped_ns)
+        json_double(w, (double)row->thread->stopped_ns / 1e6);
+    else
+        json_null(w);
+    json_key(w, "problem");
+    json_string(w, row->thread->problem);
+    json_end_object(w);
+    buffer_done(&wait);
+}
+
+void stack_view_json(const struct stack_view *view, bool managed_only, struct json_writer *w)
+{
+    const struct trace *t = &view->b.trace;
+    const struct trace_process *process = &t->processes.rows[view->process];
+    const char *name = trace_string(t, process->name), *version = trace_string(t, process->runtime_version);
+    json_begin_object(w);
+    json_key(w, "schema");
+    json_string(w, "clrperf.stack/1");
+    json_key(w, "process");
+    json_u64(w, process->pid);
+    json_key(w, "process_name");
+    json_string(w, name[0] ? name : NULL);
+    json_key(w, "runtime_version");
+    json_string(w, version[0] ? version : NULL);
+    json_key(w, "time_s");
+    if (view->started_s > 0)
+        json_double(w, view->started_s);
+    else
+        json_null(w);
+    json_key(w, "deadlocks");
+    if (view->stacks->walk && view->locks_problem.kind == ERROR_NONE)
+        write_deadlocks(view, w);
+    else
+        json_null(w);
+    json_key(w, "threads");
+    json_begin_array(w);
+    for (size_t i = 0; i < view->row_count; i++)
+        write_thread(view, &view->rows[i], managed_only, w);
+    json_end_array(w);
+    json_key(w, "whole");
+    json_u64(w, view->whole);
+    json_key(w, "stopped_max_ms");
+    if (view->stopped_count)
+        json_double(w, (double)view->stopped_max_ns / 1e6);
+    else
+        json_null(w);
+    json_end_object(w);
+}

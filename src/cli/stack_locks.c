@@ -1,0 +1,213 @@
+#include "cli/stack_locks.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/wait_cycle.h"
+#include "base/mem.h"
+#include "base/own.h"
+#include "clr/managed_lock.h"
+#include "clr/type_name.h"
+#include "collect/thread_rest.h"
+
+enum {
+    PAGES_BYTES_MAX = 64 << 20,
+    LOCK_STACK_BYTES = 2048, /* of a stack, where a System.Threading.Lock that is waited for lies */
+    TRIES = 5,
+    TRY_MS = 10,
+};
+
+struct reading {
+    struct stack_view *view;
+    struct memory_pages pages;
+    struct managed_threads threads;
+    size_t *waits_for; /* by row */
+};
+
+static size_t row_of(const struct stack_view *view, pid_t ns_tid)
+{
+    for (size_t i = 0; i < view->row_count; i++)
+        if (view->rows[i].thread->ns_tid == ns_tid)
+            return i;
+    return WAIT_NOBODY;
+}
+
+static void name_type(struct reading *r, uint64_t table, struct stack_lock *out)
+{
+    const char *name = table ? code_walk_type_name(r->view->stacks->walk, table) : NULL;
+    struct buffer text;
+    buffer_init(&text, 4096);
+    if (name)
+        type_name_show(span_of(name, strlen(name)), &text);
+    free(out->type);
+    out->type = text.size ? mem_format("%.*s", (int)text.size, (const char *)text.data) : NULL;
+    buffer_done(&text);
+}
+
+static void set_lock(struct reading *r, struct stack_row *row, enum stack_lock_kind kind,
+                     const struct managed_lock *lock)
+{
+    row->lock.kind = kind;
+    row->lock.object = lock->object;
+    row->lock.owner = lock->owner ? row_of(r->view, lock->owner) : WAIT_NOBODY;
+    name_type(r, lock->table, &row->lock);
+}
+
+static bool read_monitor(struct reading *r, struct stack_row *row, const struct managed_thread *thread)
+{
+    struct managed_lock lock;
+    if (thread->blocking == BLOCKING_NONE ||
+        !managed_lock_read_monitor(&r->pages, &r->threads, thread->sync_block, &lock))
+        return false;
+    set_lock(r, row, thread->blocking == BLOCKING_ENTER ? STACK_LOCK_MONITOR : STACK_LOCK_SIGNAL, &lock);
+    row->lock.timed = thread->timeout_ms >= 0;
+    return true;
+}
+
+static bool is_lock_object(struct reading *r, uint64_t object)
+{
+    const struct memory_mapping *m = memory_mapping_at(r->pages.memory, object);
+    if (object % 8 != 0 || !m || !m->writable || m->path[0])
+        return false;
+    uint64_t table = managed_object_table(&r->pages, object);
+    const struct memory_mapping *there = table ? memory_mapping_at(r->pages.memory, table) : NULL;
+    const char *name = there && there->writable ? code_walk_type_name(r->view->stacks->walk, table) : NULL;
+    return name && strcmp(name, "System.Threading.Lock") == 0;
+}
+
+/* No list tells who waits for a System.Threading.Lock; the stack of who does has its address, again and
+ * again. */
+static bool read_lock_object(struct reading *r, struct stack_row *row)
+{
+    const struct stacks_thread *thread = row->thread;
+    struct managed_lock best = { 0 };
+    size_t best_count = 0;
+    size_t words = (thread->stack_bytes < LOCK_STACK_BYTES ? thread->stack_bytes : LOCK_STACK_BYTES) / 8;
+    for (size_t i = 0; i < words; i++) {
+        uint64_t object = load_u64le(thread->stack + 8 * i);
+        size_t count = 0;
+        struct managed_lock lock;
+        for (size_t k = i; k < words; k++)
+            count += load_u64le(thread->stack + 8 * k) == object;
+        if (count > best_count && is_lock_object(r, object) &&
+            managed_lock_read_object(&r->pages, &r->threads, object, &lock) && lock.owner != thread->ns_tid) {
+            best = lock;
+            best_count = count;
+        }
+    }
+    if (best_count)
+        set_lock(r, row, STACK_LOCK_LOCK, &best);
+    return best_count > 0;
+}
+
+static void read_edges(struct reading *r)
+{
+    struct stack_view *view = r->view;
+    for (size_t i = 0; i < view->row_count; i++) {
+        struct stack_row *row = &view->rows[i];
+        const struct managed_thread *thread = managed_threads_by_tid(&r->threads, row->thread->ns_tid);
+        row->lock.kind = STACK_LOCK_NONE;
+        r->waits_for[i] = WAIT_NOBODY;
+        if (!thread || !row->stack)
+            continue;
+        row->managed = true;
+        bool found = read_monitor(r, row, thread) ||
+                     (row->waits && strcmp(row->waits, "Lock.Enter") == 0 && read_lock_object(r, row));
+        if (found && row->lock.kind != STACK_LOCK_SIGNAL && row->lock.owner != i)
+            r->waits_for[i] = row->lock.owner;
+    }
+}
+
+/* Whether the threads of circles rest, and what they rest at is what was unwound. */
+static bool rests(const struct reading *r, struct thread_rest *out)
+{
+    const struct stack_view *view = r->view;
+    for (size_t i = 0; i < view->row_count; i++) {
+        const struct stacks_thread *thread = view->rows[i].thread;
+        uint8_t now[LOCK_STACK_BYTES];
+        size_t size = thread->stack_bytes < sizeof now ? thread->stack_bytes : sizeof now;
+        if (!view->rows[i].cycle)
+            continue;
+        uint64_t sp = thread->registers.general.values[UNWIND_RSP];
+        if (!thread_rest_read(view->stacks->target.pid, thread->tid, &out[i]) || out[i].stack_pointer != sp ||
+            !memory_read(view->stacks->target.memory, sp, now, size) || memcmp(now, thread->stack, size) != 0)
+            return false;
+    }
+    return true;
+}
+
+static size_t find_cycles(struct reading *r)
+{
+    struct stack_view *view = r->view;
+    AUTO_FREE uint32_t *cycle_of = mem_alloc(view->row_count + 1, sizeof *cycle_of);
+    memory_pages_drop(&r->pages);
+    size_t count = managed_threads_read(&r->threads, &r->pages)
+                       ? (read_edges(r), wait_cycles_find(r->waits_for, view->row_count, cycle_of))
+                       : 0;
+    for (size_t i = 0; i < view->row_count; i++)
+        view->rows[i].cycle = cycle_of[i];
+    return count;
+}
+
+/*
+ * A process that runs changes while it is read, and what never was at one time can look like a circle. Who
+ * has slept all the while has changed nothing: neither whom it waits for, nor what it holds.
+ */
+static size_t confirm_cycles(struct reading *r, size_t count)
+{
+    size_t rows = r->view->row_count;
+    AUTO_FREE struct thread_rest *before = mem_alloc(rows + 1, sizeof *before);
+    AUTO_FREE struct thread_rest *after = mem_alloc(rows + 1, sizeof *after);
+    for (unsigned i = 0; count && i < TRIES; i++) {
+        AUTO_FREE uint32_t *asked = mem_alloc(rows + 1, sizeof *asked);
+        bool resting = rests(r, before);
+        for (size_t k = 0; k < rows; k++)
+            asked[k] = r->view->rows[k].cycle;
+        count = find_cycles(r);
+        bool same = true;
+        for (size_t k = 0; k < rows; k++)
+            same &= asked[k] == r->view->rows[k].cycle;
+        if (count && same && resting && rests(r, after) && memcmp(before, after, rows * sizeof *before) == 0)
+            return count;
+        poll(NULL, 0, TRY_MS);
+    }
+    for (size_t k = 0; k < rows; k++)
+        r->view->rows[k].cycle = 0;
+    return 0;
+}
+
+static int compare_tids(const void *a, const void *b)
+{
+    pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+    return (x > y) - (x < y);
+}
+
+static bool open_threads(struct reading *r, struct error *err)
+{
+    struct stack_view *view = r->view;
+    struct code_walk *walk = view->stacks->walk;
+    AUTO_FREE pid_t *tids = mem_alloc(view->row_count + 1, sizeof *tids);
+    for (size_t i = 0; i < view->row_count; i++)
+        tids[i] = view->rows[i].thread->ns_tid;
+    qsort(tids, view->row_count, sizeof *tids, compare_tids);
+    return managed_threads_open(&r->pages, code_walk_root(walk), code_walk_report(walk)->layout, tids,
+                                view->row_count, &r->threads, err);
+}
+
+void stack_locks_read(struct stack_view *view, bool live)
+{
+    struct reading r = { .view = view };
+    if (!view->stacks->walk)
+        return;
+    memory_pages_init(&r.pages, view->stacks->target.memory, PAGES_BYTES_MAX);
+    if (open_threads(&r, &view->locks_problem)) {
+        r.waits_for = mem_alloc(view->row_count + 1, sizeof *r.waits_for);
+        view->deadlocks = find_cycles(&r);
+        if (live)
+            view->deadlocks = confirm_cycles(&r, view->deadlocks);
+        free(r.waits_for);
+        managed_threads_done(&r.threads);
+    }
+    memory_pages_done(&r.pages);
+}

@@ -1,0 +1,127 @@
+#include "cli/stack_view.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/idle_thread.h"
+#include "analyse/managed_wait.h"
+#include "base/mem.h"
+
+static void look_at(struct stack_row *row, const struct stack_view *view, size_t sample)
+{
+    const struct stacks_thread *thread = row->thread;
+    row->node = view->p->sample_node[sample];
+    row->stack = mem_alloc(1, sizeof *row->stack);
+    shown_stack_read(&view->b.trace, thread->trace_stack, view->p, row->node, row->stack);
+    for (size_t i = 0; i < row->stack->count; i++)
+        row->managed |= shown_frame_is_managed(&row->stack->frames[i]);
+    bool blocked = thread->waiting_on[0] != 0;
+    row->idle = idle_thread_kind(thread->name, row->stack, blocked);
+    row->waits = blocked ? managed_wait_name(row->stack) : NULL;
+}
+
+bool stack_view_make(struct stack_view *view, const struct process_stacks *stacks, bool raw_names,
+                     struct error *err)
+{
+    struct profile_options options = { .kind = SAMPLE_CPU, .raw_names = raw_names };
+    if (!profile_build(&view->b.trace, &options, &view->p, err))
+        return false;
+    view->stacks = stacks;
+    view->row_count = stacks->thread_count;
+    view->rows = mem_alloc(view->row_count + 1, sizeof *view->rows);
+    size_t sample = 0;
+    for (size_t i = 0; i < view->row_count; i++) {
+        struct stack_row *row = &view->rows[i];
+        row->thread = &stacks->threads[i];
+        if (!row->thread->problem && sample < view->p->sample_count)
+            look_at(row, view, sample++);
+        view->whole += row->stack && row->stack->end == STACK_WHOLE;
+        if (row->thread->stopped_ns) {
+            view->stopped_count++;
+            view->stopped_sum_ns += row->thread->stopped_ns;
+            if (row->thread->stopped_ns > view->stopped_max_ns)
+                view->stopped_max_ns = row->thread->stopped_ns;
+        }
+    }
+    return true;
+}
+
+void stack_view_done(struct stack_view *view)
+{
+    for (size_t i = 0; i < view->row_count; i++) {
+        free(view->rows[i].stack);
+        free(view->rows[i].lock.type);
+    }
+    free(view->rows);
+    if (view->p)
+        profile_free(view->p);
+    trace_builder_done(&view->b);
+}
+
+size_t stack_view_cycle(const struct stack_view *view, uint32_t cycle)
+{
+    size_t i = 0;
+    while (i < view->row_count && view->rows[i].cycle != cycle)
+        i++;
+    return i;
+}
+
+const char *stack_lock_kind_name(enum stack_lock_kind kind)
+{
+    static const char *const names[] = { NULL, "monitor", "signal", "lock" };
+    return names[kind];
+}
+
+void stack_row_lock(const struct stack_view *view, const struct stack_row *row, struct buffer *out)
+{
+    static const char *const words[] = { "", "monitor", "signal (Monitor.Wait)", "lock" };
+    const struct stack_lock *lock = &row->lock;
+    if (lock->kind == STACK_LOCK_NONE)
+        return;
+    buffer_string(out, words[lock->kind]);
+    if (lock->type && lock->kind != STACK_LOCK_LOCK)
+        buffer_format(out, " of %s", lock->type);
+    if (lock->object)
+        buffer_format(out, " 0x%" PRIx64, lock->object);
+    if (lock->owner < view->row_count)
+        buffer_format(out, " held by thread %d", (int)view->rows[lock->owner].thread->tid);
+}
+
+void stack_row_wait(const struct stack_view *view, const struct stack_row *row, struct buffer *out)
+{
+    const char *kernel = row->thread->waiting_on;
+    /* Monitor.Wait is how others wait: their name says more */
+    bool inner = row->lock.kind == STACK_LOCK_SIGNAL && row->waits && strcmp(row->waits, "Monitor.Wait") != 0;
+    if (kernel[0] && row->lock.kind != STACK_LOCK_NONE && !inner)
+        stack_row_lock(view, row, out);
+    else if (row->waits)
+        buffer_string(out, row->waits);
+    if (out->size && kernel[0])
+        buffer_format(out, " (%s)", kernel);
+    else
+        buffer_string(out, kernel);
+}
+
+const char *stack_row_state(const struct stack_row *row)
+{
+    switch (row->thread->state) {
+    case 'R':
+        return "running";
+    case 'S':
+        return "sleeping";
+    case 'D':
+        return "waiting for a device";
+    case 'T':
+        return "stopped";
+    case 't':
+        return "stopped by a debugger";
+    case 'Z':
+    case 'X':
+        return "dead";
+    case 'I':
+        return "idle";
+    default:
+        return NULL;
+    }
+}

@@ -1,0 +1,325 @@
+/*
+ * verb_stack: `clrperf stack`, what every thread is doing now.
+ */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/own.h"
+#include "base/units.h"
+#include "cli/message.h"
+#include "cli/stack_locks.h"
+#include "cli/stack_view.h"
+#include "cli/standard_output.h"
+#include "cli/target_options.h"
+#include "cli/verb.h"
+#include "collect/core_target.h"
+#include "collect/live_memory.h"
+#include "collect/process_scan.h"
+#include "collect/target_files.h"
+#include "symbolize/symbolizer.h"
+
+enum { STACK_CHAINS = 1024, STACK_EVERY_MS = 200 };
+
+struct stack_values {
+    struct target_options target;
+    const char *thread;
+    bool managed, json, idle, raw_names;
+    uint32_t repeat;
+    uint64_t every_ns;
+};
+
+/* A running process under the eye. */
+struct live_target {
+    struct target_list list; /* the one process */
+    struct target_files files;
+    uint32_t process; /* its row, in every look's trace */
+    struct live_memory *memory;
+    struct thread_stopper *stopper;
+};
+
+static bool open_live_file(void *user, const char *path, struct source *out)
+{
+    const struct live_target *live = user;
+    int fd = target_files_open(&live->files, live->process, path);
+    if (fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, out, NULL))
+        return true;
+    if (fd >= 0)
+        close(fd);
+    return false;
+}
+
+static void close_live_file(void *user, struct source *file)
+{
+    (void)user;
+    close(file->fd);
+}
+
+static int find_file(void *user, uint32_t process, const char *path)
+{
+    const struct live_target *live = user;
+    return target_files_open(&live->files, process, path);
+}
+
+static int find_jit_file(void *user, uint32_t process, bool jitdump)
+{
+    const struct live_target *live = user;
+    return target_files_open_jit(&live->files, process, jitdump);
+}
+
+static void find_memory(void *user, uint32_t process, const uint64_t *addrs, size_t count, size_t size,
+                        uint8_t *into, uint32_t *got)
+{
+    const struct live_target *live = user;
+    target_files_read_memory(&live->files, process, addrs, count, size, into, got);
+}
+
+static void live_close(struct live_target *live)
+{
+    thread_stopper_close(live->stopper);
+    live_memory_close(live->memory);
+    target_files_done(&live->files);
+    target_list_done(&live->list);
+}
+
+static bool live_open(struct live_target *live, const struct stack_values *v, struct error *err)
+{
+    struct target_query query = target_options_query(&v->target);
+    query.one = true;
+    if (!target_select(&query, &live->list, err))
+        return false;
+    const struct target *target = &live->list.items[0];
+    live->process = 1;
+    target_files_add(&live->files, live->process, (uint32_t)target->pid);
+    return live_memory_open(target->pid, target->start_ticks, &live->memory, err) &&
+           thread_stopper_open(target->pid, &live->stopper, err);
+}
+
+static void live_symbolize(struct live_target *live, struct trace_builder *b)
+{
+    struct symbolizer_options options = {
+        .files = { find_file, find_jit_file, find_memory, live },
+    };
+    struct symbolizer_result result = { 0 };
+    symbolizer_run(&b->trace, &b->functions, &options, &result);
+}
+
+static bool stack_print(struct stack_view *view, const struct stack_values *v, struct error *err)
+{
+    struct buffer out;
+    if (v->json) {
+        struct json_writer w;
+        stdout_json(&w, &out);
+        stack_view_json(view, v->managed, &w);
+        bool ok = json_finish(&w, err);
+        buffer_done(&out);
+        return ok;
+    }
+    buffer_init(&out, OUTPUT_BYTES_MAX);
+    struct stack_print how = { .managed_only = v->managed, .idle_too = v->idle || v->thread };
+    stack_view_text(view, &how, &out);
+    bool ok = stdout_text(&out, err);
+    buffer_done(&out);
+    return ok;
+}
+
+static void locks_warn(const struct stack_view *view)
+{
+    if (view->locks_problem.kind != ERROR_NONE)
+        message_warning("owners of locks and deadlocks are not known: %s", view->locks_problem.what);
+}
+
+/* Says once what the result lacks. */
+static void stack_warn(const struct process_stacks *stacks, const struct target *target)
+{
+    if (!stacks->walk && target->runtime != RUNTIME_NONE)
+        message_warning("jitted methods have no names: %s", stacks->walk_error.what);
+}
+
+static bool live_look(struct live_target *live, struct process_stacks *stacks, const struct stack_values *v,
+                      bool first, struct error *err)
+{
+    struct stack_view view = { .process = live->process, .started_s = (double)clock_realtime_ns() / 1e9 };
+    pid_t only = v->thread ? (pid_t)strtol(v->thread, NULL, 10) : 0;
+    if (!process_stacks_take_live(stacks, live->stopper, only, err) ||
+        !live_memory_refresh(live->memory, err))
+        return false;
+    trace_builder_init(&view.b, STACK_CHAINS);
+    process_scan_read(&view.b, (uint32_t)stacks->target.pid, clock_monotonic_ns());
+    process_stacks_unwind(stacks, &view.b, live->process);
+    live_symbolize(live, &view.b);
+    if (first)
+        stack_warn(stacks, &live->list.items[0]);
+    bool ok = stack_view_make(&view, stacks, v->raw_names, err);
+    if (ok)
+        stack_locks_read(&view, true);
+    if (ok && first)
+        locks_warn(&view);
+    ok = ok && stack_print(&view, v, err);
+    stack_view_done(&view);
+    return ok;
+}
+
+static bool live_stacks(const struct stack_values *v, struct error *err)
+{
+    struct live_target live = { 0 };
+    bool ok = live_open(&live, v, err);
+    if (ok) {
+        struct stacks_target target = {
+            .pid = live.list.items[0].pid,
+            .memory = live_memory_view(live.memory),
+            .files = { open_live_file, close_live_file, &live },
+        };
+        struct process_stacks stacks;
+        process_stacks_init(&stacks, &target);
+        for (uint32_t i = 0; ok && i < v->repeat; i++) {
+            if (i > 0) {
+                poll(NULL, 0, (int)(v->every_ns / 1000000));
+                if (!v->json)
+                    ok = write(STDOUT_FILENO, "\n", 1) == 1;
+            }
+            ok = ok && live_look(&live, &stacks, v, i == 0, err);
+        }
+        process_stacks_done(&stacks);
+    }
+    live_close(&live);
+    return ok;
+}
+
+/* A core dump. */
+
+static int find_core_file(void *user, uint32_t process, const char *path)
+{
+    (void)process;
+    return core_target_open_file(user, path);
+}
+
+static void find_core_memory(void *user, uint32_t process, const uint64_t *addrs, size_t count, size_t size,
+                             uint8_t *into, uint32_t *got)
+{
+    const struct core_target *core = user;
+    (void)process;
+    for (size_t i = 0; i < count; i++) {
+        struct memory_piece piece = { .addr = addrs[i], .into = into + i * size, .size = size };
+        core->memory.read(core->memory.user, &piece, 1);
+        got[i] = (uint32_t)piece.got;
+    }
+}
+
+/* Says what this dump does not tell. */
+static void core_warn(const struct core_target *core, const struct process_stacks *stacks)
+{
+    const char *path = "";
+    size_t count;
+    if (core->core.lost_bytes)
+        message_warning("the dump is cut: %s of memory are missing at its end",
+                        units_size(core->core.lost_bytes).text);
+    if (!core->core.has_files)
+        message_warning("the dump does not tell which files were mapped: no native function has a name");
+    if ((count = core_target_images(core, CORE_IMAGE_MISSING, &path)) > 0)
+        message_warning("%zu mapped file%s not here, so that code in %s has no names: %s%s", count,
+                        count == 1 ? " is" : "s are", count == 1 ? "it" : "them", path,
+                        count == 1 ? "" : ", ...");
+    if ((count = core_target_images(core, CORE_IMAGE_OTHER, &path)) > 0)
+        message_warning("%zu mapped file%s not the same any more and not used: %s%s", count,
+                        count == 1 ? " is" : "s are", path, count == 1 ? "" : ", ...");
+    if (!stacks->walk && core->has_runtime)
+        message_warning("jitted methods have no names: %s", stacks->walk_error.what);
+}
+
+static bool core_look(struct core_target *core, struct process_stacks *stacks, const struct stack_values *v,
+                      struct error *err)
+{
+    struct stack_view view = { 0 };
+    struct symbolizer_options options = { .files = { find_core_file, NULL, find_core_memory, core } };
+    struct symbolizer_result result = { 0 };
+    pid_t only = v->thread ? (pid_t)strtol(v->thread, NULL, 10) : 0;
+    core_target_take(core, stacks, only);
+    if (stacks->thread_count == 0)
+        return error_set(err, ERROR_TARGET, "the dump has no thread %s", v->thread);
+    trace_builder_init(&view.b, STACK_CHAINS);
+    view.process = core_target_describe(core, &view.b);
+    process_stacks_unwind(stacks, &view.b, view.process);
+    symbolizer_run(&view.b.trace, &view.b.functions, &options, &result);
+    core_warn(core, stacks);
+    bool ok = stack_view_make(&view, stacks, v->raw_names, err);
+    if (ok)
+        stack_locks_read(&view, false);
+    if (ok)
+        locks_warn(&view);
+    ok = ok && stack_print(&view, v, err);
+    stack_view_done(&view);
+    return ok;
+}
+
+static bool core_stacks(const char *path, const struct stack_values *v, struct error *err)
+{
+    struct core_target core;
+    struct process_stacks stacks;
+    if (!core_target_open(path, &core, err))
+        return false;
+    struct stacks_target target = core_target_stacks(&core);
+    process_stacks_init(&stacks, &target);
+    bool ok = core_look(&core, &stacks, v, err);
+    process_stacks_done(&stacks);
+    core_target_close(&core);
+    return ok;
+}
+
+static bool stack_check(const struct stack_values *v, struct error *err)
+{
+    uint64_t tid;
+    if (v->thread && (!units_parse_count(v->thread, &tid) || tid == 0 || tid > INT32_MAX))
+        return error_set(err, ERROR_USAGE, "--thread wants a thread's number, not '%s'", v->thread);
+    if (v->repeat == 0)
+        return error_set(err, ERROR_USAGE, "--repeat wants at least 1");
+    if (v->every_ns / 1000000 > INT32_MAX)
+        return error_set(err, ERROR_USAGE, "--every is too long");
+    return true;
+}
+
+static bool stack_run(struct verb_call *call, struct error *err)
+{
+    const struct stack_values *v = call->values;
+    struct target_query query = target_options_query(&v->target);
+    if (call->arg_count && (!target_query_is_empty(&query) || v->repeat > 1))
+        return error_set(err, ERROR_USAGE, "a core dump and a running process exclude each other");
+    if (!stack_check(v, err))
+        return false;
+    return call->arg_count ? core_stacks(call->args[0], v, err) : live_stacks(v, err);
+}
+
+static const struct option_spec stack_options[] = {
+    { "thread", 't', OPTION_STRING, offsetof(struct stack_values, thread), "only this one", "TID", NULL },
+    { "managed", 0, OPTION_FLAG, offsetof(struct stack_values, managed), "only managed frames", NULL, NULL },
+    { "idle", 0, OPTION_FLAG, offsetof(struct stack_values, idle),
+      "show threads that wait by design too: idle pool workers, finalizer, timer, tiering, ...", NULL, NULL },
+    { "raw-names", 0, OPTION_FLAG, offsetof(struct stack_values, raw_names),
+      "names as the runtime spells them", NULL, NULL },
+    { "repeat", 0, OPTION_COUNT, offsetof(struct stack_values, repeat), "look N times (1)", "N", NULL },
+    { "every", 0, OPTION_DURATION, offsetof(struct stack_values, every_ns), "time between two looks (200ms)",
+      NULL, NULL },
+    { "json", 0, OPTION_FLAG, offsetof(struct stack_values, json),
+      "print JSON instead of text, a line a look", NULL, NULL },
+    { NULL, 0, OPTION_GROUP, offsetof(struct stack_values, target), NULL, NULL, target_option_specs },
+    { 0 },
+};
+
+const struct verb verb_stack = {
+    .name = "stack",
+    .args = "[CORE]",
+    .summary = "show what every thread is doing now",
+    .details =
+        "  Each thread is stopped for a moment, one after the other, by ptrace; the runtime need not help, "
+        "so\n"
+        "  that a hung or stopped process, or one with diagnostics switched off, shows its stacks too.\n"
+        "  Equal stacks are shown once; the leaf comes first.\n"
+        "  CORE is a core dump of the kernel, gcore or createdump: its threads are shown instead.",
+    .options = stack_options,
+    .defaults = &(const struct stack_values){ .repeat = 1, .every_ns = STACK_EVERY_MS * UINT64_C(1000000) },
+    .values_size = sizeof(struct stack_values),
+    .args_max = 1,
+    .run = stack_run,
+};

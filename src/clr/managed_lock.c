@@ -1,0 +1,116 @@
+#include "clr/managed_lock.h"
+
+enum {
+    SLOT_FIRST = 60, /* of the table of sync blocks: 78 to 82 so far */
+    SLOT_LAST = 110,
+    ENTRY_BYTES = 16,
+    ENTRIES_MAX = 1 << 18,
+    FETCH_BYTES = 32 << 10,
+    ENTRIES_HOLLOW = 4096, /* so many without an object: the end of what is in use */
+    BLOCK_STATE = 0,
+    BLOCK_RECURSION = 4,
+    BLOCK_OWNER = 8,
+    BLOCK_OWNER_TID = 0x10,
+    STATE_HELD = 1,
+    HEADER_HAS_INDEX = 1 << 27,
+    HEADER_IS_HASH = 1 << 26,
+    INDEX_MASK = (1 << 26) - 1,
+    LOCK_OWNER_TID = 0x10,
+    LOCK_STATE = 0x14,
+    LOCK_RECURSION = 0x18,
+};
+
+static bool owner_agrees(const struct managed_thread *thread, unsigned major, struct memory_pages *pages,
+                         uint64_t sync_block)
+{
+    return major >= 10 ? thread->managed_id == memory_pages_u32(pages, sync_block + BLOCK_OWNER)
+                       : thread->addr == memory_pages_u64(pages, sync_block + BLOCK_OWNER);
+}
+
+/* Does the object say that the table's entry `index` is its own? */
+static bool points_back(struct memory_pages *pages, uint64_t object, uint32_t index)
+{
+    if (object < 16 || object % 8 != 0)
+        return false;
+    uint32_t header = memory_pages_u32(pages, object - 4);
+    return (header & (HEADER_HAS_INDEX | HEADER_IS_HASH)) == HEADER_HAS_INDEX &&
+           (header & INDEX_MASK) == index;
+}
+
+/* The object of a sync block. Entries that are not in use may hold anything. */
+static uint64_t find_in_table(struct memory_pages *pages, uint64_t variable, uint64_t sync_block)
+{
+    uint64_t table = variable && variable % 8 == 0 ? memory_pages_u64(pages, variable) : 0;
+    const struct memory_mapping *m = table && table % 8 == 0 ? memory_mapping_at(pages->memory, table) : NULL;
+    if (!m || !m->writable)
+        return 0;
+    uint32_t hollow = 0;
+    for (uint32_t i = 1; i < ENTRIES_MAX && hollow < ENTRIES_HOLLOW; i++) {
+        uint64_t entry = table + (uint64_t)ENTRY_BYTES * i;
+        if (entry + ENTRY_BYTES > m->end)
+            return 0;
+        if (entry % FETCH_BYTES < ENTRY_BYTES) {
+            memory_pages_want(pages, entry, FETCH_BYTES);
+            memory_pages_fetch(pages);
+        }
+        uint64_t block = memory_pages_u64(pages, entry);
+        hollow = block ? 0 : hollow + 1;
+        if (block != sync_block)
+            continue;
+        uint64_t object = memory_pages_u64(pages, entry + 8);
+        if (points_back(pages, object, i))
+            return object;
+    }
+    return 0;
+}
+
+static uint64_t find_object(struct memory_pages *pages, struct managed_threads *threads, uint64_t sync_block)
+{
+    if (threads->sync_table)
+        return find_in_table(pages, threads->sync_table, sync_block);
+    for (unsigned slot = SLOT_FIRST; slot < SLOT_LAST; slot++) {
+        uint64_t variable = memory_pages_u64(pages, threads->table + 8 * slot);
+        uint64_t object = find_in_table(pages, variable, sync_block);
+        if (object) {
+            threads->sync_table = variable;
+            return object;
+        }
+    }
+    return 0;
+}
+
+uint64_t managed_object_table(struct memory_pages *pages, uint64_t object)
+{
+    return object && object % 8 == 0 ? memory_pages_u64(pages, object) & ~UINT64_C(7) : 0;
+}
+
+bool managed_lock_read_monitor(struct memory_pages *pages, struct managed_threads *threads,
+                               uint64_t sync_block, struct managed_lock *out)
+{
+    struct managed_lock lock = { 0 };
+    uint32_t state = memory_pages_u32(pages, sync_block + BLOCK_STATE);
+    if (state & STATE_HELD) {
+        lock.owner = (pid_t)memory_pages_u32(pages, sync_block + BLOCK_OWNER_TID);
+        lock.recursion = memory_pages_u32(pages, sync_block + BLOCK_RECURSION);
+        const struct managed_thread *owner = managed_threads_by_tid(threads, lock.owner);
+        if (!owner || !owner_agrees(owner, threads->major, pages, sync_block))
+            return false;
+    }
+    lock.object = find_object(pages, threads, sync_block);
+    lock.table = managed_object_table(pages, lock.object);
+    *out = lock;
+    return true;
+}
+
+bool managed_lock_read_object(struct memory_pages *pages, const struct managed_threads *threads,
+                              uint64_t object, struct managed_lock *out)
+{
+    struct managed_lock lock = { .object = object, .table = managed_object_table(pages, object) };
+    lock.owner = (pid_t)memory_pages_u32(pages, object + LOCK_OWNER_TID);
+    lock.recursion = memory_pages_u32(pages, object + LOCK_RECURSION);
+    if (!(memory_pages_u32(pages, object + LOCK_STATE) & STATE_HELD) ||
+        !managed_threads_by_tid(threads, lock.owner))
+        return false;
+    *out = lock;
+    return true;
+}

@@ -1,0 +1,35 @@
+/*
+ * managed_lock: a monitor or a System.Threading.Lock as it lies in memory, with who holds it.
+ *
+ * A monitor that somebody waits for is a SyncBlock (dotnet/runtime, src/coreclr/vm/syncblk.h; equal in .NET
+ * 8, 9 and 10 but for how it names its owner); its object is found in the table of sync blocks, whose slot of
+ * g_dacTable moves even between servicing releases and is therefore recognised by objects that point back.
+ */
+#ifndef CLRPERF_CLR_MANAGED_LOCK_H
+#define CLRPERF_CLR_MANAGED_LOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "clr/managed_threads.h"
+
+struct managed_lock {
+    uint64_t object; /* its address, 0 when it was not found */
+    uint64_t table;  /* MethodTable of the object, or 0 */
+    pid_t owner;     /* as the process sees it; 0: nobody holds it */
+    uint32_t recursion;
+};
+
+/*
+ * A monitor. False when what is there contradicts itself: its owner is none of `threads`, or a number too
+ * many.
+ */
+bool managed_lock_read_monitor(struct memory_pages *pages, struct managed_threads *threads,
+                               uint64_t sync_block, struct managed_lock *out);
+/* A System.Threading.Lock object (9 and later). False when nobody of `threads` holds it. */
+bool managed_lock_read_object(struct memory_pages *pages, const struct managed_threads *threads,
+                              uint64_t object, struct managed_lock *out);
+/* The MethodTable of an object, or 0. */
+uint64_t managed_object_table(struct memory_pages *pages, uint64_t object);
+
+#endif

@@ -1,0 +1,137 @@
+#include "clr/managed_threads.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/own.h"
+#include "clr/loaded_symbol.h"
+
+enum {
+    SLOTS_TRIED = 40, /* the store has been in slots 15 and 16 */
+    TID_MAX = 1 << 22,
+    ITEM_KIND = 0x10,
+    ITEM_TIMEOUT = 0x14,
+    KIND_ENTER = 0,
+    KIND_WAIT = 1,
+};
+
+/* Offsets into ThreadStore (first) and Thread. */
+struct thread_offsets {
+    unsigned major;
+    uint16_t first, link, tid, managed_id, blocking;
+};
+
+static const struct thread_offsets known[] = {
+    { 10, 0x58, 0x70, 0x128, 0x10, 0x2a0 },
+    { 9, 0xa0, 0x70, 0x128, 0x10, 0x408 },
+    { 8, 0xa0, 0xe8, 0x1a8, 0x20, 0x4a8 },
+};
+
+static const struct thread_offsets *offsets_of(unsigned major)
+{
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (known[i].major == major)
+            return &known[i];
+    return NULL;
+}
+
+static void read_blocking(struct memory_pages *pages, const struct thread_offsets *o,
+                          struct managed_thread *thread)
+{
+    uint64_t item = memory_pages_u64(pages, thread->addr + o->blocking);
+    if (item == 0 || item % 8 != 0)
+        return;
+    uint32_t kind = memory_pages_u32(pages, item + ITEM_KIND);
+    uint64_t sync_block = memory_pages_u64(pages, item);
+    if (sync_block == 0 || sync_block % 8 != 0 || kind > KIND_WAIT)
+        return;
+    thread->blocking = kind == KIND_ENTER ? BLOCKING_ENTER : BLOCKING_WAIT;
+    thread->sync_block = sync_block;
+    thread->timeout_ms = (int32_t)memory_pages_u32(pages, item + ITEM_TIMEOUT);
+}
+
+/* False when the list is none: it runs in circles, or has numbers that no thread can have. */
+static bool read_list(struct managed_threads *t, struct memory_pages *pages, uint64_t store)
+{
+    const struct thread_offsets *o = offsets_of(t->major);
+    t->count = 0;
+    for (uint64_t link = memory_pages_u64(pages, store + o->first); link;) {
+        if (link % 8 != 0 || t->count == MANAGED_THREADS_MAX)
+            return false;
+        struct managed_thread thread = { .addr = link - o->link };
+        uint32_t tid = memory_pages_u32(pages, thread.addr + o->tid);
+        thread.managed_id = memory_pages_u32(pages, thread.addr + o->managed_id);
+        if (thread.managed_id == 0 || thread.managed_id >= MANAGED_THREADS_MAX * 16u)
+            return false;
+        thread.tid = tid < TID_MAX ? (pid_t)tid : 0; /* others say that there is none yet */
+        read_blocking(pages, o, &thread);
+        t->items = mem_grow(t->items, &t->capacity, t->count + 1, sizeof *t->items);
+        t->items[t->count++] = thread;
+        link = memory_pages_u64(pages, link);
+    }
+    return t->count > 0;
+}
+
+static int compare_tids(const void *a, const void *b)
+{
+    pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Threads end while we look, so not all of them must be there. */
+static bool are_of_process(const struct managed_threads *t, const pid_t *tids, size_t tid_count)
+{
+    size_t started = 0, there = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        if (t->items[i].tid == 0)
+            continue;
+        started++;
+        there += bsearch(&t->items[i].tid, tids, tid_count, sizeof *tids, compare_tids) != NULL;
+    }
+    return there > 0 && there * 4 >= started * 3;
+}
+
+bool managed_threads_open(struct memory_pages *pages, const struct runtime_root *root, const char *layout,
+                          const pid_t *tids, size_t tid_count, struct managed_threads *out, struct error *err)
+{
+    struct loaded_symbol symbol;
+    struct managed_threads t = { .major = (unsigned)strtoul(layout, NULL, 10) };
+    if (!offsets_of(t.major))
+        return error_set(err, ERROR_UNSUPPORTED, "the list of threads of .NET %s is not known", layout);
+    if (!loaded_symbol_find(pages, root->base, "g_dacTable", &symbol))
+        return error_set(err, ERROR_UNSUPPORTED, "the runtime exports no g_dacTable");
+    t.table = symbol.addr;
+    for (unsigned slot = 0; slot < SLOTS_TRIED; slot++) {
+        uint64_t variable = memory_pages_u64(pages, t.table + 8 * slot);
+        uint64_t store = variable && variable % 8 == 0 ? memory_pages_u64(pages, variable) : 0;
+        if (store == 0 || store % 8 != 0 || !read_list(&t, pages, store) ||
+            !are_of_process(&t, tids, tid_count))
+            continue;
+        t.store = store;
+        *out = t;
+        return true;
+    }
+    managed_threads_done(&t);
+    return error_set(err, ERROR_UNSUPPORTED, "the runtime's list of threads cannot be found in its memory");
+}
+
+void managed_threads_done(struct managed_threads *threads)
+{
+    free(threads->items);
+    threads->items = NULL;
+    threads->count = threads->capacity = 0;
+}
+
+bool managed_threads_read(struct managed_threads *threads, struct memory_pages *pages)
+{
+    return read_list(threads, pages, threads->store);
+}
+
+const struct managed_thread *managed_threads_by_tid(const struct managed_threads *threads, pid_t tid)
+{
+    for (size_t i = 0; tid && i < threads->count; i++)
+        if (threads->items[i].tid == tid)
+            return &threads->items[i];
+    return NULL;
+}

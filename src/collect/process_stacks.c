@@ -1,0 +1,409 @@
+#include "collect/process_stacks.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/own.h"
+#include "collect/proc_file.h"
+#include "collect/thread_wait.h"
+#include "read/procfs.h"
+#include "unwind/process_code.h"
+
+enum { WAIT_TEXT_MAX = 8192, NAME_BYTES_MAX = 64, STAT_BYTES_MAX = 4096, IMAGES_MAX = 1 << 16 };
+
+void process_stacks_init(struct process_stacks *stacks, const struct stacks_target *target)
+{
+    *stacks = (struct process_stacks){ .target = *target, .images = unwind_images_new() };
+    stacks->path_count = 1;
+    stacks->paths = mem_grow(stacks->paths, &stacks->path_capacity, 1, sizeof *stacks->paths);
+    stacks->paths[0] = NULL;
+}
+
+static void thread_done(struct stacks_thread *thread)
+{
+    free(thread->name);
+    free(thread->waiting_on);
+    free(thread->problem);
+    free(thread->stack);
+}
+
+void process_stacks_renew(struct process_stacks *stacks)
+{
+    for (size_t i = 0; i < stacks->thread_count; i++)
+        thread_done(&stacks->threads[i]);
+    stacks->thread_count = 0;
+}
+
+void process_stacks_done(struct process_stacks *stacks)
+{
+    process_stacks_renew(stacks);
+    free(stacks->threads);
+    code_walk_close(stacks->walk);
+    unwind_images_free(stacks->images);
+    for (size_t i = 0; i < stacks->path_count; i++)
+        free(stacks->paths[i]);
+    free(stacks->paths);
+}
+
+struct stacks_thread *process_stacks_add(struct process_stacks *stacks, pid_t tid)
+{
+    stacks->threads = mem_grow(stacks->threads, &stacks->thread_capacity, stacks->thread_count + 1,
+                               sizeof *stacks->threads);
+    struct stacks_thread *thread = &stacks->threads[stacks->thread_count++];
+    *thread = (struct stacks_thread){ .tid = tid, .ns_tid = tid };
+    return thread;
+}
+
+/* A running process. */
+
+static int compare_tids(const void *a, const void *b)
+{
+    pid_t x = ((const struct stacks_thread *)a)->tid, y = ((const struct stacks_thread *)b)->tid;
+    return (x > y) - (x < y);
+}
+
+static bool list_threads(struct process_stacks *stacks, pid_t only_tid, struct error *err)
+{
+    char folder[64];
+    snprintf(folder, sizeof folder, "/proc/%d/task", (int)stacks->target.pid);
+    DIR *dir = opendir(folder);
+    for (struct dirent *entry; dir && stacks->thread_count < STACKS_THREADS_MAX && (entry = readdir(dir));) {
+        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (tid > 0 && (!only_tid || tid == only_tid))
+            process_stacks_add(stacks, tid);
+    }
+    if (dir)
+        closedir(dir);
+    if (stacks->thread_count)
+        qsort(stacks->threads, stacks->thread_count, sizeof *stacks->threads, compare_tids);
+    else if (dir && only_tid)
+        return error_set(err, ERROR_TARGET, "process %d has no thread %d", (int)stacks->target.pid,
+                         (int)only_tid);
+    return stacks->thread_count ||
+           error_set(err, ERROR_TARGET, "process %d is gone", (int)stacks->target.pid);
+}
+
+static void read_state(const struct process_stacks *stacks, struct stacks_thread *thread)
+{
+    char file[64];
+    struct buffer text;
+    struct proc_stat stat;
+    buffer_init(&text, STAT_BYTES_MAX);
+    snprintf(file, sizeof file, "task/%d/stat", (int)thread->tid);
+    if (proc_file_read(stacks->target.pid, file, &text, NULL) &&
+        procfs_read_stat(buffer_span(&text), &stat, NULL)) {
+        thread->state = stat.state;
+        thread->name = mem_format("%.*s", (int)stat.name.size, (const char *)stat.name.data);
+    }
+    buffer_done(&text);
+    if (!thread->name)
+        thread->name = mem_copy_string("");
+    struct proc_status status;
+    struct buffer lines;
+    buffer_init(&lines, STAT_BYTES_MAX);
+    snprintf(file, sizeof file, "task/%d/status", (int)thread->tid);
+    if (proc_file_read(stacks->target.pid, file, &lines, NULL) &&
+        procfs_read_status(buffer_span(&lines), &status, NULL))
+        thread->ns_tid = status.ns_pid;
+    buffer_done(&lines);
+}
+
+static bool name_fd(void *user, int fd, struct buffer *out)
+{
+    const struct process_stacks *stacks = user;
+    char file[32], target[4096];
+    snprintf(file, sizeof file, "fd/%d", fd);
+    if (fd < 0 || !proc_file_link(stacks->target.pid, file, target, sizeof target, NULL))
+        return false;
+    buffer_string(out, target);
+    return true;
+}
+
+static void describe_wait(struct process_stacks *stacks, struct stacks_thread *thread, bool live)
+{
+    struct buffer text;
+    struct thread_wait_sources sources = { stacks->target.memory, live ? name_fd : NULL, stacks };
+    buffer_init(&text, WAIT_TEXT_MAX);
+    thread_wait_describe(&thread->registers, &sources, &text);
+    thread->waiting_on = mem_format("%.*s", (int)text.size, text.data ? (const char *)text.data : "");
+    buffer_done(&text);
+}
+
+static uint64_t main_stack_end(const struct memory *memory)
+{
+    for (size_t i = 0; i < memory->mapping_count; i++)
+        if (strcmp(memory->mappings[i].path, "[stack]") == 0)
+            return memory->mappings[i].end;
+    return 0;
+}
+
+static bool has_ended(const struct process_stacks *stacks, const struct stacks_thread *thread)
+{
+    struct stacks_thread now = { .tid = thread->tid };
+    read_state(stacks, &now);
+    free(now.name);
+    return now.state == 0 || now.state == 'Z' || now.state == 'X';
+}
+
+static bool take_thread(struct process_stacks *stacks, struct thread_stopper *stopper,
+                        struct stacks_thread *thread, uint64_t stack_end, struct error *err)
+{
+    struct thread_snapshot snapshot;
+    read_state(stacks, thread);
+    if (!thread_stopper_take(stopper, thread->tid, stack_end, &snapshot, err)) {
+        if (has_ended(stacks, thread)) /* one that is ending is refused like one of others */
+            error_set(err, ERROR_TARGET, "process %d is gone", (int)stacks->target.pid);
+        thread->problem = mem_copy_string(err->what);
+        return false;
+    }
+    thread->registers = snapshot.registers;
+    thread->stopped_ns = snapshot.stopped_ns;
+    thread->stack = mem_alloc(snapshot.stack.size + 1, 1);
+    thread->stack_bytes = snapshot.stack.size;
+    if (snapshot.stack.size)
+        memcpy(thread->stack, snapshot.stack.data, snapshot.stack.size);
+    return true;
+}
+
+static void remove_thread(struct process_stacks *stacks, size_t i)
+{
+    struct stacks_thread *thread = &stacks->threads[i];
+    thread_done(thread);
+    memmove(thread, thread + 1, (--stacks->thread_count - i) * sizeof *thread);
+}
+
+bool process_stacks_take_live(struct process_stacks *stacks, struct thread_stopper *stopper, pid_t only_tid,
+                              struct error *err)
+{
+    struct error first = { 0 }, failure = { 0 };
+    size_t taken = 0;
+    process_stacks_renew(stacks);
+    if (!list_threads(stacks, only_tid, err))
+        return false;
+    uint64_t stack_end = main_stack_end(stacks->target.memory);
+    for (size_t i = 0; i < stacks->thread_count;) {
+        bool ok = take_thread(stacks, stopper, &stacks->threads[i], stack_end, &failure);
+        taken += ok;
+        if (!ok && first.kind == ERROR_NONE)
+            first = failure;
+        if (taken == 0 && failure.kind == ERROR_PERMISSION)
+            break; /* nor may we at the others */
+        if (ok || failure.kind != ERROR_TARGET)
+            i++;
+        else
+            remove_thread(stacks, i); /* it ended since it was listed */
+    }
+    if (taken == 0) {
+        *err = first;
+        return false;
+    }
+    for (size_t i = 0; i < stacks->thread_count; i++) {
+        if (stacks->threads[i].problem)
+            stacks->threads[i].waiting_on = mem_copy_string("");
+        else
+            describe_wait(stacks, &stacks->threads[i], true);
+    }
+    return true;
+}
+
+/* Code. */
+
+/* Of a file with unwind tables; else memory that code is generated into. */
+static bool is_image(const struct memory_mapping *m)
+{
+    return (m->path[0] == '/' && strncmp(m->path, "/memfd:", 7) != 0 && m->path[1] != '/') ||
+           strcmp(m->path, "[vdso]") == 0;
+}
+
+static bool open_image(void *user, uint32_t image, struct source *out)
+{
+    const struct process_stacks *stacks = user;
+    const char *path = stacks->paths[image];
+    if (strcmp(path, "[vdso]") == 0)
+        return unwind_vdso(out);
+    return stacks->target.files.open && stacks->target.files.open(stacks->target.files.user, path, out);
+}
+
+static void close_image(void *user, struct source *file)
+{
+    const struct process_stacks *stacks = user;
+    if (file->fd >= 0)
+        stacks->target.files.close(stacks->target.files.user, file);
+}
+
+static bool read_memory(void *user, uint64_t addr, void *into, size_t size)
+{
+    const struct process_stacks *stacks = user;
+    return memory_read(stacks->target.memory, addr, into, size);
+}
+
+static uint32_t image_number(struct process_stacks *stacks, const struct memory_mapping *m)
+{
+    if (!is_image(m))
+        return PROCESS_CODE_NO_IMAGE;
+    for (size_t i = stacks->path_count; i-- > 1;)
+        if (strcmp(stacks->paths[i], m->path) == 0)
+            return (uint32_t)i;
+    if (stacks->path_count == IMAGES_MAX)
+        return PROCESS_CODE_NO_IMAGE;
+    stacks->paths =
+        mem_grow(stacks->paths, &stacks->path_capacity, stacks->path_count + 1, sizeof *stacks->paths);
+    stacks->paths[stacks->path_count] = mem_copy_string(m->path);
+    return (uint32_t)stacks->path_count++;
+}
+
+static struct process_code *open_code(struct process_stacks *stacks)
+{
+    struct process_code_access access = { open_image, close_image, read_memory, NULL, NULL, stacks };
+    struct process_code *code = process_code_new(stacks->images, &access);
+    const struct memory *memory = stacks->target.memory;
+    for (size_t i = 0; i < memory->mapping_count; i++) {
+        const struct memory_mapping *m = &memory->mappings[i];
+        if (m->executable)
+            process_code_map(code, m->start, m->end - m->start, m->file_off, image_number(stacks, m));
+    }
+    return code;
+}
+
+/* Jitted methods. */
+
+struct addr_list {
+    uint64_t *items;
+    size_t count, capacity;
+};
+
+static void add_generated(const struct process_stacks *stacks, struct addr_list *list, uint64_t addr)
+{
+    const struct memory_mapping *m = memory_mapping_at(stacks->target.memory, addr);
+    if (!m || !m->executable || is_image(m))
+        return;
+    list->items = mem_grow(list->items, &list->capacity, list->count + 1, sizeof *list->items);
+    list->items[list->count++] = addr;
+}
+
+static int compare_addrs(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Every word on a stack may return into generated code: which do is known after unwinding, which needs it. */
+static void collect_generated(const struct process_stacks *stacks, struct addr_list *list)
+{
+    for (size_t i = 0; i < stacks->thread_count; i++) {
+        const struct stacks_thread *thread = &stacks->threads[i];
+        if (thread->problem)
+            continue;
+        add_generated(stacks, list, thread->registers.general.values[UNWIND_RIP]);
+        for (size_t at = 0; at + 8 <= thread->stack_bytes; at += 8)
+            add_generated(stacks, list, load_u64le(thread->stack + at) - 1);
+    }
+    if (list->count == 0)
+        return;
+    qsort(list->items, list->count, sizeof *list->items, compare_addrs);
+    size_t kept = 1;
+    for (size_t i = 1; i < list->count; i++)
+        if (list->items[i] != list->items[kept - 1])
+            list->items[kept++] = list->items[i];
+    list->count = kept;
+}
+
+struct method_sink {
+    struct trace_builder *b;
+    struct process_code *code;
+    uint32_t process;
+    uint64_t time_ns;
+};
+
+static bool take_method(void *user, const struct found_method *found)
+{
+    static const uint8_t tiers[] = {
+        TIER_NONE, TIER_0, TIER_0_INSTRUMENTED, TIER_OSR, TIER_1, TIER_OPTIMIZED
+    };
+    struct method_sink *sink = user;
+    struct trace *t = &sink->b->trace;
+    bool dynamic = found->kind == FOUND_DYNAMIC;
+    if (found->kind == FOUND_STUB)
+        return true;
+    process_code_method(sink->code, found->begin, found->end - found->begin, dynamic);
+    if (found->name[0] == 0)
+        return true;
+    struct trace_function function = {
+        .name = trace_add_string(t, found->name),
+        .module = found->module[0] ? trace_add_string(t, found->module) : 0,
+        .kind = dynamic ? CODE_DYNAMIC : CODE_JIT,
+    };
+    struct trace_code code = {
+        .process = sink->process,
+        .function = trace_builder_function(sink->b, &function),
+        .addr = found->begin,
+        .size_bytes = found->end - found->begin,
+        .from_ns = sink->time_ns,
+        .module_path = found->path[0] ? trace_add_string(t, found->path) : 0,
+        .token = dynamic ? 0 : found->token,
+        .tier = tiers[found->tier],
+        .resolver = RESOLVER_MEMORY,
+    };
+    trace_builder_code(sink->b, &code);
+    return true;
+}
+
+static void find_methods(struct process_stacks *stacks, struct method_sink *sink)
+{
+    struct addr_list list = { 0 };
+    if (stacks->walk)
+        code_walk_renew(stacks->walk);
+    else if (!code_walk_open(stacks->target.memory, &stacks->target.files, &stacks->walk,
+                             &stacks->walk_error))
+        return;
+    collect_generated(stacks, &list);
+    code_walk_list_at(stacks->walk, list.items, list.count, take_method, sink);
+    free(list.items);
+}
+
+/* Stacks. */
+
+static enum stack_end end_of(enum unwind_end end)
+{
+    return end == UNWIND_END_ROOT ? STACK_WHOLE : end == UNWIND_END_BROKEN ? STACK_BROKEN : STACK_TRUNCATED;
+}
+
+static void unwind_thread(struct process_stacks *stacks, struct stacks_thread *thread,
+                          const struct method_sink *sink, uint64_t time_ns)
+{
+    struct unwind_frame frames[STACKS_FRAMES_MAX];
+    uint64_t addrs[STACKS_FRAMES_MAX];
+    struct unwind_sample sample = { &thread->registers.general, span_of(thread->stack, thread->stack_bytes),
+                                    NULL, 0 };
+    struct unwind_result result = process_code_unwind(sink->code, &sample, frames, STACKS_FRAMES_MAX);
+    for (size_t i = 0; i < result.count; i++) /* a caller's address follows its call, unless it is exact */
+        addrs[i] = frames[i].ip + (i > 0 && frames[i].exact);
+    struct raw_sample raw = {
+        .time_ns = time_ns,
+        .weight = 1,
+        .user = addrs,
+        .user_count = result.count,
+        .pid = (uint32_t)stacks->target.pid,
+        .tid = (uint32_t)thread->tid,
+        .kind = SAMPLE_CPU,
+        .end = end_of(result.end),
+    };
+    struct span name = span_of(thread->name, strlen(thread->name));
+    trace_builder_thread_name(sink->b, raw.pid, raw.tid, name, time_ns);
+    thread->trace_stack = trace_builder_sample(sink->b, &raw);
+}
+
+void process_stacks_unwind(struct process_stacks *stacks, struct trace_builder *b, uint32_t process)
+{
+    struct method_sink sink = { b, open_code(stacks), process, clock_monotonic_ns() };
+    find_methods(stacks, &sink);
+    for (size_t i = 0; i < stacks->thread_count; i++)
+        if (!stacks->threads[i].problem)
+            unwind_thread(stacks, &stacks->threads[i], &sink, sink.time_ns + 1 + i);
+    process_code_free(sink.code);
+}

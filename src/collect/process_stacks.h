@@ -1,0 +1,79 @@
+/*
+ * process_stacks: where all threads of one process are, at one look.
+ *
+ * The process is a running one, or what a core dump holds of one. Its threads' stacks are unwound and go into
+ * a trace, a sample a thread in the order of `threads`; names are looked up later, as those of any trace.
+ */
+#ifndef CLRPERF_COLLECT_PROCESS_STACKS_H
+#define CLRPERF_COLLECT_PROCESS_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "clr/code_walk.h"
+#include "collect/thread_stopper.h"
+#include "trace/builder.h"
+#include "unwind/unwind_images.h"
+
+enum {
+    STACKS_THREADS_MAX = 1 << 16,
+    STACKS_FRAMES_MAX = TRACE_STACK_DEPTH_MAX,
+};
+
+struct stacks_thread {
+    pid_t tid, ns_tid;                 /* in our pid namespace, and as the process has it itself */
+    char *name;                        /* as the kernel has it; "" when unknown. Owned */
+    char state;                        /* of /proc/TID/stat before the look: R S D T t Z; 0 unknown */
+    char *waiting_on;                  /* of thread_wait_describe(), "" when it is in no system call. Owned */
+    uint16_t signal;                   /* of a core dump: what it died of, or 0 */
+    char *problem;                     /* why it has no stack, or NULL. Owned */
+    struct thread_registers registers; /* where there is no problem */
+    uint8_t *stack;                    /* owned */
+    size_t stack_bytes;
+    uint64_t stopped_ns;  /* 0: it was not stopped */
+    uint32_t trace_stack; /* once unwound: its stack in the trace, or 0 */
+};
+
+/* What the target is, in one form for all kinds. Borrowed, and alive as long as what is made with it. */
+struct stacks_target {
+    pid_t pid;
+    const struct memory *memory;
+    struct module_files files; /* as the target has them */
+};
+
+struct process_stacks {
+    struct stacks_target target;
+    struct unwind_images *images;
+    char **paths; /* of images by number; [0] is unused. Owned */
+    size_t path_count, path_capacity;
+    struct code_walk *walk;        /* NULL: no runtime, or none that can be read */
+    struct error walk_error;       /* why, when NULL */
+    struct stacks_thread *threads; /* of the last look; sorted by tid */
+    size_t thread_count, thread_capacity;
+};
+
+void process_stacks_init(struct process_stacks *stacks, const struct stacks_target *target);
+void process_stacks_done(struct process_stacks *stacks);
+
+/* Starts a new look: the threads of the last are gone. Returns the next thread to be filled in. */
+void process_stacks_renew(struct process_stacks *stacks);
+struct stacks_thread *process_stacks_add(struct process_stacks *stacks, pid_t tid);
+
+/*
+ * Takes the threads of a running process, or only `only_tid`, each stopped for a moment. ERROR_PERMISSION
+ * when not even one may be looked at, ERROR_TARGET when there is none.
+ */
+bool process_stacks_take_live(struct process_stacks *stacks, struct thread_stopper *stopper, pid_t only_tid,
+                              struct error *err);
+
+/*
+ * Unwinds what was taken into `b`, where `process` has its mappings already. Jitted methods on the stacks are
+ * told to `b` with their names.
+ */
+void process_stacks_unwind(struct process_stacks *stacks, struct trace_builder *b, uint32_t process);
+
+#endif

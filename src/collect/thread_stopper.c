@@ -1,0 +1,277 @@
+#include "collect/thread_stopper.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/own.h"
+#include "collect/helper_process.h"
+
+enum {
+    PAGE_BYTES = 4096,
+    READ_PIECES = 128,
+    WARM_BYTES = 64 << 10,
+    STACK_SANE_BYTES = 1 << 30, /* a thread's base further up is not above its stack */
+};
+
+enum stop_outcome { STOP_OK, STOP_REFUSED, STOP_GONE, STOP_LATE };
+
+/* What child and parent share. */
+struct stop_exchange {
+    pid_t tid;
+    uint64_t main_stack_end;
+    enum stop_outcome outcome;
+    int os_error;
+    uint64_t stopped_ns;
+    uint8_t user_regs[THREAD_USER_REGS_BYTES];
+    size_t stack_bytes;
+    uint8_t stack[THREAD_STACK_BYTES_MAX];
+};
+
+struct thread_stopper {
+    pid_t pid;
+    pid_t child; /* 0: none runs */
+    int socket;  /* to the child, or -1 */
+    struct stop_exchange *exchange;
+};
+
+bool thread_registers_read(struct span user_regs, struct thread_registers *out)
+{
+    /* struct user_regs_struct to DWARF's order; see sys/user.h and the x86-64 psABI, figure 3.36 */
+    static const uint8_t places[UNWIND_REGISTERS] = {
+        10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16
+    };
+    enum { ORIG_RAX = 15, FS_BASE = 21 };
+    static const uint8_t arguments[] = { 14, 13, 12, 7, 9, 8 }; /* rdi rsi rdx r10 r8 r9 */
+    if (user_regs.size < THREAD_USER_REGS_BYTES)
+        return false;
+    for (size_t i = 0; i < UNWIND_REGISTERS; i++)
+        out->general.values[i] = load_u64le(user_regs.data + 8 * places[i]);
+    out->syscall = (int64_t)load_u64le(user_regs.data + 8 * ORIG_RAX);
+    out->thread_base = load_u64le(user_regs.data + 8 * FS_BASE);
+    for (size_t i = 0; i < ARRAY_LEN(arguments); i++)
+        out->arguments[i] = load_u64le(user_regs.data + 8 * arguments[i]);
+    return true;
+}
+
+/* Page by page: what lies behind a page that is not there does not count. */
+static size_t read_stack(pid_t tid, uint64_t from, uint8_t *into, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        struct iovec remote[READ_PIECES], local = { into + done, 0 };
+        size_t count = 0;
+        while (count < READ_PIECES && done + local.iov_len < size) {
+            uint64_t at = from + done + local.iov_len;
+            size_t part = PAGE_BYTES - (size_t)(at % PAGE_BYTES);
+            if (part > size - done - local.iov_len)
+                part = size - done - local.iov_len;
+            remote[count++] = (struct iovec){ (void *)(uintptr_t)at, part };
+            local.iov_len += part;
+        }
+        ssize_t got = process_vm_readv(tid, &local, 1, remote, count, 0);
+        if (got <= 0)
+            break;
+        done += (size_t)got;
+        if ((size_t)got < local.iov_len)
+            break;
+    }
+    return done;
+}
+
+size_t thread_registers_stack_bytes(const struct thread_registers *r, uint64_t main_stack_end)
+{
+    uint64_t sp = r->general.values[UNWIND_RSP], end = r->thread_base;
+    if (end <= sp || end - sp > STACK_SANE_BYTES)
+        end = main_stack_end;
+    uint64_t size = end > sp && end - sp <= STACK_SANE_BYTES ? end - sp : THREAD_STACK_BYTES;
+    return size < THREAD_STACK_BYTES_MAX ? (size_t)size : THREAD_STACK_BYTES_MAX;
+}
+
+/* The thread stands still: takes what is wanted. */
+static void take_stopped(struct stop_exchange *x)
+{
+    struct thread_registers registers;
+#ifdef __x86_64__
+    _Static_assert(sizeof(struct user_regs_struct) == THREAD_USER_REGS_BYTES, "as core dumps have it");
+    if (ptrace(PTRACE_GETREGS, x->tid, NULL, x->user_regs) != 0) {
+        x->outcome = STOP_REFUSED;
+        x->os_error = errno;
+        return;
+    }
+#else
+    x->outcome = STOP_REFUSED;
+    x->os_error = ENOSYS;
+    return;
+#endif
+    thread_registers_read(span_of(x->user_regs, sizeof x->user_regs), &registers);
+    x->stack_bytes = read_stack(x->tid, registers.general.values[UNWIND_RSP], x->stack,
+                                thread_registers_stack_bytes(&registers, x->main_stack_end));
+    x->outcome = STOP_OK;
+}
+
+/*
+ * Waits until it stands still; who waits for us ends us when that takes too long. A signal that came in
+ * between is in *out_signal: it must be handed on.
+ */
+static bool wait_stopped(struct stop_exchange *x, int *out_signal)
+{
+    int status;
+    if (waitpid(x->tid, &status, __WALL) != x->tid || !WIFSTOPPED(status)) {
+        x->outcome = STOP_GONE;
+        return false;
+    }
+    *out_signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
+    return true;
+}
+
+static void take(struct stop_exchange *x)
+{
+    int signal_number = 0;
+    x->stack_bytes = 0;
+    /* no PTRACE_O_EXITKILL: the thread goes on when we are killed */
+    if (ptrace(PTRACE_SEIZE, x->tid, NULL, NULL) != 0) {
+        x->outcome = errno == ESRCH ? STOP_GONE : STOP_REFUSED;
+        x->os_error = errno;
+        return;
+    }
+    uint64_t begin_ns = clock_monotonic_ns();
+    if (ptrace(PTRACE_INTERRUPT, x->tid, NULL, NULL) != 0) {
+        x->outcome = STOP_GONE;
+        return;
+    }
+    if (!wait_stopped(x, &signal_number))
+        return;
+    take_stopped(x);
+    ptrace(PTRACE_DETACH, x->tid, NULL, (void *)(intptr_t)signal_number);
+    x->stopped_ns = clock_monotonic_ns() - begin_ns;
+}
+
+static _Noreturn void serve(int socket, struct stop_exchange *x)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    helper_process_begin(socket);
+    /* where allowed: a thread that stands still must not wait for us to get a CPU */
+    sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 });
+    memset(x->stack, 0, WARM_BYTES); /* no page of ours is to be brought in while a thread waits */
+    for (uint8_t byte; read(socket, &byte, 1) == 1;) {
+        take(x);
+        if (write(socket, &byte, 1) != 1)
+            break;
+    }
+    _exit(0);
+}
+
+static bool start(struct thread_stopper *s)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        return false;
+    pid_t child = fork();
+    if (child == 0)
+        serve(pair[1], s->exchange);
+    close(pair[1]);
+    if (child < 0) {
+        close(pair[0]);
+        return false;
+    }
+    s->child = child;
+    s->socket = pair[0];
+    return true;
+}
+
+static void stop(struct thread_stopper *s)
+{
+    if (s->child <= 0)
+        return;
+    helper_process_end(s->child);
+    close(s->socket);
+    s->child = 0;
+    s->socket = -1;
+}
+
+bool thread_stopper_open(pid_t pid, struct thread_stopper **out, struct error *err)
+{
+    void *memory =
+        mmap(NULL, sizeof(struct stop_exchange), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return error_system(err, errno, "cannot share memory with a child process");
+    struct thread_stopper *s = mem_alloc(1, sizeof *s);
+    *s = (struct thread_stopper){ .pid = pid, .socket = -1, .exchange = memory };
+    *out = s;
+    return true;
+}
+
+void thread_stopper_close(struct thread_stopper *s)
+{
+    if (!s)
+        return;
+    stop(s);
+    munmap(s->exchange, sizeof *s->exchange);
+    free(s);
+}
+
+static bool ask(struct thread_stopper *s)
+{
+    uint8_t byte = 0;
+    struct pollfd answer = { .fd = s->socket, .events = POLLIN };
+    int ready;
+    if (send(s->socket, &byte, 1, MSG_NOSIGNAL) != 1)
+        return false;
+    do
+        ready = poll(&answer, 1, THREAD_STOP_DEADLINE_MS);
+    while (ready < 0 && errno == EINTR);
+    return ready > 0 && read(s->socket, &byte, 1) == 1;
+}
+
+static bool refused(const struct thread_stopper *s, pid_t tid, struct error *err)
+{
+    const struct stop_exchange *x = s->exchange;
+    if (x->outcome == STOP_GONE)
+        return error_set(err, ERROR_TARGET, "thread %d is gone", (int)tid);
+    if (x->outcome == STOP_LATE)
+        return error_set(err, ERROR_LIMIT, "thread %d did not stop within %d ms: it waits in the kernel",
+                         (int)tid, THREAD_STOP_DEADLINE_MS);
+    error_system(err, x->os_error, "cannot look at thread %d", (int)tid);
+    if (x->os_error == EPERM)
+        error_hint(err, "run as the same user with kernel.yama.ptrace_scope = 0, or with sudo; "
+                        "a debugger or strace on the process must let go of it first");
+    return false;
+}
+
+bool thread_stopper_take(struct thread_stopper *s, pid_t tid, uint64_t main_stack_end,
+                         struct thread_snapshot *out, struct error *err)
+{
+    struct stop_exchange *x = s->exchange;
+    if (s->child <= 0 && !start(s))
+        return error_system(err, errno, "cannot start a child process");
+    x->tid = tid;
+    x->main_stack_end = main_stack_end;
+    x->outcome = STOP_LATE;
+    x->os_error = 0;
+    x->stopped_ns = 0;
+    bool answered = ask(s);
+    if (!answered) /* only its end lets go of a thread that has not stopped */
+        stop(s);
+    if (!answered || x->outcome != STOP_OK)
+        return refused(s, tid, err);
+    if (!thread_registers_read(span_of(x->user_regs, sizeof x->user_regs), &out->registers))
+        return error_set(err, ERROR_UNSUPPORTED, "registers of this machine are not known");
+    out->stack = span_of(x->stack, x->stack_bytes);
+    out->stopped_ns = x->stopped_ns;
+    return true;
+}

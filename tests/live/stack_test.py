@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""stack_test.py VARIANT: `clrperf stack` tells what every thread does, of processes that do not help and of cores."""
+import glob
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from live import CLRPERF, PLAIN_ENVIRONMENT, Checks, Skip, Target, Work, clrperf, need_command, oracle_command, sample_command, \
+    succeeded
+
+OFF = {**PLAIN_ENVIRONMENT, "DOTNET_EnableDiagnostics": "0"}
+MANAGED = ("jit", "r2r", "dynamic")
+LOOKS = 150  # at a program that locks at full speed
+
+
+def look(*arguments):
+    return json.loads(succeeded(clrperf("stack", "--json", *arguments)).stdout)
+
+
+def by_name(view):
+    return {thread["name"]: thread for thread in view["threads"]}
+
+
+def functions(thread):
+    return [frame["function"] for frame in thread["frames"]]
+
+
+def states(pid):
+    found = []
+    for path in glob.glob(f"/proc/{pid}/task/*/status"):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+        found.append((re.search(r"^State:\t(\S)", text, re.M).group(1), re.search(r"^TracerPid:\t(\d+)", text, re.M).group(1)))
+    return found
+
+
+def mappings(pid):
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as maps:
+        return [line.rstrip() for line in maps]
+
+
+def wait_for(condition, at_most_s=30):
+    end = time.monotonic() + at_most_s
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def deadlocked(variant, mode, **options):
+    """The threads of a cycle say `ready` before they block for good."""
+    return Target(sample_command(variant, "deadlock") + ["0", mode], env=OFF, **options)
+
+
+def in_circle(pid, count):
+    view = look("-p", pid)
+    return len(view["deadlocks"] or []) == 1 and len(view["deadlocks"][0]) == count
+
+
+def check_deadlocks(checks, variant):
+    modes = [("two", 2, "cycle-"), ("three", 3, "cycle-")] + ([("lock", 2, "lock-")] if variant != "8" else [])
+    for mode, count, name in modes:
+        with deadlocked(variant, mode) as target:
+            checks.check(f"{variant} {mode}: a deadlock of {count} threads is found",
+                         wait_for(lambda: in_circle(target.pid, count)), "")
+            view = look("-p", target.pid)
+            threads = {thread["tid"]: thread for thread in view["threads"]}
+            members = [threads[tid] for tid in view["deadlocks"][0]]
+            checks.check(f"{variant} {mode}: its threads are the right ones",
+                         sorted(t["name"] for t in members) == [f"{name}{i}" for i in range(count)], str([t["name"] for t in members]))
+            checks.check(f"{variant} {mode}: each waits for the next one",
+                         all(t["lock"]["owner"] == members[(i + 1) % count]["tid"] for i, t in enumerate(members)), "")
+            if mode != "lock":
+                checks.check(f"{variant} {mode}: locks have their types",
+                             {t["lock"]["type"] for t in members} == {f"Lock{c}" for c in "ABC"[:count]}, "")
+            checks.check(f"{variant} {mode}: stacks lead from the lock to Main's lambda",
+                         all(any("WaitForNext" in f or "EnterNext" in f for f in functions(t)) for t in members), "")
+            waiter = by_name(view)["by-waiter"]["lock"]
+            checks.check(f"{variant} {mode}: who waits for a sleeper is in no deadlock",
+                         waiter["owner"] == by_name(view)["by-holder"]["tid"], str(waiter))
+            text = succeeded(clrperf("stack", "-p", target.pid)).stdout
+            checks.check(f"{variant} {mode}: people read of it first", f"\ndeadlock: {count} threads" in text[:300], text[:300])
+
+
+def check_whole(checks, variant):
+    with deadlocked(variant, "two") as target:
+        wait_for(lambda: in_circle(target.pid, 2))
+        view = look("-p", target.pid)
+        ends = [thread["end"] for thread in view["threads"]]
+        frames = [frame for thread in view["threads"] for frame in thread["frames"]]
+        checks.check(f"{variant}: every stack is whole", set(ends) == {"whole"}, str(ends))
+        checks.check(f"{variant}: every frame has a name", all(f["function"] for f in frames), f"{len(frames)} frames")
+        checks.check(f"{variant}: sleeping is told", "Thread.Sleep" in by_name(view)["by-holder"]["waiting_on"], "")
+        checks.check(f"{variant}: idle threads are folded", "idle thread" in clrperf("stack", "-p", target.pid).stdout, "")
+        one = look("-p", target.pid, "--thread", by_name(view)["by-thin"]["tid"], "--managed")
+        checks.check(f"{variant}: one thread, managed frames only", len(one["threads"]) == 1 and
+                     {f["kind"] for f in one["threads"][0]["frames"]} <= set(MANAGED) and one["threads"][0]["frames"], "")
+        missing = clrperf("stack", "-p", target.pid, "--thread", 1)
+        checks.check(f"{variant}: a thread that is not there is an error", missing.returncode == 3, missing.stderr)
+
+
+def check_left_alone(checks, variant):
+    """A stopped process stays stopped, a running one runs on, whatever becomes of us."""
+    with deadlocked(variant, "busy") as target:
+        os.kill(target.pid, signal.SIGSTOP)
+        wait_for(lambda: {state for state, _ in states(target.pid)} == {"T"})
+        view = look("-p", target.pid)
+        checks.check(f"{variant}: a stopped process shows whole stacks", {t["end"] for t in view["threads"]} == {"whole"} and
+                     {t["state"] for t in view["threads"]} == {"stopped"}, "")
+        checks.check(f"{variant}: and stays stopped", {state for state, _ in states(target.pid)} == {"T"}, str(states(target.pid)))
+        os.kill(target.pid, signal.SIGCONT)
+        before = target.truth()["counts"]["rounds"]
+        for delay in (0.05, 0.1, 0.2, 0.3, 0.5):
+            looking = subprocess.Popen([CLRPERF, "stack", "-p", str(target.pid), "--json", "--repeat", "100000", "--every", "1ms"],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            time.sleep(delay)
+            looking.kill()
+            looking.wait()
+        checks.check(f"{variant}: after we were killed nobody holds its threads",
+                     wait_for(lambda: {tracer for _, tracer in states(target.pid)} == {"0"}) and
+                     not {state for state, _ in states(target.pid)} & {"t", "T"}, str(states(target.pid)))
+        checks.check(f"{variant}: and it works on", wait_for(lambda: target.truth()["counts"]["rounds"] > before), "")
+
+
+def check_busy(checks, variant):
+    with deadlocked(variant, "busy") as target:
+        done = succeeded(clrperf("stack", "-p", target.pid, "--json", "--repeat", LOOKS, "--every", "1ms", timeout=300))
+        views = [json.loads(line) for line in done.stdout.splitlines()]
+        threads = [thread for view in views for thread in view["threads"]]
+        whole = sum(thread["end"] == "whole" for thread in threads)
+        checks.check(f"{variant}: no false deadlock in {LOOKS} looks", len(views) == LOOKS and
+                     all(view["deadlocks"] == [] for view in views), "")
+        checks.check(f"{variant}: stacks of a busy program are whole", whole >= 0.999 * len(threads), f"{whole} of {len(threads)}")
+        checks.check(f"{variant}: somebody waits for a monitor",
+                     any((t["lock"] or {}).get("kind") == "monitor" for t in threads), "")
+
+
+def check_clrmd(checks, variant):
+    """Every managed frame, in order."""
+    oracle = oracle_command("names")
+    with deadlocked(variant, "three") as target:
+        wait_for(lambda: in_circle(target.pid, 3))
+        view = look("-p", target.pid)
+        done = subprocess.run([*oracle, str(target.pid), "--threads"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              check=False, timeout=120)
+        if done.returncode:
+            raise RuntimeError(f"names: {done.stderr[-300:]}")
+    native = {int(f["address"], 16) for t in view["threads"] for f in t["frames"] if f["kind"] in ("native", "runtime")}
+    theirs = {}
+    for line in done.stdout.splitlines():
+        tid, address, name = line.split("\t")
+        # a method that is written in C++ has a frame there whose address is the native leaf's
+        if int(address, 16) not in native:
+            theirs.setdefault(int(tid), []).append((int(address, 16), name))
+    mine = {thread["tid"]: managed_part(thread) for thread in view["threads"]}
+    differ = [tid for tid in theirs if not same_managed(mine.get(tid, []), theirs[tid])]
+    frames = sum(len(stack) for stack in theirs.values())
+    checks.check(f"{variant}: ClrMD sees stacks", len(theirs) >= 7, f"{len(theirs)} threads, {frames} frames")
+    checks.check(f"{variant}: managed frames are ClrMD's, every one, in order", not differ,
+                 "; ".join(f"{tid}: ours {mine.get(tid)}, theirs {theirs[tid]}" for tid in differ[:2]))
+
+
+def managed_part(thread):
+    """Address, name, and whether it called native code: of those ClrMD says where the runtime noted it, in the same method."""
+    found, before = [], True
+    for frame in thread["frames"]:
+        if frame["kind"] in ("jit", "r2r"):
+            found.append((int(frame["address"], 16), frame["function"], before))
+        before = frame["kind"] not in ("jit", "r2r")
+    return found
+
+
+def same_managed(mine, theirs):
+    def same(ours, other):
+        method = other[1].rpartition(".")[2]
+        return ours[0] == other[0] or (ours[2] and (method in ours[1] or "<" in method))
+    return len(mine) == len(theirs) and all(map(same, mine, theirs))
+
+
+def gdb_stacks(pid):
+    done = subprocess.run(["gdb", "-p", str(pid), "-batch", "-ex", "set debuginfod enabled off", "-ex", "thread apply all bt"],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=120)
+    stacks, tid = {}, None
+    for line in done.stdout.splitlines():
+        head = re.match(r"Thread \d+ .*LWP (\d+)", line)
+        frame = re.match(r"#\d+ +0x([0-9a-f]+) in ", line)
+        if head:
+            tid = int(head.group(1))
+            stacks[tid] = []
+        elif frame and tid:
+            stacks[tid].append(int(frame.group(1), 16))
+    return stacks
+
+
+def native_part(thread):
+    """Up to the first managed frame: gdb finds no way past it."""
+    addresses = []
+    for frame in thread["frames"]:
+        if frame["kind"] not in ("native", "runtime"):
+            break
+        addresses.append(int(frame["address"], 16))
+    return addresses
+
+
+def check_gdb(checks, variant):
+    need_command("gdb")
+    with deadlocked(variant, "two") as target:
+        wait_for(lambda: in_circle(target.pid, 2))
+        view = look("-p", target.pid)
+        theirs = gdb_stacks(target.pid)
+    if not theirs:
+        raise Skip("gdb says nothing")
+    compared, differ = 0, []
+    for thread in view["threads"]:
+        if not thread["name"].startswith(("cycle-", "by-")):
+            continue  # the runtime's own threads do not rest
+        mine, other = native_part(thread), theirs.get(thread["tid"], [])
+        compared += len(mine)
+        # gdb leaves out the leaf's address at the start of a line, and makes up frames for the leaf's tail calls
+        at = other.index(mine[1]) if len(mine) > 1 and mine[1] in other else 0
+        if len(mine) > 1 and (at > 2 or other[at:at + len(mine) - 1] != mine[1:]):
+            differ.append(f"{thread['tid']}: ours {[hex(a) for a in mine]}, gdb {[hex(a) for a in other]}")
+    checks.check(f"{variant}: native frames are gdb's", compared >= 40 and not differ, f"{compared} frames; " + "; ".join(differ[:2]))
+
+
+def createdump_of(pid):
+    for line in mappings(pid):
+        if line.endswith("/libcoreclr.so"):
+            return os.path.join(os.path.dirname(line.split(None, 5)[5]), "createdump")
+    raise Skip("no libcoreclr.so is mapped")
+
+
+def check_cores(checks, variant, work):
+    with deadlocked(variant, "two") as target:
+        wait_for(lambda: in_circle(target.pid, 2))
+        # the runtime's own threads come and go
+        live = {t["tid"]: functions(t) for t in look("-p", target.pid)["threads"]
+                if t["tid"] == target.pid or t["name"].startswith(("cycle-", "by-"))}
+        tool = createdump_of(target.pid)
+        dumps = []
+        for kind, option in (("mini", "-n"), ("heap", "-h"), ("full", "-u")):
+            path = work.file(f"{variant}-{kind}.core")
+            if os.path.exists(tool) and subprocess.run([tool, option, "-f", path, str(target.pid)], check=False,
+                                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
+                dumps.append((kind, path))
+        subprocess.run(["gcore", "-o", work.file(f"{variant}-gcore"), str(target.pid)], check=False, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        dumps += [("gcore", path) for path in glob.glob(work.file(f"{variant}-gcore.*"))]
+    if not dumps:
+        raise Skip("neither createdump nor gcore made a dump")
+    for kind, path in dumps:
+        view = look(path)
+        core = {t["tid"]: functions(t) for t in view["threads"]}
+        differ = [tid for tid in live if core.get(tid) != live[tid]]
+        checks.check(f"{variant} {kind}: stacks are those of the process", len(live) == 7 and not differ,
+                     f"{len(live)} threads; " + "; ".join(f"{tid}: {core.get(tid)} live {live[tid]}" for tid in differ[:1]))
+        if kind != "mini":
+            checks.check(f"{variant} {kind}: the deadlock is found", [len(c) for c in view["deadlocks"] or []] == [2],
+                         str(view["deadlocks"]))
+    kind, path = dumps[0]
+    with open(path, "rb") as whole, open(work.file("cut.core"), "wb") as cut:
+        cut.write(whole.read(os.path.getsize(path) // 3))
+    done = clrperf("stack", work.file("cut.core"))
+    checks.check(f"{variant} {kind}: a cut dump is said to be cut", done.returncode == 0 and "the dump is cut" in done.stderr, done.stderr[-300:])
+
+
+def main():
+    checks = Checks()
+    variant = (sys.argv[1:] or ["10"])[0]
+    with Work() as work:
+        checks.run("deadlocks", check_deadlocks, variant)
+        checks.run("whole", check_whole, variant)
+        checks.run("left alone", check_left_alone, variant)
+        checks.run("busy", check_busy, variant)
+        checks.run("ClrMD", check_clrmd, variant)
+        checks.run("gdb", check_gdb, variant)
+        checks.run("cores", check_cores, variant, work)
+    checks.exit()
+
+
+if __name__ == "__main__":
+    main()
