@@ -147,7 +147,8 @@ static bool live_look(struct live_target *live, struct process_stacks *stacks, c
         !live_memory_refresh(live->memory, err))
         return false;
     trace_builder_init(&view.b, STACK_CHAINS);
-    process_scan_read(&view.b, (uint32_t)stacks->target.pid, clock_monotonic_ns());
+    uint32_t process = process_scan_read(&view.b, (uint32_t)stacks->target.pid, clock_monotonic_ns());
+    process_scan_identity(&view.b, process, &live->list.items[0]);
     process_stacks_unwind(stacks, &view.b, live->process);
     live_symbolize(live, &view.b);
     if (first)

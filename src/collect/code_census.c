@@ -200,6 +200,7 @@ bool code_census_take(const struct target *target, const struct code_census_choi
     }
     trace_builder_init(&census.b, CENSUS_CHAINS);
     census.process = process_scan_read(&census.b, (uint32_t)target->pid, 0);
+    process_scan_identity(&census.b, census.process, target);
     target_files_add(&census.files, census.process, (uint32_t)target->pid);
     if (!choice->none)
         ask(&census, target, choice);

@@ -12,7 +12,7 @@ struct naming {
     struct trace *t;
     struct function_index *functions;
     const struct file_finder *files;
-    bool own_kernel; /* the trace's kernel is the one that runs now */
+    bool own_kernel;             /* the trace's kernel is the one that runs now */
     struct name_origin *origins; /* by location; NULL when nobody asks */
     /* assemblies of the process asked last: names of types that another assembly defines */
     struct assembly_set *assemblies;
