@@ -36,7 +36,11 @@ enum {
     RECORDER_STACK_BYTES = 32 << 10,
     RECORDER_STACK_BYTES_MIN = 1 << 10,
     RECORDER_SWITCH_STACK_BYTES = 16 << 10, /* those who wait have less of it */
-    RECORDER_RING_MS = 80, /* of samples that a ring can hold: a drain comes every RECORDER_TICK_MS */
+    RECORDER_RING_MS =
+        80, /* of samples that a ring can hold, at least: a drain comes every RECORDER_TICK_MS */
+    /* as it should be while images and runtimes are looked at for the first time: of one process, of many */
+    RECORDER_RING_ONE_MS = 160,
+    RECORDER_RING_MANY_MS = 640,
     RECORDER_RING_PAGES_MAX = 1024,
     RECORDER_RINGS_BYTES = 64 << 20, /* of all CPUs */
     RECORDER_ATTACH_MS = 3000,       /* for the answer of a runtime that was there before us */
@@ -578,10 +582,10 @@ static void recorder_identify(struct recorder *r, uint32_t pid)
     target_done(&target);
 }
 
-/* How many bytes of stack a sample can carry so that a ring holds those of RECORDER_RING_MS. */
-static uint32_t stack_bytes_for(size_t ring_bytes, uint32_t rate_hz)
+/* How many bytes of stack a sample can carry so that a ring holds those of `hold_ms`. */
+static uint32_t stack_bytes_for(size_t ring_bytes, uint32_t rate_hz, unsigned hold_ms)
 {
-    uint64_t room = (uint64_t)ring_bytes * 1000 / RECORDER_RING_MS / rate_hz;
+    uint64_t room = (uint64_t)ring_bytes * 1000 / hold_ms / rate_hz;
     if (room > RECORDER_STACK_BYTES)
         return RECORDER_STACK_BYTES;
     return room > RECORDER_STACK_BYTES_MIN ? (uint32_t)room / 8 * 8 : RECORDER_STACK_BYTES_MIN;
@@ -607,18 +611,19 @@ static bool recorder_open_events(struct recorder *r, struct error *err)
         return perf_events_open(&perf, &r->events, err);
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE), cpus = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
     size_t most = RECORDER_RINGS_BYTES / page_bytes / (cpus ? cpus : 1);
+    unsigned hold_ms = perf.pid_count == 1 && !perf.on_exec ? RECORDER_RING_ONE_MS : RECORDER_RING_MANY_MS;
     while (perf.ring_pages < RECORDER_RING_PAGES_MAX && 2 * perf.ring_pages <= most &&
-           stack_bytes_for(perf.ring_pages * page_bytes, perf.rate_hz) < RECORDER_STACK_BYTES)
+           stack_bytes_for(perf.ring_pages * page_bytes, perf.rate_hz, hold_ms) < RECORDER_STACK_BYTES)
         perf.ring_pages *= 2;
     /* switches come in bursts of tens of thousands a second */
     while (perf.context_switches && perf.ring_pages < RECORDER_RING_PAGES_MAX && 2 * perf.ring_pages <= most)
         perf.ring_pages *= 2;
     perf.user_registers = UNWIND_PERF_REGISTERS;
     perf.switch_stack_bytes = RECORDER_SWITCH_STACK_BYTES;
-    perf.user_stack_bytes = stack_bytes_for(perf.ring_pages * page_bytes, perf.rate_hz);
+    perf.user_stack_bytes = stack_bytes_for(perf.ring_pages * page_bytes, perf.rate_hz, RECORDER_RING_MS);
     if (!perf_events_open(&perf, &r->events, err))
         return false;
-    uint32_t fits = stack_bytes_for(smallest_ring(&r->events), perf.rate_hz);
+    uint32_t fits = stack_bytes_for(smallest_ring(&r->events), perf.rate_hz, RECORDER_RING_MS);
     if (fits >= perf.user_stack_bytes)
         return true;
     perf.user_stack_bytes = fits;
