@@ -71,6 +71,8 @@ static bool check_rules(const struct stat *st, const char *path, const struct ta
     if (rules->owner_checked && st->st_uid != rules->owner && st->st_uid != 0)
         return error_set(err, ERROR_INPUT, "'%s' of the target belongs to uid %u, not to uid %u", path,
                          st->st_uid, rules->owner);
+    if (rules->owner_checked && st->st_mode & (S_IWGRP | S_IWOTH))
+        return error_set(err, ERROR_INPUT, "others than its owner may write to '%s' of the target", path);
     if (rules->own_links_only && st->st_nlink > 1)
         return error_set(err, ERROR_INPUT, "'%s' of the target has %ju hard links", path,
                          (uintmax_t)st->st_nlink);

@@ -29,7 +29,7 @@ enum target_file_kind {
 struct target_file_rules {
     enum target_file_kind kind;
     uint64_t size_max;  /* a larger regular file is refused; 0: any size */
-    bool owner_checked; /* the file must belong to `owner` or to uid 0 */
+    bool owner_checked; /* the file must belong to `owner` or to uid 0, and nobody else may write to it */
     uid_t owner;
     bool own_links_only; /* refuse a file with several hard links (others can plant those) */
 };

@@ -59,6 +59,17 @@ static bool not_overwritten(const char *path, const char *why, struct error *err
     return error_hint(err, "choose another name with -o");
 }
 
+/* Somebody else's file may be open in their hands: it makes way for one that is ours alone. */
+static bool replace_stranger(const char *path, int flags, int *fd, struct error *err)
+{
+    int own = -1;
+    if (unlink(path) < 0 || (own = open(path, flags | O_EXCL, 0600)) < 0)
+        return create_refused(path, errno, err);
+    close(*fd);
+    *fd = own;
+    return true;
+}
+
 bool capture_file_create(const char *path, bool force, int *out_fd, struct error *err)
 {
     int flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
@@ -70,6 +81,8 @@ bool capture_file_create(const char *path, bool force, int *out_fd, struct error
         return not_overwritten(path, "is not a regular file", err);
     if (force && st.st_nlink != 1)
         return not_overwritten(path, "has other names (hard links); it is not overwritten", err);
+    if (st.st_uid != geteuid() && !replace_stranger(path, flags, &fd, err))
+        return false;
     if (force && (fchmod(fd, 0600) < 0 || ftruncate(fd, 0) < 0))
         return create_refused(path, errno, err);
     give_to_invoker(fd);

@@ -226,6 +226,10 @@ static void test_owner(void **state)
     assert_string_equal(err.what, "'/tmp/secret' of the target belongs to uid 4711, not to uid 4712");
     rules.owner = 4711;
     assert_true(target_root_open_path(t->root_fd, "/tmp/secret", rules, &fd, &err));
+    assert_int_equal(fchmodat(t->root_fd, "tmp/secret", 0646, 0), 0);
+    AUTO_FD int again = -1;
+    assert_false(target_root_open_path(t->root_fd, "/tmp/secret", rules, &again, &err));
+    assert_string_equal(err.what, "others than its owner may write to '/tmp/secret' of the target");
 }
 
 /* A file that is swapped for links and FIFOs while it is opened gives its own content or an error. */
