@@ -5,6 +5,7 @@
 
 #include "base/intern.h"
 #include "base/mem.h"
+#include "base/own.h"
 #include "cli/json_put.h"
 #include "cli/report_table.h"
 #include "cli/standard_output.h"
@@ -89,7 +90,23 @@ static void json_stacks(struct json_writer *j, const struct profile *p)
     json_end_object(j);
 }
 
-static void json_frames(struct json_writer *j, const struct profile *p)
+/* How the frames of all samples were found, whatever is looked at. */
+static void json_frames_found(struct json_writer *j, const struct trace *t)
+{
+    const char *rest = trace_fact_value(t, FACT_FRAMES_FOUND);
+    struct span way;
+    uint64_t count;
+    if (!rest)
+        return;
+    json_put_object(j, "found_by");
+    while (trace_fact_pair(&rest, &way, &count)) {
+        AUTO_FREE char *name = mem_format("%.*s", (int)way.size, (const char *)way.data);
+        json_put_u64(j, name, count);
+    }
+    json_end_object(j);
+}
+
+static void json_frames(struct json_writer *j, const struct trace *t, const struct profile *p)
 {
     json_put_object(j, "frames");
     json_put_u64(j, "user", p->counts.user_frames);
@@ -106,6 +123,7 @@ static void json_frames(struct json_writer *j, const struct profile *p)
         if (p->counts.named_by[i])
             json_put_u64(j, resolver_name((enum resolver)i), p->counts.named_by[i]);
     json_end_object(j);
+    json_frames_found(j, t);
     json_end_object(j);
 }
 
@@ -123,7 +141,7 @@ static void json_totals(struct json_writer *j, const struct capture *c, const st
     json_put_string(j, "unit", p->weight_unit);
     json_put_known_double(j, "cpu_s", strcmp(p->weight_unit, "ns") == 0, (double)p->counts.weight / 1e9);
     json_stacks(j, p);
-    json_frames(j, p);
+    json_frames(j, t, p);
     json_put_object(j, "self");
     json_number_fact(j, "cpu_s", t, FACT_SELF_CPU_NS, 1e9);
     json_number_fact(j, "peak_rss_bytes", t, FACT_SELF_PEAK_RSS, 1);

@@ -104,6 +104,20 @@ static void head_loss(const struct profile *p, struct buffer *out)
     buffer_u8(out, '\n');
 }
 
+/* Frames that no table told of, of all: where one follows frame pointers a caller can be skipped. */
+static double guessed_percent(const char *found)
+{
+    uint64_t all = 0, guessed = 0, count;
+    struct span way;
+    while (found && trace_fact_pair(&found, &way, &count)) {
+        bool by_pointer =
+            span_equals(way, span_of("frame_pointer", 13)) || span_equals(way, span_of("kernel_chain", 12));
+        all += count;
+        guessed += by_pointer ? count : 0;
+    }
+    return percent(guessed, all);
+}
+
 static void head_stacks(const struct trace *t, const struct profile *p, struct buffer *out)
 {
     const struct profile_counts *n = &p->counts;
@@ -112,6 +126,10 @@ static void head_stacks(const struct trace *t, const struct profile *p, struct b
         return;
     buffer_format(out, "stacks   %.1f %% whole, %.1f %% truncated, %.1f %% broken", percent(n->whole, all),
                   percent(n->truncated, all), percent(n->broken, all));
+    double guessed = guessed_percent(trace_fact_value(t, FACT_FRAMES_FOUND));
+    if (guessed >= 0.1)
+        buffer_format(out, "; %.1f %% of the frames by frame pointers: callers can be missing there",
+                      guessed);
     const char *how = trace_fact_value(t, FACT_STACKS);
     if (how && strcmp(how, "frame pointers") == 0)
         buffer_string(out, "; they are frame-pointer stacks: callers of libc and of prologs can be missing");

@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/capture.h"
@@ -9,7 +10,7 @@
 
 struct report_values {
     struct profile_choice choice;
-    const char *by, *callers, *callees;
+    const char *by, *callers, *callees, *strict;
     uint32_t top;
     bool inclusive, tree, json;
 };
@@ -20,6 +21,27 @@ struct report_question {
     enum hot_by by;
     const char *event; /* or NULL */
 };
+
+/* More than so many percent of the stacks are not whole, or of the user frames unnamed. */
+static bool report_is_too_poor(const struct report_values *v, const struct profile *p)
+{
+    const struct profile_counts *n = &p->counts;
+    char *end;
+    double most = v->strict ? strtod(v->strict, &end) : 100;
+    uint64_t stacks = n->whole + n->truncated + n->broken;
+    return (double)(n->truncated + n->broken) * 100 > most * (double)stacks ||
+           (double)n->unnamed * 100 > most * (double)n->user_frames;
+}
+
+static bool report_strict(const char *text, struct error *err)
+{
+    char *end = NULL;
+    double percent = text ? strtod(text, &end) : 0;
+    if (!text || (end != text && !*end && percent >= 0 && percent <= 100))
+        return true;
+    error_set(err, ERROR_USAGE, "--strict wants a share in percent, not '%s'", text);
+    return error_hint(err, "as in: --strict 0.1");
+}
 
 static bool report_by(const char *text, enum hot_by *out, struct error *err)
 {
@@ -35,7 +57,7 @@ static bool report_by(const char *text, enum hot_by *out, struct error *err)
 static bool report_check(const struct report_values *v, const char *question, struct report_question *out,
                          struct error *err)
 {
-    if (!report_by(v->by, &out->by, err))
+    if (!report_by(v->by, &out->by, err) || !report_strict(v->strict, err))
         return false;
     if ((v->callers != NULL) + (v->callees != NULL) + v->tree > 1) {
         error_set(err, ERROR_USAGE, "--callers, --callees and --tree exclude each other");
@@ -150,6 +172,8 @@ static bool report_run(struct verb_call *call, struct error *err)
               profile_build(&c.b.trace, &options, &p, err);
     if (ok) {
         ok = report_answer(v, &question, &c, p, err);
+        if (ok && report_is_too_poor(v, p))
+            call->exit_code = EXIT_LOSS;
         profile_free(p);
     }
     capture_done(&c);
@@ -161,6 +185,9 @@ static const struct option_spec report_options[] = {
       "N", NULL },
     { "by", 0, OPTION_STRING, offsetof(struct report_values, by),
       "rows are: function, module, type, thread, process", "WHAT", NULL },
+    { "strict", 0, OPTION_STRING, offsetof(struct report_values, strict),
+      "end with 6 when more of the stacks are not whole, or more of the user frames have no name", "PERCENT",
+      NULL },
     { "inclusive", 'i', OPTION_FLAG, offsetof(struct report_values, inclusive),
       "sort by total instead of self", NULL, NULL },
     { "callers", 0, OPTION_STRING, offsetof(struct report_values, callers),

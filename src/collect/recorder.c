@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
@@ -502,6 +503,28 @@ static void recorder_hurry(void)
         setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
 }
 
+static void recorder_found_fact(struct recorder *r)
+{
+    static const char *const ways[UNWIND_FOUND_KINDS] = {
+        [UNWIND_FOUND_LEAF] = "leaf",
+        [UNWIND_FOUND_CFI] = "eh_frame",
+        [UNWIND_FOUND_UNWIND_INFO] = "unwind_info",
+        [UNWIND_FOUND_STACK_TOP] = "stack_top",
+        [UNWIND_FOUND_FRAME_POINTER] = "frame_pointer",
+        [UNWIND_FOUND_KERNEL] = "kernel_chain",
+        [UNWIND_FOUND_ROOT_TAIL] = "root_tail",
+    };
+    const uint64_t *found = live_stacks_found(r->stacks);
+    struct buffer text;
+    buffer_init(&text, 1024);
+    for (size_t i = 0; i < UNWIND_FOUND_KINDS; i++)
+        buffer_format(&text, "%s%s %" PRIu64, i ? " " : "", ways[i], found[i]);
+    buffer_u8(&text, 0);
+    if (found[UNWIND_FOUND_LEAF])
+        trace_set_fact(&r->b->trace, FACT_FRAMES_FOUND, (const char *)text.data);
+    buffer_done(&text);
+}
+
 bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *err)
 {
     recorder_hurry();
@@ -517,6 +540,7 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     memory_names_finish(r->memory);
     runtime_names_finish(r->runtimes);
     recorder_count_loss(r);
+    recorder_found_fact(r);
     r->stats.processes = r->b->trace.processes.count - 1 - r->execs;
     r->stats.threads = r->b->trace.threads.count - 1;
     *stats = r->stats;

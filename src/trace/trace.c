@@ -164,3 +164,16 @@ const char *loss_reason_name(enum loss_reason reason)
                                                      "write", "runtime",   "queue" };
     return (unsigned)reason < LOSS_REASONS ? names[reason] : "unknown";
 }
+
+bool trace_fact_pair(const char **rest, struct span *name, uint64_t *value)
+{
+    const char *at = *rest + strspn(*rest, " ");
+    size_t size = strcspn(at, " ");
+    char *end;
+    *value = strtoull(at + size, &end, 10);
+    if (size == 0 || end == at + size)
+        return false;
+    *name = span_of(at, size);
+    *rest = end;
+    return true;
+}

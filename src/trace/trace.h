@@ -240,6 +240,8 @@ uint32_t trace_add_string(struct trace *t, const char *text);
 enum stack_end trace_stack_end(const struct trace *t, uint32_t stack);
 /* A fact's value, or NULL. */
 const char *trace_fact_value(const struct trace *t, const char *key);
+/* Takes one "name number" off a fact that is a list of those. False at its end. */
+bool trace_fact_pair(const char **rest, struct span *name, uint64_t *value);
 /* Sets a fact; the last one wins. */
 void trace_set_fact(struct trace *t, const char *key, const char *value);
 

@@ -218,9 +218,25 @@ static void test_judged_once(void **state)
     trace_builder_done(&b);
 }
 
+static void test_fact_pairs(void **state)
+{
+    (void)state;
+    struct span name;
+    uint64_t value;
+    const char *rest = "leaf 10  eh_frame 18446744073709551615 odd";
+    assert_true(trace_fact_pair(&rest, &name, &value));
+    assert_true(span_equals(name, span_of("leaf", 4)) && value == 10);
+    assert_true(trace_fact_pair(&rest, &name, &value));
+    assert_true(span_equals(name, span_of("eh_frame", 8)) && value == UINT64_MAX);
+    assert_false(trace_fact_pair(&rest, &name, &value));
+    rest = "";
+    assert_false(trace_fact_pair(&rest, &name, &value));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fact_pairs),
         cmocka_unit_test(test_equal_chains_are_one_stack),
         cmocka_unit_test(test_remapped_address),
         cmocka_unit_test(test_growing_mapping),
