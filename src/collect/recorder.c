@@ -79,7 +79,8 @@ struct recorder {
     size_t ring_polls;
     int *exits; /* pidfds of the watched processes; -1: we would not notice its end */
     size_t exit_count;
-    uint64_t started_ns, flushed_ns, progress_ns;
+    uint64_t started_ns, flushed_ns, progress_ns, drained_ns;
+    bool releasing;         /* the queue hands over what is due */
     uint64_t lost_in_rings; /* as LOST records said */
     uint64_t execs;         /* processes that became another program: two rows each */
     uint64_t chain[RECORDER_CHAIN_MAX];
@@ -114,7 +115,7 @@ static void recorder_take_newcomers(struct recorder *r)
             target_files_add(&r->files, found.process, pid);
             if (found.session)
                 runtime_names_add(r->runtimes, found.process, pid, found.session);
-            else if (found.refused)
+            else if (found.refused && !memory_names_open(r->memory, found.process))
                 runtime_names_refused(r->runtimes, pid, &found.err);
             found.session = NULL; /* runtime_names has it */
         }
@@ -326,15 +327,6 @@ static void recorder_perf_record(struct recorder *r, struct span bytes)
     }
 }
 
-static void recorder_take(void *user, enum queue_item_kind kind, struct span bytes)
-{
-    struct recorder *r = user;
-    if (kind == QUEUE_PERF_RECORD)
-        recorder_perf_record(r, bytes);
-    else
-        runtime_names_apply(r->runtimes, bytes);
-}
-
 /* Without the bytes behind the thread's first frame, which the kernel copies too: most of all that come. */
 static struct span recorder_trim(struct recorder *r, struct span bytes)
 {
@@ -347,29 +339,62 @@ static struct span recorder_trim(struct recorder *r, struct span bytes)
     return size ? span_of(r->trimmed, size) : bytes;
 }
 
+static void recorder_take(void *user, enum queue_item_kind kind, struct span bytes);
+
+static void recorder_release(struct recorder *r, uint64_t until_ns)
+{
+    r->releasing = true;
+    record_queue_release(&r->queue, until_ns, recorder_take, r);
+    r->releasing = false;
+}
+
 /* From the ring into the queue; a full queue gives up waiting for stragglers. */
 static bool recorder_queue_record(void *user, struct span bytes)
 {
     struct recorder *r = user;
     bytes = recorder_trim(r, bytes);
     uint64_t time_ns = perf_record_time_ns(bytes, &r->events.layout);
-    if (!record_queue_add(&r->queue, time_ns, QUEUE_PERF_RECORD, bytes)) {
-        record_queue_release(&r->queue, UINT64_MAX, recorder_take, r);
-        record_queue_add(&r->queue, time_ns, QUEUE_PERF_RECORD, bytes);
+    bool added = record_queue_add(&r->queue, time_ns, QUEUE_PERF_RECORD, bytes);
+    if (!added && !r->releasing) {
+        recorder_release(r, UINT64_MAX);
+        added = record_queue_add(&r->queue, time_ns, QUEUE_PERF_RECORD, bytes);
+    }
+    if (!added) {
+        recorder_loss(r, LOSS_QUEUE, 1, time_ns);
+        r->stats.lost++;
     }
     return true;
+}
+
+static void recorder_empty_rings(struct recorder *r)
+{
+    r->drained_ns = clock_monotonic_ns();
+    for (size_t i = 0; i < r->events.ring_count; i++)
+        if (r->events.rings[i].page && perf_ring_drain(&r->events.rings[i], recorder_queue_record, r) < 0)
+            recorder_loss(r, LOSS_MALFORMED, 1, r->drained_ns);
+}
+
+/* What is seen for the first time can take long (an image's tables, a runtime's memory): the rings go on
+ * filling. */
+static void recorder_take(void *user, enum queue_item_kind kind, struct span bytes)
+{
+    struct recorder *r = user;
+    if (kind == QUEUE_PERF_RECORD)
+        recorder_perf_record(r, bytes);
+    else
+        runtime_names_apply(r->runtimes, bytes);
+    if (clock_monotonic_ns() - r->drained_ns > RECORDER_TICK_MS * MS_NS)
+        recorder_empty_rings(r);
 }
 
 /* Reads all sources; what is older than any of them can still report goes into the trace. */
 static void recorder_drain(struct recorder *r, bool last)
 {
     uint64_t now = clock_monotonic_ns();
-    for (size_t i = 0; i < r->events.ring_count; i++)
-        if (r->events.rings[i].page && perf_ring_drain(&r->events.rings[i], recorder_queue_record, r) < 0)
-            recorder_loss(r, LOSS_MALFORMED, 1, now);
+    recorder_empty_rings(r);
     bool lagging = runtime_names_drain(r->runtimes, &r->queue);
     uint64_t lag_ns = lagging ? RECORDER_LAG_MS * MS_NS : MS_NS;
-    record_queue_release(&r->queue, last ? UINT64_MAX : now - lag_ns, recorder_take, r);
+    recorder_release(r, last ? UINT64_MAX : now - lag_ns);
 }
 
 static bool recorder_flush(struct recorder *r, uint64_t now, struct error *err)

@@ -22,7 +22,7 @@ struct image_part {
 };
 
 struct image {
-    bool opened;
+    bool opened, parts_read;
     struct elf_unwind *elf;
     struct pe_unwind *pe;
     struct image_part *parts;
@@ -92,9 +92,8 @@ static void image_read_parts(struct image *image, const struct source *file)
 
 static void image_read(struct image *image, const struct source *file)
 {
-    if (pe_unwind_open(file, &image->pe, NULL) || !elf_unwind_open(file, &image->elf, NULL))
-        return;
-    image_read_parts(image, file);
+    if (!pe_unwind_open(file, &image->pe, NULL))
+        elf_unwind_open(file, &image->elf, NULL);
 }
 
 /* The assembly in a bundle whose code is mapped from `file_off`, which can lie in the page before it. */
@@ -110,20 +109,35 @@ static struct unwind_code image_part_code(const struct image *image, uint64_t st
     return (struct unwind_code){ .kind = UNWIND_CODE_OTHER };
 }
 
+/* How an image's file is had. */
+struct image_access {
+    uint32_t number;
+    unwind_open_fn *open;
+    unwind_close_fn *close;
+    void *user;
+};
+
+static void image_look(struct unwind_images *images, struct image *image, const struct image_access *access,
+                       void (*look)(struct image *image, const struct source *file))
+{
+    struct source file;
+    uint64_t begin_ns = clock_own_cpu_ns();
+    if (access->open(access->user, access->number, &file)) {
+        look(image, &file);
+        access->close(access->user, &file);
+    }
+    images->stats.open_ns += clock_own_cpu_ns() - begin_ns;
+}
+
 struct unwind_code unwind_images_code(struct unwind_images *images, uint32_t number, uint64_t start,
                                       uint64_t file_off, unwind_open_fn *open, unwind_close_fn *close,
                                       void *user)
 {
     struct image *image = image_numbered(images, number);
+    struct image_access access = { number, open, close, user };
     if (!image->opened) {
-        struct source file;
         image->opened = true;
-        uint64_t begin_ns = clock_own_cpu_ns();
-        if (open(user, number, &file)) {
-            image_read(image, &file);
-            close(user, &file);
-        }
-        images->stats.open_ns += clock_own_cpu_ns() - begin_ns;
+        image_look(images, image, &access, image_read);
         if (image->elf || image->pe)
             images->stats.opened++;
         else
@@ -134,6 +148,10 @@ struct unwind_code unwind_images_code(struct unwind_images *images, uint32_t num
         return (struct unwind_code){ .kind = UNWIND_CODE_ELF, .bias = bias, .elf = image->elf };
     if (image->pe && pe_unwind_bias(image->pe, start, file_off, &bias))
         return (struct unwind_code){ .kind = UNWIND_CODE_PE, .bias = bias, .pe = image->pe };
+    if (image->elf && !image->parts_read) { /* behind what a program loads of itself: perhaps a bundle */
+        image->parts_read = true;
+        image_look(images, image, &access, image_read_parts);
+    }
     return image_part_code(image, start, file_off);
 }
 
