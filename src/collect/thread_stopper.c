@@ -34,6 +34,7 @@ struct stop_exchange {
     uint64_t main_stack_end;
     enum stop_outcome outcome;
     int os_error;
+    bool at_once; /* the child runs as soon as it can */
     uint64_t stopped_ns;
     uint8_t user_regs[THREAD_USER_REGS_BYTES];
     size_t stack_bytes;
@@ -154,6 +155,8 @@ static void take(struct stop_exchange *x)
     }
     if (!wait_stopped(x, &signal_number))
         return;
+    if (x->at_once) /* else it may have stood still for a while before we got a CPU */
+        begin_ns = clock_monotonic_ns();
     take_stopped(x);
     ptrace(PTRACE_DETACH, x->tid, NULL, (void *)(intptr_t)signal_number);
     x->stopped_ns = clock_monotonic_ns() - begin_ns;
@@ -166,7 +169,7 @@ static _Noreturn void serve(int socket, struct stop_exchange *x)
     sigprocmask(SIG_SETMASK, &all, NULL);
     helper_process_begin(socket);
     /* where allowed: a thread that stands still must not wait for us to get a CPU */
-    sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 });
+    x->at_once = sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 }) == 0;
     memset(x->stack, 0, WARM_BYTES); /* no page of ours is to be brought in while a thread waits */
     for (uint8_t byte; read(socket, &byte, 1) == 1;) {
         take(x);

@@ -45,8 +45,12 @@ size_t thread_registers_stack_bytes(const struct thread_registers *registers, ui
 
 struct thread_snapshot {
     struct thread_registers registers;
-    struct span stack;   /* from the stack pointer up; the stopper's, until the next is taken */
-    uint64_t stopped_ns; /* at most so long the thread stood still for us */
+    struct span stack; /* from the stack pointer up; the stopper's, until the next is taken */
+    /*
+     * So long the thread stood still for us. Where our child may not run at once (SCHED_FIFO), from the
+     * moment it was asked to stop: that is more, by what it and we waited for a CPU.
+     */
+    uint64_t stopped_ns;
 };
 
 struct thread_stopper;

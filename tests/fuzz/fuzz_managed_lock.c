@@ -1,0 +1,51 @@
+/* A runtime's threads and locks in memory of any content: bounded work, no contradiction. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "clr/managed_lock.h"
+
+enum { BASE = 0x10000 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void read_bytes(void *user, struct memory_piece *pieces, size_t count)
+{
+    const struct span *bytes = user;
+    for (size_t i = 0; i < count; i++) {
+        struct memory_piece *p = &pieces[i];
+        uint64_t at = p->addr - BASE;
+        p->got = p->addr < BASE || at >= bytes->size ? 0
+                 : bytes->size - at < p->size        ? bytes->size - (size_t)at
+                                                     : p->size;
+        if (p->got)
+            memcpy(p->into, bytes->data + at, p->got);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 16)
+        return 0;
+    struct span bytes = { data, size };
+    struct memory_mapping mapping = { .start = BASE, .end = BASE + size, .writable = true, .path = "" };
+    struct memory memory = { read_bytes, &bytes, &mapping, 1, false };
+    struct memory_pages pages;
+    memory_pages_init(&pages, &memory, 1 << 20);
+    for (unsigned major = 8; major <= 10; major++) {
+        struct managed_threads threads = { .major = major, .table = BASE, .store = BASE };
+        struct managed_lock lock;
+        managed_threads_read(&threads, &pages);
+        for (size_t i = 0; i < threads.count && i < 16; i++)
+            if (threads.items[i].blocking != BLOCKING_NONE &&
+                managed_lock_read_monitor(&pages, &threads, threads.items[i].sync_block, &lock) &&
+                lock.owner && !managed_threads_by_tid(&threads, lock.owner))
+                abort();
+        managed_lock_read_object(&pages, &threads, BASE + 0x100, &lock);
+        managed_threads_done(&threads);
+    }
+    memory_pages_done(&pages);
+    return 0;
+}

@@ -1,0 +1,234 @@
+/* Stops threads of a child process, and describes what they wait for. x86-64 only. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/own.h"
+#include "collect/thread_stopper.h"
+#include "collect/thread_wait.h"
+
+enum { MARK = 0x5a5a1234 };
+
+/* A child that waits for ever, with a mark on its stack. */
+static pid_t start_child(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        volatile uint64_t mark = MARK;
+        while (mark)
+            pause();
+        _exit(0);
+    }
+    return child;
+}
+
+static char state_of(pid_t pid)
+{
+    char path[64], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    AUTO_STREAM FILE *file = fopen(path, "re");
+    char *end = file && fgets(text, sizeof text, file) ? strrchr(text, ')') : NULL;
+    return end ? end[2] : 0;
+}
+
+static void wait_state(pid_t pid, char wanted)
+{
+    for (int i = 0; i < 10000 && state_of(pid) != wanted; i++)
+        usleep(1000);
+    assert_int_equal(state_of(pid), wanted);
+}
+
+static void end_child(pid_t child)
+{
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
+static bool has_mark(const struct thread_snapshot *snapshot)
+{
+    for (size_t at = 0; at + 8 <= snapshot->stack.size; at += 8)
+        if (load_u64le(snapshot->stack.data + at) == MARK)
+            return true;
+    return false;
+}
+
+static bool take(struct thread_stopper *stopper, pid_t tid, struct thread_snapshot *out)
+{
+    struct error err;
+    if (thread_stopper_take(stopper, tid, 0, out, &err))
+        return true;
+    if (err.kind == ERROR_PERMISSION)
+        skip(); /* a container without ptrace */
+    return false;
+}
+
+static void test_take(void **state)
+{
+    (void)state;
+#ifndef __x86_64__
+    skip();
+#endif
+    struct thread_stopper *stopper;
+    struct thread_snapshot snapshot;
+    pid_t child = start_child();
+    wait_state(child, 'S');
+    assert_true(thread_stopper_open(child, &stopper, NULL));
+    for (int i = 0; i < 20; i++) {
+        assert_true(take(stopper, child, &snapshot));
+        assert_int_equal(snapshot.registers.syscall, 34); /* pause */
+        assert_true(snapshot.registers.general.values[UNWIND_RSP] != 0);
+        assert_true(has_mark(&snapshot));
+        assert_true(snapshot.stopped_ns > 0);
+    }
+    wait_state(child, 'S'); /* it goes on waiting */
+    kill(child, SIGSTOP);
+    wait_state(child, 'T');
+    assert_true(take(stopper, child, &snapshot));
+    assert_true(has_mark(&snapshot));
+    wait_state(child, 'T'); /* it stays stopped */
+    kill(child, SIGCONT);
+    wait_state(child, 'S');
+    thread_stopper_close(stopper);
+    end_child(child);
+}
+
+static void test_gone(void **state)
+{
+    (void)state;
+    struct thread_stopper *stopper;
+    struct thread_snapshot snapshot;
+    struct error err;
+    pid_t child = start_child();
+    end_child(child);
+    assert_true(thread_stopper_open(child, &stopper, NULL));
+    assert_false(thread_stopper_take(stopper, child, 0, &snapshot, &err));
+    assert_int_equal(err.kind, ERROR_TARGET);
+    thread_stopper_close(stopper);
+    thread_stopper_close(NULL);
+}
+
+static void test_registers(void **state)
+{
+    (void)state;
+    uint8_t regs[THREAD_USER_REGS_BYTES];
+    struct thread_registers r;
+    for (size_t i = 0; i < sizeof regs; i++)
+        regs[i] = i % 8 ? 0 : (uint8_t)(i / 8);
+    assert_true(thread_registers_read(span_of(regs, sizeof regs), &r));
+    assert_int_equal(r.general.values[UNWIND_RSP], 19);
+    assert_int_equal(r.general.values[UNWIND_RBP], 4);
+    assert_int_equal(r.general.values[UNWIND_RIP], 16);
+    assert_int_equal(r.syscall, 15);
+    assert_int_equal(r.arguments[0], 14);
+    assert_int_equal(r.thread_base, 21);
+    assert_false(thread_registers_read(span_of(regs, sizeof regs - 1), &r));
+}
+
+/* How much stack there is: up to the thread's base, the main thread's end, or as much as may be. */
+static const struct {
+    uint64_t sp, base, main_end;
+    size_t bytes;
+} sizes[] = {
+    { 0x10000, 0x12000, 0, 0x2000 },
+    { 0x10000, 0, 0x11000, 0x1000 },
+    { 0x10000, 0x100, 0x11000, 0x1000 },
+    { 0x10000, 0, 0, THREAD_STACK_BYTES },
+    { 0x10000, UINT64_MAX, 0x100, THREAD_STACK_BYTES },
+    { 0x10000, 0x20000000, 0, THREAD_STACK_BYTES_MAX },
+};
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        struct thread_registers r = { .thread_base = sizes[i].base };
+        r.general.values[UNWIND_RSP] = sizes[i].sp;
+        assert_int_equal(thread_registers_stack_bytes(&r, sizes[i].main_end), sizes[i].bytes);
+    }
+}
+
+/* 0x1000: 1.5 s; 0x2000: a poll of descriptor 7; 0x3000: mov $230, %eax; syscall. */
+static void read_made_up(void *user, struct memory_piece *pieces, size_t count)
+{
+    static const uint8_t time[16] = { 1, 0, 0, 0, 0, 0, 0, 0, 0x00, 0x65, 0xcd, 0x1d };
+    static const uint8_t polled[8] = { 7 }, code[7] = { 0xb8, 0xe6, 0, 0, 0, 0x0f, 0x05 };
+    (void)user;
+    for (size_t i = 0; i < count; i++) {
+        struct memory_piece *p = &pieces[i];
+        const uint8_t *from = p->addr == 0x1000   ? time
+                              : p->addr == 0x2000 ? polled
+                              : p->addr == 0x3000 ? code
+                                                  : NULL;
+        size_t size = from == time ? sizeof time : from == polled ? sizeof polled : sizeof code;
+        p->got = from ? (size < p->size ? size : p->size) : 0;
+        if (p->got)
+            memcpy(p->into, from, p->got);
+    }
+}
+
+static bool name_fd(void *user, int fd, struct buffer *out)
+{
+    (void)user;
+    if (fd != 7)
+        return false;
+    buffer_string(out, "/dev/seven");
+    return true;
+}
+
+static const struct {
+    int64_t syscall;
+    uint64_t arguments[6];
+    const char *words;
+} waits[] = {
+    { -1, { 0 }, "" },
+    { 202, { 0x7f0010, 0x189, 0, 0 }, "futex 0x7f0010" },
+    { 202, { 0x7f0010, 0x89, 0, 0x1000 }, "futex 0x7f0010, for a limited time" },
+    { 202, { 0x7f0010, 0x81, 0, 0x1000 }, "futex 0x7f0010" }, /* a wake: that is no time */
+    { 0, { 7 }, "read of fd 7 (/dev/seven)" },
+    { 0, { 8 }, "read of fd 8" },
+    { 232, { 7, 0, 0, UINT32_MAX }, "epoll of fd 7 (/dev/seven)" },
+    { 232, { 7, 0, 0, 250 }, "epoll of fd 7 (/dev/seven), at most 250 ms" },
+    { 35, { 0x1000 }, "sleep, at most 1.50 s" },
+    { 35, { 0x9000 }, "sleep" },
+    { 230, { 1, 0, 0x1000 }, "sleep, at most 1.50 s" },
+    { 230, { 1, 1, 0x1000 }, "sleep" }, /* until a time of day */
+    { 7, { 0x2000, 3, UINT32_MAX }, "poll of fd 7 (/dev/seven) and 2 more" },
+    { 7, { 0x9000, 3, UINT32_MAX }, "poll" },
+    { 219, { 1, 0, 0x1000 }, "sleep, at most 1.50 s" }, /* what the code before it began */
+    { 9999, { 0 }, "system call 9999" },
+};
+
+static void test_waits(void **state)
+{
+    (void)state;
+    struct memory memory = { .read = read_made_up };
+    struct thread_wait_sources sources = { &memory, name_fd, NULL };
+    for (size_t i = 0; i < ARRAY_LEN(waits); i++) {
+        struct thread_registers r = { .syscall = waits[i].syscall };
+        struct buffer text;
+        memcpy(r.arguments, waits[i].arguments, sizeof r.arguments);
+        r.general.values[UNWIND_RIP] = 0x3007;
+        buffer_init(&text, 1024);
+        thread_wait_describe(&r, &sources, &text);
+        buffer_u8(&text, 0);
+        assert_string_equal((const char *)text.data, waits[i].words);
+        buffer_done(&text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_take),  cmocka_unit_test(test_gone),  cmocka_unit_test(test_registers),
+        cmocka_unit_test(test_sizes), cmocka_unit_test(test_waits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
