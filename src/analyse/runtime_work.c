@@ -40,18 +40,18 @@ enum thread_role { THREAD_OTHER, THREAD_GC, THREAD_TIERING, THREAD_FINALIZER, TH
 
 const char *runtime_work_name(enum runtime_work_class work)
 {
-    static const char *const names[WORK_CLASSES] = { "user code",    "GC",          "JIT",
-                                                     "type loading", "exceptions",  "stubs",
-                                                     "suspension",   "thread pool", "finalizer",
-                                                     "other runtime" };
+    static const char *const names[WORK_CLASSES] = { "user code", "GC",           "JIT",
+                                                     "tiering",   "type loading", "exceptions",
+                                                     "stubs",     "suspension",   "thread pool",
+                                                     "finalizer", "other runtime" };
     return (unsigned)work < WORK_CLASSES ? names[work] : names[WORK_OTHER];
 }
 
 const char *runtime_work_key(enum runtime_work_class work)
 {
-    static const char *const keys[WORK_CLASSES] = { "user",       "gc",    "jit",        "type_loading",
-                                                    "exceptions", "stubs", "suspension", "thread_pool",
-                                                    "finalizer",  "other" };
+    static const char *const keys[WORK_CLASSES] = { "user",         "gc",         "jit",   "tiering",
+                                                    "type_loading", "exceptions", "stubs", "suspension",
+                                                    "thread_pool",  "finalizer",  "other" };
     return (unsigned)work < WORK_CLASSES ? keys[work] : keys[WORK_OTHER];
 }
 
@@ -85,10 +85,19 @@ static const struct prefix entries[] = {
     { "JIT_RareDisableHelper", WORK_SUSPENSION },
     { "JIT_PollGC", WORK_SUSPENSION },
     { "ThreadNative_PollGC", WORK_SUSPENSION },
+    { "JIT_Patchpoint", WORK_TIERING },
+    { "JIT_ClassProfile", WORK_TIERING },
+    { "JIT_DelegateProfile", WORK_TIERING },
+    { "JIT_VTableProfile", WORK_TIERING },
+    { "JIT_CountProfile", WORK_TIERING },
+    { "JIT_ValueProfile", WORK_TIERING },
+    { "JIT_PInvoke", WORK_STUB },
+    { "JIT_ReversePInvoke", WORK_STUB },
     { "ThePreStub", WORK_TYPES },
     { "JIT_InitClass", WORK_TYPES },
     { "JIT_InitInstantiatedClass", WORK_TYPES },
     { "JIT_StrCns", WORK_TYPES },
+    { "String_StrCns", WORK_TYPES },
     { "InitClassHelper", WORK_TYPES },
     { "InitHelpers_", WORK_TYPES },
     { "GenericHandle", WORK_TYPES },
@@ -119,6 +128,7 @@ static const struct prefix managed_code[] = {
     { "System.Threading.PortableThreadPool", ROLE_POOL_CODE },
     { "System.Threading.ThreadPoolWorkQueue", ROLE_POOL_CODE },
     { "System.Threading.LowLevelLifoSemaphore", ROLE_POOL_CODE },
+    { "System.Threading.LowLevelSpinWaiter", ROLE_POOL_CODE },
 };
 
 /* The kernel keeps 15 bytes of a thread's name. */
@@ -154,6 +164,8 @@ static bool is_collector(const char *name)
 
 static enum function_role role_of(const struct trace_function *f, const char *name, const char *module)
 {
+    if (f->kind == CODE_DYNAMIC && strstr(name, "IL_STUB"))
+        return ROLE_STUB;
     if (code_kind_is_managed(f->kind))
         return (enum function_role)prefix_find(managed_code, ARRAY_LEN(managed_code), name, ROLE_MANAGED);
     if (f->kind == CODE_STUB)
@@ -290,7 +302,7 @@ static enum runtime_work_class end_work(const struct runtime_work *work, const s
         called = entry_work(&work->functions[end->entry], end);
     else if (end->leaf == ROLE_STUB)
         called = WORK_STUB;
-    else if (end->managed == ROLE_POOL_CODE)
+    if (end->managed == ROLE_POOL_CODE && (called == WORK_USER || called == WORK_OTHER))
         called = WORK_THREAD_POOL;
     bool vague = called == WORK_USER || called == WORK_OTHER || called == WORK_STUB;
     return thread == THREAD_FINALIZER && vague ? WORK_FINALIZER : called;

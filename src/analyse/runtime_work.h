@@ -15,10 +15,11 @@
 #include "trace/trace.h"
 
 enum runtime_work_class {
-    WORK_USER,  /* the program's and its libraries' own code, with the kernel's and libc's work for it */
-    WORK_GC,    /* collecting, and the slow path of allocation: nothing tells them apart without GC events */
-    WORK_JIT,   /* compiling */
-    WORK_TYPES, /* loading types, making methods ready to run, reflection inside the runtime */
+    WORK_USER, /* the program's and its libraries' own code, with the kernel's and libc's work for it */
+    WORK_GC,   /* collecting, and the slow path of allocation: nothing tells them apart without GC events */
+    WORK_JIT,  /* compiling */
+    WORK_TIERING,    /* counting calls, loops and types of code that may be compiled again */
+    WORK_TYPES,      /* loading types, making methods ready to run, reflection inside the runtime */
     WORK_EXCEPTION,  /* throwing: looking for handlers, unwinding */
     WORK_STUB,       /* in generated code that belongs to no method */
     WORK_SUSPENSION, /* waiting until a collection lets threads go on */

@@ -26,6 +26,7 @@ enum {
 /* `kinds` begins with CORINFO_HELP_NEWFAST: F a function, D an index (they count up), 0 nothing. */
 struct helper_layout {
     const char *kinds;
+    size_t tail; /* slot of CORINFO_HELP_JIT_PINVOKE_BEGIN, where tail_names begins */
     struct {
         uint8_t slot;
         const char *name;
@@ -34,6 +35,7 @@ struct helper_layout {
 
 static const struct helper_layout layouts[] = {
     { .kinds = "FFD0D00FFFFDDDFFFDDDDDDDDDFDFDFFDDFFFFFFFFFFFF0FFFFFFDFF", /* 8 */
+      .tail = 157,
       .named = { { 0, "JIT_New" },
                  { 1, "JIT_NewMaybeFrozen" },
                  { 7, "JIT_NewMDArr" },
@@ -48,6 +50,7 @@ static const struct helper_layout layouts[] = {
                  { 53, "JIT_RareDisableHelper" },
                  { 54, "JIT_PollGC" } } },
     { .kinds = "FFD0D00FFFFDDDFFFDDDDDDDDDFDFDFFFDDDDFDDDDDFFFF0FFFFFFDF", /* 9 */
+      .tail = 149,
       .named = { { 0, "JIT_New" },
                  { 1, "JIT_NewMaybeFrozen" },
                  { 7, "JIT_NewMDArr" },
@@ -62,6 +65,7 @@ static const struct helper_layout layouts[] = {
                  { 54, "JIT_RareDisableHelper" },
                  { 55, "JIT_PollGC" } } },
     { .kinds = "FFD0DD0DDFFDDDDDDDDDDDDDDDFDDDDDDDDDDDDDDDDDFDDD0DDFDDDF", /* 10 */
+      .tail = 145,
       .named = { { 0, "RhpNew" },
                  { 1, "RhpNewMaybeFrozen" },
                  { 9, "RhpNewVariableSizeObject" },
@@ -70,6 +74,31 @@ static const struct helper_layout layouts[] = {
                  { 36, "IL_Rethrow" },
                  { 37, "IL_ThrowExact" },
                  { 53, "JIT_RareDisableHelper" } } },
+};
+
+/* The same in all of them; without a name, what need not have one. */
+static const char tail_kinds[] = "FFFFFF0FFFFFFFFFFFFF";
+static const char *const tail_names[] = {
+    "JIT_PInvokeBegin",
+    "JIT_PInvokeEnd",
+    "JIT_ReversePInvokeEnter",
+    NULL,
+    "JIT_ReversePInvokeExit",
+    NULL,
+    NULL,
+    "JIT_StackProbe",
+    "JIT_Patchpoint",
+    "JIT_PatchpointForced",
+    "JIT_ClassProfile32",
+    "JIT_ClassProfile64",
+    "JIT_DelegateProfile32",
+    "JIT_DelegateProfile64",
+    "JIT_VTableProfile32",
+    "JIT_VTableProfile64",
+    "JIT_CountProfile32",
+    "JIT_CountProfile64",
+    "JIT_ValueProfile32",
+    "JIT_ValueProfile64",
 };
 
 static bool kind_fits(const struct helper_slot *slot, char kind, uint64_t *next_index)
@@ -84,14 +113,14 @@ static bool kind_fits(const struct helper_slot *slot, char kind, uint64_t *next_
     return true;
 }
 
-static bool layout_fits(const struct helper_layout *layout, const struct helper_slot *at, size_t left)
+static bool kinds_fit(const char *kinds, const struct helper_slot *at, size_t left)
 {
     uint64_t next_index = 0;
-    size_t size = strlen(layout->kinds);
+    size_t size = strlen(kinds);
     if (size > left)
         return false;
     for (size_t i = 0; i < size; i++)
-        if (!kind_fits(&at[i], layout->kinds[i], &next_index))
+        if (!kind_fits(&at[i], kinds[i], &next_index))
             return false;
     return true;
 }
@@ -140,12 +169,23 @@ static void tell_helpers(const struct helper_layout *layout, const struct helper
     }
 }
 
+static void tell_tail(const struct helper_layout *layout, const struct helper_slot *at, size_t left,
+                      helper_found_fn *found, void *user)
+{
+    if (layout->tail > left || !kinds_fit(tail_kinds, at + layout->tail, left - layout->tail))
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(tail_names); i++)
+        if (tail_names[i])
+            found(user, tail_names[i], at[layout->tail + i].value);
+}
+
 bool jit_helper_table_find(const struct helper_slots *fixed, const struct helper_slots *replaceable,
                            helper_found_fn *found, void *user)
 {
     for (size_t i = 0; i < fixed->count; i++)
         for (size_t k = 0; k < ARRAY_LEN(layouts); k++)
-            if (layout_fits(&layouts[k], &fixed->rows[i], fixed->count - i)) {
+            if (kinds_fit(layouts[k].kinds, &fixed->rows[i], fixed->count - i)) {
+                tell_tail(&layouts[k], &fixed->rows[i], fixed->count - i, found, user);
                 tell_helpers(&layouts[k], &fixed->rows[i], replaceable, found, user);
                 return true;
             }
