@@ -559,7 +559,7 @@ static void build_begin(struct profile_build *b)
     for (size_t i = 0; i < t->stacks.count; i++)
         b->stacks[i] = (struct stack_use){ .node = UINT32_MAX, .work = WORK_CLASSES };
     runtime_work_init(&b->work, t);
-    b->p->counts.work_known = b->work.is_dotnet;
+    b->p->counts.work_known = b->work.has_runtime;
     b->thread_of = mem_alloc(t->threads.count, sizeof *b->thread_of);
     b->process_of = mem_alloc(t->processes.count, sizeof *b->process_of);
     p->frames = mem_grow(NULL, &b->frame_capacity, 64, sizeof *p->frames);

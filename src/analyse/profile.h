@@ -54,7 +54,7 @@ struct profile_counts {
     uint64_t whole, truncated, broken;    /* stacks, counted per sample */
     uint64_t user_frames, named, native_without_symbols, unnamed;
     uint64_t unnamed_by[UNNAMED_CAUSES], named_by[RESOLVERS];
-    bool work_known;             /* .NET runs in these samples */
+    bool work_known;             /* frames of a .NET runtime are in the capture */
     uint64_t work[WORK_CLASSES]; /* weight by what the runtime did; they add up to `weight` */
 };
 

@@ -162,6 +162,14 @@ static bool is_collector(const char *name)
     return begins(name, "WKS::") || begins(name, "SVR::");
 }
 
+/* Imported frames are native, whatever they are. libSystem.Native and its like are the class library's. */
+static bool is_runtime(const struct trace_function *f, const char *module)
+{
+    if (f->kind == CODE_NATIVE)
+        return begins(module, "libcoreclr.so") || begins(module, "libclrjit") || begins(module, "libclrgc");
+    return f->kind == CODE_RUNTIME && !begins(module, "libSystem.");
+}
+
 static enum function_role role_of(const struct trace_function *f, const char *name, const char *module)
 {
     if (f->kind == CODE_DYNAMIC && strstr(name, "IL_STUB"))
@@ -172,8 +180,7 @@ static enum function_role role_of(const struct trace_function *f, const char *na
         return ROLE_STUB;
     if (begins(module, "libgcc_s.so") || begins(module, "libstdc++.so"))
         return ROLE_CXX_UNWIND;
-    /* libSystem.Native and its like are the class library's */
-    if (f->kind != CODE_RUNTIME || begins(module, "libSystem."))
+    if (!is_runtime(f, module))
         return ROLE_NATIVE;
     if (begins(module, "libclrjit"))
         return ROLE_JIT;
@@ -190,7 +197,7 @@ static void functions_init(struct runtime_work *work)
         out->role = (uint8_t)role_of(f, name, trace_string(t, f->module));
         if (out->role == ROLE_RUNTIME)
             out->entry = prefix_find(entries, ARRAY_LEN(entries), name, WORK_USER);
-        work->is_dotnet |= out->role != ROLE_NATIVE && out->role != ROLE_CXX_UNWIND;
+        work->has_runtime |= out->role == ROLE_RUNTIME || out->role == ROLE_JIT || out->role == ROLE_GC;
     }
 }
 

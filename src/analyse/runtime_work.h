@@ -42,7 +42,7 @@ struct runtime_work {
     struct runtime_work_stack *stacks;
     struct runtime_work_function *functions;
     uint8_t *threads;
-    bool is_dotnet; /* there is a frame of the runtime or of managed code */
+    bool has_runtime; /* there is a frame of the runtime's; without one nothing can be said */
 };
 
 /* Looks at every stack of the trace, which must have its names and must not change. The caller ends it. */

@@ -99,8 +99,9 @@ static void head_work(const struct profile *p, struct buffer *out)
         if (heaviest == WORK_USER)
             break;
         put[heaviest] = true;
-        buffer_format(out, "%s %.1f %%, ", runtime_work_name((enum runtime_work_class)heaviest),
-                      percent(n->work[heaviest], n->weight));
+        if (n->work[heaviest] >= n->weight / 2000) /* shown as more than 0.0 % */
+            buffer_format(out, "%s %.1f %%, ", runtime_work_name((enum runtime_work_class)heaviest),
+                          percent(n->work[heaviest], n->weight));
     }
     buffer_format(out, "%s %.1f %%", runtime_work_name(WORK_USER), percent(n->work[WORK_USER], n->weight));
     if (n->work[WORK_GC])

@@ -31,6 +31,7 @@ static const struct {
     { 'G', "libclrgc.so!0x1000", "libclrgc.so", CODE_RUNTIME },
     { 'W', "WKS::gc_heap::plan_phase", "libcoreclr.so", CODE_RUNTIME },
     { 'S', "SystemNative_Read", "libSystem.Native.so", CODE_RUNTIME },
+    { 'n', "0x7f1", "libclrjit.so", CODE_NATIVE },
     { 'N', "JIT_New", "libcoreclr.so", CODE_RUNTIME },
     { 'A', "[allocation helper]", "libcoreclr.so", CODE_RUNTIME },
     { 'C', "GCInterface_Collect", "libcoreclr.so", CODE_RUNTIME },
@@ -66,6 +67,7 @@ static const struct {
     { "cx", ".NET BGC", WORK_GC, 2 },
     { "mxzJ", "app", WORK_JIT, 3 },
     { "mxzJzc", "app", WORK_JIT, 5 }, /* what the JIT asks the runtime is for it */
+    { "mn", "app", WORK_JIT, 1 },     /* imported */
     { "mQJ", "app", WORK_JIT, 2 },
     { "cyz", ".NET Tiered Compilation Worker", WORK_JIT, 3 },
     { "cyz", ".NET Tiered Com", WORK_JIT, 3 },
@@ -135,7 +137,7 @@ static void test_classes(void **state)
     }
     struct runtime_work work;
     runtime_work_init(&work, &b.trace);
-    assert_true(work.is_dotnet);
+    assert_true(work.has_runtime);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         uint32_t frames = 99;
         enum runtime_work_class found = runtime_work_of(&work, stacks[i], threads[i], &frames);
@@ -149,15 +151,16 @@ static void test_classes(void **state)
     trace_builder_done(&b);
 }
 
-static void test_without_dotnet(void **state)
+static void test_without_runtime(void **state)
 {
     (void)state;
     struct trace_builder b;
     trace_builder_init(&b, 64);
     stack_of(&b, "cckg");
+    stack_of(&b, "mr"); /* managed code alone, as files of other tools have it */
     struct runtime_work work;
     runtime_work_init(&work, &b.trace);
-    assert_false(work.is_dotnet);
+    assert_false(work.has_runtime);
     runtime_work_done(&work);
     trace_builder_done(&b);
 }
@@ -224,7 +227,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_classes),
-        cmocka_unit_test(test_without_dotnet),
+        cmocka_unit_test(test_without_runtime),
         cmocka_unit_test(test_folding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
