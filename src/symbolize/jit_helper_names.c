@@ -23,7 +23,8 @@ enum {
     SLOT_NEW_ARRAY_FAST = 11,
 };
 
-/* `kinds` begins with CORINFO_HELP_NEWFAST: F a function, D an index (they count up), 0 nothing. */
+/* `kinds` begins with CORINFO_HELP_NEWFAST: F a function, D an index (they count up), 0 nothing, ? anything.
+ */
 struct helper_layout {
     const char *kinds;
     size_t tail; /* slot of CORINFO_HELP_JIT_PINVOKE_BEGIN, where tail_names begins */
@@ -76,8 +77,11 @@ static const struct helper_layout layouts[] = {
                  { 53, "JIT_RareDisableHelper" } } },
 };
 
-/* The same in all of them; without a name, what need not have one. */
-static const char tail_kinds[] = "FFFFFF0FFFFFFFFFFFFF";
+/*
+ * The same in all of them, but for the two that count values, which 8 does not have. Without a name: what is
+ * called differently in some of them, or need not have one.
+ */
+static const char tail_kinds[] = "FFFFFF0FFFFFFFFFFF", values_kinds[] = "FF?D";
 static const char *const tail_names[] = {
     "JIT_PInvokeBegin",
     "JIT_PInvokeEnd",
@@ -88,7 +92,7 @@ static const char *const tail_names[] = {
     NULL,
     "JIT_StackProbe",
     "JIT_Patchpoint",
-    "JIT_PatchpointForced",
+    NULL,
     "JIT_ClassProfile32",
     "JIT_ClassProfile64",
     "JIT_DelegateProfile32",
@@ -105,6 +109,8 @@ static bool kind_fits(const struct helper_slot *slot, char kind, uint64_t *next_
 {
     if (kind == 'F')
         return slot->kind == HELPER_SLOT_FUNCTION;
+    if (kind == '?')
+        return true;
     if (kind == '0')
         return slot->kind == HELPER_SLOT_NONE;
     if (slot->kind != HELPER_SLOT_INDEX || (*next_index && slot->value != *next_index))
@@ -169,14 +175,15 @@ static void tell_helpers(const struct helper_layout *layout, const struct helper
     }
 }
 
-static void tell_tail(const struct helper_layout *layout, const struct helper_slot *at, size_t left,
-                      helper_found_fn *found, void *user)
+static void tell_tail(const struct helper_slot *tail, size_t left, helper_found_fn *found, void *user)
 {
-    if (layout->tail > left || !kinds_fit(tail_kinds, at + layout->tail, left - layout->tail))
+    size_t known = strlen(tail_kinds);
+    if (!kinds_fit(tail_kinds, tail, left))
         return;
-    for (size_t i = 0; i < ARRAY_LEN(tail_names); i++)
+    size_t count = kinds_fit(values_kinds, tail + known, left - known) ? ARRAY_LEN(tail_names) : known;
+    for (size_t i = 0; i < count; i++)
         if (tail_names[i])
-            found(user, tail_names[i], at[layout->tail + i].value);
+            found(user, tail_names[i], tail[i].value);
 }
 
 bool jit_helper_table_find(const struct helper_slots *fixed, const struct helper_slots *replaceable,
@@ -185,7 +192,9 @@ bool jit_helper_table_find(const struct helper_slots *fixed, const struct helper
     for (size_t i = 0; i < fixed->count; i++)
         for (size_t k = 0; k < ARRAY_LEN(layouts); k++)
             if (kinds_fit(layouts[k].kinds, &fixed->rows[i], fixed->count - i)) {
-                tell_tail(&layouts[k], &fixed->rows[i], fixed->count - i, found, user);
+                if (layouts[k].tail < fixed->count - i)
+                    tell_tail(&fixed->rows[i + layouts[k].tail], fixed->count - i - layouts[k].tail, found,
+                              user);
                 tell_helpers(&layouts[k], &fixed->rows[i], replaceable, found, user);
                 return true;
             }

@@ -20,7 +20,8 @@ static const struct version {
     { "FFD0D00FFFFDDDFFFDDDDDDDDDFDFDFFFDDDDFDDDDDFFFF0FFFFFFDF", 149, 7, 35 },
     { "FFD0DD0DDFFDDDDDDDDDDDDDDDFDDDDDDDDDDDDDDDDDFDDD0DDFDDDF", 145, 5, 35 },
 };
-static const char tail_kinds[] = "FFFFFF0FFFFFFFFFFFFF";
+/* 8 counts no values */
+static const char tail_kinds[] = "FFFFFF0FFFFFFFFFFF", values_kinds[] = "FF0D";
 
 enum { BEFORE = 7, SLOTS = 220, FUNCTIONS = 0x10000, REPLACEABLE_BASE = 11 };
 
@@ -46,6 +47,7 @@ static void make(const struct version *v)
     uint64_t index = v->first_index;
     put_kinds(v->kinds, BEFORE, &index);
     put_kinds(tail_kinds, BEFORE + v->tail, &index);
+    put_kinds(v == versions ? "0D" : values_kinds, BEFORE + v->tail + strlen(tail_kinds), &index);
     for (size_t i = 0; v->kinds[i]; i++) {
         if (v->kinds[i] != 'D')
             continue;
@@ -101,6 +103,7 @@ static void test_versions(void **state)
         assert_int_equal(slot_of(&seen, "JIT_PInvokeBegin"), v->tail);
         assert_int_equal(slot_of(&seen, "JIT_Patchpoint"), v->tail + 8);
         assert_int_equal(slot_of(&seen, "JIT_CountProfile32"), v->tail + 16);
+        assert_int_equal(slot_of(&seen, "JIT_ValueProfile64"), i ? v->tail + 19 : UINT64_MAX);
     }
 }
 
