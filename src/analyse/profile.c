@@ -1,5 +1,6 @@
 #include "analyse/profile.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@ struct stack_use {
     uint64_t weight;
     uint32_t entries; /* of the sample columns */
     uint32_t node;    /* UINT32_MAX: not looked at yet */
+    uint8_t work;     /* enum runtime_work_class, of its first sample; WORK_CLASSES: not looked at yet */
 };
 
 struct profile_build {
@@ -38,6 +40,9 @@ struct profile_build {
     uint32_t *process_of;
     struct buffer text, module; /* a name in the making, and its module */
     bool is_full;               /* there was no room for a text */
+    struct runtime_work work;
+    uint32_t work_frames[WORK_CLASSES +
+                         1]; /* frames of the folded kinds of work; the last: between managed code */
     struct stack_filter filter;
     uint64_t *matched_by_frame, *matched_by_node; /* patterns that match the frame, one of the node's path */
     size_t matched_frames, matched_nodes;         /* capacities */
@@ -191,6 +196,42 @@ static uint32_t node_of_root(struct profile_build *b, uint32_t root)
     return node_get(b, 0, frame_get(b, name, "", &none));
 }
 
+/* The frame that stands for folded ones: of a kind of work, or, for WORK_CLASSES, between managed code. */
+static uint32_t frame_of_work(struct profile_build *b, unsigned work)
+{
+    static const struct profile_frame like = { .kind = CODE_RUNTIME };
+    if (!b->work_frames[work]) {
+        char name[64];
+        snprintf(name, sizeof name, "[%s]",
+                 work < WORK_CLASSES ? runtime_work_name((enum runtime_work_class)work) : "runtime");
+        b->work_frames[work] = frame_get(b, span_of(name, strlen(name)), "", &like);
+    }
+    return b->work_frames[work];
+}
+
+/* The node of a stack whose runtime frames are folded: those at its end by `work`, others to "[runtime]". */
+static uint32_t node_find_folded(struct profile_build *b, uint32_t stack, unsigned work, size_t work_frames)
+{
+    uint32_t *path = b->path, at = stack;
+    size_t depth = 0;
+    for (; at >= STACK_ROOTS && depth < TRACE_STACK_DEPTH_MAX; at = b->t->stacks.rows[at].parent)
+        path[depth++] = b->t->stacks.rows[at].location;
+    uint32_t node = node_of_root(b, at >= STACK_ROOTS ? STACK_TRUNCATED : at ? at : STACK_BROKEN);
+    bool was_own = false;
+    while (depth > work_frames) {
+        uint32_t location = path[--depth];
+        bool own = runtime_work_is_own(&b->work, location);
+        if (own && !was_own)
+            node = node_get(b, node, frame_of_work(b, WORK_CLASSES));
+        else if (!own)
+            node = node_get(b, node, frame_of_location(b, location));
+        was_own = own;
+    }
+    if (depth)
+        node = node_get(b, node, frame_of_work(b, work));
+    return b->stacks[stack].node = node;
+}
+
 static uint32_t node_find(struct profile_build *b, uint32_t stack)
 {
     uint32_t *path = b->path, asked = stack;
@@ -212,10 +253,19 @@ static uint32_t node_find(struct profile_build *b, uint32_t stack)
     return b->stacks[asked].node = node;
 }
 
-static inline uint32_t node_of_stack(struct profile_build *b, uint32_t stack)
+/* The first sample of a stack: what the runtime did there, and its node. */
+static uint32_t stack_look(struct profile_build *b, uint32_t stack, uint32_t thread)
 {
-    uint32_t node = b->stacks[stack].node;
-    return node != UINT32_MAX ? node : node_find(b, stack);
+    uint32_t frames = 0;
+    enum runtime_work_class work = runtime_work_of(&b->work, stack, thread, &frames);
+    b->stacks[stack].work = (uint8_t)work;
+    return b->options->group_runtime ? node_find_folded(b, stack, work, frames) : node_find(b, stack);
+}
+
+static inline uint32_t node_of_sample(struct profile_build *b, uint32_t stack, uint32_t thread)
+{
+    const struct stack_use *use = &b->stacks[stack];
+    return use->work != WORK_CLASSES ? use->node : stack_look(b, stack, thread);
 }
 
 static uint32_t process_get(struct profile_build *b, uint32_t process)
@@ -317,6 +367,7 @@ static void profile_add_sample(struct profile_build *b, size_t i, uint32_t node,
     p->threads[thread].weight += s->weight[i];
     p->counts.samples += samples;
     p->counts.weight += s->weight[i];
+    p->counts.work[b->stacks[s->stack[i]].work] += s->weight[i];
     size_t at = p->sample_count++;
     if (b->options->tree_only)
         return;
@@ -345,7 +396,7 @@ static void profile_add_samples(struct profile_build *b)
         p->counts.recorded += s->kind[i] == o->kind ? samples : 0;
         if (s->kind[i] != o->kind || time_ns < o->from_ns || (o->to_ns && time_ns >= o->to_ns))
             continue;
-        uint32_t node = node_of_stack(b, s->stack[i]);
+        uint32_t node = node_of_sample(b, s->stack[i], s->thread[i]);
         if (!b->filter.count || stack_filter_wants(&b->filter, b->matched_by_node[node]))
             profile_add_sample(b, i, node, time_ns);
     }
@@ -486,6 +537,7 @@ static void profile_describe(struct profile_build *b)
 static void build_done(struct profile_build *b)
 {
     stack_filter_done(&b->filter);
+    runtime_work_done(&b->work);
     id_map_done(&b->frames);
     child_index_done(&b->nodes);
     buffer_done(&b->text);
@@ -510,7 +562,9 @@ static void build_begin(struct profile_build *b)
     b->frame_of_function = mem_alloc(t->functions.count, sizeof *b->frame_of_function);
     b->stacks = mem_alloc(t->stacks.count, sizeof *b->stacks);
     for (size_t i = 0; i < t->stacks.count; i++)
-        b->stacks[i].node = UINT32_MAX;
+        b->stacks[i] = (struct stack_use){ .node = UINT32_MAX, .work = WORK_CLASSES };
+    runtime_work_init(&b->work, t);
+    b->p->counts.work_known = b->work.has_runtime;
     b->thread_of = mem_alloc(t->threads.count, sizeof *b->thread_of);
     b->process_of = mem_alloc(t->processes.count, sizeof *b->process_of);
     p->frames = mem_grow(NULL, &b->frame_capacity, 64, sizeof *p->frames);

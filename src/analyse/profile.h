@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyse/runtime_work.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "trace/trace.h"
@@ -53,6 +54,8 @@ struct profile_counts {
     uint64_t whole, truncated, broken;    /* stacks, counted per sample */
     uint64_t user_frames, named, native_without_symbols, unnamed;
     uint64_t unnamed_by[UNNAMED_CAUSES], named_by[RESOLVERS];
+    bool work_known;             /* frames of a .NET runtime are in the capture */
+    uint64_t work[WORK_CLASSES]; /* weight by what the runtime did; they add up to `weight` */
 };
 
 struct profile {
@@ -91,6 +94,7 @@ struct profile_options {
     uint64_t from_ns, to_ns;    /* since the start; to_ns 0: to the end */
     const char *const *include; /* NULL-terminated: keep samples with a frame that matches each */
     const char *const *exclude; /* NULL-terminated: drop samples with a frame that matches any */
+    bool group_runtime;         /* the runtime's frames folded to one for each kind of work */
     bool tree_only;             /* no sample columns: for what shows sums */
     enum sample_kind kind;
 };

@@ -38,6 +38,11 @@ bool profile_choice_options(const struct profile_choice *choice, struct profile_
     *out = (struct profile_options){ .raw_names = choice->raw_names, .kind = SAMPLE_CPU };
     out->include = choice_patterns(&choice->include);
     out->exclude = choice_patterns(&choice->exclude);
+    if (choice->group && strcmp(choice->group, "runtime") != 0) {
+        error_set(err, ERROR_USAGE, "--group does not know '%s'", choice->group);
+        return error_hint(err, "--group runtime folds the runtime's frames by what they do");
+    }
+    out->group_runtime = choice->group != NULL;
     return !choice->time || choice_time(choice->time, out, err);
 }
 
@@ -66,6 +71,8 @@ const struct option_spec profile_choice_specs[] = {
       "only samples with a frame that matches", "REGEX", NULL },
     { "exclude", 0, OPTION_STRING_LIST, offsetof(struct profile_choice, exclude),
       "no samples with a frame that matches", "REGEX", NULL },
+    { "group", 0, OPTION_STRING, offsetof(struct profile_choice, group),
+      "fold frames to one for each kind of work: runtime", "WHAT", NULL },
     { "raw-names", 0, OPTION_FLAG, offsetof(struct profile_choice, raw_names),
       "names as the runtime spells them", NULL, NULL },
     { 0 },

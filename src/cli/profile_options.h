@@ -8,7 +8,7 @@
 #include "cli/option.h"
 
 struct profile_choice {
-    const char *time, *event;
+    const char *time, *event, *group;
     struct option_list include, exclude;
     bool raw_names;
 };

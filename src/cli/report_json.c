@@ -127,6 +127,21 @@ static void json_frames(struct json_writer *j, const struct trace *t, const stru
     json_end_object(j);
 }
 
+/* Weight by what the runtime did. Without GC events slow allocations are in "gc", which is said. */
+static void json_work(struct json_writer *j, const struct profile *p)
+{
+    if (!p->counts.work_known) {
+        json_key(j, "work");
+        json_null(j);
+        return;
+    }
+    json_put_object(j, "work");
+    for (unsigned i = 0; i < WORK_CLASSES; i++)
+        json_put_u64(j, runtime_work_key((enum runtime_work_class)i), p->counts.work[i]);
+    json_put_bool(j, "gc_holds_allocation", true);
+    json_end_object(j);
+}
+
 static void json_totals(struct json_writer *j, const struct capture *c, const struct profile *p)
 {
     const struct trace *t = &c->b.trace;
@@ -142,6 +157,7 @@ static void json_totals(struct json_writer *j, const struct capture *c, const st
     json_put_known_double(j, "cpu_s", strcmp(p->weight_unit, "ns") == 0, (double)p->counts.weight / 1e9);
     json_stacks(j, p);
     json_frames(j, t, p);
+    json_work(j, p);
     json_put_object(j, "self");
     json_number_fact(j, "cpu_s", t, FACT_SELF_CPU_NS, 1e9);
     json_number_fact(j, "peak_rss_bytes", t, FACT_SELF_PEAK_RSS, 1);

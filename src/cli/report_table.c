@@ -83,6 +83,32 @@ static void head_names(const struct profile *p, struct buffer *out)
     buffer_string(out, n->unnamed ? ")\n" : "\n");
 }
 
+/* "runtime  GC 31.0 %, JIT 4.2 %, user code 52.1 %": the heaviest first, the program's own last. */
+static void head_work(const struct profile *p, struct buffer *out)
+{
+    const struct profile_counts *n = &p->counts;
+    bool put[WORK_CLASSES] = { [WORK_USER] = true };
+    if (!n->work_known || !n->weight)
+        return;
+    buffer_string(out, "runtime  ");
+    for (;;) {
+        unsigned heaviest = WORK_USER;
+        for (unsigned i = 0; i < WORK_CLASSES; i++)
+            if (!put[i] && n->work[i] && (heaviest == WORK_USER || n->work[i] > n->work[heaviest]))
+                heaviest = i;
+        if (heaviest == WORK_USER)
+            break;
+        put[heaviest] = true;
+        if (n->work[heaviest] >= n->weight / 2000) /* shown as more than 0.0 % */
+            buffer_format(out, "%s %.1f %%, ", runtime_work_name((enum runtime_work_class)heaviest),
+                          percent(n->work[heaviest], n->weight));
+    }
+    buffer_format(out, "%s %.1f %%", runtime_work_name(WORK_USER), percent(n->work[WORK_USER], n->weight));
+    if (n->work[WORK_GC])
+        buffer_string(out, "; GC holds slow allocations too, as the capture has no GC events");
+    buffer_u8(out, '\n');
+}
+
 static void head_loss(const struct profile *p, struct buffer *out)
 {
     const struct profile_counts *n = &p->counts;
@@ -157,6 +183,7 @@ void report_head(const struct capture *c, const struct profile *p, struct buffer
     head_loss(p, out);
     head_stacks(t, p, out);
     head_names(p, out);
+    head_work(p, out);
     const char *cpu = trace_fact_value(t, FACT_SELF_CPU_NS), *rss = trace_fact_value(t, FACT_SELF_PEAK_RSS);
     if (cpu && rss && p->duration_ns)
         buffer_format(out, "cost     clrperf used %.2f %% of one CPU, %s\n",

@@ -124,6 +124,8 @@ static void complete(const char *const *words, size_t count, struct buffer *out)
         offer_targets(option, typed, out);
     } else if (strcmp(option->name, "format") == 0) {
         offer_formats(typed, out);
+    } else if (strcmp(option->name, "group") == 0) {
+        offer(out, "runtime", typed);
     }
 }
 

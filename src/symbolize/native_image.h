@@ -2,9 +2,10 @@
  * native_image: the function names of one ELF image.
  *
  * Asks its sources in this order: .symtab; the separate debug file; .gnu_debugdata; .dynsym, only
- * within a symbol's size, never a neighbour's name; the runtime's own tables of {name, function};
- * PLT stubs ("malloc@plt"); and where nobody knows a name, the function's identity from .eh_frame:
- * "libcoreclr.so!0x2f3a10", the address as linked where the function starts.
+ * within a symbol's size, never a neighbour's name; the runtime's own tables of {name, function}
+ * and of the helpers of jitted code; PLT stubs ("malloc@plt"); and where nobody knows a name, the
+ * function's identity from .eh_frame: "libcoreclr.so!0x2f3a10", the address as linked where the
+ * function starts.
  */
 #ifndef CLRPERF_SYMBOLIZE_NATIVE_IMAGE_H
 #define CLRPERF_SYMBOLIZE_NATIVE_IMAGE_H

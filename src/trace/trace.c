@@ -147,7 +147,8 @@ const char *resolver_name(enum resolver resolver)
     static const char *const names[RESOLVERS] = { "none",      "kallsyms",      "vdso",       "elf_symtab",
                                                   "elf_debug", "elf_minidebug", "elf_dynsym", "eh_frame",
                                                   "qcall",     "r2r",           "eventpipe",  "memory",
-                                                  "perf_map",  "jitdump",       "stub",       "imported" };
+                                                  "perf_map",  "jitdump",       "stub",       "imported",
+                                                  "jit_helper" };
     return (unsigned)resolver < RESOLVERS ? names[resolver] : names[RESOLVER_NONE];
 }
 

@@ -62,7 +62,8 @@ enum resolver {
     RESOLVER_PERF_MAP,
     RESOLVER_JITDUMP,
     RESOLVER_STUB,
-    RESOLVER_IMPORTED, /* the name came with the imported file */
+    RESOLVER_IMPORTED,   /* the name came with the imported file */
+    RESOLVER_JIT_HELPER, /* the runtime's table of what jitted code calls */
     RESOLVERS
 };
 
