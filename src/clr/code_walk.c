@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "clr/code_survey.h"
+#include "clr/jit_il_map.h"
 #include "clr/method_text.h"
 #include "clr/nibble_map.h"
 #include "clr/precode.h"
@@ -367,4 +368,11 @@ bool code_walk_find(struct code_walk *walk, uint64_t addr, struct found_method *
     code_survey_prove(&walk->survey, &code, 1);
     name_code(walk, &code, out);
     return true;
+}
+
+bool code_walk_il_map(struct code_walk *walk, unsigned major, uint64_t begin, uint64_t size_bytes,
+                      struct il_map *out, struct error *err)
+{
+    return jit_il_map_read(&walk->pages, &walk->layout, major ? major : walk->layout.major, begin, size_bytes,
+                           out, err);
 }

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "read/bundle.h"
+#include "read/il_map.h"
 #include "symbolize/managed_image.h"
 #include "symbolize/native_image.h"
 
@@ -45,7 +46,8 @@ static void image_names_open_file(struct image_names *names, struct naming *nami
         return;
     if (magic[0] == 'M' && magic[1] == 'Z') {
         names->assemblies = naming_assemblies(naming, names->process);
-        managed_image_open(&names->file, names->assemblies, &names->managed, NULL);
+        if (managed_image_open(&names->file, names->assemblies, &names->managed, NULL))
+            managed_image_load_il_maps(names->managed, &names->file, NULL);
         return;
     }
     if (native_image_open(&names->file, path, &debug, &names->native, NULL) &&
@@ -178,13 +180,17 @@ static struct bundled *image_names_bundled(struct image_names *names, uint64_t f
     struct bundled *part = &names->bundled[names->bundled_count++];
     *part = (struct bundled){ .file_off = entry->file_off, .size_bytes = entry->size_bytes };
     struct source file = source_part(&names->file, part->file_off, part->size_bytes);
-    managed_image_open(&file, names->assemblies, &part->image, NULL);
+    if (managed_image_open(&file, names->assemblies, &part->image, NULL))
+        managed_image_load_il_maps(part->image, &file, NULL);
     return part;
 }
 
-static bool image_names_find(struct image_names *names, uint64_t file_off, struct code_name *out)
+/* *out_managed: the assembly that answered, or NULL. */
+static bool image_names_find(struct image_names *names, uint64_t file_off, struct code_name *out,
+                             const struct managed_image **out_managed)
 {
     struct bundled *part = image_names_bundled(names, file_off);
+    *out_managed = part ? part->image : names->managed;
     if (part)
         return part->image && managed_image_find(part->image, file_off - part->file_off, out);
     uint64_t start;
@@ -196,12 +202,25 @@ static bool image_names_find(struct image_names *names, uint64_t file_off, struc
     return names->managed && managed_image_find(names->managed, file_off, out);
 }
 
+static void image_names_line(struct naming *naming, uint32_t location, const struct managed_image *managed)
+{
+    struct method_il il;
+    if (!managed || !managed_image_il(managed, &il))
+        return;
+    uint32_t process = naming->t->locations.rows[location].process;
+    const char *path = naming_assembly_path(naming, process, il.assembly);
+    if (path)
+        naming_set_line(naming, location, path, il.token, il.offset_known ? il.offset : IL_NO_MAPPING);
+}
+
 void image_names_answer(struct image_names *names, struct naming *naming, uint32_t location,
                         uint64_t file_off)
 {
     struct code_name name;
-    if (image_names_find(names, file_off, &name)) {
+    const struct managed_image *managed;
+    if (image_names_find(names, file_off, &name, &managed)) {
         naming_set(naming, location, &name);
+        image_names_line(naming, location, managed);
         return;
     }
     bool readable = names->native || names->managed;

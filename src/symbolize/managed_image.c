@@ -32,6 +32,7 @@ struct managed_image {
     /* the answer of the last question */
     struct buffer name, signature, params;
     char *module;
+    struct method_il il; /* its assembly is `module`; token 0: not known */
 };
 
 static bool is_zero(const uint8_t *bytes, size_t size)
@@ -297,6 +298,7 @@ static void name_body(struct managed_image *image, const struct r2r_body *body, 
 {
     struct definition def = { 0 };
     buffer_clear(&image->name);
+    image->il = (struct method_il){ 0 };
     if (body->kind == R2R_BODY_METHOD)
         spell_method_def(image, body, &def);
     else
@@ -308,6 +310,8 @@ static void name_body(struct managed_image *image, const struct r2r_body *body, 
     image->module = mem_alloc(def.assembly_name.size + 1, 1);
     if (def.assembly_name.size)
         memcpy(image->module, def.assembly_name.data, def.assembly_name.size);
+    if (def.assembly && def.method)
+        image->il.token = METHOD_TOKEN | def.method;
     *out = (struct code_name){
         .name = finished(&image->name),
         .module = image->module,
@@ -318,6 +322,18 @@ static void name_body(struct managed_image *image, const struct r2r_body *body, 
     };
 }
 
+/* A cold part, away from its body, has no offset in it. */
+static void find_il_offset(struct managed_image *image, const struct r2r_body *body, uint32_t rva)
+{
+    struct il_map map;
+    if (!image->il.token || rva < body->begin_rva || rva >= body->end_rva ||
+        !ready_to_run_il_map(image->r2r, body, &map, NULL))
+        return;
+    image->il.offset = il_map_find(map.points, map.count, rva - body->begin_rva);
+    image->il.offset_known = true;
+    il_map_done(&map);
+}
+
 bool managed_image_find(struct managed_image *image, uint64_t file_off, struct code_name *out)
 {
     struct r2r_body body;
@@ -326,8 +342,10 @@ bool managed_image_find(struct managed_image *image, uint64_t file_off, struct c
         return false;
     if (ready_to_run_find(image->r2r, rva, &body)) {
         name_body(image, &body, out);
+        find_il_offset(image, &body, rva);
         return true;
     }
+    image->il = (struct method_il){ 0 };
     *out = (struct code_name){
         .name = ready_to_run_is_delay_load(image->r2r, rva) ? "[R2R delay-load thunk]" : "[R2R stub]",
         .module = managed_image_name(image),
@@ -335,6 +353,20 @@ bool managed_image_find(struct managed_image *image, uint64_t file_off, struct c
         .kind = CODE_STUB,
         .resolver = RESOLVER_STUB,
     };
+    return true;
+}
+
+bool managed_image_load_il_maps(struct managed_image *image, const struct source *file, struct error *err)
+{
+    return !image->r2r || ready_to_run_load_il_maps(image->r2r, file, &image->pe, err);
+}
+
+bool managed_image_il(const struct managed_image *image, struct method_il *out)
+{
+    if (!image->il.token)
+        return false;
+    *out = image->il;
+    out->assembly = image->module;
     return true;
 }
 
