@@ -138,12 +138,6 @@ uint32_t il_map_find(const struct il_point *points, size_t count, uint32_t code_
         else
             high = middle;
     }
-    if (low == 0)
-        return IL_PROLOG;
-    /* of several points at one offset all but one are empty: a statement says more than none */
-    size_t best = low - 1;
-    for (size_t i = low; i > 0 && points[i - 1].code_off == points[low - 1].code_off; i--)
-        if (points[best].il_off >= IL_EPILOG && points[i - 1].il_off < IL_EPILOG)
-            best = i - 1;
-    return points[best].il_off;
+    /* of several points at one offset the last one has the code */
+    return low ? points[low - 1].il_off : IL_PROLOG;
 }
