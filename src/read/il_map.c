@@ -138,6 +138,12 @@ uint32_t il_map_find(const struct il_point *points, size_t count, uint32_t code_
         else
             high = middle;
     }
-    /* of several points at one offset the last one has the code */
-    return low ? points[low - 1].il_off : IL_PROLOG;
+    if (low == 0)
+        return IL_PROLOG;
+    /* of several points at one offset the last one has the code; an epilog belongs to the return before it */
+    uint32_t il_off = points[low - 1].il_off;
+    for (size_t i = low - 1; il_off == IL_EPILOG && i > 0; i--)
+        if (points[i - 1].il_off < IL_EPILOG)
+            il_off = points[i - 1].il_off;
+    return il_off == IL_EPILOG ? IL_NO_MAPPING : il_off;
 }

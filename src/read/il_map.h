@@ -22,7 +22,7 @@ enum il_map_form {
 
 enum { IL_MAP_POINTS_MAX = 1 << 18 };
 
-/* Not IL offsets: code of no statement, code before the first, code after the last. */
+/* Not IL offsets: code of no statement, code before a method's statements, code that returns. */
 #define IL_NO_MAPPING UINT32_C(0xffffffff)
 #define IL_PROLOG     UINT32_C(0xfffffffe)
 #define IL_EPILOG     UINT32_C(0xfffffffd)
@@ -45,7 +45,8 @@ struct il_map {
 bool il_map_read(struct span bytes, enum il_map_form form, uint64_t code_bytes, struct il_map *out,
                  struct error *err);
 void il_map_done(struct il_map *map);
-/* The IL offset of the code at `code_off`, or IL_NO_MAPPING, IL_PROLOG, IL_EPILOG. */
+/* The IL offset of the code at `code_off`, an epilog's that of what returns there; or IL_NO_MAPPING,
+ * IL_PROLOG. */
 uint32_t il_map_find(const struct il_point *points, size_t count, uint32_t code_off);
 
 #endif

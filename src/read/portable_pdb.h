@@ -27,9 +27,6 @@ struct pdb_line {
     uint32_t line;     /* from 1 on */
 };
 
-/* Instead of an IL offset: where the method begins, or ends. */
-enum { PDB_METHOD_BEGIN = 0, PDB_METHOD_END = 0x7fffffff };
-
 /*
  * The line of the statement that holds an IL offset of a MethodDef row. Code without a line of its own, which
  * the compiler marks as hidden, counts to the statement before it. False when the method has no lines.

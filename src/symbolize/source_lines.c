@@ -142,9 +142,7 @@ bool source_lines_find(struct source_lines *lines, const char *path, uint32_t to
     const struct assembly_lines *assembly = find_assembly(lines, path);
     bool of_method = il_offset == IL_NO_MAPPING;
     if (il_offset == IL_PROLOG || of_method)
-        il_offset = PDB_METHOD_BEGIN;
-    else if (il_offset == IL_EPILOG)
-        il_offset = PDB_METHOD_END;
+        il_offset = 0;
     if (!assembly->known || token >> 24 != METHOD_TABLE ||
         !portable_pdb_find(&assembly->pdb, token & 0xffffff, il_offset, &found) ||
         !portable_pdb_document(&assembly->pdb, found.document, &lines->file))

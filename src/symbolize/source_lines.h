@@ -31,8 +31,8 @@ struct source_lines *source_lines_new(const struct module_files *files);
 void source_lines_free(struct source_lines *lines);
 
 /*
- * The line of a method (0x06......) of the assembly at `path`. `il_offset`: of an instruction, or one of
- * read/il_map.h's marks: for IL_NO_MAPPING, and when nothing is known, the line where the method begins.
+ * The line of a method (0x06......) of the assembly at `path`. `il_offset`: as
+ * il_map_find() gives it; IL_NO_MAPPING, also when nothing is known, gives the line where the method begins.
  * False when there is no PDB, or it says nothing of the method.
  */
 bool source_lines_find(struct source_lines *lines, const char *path, uint32_t token, uint32_t il_offset,
