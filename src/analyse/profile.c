@@ -118,9 +118,11 @@ static uint32_t frame_get(struct profile_build *b, struct span name, const char 
     return id;
 }
 
-/* The file's name, kept once. */
+/* The file's name, kept once; NULL for none. */
 static const char *profile_file(struct profile_build *b, uint32_t id)
 {
+    if (!trace_string(b->t, id)[0]) /* also of a string that is not there */
+        return NULL;
     if (!b->file_of_string[id])
         b->file_of_string[id] = profile_string(b, id);
     return b->file_of_string[id];
@@ -134,8 +136,9 @@ static uint32_t frame_of_function(struct profile_build *b, const struct trace_lo
     struct profile_frame like = {
         .kind = f->kind, .tier = row->tier, .resolver = row->resolver, .unnamed = row->unnamed
     };
-    if (row->line && b->options->lines) {
+    if (row->line && b->options->lines)
         like.file = profile_file(b, row->file);
+    if (like.file) {
         like.line = row->line;
         like.line_of_method = row->line_of_method;
     }
@@ -175,7 +178,7 @@ static void frame_note_line(struct profile_build *b, uint32_t frame, const struc
     if (!row->line || (f->line && f->line <= row->line))
         return;
     const char *file = profile_file(b, row->file);
-    if (f->line && strcmp(f->file, file) != 0)
+    if (!file || (f->line && strcmp(f->file, file) != 0))
         return;
     f->line = row->line;
     f->file = file;
