@@ -226,3 +226,27 @@ void image_names_answer(struct image_names *names, struct naming *naming, uint32
     bool readable = names->native || names->managed;
     naming->t->locations.rows[location].unnamed = readable ? UNNAMED_NO_SYMBOL : UNNAMED_NO_IMAGE;
 }
+
+struct lines_asked {
+    struct naming *naming;
+    const uint32_t *locations;
+};
+
+static void take_line(void *user, size_t index, const char *file, uint32_t line)
+{
+    const struct lines_asked *asked = user;
+    struct trace *t = asked->naming->t;
+    struct trace_location *row = &t->locations.rows[asked->locations[index]];
+    if (!row->function || row->line) /* an assembly inside has answered */
+        return;
+    row->file = trace_add_string(t, file);
+    row->line = line;
+}
+
+void image_names_lines(struct image_names *names, struct naming *naming, const uint32_t *locations,
+                       const uint64_t *file_offs, size_t count)
+{
+    struct lines_asked asked = { naming, locations };
+    if (names->native)
+        native_image_lines(names->native, file_offs, count, take_line, &asked);
+}
