@@ -1,0 +1,4 @@
+static inline int twice(int i)
+{
+    return i * 2;
+}
