@@ -15,6 +15,7 @@
 struct bundled {
     struct managed_image *image;
     uint64_t file_off, size_bytes;
+    bool il_maps_tried;
 };
 
 struct image_names {
@@ -28,7 +29,7 @@ struct image_names {
     struct assembly_set *assemblies; /* for what is managed, or NULL */
     const struct naming *naming;
     uint32_t process;
-    bool is_vdso;
+    bool is_vdso, il_maps_tried;
 };
 
 static int open_debug_file(void *user, const char *path)
@@ -46,8 +47,7 @@ static void image_names_open_file(struct image_names *names, struct naming *nami
         return;
     if (magic[0] == 'M' && magic[1] == 'Z') {
         names->assemblies = naming_assemblies(naming, names->process);
-        if (managed_image_open(&names->file, names->assemblies, &names->managed, NULL))
-            managed_image_load_il_maps(names->managed, &names->file, NULL);
+        managed_image_open(&names->file, names->assemblies, &names->managed, NULL);
         return;
     }
     if (native_image_open(&names->file, path, &debug, &names->native, NULL) &&
@@ -180,17 +180,13 @@ static struct bundled *image_names_bundled(struct image_names *names, uint64_t f
     struct bundled *part = &names->bundled[names->bundled_count++];
     *part = (struct bundled){ .file_off = entry->file_off, .size_bytes = entry->size_bytes };
     struct source file = source_part(&names->file, part->file_off, part->size_bytes);
-    if (managed_image_open(&file, names->assemblies, &part->image, NULL))
-        managed_image_load_il_maps(part->image, &file, NULL);
+    managed_image_open(&file, names->assemblies, &part->image, NULL);
     return part;
 }
 
-/* *out_managed: the assembly that answered, or NULL. */
-static bool image_names_find(struct image_names *names, uint64_t file_off, struct code_name *out,
-                             const struct managed_image **out_managed)
+static bool image_names_find(struct image_names *names, uint64_t file_off, struct code_name *out)
 {
     struct bundled *part = image_names_bundled(names, file_off);
-    *out_managed = part ? part->image : names->managed;
     if (part)
         return part->image && managed_image_find(part->image, file_off - part->file_off, out);
     uint64_t start;
@@ -202,14 +198,30 @@ static bool image_names_find(struct image_names *names, uint64_t file_off, struc
     return names->managed && managed_image_find(names->managed, file_off, out);
 }
 
-static void image_names_line(struct naming *naming, uint32_t location, const struct managed_image *managed)
+/* The maps are large, and most assemblies have no PDB to use them with: read when there is one. */
+static void image_names_load_il_maps(struct image_names *names, struct bundled *part)
+{
+    bool *tried = part ? &part->il_maps_tried : &names->il_maps_tried;
+    struct source file = part ? source_part(&names->file, part->file_off, part->size_bytes) : names->file;
+    if (!*tried)
+        managed_image_load_il_maps(part ? part->image : names->managed, &file, NULL);
+    *tried = true;
+}
+
+static void image_names_line(struct image_names *names, struct naming *naming, uint32_t location,
+                             uint64_t file_off)
 {
     struct method_il il;
+    struct bundled *part = image_names_bundled(names, file_off);
+    const struct managed_image *managed = part ? part->image : names->managed;
     if (!managed || !managed_image_il(managed, &il))
         return;
     uint32_t process = naming->t->locations.rows[location].process;
     const char *path = naming_assembly_path(naming, process, il.assembly);
-    if (path)
+    if (!path || !naming_has_lines(naming, process, path))
+        return;
+    image_names_load_il_maps(names, part);
+    if (managed_image_il(managed, &il))
         naming_set_line(naming, location, path, il.token, il.offset_known ? il.offset : IL_NO_MAPPING);
 }
 
@@ -217,10 +229,9 @@ void image_names_answer(struct image_names *names, struct naming *naming, uint32
                         uint64_t file_off)
 {
     struct code_name name;
-    const struct managed_image *managed;
-    if (image_names_find(names, file_off, &name, &managed)) {
+    if (image_names_find(names, file_off, &name)) {
         naming_set(naming, location, &name);
-        image_names_line(naming, location, managed);
+        image_names_line(names, naming, location, file_off);
         return;
     }
     bool readable = names->native || names->managed;

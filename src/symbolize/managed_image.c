@@ -32,7 +32,9 @@ struct managed_image {
     /* the answer of the last question */
     struct buffer name, signature, params;
     char *module;
-    struct method_il il; /* its assembly is `module`; token 0: not known */
+    uint32_t token;       /* of the method that was found, in `module`; 0: not known */
+    struct r2r_body body; /* that it was found in */
+    uint32_t rva;
 };
 
 static bool is_zero(const uint8_t *bytes, size_t size)
@@ -298,7 +300,7 @@ static void name_body(struct managed_image *image, const struct r2r_body *body, 
 {
     struct definition def = { 0 };
     buffer_clear(&image->name);
-    image->il = (struct method_il){ 0 };
+    image->token = 0;
     if (body->kind == R2R_BODY_METHOD)
         spell_method_def(image, body, &def);
     else
@@ -311,7 +313,7 @@ static void name_body(struct managed_image *image, const struct r2r_body *body, 
     if (def.assembly_name.size)
         memcpy(image->module, def.assembly_name.data, def.assembly_name.size);
     if (def.assembly && def.method)
-        image->il.token = METHOD_TOKEN | def.method;
+        image->token = METHOD_TOKEN | def.method;
     *out = (struct code_name){
         .name = finished(&image->name),
         .module = image->module,
@@ -322,18 +324,6 @@ static void name_body(struct managed_image *image, const struct r2r_body *body, 
     };
 }
 
-/* A cold part, away from its body, has no offset in it. */
-static void find_il_offset(struct managed_image *image, const struct r2r_body *body, uint32_t rva)
-{
-    struct il_map map;
-    if (!image->il.token || rva < body->begin_rva || rva >= body->end_rva ||
-        !ready_to_run_il_map(image->r2r, body, &map, NULL))
-        return;
-    image->il.offset = il_map_find(map.points, map.count, rva - body->begin_rva);
-    image->il.offset_known = true;
-    il_map_done(&map);
-}
-
 bool managed_image_find(struct managed_image *image, uint64_t file_off, struct code_name *out)
 {
     struct r2r_body body;
@@ -342,10 +332,11 @@ bool managed_image_find(struct managed_image *image, uint64_t file_off, struct c
         return false;
     if (ready_to_run_find(image->r2r, rva, &body)) {
         name_body(image, &body, out);
-        find_il_offset(image, &body, rva);
+        image->body = body;
+        image->rva = rva;
         return true;
     }
-    image->il = (struct method_il){ 0 };
+    image->token = 0;
     *out = (struct code_name){
         .name = ready_to_run_is_delay_load(image->r2r, rva) ? "[R2R delay-load thunk]" : "[R2R stub]",
         .module = managed_image_name(image),
@@ -363,10 +354,18 @@ bool managed_image_load_il_maps(struct managed_image *image, const struct source
 
 bool managed_image_il(const struct managed_image *image, struct method_il *out)
 {
-    if (!image->il.token)
+    struct il_map map;
+    const struct r2r_body *body = &image->body;
+    if (!image->token)
         return false;
-    *out = image->il;
-    out->assembly = image->module;
+    *out = (struct method_il){ .assembly = image->module, .token = image->token };
+    /* a cold part, away from its body, has no offset in it */
+    if (image->rva < body->begin_rva || image->rva >= body->end_rva ||
+        !ready_to_run_il_map(image->r2r, body, &map, NULL))
+        return true;
+    out->offset = il_map_find(map.points, map.count, image->rva - body->begin_rva);
+    out->offset_known = true;
+    il_map_done(&map);
     return true;
 }
 
@@ -379,6 +378,7 @@ bool managed_image_function(struct managed_image *image, uint32_t function, stru
     struct method_range range = { .begin_rva = body.begin_rva, .end_rva = body.end_rva };
     pe_file_offset(&image->pe, range.begin_rva, 1, &range.begin_off);
     name_body(image, &body, out);
+    image->token = 0;
     *out_range = range;
     return true;
 }

@@ -217,19 +217,29 @@ static bool naming_open_for_lines(void *user, const char *path, struct source *o
     return naming_open_assembly(naming, naming->lines_process, path, out);
 }
 
-void naming_set_line(struct naming *naming, uint32_t location, const char *path, uint32_t token,
-                     uint32_t il_offset)
+static struct source_lines *naming_lines(struct naming *naming, uint32_t process)
 {
-    struct trace *t = naming->t;
-    uint32_t process = t->locations.rows[location].process;
     if (!naming->lines || naming->lines_process != process) {
         struct module_files files = { naming_open_for_lines, naming_close_sibling, naming };
         source_lines_free(naming->lines);
         naming->lines = source_lines_new(&files);
         naming->lines_process = process;
     }
+    return naming->lines;
+}
+
+bool naming_has_lines(struct naming *naming, uint32_t process, const char *path)
+{
+    return source_lines_has(naming_lines(naming, process), path);
+}
+
+void naming_set_line(struct naming *naming, uint32_t location, const char *path, uint32_t token,
+                     uint32_t il_offset)
+{
+    struct trace *t = naming->t;
     struct source_place place;
-    if (!source_lines_find(naming->lines, path, token, il_offset, &place))
+    if (!source_lines_find(naming_lines(naming, t->locations.rows[location].process), path, token, il_offset,
+                           &place))
         return;
     struct trace_location *row = &t->locations.rows[location];
     row->file = trace_add_string(t, place.file);

@@ -48,6 +48,8 @@ bool naming_open_assembly(struct naming *naming, uint32_t process, const char *p
  */
 void naming_set_line(struct naming *naming, uint32_t location, const char *path, uint32_t token,
                      uint32_t il_offset);
+/* Whether the assembly at `path` has a PDB. */
+bool naming_has_lines(struct naming *naming, uint32_t process, const char *path);
 /* Where a process has the assembly of a simple name; NULL when nowhere. Valid until the trace has more
  * strings. */
 const char *naming_assembly_path(struct naming *naming, uint32_t process, const char *simple_name);

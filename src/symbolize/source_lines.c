@@ -153,3 +153,8 @@ bool source_lines_find(struct source_lines *lines, const char *path, uint32_t to
     *out = (struct source_place){ (const char *)lines->file.data, found.line, of_method };
     return true;
 }
+
+bool source_lines_has(struct source_lines *lines, const char *path)
+{
+    return find_assembly(lines, path)->known;
+}

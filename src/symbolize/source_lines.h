@@ -38,4 +38,7 @@ void source_lines_free(struct source_lines *lines);
 bool source_lines_find(struct source_lines *lines, const char *path, uint32_t token, uint32_t il_offset,
                        struct source_place *out);
 
+/* Whether the assembly at `path` has a PDB. */
+bool source_lines_has(struct source_lines *lines, const char *path);
+
 #endif
