@@ -14,27 +14,42 @@ struct hot_build {
     size_t capacity;
     struct id_map index;
     uint32_t *row_of_frame; /* row + 1, 0: none */
+    bool lines;             /* rows are lines */
 };
 
 struct hot_key {
     struct span name;
     const char *module;
+    const struct hot_row *like; /* NULL when rows are not lines */
 };
+
+static bool hot_same_line(const struct hot_row *a, const struct hot_row *b)
+{
+    return a->line == b->line && a->line_of_method == b->line_of_method &&
+           (a->file == b->file || (a->file && b->file && strcmp(a->file, b->file) == 0));
+}
 
 static bool hot_same(const void *table, uint32_t id, const void *key)
 {
     const struct hot_row *row = &((const struct hot_table *)table)->rows[id - 1];
     const struct hot_key *wanted = key;
     return strcmp(row->module, wanted->module) == 0 &&
-           span_equals(span_of(row->name, strlen(row->name)), wanted->name);
+           span_equals(span_of(row->name, strlen(row->name)), wanted->name) &&
+           (!wanted->like || hot_same_line(row, wanted->like));
+}
+
+static uint64_t hot_hash(struct span name, const char *module, uint32_t line)
+{
+    uint64_t hash = hash_pair(hash_bytes(name.data, name.size), hash_bytes(module, strlen(module)));
+    return line ? hash_pair(hash, line) : hash;
 }
 
 /* The row (plus 1) of a name in a module, added when new. */
 static uint32_t hot_row_of(struct hot_build *b, struct span name, const char *module,
                            const struct hot_row *like)
 {
-    struct hot_key key = { name, module };
-    uint64_t hash = hash_pair(hash_bytes(name.data, name.size), hash_bytes(module, strlen(module)));
+    struct hot_key key = { name, module, b->lines ? like : NULL };
+    uint64_t hash = hot_hash(name, module, b->lines ? like->line : 0);
     uint32_t id = id_map_find(&b->index, hash, hot_same, b->table, &key);
     if (id)
         return id;
@@ -89,6 +104,7 @@ static uint32_t hot_row_of_frame(struct hot_build *b, uint32_t frame, enum hot_b
     like.tier = f->tier;
     like.file = f->file;
     like.line = f->line;
+    like.line_of_method = f->line_of_method;
     return hot_row_of(b, span_of(f->name, strlen(f->name)), f->module, &like);
 }
 
@@ -142,7 +158,8 @@ static void hot_add_nodes(struct hot_build *b)
 static int hot_compare_names(const struct hot_row *x, const struct hot_row *y)
 {
     int order = strcmp(x->name, y->name);
-    return order ? order : strcmp(x->module, y->module);
+    order = order ? order : strcmp(x->module, y->module);
+    return order ? order : (x->line > y->line) - (x->line < y->line);
 }
 
 static int hot_compare_self(const void *a, const void *b)
@@ -178,7 +195,7 @@ static void hot_reindex(struct hot_build *b, enum hot_by by)
     for (size_t i = 0; i < b->table->count; i++) {
         const struct hot_row *row = &b->table->rows[i];
         uint64_t hash =
-            hash_pair(hash_bytes(row->name, strlen(row->name)), hash_bytes(row->module, strlen(row->module)));
+            hot_hash(span_of(row->name, strlen(row->name)), row->module, b->lines ? row->line : 0);
         id_map_add(&b->index, hash, (uint32_t)i + 1);
     }
     for (uint32_t frame = 1; frame < b->p->frame_count; frame++)
@@ -253,6 +270,7 @@ void hot_table_build(const struct profile *p, enum hot_by by, bool inclusive, si
     struct hot_build b = { .p = p, .table = out };
     if (!p->sample_count)
         return;
+    b.lines = p->by_line && by == HOT_BY_FUNCTION;
     if (by == HOT_BY_THREAD || by == HOT_BY_PROCESS)
         hot_by_threads(&b, by);
     else
@@ -308,7 +326,7 @@ bool hot_table_neighbours(const struct profile *p, const char *function, bool ca
     }
     *out = (struct hot_table){ 0 };
     arena_init(&out->arena, SIZE_MAX); /* for parts of texts that had room in the profile */
-    struct hot_build b = { .p = p, .table = out };
+    struct hot_build b = { .p = p, .table = out, .lines = p->by_line };
     hot_row_of(&b, span_of(function, strlen(function)), "", &(struct hot_row){ 0 });
     id_map_clear(&b.index); /* a neighbour with its name is a row of its own: a call of itself */
     for (size_t i = 0; i < p->sample_count; i++) {

@@ -1,5 +1,6 @@
 /*
- * hot: where the weight of a profile went, one row a function, module, type, thread or process.
+ * hot: where the weight of a profile went, one row a function, module, type, thread or process; a row for
+ * each line of a function when the profile's frames are lines.
  */
 #ifndef CLRPERF_ANALYSE_HOT_H
 #define CLRPERF_ANALYSE_HOT_H
@@ -17,7 +18,8 @@ enum { HOT_WHEN_BUCKETS = 32 };
 struct hot_row {
     const char *name, *module; /* owned by the table or its profile */
     const char *file;          /* NULL unknown */
-    uint32_t line;
+    uint32_t line;             /* as in profile_frame */
+    bool line_of_method;
     uint8_t kind, tier;
     uint64_t self, total;            /* weight: as the leaf / anywhere in the stack, a sample once */
     uint64_t samples;                /* with it as the leaf */
@@ -26,7 +28,7 @@ struct hot_row {
 
 struct hot_table {
     struct hot_row *rows;
-    size_t count; /* all rows; the heaviest first, ties by name, then module */
+    size_t count; /* all rows; the heaviest first, ties by name, module, line */
     struct arena arena;
 };
 

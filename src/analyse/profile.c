@@ -33,7 +33,8 @@ struct profile_build {
     struct child_index nodes;
     uint32_t *frame_of_location; /* 0: not looked at yet */
     uint32_t *frame_of_function;
-    struct stack_use *stacks; /* by trace stack */
+    const char **file_of_string; /* by string: the text to show, when it is a source file's */
+    struct stack_use *stacks;    /* by trace stack */
     uint32_t
         path[TRACE_STACK_DEPTH_MAX]; /* of node_find(), which would have to clear one of its own each time */
     uint32_t *thread_of;             /* by trace thread */
@@ -71,7 +72,14 @@ static const char *profile_string(struct profile_build *b, uint32_t id)
 
 struct frame_key {
     struct span name, module;
+    const struct profile_frame *like; /* with lines: the line */
 };
+
+static bool line_same(const struct profile_frame *a, const struct profile_frame *b)
+{
+    return a->line == b->line && a->line_of_method == b->line_of_method &&
+           (a->file == b->file || (a->file && b->file && strcmp(a->file, b->file) == 0));
+}
 
 static bool frame_same(const void *table, uint32_t id, const void *key)
 {
@@ -79,7 +87,8 @@ static bool frame_same(const void *table, uint32_t id, const void *key)
     const struct frame_key *wanted = key;
     const struct profile_frame *f = &p->frames[id];
     return span_equals(span_of(f->module, strlen(f->module)), wanted->module) &&
-           span_equals(span_of(f->name, strlen(f->name)), wanted->name);
+           span_equals(span_of(f->name, strlen(f->name)), wanted->name) &&
+           (!wanted->like || line_same(f, wanted->like));
 }
 
 /* The frame of a name in a module, both as strangers spelled them. `like` says the rest when it is new. */
@@ -90,9 +99,12 @@ static uint32_t frame_get(struct profile_build *b, struct span name, const char 
     utf8_escape(&b->text, name);
     buffer_clear(&b->module);
     utf8_escape(&b->module, span_of(module, strlen(module)));
-    struct frame_key key = { buffer_span(&b->text), buffer_span(&b->module) };
+    struct frame_key key = { buffer_span(&b->text), buffer_span(&b->module),
+                             b->options->lines ? like : NULL };
     uint64_t hash =
         hash_pair(hash_bytes(key.name.data, key.name.size), hash_bytes(key.module.data, key.module.size));
+    if (b->options->lines)
+        hash = hash_pair(hash, like->line);
     uint32_t id = id_map_find(&b->frames, hash, frame_same, b->p, &key);
     if (id)
         return id;
@@ -111,6 +123,16 @@ static uint32_t frame_get(struct profile_build *b, struct span name, const char 
     return id;
 }
 
+/* The file's name, kept once; NULL for none. */
+static const char *profile_file(struct profile_build *b, uint32_t id)
+{
+    if (!trace_string(b->t, id)[0]) /* also of a string that is not there */
+        return NULL;
+    if (!b->file_of_string[id])
+        b->file_of_string[id] = profile_string(b, id);
+    return b->file_of_string[id];
+}
+
 static uint32_t frame_of_function(struct profile_build *b, const struct trace_location *row)
 {
     const struct trace_function *f = &b->t->functions.rows[row->function];
@@ -119,6 +141,12 @@ static uint32_t frame_of_function(struct profile_build *b, const struct trace_lo
     struct profile_frame like = {
         .kind = f->kind, .tier = row->tier, .resolver = row->resolver, .unnamed = row->unnamed
     };
+    if (row->line && b->options->lines)
+        like.file = profile_file(b, row->file);
+    if (like.file) {
+        like.line = row->line;
+        like.line_of_method = row->line_of_method;
+    }
     if (!code_kind_is_managed(f->kind) || b->options->raw_names)
         return frame_get(b, name, module, &like);
     struct buffer shown;
@@ -148,20 +176,33 @@ static uint32_t frame_of_unnamed(struct profile_build *b, const struct trace_loc
     return frame_get(b, span_of("[unknown]", 9), module, &like);
 }
 
+/* A whole function's line is the first one that ran; of several files the first seen. */
+static void frame_note_line(struct profile_build *b, uint32_t frame, const struct trace_location *row)
+{
+    struct profile_frame *f = &b->p->frames[frame];
+    if (!row->line || (f->line && f->line <= row->line))
+        return;
+    const char *file = profile_file(b, row->file);
+    if (!file || (f->line && strcmp(f->file, file) != 0))
+        return;
+    f->line = row->line;
+    f->file = file;
+    f->line_of_method = row->line_of_method;
+}
+
 static uint32_t frame_of_location(struct profile_build *b, uint32_t location)
 {
     if (b->frame_of_location[location])
         return b->frame_of_location[location];
     const struct trace_location *row = &b->t->locations.rows[location];
-    uint32_t frame = row->function ? b->frame_of_function[row->function] : 0;
+    bool lines = b->options->lines;
+    uint32_t frame = row->function && !lines ? b->frame_of_function[row->function] : 0;
     if (!frame)
         frame = row->function ? frame_of_function(b, row) : frame_of_unnamed(b, row);
     if (row->function)
         b->frame_of_function[row->function] = frame;
-    if (row->line && !b->p->frames[frame].line) {
-        b->p->frames[frame].line = row->line;
-        b->p->frames[frame].file = profile_string(b, row->file);
-    }
+    if (!lines)
+        frame_note_line(b, frame, row);
     return b->frame_of_location[location] = frame;
 }
 
@@ -544,6 +585,7 @@ static void build_done(struct profile_build *b)
     buffer_done(&b->module);
     free(b->frame_of_location);
     free(b->frame_of_function);
+    free(b->file_of_string);
     free(b->stacks);
     free(b->thread_of);
     free(b->process_of);
@@ -560,6 +602,7 @@ static void build_begin(struct profile_build *b)
     buffer_init(&b->module, PROFILE_NAME_BYTES);
     b->frame_of_location = mem_alloc(t->locations.count, sizeof *b->frame_of_location);
     b->frame_of_function = mem_alloc(t->functions.count, sizeof *b->frame_of_function);
+    b->file_of_string = mem_alloc(t->strings.count, sizeof *b->file_of_string);
     b->stacks = mem_alloc(t->stacks.count, sizeof *b->stacks);
     for (size_t i = 0; i < t->stacks.count; i++)
         b->stacks[i] = (struct stack_use){ .node = UINT32_MAX, .work = WORK_CLASSES };
@@ -580,6 +623,7 @@ static void build_begin(struct profile_build *b)
     p->frame_count = p->node_count = p->thread_count = p->process_count = 1;
     p->start_monotonic_ns = capture_start_ns(t);
     const char *unit = trace_fact_value(t, FACT_UNIT);
+    p->by_line = b->options->lines;
     p->weights_are_samples = b->options->kind == SAMPLE_CPU && unit && strcmp(unit, "samples") == 0;
 }
 

@@ -3,8 +3,9 @@
  * reads.
  *
  * Immutable once built. Frames are functions as they are shown: the same name in the same module is
- * one frame, whatever its tier or address. Node 0 is the root; a node's parent has a smaller index.
- * All texts are UTF-8 without control characters, owned by the profile.
+ * one frame, whatever its tier or address; when asked for, one for each source line of it. Node 0 is the
+ * root; a node's parent has a smaller index. All texts are UTF-8 without control characters, owned by the
+ * profile.
  */
 #ifndef CLRPERF_ANALYSE_PROFILE_H
 #define CLRPERF_ANALYSE_PROFILE_H
@@ -20,13 +21,14 @@
 
 struct profile_frame {
     const char *name;
-    const char *module; /* "" when not known */
-    const char *file;   /* source file, or NULL */
-    uint32_t line;
-    uint8_t kind;     /* enum code_kind: where most of its samples' locations were */
-    uint8_t tier;     /* enum code_tier, likewise */
-    uint8_t resolver; /* enum resolver */
-    uint8_t unnamed;  /* enum unnamed_cause; 0 for a frame with a name */
+    const char *module;  /* "" when not known */
+    const char *file;    /* source file, or NULL */
+    uint32_t line;       /* in it; of a whole function: the first one that ran. 0 unknown */
+    bool line_of_method; /* `line` is where the method begins: the statement is not known */
+    uint8_t kind;        /* enum code_kind: where most of its samples' locations were */
+    uint8_t tier;        /* enum code_tier, likewise */
+    uint8_t resolver;    /* enum resolver */
+    uint8_t unnamed;     /* enum unnamed_cause; 0 for a frame with a name */
 };
 
 struct profile_node {
@@ -79,6 +81,7 @@ struct profile {
     uint32_t process_count;
 
     struct profile_counts counts;
+    bool by_line;                /* frames are lines of functions */
     bool weights_are_samples;    /* an entry stands for as many samples as its weight says */
     const char *weight_unit;     /* "ns", "count", "bytes", "samples" */
     const char *title;           /* what was recorded, for people: "webapi (pid 4711)" */
@@ -95,6 +98,7 @@ struct profile_options {
     const char *const *include; /* NULL-terminated: keep samples with a frame that matches each */
     const char *const *exclude; /* NULL-terminated: drop samples with a frame that matches any */
     bool group_runtime;         /* the runtime's frames folded to one for each kind of work */
+    bool lines;                 /* a frame is a line of a function */
     bool tree_only;             /* no sample columns: for what shows sums */
     enum sample_kind kind;
 };

@@ -170,6 +170,12 @@ static void json_share(struct json_writer *j, const char *key, uint64_t part, ui
     json_put_double(j, key, whole ? (double)part / (double)whole : 0);
 }
 
+/* Whether a line is that of the code, or only that of its method. */
+static void json_put_line_is(struct json_writer *j, uint32_t line, bool of_method)
+{
+    json_put_string(j, "line_is", !line ? NULL : of_method ? "method" : "statement");
+}
+
 static void json_hot_row(struct json_writer *j, const struct hot_row *row, const struct profile *p,
                          bool is_code)
 {
@@ -181,6 +187,7 @@ static void json_hot_row(struct json_writer *j, const struct hot_row *row, const
     json_put_string(j, "tier", code_tier_name((enum code_tier)row->tier));
     json_put_string(j, "file", row->file);
     json_put_known_u64(j, "line", row->line, row->line);
+    json_put_line_is(j, row->line, row->line_of_method);
     json_put_u64(j, "self", row->self);
     json_put_u64(j, "total", row->total);
     json_put_u64(j, "samples", row->samples);
@@ -232,6 +239,11 @@ static void json_tree_node(struct json_writer *j, const struct profile *p, uint3
     json_put_string(j, "module", node && f->module[0] ? f->module : NULL);
     json_put_string(j, "kind",
                     node && f->kind != CODE_UNKNOWN ? code_kind_name((enum code_kind)f->kind) : NULL);
+    if (p->by_line) {
+        json_put_string(j, "file", f->file);
+        json_put_known_u64(j, "line", f->line, f->line);
+        json_put_line_is(j, f->line, f->line_of_method);
+    }
     json_put_u64(j, "total", p->total[node]);
     json_put_u64(j, "self", p->self[node]);
     json_put_array(j, "children");

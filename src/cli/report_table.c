@@ -11,7 +11,13 @@
 #include "base/utf8.h"
 #include "trace/facts.h"
 
-enum { REPORT_NAME_MIN = 24, REPORT_WIDE = 400, REPORT_MODULE_MAX = 32 };
+enum {
+    REPORT_NAME_MIN = 24,
+    REPORT_WIDE = 400,
+    REPORT_MODULE_MAX = 32,
+    PLACE_NAME_MIN = 12,
+    PLACE_BYTES_MAX = 8192
+};
 
 const char *const report_by_names[REPORT_BY_NAMES] = { "function", "module", "type", "thread", "process" };
 
@@ -43,6 +49,34 @@ static void put_cut(struct buffer *out, const char *text, size_t columns, bool p
         used++;
     }
     while (pad && used++ < columns)
+        buffer_u8(out, ' ');
+}
+
+/* " (Program.cs:42)": where a row is in its source, "~" before a line that is only its method's; or "". */
+static void place_text(const char *file, uint32_t line, bool of_method, struct buffer *out)
+{
+    buffer_clear(out);
+    if (file && line) {
+        const char *name = file;
+        for (const char *at = file; *at; at++)
+            if (*at == '/' || *at == '\\')
+                name = at + 1;
+        buffer_format(out, " (%s:%s%" PRIu32 ")", name, of_method ? "~" : "", line);
+    }
+    buffer_u8(out, 0);
+}
+
+/* A function's name, cut so that its place still fits. */
+static void put_function(struct buffer *out, const char *name, const char *place, size_t columns, bool pad)
+{
+    size_t behind = utf8_width(span_of(place, strlen(place)));
+    size_t before = columns > behind + PLACE_NAME_MIN ? columns - behind : columns;
+    size_t width = utf8_width(span_of(name, strlen(name)));
+    put_cut(out, name, before, pad && before == columns);
+    if (before == columns)
+        return;
+    buffer_string(out, place);
+    for (size_t used = (width < before ? width : before) + behind; pad && used < columns; used++)
         buffer_u8(out, ' ');
 }
 
@@ -207,14 +241,22 @@ struct report_columns {
 };
 
 static struct report_columns columns_for(const struct hot_table *table, size_t rows, size_t width,
-                                         size_t fixed)
+                                         size_t fixed, bool lines)
 {
     struct report_columns c = { 8, 7, true };
+    struct buffer place;
+    buffer_init(&place, PLACE_BYTES_MAX);
     for (size_t i = 0; i < rows; i++) {
-        size_t name = text_width(table->rows[i].name), module = text_width(table->rows[i].module);
+        const struct hot_row *row = &table->rows[i];
+        size_t name = text_width(row->name), module = text_width(row->module);
+        if (lines) {
+            place_text(row->file, row->line, row->line_of_method, &place);
+            name += text_width((const char *)place.data);
+        }
         c.name = name > c.name ? name : c.name;
         c.module = module > c.module ? module : c.module;
     }
+    buffer_done(&place);
     c.name = c.name < REPORT_WIDE ? c.name : REPORT_WIDE;
     c.module = c.module < REPORT_MODULE_MAX ? c.module : REPORT_MODULE_MAX;
     if (!width)
@@ -239,7 +281,9 @@ void report_hot(const struct profile *p, const struct hot_table *table, enum hot
 {
     size_t rows = shown_rows(table, top);
     bool code = by == HOT_BY_FUNCTION;
-    struct report_columns c = columns_for(table, rows, width, code ? 38 : 30);
+    struct report_columns c = columns_for(table, rows, width, code ? 38 : 30, p->by_line && code);
+    struct buffer place;
+    buffer_init(&place, PLACE_BYTES_MAX);
     buffer_format(out, " self %%  total %%   samples  ");
     put_cut(out, report_by_names[by], c.name, true);
     if (by != HOT_BY_MODULE) {
@@ -252,7 +296,8 @@ void report_hot(const struct profile *p, const struct hot_table *table, enum hot
         const struct hot_row *row = &table->rows[i];
         buffer_format(out, "%6.2f   %6.2f  %9s  ", percent(row->self, p->counts.weight),
                       percent(row->total, p->counts.weight), units_count(row->samples).text);
-        put_cut(out, row->name, c.name, true);
+        place_text(p->by_line ? row->file : NULL, row->line, row->line_of_method, &place);
+        put_function(out, row->name, (const char *)place.data, c.name, true);
         if (by != HOT_BY_MODULE) {
             buffer_string(out, "  ");
             put_cut(out, row->module, c.module, code || c.when);
@@ -267,6 +312,7 @@ void report_hot(const struct profile *p, const struct hot_table *table, enum hot
         }
         end_line(out);
     }
+    buffer_done(&place);
     if (rows < table->count)
         buffer_format(out, "... %zu more (--top 0 shows all)\n", table->count - rows);
 }
@@ -275,7 +321,9 @@ void report_neighbours(const struct profile *p, const struct hot_table *table, b
                        size_t width, struct buffer *out)
 {
     size_t rows = shown_rows(table, top);
-    struct report_columns c = columns_for(table, rows, width, 30);
+    struct report_columns c = columns_for(table, rows, width, 30, p->by_line);
+    struct buffer place;
+    buffer_init(&place, PLACE_BYTES_MAX);
     buffer_format(out, "%s of %s: %.2f %% of all samples, %.2f %% in itself\n\n",
                   callers ? "callers" : "callees", table->rows[0].name,
                   percent(table->rows[0].total, p->counts.weight),
@@ -285,11 +333,13 @@ void report_neighbours(const struct profile *p, const struct hot_table *table, b
         const struct hot_row *row = &table->rows[i];
         buffer_format(out, "%6.2f    %6.2f  %9s  ", percent(row->total, table->rows[0].total),
                       percent(row->total, p->counts.weight), units_count(row->samples).text);
-        put_cut(out, row->name, c.name, true);
+        place_text(p->by_line ? row->file : NULL, row->line, row->line_of_method, &place);
+        put_function(out, row->name, (const char *)place.data, c.name, true);
         buffer_string(out, "  ");
         put_cut(out, row->module, c.module, false);
         end_line(out);
     }
+    buffer_done(&place);
     if (rows < table->count)
         buffer_format(out, "... %zu more (--top 0 shows all)\n", table->count - rows);
 }
@@ -329,11 +379,12 @@ static void tree_line(const struct profile *p, uint32_t node, size_t depth, size
     for (size_t i = 0; i < indent; i++)
         buffer_string(out, i + 1 == indent ? "└" : " ");
     size_t used = 16 + indent;
-    put_cut(out, f->name,
-            width > used + REPORT_NAME_MIN ? width - used
-            : width                        ? REPORT_NAME_MIN
-                                           : REPORT_WIDE,
-            false);
+    size_t room = width > used + REPORT_NAME_MIN ? width - used : width ? REPORT_NAME_MIN : REPORT_WIDE;
+    struct buffer place;
+    buffer_init(&place, PLACE_BYTES_MAX);
+    place_text(p->by_line ? f->file : NULL, f->line, f->line_of_method, &place);
+    put_function(out, f->name, (const char *)place.data, room, false);
+    buffer_done(&place);
     buffer_u8(out, '\n');
 }
 

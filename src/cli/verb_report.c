@@ -12,7 +12,7 @@ struct report_values {
     struct profile_choice choice;
     const char *by, *callers, *callees, *strict;
     uint32_t top;
-    bool inclusive, tree, json;
+    bool inclusive, tree, lines, json;
 };
 
 /* What is asked: checked before the capture is read, which can take a while. */
@@ -62,6 +62,10 @@ static bool report_check(const struct report_values *v, const char *question, st
     if ((v->callers != NULL) + (v->callees != NULL) + v->tree > 1) {
         error_set(err, ERROR_USAGE, "--callers, --callees and --tree exclude each other");
         return error_hint(err, "ask for one after the other");
+    }
+    if (v->lines && out->by != HOT_BY_FUNCTION) {
+        error_set(err, ERROR_USAGE, "--lines shows lines of functions, not with --by %s", v->by);
+        return error_hint(err, "leave --by out");
     }
     out->threads = strcmp(question, "threads") == 0;
     if (out->threads)
@@ -165,6 +169,7 @@ static bool report_run(struct verb_call *call, struct error *err)
         !profile_choice_options(&v->choice, &options, err) || !capture_open(call->args[0], &c, err))
         return false;
     capture_warn(&c);
+    options.lines = v->lines;
     struct profile_choice choice = v->choice;
     if (question.event)
         choice.event = question.event;
@@ -196,6 +201,8 @@ static const struct option_spec report_options[] = {
       "whom FUNCTION calls, and how much", "FUNCTION", NULL },
     { "tree", 0, OPTION_FLAG, offsetof(struct report_values, tree), "the call tree from the root", NULL,
       NULL },
+    { "lines", 0, OPTION_FLAG, offsetof(struct report_values, lines),
+      "a row for each source line of a function", NULL, NULL },
     { "json", 0, OPTION_FLAG, offsetof(struct report_values, json), "print JSON instead of a table", NULL,
       NULL },
     { NULL, 0, OPTION_GROUP, offsetof(struct report_values, choice), NULL, NULL, profile_choice_specs },

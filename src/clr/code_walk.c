@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "clr/code_survey.h"
+#include "clr/jit_il_map.h"
 #include "clr/method_text.h"
 #include "clr/nibble_map.h"
 #include "clr/precode.h"
@@ -384,4 +385,11 @@ const char *code_walk_type_name(struct code_walk *walk, uint64_t table)
 {
     const struct loaded_type *type = loaded_types_find(&walk->types, table);
     return type ? type->name : NULL;
+}
+
+bool code_walk_il_map(struct code_walk *walk, unsigned major, uint64_t begin, uint64_t size_bytes,
+                      struct il_map *out, struct error *err)
+{
+    return jit_il_map_read(&walk->pages, &walk->layout, major ? major : walk->layout.major, begin, size_bytes,
+                           out, err);
 }

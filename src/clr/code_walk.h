@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "clr/loaded_module.h"
 #include "clr/runtime_root.h"
+#include "read/il_map.h"
 
 enum found_kind {
     FOUND_METHOD,  /* jitted, with metadata */
@@ -101,6 +102,12 @@ bool code_walk_list_at(struct code_walk *walk, const uint64_t *addrs, size_t cou
                        void *user);
 /* The piece of code, of any kind, that holds `addr`. False when the runtime knows of none there. */
 bool code_walk_find(struct code_walk *walk, uint64_t addr, struct found_method *out);
+/*
+ * The IL map of the jitted code at [begin, begin + size_bytes), as a found_method gives it. `major`: the
+ * runtime's version, 0 when not known. As jit_il_map_read().
+ */
+bool code_walk_il_map(struct code_walk *walk, unsigned major, uint64_t begin, uint64_t size_bytes,
+                      struct il_map *out, struct error *err);
 
 /* Where the runtime is. Valid as long as the walk. */
 const struct runtime_root *code_walk_root(const struct code_walk *walk);

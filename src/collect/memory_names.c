@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "collect/il_offsets.h"
 #include "collect/memory_session.h"
 
 enum {
@@ -36,6 +37,7 @@ struct memory_names {
     struct known_memory *processes; /* by row of the trace */
     size_t capacity;
     uint64_t looked_ns;
+    struct il_offsets *il_offsets;
     struct method_place *found; /* of the question under way */
 };
 
@@ -45,6 +47,7 @@ struct memory_names *memory_names_new(struct trace_builder *b, const struct targ
 {
     struct memory_names *names = mem_alloc(1, sizeof *names);
     *names = (struct memory_names){ .b = b, .files = files, .methods = methods, .note = note, .user = user };
+    names->il_offsets = il_offsets_new(&b->trace);
     return names;
 }
 
@@ -54,6 +57,7 @@ void memory_names_free(struct memory_names *names)
         return;
     for (size_t i = 0; i < names->capacity; i++)
         memory_session_close(names->processes[i].session);
+    il_offsets_free(names->il_offsets);
     free(names->processes);
     free(names);
 }
@@ -164,7 +168,10 @@ void memory_names_look(struct memory_names *names)
     names->looked_ns = now_ns;
     for (size_t i = 0; i < names->capacity; i++) {
         struct known_memory *known = &names->processes[i];
-        if (!known->session || runtime_names_listens(names->methods, known->process))
+        if (!known->session)
+            continue;
+        il_offsets_update(names->il_offsets, known->process, known->session);
+        if (runtime_names_listens(names->methods, known->process))
             continue;
         struct runtime_sink sink = memory_sink(known);
         memory_session_look(known->session, &sink, NULL);
@@ -203,6 +210,7 @@ void memory_names_finish(struct memory_names *names)
         uint64_t *addrs = unnamed_addrs(&names->b->trace, known->process, &count);
         struct runtime_sink sink = memory_sink(known);
         memory_session_name(known->session, addrs, count, &sink, NULL);
+        il_offsets_finish(names->il_offsets, known->process, known->session);
         free(addrs);
     }
 }

@@ -250,6 +250,21 @@ bool memory_session_name_all(struct memory_session *s, const struct runtime_sink
     return code_walk_list(s->walk, WALK_ALL, tell_any, s);
 }
 
+bool memory_session_il_map(struct memory_session *s, unsigned major, uint64_t begin, uint64_t size_bytes,
+                           struct il_map *out, struct error *err)
+{
+    struct error failure;
+    if (code_walk_il_map(s->walk, major, begin, size_bytes, out, &failure))
+        return true;
+    /* the page may be of before the code was there */
+    if (failure.kind == ERROR_INPUT && clock_monotonic_ns() - s->renewed_ns >= RENEW_EVERY_NS &&
+        renew(s, NULL))
+        return code_walk_il_map(s->walk, major, begin, size_bytes, out, err);
+    if (err)
+        *err = failure;
+    return false;
+}
+
 const struct memory *memory_session_memory(const struct memory_session *s)
 {
     return live_memory_view(s->live);

@@ -52,6 +52,11 @@ bool memory_session_name(struct memory_session *s, const uint64_t *addrs, size_t
                          const struct runtime_sink *sink, struct error *err);
 /* Tells of all jitted code, in the same way. */
 bool memory_session_name_all(struct memory_session *s, const struct runtime_sink *sink, struct error *err);
+/*
+ * The IL map of jitted code that a session told of. As code_walk_il_map().
+ */
+bool memory_session_il_map(struct memory_session *s, unsigned major, uint64_t begin, uint64_t size_bytes,
+                           struct il_map *out, struct error *err);
 /* Its memory. Owned by `s`. */
 const struct memory *memory_session_memory(const struct memory_session *s);
 /* The walk itself, for single questions, seen as of the last look or name. Owned by `s`. */

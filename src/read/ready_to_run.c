@@ -19,6 +19,8 @@ enum {
     X64_FUNCTION_BYTES = 12,
     ARM64_FUNCTION_BYTES = 8,
     ARM64_LENGTH_MASK = 0x3ffff,
+    PACKED_IL_MAPS_MAJOR = 16,
+    NEWEST_IL_MAPS_MAJOR = 16, /* later ones have another head */
 };
 
 /* What starts at a runtime function. */
@@ -31,10 +33,12 @@ struct entry {
 struct ready_to_run {
     uint32_t version;
     struct pe_range sections[R2R_SECTIONS];
-    struct buffer functions; /* RUNTIME_FUNCTIONS */
-    struct buffer instances; /* InstanceMethodEntryPoints */
-    struct buffer hot_cold;  /* pairs of u32: cold, hot */
-    struct buffer unwind;    /* arm64: .xdata of all functions, from unwind_rva on */
+    struct buffer functions;       /* RUNTIME_FUNCTIONS */
+    struct buffer instances;       /* InstanceMethodEntryPoints */
+    struct buffer hot_cold;        /* pairs of u32: cold, hot */
+    struct buffer il_maps;         /* DebugInfo, when loaded */
+    struct native_array il_map_of; /* by runtime function */
+    struct buffer unwind;          /* arm64: .xdata of all functions, from unwind_rva on */
     uint32_t unwind_rva;
     uint32_t function_bytes;
     uint32_t function_count;
@@ -289,6 +293,7 @@ bool ready_to_run_open(const struct source *file, const struct pe *pe, struct pe
     buffer_init(&r2r->instances, TABLE_BYTES_MAX);
     buffer_init(&r2r->hot_cold, TABLE_BYTES_MAX);
     buffer_init(&r2r->unwind, TABLE_BYTES_MAX);
+    buffer_init(&r2r->il_maps, TABLE_BYTES_MAX);
     if (!load_header(file, pe, header, r2r, err) || !load_functions(file, pe, r2r, err) ||
         !index_components(file, pe, r2r, err) || !index_instances(file, pe, r2r, err)) {
         ready_to_run_close(r2r);
@@ -307,6 +312,7 @@ void ready_to_run_close(struct ready_to_run *r2r)
     buffer_done(&r2r->instances);
     buffer_done(&r2r->hot_cold);
     buffer_done(&r2r->unwind);
+    buffer_done(&r2r->il_maps);
     free(r2r->entries);
     free(r2r->bodies);
     free(r2r);
@@ -387,6 +393,7 @@ bool ready_to_run_body(const struct ready_to_run *r2r, uint32_t function, struct
     *out = (struct r2r_body){
         .kind = entry->kind,
         .component = entry->component,
+        .function = body,
         .begin_rva = function_begin(r2r, body),
         .end_rva = function_end(r2r, last_function(r2r, body)),
     };
@@ -411,4 +418,35 @@ bool ready_to_run_find(const struct ready_to_run *r2r, uint32_t rva, struct r2r_
             high = middle;
     }
     return low && rva < function_end(r2r, low - 1) && ready_to_run_body(r2r, low - 1, out);
+}
+
+bool ready_to_run_load_il_maps(struct ready_to_run *r2r, const struct source *file, const struct pe *pe,
+                               struct error *err)
+{
+    struct pe_range section = r2r->sections[R2R_SECTION_DEBUG_INFO];
+    if (section.size == 0)
+        return true;
+    return pe_load(file, pe, section, &r2r->il_maps, err) &&
+           native_array_open(buffer_span(&r2r->il_maps), &r2r->il_map_of, err);
+}
+
+bool ready_to_run_il_map(const struct ready_to_run *r2r, const struct r2r_body *body, struct il_map *out,
+                         struct error *err)
+{
+    struct cursor at;
+    uint32_t major = r2r->version >> 16;
+    if (major > NEWEST_IL_MAPS_MAJOR)
+        return error_set(err, ERROR_UNSUPPORTED, "IL maps of ReadyToRun format %u are not known", major);
+    if (!r2r->il_map_of.count || !native_array_find(&r2r->il_map_of, body->function, &at))
+        return error_set(err, ERROR_UNSUPPORTED, "code without an IL map");
+    /* bodies may share one: then it lies before */
+    size_t start = at.pos;
+    uint32_t back = cursor_native_uint(&at);
+    if (!cursor_ok(&at) || back > start)
+        return error_set(err, ERROR_INPUT, "an IL map outside its section");
+    if (back)
+        cursor_seek(&at, start - back);
+    return il_map_read(span_part(at.bytes, at.pos, at.bytes.size - at.pos),
+                       major >= PACKED_IL_MAPS_MAJOR ? IL_MAP_PACKED : IL_MAP_NIBBLES,
+                       body->end_rva - body->begin_rva, out, err);
 }

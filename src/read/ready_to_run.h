@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "read/il_map.h"
 #include "read/native_format.h"
 #include "read/pe.h"
 
@@ -35,6 +36,7 @@ struct r2r_body {
     uint32_t component;    /* R2R_BODY_METHOD: which assembly of the image, 0 unless composite */
     uint32_t method_row;   /* R2R_BODY_METHOD */
     struct span signature; /* R2R_BODY_INSTANCE: starts with the method's signature, owned by the reader */
+    uint32_t function;     /* index of the body among the runtime functions */
     uint32_t begin_rva, end_rva; /* of the body and its funclets */
 };
 
@@ -61,6 +63,12 @@ struct pe_range ready_to_run_section(const struct ready_to_run *r2r, unsigned se
 bool ready_to_run_find(const struct ready_to_run *r2r, uint32_t rva, struct r2r_body *out);
 /* The same by the index of the runtime function, below the count. */
 bool ready_to_run_body(const struct ready_to_run *r2r, uint32_t function, struct r2r_body *out);
+/* Loads the IL maps, which naming does not need. Fails as pe_load(); an image without them is fine. */
+bool ready_to_run_load_il_maps(struct ready_to_run *r2r, const struct source *file, const struct pe *pe,
+                               struct error *err);
+/* The IL map of a body that ready_to_run_find() gave. As il_map_read(). */
+bool ready_to_run_il_map(const struct ready_to_run *r2r, const struct r2r_body *body, struct il_map *out,
+                         struct error *err);
 /* True inside the thunks that load a method's address at its first call. */
 bool ready_to_run_is_delay_load(const struct ready_to_run *r2r, uint32_t rva);
 

@@ -77,15 +77,27 @@ static bool inflate_all(z_stream *stream, const struct source *packed, struct bu
     }
 }
 
-bool unpack_zlib(const struct source *packed, struct buffer *out, struct error *err)
+/* `window_bits`: zlib's, negative without its frame. */
+static bool inflate_stream(int window_bits, const struct source *packed, struct buffer *out,
+                           struct error *err)
 {
     buffer_clear(out);
     z_stream stream = { 0 };
-    if (inflateInit(&stream) != Z_OK)
+    if (inflateInit2(&stream, window_bits) != Z_OK)
         return error_set(err, ERROR_LIMIT, "no memory for zlib");
     bool ok = inflate_all(&stream, packed, out, err);
     inflateEnd(&stream);
     return ok;
+}
+
+bool unpack_zlib(const struct source *packed, struct buffer *out, struct error *err)
+{
+    return inflate_stream(MAX_WBITS, packed, out, err);
+}
+
+bool unpack_deflate(const struct source *packed, struct buffer *out, struct error *err)
+{
+    return inflate_stream(-MAX_WBITS, packed, out, err);
 }
 
 static bool decode_all(lzma_stream *stream, const struct source *packed, struct buffer *out,

@@ -17,6 +17,8 @@
 
 /* A zlib stream (RFC 1950). ERROR_LIMIT past a limit; `out` then holds what came before. */
 bool unpack_zlib(const struct source *packed, struct buffer *out, struct error *err);
+/* A raw deflate stream (RFC 1951), without zlib's frame. */
+bool unpack_deflate(const struct source *packed, struct buffer *out, struct error *err);
 /* An xz file. */
 bool unpack_xz(const struct source *packed, struct buffer *out, struct error *err);
 

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "read/bundle.h"
+#include "read/il_map.h"
 #include "symbolize/managed_image.h"
 #include "symbolize/native_image.h"
 
@@ -14,6 +15,7 @@
 struct bundled {
     struct managed_image *image;
     uint64_t file_off, size_bytes;
+    bool il_maps_tried;
 };
 
 struct image_names {
@@ -27,7 +29,7 @@ struct image_names {
     struct assembly_set *assemblies; /* for what is managed, or NULL */
     const struct naming *naming;
     uint32_t process;
-    bool is_vdso;
+    bool is_vdso, il_maps_tried;
 };
 
 static int open_debug_file(void *user, const char *path)
@@ -222,6 +224,33 @@ static void image_names_tell_origin(struct image_names *names, struct naming *na
                       assembly ? managed_image_mvid(assembly) : "");
 }
 
+/* The maps are large, and most assemblies have no PDB to use them with: read when there is one. */
+static void image_names_load_il_maps(struct image_names *names, struct bundled *part)
+{
+    bool *tried = part ? &part->il_maps_tried : &names->il_maps_tried;
+    struct source file = part ? source_part(&names->file, part->file_off, part->size_bytes) : names->file;
+    if (!*tried)
+        managed_image_load_il_maps(part ? part->image : names->managed, &file, NULL);
+    *tried = true;
+}
+
+static void image_names_line(struct image_names *names, struct naming *naming, uint32_t location,
+                             uint64_t file_off)
+{
+    struct method_il il;
+    struct bundled *part = image_names_bundled(names, file_off);
+    const struct managed_image *managed = part ? part->image : names->managed;
+    if (!managed || !managed_image_il(managed, &il))
+        return;
+    uint32_t process = naming->t->locations.rows[location].process;
+    const char *path = naming_assembly_path(naming, process, il.assembly);
+    if (!path || !naming_has_lines(naming, process, path))
+        return;
+    image_names_load_il_maps(names, part);
+    if (managed_image_il(managed, &il))
+        naming_set_line(naming, location, path, il.token, il.offset_known ? il.offset : IL_NO_MAPPING);
+}
+
 void image_names_answer(struct image_names *names, struct naming *naming, uint32_t location,
                         uint64_t file_off)
 {
@@ -232,8 +261,33 @@ void image_names_answer(struct image_names *names, struct naming *naming, uint32
         image_names_tell_origin(names, naming, location, file_off, start);
     if (found) {
         naming_set(naming, location, &name);
+        image_names_line(names, naming, location, file_off);
         return;
     }
     bool readable = names->native || names->managed;
     naming->t->locations.rows[location].unnamed = readable ? UNNAMED_NO_SYMBOL : UNNAMED_NO_IMAGE;
+}
+
+struct lines_asked {
+    struct naming *naming;
+    const uint32_t *locations;
+};
+
+static void take_line(void *user, size_t index, const char *file, uint32_t line)
+{
+    const struct lines_asked *asked = user;
+    struct trace *t = asked->naming->t;
+    struct trace_location *row = &t->locations.rows[asked->locations[index]];
+    if (!row->function || row->line) /* an assembly inside has answered */
+        return;
+    row->file = trace_add_string(t, file);
+    row->line = line;
+}
+
+void image_names_lines(struct image_names *names, struct naming *naming, const uint32_t *locations,
+                       const uint64_t *file_offs, size_t count)
+{
+    struct lines_asked asked = { naming, locations };
+    if (names->native)
+        native_image_lines(names->native, file_offs, count, take_line, &asked);
 }

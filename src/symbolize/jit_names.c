@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "clr/stub_code.h"
+#include "read/il_map.h"
 #include "symbolize/jit_map.h"
 #include "symbolize/managed_image.h"
 
@@ -164,6 +165,19 @@ static void jit_names_from_runtime(struct jit_names *names)
     }
 }
 
+static void jit_names_lines(struct jit_names *names)
+{
+    struct naming *naming = names->naming;
+    const struct trace *t = naming->t;
+    for (size_t i = 0; i < names->count; i++) {
+        const struct trace_code *code = &t->codes.rows[names->code_of[i]];
+        const struct trace_location *row = &t->locations.rows[names->locations[i]];
+        if (names->code_of[i] && code->token && code->module_path)
+            naming_set_line(naming, names->locations[i], trace_string(t, code->module_path), code->token,
+                            row->il_known ? row->il_off : IL_NO_MAPPING);
+    }
+}
+
 /* Questions that are still open, for the file that a process left. */
 struct open_questions {
     struct jit_names *names;
@@ -285,6 +299,7 @@ void jit_names_answer(struct naming *naming, uint32_t process, const uint64_t *a
     jit_names_match(&names);
     jit_names_describe_all(&names);
     jit_names_from_runtime(&names);
+    jit_names_lines(&names);
     jit_names_ask_files(&names);
     jit_names_by_place(&names);
     jit_names_by_code(&names);

@@ -32,6 +32,9 @@ struct managed_image {
     /* the answer of the last question */
     struct buffer name, signature, params;
     char *module;
+    uint32_t token;       /* of the method that was found, in `module`; 0: not known */
+    struct r2r_body body; /* that it was found in */
+    uint32_t rva;
 };
 
 static bool is_zero(const uint8_t *bytes, size_t size)
@@ -297,6 +300,7 @@ static void name_body(struct managed_image *image, const struct r2r_body *body, 
 {
     struct definition def = { 0 };
     buffer_clear(&image->name);
+    image->token = 0;
     if (body->kind == R2R_BODY_METHOD)
         spell_method_def(image, body, &def);
     else
@@ -308,6 +312,8 @@ static void name_body(struct managed_image *image, const struct r2r_body *body, 
     image->module = mem_alloc(def.assembly_name.size + 1, 1);
     if (def.assembly_name.size)
         memcpy(image->module, def.assembly_name.data, def.assembly_name.size);
+    if (def.assembly && def.method)
+        image->token = METHOD_TOKEN | def.method;
     *out = (struct code_name){
         .name = finished(&image->name),
         .module = image->module,
@@ -326,8 +332,11 @@ bool managed_image_find(struct managed_image *image, uint64_t file_off, struct c
         return false;
     if (ready_to_run_find(image->r2r, rva, &body)) {
         name_body(image, &body, out);
+        image->body = body;
+        image->rva = rva;
         return true;
     }
+    image->token = 0;
     *out = (struct code_name){
         .name = ready_to_run_is_delay_load(image->r2r, rva) ? "[R2R delay-load thunk]" : "[R2R stub]",
         .module = managed_image_name(image),
@@ -335,6 +344,28 @@ bool managed_image_find(struct managed_image *image, uint64_t file_off, struct c
         .kind = CODE_STUB,
         .resolver = RESOLVER_STUB,
     };
+    return true;
+}
+
+bool managed_image_load_il_maps(struct managed_image *image, const struct source *file, struct error *err)
+{
+    return !image->r2r || ready_to_run_load_il_maps(image->r2r, file, &image->pe, err);
+}
+
+bool managed_image_il(const struct managed_image *image, struct method_il *out)
+{
+    struct il_map map;
+    const struct r2r_body *body = &image->body;
+    if (!image->token)
+        return false;
+    *out = (struct method_il){ .assembly = image->module, .token = image->token };
+    /* a cold part, away from its body, has no offset in it */
+    if (image->rva < body->begin_rva || image->rva >= body->end_rva ||
+        !ready_to_run_il_map(image->r2r, body, &map, NULL))
+        return true;
+    out->offset = il_map_find(map.points, map.count, image->rva - body->begin_rva);
+    out->offset_known = true;
+    il_map_done(&map);
     return true;
 }
 
@@ -347,6 +378,7 @@ bool managed_image_function(struct managed_image *image, uint32_t function, stru
     struct method_range range = { .begin_rva = body.begin_rva, .end_rva = body.end_rva };
     pe_file_offset(&image->pe, range.begin_rva, 1, &range.begin_off);
     name_body(image, &body, out);
+    image->token = 0;
     *out_range = range;
     return true;
 }

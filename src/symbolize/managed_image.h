@@ -45,6 +45,19 @@ uint32_t managed_image_function_count(const struct managed_image *image);
  */
 bool managed_image_find(struct managed_image *image, uint64_t file_off, struct code_name *out);
 
+/* What code was made from. */
+struct method_il {
+    const char *assembly; /* simple name of the one that defines the method; valid until asked again */
+    uint32_t token;       /* 0x06...... */
+    bool offset_known;
+    uint32_t offset; /* or one of read/il_map.h's marks */
+};
+
+/* Loads what managed_image_il() needs. Fails as ready_to_run_load_il_maps(). */
+bool managed_image_load_il_maps(struct managed_image *image, const struct source *file, struct error *err);
+/* What the code that managed_image_find() named last was made from. False for thunks, or when not known. */
+bool managed_image_il(const struct managed_image *image, struct method_il *out);
+
 /* Where a method's code lies, funclets included. */
 struct method_range {
     uint32_t begin_rva, end_rva; /* [begin, end) */

@@ -11,6 +11,7 @@
 #include "base/own.h"
 #include "clr/library_path.h"
 #include "read/bundle.h"
+#include "symbolize/source_lines.h"
 
 void naming_init(struct naming *naming, struct trace *t, struct function_index *functions,
                  const struct symbolizer_options *options)
@@ -35,8 +36,10 @@ static void naming_close_bundle(struct naming *naming)
 void naming_done(struct naming *naming)
 {
     assembly_set_free(naming->assemblies);
+    source_lines_free(naming->lines);
     naming_close_bundle(naming);
     free(naming->folders);
+    free(naming->paths);
 }
 
 void naming_set(struct naming *naming, uint32_t location, const struct code_name *name)
@@ -109,6 +112,7 @@ static void naming_find_bundle(struct naming *naming, uint32_t process)
 {
     const struct trace *t = naming->t;
     naming_close_bundle(naming);
+    naming->bundle_folder = 0;
     for (size_t i = 1; i < t->mappings.count; i++) {
         const struct trace_mapping *m = &t->mappings.rows[i];
         const char *path = trace_string(t, t->images.rows[m->image].path);
@@ -119,6 +123,10 @@ static void naming_find_bundle(struct naming *naming, uint32_t process)
         if (naming->bundle_fd < 0 || !source_over_fd(naming->bundle_fd, 0, UINT64_MAX, &file, NULL) ||
             !bundle_open(&file, &naming->bundle, NULL))
             naming_close_bundle(naming);
+        const char *slash = strrchr(path, '/');
+        if (slash)
+            naming->bundle_folder =
+                intern_add(&naming->t->strings, span_of(path, (size_t)(slash - path) + 1));
         return;
     }
 }
@@ -153,21 +161,27 @@ bool naming_open_assembly(struct naming *naming, uint32_t process, const char *p
            naming_open_bundled(naming, slash ? slash + 1 : path, out);
 }
 
-static bool naming_open_sibling(void *user, const char *simple_name, struct source *out)
+/* Puts into `path` where it lies; for one inside the program, where it would lie if it were not. */
+static bool naming_find_sibling(struct naming *naming, const char *simple_name, char path[PATH_MAX],
+                                struct source *out)
 {
-    struct naming *naming = user;
-    char path[PATH_MAX];
     if (strchr(simple_name, '/'))
         return false;
     for (size_t i = 0; i < naming->folder_count; i++) {
         int size =
-            snprintf(path, sizeof path, "%s%s.dll", trace_string(naming->t, naming->folders[i]), simple_name);
-        if (size > 0 && (size_t)size < sizeof path &&
-            naming_open_file(naming, naming->assemblies_process, path, out))
+            snprintf(path, PATH_MAX, "%s%s.dll", trace_string(naming->t, naming->folders[i]), simple_name);
+        if (size > 0 && size < PATH_MAX && naming_open_file(naming, naming->assemblies_process, path, out))
             return true;
     }
-    int size = snprintf(path, sizeof path, "%s.dll", simple_name);
-    return size > 0 && (size_t)size < sizeof path && naming_open_bundled(naming, path, out);
+    const char *folder = trace_string(naming->t, naming->bundle_folder);
+    int size = snprintf(path, PATH_MAX, "%s%s.dll", folder, simple_name);
+    return size > 0 && size < PATH_MAX && naming_open_bundled(naming, path + strlen(folder), out);
+}
+
+static bool naming_open_sibling(void *user, const char *simple_name, struct source *out)
+{
+    char path[PATH_MAX];
+    return naming_find_sibling(user, simple_name, path, out);
 }
 
 static void naming_close_sibling(void *user, struct source *file)
@@ -182,9 +196,68 @@ struct assembly_set *naming_assemblies(struct naming *naming, uint32_t process)
         return naming->assemblies;
     assembly_set_free(naming->assemblies);
     naming->assemblies_process = process;
+    naming->path_count = 0;
     naming_list_folders(naming, process);
     naming_find_bundle(naming, process);
     naming->assemblies = assembly_set_new(&(struct sibling_finder){
         .open = naming_open_sibling, .close = naming_close_sibling, .user = naming });
     return naming->assemblies;
+}
+
+const char *naming_assembly_path(struct naming *naming, uint32_t process, const char *simple_name)
+{
+    struct trace *t = naming->t;
+    naming_assemblies(naming, process);
+    uint32_t name = trace_add_string(t, simple_name);
+    size_t i = 0;
+    while (i < naming->path_count && naming->paths[i].name != name)
+        i++;
+    if (i == naming->path_count) {
+        char path[PATH_MAX];
+        struct source file;
+        bool found = naming_find_sibling(naming, simple_name, path, &file);
+        if (found)
+            close(file.fd);
+        naming->paths =
+            mem_grow(naming->paths, &naming->path_capacity, naming->path_count + 1, sizeof *naming->paths);
+        naming->paths[naming->path_count++] =
+            (struct assembly_path){ name, found ? trace_add_string(t, path) : 0 };
+    }
+    return naming->paths[i].path ? trace_string(t, naming->paths[i].path) : NULL;
+}
+
+static bool naming_open_for_lines(void *user, const char *path, struct source *out)
+{
+    struct naming *naming = user;
+    return naming_open_assembly(naming, naming->lines_process, path, out);
+}
+
+static struct source_lines *naming_lines(struct naming *naming, uint32_t process)
+{
+    if (!naming->lines || naming->lines_process != process) {
+        struct module_files files = { naming_open_for_lines, naming_close_sibling, naming };
+        source_lines_free(naming->lines);
+        naming->lines = source_lines_new(&files);
+        naming->lines_process = process;
+    }
+    return naming->lines;
+}
+
+bool naming_has_lines(struct naming *naming, uint32_t process, const char *path)
+{
+    return source_lines_has(naming_lines(naming, process), path);
+}
+
+void naming_set_line(struct naming *naming, uint32_t location, const char *path, uint32_t token,
+                     uint32_t il_offset)
+{
+    struct trace *t = naming->t;
+    struct source_place place;
+    if (!source_lines_find(naming_lines(naming, t->locations.rows[location].process), path, token, il_offset,
+                           &place))
+        return;
+    struct trace_location *row = &t->locations.rows[location];
+    row->file = trace_add_string(t, place.file);
+    row->line = place.line;
+    row->line_of_method = place.of_method;
 }

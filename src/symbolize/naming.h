@@ -19,7 +19,15 @@ struct naming {
     uint32_t assemblies_process;
     uint32_t *folders; /* strings: where assemblies of that process lie */
     size_t folder_count, folder_capacity;
-    struct bundle *bundle; /* of a single-file program, which has its assemblies inside; or NULL */
+    /* assemblies by simple name: where they lie; of that process too */
+    struct assembly_path {
+        uint32_t name, path; /* strings; path 0: nowhere */
+    } * paths;
+    size_t path_count, path_capacity;
+    struct source_lines *lines; /* of lines_process, or NULL */
+    uint32_t lines_process;
+    uint32_t bundle_folder; /* string: where the single-file program lies */
+    struct bundle *bundle;  /* of a single-file program, which has its assemblies inside; or NULL */
     int bundle_fd;
 };
 
@@ -39,6 +47,17 @@ int naming_open(const struct naming *naming, uint32_t process, const char *path)
  * name. The caller closes out->fd.
  */
 bool naming_open_assembly(struct naming *naming, uint32_t process, const char *path, struct source *out);
+/*
+ * Gives a location its source line: of a method (0x06......) of the assembly at `path`, at an IL offset or
+ * one of read/il_map.h's marks. Leaves it without one where the assembly has no PDB.
+ */
+void naming_set_line(struct naming *naming, uint32_t location, const char *path, uint32_t token,
+                     uint32_t il_offset);
+/* Whether the assembly at `path` has a PDB. */
+bool naming_has_lines(struct naming *naming, uint32_t process, const char *path);
+/* Where a process has the assembly of a simple name; NULL when nowhere. Valid until the trace has more
+ * strings. */
+const char *naming_assembly_path(struct naming *naming, uint32_t process, const char *simple_name);
 /* The assemblies that a process can load. Owned by `naming`, valid until another process is asked for. */
 struct assembly_set *naming_assemblies(struct naming *naming, uint32_t process);
 

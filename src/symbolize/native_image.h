@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/source.h"
+#include "read/debug_line.h"
 #include "symbolize/code_name.h"
 #include "symbolize/debug_file.h"
 
@@ -38,6 +39,13 @@ void native_image_close(struct native_image *image);
  */
 bool native_image_find(struct native_image *image, uint64_t file_off, struct code_name *out,
                        uint64_t *out_function_start);
+
+/*
+ * The source lines of code at `file_offs`, from the image's own .debug_line or its debug file's. Each
+ * is answered at most once. Nothing for an image without, or with one that is too large.
+ */
+void native_image_lines(struct native_image *image, const uint64_t *file_offs, size_t count,
+                        debug_line_fn *answer, void *user);
 
 /* In hex; "" when the image has none. */
 const char *native_image_build_id(const struct native_image *image);

@@ -150,6 +150,7 @@ static void symbolize_images(struct naming *naming, struct questions *q)
 {
     questions_sort(q);
     AUTO_FREE uint32_t *locations = mem_alloc(q->count, sizeof *locations);
+    AUTO_FREE uint64_t *file_offs = questions_keys(q);
     for (size_t i = 0; i < q->count; i++)
         locations[i] = q->items[i].location;
     for (size_t from = 0; from < q->count;) {
@@ -160,6 +161,7 @@ static void symbolize_images(struct naming *naming, struct questions *q)
             image_names_open(naming, q->items[from].image, &locations[from], to - from);
         for (size_t i = from; i < to; i++)
             image_names_answer(names, naming, locations[i], q->items[i].key);
+        image_names_lines(names, naming, &locations[from], &file_offs[from], to - from);
         image_names_close(names);
         from = to;
     }

@@ -43,6 +43,7 @@ enum format_section {
     FORMAT_SAMPLES,
     FORMAT_LOSSES,
     FORMAT_STATE,
+    FORMAT_METHOD_LINES, /* locations whose line is their method's */
 };
 
 enum format_state_bits { FORMAT_SYMBOLIZED = 1 };

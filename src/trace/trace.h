@@ -168,10 +168,13 @@ struct trace_location {
     /* the name, filled by the symbolizer */
     uint32_t function;
     uint32_t file, line;
+    uint32_t il_off;  /* of jitted code, or one of read/il_map.h's marks; not kept in captures */
     uint8_t tier;     /* enum code_tier */
     uint8_t resolver; /* enum resolver */
     uint8_t unnamed;  /* enum unnamed_cause */
     bool is_return;   /* the address is a return address: the call is before it */
+    bool il_known;
+    bool line_of_method; /* `line` is where the method begins: which statement ran is not known */
 };
 
 /* Interned: a stack is its leaf location upon its callers. Ids below STACK_ROOTS are the roots. */

@@ -298,6 +298,17 @@ static bool read_names(struct reader *r, struct cursor *c, uint64_t first, uint6
     return cursor_ok(c);
 }
 
+static bool read_method_lines(struct reader *r, struct cursor *c, uint64_t first, uint64_t count)
+{
+    for (uint64_t id = first; count; count--, id++) {
+        bool of_method = cursor_u8(c);
+        if (!cursor_ok(c) || id >= r->trace->locations.count)
+            return false;
+        r->trace->locations.rows[id].line_of_method = of_method;
+    }
+    return true;
+}
+
 static bool read_stacks(struct reader *r, struct cursor *c, uint64_t first, uint64_t count)
 {
     uint64_t missing;
@@ -380,6 +391,8 @@ static bool read_section(struct reader *r, struct cursor *c)
     case FORMAT_STATE:
         r->trace->symbolized = cursor_varuint64(c) & FORMAT_SYMBOLIZED;
         return cursor_ok(c);
+    case FORMAT_METHOD_LINES:
+        return read_method_lines(r, c, first, count);
     }
     return false; /* a section has no length of its own: what follows an unknown one cannot be read */
 }

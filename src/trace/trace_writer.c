@@ -17,6 +17,7 @@ enum {
     WRITER_ZSTD_LEVEL = 3,
     /* a batch is closed when its sections reach this, far below the format's limit */
     WRITER_BATCH_BYTES = 512 * 1024,
+    METHOD_LINES_MAX = 1 << 16,      /* rows of one section */
     WRITER_TEXT_BYTES_MAX = 1 << 20, /* nobody reads further, and a block has to hold it */
 };
 
@@ -33,7 +34,7 @@ struct trace_writer {
     ZSTD_CCtx *zstd;
     /* rows that are on disk already: ids below */
     size_t strings, facts, images, processes, threads, mappings, functions, codes, locations, names, stacks,
-        losses;
+        losses, method_lines;
     uint64_t last_sample_ns;
     bool symbolized;
 };
@@ -445,6 +446,26 @@ static bool writer_samples(struct trace_writer *w, struct trace_samples *s, stru
     return true;
 }
 
+/* Behind all else: a reader that does not know the section stops here. */
+static bool writer_method_lines(struct trace_writer *w, const struct trace *t, struct error *err)
+{
+    while (t->symbolized && w->method_lines < t->locations.count) {
+        size_t id = w->method_lines, end = id;
+        while (end < t->locations.count && end < id + METHOD_LINES_MAX &&
+               t->locations.rows[end].line_of_method)
+            end++;
+        w->method_lines = end > id ? end : id + 1;
+        if (end == id)
+            continue;
+        writer_section(w, FORMAT_METHOD_LINES, id, end - id);
+        for (size_t i = id; i < end; i++)
+            buffer_u8(&w->raw, 1);
+        if (!writer_room(w, err))
+            return false;
+    }
+    return true;
+}
+
 bool trace_writer_flush(struct trace_writer *w, struct trace_builder *b, struct error *err)
 {
     if (w->failed) {
@@ -458,7 +479,7 @@ bool trace_writer_flush(struct trace_writer *w, struct trace_builder *b, struct 
         return false;
     return writer_changed(w, b, err) && writer_locations(w, t, err) && writer_names(w, t, err) &&
            writer_stacks(w, t, err) && writer_samples(w, &b->trace.samples, err) &&
-           (!w->raw.size || writer_block(w, FORMAT_BATCH, err));
+           writer_method_lines(w, t, err) && (!w->raw.size || writer_block(w, FORMAT_BATCH, err));
 }
 
 bool trace_writer_close(struct trace_writer *w, struct trace_builder *b, uint64_t *out_bytes,

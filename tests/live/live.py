@@ -372,9 +372,9 @@ class Recording:
         return self.end()
 
 
-def record_busy(out, pid, rate, cpu_s, at_most_s=60):
+def record_busy(out, pid, rate, cpu_s, at_most_s=60, options=()):
     """A recording that holds so much CPU time of the process: on a crowded machine that takes longer."""
-    recording = Recording(out, "-F", rate, "-p", pid)
+    recording = Recording(out, "-F", rate, "-p", pid, *options)
     wait_cpu([pid], cpu_s, at_most_s)
     summary = recording.stop()
     for line in recording.errors().splitlines():

@@ -205,6 +205,63 @@ static void test_recursion_is_its_own_callee(void **state)
 }
 
 /* Names of modules come from strangers, too: of any length, and with what would steer a terminal. */
+/* Calls of f at two lines, and one of which only the method's line is known. */
+static void test_lines(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "main", "f" };
+    static const struct {
+        uint32_t line;
+        bool of_method;
+        size_t samples;
+    } calls[] = { { 12, false, 3 }, { 14, false, 2 }, { 14, false, 1 }, { 10, true, 1 }, { 0, false, 1 } };
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    b.trace.symbolized = true;
+    uint32_t file = trace_add_string(&b.trace, "/src/f.cs");
+    uint32_t thread = trace_builder_thread(&b, 1, 2, 0);
+    add(&b, 0, names, 2, 0);
+    uint32_t outer = b.trace.stacks.rows[b.trace.stacks.count - 1].parent;
+    struct trace_location f = b.trace.locations.rows[b.trace.stacks.rows[b.trace.stacks.count - 1].location];
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+        uint32_t location = trace_push(&b.trace.locations), stack = trace_push(&b.trace.stacks);
+        b.trace.locations.rows[location] = f;
+        b.trace.locations.rows[location].file = calls[i].line ? file : 0;
+        b.trace.locations.rows[location].line = calls[i].line;
+        b.trace.locations.rows[location].line_of_method = calls[i].of_method;
+        b.trace.stacks.rows[stack] = (struct trace_stack){ outer, location };
+        for (size_t n = 0; n < calls[i].samples; n++)
+            trace_push_sample(&b.trace.samples, 1000 + n, thread, stack, 1, SAMPLE_CPU, 0);
+    }
+    struct hot_table table;
+    struct profile *p = built(&b, &(struct profile_options){ .lines = true });
+    hot_table_build(p, HOT_BY_FUNCTION, false, 0, &table);
+    static const struct hot_row wanted[] = { { .line = 12, .self = 3 },
+                                             { .line = 14, .self = 3 },
+                                             { .line = 0, .self = 1 },
+                                             { .line = 10, .self = 1, .line_of_method = true } };
+    assert_int_equal(table.count, ARRAY_LEN(wanted) + 1); /* and main */
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+        assert_string_equal(table.rows[i].name, "f");
+        assert_int_equal(table.rows[i].line, wanted[i].line);
+        assert_int_equal(table.rows[i].self, wanted[i].self);
+        assert_int_equal(table.rows[i].line_of_method, wanted[i].line_of_method);
+        assert_int_equal(table.rows[i].file != NULL, wanted[i].line != 0);
+    }
+    assert_string_equal(table.rows[0].file, "/src/f.cs");
+    hot_table_done(&table);
+    profile_free(p);
+    /* a whole function has the first line that ran */
+    p = built(&b, &(struct profile_options){ 0 });
+    hot_table_build(p, HOT_BY_FUNCTION, false, 0, &table);
+    assert_int_equal(table.count, 2);
+    assert_int_equal(table.rows[0].line, 10);
+    assert_int_equal(table.rows[0].self, 8);
+    hot_table_done(&table);
+    profile_free(p);
+    trace_builder_done(&b);
+}
+
 static void test_hostile_module(void **state)
 {
     (void)state;
@@ -243,6 +300,7 @@ int main(void)
         cmocka_unit_test(test_time_order),
         cmocka_unit_test(test_large_counts),
         cmocka_unit_test(test_recursion_is_its_own_callee),
+        cmocka_unit_test(test_lines),
         cmocka_unit_test(test_hostile_module),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,6 +61,17 @@ static void add_samples(struct trace_builder *b, size_t first)
     }
 }
 
+/* A line of its own for each; of every other location only the method's is known. */
+static struct trace_location with_line(struct trace_builder *b, size_t i, uint32_t function)
+{
+    struct trace_location row = b->trace.locations.rows[i];
+    row.function = function;
+    row.file = trace_add_string(&b->trace, "/src/main.cs");
+    row.line = (uint32_t)i + 100;
+    row.line_of_method = i % 2;
+    return row;
+}
+
 static void name_locations(struct trace_builder *b)
 {
     uint32_t function = trace_builder_function(b, &(struct trace_function){
@@ -69,7 +80,7 @@ static void name_locations(struct trace_builder *b)
                                                       .kind = CODE_NATIVE,
                                                   });
     for (size_t i = 1; i < b->trace.locations.count; i++)
-        b->trace.locations.rows[i].function = function;
+        b->trace.locations.rows[i] = with_line(b, i, function);
     b->trace.symbolized = true;
 }
 
@@ -156,6 +167,11 @@ static void test_round_trip(void **state)
     uint32_t leaf = t.stacks.rows[t.samples.stack[0]].location;
     assert_int_equal(t.locations.rows[leaf].addr, 0x7f0000001000);
     assert_string_equal(trace_string(&t, t.functions.rows[t.locations.rows[leaf].function].name), "main");
+    for (size_t i = 1; i < t.locations.count; i++) {
+        assert_string_equal(trace_string(&t, t.locations.rows[i].file), "/src/main.cs");
+        assert_int_equal(t.locations.rows[i].line, i + 100);
+        assert_int_equal(t.locations.rows[i].line_of_method, i % 2);
+    }
     trace_done(&t);
 }
 

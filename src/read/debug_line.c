@@ -1,0 +1,423 @@
+#include "read/debug_line.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+enum {
+    LENGTH_IS_64 = 0xffffffff,
+    VERSION_MIN = 2,
+    VERSION_MAX = 5,
+    FORMATS_MAX = 16,
+    CONTENT_PATH = 1,
+    CONTENT_DIRECTORY = 2,
+    FORM_BLOCK = 0x09,
+    FORM_DATA1 = 0x0b,
+    FORM_DATA2 = 0x05,
+    FORM_DATA4 = 0x06,
+    FORM_DATA8 = 0x07,
+    FORM_DATA16 = 0x1e,
+    FORM_UDATA = 0x0f,
+    FORM_STRING = 0x08,
+    FORM_LINE_STRP = 0x1f,
+    OP_EXTENDED = 0,
+    OP_COPY,
+    OP_ADVANCE_PC,
+    OP_ADVANCE_LINE,
+    OP_SET_FILE,
+    OP_CONST_ADD_PC = 8,
+    OP_FIXED_ADVANCE_PC = 9,
+    EXTENDED_END = 1,
+    EXTENDED_ADDRESS = 2,
+    STANDARD_MAX = 255,
+    /* entries and addresses looked at, which is not bounded by the size of the section */
+    STEPS_MAX = 1 << 26,
+};
+
+/* A table of a version 5 header: its columns, then its rows. */
+struct entry_table {
+    struct {
+        uint64_t content, form;
+    } formats[FORMATS_MAX];
+    unsigned format_count;
+    uint64_t count;
+    struct cursor rows;
+};
+
+struct unit {
+    struct cursor program;
+    bool is_64;
+    unsigned version;
+    uint8_t instruction_bytes, line_range, opcode_base;
+    int8_t line_base;
+    uint8_t operands[STANDARD_MAX]; /* of standard opcodes, from 1 on */
+    /* before version 5: lists of strings and of files, each from 1 on */
+    struct cursor directories, files;
+    struct entry_table directory_table, file_table; /* version 5: from 0 on */
+};
+
+/* A row of the table that the program makes. */
+struct row {
+    uint64_t addr, file;
+    uint32_t line;
+};
+
+struct search {
+    struct span strings;
+    const uint64_t *addrs;
+    size_t count;
+    bool *answered;
+    debug_line_fn *answer;
+    void *user;
+    uint64_t steps;
+    char path[DEBUG_LINE_PATH_MAX];
+};
+
+static int64_t cursor_sleb64(struct cursor *c)
+{
+    size_t start = c->pos;
+    uint64_t value = cursor_varuint64(c);
+    unsigned bits = (unsigned)(7 * (c->pos - start));
+    if (bits && bits < 64 && value >> (bits - 1) & 1)
+        value |= UINT64_MAX << bits;
+    return (int64_t)value;
+}
+
+static uint64_t cursor_offset(struct cursor *c, bool is_64)
+{
+    return is_64 ? cursor_u64le(c) : cursor_u32le(c);
+}
+
+/* As much as a path can take. */
+static struct span strings_from(struct span strings, uint64_t offset)
+{
+    uint64_t left = offset < strings.size ? strings.size - offset : 0;
+    return span_part(strings, offset, left < DEBUG_LINE_PATH_MAX ? left : DEBUG_LINE_PATH_MAX);
+}
+
+/* A value of a form: a number, or a text. */
+struct form_value {
+    uint64_t number;
+    struct span text;
+};
+
+static struct form_value read_form(struct cursor *c, uint64_t form, bool is_64, struct span strings)
+{
+    struct form_value value = { 0 };
+    struct cursor text;
+    switch (form) {
+    case FORM_DATA1:
+        value.number = cursor_u8(c);
+        break;
+    case FORM_DATA2:
+        value.number = cursor_u16le(c);
+        break;
+    case FORM_DATA4:
+        value.number = cursor_u32le(c);
+        break;
+    case FORM_DATA8:
+        value.number = cursor_u64le(c);
+        break;
+    case FORM_DATA16:
+        cursor_skip(c, 16);
+        break;
+    case FORM_UDATA:
+        value.number = cursor_varuint64(c);
+        break;
+    case FORM_BLOCK:
+        cursor_skip(c, cursor_varuint64(c));
+        break;
+    case FORM_STRING:
+        value.text = cursor_zstring(c);
+        break;
+    case FORM_LINE_STRP:
+        value.number = cursor_offset(c, is_64);
+        text = cursor_over(strings_from(strings, value.number));
+        value.text = cursor_zstring(&text);
+        break;
+    default:
+        c->failed = true;
+    }
+    return value;
+}
+
+static struct form_value read_entry(struct cursor *c, const struct entry_table *table, bool is_64,
+                                    struct span strings, uint64_t *out_directory)
+{
+    struct form_value path = { 0 };
+    for (unsigned i = 0; i < table->format_count; i++) {
+        struct form_value value = read_form(c, table->formats[i].form, is_64, strings);
+        if (table->formats[i].content == CONTENT_PATH)
+            path = value;
+        else if (table->formats[i].content == CONTENT_DIRECTORY)
+            *out_directory = value.number;
+    }
+    return path;
+}
+
+/* Leaves the cursor behind the table: rows are of any length. */
+static bool read_table(struct cursor *c, bool is_64, struct entry_table *out)
+{
+    out->format_count = cursor_u8(c);
+    if (out->format_count > FORMATS_MAX || !cursor_ok(c))
+        return false;
+    for (unsigned i = 0; i < out->format_count; i++) {
+        out->formats[i].content = cursor_varuint64(c);
+        out->formats[i].form = cursor_varuint64(c);
+    }
+    out->count = cursor_varuint64(c);
+    out->rows = *c;
+    uint64_t directory, i = 0;
+    while (out->format_count && i < out->count && cursor_left(c)) {
+        read_entry(c, out, is_64, (struct span){ 0 }, &directory);
+        i++;
+    }
+    return cursor_ok(c) && i == out->count;
+}
+
+/* Up to the empty string that ends the list. */
+static void skip_strings(struct cursor *c)
+{
+    while (cursor_zstring(c).size)
+        ;
+}
+
+/* The header; `c` is over the unit without its length. */
+static bool read_header(struct cursor c, struct unit *u)
+{
+    u->version = cursor_u16le(&c);
+    if (u->version < VERSION_MIN || u->version > VERSION_MAX)
+        return false;
+    if (u->version >= 5)
+        cursor_skip(&c, 2); /* sizes of an address and of a segment */
+    uint64_t header_bytes = cursor_offset(&c, u->is_64);
+    u->program = c;
+    cursor_skip(&u->program, header_bytes);
+    u->instruction_bytes = cursor_u8(&c);
+    if (u->version >= 4)
+        cursor_skip(&c, 1); /* operations of an instruction: more than one only on machines we do not know */
+    cursor_skip(&c, 1);     /* whether rows begin statements */
+    u->line_base = (int8_t)cursor_u8(&c);
+    u->line_range = cursor_u8(&c);
+    u->opcode_base = cursor_u8(&c);
+    for (unsigned i = 1; i < u->opcode_base; i++)
+        u->operands[i - 1] = cursor_u8(&c);
+    if (!cursor_ok(&c) || u->line_range == 0 || u->opcode_base == 0)
+        return false;
+    u->directories = c;
+    if (u->version >= 5)
+        return read_table(&c, u->is_64, &u->directory_table) && read_table(&c, u->is_64, &u->file_table) &&
+               cursor_ok(&u->program);
+    skip_strings(&c);
+    u->files = c;
+    return cursor_ok(&c) && cursor_ok(&u->program);
+}
+
+static struct span table_path(struct search *s, const struct unit *u, const struct entry_table *table,
+                              uint64_t index, uint64_t *out_directory)
+{
+    struct cursor c = table->rows;
+    struct form_value path = { 0 };
+    *out_directory = 0;
+    if (index >= table->count)
+        return path.text;
+    for (uint64_t i = 0; i <= index && cursor_left(&c); i++, s->steps++)
+        path = read_entry(&c, table, u->is_64, i == index ? s->strings : (struct span){ 0 }, out_directory);
+    return cursor_ok(&c) ? path.text : (struct span){ 0 };
+}
+
+/* Before version 5: entry `index`, from 1 on, of a list that an empty string ends. */
+static struct span list_path(struct search *s, struct cursor c, uint64_t index, bool is_file,
+                             uint64_t *out_directory)
+{
+    for (uint64_t i = 1; cursor_left(&c); i++, s->steps++) {
+        struct span name = cursor_zstring(&c);
+        if (name.size == 0)
+            break;
+        if (is_file) {
+            *out_directory = cursor_varuint64(&c);
+            cursor_varuint64(&c); /* when it was changed */
+            cursor_varuint64(&c); /* its size */
+        }
+        if (i == index)
+            return name;
+    }
+    return (struct span){ 0 };
+}
+
+static struct span directory_of(struct search *s, const struct unit *u, uint64_t index)
+{
+    uint64_t ignored;
+    if (u->version >= 5)
+        return table_path(s, u, &u->directory_table, index, &ignored);
+    return index ? list_path(s, u->directories, index, false, &ignored) : (struct span){ 0 };
+}
+
+static bool append(char path[DEBUG_LINE_PATH_MAX], size_t *used, struct span text)
+{
+    if (text.size >= DEBUG_LINE_PATH_MAX - *used)
+        return false;
+    if (text.size)
+        memcpy(path + *used, text.data, text.size);
+    *used += text.size;
+    path[*used] = 0;
+    return true;
+}
+
+/* Behind its directory, which may lie in the compiler's. */
+static bool spell_path(struct search *s, const struct unit *u, uint64_t file)
+{
+    uint64_t index = 0;
+    size_t used = 0;
+    struct span name = u->version >= 5 ? table_path(s, u, &u->file_table, file, &index)
+                                       : list_path(s, u->files, file, true, &index);
+    static const uint8_t slash[] = { '/' };
+    struct span parts[3] = { { 0 }, { 0 }, name };
+    if (name.size == 0)
+        return false;
+    if (name.data[0] != '/')
+        parts[1] = directory_of(s, u, index);
+    if (u->version >= 5 && parts[1].size && parts[1].data[0] != '/' && index)
+        parts[0] = directory_of(s, u, 0);
+    for (unsigned i = 0; i < 3; i++)
+        if (parts[i].size &&
+            (!append(s->path, &used, parts[i]) || (i < 2 && !append(s->path, &used, span_of(slash, 1)))))
+            return false;
+    return true;
+}
+
+/* The first of the addresses that is at least `addr`. */
+static size_t lower_bound(const struct search *s, uint64_t addr)
+{
+    size_t low = 0, high = s->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->addrs[middle] < addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Answers what lies from `from` up to the next row. */
+static void answer_range(struct search *s, const struct unit *u, const struct row *from, uint64_t end,
+                         size_t *next)
+{
+    for (; *next < s->count && s->addrs[*next] < end && s->steps < STEPS_MAX; ++*next, s->steps++) {
+        if (s->answered[*next] || s->addrs[*next] < from->addr || from->line == 0 ||
+            !spell_path(s, u, from->file))
+            continue;
+        s->answered[*next] = true;
+        s->answer(s->user, *next, s->path, from->line);
+    }
+}
+
+/* Where a program stands. */
+struct machine {
+    struct row now, last;
+    bool in_sequence; /* `last` is a row of it */
+    bool dead;        /* the sequence is of code that the linker left out */
+    size_t next;
+};
+
+static void emit_row(struct machine *m, struct search *s, const struct unit *u, bool ends)
+{
+    if (!m->in_sequence) {
+        m->dead = m->now.addr == 0;
+        m->next = lower_bound(s, m->now.addr);
+    } else if (!m->dead && m->now.addr > m->last.addr) {
+        answer_range(s, u, &m->last, m->now.addr, &m->next);
+    }
+    m->last = m->now;
+    m->in_sequence = !ends;
+    if (ends)
+        m->now = (struct row){ .file = 1, .line = 1 };
+}
+
+static void run_extended(struct machine *m, struct search *s, struct unit *u)
+{
+    uint64_t size = cursor_varuint64(&u->program);
+    struct cursor c = cursor_over(cursor_bytes(&u->program, size));
+    uint8_t opcode = cursor_u8(&c);
+    if (opcode == EXTENDED_END)
+        emit_row(m, s, u, true);
+    else if (opcode == EXTENDED_ADDRESS && cursor_left(&c) == 8)
+        m->now.addr = cursor_u64le(&c);
+}
+
+static void run_standard(struct machine *m, struct search *s, struct unit *u, uint8_t opcode)
+{
+    struct cursor *c = &u->program;
+    switch (opcode) {
+    case OP_COPY:
+        emit_row(m, s, u, false);
+        break;
+    case OP_ADVANCE_PC:
+        m->now.addr += cursor_varuint64(c) * u->instruction_bytes;
+        break;
+    case OP_ADVANCE_LINE:
+        m->now.line += (uint32_t)cursor_sleb64(c);
+        break;
+    case OP_SET_FILE:
+        m->now.file = cursor_varuint64(c);
+        break;
+    case OP_CONST_ADD_PC:
+        m->now.addr += (uint64_t)((255 - u->opcode_base) / u->line_range) * u->instruction_bytes;
+        break;
+    case OP_FIXED_ADVANCE_PC:
+        m->now.addr += cursor_u16le(c);
+        break;
+    default:
+        for (unsigned i = 0; i < u->operands[opcode - 1]; i++)
+            cursor_varuint64(c);
+    }
+}
+
+static void run_program(struct search *s, struct unit *u)
+{
+    struct machine m = { .now = { .file = 1, .line = 1 } };
+    while (cursor_left(&u->program) && s->steps < STEPS_MAX) {
+        uint8_t opcode = cursor_u8(&u->program);
+        if (opcode >= u->opcode_base) {
+            unsigned special = opcode - u->opcode_base;
+            m.now.addr += (uint64_t)(special / u->line_range) * u->instruction_bytes;
+            m.now.line += (uint32_t)(u->line_base + (int)(special % u->line_range));
+            emit_row(&m, s, u, false);
+        } else if (opcode == OP_EXTENDED) {
+            run_extended(&m, s, u);
+        } else {
+            run_standard(&m, s, u, opcode);
+        }
+    }
+}
+
+bool debug_line_find(struct span section, struct span strings, const uint64_t *addrs, size_t count,
+                     debug_line_fn *answer, void *user, struct error *err)
+{
+    struct search *s = mem_alloc(1, sizeof *s);
+    *s = (struct search){ .strings = strings,
+                          .addrs = addrs,
+                          .count = count,
+                          .answered = mem_alloc(count + 1, sizeof(bool)),
+                          .answer = answer,
+                          .user = user };
+    struct cursor c = cursor_over(section);
+    while (cursor_left(&c) && s->steps < STEPS_MAX) {
+        struct unit u = { 0 };
+        uint64_t size = cursor_u32le(&c);
+        u.is_64 = size == LENGTH_IS_64;
+        if (u.is_64)
+            size = cursor_u64le(&c);
+        struct span unit = cursor_bytes(&c, size);
+        if (cursor_ok(&c) && read_header(cursor_over(unit), &u))
+            run_program(s, &u);
+    }
+    bool cut = s->steps >= STEPS_MAX;
+    free(s->answered);
+    free(s);
+    if (cut)
+        return error_set(err, ERROR_LIMIT, ".debug_line asks for too much work");
+    return cursor_finish(&c, err, ".debug_line");
+}
