@@ -550,6 +550,17 @@ static void recorder_found_fact(struct recorder *r)
     buffer_done(&text);
 }
 
+/* What was read of the targets makes room for who looks up the names. */
+static void recorder_forget_targets(struct recorder *r)
+{
+    live_stacks_free(r->stacks);
+    memory_names_free(r->memory);
+    record_queue_done(&r->queue);
+    r->stacks = NULL;
+    r->memory = NULL;
+    runtime_names_watch(r->runtimes, &(struct method_watcher){ 0 });
+}
+
 bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *err)
 {
     recorder_hurry();
@@ -566,6 +577,7 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     runtime_names_finish(r->runtimes);
     recorder_count_loss(r);
     recorder_found_fact(r);
+    recorder_forget_targets(r);
     r->stats.processes = r->b->trace.processes.count - 1 - r->execs;
     r->stats.threads = r->b->trace.threads.count - 1;
     *stats = r->stats;
@@ -689,7 +701,8 @@ static void recorder_method(void *user, uint32_t process, const struct method_pl
 static bool recorder_knows_methods(void *user, uint32_t process)
 {
     const struct recorder *r = user;
-    return memory_names_knows(r->memory, process);
+    return memory_names_knows(r->memory, process) ||
+           (!runtime_names_listens(r->runtimes, process) && memory_names_open(r->memory, process));
 }
 
 static bool recorder_prepare(struct recorder *r, struct error *err)
@@ -716,7 +729,8 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
         recorder_identify(r, pid);
         if (r->options.perf.on_exec)
             continue;
-        bool known = memory_names_open(r->memory, trace_builder_process(r->b, pid));
+        bool known =
+            !r->options.kernel_chains && memory_names_open(r->memory, trace_builder_process(r->b, pid));
         if (!runtime_names_attach(r->runtimes, pid, known ? RECORDER_KNOWN_ATTACH_MS : RECORDER_ATTACH_MS,
                                   true))
             recorder_welcome(r, pid, NEWCOMER_SEEN);
