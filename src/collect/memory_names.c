@@ -200,6 +200,15 @@ static uint64_t *unnamed_addrs(const struct trace *t, uint32_t process, size_t *
     return addrs;
 }
 
+/* Of methods that the runtime told of, whose modules it had before. */
+static void memory_modules(struct known_memory *known, const struct runtime_sink *sink)
+{
+    uint32_t code = 0;
+    uint64_t addr;
+    while (runtime_names_next_without_module(known->names->methods, known->process, &code, &addr))
+        memory_session_module(known->session, addr, sink);
+}
+
 void memory_names_finish(struct memory_names *names)
 {
     for (size_t i = 0; i < names->capacity; i++) {
@@ -210,6 +219,7 @@ void memory_names_finish(struct memory_names *names)
         uint64_t *addrs = unnamed_addrs(&names->b->trace, known->process, &count);
         struct runtime_sink sink = memory_sink(known);
         memory_session_name(known->session, addrs, count, &sink, NULL);
+        memory_modules(known, &sink);
         il_offsets_finish(names->il_offsets, known->process, known->session);
         free(addrs);
     }

@@ -220,6 +220,17 @@ bool memory_session_find(struct memory_session *s, uint64_t addr, uint64_t time_
     return true;
 }
 
+bool memory_session_module(struct memory_session *s, uint64_t addr, const struct runtime_sink *sink)
+{
+    struct found_method found;
+    if (!find_anew(s, addr, &found) || !found.module_id)
+        return false;
+    s->sink = sink;
+    s->time_ns = s->started_ns;
+    tell_module(s, &found);
+    return true;
+}
+
 static void start_naming(struct memory_session *s, const struct runtime_sink *sink)
 {
     s->sink = sink;

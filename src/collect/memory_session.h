@@ -43,6 +43,8 @@ bool memory_session_look(struct memory_session *s, const struct runtime_sink *si
  */
 bool memory_session_find(struct memory_session *s, uint64_t addr, uint64_t time_ns,
                          const struct runtime_sink *sink);
+/* Tells of the module whose code holds `addr`, if it was not told of before. False when there is none. */
+bool memory_session_module(struct memory_session *s, uint64_t addr, const struct runtime_sink *sink);
 /*
  * Names the code that holds `addrs` (ascending), each piece once, RUNTIME_METHOD_EXISTS_AT_END now; and
  * before the first of each module that. Fails when the process is gone: then nothing more is known than what

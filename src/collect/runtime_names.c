@@ -360,6 +360,31 @@ void runtime_names_method(struct runtime_names *names, uint32_t process, uint8_t
     names_apply(names, &change);
 }
 
+static bool module_is_known(const struct runtime_names *names, uint32_t process, uint64_t module_id)
+{
+    for (size_t i = 0; i < names->module_count; i++)
+        if (names->modules[i].module_id == module_id && names->modules[i].process == process)
+            return true;
+    return false;
+}
+
+bool runtime_names_next_without_module(const struct runtime_names *names, uint32_t process, uint32_t *code,
+                                       uint64_t *addr)
+{
+    const struct trace *t = &names->b->trace;
+    for (uint32_t id = *code + 1; id < t->codes.count && id < names->origin_capacity; id++) {
+        const struct code_origin *origin = &names->origins[id];
+        const struct trace_code *row = &t->codes.rows[id];
+        if (row->process != process || row->to_ns || origin->dynamic || !origin->module_id ||
+            module_is_known(names, process, origin->module_id))
+            continue;
+        *code = id;
+        *addr = row->addr;
+        return true;
+    }
+    return false;
+}
+
 bool runtime_names_listens(const struct runtime_names *names, uint32_t process)
 {
     for (size_t i = 0; i < names->process_count; i++)

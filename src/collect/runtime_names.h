@@ -56,6 +56,12 @@ void runtime_names_add(struct runtime_names *names, uint32_t process, uint32_t p
 void runtime_names_method(struct runtime_names *names, uint32_t process, uint8_t resolver,
                           const struct runtime_method *method);
 void runtime_names_module(struct runtime_names *names, uint32_t process, const struct runtime_module *module);
+/*
+ * The next code of a process's behind *code (0 at first) whose module is not known; false when there is none.
+ * A runtime tells of modules that were loaded before only in its list at the end.
+ */
+bool runtime_names_next_without_module(const struct runtime_names *names, uint32_t process, uint32_t *code,
+                                       uint64_t *addr);
 /* Whether a session tells of the process's methods as they come and go. */
 bool runtime_names_listens(const struct runtime_names *names, uint32_t process);
 /* No session could be opened, and none will be: `note` is told why. */
