@@ -21,7 +21,6 @@ struct stack_use {
     uint64_t weight;
     uint32_t entries; /* of the sample columns */
     uint32_t node;    /* UINT32_MAX: not looked at yet */
-    uint8_t work;     /* enum runtime_work_class, of its first sample; WORK_CLASSES: not looked at yet */
 };
 
 struct profile_build {
@@ -42,6 +41,9 @@ struct profile_build {
     struct buffer text, module; /* a name in the making, and its module */
     bool is_full;               /* there was no room for a text */
     struct runtime_work work;
+    /* by trace stack: enum runtime_work_class of its first sample, WORK_CLASSES: not looked at yet; NULL: no
+     * runtime */
+    uint8_t *work_of_stack;
     uint32_t work_frames[WORK_CLASSES +
                          1]; /* frames of the folded kinds of work; the last: between managed code */
     struct stack_filter filter;
@@ -299,14 +301,16 @@ static uint32_t stack_look(struct profile_build *b, uint32_t stack, uint32_t thr
 {
     uint32_t frames = 0;
     enum runtime_work_class work = runtime_work_of(&b->work, stack, thread, &frames);
-    b->stacks[stack].work = (uint8_t)work;
+    b->work_of_stack[stack] = (uint8_t)work;
     return b->options->group_runtime ? node_find_folded(b, stack, work, frames) : node_find(b, stack);
 }
 
 static inline uint32_t node_of_sample(struct profile_build *b, uint32_t stack, uint32_t thread)
 {
-    const struct stack_use *use = &b->stacks[stack];
-    return use->work != WORK_CLASSES ? use->node : stack_look(b, stack, thread);
+    uint32_t node = b->stacks[stack].node;
+    if (!b->work_of_stack)
+        return node != UINT32_MAX ? node : node_find(b, stack);
+    return b->work_of_stack[stack] != WORK_CLASSES ? node : stack_look(b, stack, thread);
 }
 
 static uint32_t process_get(struct profile_build *b, uint32_t process)
@@ -408,7 +412,8 @@ static void profile_add_sample(struct profile_build *b, size_t i, uint32_t node,
     p->threads[thread].weight += s->weight[i];
     p->counts.samples += samples;
     p->counts.weight += s->weight[i];
-    p->counts.work[b->stacks[s->stack[i]].work] += s->weight[i];
+    if (b->work_of_stack)
+        p->counts.work[b->work_of_stack[s->stack[i]]] += s->weight[i];
     size_t at = p->sample_count++;
     if (b->options->tree_only)
         return;
@@ -579,6 +584,7 @@ static void build_done(struct profile_build *b)
 {
     stack_filter_done(&b->filter);
     runtime_work_done(&b->work);
+    free(b->work_of_stack);
     id_map_done(&b->frames);
     child_index_done(&b->nodes);
     buffer_done(&b->text);
@@ -605,8 +611,10 @@ static void build_begin(struct profile_build *b)
     b->file_of_string = mem_alloc(t->strings.count, sizeof *b->file_of_string);
     b->stacks = mem_alloc(t->stacks.count, sizeof *b->stacks);
     for (size_t i = 0; i < t->stacks.count; i++)
-        b->stacks[i] = (struct stack_use){ .node = UINT32_MAX, .work = WORK_CLASSES };
+        b->stacks[i].node = UINT32_MAX;
     runtime_work_init(&b->work, t);
+    if (b->work.has_runtime)
+        b->work_of_stack = memset(mem_alloc(t->stacks.count, 1), WORK_CLASSES, t->stacks.count);
     b->p->counts.work_known = b->work.has_runtime;
     b->thread_of = mem_alloc(t->threads.count, sizeof *b->thread_of);
     b->process_of = mem_alloc(t->processes.count, sizeof *b->process_of);

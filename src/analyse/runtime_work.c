@@ -245,9 +245,11 @@ void runtime_work_init(struct runtime_work *work, const struct trace *t)
 {
     *work = (struct runtime_work){ .trace = t };
     work->functions = mem_alloc(t->functions.count + 1, sizeof *work->functions);
+    functions_init(work);
+    if (!work->has_runtime)
+        return;
     work->stacks = mem_alloc(t->stacks.count + 1, sizeof *work->stacks);
     work->threads = mem_alloc(t->threads.count + 1, sizeof *work->threads);
-    functions_init(work);
     for (uint32_t i = 1; i < t->threads.count; i++)
         work->threads[i] = prefix_find(thread_names, ARRAY_LEN(thread_names),
                                        trace_string(t, t->threads.rows[i].name), THREAD_OTHER);
@@ -319,8 +321,10 @@ enum runtime_work_class runtime_work_of(const struct runtime_work *work, uint32_
                                         uint32_t *out_frames)
 {
     static const struct runtime_work_stack none = { 0 };
-    const struct runtime_work_stack *end = stack < work->trace->stacks.count ? &work->stacks[stack] : &none;
-    uint8_t role = thread < work->trace->threads.count ? work->threads[thread] : (uint8_t)THREAD_OTHER;
+    bool known =
+        work->has_runtime && stack < work->trace->stacks.count && thread < work->trace->threads.count;
+    const struct runtime_work_stack *end = known ? &work->stacks[stack] : &none;
+    uint8_t role = known ? work->threads[thread] : (uint8_t)THREAD_OTHER;
     enum runtime_work_class found = end_work(work, end, role);
     if (out_frames)
         *out_frames = found == WORK_USER ? 0 : end->frames;
