@@ -80,6 +80,7 @@ struct recorder {
     int *exits; /* pidfds of the watched processes; -1: we would not notice its end */
     size_t exit_count;
     uint64_t started_ns, flushed_ns, progress_ns, drained_ns;
+    bool draining;          /* a ring is being read */
     bool releasing;         /* the queue hands over what is due */
     uint64_t lost_in_rings; /* as LOST records said */
     uint64_t execs;         /* processes that became another program: two rows each */
@@ -369,9 +370,11 @@ static bool recorder_queue_record(void *user, struct span bytes)
 static void recorder_empty_rings(struct recorder *r)
 {
     r->drained_ns = clock_monotonic_ns();
+    r->draining = true;
     for (size_t i = 0; i < r->events.ring_count; i++)
         if (r->events.rings[i].page && perf_ring_drain(&r->events.rings[i], recorder_queue_record, r) < 0)
             recorder_loss(r, LOSS_MALFORMED, 1, r->drained_ns);
+    r->draining = false;
 }
 
 /* What is seen for the first time can take long (an image's tables, a runtime's memory): the rings go on
@@ -383,7 +386,7 @@ static void recorder_take(void *user, enum queue_item_kind kind, struct span byt
         recorder_perf_record(r, bytes);
     else
         runtime_names_apply(r->runtimes, bytes);
-    if (clock_monotonic_ns() - r->drained_ns > RECORDER_TICK_MS * MS_NS)
+    if (!r->draining && clock_monotonic_ns() - r->drained_ns > RECORDER_TICK_MS * MS_NS)
         recorder_empty_rings(r);
 }
 
