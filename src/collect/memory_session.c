@@ -12,6 +12,7 @@
 
 #define FILE_BYTES_MAX (UINT64_C(1) << 30)
 #define RENEW_EVERY_NS (UINT64_C(2) * 1000000)
+#define MAP_EVERY_NS   (UINT64_C(100) * 1000000)
 
 /* Code that was there at a look, by a hash of its place and name. */
 struct look {
@@ -26,7 +27,7 @@ struct memory_session {
     struct code_walk *walk;
     struct module_files files;
     uint64_t started_ns, looked_ns; /* looked: time of the last look, or of the start */
-    uint64_t renewed_ns;
+    uint64_t renewed_ns, mapped_ns; /* pages and mappings are of then */
     struct look last, now;
     uint64_t *modules; /* ids told of */
     size_t module_count, module_capacity;
@@ -95,7 +96,7 @@ static bool renew(struct memory_session *s, struct error *err)
     if (!live_memory_refresh(s->live, err))
         return false;
     code_walk_renew(s->walk);
-    s->renewed_ns = clock_monotonic_ns();
+    s->renewed_ns = s->mapped_ns = clock_monotonic_ns();
     return true;
 }
 
@@ -201,9 +202,14 @@ static bool find_anew(struct memory_session *s, uint64_t addr, struct found_meth
     bool got = code_walk_find(s->walk, addr, found);
     if (got && !found->collectible && found->kind != FOUND_DYNAMIC)
         return true;
-    if (clock_monotonic_ns() - s->renewed_ns < RENEW_EVERY_NS)
+    uint64_t now_ns = clock_monotonic_ns();
+    if (now_ns - s->renewed_ns < RENEW_EVERY_NS)
         return got;
-    return renew(s, NULL) && code_walk_find(s->walk, addr, found);
+    code_walk_renew(s->walk);
+    s->renewed_ns = now_ns;
+    if (code_walk_find(s->walk, addr, found))
+        return true;
+    return now_ns - s->mapped_ns >= MAP_EVERY_NS && renew(s, NULL) && code_walk_find(s->walk, addr, found);
 }
 
 bool memory_session_find(struct memory_session *s, uint64_t addr, uint64_t time_ns,

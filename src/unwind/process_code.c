@@ -9,6 +9,7 @@
 enum {
     CACHE_BITS = 12,
     ASKED = 1 << 10,
+    ASK_DOUBLINGS = 8,
     PAGES = 32, /* of code, kept */
     PAGE_BYTES = 4096,
     RANGES_MAX = 1 << 18,
@@ -36,7 +37,8 @@ struct code_page {
 
 /* An address that find_method() was asked for. */
 struct asked_addr {
-    uint64_t addr, time_ns;
+    uint64_t addr, again_ns; /* not before that */
+    unsigned times;
 };
 
 struct process_code {
@@ -172,10 +174,10 @@ static bool worth_asking(struct process_code *p, uint64_t addr)
     struct asked_addr *slot = &p->asked[addr * UINT64_C(0x9e3779b97f4a7c15) >> 54];
     _Static_assert(ASKED == 1 << (64 - 54), "a slot is the product's top bits");
     uint64_t now_ns = clock_monotonic_ns();
-    if (!p->access.find_method ||
-        (slot->addr == addr && now_ns - slot->time_ns < PROCESS_CODE_ASK_MS * UINT64_C(1000000)))
+    if (!p->access.find_method || (slot->addr == addr && now_ns < slot->again_ns))
         return false;
-    *slot = (struct asked_addr){ addr, now_ns };
+    unsigned times = slot->addr == addr && slot->times < ASK_DOUBLINGS ? slot->times + 1 : 0;
+    *slot = (struct asked_addr){ addr, now_ns + (PROCESS_CODE_ASK_MS * UINT64_C(1000000) << times), times };
     return true;
 }
 

@@ -29,7 +29,7 @@ struct process_code_access {
     void (*refresh)(void *user);
     /*
      * Finds the method that holds an address of generated code, telling process_code_method(). Asked where
-     * none is known, for one address at most every PROCESS_CODE_ASK_MS.
+     * none is known: for one address again after PROCESS_CODE_ASK_MS, then after twice as long each time.
      */
     void (*find_method)(void *user, uint64_t addr);
     void *user;
