@@ -15,6 +15,7 @@ PINVOKE = "[P/Invoke stub]"
 QSORT = ("qsort", "qsort_r", "msort_with_tmp", "msort_with_tmp.part.0")
 QSORT_PHASES = ("PInvoke.Program.PhaseQsortDelegate", "PInvoke.Program.PhaseQsortFunctionPointer",
                 "PInvoke.Program.PhaseNested")
+LIBC = ("bsearch", *QSORT)
 # Who can have called a frame. The stub of a call to native code is a frame of its own where it is not compiled in.
 CALLERS = {
     "shapes": {
@@ -47,7 +48,9 @@ def judge(stacks, callers):
     judged = exact = missing = 0
     example = ""
     for stack, weight in stacks:
-        calls = [(i, callers[frame]) for i, frame in enumerate(stack) if frame in callers]
+        # the runtime sorts, too: libc is judged below methods of the program's own
+        own = any(".Program." in frame for frame in stack)
+        calls = [(i, callers[frame]) for i, frame in enumerate(stack) if frame in callers and (own or frame not in LIBC)]
         if not calls:
             continue
         judged += weight
