@@ -99,11 +99,12 @@ static void refresh_mappings(void *user)
     tell_ranges(p);
 }
 
-static void find_method(void *user, uint64_t addr)
+static bool find_method(void *user, uint64_t addr)
 {
     const struct stacks_process *p = user;
     struct method_place method; /* of which live_stacks_method() is told */
     memory_names_find(p->stacks->memory, p->process, addr, p->stacks->time_ns, &method);
+    return memory_names_knows(p->stacks->memory, p->process);
 }
 
 /* Processes. */

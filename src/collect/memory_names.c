@@ -212,9 +212,10 @@ static void memory_modules(struct known_memory *known, const struct runtime_sink
 void memory_names_finish(struct memory_names *names)
 {
     for (size_t i = 0; i < names->capacity; i++) {
-        struct known_memory *known = &names->processes[i];
-        if (!known->session)
+        /* one that was told to be a .NET process only lately was not opened yet */
+        if (!names->processes[i].names || !memory_session_of(names, (uint32_t)i))
             continue;
+        struct known_memory *known = &names->processes[i];
         size_t count;
         uint64_t *addrs = unnamed_addrs(&names->b->trace, known->process, &count);
         struct runtime_sink sink = memory_sink(known);

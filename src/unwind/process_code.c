@@ -168,26 +168,30 @@ static struct code_method *method_at(struct process_code *p, uint64_t addr)
     return i < p->method_count && addr >= p->methods[i].start ? &p->methods[i] : NULL;
 }
 
-/* Stubs belong to no method, and are asked for again and again. */
-static bool worth_asking(struct process_code *p, uint64_t addr)
+/* Stubs belong to no method, and stacks lead there again and again. */
+static void ask_for_method(struct process_code *p, uint64_t addr)
 {
     struct asked_addr *slot = &p->asked[addr * UINT64_C(0x9e3779b97f4a7c15) >> 54];
     _Static_assert(ASKED == 1 << (64 - 54), "a slot is the product's top bits");
     uint64_t now_ns = clock_monotonic_ns();
     if (!p->access.find_method || (slot->addr == addr && now_ns < slot->again_ns))
-        return false;
-    unsigned times = slot->addr == addr && slot->times < ASK_DOUBLINGS ? slot->times + 1 : 0;
-    *slot = (struct asked_addr){ addr, now_ns + (PROCESS_CODE_ASK_MS * UINT64_C(1000000) << times), times };
-    return true;
+        return;
+    if (slot->addr != addr)
+        *slot = (struct asked_addr){ .addr = addr };
+    p->stats.asked++;
+    uint64_t wait_ms = PROCESS_CODE_SOON_MS;
+    if (p->access.find_method(p->access.user, addr))
+        wait_ms = (uint64_t)PROCESS_CODE_ASK_MS
+                  << (slot->times < ASK_DOUBLINGS ? slot->times++ : ASK_DOUBLINGS);
+    slot->again_ns = now_ns + wait_ms * UINT64_C(1000000);
 }
 
 /* Generated code: a method, or something between them. */
 static struct unwind_code generated_code(struct process_code *p, uint64_t addr)
 {
     struct code_method *method = method_at(p, addr);
-    if (!method && worth_asking(p, addr)) {
-        p->stats.asked++;
-        p->access.find_method(p->access.user, addr);
+    if (!method) {
+        ask_for_method(p, addr);
         method = method_at(p, addr);
     }
     if (!method)

@@ -30,12 +30,13 @@ struct process_code_access {
     /*
      * Finds the method that holds an address of generated code, telling process_code_method(). Asked where
      * none is known: for one address again after PROCESS_CODE_ASK_MS, then after twice as long each time.
+     * False when nobody could be asked yet: then soon again.
      */
-    void (*find_method)(void *user, uint64_t addr);
+    bool (*find_method)(void *user, uint64_t addr);
     void *user;
 };
 
-enum { PROCESS_CODE_REFRESH_MS = 20, PROCESS_CODE_ASK_MS = 250 };
+enum { PROCESS_CODE_REFRESH_MS = 20, PROCESS_CODE_ASK_MS = 250, PROCESS_CODE_SOON_MS = 20 };
 
 enum { PROCESS_CODE_NO_IMAGE = 0 };
 
