@@ -4,209 +4,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/frame_table.h"
+#include "analyse/profile_counts.h"
 #include "analyse/stack_filter.h"
 #include "base/buffer.h"
 #include "base/child_index.h"
-#include "base/id_map.h"
 #include "base/mem.h"
 #include "base/own.h"
-#include "base/utf8.h"
-#include "clr/method_name.h"
 #include "trace/facts.h"
 
-enum { PROFILE_ARENA_BYTES = 2000u << 20, PROFILE_NAME_BYTES = 1 << 20 };
-
-/* What the profile has of a stack. What each sample touches lies together. */
-struct stack_use {
-    uint64_t weight;
-    uint32_t entries; /* of the sample columns */
-    uint32_t node;    /* UINT32_MAX: not looked at yet */
-};
+enum { PROFILE_ARENA_BYTES = 2000u << 20 };
 
 struct profile_build {
     const struct trace *t;
     const struct profile_options *options;
     struct profile *p;
-    size_t frame_capacity, node_capacity;
-    struct id_map frames;
+    struct frame_table frames;
     struct child_index nodes;
-    uint32_t *frame_of_location; /* 0: not looked at yet */
-    uint32_t *frame_of_function;
-    const char **file_of_string; /* by string: the text to show, when it is a source file's */
-    struct stack_use *stacks;    /* by trace stack */
+    size_t node_capacity;
+    struct stack_use *stacks; /* by trace stack */
     uint32_t
         path[TRACE_STACK_DEPTH_MAX]; /* of node_find(), which would have to clear one of its own each time */
     uint32_t *thread_of;             /* by trace thread */
     uint32_t *process_of;
-    struct buffer text, module; /* a name in the making, and its module */
-    bool is_full;               /* there was no room for a text */
     struct runtime_work work;
     /* by trace stack: enum runtime_work_class of its first sample, WORK_CLASSES: not looked at yet; NULL: no
      * runtime */
     uint8_t *work_of_stack;
-    uint32_t work_frames[WORK_CLASSES +
-                         1]; /* frames of the folded kinds of work; the last: between managed code */
     struct stack_filter filter;
-    uint64_t *matched_by_frame, *matched_by_node; /* patterns that match the frame, one of the node's path */
-    size_t matched_frames, matched_nodes;         /* capacities */
+    uint64_t *matched; /* by node: the patterns that match one of its path's frames */
+    size_t matched_capacity;
 };
-
-static const char *profile_keep(struct profile_build *b, struct span text)
-{
-    const char *copy = arena_string(&b->p->arena, text);
-    b->is_full |= !copy;
-    return copy ? copy : "";
-}
-
-/* Text for people and for every format: control characters and broken UTF-8 are replaced. */
-static const char *profile_text(struct profile_build *b, struct span raw)
-{
-    buffer_clear(&b->text);
-    utf8_escape(&b->text, raw);
-    return profile_keep(b, buffer_span(&b->text));
-}
-
-static const char *profile_string(struct profile_build *b, uint32_t id)
-{
-    const char *text = trace_string(b->t, id);
-    return profile_text(b, span_of(text, strlen(text)));
-}
-
-struct frame_key {
-    struct span name, module;
-    const struct profile_frame *like; /* with lines: the line */
-};
-
-static bool line_same(const struct profile_frame *a, const struct profile_frame *b)
-{
-    return a->line == b->line && a->line_of_method == b->line_of_method &&
-           (a->file == b->file || (a->file && b->file && strcmp(a->file, b->file) == 0));
-}
-
-static bool frame_same(const void *table, uint32_t id, const void *key)
-{
-    const struct profile *p = table;
-    const struct frame_key *wanted = key;
-    const struct profile_frame *f = &p->frames[id];
-    return span_equals(span_of(f->module, strlen(f->module)), wanted->module) &&
-           span_equals(span_of(f->name, strlen(f->name)), wanted->name) &&
-           (!wanted->like || line_same(f, wanted->like));
-}
-
-/* The frame of a name in a module, both as strangers spelled them. `like` says the rest when it is new. */
-static uint32_t frame_get(struct profile_build *b, struct span name, const char *module,
-                          const struct profile_frame *like)
-{
-    buffer_clear(&b->text);
-    utf8_escape(&b->text, name);
-    buffer_clear(&b->module);
-    utf8_escape(&b->module, span_of(module, strlen(module)));
-    struct frame_key key = { buffer_span(&b->text), buffer_span(&b->module),
-                             b->options->lines ? like : NULL };
-    uint64_t hash =
-        hash_pair(hash_bytes(key.name.data, key.name.size), hash_bytes(key.module.data, key.module.size));
-    if (b->options->lines)
-        hash = hash_pair(hash, like->line);
-    uint32_t id = id_map_find(&b->frames, hash, frame_same, b->p, &key);
-    if (id)
-        return id;
-    struct profile *p = b->p;
-    p->frames = mem_grow(p->frames, &b->frame_capacity, p->frame_count + 1, sizeof *p->frames);
-    id = p->frame_count++;
-    p->frames[id] = *like;
-    p->frames[id].name = profile_keep(b, key.name);
-    p->frames[id].module = profile_keep(b, key.module);
-    id_map_add(&b->frames, hash, id);
-    if (b->filter.count) {
-        b->matched_by_frame =
-            mem_grow(b->matched_by_frame, &b->matched_frames, p->frame_count, sizeof *b->matched_by_frame);
-        b->matched_by_frame[id] = stack_filter_match(&b->filter, p->frames[id].name);
-    }
-    return id;
-}
-
-/* The file's name, kept once; NULL for none. */
-static const char *profile_file(struct profile_build *b, uint32_t id)
-{
-    if (!trace_string(b->t, id)[0]) /* also of a string that is not there */
-        return NULL;
-    if (!b->file_of_string[id])
-        b->file_of_string[id] = profile_string(b, id);
-    return b->file_of_string[id];
-}
-
-static uint32_t frame_of_function(struct profile_build *b, const struct trace_location *row)
-{
-    const struct trace_function *f = &b->t->functions.rows[row->function];
-    const char *raw = trace_string(b->t, f->name), *module = trace_string(b->t, f->module);
-    struct span name = span_of(raw, strlen(raw));
-    struct profile_frame like = {
-        .kind = f->kind, .tier = row->tier, .resolver = row->resolver, .unnamed = row->unnamed
-    };
-    if (row->line && b->options->lines)
-        like.file = profile_file(b, row->file);
-    if (like.file) {
-        like.line = row->line;
-        like.line_of_method = row->line_of_method;
-    }
-    if (!code_kind_is_managed(f->kind) || b->options->raw_names)
-        return frame_get(b, name, module, &like);
-    struct buffer shown;
-    buffer_init(&shown, PROFILE_NAME_BYTES);
-    method_name_show(name, trace_string(b->t, f->type_params), &shown);
-    uint32_t id = frame_get(b, buffer_span(&shown), module, &like);
-    buffer_done(&shown);
-    return id;
-}
-
-/* What is shown of a location that nobody could name: its file and offset, or that it is unknown. */
-static uint32_t frame_of_unnamed(struct profile_build *b, const struct trace_location *row)
-{
-    const struct trace_mapping *m = &b->t->mappings.rows[row->mapping];
-    const struct trace_image *image = &b->t->images.rows[m->image];
-    const char *path = trace_string(b->t, image->path);
-    const char *slash = strrchr(path, '/');
-    const char *module = slash ? slash + 1 : path;
-    struct profile_frame like = { .kind = CODE_UNKNOWN,
-                                  .unnamed = row->unnamed ? row->unnamed : UNNAMED_NO_SYMBOL };
-    if (image->kind == IMAGE_JIT || image->kind == IMAGE_ANON)
-        like.kind = CODE_JIT;
-    else if (row->mapping)
-        like.kind = image->kind == IMAGE_PE ? CODE_R2R : CODE_NATIVE;
-    if (!row->process)
-        like.kind = CODE_KERNEL;
-    return frame_get(b, span_of("[unknown]", 9), module, &like);
-}
-
-/* A whole function's line is the first one that ran; of several files the first seen. */
-static void frame_note_line(struct profile_build *b, uint32_t frame, const struct trace_location *row)
-{
-    struct profile_frame *f = &b->p->frames[frame];
-    if (!row->line || (f->line && f->line <= row->line))
-        return;
-    const char *file = profile_file(b, row->file);
-    if (!file || (f->line && strcmp(f->file, file) != 0))
-        return;
-    f->line = row->line;
-    f->file = file;
-    f->line_of_method = row->line_of_method;
-}
-
-static uint32_t frame_of_location(struct profile_build *b, uint32_t location)
-{
-    if (b->frame_of_location[location])
-        return b->frame_of_location[location];
-    const struct trace_location *row = &b->t->locations.rows[location];
-    bool lines = b->options->lines;
-    uint32_t frame = row->function && !lines ? b->frame_of_function[row->function] : 0;
-    if (!frame)
-        frame = row->function ? frame_of_function(b, row) : frame_of_unnamed(b, row);
-    if (row->function)
-        b->frame_of_function[row->function] = frame;
-    if (!lines)
-        frame_note_line(b, frame, row);
-    return b->frame_of_location[location] = frame;
-}
 
 _Static_assert(sizeof(struct profile_node) == 8 && offsetof(struct profile_node, frame) == 4,
                "a row of child_index");
@@ -222,9 +50,8 @@ static uint32_t node_get(struct profile_build *b, uint32_t parent, uint32_t fram
     p->nodes[id] = (struct profile_node){ parent, frame };
     child_index_add(&b->nodes, parent, frame, id);
     if (b->filter.count) {
-        b->matched_by_node =
-            mem_grow(b->matched_by_node, &b->matched_nodes, p->node_count, sizeof *b->matched_by_node);
-        b->matched_by_node[id] = b->matched_by_node[parent] | b->matched_by_frame[frame];
+        b->matched = mem_grow(b->matched, &b->matched_capacity, p->node_count, sizeof *b->matched);
+        b->matched[id] = b->matched[parent] | b->frames.matched[frame];
     }
     return id;
 }
@@ -232,24 +59,9 @@ static uint32_t node_get(struct profile_build *b, uint32_t parent, uint32_t fram
 /* A stack that did not reach its thread's root says so as its first frame. */
 static uint32_t node_of_root(struct profile_build *b, uint32_t root)
 {
-    static const struct profile_frame none = { .kind = CODE_UNKNOWN };
     if (root == STACK_WHOLE)
         return 0;
-    struct span name = root == STACK_TRUNCATED ? span_of("[truncated]", 11) : span_of("[broken]", 8);
-    return node_get(b, 0, frame_get(b, name, "", &none));
-}
-
-/* The frame that stands for folded ones: of a kind of work, or, for WORK_CLASSES, between managed code. */
-static uint32_t frame_of_work(struct profile_build *b, unsigned work)
-{
-    static const struct profile_frame like = { .kind = CODE_RUNTIME };
-    if (!b->work_frames[work]) {
-        char name[64];
-        snprintf(name, sizeof name, "[%s]",
-                 work < WORK_CLASSES ? runtime_work_name((enum runtime_work_class)work) : "runtime");
-        b->work_frames[work] = frame_get(b, span_of(name, strlen(name)), "", &like);
-    }
-    return b->work_frames[work];
+    return node_get(b, 0, frame_table_own(&b->frames, root == STACK_TRUNCATED ? "[truncated]" : "[broken]"));
 }
 
 /* The node of a stack whose runtime frames are folded: those at its end by `work`, others to "[runtime]". */
@@ -265,13 +77,13 @@ static uint32_t node_find_folded(struct profile_build *b, uint32_t stack, unsign
         uint32_t location = path[--depth];
         bool own = runtime_work_is_own(&b->work, location);
         if (own && !was_own)
-            node = node_get(b, node, frame_of_work(b, WORK_CLASSES));
+            node = node_get(b, node, frame_table_work(&b->frames, WORK_CLASSES));
         else if (!own)
-            node = node_get(b, node, frame_of_location(b, location));
+            node = node_get(b, node, frame_table_location(&b->frames, location));
         was_own = own;
     }
     if (depth)
-        node = node_get(b, node, frame_of_work(b, work));
+        node = node_get(b, node, frame_table_work(&b->frames, work));
     return b->stacks[stack].node = node;
 }
 
@@ -290,7 +102,7 @@ static uint32_t node_find(struct profile_build *b, uint32_t stack)
         node = b->stacks[stack].node = node_of_root(b, stack ? stack : STACK_BROKEN);
     while (depth > 0) {
         uint32_t at = path[--depth];
-        node = node_get(b, node, frame_of_location(b, b->t->stacks.rows[at].location));
+        node = node_get(b, node, frame_table_location(&b->frames, b->t->stacks.rows[at].location));
         b->stacks[at].node = node;
     }
     return b->stacks[asked].node = node;
@@ -323,9 +135,9 @@ static uint32_t process_get(struct profile_build *b, uint32_t process)
     p->processes = mem_resize(p->processes, p->process_count, sizeof *p->processes);
     p->processes[id] = (struct profile_process){
         .pid = row->pid,
-        .name = profile_string(b, row->name),
-        .runtime_version = row->runtime_version ? profile_string(b, row->runtime_version) : NULL,
-        .container = row->container ? profile_string(b, row->container) : NULL,
+        .name = frame_table_string(&b->frames, row->name),
+        .runtime_version = row->runtime_version ? frame_table_string(&b->frames, row->runtime_version) : NULL,
+        .container = row->container ? frame_table_string(&b->frames, row->container) : NULL,
     };
     return b->process_of[process] = id;
 }
@@ -343,7 +155,7 @@ static uint32_t thread_get(struct profile_build *b, uint32_t thread)
     p->threads[id] = (struct profile_thread){
         .pid = p->processes[process].pid,
         .tid = row->tid,
-        .name = profile_string(b, row->name),
+        .name = frame_table_string(&b->frames, row->name),
         .process_name = process_name[0] ? process_name : "[unknown]",
     };
     return b->thread_of[thread] = id;
@@ -443,67 +255,8 @@ static void profile_add_samples(struct profile_build *b)
         if (s->kind[i] != o->kind || time_ns < o->from_ns || (o->to_ns && time_ns >= o->to_ns))
             continue;
         uint32_t node = node_of_sample(b, s->stack[i], s->thread[i]);
-        if (!b->filter.count || stack_filter_wants(&b->filter, b->matched_by_node[node]))
+        if (!b->filter.count || stack_filter_wants(&b->filter, b->matched[node]))
             profile_add_sample(b, i, node, time_ns);
-    }
-}
-
-static void count_frame(struct profile_counts *counts, const struct trace *t, uint32_t location,
-                        uint64_t samples)
-{
-    const struct trace_location *row = &t->locations.rows[location];
-    if (row->function && t->functions.rows[row->function].kind == CODE_KERNEL)
-        return;
-    if (!row->process && !row->function)
-        return;
-    counts->user_frames += samples;
-    if (row->unnamed && row->function) { /* imported without a name */
-        counts->unnamed += samples;
-        counts->unnamed_by[UNNAMED_NO_SYMBOL] += samples;
-    } else if (row->resolver == RESOLVER_EH_FRAME) {
-        counts->native_without_symbols += samples;
-    } else if (row->function) {
-        counts->named += samples;
-        counts->named_by[row->resolver < RESOLVERS ? row->resolver : RESOLVER_NONE] += samples;
-    } else {
-        counts->unnamed += samples;
-        counts->unnamed_by[row->unnamed < UNNAMED_CAUSES ? row->unnamed : UNNAMED_NO_SYMBOL] += samples;
-    }
-}
-
-/*
- * Frames are counted once for each sample they are in: how much of what one looks at has a name. Puts them
- * in the place of the stacks' weights.
- */
-static void profile_count_frames(struct profile_build *b)
-{
-    const struct trace *t = b->t;
-    struct stack_use *through = b->stacks;
-    for (size_t i = 0; i < t->stacks.count && !b->p->weights_are_samples; i++)
-        through[i].weight = through[i].entries;
-    for (size_t i = t->stacks.count; i-- > STACK_ROOTS;) {
-        if (!through[i].weight)
-            continue;
-        through[t->stacks.rows[i].parent].weight += through[i].weight;
-        count_frame(&b->p->counts, t, t->stacks.rows[i].location, through[i].weight);
-    }
-    b->p->counts.whole = through[STACK_WHOLE].weight;
-    b->p->counts.truncated = through[STACK_TRUNCATED].weight;
-    b->p->counts.broken = through[STACK_BROKEN].weight + through[0].weight;
-}
-
-static void profile_count(struct profile_build *b)
-{
-    const struct trace *t = b->t;
-    struct profile *p = b->p;
-    profile_count_frames(b);
-    for (size_t i = 1; i < t->losses.count; i++) {
-        const struct trace_loss *loss = &t->losses.rows[i];
-        if (loss->reason >= LOSS_REASONS)
-            continue;
-        p->counts.lost_by[loss->reason] += loss->count;
-        if (loss->reason != LOSS_THROTTLED && loss->reason != LOSS_RUNTIME)
-            p->counts.lost += loss->count;
     }
 }
 
@@ -530,7 +283,7 @@ static void profile_choose_kinds(struct profile_build *b)
         leaf[t->stacks.rows[i].location] += b->stacks[i].weight;
     uint64_t *best = mem_alloc(p->frame_count, sizeof *best);
     for (size_t i = 1; i < t->locations.count; i++) {
-        uint32_t frame = b->frame_of_location[i];
+        uint32_t frame = b->frames.of_location[i];
         const struct trace_location *row = &t->locations.rows[i];
         if (!frame || !row->function || leaf[i] <= best[frame])
             continue;
@@ -558,8 +311,8 @@ static void profile_describe(struct profile_build *b)
     }
     p->rate_hz = rate ? strtod(rate, NULL) : 0;
     p->start_realtime_ns = wall ? strtoull(wall, NULL, 10) : 0;
-    p->weight_unit = unit ? profile_text(b, span_of(unit, strlen(unit))) : "samples";
-    p->event = event ? profile_text(b, span_of(event, strlen(event))) : "samples";
+    p->weight_unit = unit ? frame_table_text(&b->frames, span_of(unit, strlen(unit))) : "samples";
+    p->event = event ? frame_table_text(&b->frames, span_of(event, strlen(event))) : "samples";
     p->duration_ns = duration ? strtoull(duration, NULL, 10) : 0;
     if (!p->duration_ns)
         for (size_t i = 0; i < t->samples.count; i++)
@@ -576,7 +329,7 @@ static void profile_describe(struct profile_build *b)
                           p->processes[i].name[0] ? p->processes[i].name : "stacks of an unknown process");
     if (p->process_count > 4)
         buffer_format(&title, " and %u more", p->process_count - 4);
-    p->title = profile_text(b, buffer_span(&title));
+    p->title = frame_table_text(&b->frames, buffer_span(&title));
     buffer_done(&title);
 }
 
@@ -585,18 +338,12 @@ static void build_done(struct profile_build *b)
     stack_filter_done(&b->filter);
     runtime_work_done(&b->work);
     free(b->work_of_stack);
-    id_map_done(&b->frames);
+    frame_table_done(&b->frames);
     child_index_done(&b->nodes);
-    buffer_done(&b->text);
-    buffer_done(&b->module);
-    free(b->frame_of_location);
-    free(b->frame_of_function);
-    free(b->file_of_string);
     free(b->stacks);
     free(b->thread_of);
     free(b->process_of);
-    free(b->matched_by_frame);
-    free(b->matched_by_node);
+    free(b->matched);
 }
 
 static void build_begin(struct profile_build *b)
@@ -604,11 +351,7 @@ static void build_begin(struct profile_build *b)
     const struct trace *t = b->t;
     struct profile *p = b->p;
     arena_init(&p->arena, PROFILE_ARENA_BYTES);
-    buffer_init(&b->text, PROFILE_NAME_BYTES);
-    buffer_init(&b->module, PROFILE_NAME_BYTES);
-    b->frame_of_location = mem_alloc(t->locations.count, sizeof *b->frame_of_location);
-    b->frame_of_function = mem_alloc(t->functions.count, sizeof *b->frame_of_function);
-    b->file_of_string = mem_alloc(t->strings.count, sizeof *b->file_of_string);
+    frame_table_init(&b->frames, t, b->options, &b->filter, p);
     b->stacks = mem_alloc(t->stacks.count, sizeof *b->stacks);
     for (size_t i = 0; i < t->stacks.count; i++)
         b->stacks[i].node = UINT32_MAX;
@@ -618,17 +361,15 @@ static void build_begin(struct profile_build *b)
     b->p->counts.work_known = b->work.has_runtime;
     b->thread_of = mem_alloc(t->threads.count, sizeof *b->thread_of);
     b->process_of = mem_alloc(t->processes.count, sizeof *b->process_of);
-    p->frames = mem_grow(NULL, &b->frame_capacity, 64, sizeof *p->frames);
-    p->frames[0] = (struct profile_frame){ .name = "", .module = "" };
     p->nodes = mem_grow(NULL, &b->node_capacity, 64, sizeof *p->nodes);
     p->nodes[0] = (struct profile_node){ 0 };
     if (b->filter.count) {
-        b->matched_by_node = mem_grow(NULL, &b->matched_nodes, 1, sizeof *b->matched_by_node);
-        b->matched_by_node[0] = 0;
+        b->matched = mem_grow(NULL, &b->matched_capacity, 1, sizeof *b->matched);
+        b->matched[0] = 0;
     }
     p->threads = mem_alloc(1, sizeof *p->threads);
     p->processes = mem_alloc(1, sizeof *p->processes);
-    p->frame_count = p->node_count = p->thread_count = p->process_count = 1;
+    p->node_count = p->thread_count = p->process_count = 1;
     p->start_monotonic_ns = capture_start_ns(t);
     const char *unit = trace_fact_value(t, FACT_UNIT);
     p->by_line = b->options->lines;
@@ -646,10 +387,11 @@ bool profile_build(const struct trace *t, const struct profile_options *options,
     profile_add_samples(&b);
     profile_add_weights(&b);
     profile_choose_kinds(&b);
-    profile_count(&b);
+    profile_counts_stacks(&b.p->counts, t, b.stacks, b.p->weights_are_samples);
+    profile_counts_losses(&b.p->counts, t);
     profile_describe(&b);
     build_done(&b);
-    if (b.is_full) {
+    if (b.frames.is_full) {
         profile_free(b.p);
         return error_set(err, ERROR_LIMIT, "the names in the capture take more than %u MiB",
                          (unsigned)PROFILE_ARENA_BYTES >> 20);

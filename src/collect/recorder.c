@@ -14,14 +14,14 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
-#include "collect/live_stacks.h"
 #include "collect/memory_names.h"
 #include "collect/newcomers.h"
 #include "collect/process_scan.h"
 #include "collect/record_queue.h"
 #include "collect/runtime_names.h"
+#include "collect/sample_stacks.h"
+#include "collect/stack_room.h"
 #include "trace/facts.h"
-#include "unwind/callchain.h"
 
 enum {
     RECORDER_TICK_MS = 50,
@@ -31,21 +31,8 @@ enum {
     RECORDER_FLUSH_MS = 400,
     RECORDER_PROGRESS_MS = 250,
     RECORDER_QUEUE_BYTES = 64 << 20,
-    RECORDER_CHAIN_MAX = 1024,
-    /* what a sample carries of the stack: most need less, the few that need more go on by the kernel's chain
-     */
-    RECORDER_STACK_BYTES = 32 << 10,
-    RECORDER_STACK_BYTES_MIN = 1 << 10,
-    RECORDER_SWITCH_STACK_BYTES = 16 << 10, /* those who wait have less of it */
-    RECORDER_RING_MS =
-        80, /* of samples that a ring can hold, at least: a drain comes every RECORDER_TICK_MS */
-    /* as it should be while images and runtimes are looked at for the first time: of one process, of many */
-    RECORDER_RING_ONE_MS = 160,
-    RECORDER_RING_MANY_MS = 640,
-    RECORDER_RING_PAGES_MAX = 1024,
-    RECORDER_RINGS_BYTES = 64 << 20, /* of all CPUs */
-    RECORDER_ATTACH_MS = 3000,       /* for the answer of a runtime that was there before us */
-    RECORDER_KNOWN_ATTACH_MS = 500,  /* of one whose methods can be told from its memory */
+    RECORDER_ATTACH_MS = 3000,      /* for the answer of a runtime that was there before us */
+    RECORDER_KNOWN_ATTACH_MS = 500, /* of one whose methods can be told from its memory */
     RECORDER_LAST_LOOK_MS = 3000,
     /* how long runtimes may take at the end to tell their methods, and how long they may be silent then */
     RECORDER_RUNDOWN_MS = 60000,
@@ -55,13 +42,6 @@ enum {
 
 #define MS_NS 1000000ull
 
-/* What a sample carries besides its frames. */
-struct judged_sample {
-    const struct trace_builder *b;
-    size_t frames_max;
-    bool is_cut;
-};
-
 struct recorder {
     struct recorder_options options;
     struct trace_builder *b;
@@ -70,7 +50,7 @@ struct recorder {
     struct record_queue queue;
     struct runtime_names *runtimes;
     struct memory_names *memory;
-    struct live_stacks *stacks;
+    struct sample_stacks *stacks;
     struct target_files files;
     struct newcomers *newcomers;
     bool newcomers_missed; /* and said so */
@@ -84,9 +64,6 @@ struct recorder {
     bool releasing;         /* the queue hands over what is due */
     uint64_t lost_in_rings; /* as LOST records said */
     uint64_t execs;         /* processes that became another program: two rows each */
-    uint64_t chain[RECORDER_CHAIN_MAX];
-    struct judged_sample judged;
-    uint8_t trimmed[UINT16_MAX];
 };
 
 static void recorder_loss(struct recorder *r, enum loss_reason reason, uint64_t count, uint64_t time_ns)
@@ -140,83 +117,6 @@ static bool recorder_watches(const struct recorder *r, uint32_t pid)
     return !r->events.system_wide || !r->options.perf.pids || trace_builder_process(r->b, pid);
 }
 
-/* Where a sample's process is looked up while its stack is judged. */
-struct sample_space {
-    const struct trace_builder *b;
-    uint32_t process;
-};
-
-static bool space_is_code(void *user, uint64_t addr)
-{
-    const struct sample_space *space = user;
-    return trace_builder_mapping_at(space->b, space->process, addr) != 0;
-}
-
-static bool space_is_root(void *user, uint64_t addr)
-{
-    const struct sample_space *space = user;
-    return process_scan_is_root(space->b, space->process, addr);
-}
-
-/* The user frames that are believed, and how the whole stack ended. A kernel thread's stack is whole. */
-static size_t recorder_judge(void *user, uint32_t process, const struct raw_sample *s,
-                             enum stack_end *out_end)
-{
-    static const enum stack_end ends[] = { STACK_WHOLE, STACK_TRUNCATED, STACK_BROKEN };
-    const struct judged_sample *judged = user;
-    if (s->user_count == 0) {
-        *out_end = s->kernel_count ? STACK_WHOLE : STACK_BROKEN;
-        return 0;
-    }
-    struct sample_space where = { judged->b, process };
-    struct callchain_space space = { .is_code = space_is_code, .is_root = space_is_root, .user = &where };
-    struct callchain chain = {
-        .frames = s->user,
-        .count = s->user_count,
-        .is_cut = judged->is_cut || s->user_count + s->kernel_count >= judged->frames_max,
-    };
-    enum callchain_end end;
-    size_t count = callchain_frames(&chain, &space, &end);
-    *out_end = ends[end];
-    return count;
-}
-
-/* A sample without registers: the kernel's chain is all there is of its stack. */
-static uint32_t recorder_chain(struct recorder *r, const struct perf_sample *sample, struct raw_sample *raw)
-{
-    raw->chain = sample->callchain;
-    uint32_t stack = raw->chain.size ? trace_builder_sample_again(r->b, raw) : 0;
-    if (stack)
-        return stack;
-    struct perf_callchain chain = perf_callchain_split(sample->callchain, r->chain, ARRAY_LEN(r->chain));
-    r->judged = (struct judged_sample){ r->b, r->events.frames_max, chain.is_cut };
-    raw->kernel = chain.kernel;
-    raw->kernel_count = chain.kernel_count;
-    raw->user = chain.user;
-    raw->user_count = chain.user_count;
-    raw->judge = recorder_judge;
-    raw->judge_user = &r->judged;
-    return trace_builder_sample(r->b, raw);
-}
-
-/* The sample's stack, unwound. */
-static uint32_t recorder_stack(struct recorder *r, uint32_t process, const struct perf_sample *sample,
-                               struct raw_sample *raw)
-{
-    struct live_stack stack;
-    struct perf_callchain chain = perf_callchain_split(sample->callchain, r->chain, ARRAY_LEN(r->chain));
-    if (!sample->user_regs.size ||
-        !live_stacks_unwind(r->stacks, process, sample, chain.user, chain.user_count, &stack))
-        return recorder_chain(r, sample, raw);
-    raw->kernel = chain.kernel;
-    raw->kernel_count = chain.kernel_count;
-    raw->user = stack.ips;
-    raw->user_exact = stack.exact;
-    raw->user_count = stack.count;
-    raw->end = stack.end;
-    return trace_builder_sample(r->b, raw);
-}
-
 static void recorder_sample(struct recorder *r, const struct perf_sample *sample)
 {
     if (!recorder_watches(r, sample->who.pid)) {
@@ -233,7 +133,7 @@ static void recorder_sample(struct recorder *r, const struct perf_sample *sample
         .cpu = (uint16_t)sample->who.cpu,
         .kind = is_switch ? SAMPLE_EVENT : SAMPLE_CPU,
     };
-    enum stack_end end = trace_builder_stack_end(r->b, recorder_stack(r, process, sample, &raw));
+    enum stack_end end = trace_builder_stack_end(r->b, sample_stacks_add(r->stacks, process, sample, &raw));
     r->stats.samples++;
     r->stats.whole += end == STACK_WHOLE;
     r->stats.truncated += end == STACK_TRUNCATED;
@@ -246,7 +146,7 @@ static void recorder_mmap(struct recorder *r, const struct perf_mmap *mmap, uint
     if (!process || mmap->pid == UINT32_MAX)
         return;
     process_scan_mapping(r->b, process, mmap, time_ns);
-    live_stacks_mapped(r->stacks, process, mmap->addr);
+    sample_stacks_mapped(r->stacks, process, mmap->addr);
 }
 
 static void recorder_fork(struct recorder *r, const struct perf_task *task)
@@ -328,18 +228,6 @@ static void recorder_perf_record(struct recorder *r, struct span bytes)
     }
 }
 
-/* Without the bytes behind the thread's first frame, which the kernel copies too: most of all that come. */
-static struct span recorder_trim(struct recorder *r, struct span bytes)
-{
-    struct perf_record record;
-    if (r->options.kernel_chains || !perf_record_decode(bytes, &r->events.layout, &record, NULL) ||
-        record.type != PERF_RECORD_SAMPLE)
-        return bytes;
-    uint64_t need = live_stacks_need(r->stacks, &record.sample);
-    size_t size = perf_record_cut_stack(bytes, &record.sample, need, r->trimmed);
-    return size ? span_of(r->trimmed, size) : bytes;
-}
-
 static void recorder_take(void *user, enum queue_item_kind kind, struct span bytes);
 
 static void recorder_release(struct recorder *r, uint64_t until_ns)
@@ -353,7 +241,8 @@ static void recorder_release(struct recorder *r, uint64_t until_ns)
 static bool recorder_queue_record(void *user, struct span bytes)
 {
     struct recorder *r = user;
-    bytes = recorder_trim(r, bytes);
+    if (!r->options.kernel_chains)
+        bytes = sample_stacks_trim(r->stacks, &r->events.layout, bytes);
     uint64_t time_ns = perf_record_time_ns(bytes, &r->events.layout);
     bool added = record_queue_add(&r->queue, time_ns, QUEUE_PERF_RECORD, bytes);
     if (!added && !r->releasing) {
@@ -522,41 +411,23 @@ static void recorder_rundown(struct recorder *r)
     r->stats.rundown_ns = clock_monotonic_ns() - begin;
 }
 
-/* A ring overflows while its reader waits for a CPU. Where it is not ours to ask for, we are as everybody. */
-static void recorder_hurry(void)
+/*
+ * A ring overflows while its reader waits for a CPU. Where it is not ours to ask for, we are as everybody.
+ * Returns what was before.
+ */
+static int recorder_hurry(void)
 {
     errno = 0;
     int nice = getpriority(PRIO_PROCESS, 0);
     if (errno == 0 && nice > RECORDER_NICE)
         setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
-}
-
-static void recorder_found_fact(struct recorder *r)
-{
-    static const char *const ways[UNWIND_FOUND_KINDS] = {
-        [UNWIND_FOUND_LEAF] = "leaf",
-        [UNWIND_FOUND_CFI] = "eh_frame",
-        [UNWIND_FOUND_UNWIND_INFO] = "unwind_info",
-        [UNWIND_FOUND_STACK_TOP] = "stack_top",
-        [UNWIND_FOUND_FRAME_POINTER] = "frame_pointer",
-        [UNWIND_FOUND_KERNEL] = "kernel_chain",
-        [UNWIND_FOUND_ROOT_TAIL] = "root_tail",
-    };
-    const uint64_t *found = live_stacks_found(r->stacks);
-    struct buffer text;
-    buffer_init(&text, 1024);
-    for (size_t i = 0; i < UNWIND_FOUND_KINDS; i++)
-        buffer_format(&text, "%s%s %" PRIu64, i ? " " : "", ways[i], found[i]);
-    buffer_u8(&text, 0);
-    if (found[UNWIND_FOUND_LEAF])
-        trace_set_fact(&r->b->trace, FACT_FRAMES_FOUND, (const char *)text.data);
-    buffer_done(&text);
+    return nice;
 }
 
 /* What was read of the targets makes room for who looks up the names. */
 static void recorder_forget_targets(struct recorder *r)
 {
-    live_stacks_free(r->stacks);
+    sample_stacks_free(r->stacks);
     memory_names_free(r->memory);
     record_queue_done(&r->queue);
     r->stacks = NULL;
@@ -566,9 +437,10 @@ static void recorder_forget_targets(struct recorder *r)
 
 bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *err)
 {
-    recorder_hurry();
+    int nice = recorder_hurry();
     bool ok = recorder_loop(r, err);
     perf_events_disable(&r->events);
+    setpriority(PRIO_PROCESS, 0, nice); /* from here on nothing is lost that waits */
     r->stats.stopped_ns = clock_monotonic_ns();
     r->stats.duration_ns = r->stats.stopped_ns - r->started_ns;
     recorder_drain(r, true);
@@ -579,7 +451,7 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     memory_names_finish(r->memory);
     runtime_names_finish(r->runtimes);
     recorder_count_loss(r);
-    recorder_found_fact(r);
+    sample_stacks_fact(r->stacks);
     recorder_forget_targets(r);
     r->stats.processes = r->b->trace.processes.count - 1 - r->execs;
     r->stats.threads = r->b->trace.threads.count - 1;
@@ -646,59 +518,10 @@ static void recorder_identify(struct recorder *r, uint32_t pid)
     target_done(&target);
 }
 
-/* How many bytes of stack a sample can carry so that a ring holds those of `hold_ms`. */
-static uint32_t stack_bytes_for(size_t ring_bytes, uint32_t rate_hz, unsigned hold_ms)
-{
-    uint64_t room = (uint64_t)ring_bytes * 1000 / hold_ms / rate_hz;
-    if (room > RECORDER_STACK_BYTES)
-        return RECORDER_STACK_BYTES;
-    return room > RECORDER_STACK_BYTES_MIN ? (uint32_t)room / 8 * 8 : RECORDER_STACK_BYTES_MIN;
-}
-
-static size_t smallest_ring(const struct perf_events *events)
-{
-    size_t smallest = SIZE_MAX;
-    for (size_t i = 0; i < events->ring_count; i++)
-        if (events->rings[i].page && events->rings[i].size_bytes < smallest)
-            smallest = events->rings[i].size_bytes;
-    return smallest;
-}
-
-/*
- * Rings as large as whole stacks want them. Where the kernel grants less, samples carry less of the stack,
- * and the kernel's own chain goes on behind it.
- */
-static bool recorder_open_events(struct recorder *r, struct error *err)
-{
-    struct perf_events_options perf = r->options.perf;
-    if (r->options.kernel_chains)
-        return perf_events_open(&perf, &r->events, err);
-    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE), cpus = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
-    size_t most = RECORDER_RINGS_BYTES / page_bytes / (cpus ? cpus : 1);
-    unsigned hold_ms = perf.pid_count == 1 && !perf.on_exec ? RECORDER_RING_ONE_MS : RECORDER_RING_MANY_MS;
-    while (perf.ring_pages < RECORDER_RING_PAGES_MAX && 2 * perf.ring_pages <= most &&
-           stack_bytes_for(perf.ring_pages * page_bytes, perf.rate_hz, hold_ms) < RECORDER_STACK_BYTES)
-        perf.ring_pages *= 2;
-    /* switches come in bursts of tens of thousands a second */
-    while (perf.context_switches && perf.ring_pages < RECORDER_RING_PAGES_MAX && 2 * perf.ring_pages <= most)
-        perf.ring_pages *= 2;
-    perf.user_registers = UNWIND_PERF_REGISTERS;
-    perf.switch_stack_bytes = RECORDER_SWITCH_STACK_BYTES;
-    perf.user_stack_bytes = stack_bytes_for(perf.ring_pages * page_bytes, perf.rate_hz, RECORDER_RING_MS);
-    if (!perf_events_open(&perf, &r->events, err))
-        return false;
-    uint32_t fits = stack_bytes_for(smallest_ring(&r->events), perf.rate_hz, RECORDER_RING_MS);
-    if (fits >= perf.user_stack_bytes)
-        return true;
-    perf.user_stack_bytes = fits;
-    perf_events_close(&r->events);
-    return perf_events_open(&perf, &r->events, err);
-}
-
 static void recorder_method(void *user, uint32_t process, const struct method_place *method, bool ends)
 {
     const struct recorder *r = user;
-    live_stacks_method(r->stacks, process, method, ends);
+    sample_stacks_method(r->stacks, process, method, ends);
 }
 
 static bool recorder_knows_methods(void *user, uint32_t process)
@@ -710,7 +533,9 @@ static bool recorder_knows_methods(void *user, uint32_t process)
 
 static bool recorder_prepare(struct recorder *r, struct error *err)
 {
-    if (!recorder_open_events(r, err) || !recorder_sees_switches(r, err))
+    bool opened = r->options.kernel_chains ? perf_events_open(&r->options.perf, &r->events, err)
+                                           : stack_room_open(&r->options.perf, &r->events, err);
+    if (!opened || !recorder_sees_switches(r, err))
         return false;
     recorder_note_rights(r);
     recorder_watch_exits(r);
@@ -724,7 +549,7 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
     r->started_ns = clock_monotonic_ns();
     r->runtimes = runtime_names_new(r->b, r->options.runtime, r->options.note, r->options.user);
     r->memory = memory_names_new(r->b, &r->files, r->runtimes, r->options.note, r->options.user);
-    r->stacks = live_stacks_new(r->b, &r->files, r->memory);
+    r->stacks = sample_stacks_new(r->b, &r->files, r->memory, r->events.frames_max);
     runtime_names_watch(r->runtimes, &(struct method_watcher){ recorder_method, recorder_knows_methods, r });
     for (size_t i = 0; i < r->options.perf.pid_count; i++) {
         uint32_t pid = (uint32_t)r->options.perf.pids[i];
@@ -771,7 +596,7 @@ void recorder_free(struct recorder *r)
         if (r->exits[i] >= 0)
             close(r->exits[i]);
     newcomers_free(r->newcomers);
-    live_stacks_free(r->stacks);
+    sample_stacks_free(r->stacks);
     memory_names_free(r->memory);
     runtime_names_free(r->runtimes);
     target_files_done(&r->files);

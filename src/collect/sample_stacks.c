@@ -1,0 +1,161 @@
+#include "collect/sample_stacks.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/buffer.h"
+#include "base/mem.h"
+#include "collect/process_scan.h"
+#include "trace/facts.h"
+#include "unwind/callchain.h"
+
+enum { CHAIN_MAX = 1024 };
+
+struct sample_stacks {
+    struct trace_builder *b;
+    struct live_stacks *live;
+    size_t chain_frames_max;
+    bool chain_is_cut;         /* of the sample that is judged */
+    uint64_t chain[CHAIN_MAX]; /* of the sample that is added */
+    uint8_t trimmed[UINT16_MAX];
+};
+
+/* Where a sample's process is looked up while its callchain is judged. */
+struct sample_space {
+    const struct trace_builder *b;
+    uint32_t process;
+};
+
+static bool space_is_code(void *user, uint64_t addr)
+{
+    const struct sample_space *space = user;
+    return trace_builder_mapping_at(space->b, space->process, addr) != 0;
+}
+
+static bool space_is_root(void *user, uint64_t addr)
+{
+    const struct sample_space *space = user;
+    return process_scan_is_root(space->b, space->process, addr);
+}
+
+/* The user frames that are believed, and how the whole stack ended. A kernel thread's stack is whole. */
+static size_t chain_judge(void *user, uint32_t process, const struct raw_sample *s, enum stack_end *out_end)
+{
+    static const enum stack_end ends[] = { STACK_WHOLE, STACK_TRUNCATED, STACK_BROKEN };
+    const struct sample_stacks *stacks = user;
+    if (s->user_count == 0) {
+        *out_end = s->kernel_count ? STACK_WHOLE : STACK_BROKEN;
+        return 0;
+    }
+    struct sample_space where = { stacks->b, process };
+    struct callchain_space space = { .is_code = space_is_code, .is_root = space_is_root, .user = &where };
+    struct callchain chain = {
+        .frames = s->user,
+        .count = s->user_count,
+        .is_cut = stacks->chain_is_cut || s->user_count + s->kernel_count >= stacks->chain_frames_max,
+    };
+    enum callchain_end end;
+    size_t count = callchain_frames(&chain, &space, &end);
+    *out_end = ends[end];
+    return count;
+}
+
+/* A sample without registers: the kernel's chain is all there is of its stack. */
+static uint32_t add_chain(struct sample_stacks *stacks, const struct perf_sample *sample,
+                          struct raw_sample *raw)
+{
+    raw->chain = sample->callchain;
+    uint32_t stack = raw->chain.size ? trace_builder_sample_again(stacks->b, raw) : 0;
+    if (stack)
+        return stack;
+    struct perf_callchain chain = perf_callchain_split(sample->callchain, stacks->chain, CHAIN_MAX);
+    stacks->chain_is_cut = chain.is_cut;
+    raw->kernel = chain.kernel;
+    raw->kernel_count = chain.kernel_count;
+    raw->user = chain.user;
+    raw->user_count = chain.user_count;
+    raw->judge = chain_judge;
+    raw->judge_user = stacks;
+    return trace_builder_sample(stacks->b, raw);
+}
+
+uint32_t sample_stacks_add(struct sample_stacks *stacks, uint32_t process, const struct perf_sample *sample,
+                           struct raw_sample *raw)
+{
+    if (!sample->user_regs.size)
+        return add_chain(stacks, sample, raw);
+    struct live_stack stack;
+    struct perf_callchain chain = perf_callchain_split(sample->callchain, stacks->chain, CHAIN_MAX);
+    if (!live_stacks_unwind(stacks->live, process, sample, chain.user, chain.user_count, &stack))
+        return add_chain(stacks, sample, raw);
+    raw->kernel = chain.kernel;
+    raw->kernel_count = chain.kernel_count;
+    raw->user = stack.ips;
+    raw->user_exact = stack.exact;
+    raw->user_count = stack.count;
+    raw->end = stack.end;
+    return trace_builder_sample(stacks->b, raw);
+}
+
+struct span sample_stacks_trim(struct sample_stacks *stacks, const struct perf_sample_layout *layout,
+                               struct span bytes)
+{
+    struct perf_record record;
+    if (!perf_record_decode(bytes, layout, &record, NULL) || record.type != PERF_RECORD_SAMPLE)
+        return bytes;
+    uint64_t need = live_stacks_need(stacks->live, &record.sample);
+    size_t size = perf_record_cut_stack(bytes, &record.sample, need, stacks->trimmed);
+    return size ? span_of(stacks->trimmed, size) : bytes;
+}
+
+void sample_stacks_fact(const struct sample_stacks *stacks)
+{
+    static const char *const ways[UNWIND_FOUND_KINDS] = {
+        [UNWIND_FOUND_LEAF] = "leaf",
+        [UNWIND_FOUND_CFI] = "eh_frame",
+        [UNWIND_FOUND_UNWIND_INFO] = "unwind_info",
+        [UNWIND_FOUND_STACK_TOP] = "stack_top",
+        [UNWIND_FOUND_FRAME_POINTER] = "frame_pointer",
+        [UNWIND_FOUND_KERNEL] = "kernel_chain",
+        [UNWIND_FOUND_ROOT_TAIL] = "root_tail",
+    };
+    const uint64_t *found = live_stacks_found(stacks->live);
+    if (!found[UNWIND_FOUND_LEAF])
+        return;
+    struct buffer text;
+    buffer_init(&text, 1024);
+    for (size_t i = 0; i < UNWIND_FOUND_KINDS; i++)
+        buffer_format(&text, "%s%s %" PRIu64, i ? " " : "", ways[i], found[i]);
+    buffer_u8(&text, 0);
+    trace_set_fact(&stacks->b->trace, FACT_FRAMES_FOUND, (const char *)text.data);
+    buffer_done(&text);
+}
+
+void sample_stacks_method(struct sample_stacks *stacks, uint32_t process, const struct method_place *method,
+                          bool ends)
+{
+    live_stacks_method(stacks->live, process, method, ends);
+}
+
+void sample_stacks_mapped(struct sample_stacks *stacks, uint32_t process, uint64_t addr)
+{
+    live_stacks_mapped(stacks->live, process, addr);
+}
+
+struct sample_stacks *sample_stacks_new(struct trace_builder *b, const struct target_files *files,
+                                        struct memory_names *memory, size_t chain_frames_max)
+{
+    struct sample_stacks *stacks = mem_alloc(1, sizeof *stacks);
+    stacks->b = b;
+    stacks->live = live_stacks_new(b, files, memory);
+    stacks->chain_frames_max = chain_frames_max;
+    return stacks;
+}
+
+void sample_stacks_free(struct sample_stacks *stacks)
+{
+    if (!stacks)
+        return;
+    live_stacks_free(stacks->live);
+    free(stacks);
+}

@@ -1,0 +1,39 @@
+/*
+ * sample_stacks: the stack of each sample, added to the trace as it comes.
+ *
+ * A sample with registers is unwound (collect/live_stacks); of one without, the kernel's callchain is
+ * believed as far as it makes sense. Belongs to one thread.
+ */
+#ifndef CLRPERF_COLLECT_SAMPLE_STACKS_H
+#define CLRPERF_COLLECT_SAMPLE_STACKS_H
+
+#include "collect/live_stacks.h"
+
+struct sample_stacks;
+
+/* All borrowed. `chain_frames_max`: frames of a callchain behind which the kernel stops. */
+struct sample_stacks *sample_stacks_new(struct trace_builder *b, const struct target_files *files,
+                                        struct memory_names *memory, size_t chain_frames_max);
+/* NULL is fine. */
+void sample_stacks_free(struct sample_stacks *stacks);
+
+/* A method came or went; something was mapped: see live_stacks. */
+void sample_stacks_method(struct sample_stacks *stacks, uint32_t process, const struct method_place *method,
+                          bool ends);
+void sample_stacks_mapped(struct sample_stacks *stacks, uint32_t process, uint64_t addr);
+
+/* Adds a sample to the trace; `raw` says everything but the stack. Returns the stack. */
+uint32_t sample_stacks_add(struct sample_stacks *stacks, uint32_t process, const struct perf_sample *sample,
+                           struct raw_sample *raw);
+
+/*
+ * A record without the stack bytes behind its thread's first frame, which the kernel copies too: most of all
+ * that come. What is no sample comes back as it is; else valid until the next one.
+ */
+struct span sample_stacks_trim(struct sample_stacks *stacks, const struct perf_sample_layout *layout,
+                               struct span record);
+
+/* Tells the trace how many frames were found in each way, when stacks were unwound. */
+void sample_stacks_fact(const struct sample_stacks *stacks);
+
+#endif
