@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "cli/code_listing.h"
+#include "cli/symbol_store.h"
 #include "clr/method_name.h"
 #include "collect/proc_file.h"
 #include "read/procfs.h"
@@ -95,11 +96,14 @@ static void ask_names(struct fact_search *s)
         };
     }
     s->origins = mem_alloc(t->locations.count, sizeof *s->origins);
-    struct symbolizer_options options = { .files = code_listing_files(census),
-                                          .origins = s->origins,
-                                          .kernel = true };
+    struct symbol_cache cache;
+    symbol_store_open(&cache);
+    struct symbolizer_options options = {
+        .files = code_listing_files(census), .cache = &cache, .origins = s->origins, .kernel = true
+    };
     struct symbolizer_result result = { 0 };
     symbolizer_run(t, &census->b.functions, &options, &result);
+    symbol_cache_close(&cache);
 }
 
 static bool is_managed(uint8_t kind)

@@ -17,12 +17,14 @@
 #include "base/target_root.h"
 #include "cli/json_put.h"
 #include "cli/message.h"
+#include "cli/symbol_store.h"
 #include "collect/proc_file.h"
 #include "collect/runtime_names.h"
 #include "collect/target.h"
 #include "collect/target_files.h"
 #include "import/import.h"
 #include "read/procfs.h"
+#include "symbolize/late_names.h"
 #include "symbolize/symbolizer.h"
 #include "trace/facts.h"
 #include "trace/trace_reader.h"
@@ -149,23 +151,33 @@ static void capture_ask_runtimes(struct capture *c)
 }
 
 /* Names what the recorder could not name any more, or another tool never named, as far as files here say. */
-static void capture_symbolize(struct capture *c)
+static void capture_symbolize(struct capture *c, const struct symbol_cache *cache)
 {
     struct trace *t = &c->b.trace;
-    if (t->symbolized)
-        return;
     struct local_files files = { .t = t };
     for (uint32_t i = 1; i < t->processes.count; i++)
         if (process_still_there(&t->processes.rows[i]))
             target_files_add(&files.roots, i, t->processes.rows[i].pid);
     struct symbolizer_options options = {
         .files = { .open = open_local, .open_jit_file = open_local_jit, .user = &files },
+        .cache = cache,
         .kernel = same_kernel(t),
     };
     struct symbolizer_result result = { 0 };
     capture_ask_runtimes(c);
     symbolizer_run(t, &c->b.functions, &options, &result);
     target_files_done(&files.roots);
+}
+
+static void capture_name(struct capture *c)
+{
+    struct symbol_cache cache;
+    symbol_store_open(&cache);
+    if (c->b.trace.symbolized)
+        late_names_add(&c->b.trace, &c->b.functions, &cache);
+    else
+        capture_symbolize(c, &cache);
+    symbol_cache_close(&cache);
 }
 
 static bool capture_load(struct capture *c, const struct source *file, struct error *err)
@@ -223,7 +235,7 @@ bool capture_open(const char *path, struct capture *out, struct error *err)
         capture_done(out);
         return false;
     }
-    capture_symbolize(out);
+    capture_name(out);
     return true;
 }
 

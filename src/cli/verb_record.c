@@ -21,6 +21,7 @@
 #include "cli/message.h"
 #include "cli/record_progress.h"
 #include "cli/standard_output.h"
+#include "cli/symbol_store.h"
 #include "cli/target_options.h"
 #include "cli/verb.h"
 #include "collect/cgroup.h"
@@ -275,16 +276,20 @@ static void read_target_memory(void *user, uint32_t process, const uint64_t *add
 /* Names everything and ends the file. What could not be recorded to the end is written all the same. */
 static bool record_finish(struct record_run *run, struct error *err)
 {
+    struct symbol_cache cache;
+    symbol_store_open(&cache);
     struct symbolizer_options options = {
         .files = { .open = open_target_file,
                    .open_jit_file = open_target_jit_file,
                    .read_memory = read_target_memory,
                    .user = (void *)recorder_files(run->recorder) },
+        .cache = &cache,
         .kernel_lookup = run->kernel_lookup,
         .kernel = true,
     };
     struct symbolizer_result result = { 0 };
     symbolizer_run(&run->b.trace, &run->b.functions, &options, &result);
+    symbol_cache_close(&cache);
     kernel_lookup_free(run->kernel_lookup);
     run->kernel_lookup = NULL;
     if (result.kernel_hidden)

@@ -13,6 +13,7 @@
 #include "cli/stack_locks.h"
 #include "cli/stack_view.h"
 #include "cli/standard_output.h"
+#include "cli/symbol_store.h"
 #include "cli/target_options.h"
 #include "cli/verb.h"
 #include "collect/core_target.h"
@@ -99,11 +100,15 @@ static bool live_open(struct live_target *live, const struct stack_values *v, st
 
 static void live_symbolize(struct live_target *live, struct trace_builder *b)
 {
+    struct symbol_cache cache;
+    symbol_store_open(&cache);
     struct symbolizer_options options = {
         .files = { find_file, find_jit_file, find_memory, live },
+        .cache = &cache,
     };
     struct symbolizer_result result = { 0 };
     symbolizer_run(&b->trace, &b->functions, &options, &result);
+    symbol_cache_close(&cache);
 }
 
 static bool stack_print(struct stack_view *view, const struct stack_values *v, struct error *err)
@@ -234,7 +239,10 @@ static bool core_look(struct core_target *core, struct process_stacks *stacks, c
                       struct error *err)
 {
     struct stack_view view = { 0 };
-    struct symbolizer_options options = { .files = { find_core_file, NULL, find_core_memory, core } };
+    struct symbol_cache cache;
+    symbol_store_open(&cache);
+    struct symbolizer_options options = { .files = { find_core_file, NULL, find_core_memory, core },
+                                          .cache = &cache };
     struct symbolizer_result result = { 0 };
     pid_t only = v->thread ? (pid_t)strtol(v->thread, NULL, 10) : 0;
     core_target_take(core, stacks, only);
@@ -244,6 +252,7 @@ static bool core_look(struct core_target *core, struct process_stacks *stacks, c
     view.process = core_target_describe(core, &view.b);
     process_stacks_unwind(stacks, &view.b, view.process);
     symbolizer_run(&view.b.trace, &view.b.functions, &options, &result);
+    symbol_cache_close(&cache);
     core_warn(core, stacks);
     bool ok = stack_view_make(&view, stacks, v->raw_names, err);
     if (ok)

@@ -13,6 +13,8 @@
 #include "base/buffer.h"
 #include "read/ecma_metadata.h"
 
+enum { PORTABLE_PDB_BYTES_MAX = 128 << 20 }; /* larger ones are not read */
+
 struct portable_pdb {
     struct ecma_metadata md; /* borrows the bytes */
 };

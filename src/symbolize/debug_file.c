@@ -2,18 +2,16 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "base/own.h"
-
-enum { PATH_BYTES_MAX = 4096 };
 
 #define CHECKSUMMED_BYTES_MAX ((uint64_t)256 << 20)
 
 /* What the debug file must agree with. */
 struct identity {
-    uint8_t build_id[ELF_BUILD_ID_MAX];
-    size_t build_id_size; /* 0: the checksum counts */
+    struct symbol_id build_id; /* size 0: the checksum counts */
     uint32_t checksum;
 };
 
@@ -36,18 +34,16 @@ static bool checksum_agrees(const struct source *file, uint32_t expected)
 
 static bool belongs(const struct elf *debug, const struct identity *expected)
 {
-    uint8_t id[ELF_BUILD_ID_MAX];
-    size_t size = 0;
-    if (expected->build_id_size == 0)
+    if (expected->build_id.size == 0)
         return checksum_agrees(&debug->file, expected->checksum);
-    return elf_build_id(debug, id, &size) && size == expected->build_id_size &&
-           memcmp(id, expected->build_id, size) == 0;
+    struct symbol_id found = symbol_id_of_elf(debug);
+    return symbol_id_equals(&found, &expected->build_id);
 }
 
-static bool try_path(const char *path, const struct debug_finder *find, const struct identity *expected,
-                     int *out_fd, struct elf *out)
+/* Takes over the descriptor. */
+static bool try_fd(int opened, const struct identity *expected, struct debug_file *out)
 {
-    AUTO_FD int fd = find->open(find->user, path);
+    AUTO_FD int fd = opened;
     struct source file;
     struct elf debug;
     if (fd < 0 || !source_over_fd(fd, 0, UINT64_MAX, &file, NULL) || !elf_open(&file, &debug, NULL))
@@ -56,48 +52,78 @@ static bool try_path(const char *path, const struct debug_finder *find, const st
         elf_done(&debug);
         return false;
     }
-    *out = debug;
-    *out_fd = take_fd(&fd);
+    out->elf = debug;
+    out->fd = take_fd(&fd);
     return true;
 }
 
-static bool try_build_id(const struct identity *id, const struct debug_finder *find, int *out_fd,
-                         struct elf *out)
+static bool try_path(const char *path, const struct debug_finder *find, const struct identity *expected,
+                     struct debug_file *out)
 {
-    char path[64 + 2 * ELF_BUILD_ID_MAX] = "/usr/lib/debug/.build-id/";
-    size_t used = strlen(path);
-    for (size_t i = 0; i < id->build_id_size; i++)
-        used += (size_t)snprintf(path + used, sizeof path - used, i == 0 ? "%02x/" : "%02x", id->build_id[i]);
-    snprintf(path + used, sizeof path - used, ".debug");
-    return try_path(path, find, id, out_fd, out);
+    if (!find->open || !try_fd(find->open(find->user, path), expected, out))
+        return false;
+    out->place.where = SYMBOLS_IN_FILE;
+    snprintf(out->place.path, sizeof out->place.path, "%s", path);
+    return true;
+}
+
+static bool try_build_id(const struct identity *id, const struct debug_finder *find, struct debug_file *out)
+{
+    char path[64 + SYMBOL_ID_TEXT_BYTES], text[SYMBOL_ID_TEXT_BYTES];
+    if (id->build_id.size < 2)
+        return false;
+    symbol_id_text(&id->build_id, text);
+    snprintf(path, sizeof path, "/usr/lib/debug/.build-id/%.2s/%s.debug", text, text + 2);
+    return try_path(path, find, id, out);
 }
 
 static bool try_link(const char *path, const char *link, const struct identity *id,
-                     const struct debug_finder *find, int *out_fd, struct elf *out)
+                     const struct debug_finder *find, struct debug_file *out)
 {
     static const struct {
         const char *before, *after;
     } places[] = { { "", "/" }, { "", "/.debug/" }, { "/usr/lib/debug", "/" } };
     const char *slash = strrchr(path, '/');
-    if (!slash || slash - path > PATH_BYTES_MAX)
+    if (!slash || slash - path > PATH_MAX)
         return false;
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
-        char candidate[PATH_BYTES_MAX + 512];
+        char candidate[PATH_MAX + 512];
         snprintf(candidate, sizeof candidate, "%s%.*s%s%s", places[i].before, (int)(slash - path), path,
                  places[i].after, link);
-        if (try_path(candidate, find, id, out_fd, out))
+        if (try_path(candidate, find, id, out))
             return true;
     }
     return false;
 }
 
-bool debug_file_open(const struct elf *e, const char *path, const struct debug_finder *find, int *out_fd,
-                     struct elf *out)
+static bool try_cache(const struct identity *id, const struct symbol_cache *cache, struct debug_file *out)
 {
-    struct identity id = { 0 };
+    if (!try_fd(symbol_cache_find(cache, &id->build_id), id, out))
+        return false;
+    out->place.where = SYMBOLS_IN_CACHE;
+    symbol_cache_name(&id->build_id, out->place.path);
+    return true;
+}
+
+bool debug_file_open(const struct elf *e, const char *path, const struct debug_finder *find,
+                     struct debug_file *out)
+{
+    struct identity id = { .build_id = symbol_id_of_elf(e) };
     char link[256];
-    bool has_id = elf_build_id(e, id.build_id, &id.build_id_size);
     bool has_link = elf_debug_link(e, link, &id.checksum);
-    return (has_id && id.build_id_size > 1 && try_build_id(&id, find, out_fd, out)) ||
-           (has_link && try_link(path, link, &id, find, out_fd, out));
+    return try_build_id(&id, find, out) || (has_link && try_link(path, link, &id, find, out)) ||
+           try_cache(&id, find->cache, out);
+}
+
+bool debug_file_open_by_id(const struct symbol_id *id, const struct debug_finder *find,
+                           struct debug_file *out)
+{
+    struct identity expected = { .build_id = *id };
+    return try_build_id(&expected, find, out) || try_cache(&expected, find->cache, out);
+}
+
+void debug_file_close(struct debug_file *file)
+{
+    elf_done(&file->elf);
+    close(file->fd);
 }

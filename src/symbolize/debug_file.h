@@ -2,7 +2,7 @@
  * debug_file: the separate file that holds an image's symbols.
  *
  * Looked for by build id and by the debug link, in the places GDB's manual names ("Separate Debug
- * Files"), and used only when it is proven to belong to the image.
+ * Files"), then among those that were fetched; and used only when it is proven to belong to the image.
  */
 #ifndef CLRPERF_SYMBOLIZE_DEBUG_FILE_H
 #define CLRPERF_SYMBOLIZE_DEBUG_FILE_H
@@ -10,6 +10,9 @@
 #include <stdbool.h>
 
 #include "read/elf.h"
+#include "read/symbol_id.h"
+#include "symbolize/symbol_cache.h"
+#include "symbolize/symbol_place.h"
 
 /* How to open a file that lies beside an image. */
 struct debug_finder {
@@ -19,14 +22,25 @@ struct debug_finder {
      */
     int (*open)(void *user, const char *path);
     void *user;
+    const struct symbol_cache *cache; /* or NULL */
+};
+
+struct debug_file {
+    struct elf elf;
+    int fd; /* owned */
+    struct symbol_place place;
 };
 
 /*
  * Finds and opens the debug file of image `e`, which is displayed as `path`. The build id must
  * agree; an image without one is matched by the checksum in its debug link. False when there is
- * none. The caller closes *out_fd after elf_done().
+ * none.
  */
-bool debug_file_open(const struct elf *e, const char *path, const struct debug_finder *find, int *out_fd,
-                     struct elf *out);
+bool debug_file_open(const struct elf *e, const char *path, const struct debug_finder *find,
+                     struct debug_file *out);
+/* That of an image of which only the build id is known. */
+bool debug_file_open_by_id(const struct symbol_id *id, const struct debug_finder *find,
+                           struct debug_file *out);
+void debug_file_close(struct debug_file *file);
 
 #endif

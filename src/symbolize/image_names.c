@@ -41,7 +41,7 @@ static int open_debug_file(void *user, const char *path)
 static void image_names_open_file(struct image_names *names, struct naming *naming, const char *path)
 {
     uint8_t magic[2] = { 0 };
-    struct debug_finder debug = { .open = open_debug_file, .user = names };
+    struct debug_finder debug = { open_debug_file, names, naming->cache };
     if (!source_over_fd(names->fd, 0, UINT64_MAX, &names->file, NULL) ||
         !source_read(&names->file, 0, magic, sizeof magic, NULL))
         return;
@@ -127,6 +127,15 @@ static void image_names_drop(struct image_names *names)
     names->bundle = NULL;
 }
 
+/* By its build id an image can be told later, too: see late_names. */
+static void image_names_note_build(const struct image_names *names, struct trace *t, uint32_t image)
+{
+    if (names->native && !trace_string(t, t->images.rows[image].build_id)[0]) {
+        uint32_t build_id = trace_add_string(t, native_image_build_id(names->native));
+        t->images.rows[image].build_id = build_id;
+    }
+}
+
 struct image_names *image_names_open(struct naming *naming, uint32_t image, const uint32_t *locations,
                                      size_t count)
 {
@@ -152,6 +161,7 @@ struct image_names *image_names_open(struct naming *naming, uint32_t image, cons
     image_names_open_file(names, naming, path);
     if (!image_names_is_it(names, image, is_deleted, locations, count))
         image_names_drop(names);
+    image_names_note_build(names, naming->t, image);
     return names;
 }
 

@@ -19,6 +19,7 @@ void naming_init(struct naming *naming, struct trace *t, struct function_index *
     *naming = (struct naming){ .t = t,
                                .functions = functions,
                                .files = &options->files,
+                               .cache = options->cache,
                                .own_kernel = options->kernel,
                                .origins = options->origins,
                                .bundle_fd = -1 };
@@ -235,9 +236,9 @@ static bool naming_open_for_lines(void *user, const char *path, struct source *o
 static struct source_lines *naming_lines(struct naming *naming, uint32_t process)
 {
     if (!naming->lines || naming->lines_process != process) {
-        struct module_files files = { naming_open_for_lines, naming_close_sibling, naming };
+        struct pdb_finder find = { { naming_open_for_lines, naming_close_sibling, naming }, naming->cache };
         source_lines_free(naming->lines);
-        naming->lines = source_lines_new(&files);
+        naming->lines = source_lines_new(&find);
         naming->lines_process = process;
     }
     return naming->lines;

@@ -12,8 +12,9 @@ struct naming {
     struct trace *t;
     struct function_index *functions;
     const struct file_finder *files;
-    bool own_kernel;             /* the trace's kernel is the one that runs now */
-    struct name_origin *origins; /* by location; NULL when nobody asks */
+    const struct symbol_cache *cache; /* or NULL */
+    bool own_kernel;                  /* the trace's kernel is the one that runs now */
+    struct name_origin *origins;      /* by location; NULL when nobody asks */
     /* assemblies of the process asked last: names of types that another assembly defines */
     struct assembly_set *assemblies;
     uint32_t assemblies_process;

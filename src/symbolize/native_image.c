@@ -134,11 +134,12 @@ static bool add_layer(struct native_image *image, const struct elf *e, enum elf_
 
 static void add_debug_file(struct native_image *image, const struct debug_finder *find)
 {
-    struct elf debug;
-    if (!debug_file_open(&image->elf, image->path, find, &image->debug_fd, &debug))
+    struct debug_file debug;
+    if (!debug_file_open(&image->elf, image->path, find, &debug))
         return;
-    add_layer(image, &debug, ELF_SECTION_SYMTAB, RESOLVER_ELF_DEBUG);
-    elf_done(&debug);
+    add_layer(image, &debug.elf, ELF_SECTION_SYMTAB, RESOLVER_ELF_DEBUG);
+    image->debug_fd = take_fd(&debug.fd);
+    elf_done(&debug.elf);
 }
 
 static void add_debugdata(struct native_image *image)
@@ -365,15 +366,13 @@ static const char *identity_name(struct native_image *image, uint64_t start)
     return (const char *)image->text.data;
 }
 
-bool native_image_find(struct native_image *image, uint64_t file_off, struct code_name *out,
-                       uint64_t *out_function_start)
+bool native_image_find_addr(struct native_image *image, uint64_t addr, struct code_name *out,
+                            uint64_t *out_function_start)
 {
-    uint64_t addr = 0, start = 0;
+    uint64_t start = 0;
     struct code_name found = { .module = image->module,
                                .type_params = "",
                                .kind = image->runtime ? CODE_RUNTIME : CODE_NATIVE };
-    if (!elf_addr_of_file_off(&image->elf, file_off, &addr))
-        return false;
     if (image->runtime) /* its tables of names come with the functions */
         read_functions(image);
     if (find_in_layers(image, addr, &found.resolver, &start)) {
@@ -386,9 +385,20 @@ bool native_image_find(struct native_image *image, uint64_t file_off, struct cod
     }
     if (image->vdso)
         found.resolver = RESOLVER_VDSO;
+    *out_function_start = start;
+    *out = found;
+    return true;
+}
+
+bool native_image_find(struct native_image *image, uint64_t file_off, struct code_name *out,
+                       uint64_t *out_function_start)
+{
+    uint64_t addr = 0, start = 0;
+    if (!elf_addr_of_file_off(&image->elf, file_off, &addr) ||
+        !native_image_find_addr(image, addr, out, &start))
+        return false;
     if (!elf_file_off_of_addr(&image->elf, start, out_function_start))
         *out_function_start = file_off;
-    *out = found;
     return true;
 }
 

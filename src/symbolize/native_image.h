@@ -39,6 +39,9 @@ void native_image_close(struct native_image *image);
  */
 bool native_image_find(struct native_image *image, uint64_t file_off, struct code_name *out,
                        uint64_t *out_function_start);
+/* The same of an address, and with addresses, as linked: also of a debug file, which has no code. */
+bool native_image_find_addr(struct native_image *image, uint64_t addr, struct code_name *out,
+                            uint64_t *out_function_start);
 
 /*
  * The source lines of code at `file_offs`, from the image's own .debug_line or its debug file's. Each

@@ -5,7 +5,6 @@
 
 #include "base/id_map.h"
 #include "base/mem.h"
-#include "base/own.h"
 #include "read/il_map.h"
 #include "read/pe.h"
 #include "read/pe_debug.h"
@@ -22,17 +21,17 @@ struct assembly_lines {
 };
 
 struct source_lines {
-    struct module_files files;
+    struct pdb_finder find;
     struct assembly_lines *assemblies;
     size_t count, capacity;
     size_t held_bytes;
     struct buffer file; /* of the last answer */
 };
 
-struct source_lines *source_lines_new(const struct module_files *files)
+struct source_lines *source_lines_new(const struct pdb_finder *find)
 {
     struct source_lines *lines = mem_alloc(1, sizeof *lines);
-    lines->files = *files;
+    lines->find = *find;
     buffer_init(&lines->file, FILE_BYTES_MAX);
     return lines;
 }
@@ -57,59 +56,14 @@ void source_lines_free(struct source_lines *lines)
     free(lines);
 }
 
-/* Whether the bytes are the PDB that the assembly asks for. */
-static bool is_asked_for(struct assembly_lines *assembly, const struct pe_debug *debug)
-{
-    return portable_pdb_open(buffer_span(&assembly->bytes), &assembly->pdb, NULL) &&
-           span_equals(portable_pdb_id(&assembly->pdb), span_of(debug->pdb_id, sizeof debug->pdb_id));
-}
-
-static bool load_file(struct source_lines *lines, const char *path, struct assembly_lines *assembly,
-                      const struct pe_debug *debug)
-{
-    struct source file;
-    if (!lines->files.open(lines->files.user, path, &file))
-        return false;
-    bool ok = file.size <= SOURCE_LINES_PDB_BYTES_MAX &&
-              source_load(&file, 0, file.size, &assembly->bytes, NULL) && is_asked_for(assembly, debug);
-    lines->files.close(lines->files.user, &file);
-    return ok;
-}
-
-/* The name of a path of any system, as the compiler may have run elsewhere. */
-static const char *last_name(const char *path)
-{
-    const char *name = path;
-    for (; *path; path++)
-        if (*path == '/' || *path == '\\')
-            name = path + 1;
-    return name;
-}
-
-/* Beside the assembly, under the name the compiler gave it or the assembly's own. */
-static bool load_beside(struct source_lines *lines, struct assembly_lines *assembly,
-                        const struct pe_debug *debug)
-{
-    int folder = (int)(last_name(assembly->path) - assembly->path);
-    const char *named = last_name(debug->path), *own = last_name(assembly->path);
-    const char *dot = strrchr(own, '.');
-    int stem = dot ? (int)(dot - own) : (int)strlen(own);
-    AUTO_FREE char *first = mem_format("%.*s%s", folder, assembly->path, named);
-    AUTO_FREE char *second = mem_format("%.*s%.*s.pdb", folder, assembly->path, stem, own);
-    return (named[0] && load_file(lines, first, assembly, debug)) ||
-           (strcmp(first, second) != 0 && load_file(lines, second, assembly, debug));
-}
-
 static bool load_pdb(struct source_lines *lines, const struct source *file, struct assembly_lines *assembly)
 {
     struct pe pe;
     struct pe_debug debug;
-    if (!pe_read(file, &pe, NULL) || !pe_debug_read(file, &pe, &debug, NULL))
-        return false;
-    return (debug.embedded_bytes && pe_debug_unpack(file, &debug, &assembly->bytes, NULL) &&
-            is_asked_for(assembly, &debug)) ||
-           (debug.path[0] == '/' && load_file(lines, debug.path, assembly, &debug)) ||
-           load_beside(lines, assembly, &debug);
+    struct symbol_place place;
+    return pe_read(file, &pe, NULL) && pe_debug_read(file, &pe, &debug, NULL) &&
+           pdb_file_load(&lines->find, file, assembly->path, &debug, &assembly->bytes, &assembly->pdb,
+                         &place);
 }
 
 static struct assembly_lines *find_assembly(struct source_lines *lines, const char *path)
@@ -123,11 +77,12 @@ static struct assembly_lines *find_assembly(struct source_lines *lines, const ch
         mem_grow(lines->assemblies, &lines->capacity, lines->count + 1, sizeof *lines->assemblies);
     struct assembly_lines *assembly = &lines->assemblies[lines->count++];
     *assembly = (struct assembly_lines){ .path = mem_copy_string(path) };
-    buffer_init(&assembly->bytes, SOURCE_LINES_PDB_BYTES_MAX);
+    buffer_init(&assembly->bytes, PORTABLE_PDB_BYTES_MAX);
+    const struct module_files *files = &lines->find.files;
     struct source file;
-    if (lines->files.open(lines->files.user, path, &file)) {
+    if (files->open(files->user, path, &file)) {
         assembly->known = load_pdb(lines, &file, assembly);
-        lines->files.close(lines->files.user, &file);
+        files->close(files->user, &file);
     }
     if (!assembly->known)
         buffer_done(&assembly->bytes);

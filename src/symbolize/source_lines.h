@@ -1,8 +1,7 @@
 /*
  * source_lines: the source lines of the assemblies of one process.
  *
- * Reads an assembly's portable PDB once: embedded in the assembly, at the path its debug directory names, or
- * beside the assembly; and only one that carries the id the assembly asks for. Belongs to one thread.
+ * Reads an assembly's portable PDB once. Belongs to one thread.
  */
 #ifndef CLRPERF_SYMBOLIZE_SOURCE_LINES_H
 #define CLRPERF_SYMBOLIZE_SOURCE_LINES_H
@@ -10,10 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "clr/loaded_module.h"
+#include "symbolize/pdb_file.h"
 
 enum {
-    SOURCE_LINES_PDB_BYTES_MAX = 128 << 20,
     SOURCE_LINES_HELD_BYTES_MAX = 96 << 20, /* of all PDBs; past it those read before are read again */
 };
 
@@ -25,8 +23,8 @@ struct source_place {
 
 struct source_lines;
 
-/* `files` opens files as the process sees them; copied. */
-struct source_lines *source_lines_new(const struct module_files *files);
+/* `find` is copied; its files must be there to be opened. */
+struct source_lines *source_lines_new(const struct pdb_finder *find);
 /* NULL is fine. */
 void source_lines_free(struct source_lines *lines);
 

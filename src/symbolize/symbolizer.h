@@ -31,6 +31,7 @@ struct file_finder {
 };
 
 struct kernel_lookup;
+struct symbol_cache;
 
 /* What is known of a location's name beyond what a trace keeps. */
 struct name_origin {
@@ -40,6 +41,7 @@ struct name_origin {
 
 struct symbolizer_options {
     struct file_finder files;
+    const struct symbol_cache *cache;    /* of symbol files that were fetched, or NULL */
     struct name_origin *origins;         /* by location, zeroed, the caller's: is filled; or NULL */
     struct kernel_lookup *kernel_lookup; /* of symbolizer_ask_kernel(), or NULL */
     bool kernel;                         /* the trace's kernel is the one that runs now */

@@ -387,6 +387,8 @@ static bool writer_names(struct trace_writer *w, const struct trace *t, struct e
     if (!t->symbolized || w->symbolized)
         return true;
     WRITE_TABLE(w, FORMAT_NAMES, names, t->locations, put_name)
+    w->images = 1; /* they got their build ids with the names */
+    WRITE_TABLE(w, FORMAT_IMAGES, images, t->images, put_image)
     buffer_u8(&w->raw, FORMAT_STATE);
     buffer_varuint(&w->raw, 0);
     buffer_varuint(&w->raw, 1);

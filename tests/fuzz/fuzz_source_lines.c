@@ -43,8 +43,8 @@ static void ask_pdb(struct span bytes)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct source file = source_over_span(span_of(data, size));
-    struct module_files files = { open_same, close_same, &file };
-    struct source_lines *lines = source_lines_new(&files);
+    struct pdb_finder find = { .files = { open_same, close_same, &file } };
+    struct source_lines *lines = source_lines_new(&find);
     struct source_place place;
     for (uint32_t row = 0; row < ROWS; row++)
         if (source_lines_find(lines, "/a.dll", 0x06000000 | row, row, &place) && place.line == 0)

@@ -79,8 +79,8 @@ static void view_close(void *user, struct source *file)
 static void check_place(struct view *view, const char *path, uint32_t token, uint32_t il_offset,
                         const char *file, uint32_t line, bool of_method)
 {
-    struct module_files files = { view_open, view_close, view };
-    struct source_lines *lines = source_lines_new(&files);
+    struct pdb_finder find = { .files = { view_open, view_close, view } };
+    struct source_lines *lines = source_lines_new(&find);
     struct source_place place = { 0 };
     bool found = source_lines_find(lines, path, token, il_offset, &place);
     if (found != (file != NULL))
@@ -159,8 +159,8 @@ static void test_cut(void **state)
             struct view view = { .files = { { "/Lines.dll", i == 0 ? cut : buffer_span(&golden[0].bytes) },
                                             { "/Lines.pdb", i == 1 ? cut : buffer_span(&golden[1].bytes) },
                                             { "/Embedded.dll", cut } } };
-            struct module_files files = { view_open, view_close, &view };
-            struct source_lines *lines = source_lines_new(&files);
+            struct pdb_finder find = { .files = { view_open, view_close, &view } };
+            struct source_lines *lines = source_lines_new(&find);
             struct source_place place;
             if (source_lines_find(lines, i == 2 ? "/Embedded.dll" : "/Lines.dll", SUM, 0, &place) &&
                 (place.line != 9 || strcmp(place.file, "/src/Lines.cs") != 0))
@@ -180,8 +180,8 @@ static void test_precompiled(void **state)
     assert_true(managed_image_open(&file, NULL, &image, NULL));
     assert_true(managed_image_load_il_maps(image, &file, NULL));
     struct view view = { .files = { { "/Embedded.dll", buffer_span(&golden[2].bytes) } } };
-    struct module_files files = { view_open, view_close, &view };
-    struct source_lines *lines = source_lines_new(&files);
+    struct pdb_finder find = { .files = { view_open, view_close, &view } };
+    struct source_lines *lines = source_lines_new(&find);
     for (uint64_t off = 0; off < file.size; off++) {
         struct code_name name;
         struct method_il il;

@@ -1,0 +1,18 @@
+/*
+ * symbol_store: where this user's fetched symbols are.
+ *
+ * $CLRPERF_SYMBOLS, else clrperf/symbols in $XDG_CACHE_HOME or in ~/.cache.
+ */
+#ifndef CLRPERF_CLI_SYMBOL_STORE_H
+#define CLRPERF_CLI_SYMBOL_STORE_H
+
+#include "symbolize/symbol_cache.h"
+
+/* NULL when the environment names none. The caller frees. */
+char *symbol_store_path(void);
+/* To read from. Without a directory when nothing was fetched yet; a warning says when it may not be used. */
+void symbol_store_open(struct symbol_cache *out);
+/* To fetch into. */
+bool symbol_store_create(struct symbol_cache *out, struct error *err);
+
+#endif
