@@ -12,6 +12,7 @@ extern const struct verb verb_stack;
 extern const struct verb verb_doctor;
 extern const struct verb verb_addr;
 extern const struct verb verb_map;
+extern const struct verb verb_symbols;
 extern const struct verb verb_r2rmap;
 extern const struct verb verb_completion;
 extern const struct verb verb_complete;
@@ -26,6 +27,7 @@ const struct verb *const verbs[] = {
     &verb_doctor,
     &verb_map,
     &verb_addr,
+    &verb_symbols,
     &verb_r2rmap,
     &verb_completion,
     &verb_complete,

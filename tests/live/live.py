@@ -383,8 +383,8 @@ def record_busy(out, pid, rate, cpu_s, at_most_s=60, options=()):
     return summary
 
 
-def report(path, *arguments):
-    return json.loads(succeeded(clrperf("report", path, "--json", *arguments)).stdout)
+def report(path, *arguments, **options):
+    return json.loads(succeeded(clrperf("report", path, "--json", *arguments, **options)).stdout)
 
 
 def folded(path, *arguments):
