@@ -30,6 +30,19 @@ static const char *or_null(const char *text)
     return text && *text ? text : NULL;
 }
 
+static void put_walk(struct json_writer *w, const struct target_walk *walk)
+{
+    json_put_object(w, "walk");
+    json_put_string(w, "way", layout_way_name(walk->way));
+    json_put_string(w, "layout", or_null(walk->version.text));
+    json_put_u64(w, "checked", walk->checked);
+    json_put_u64(w, "agreed", walk->agreed);
+    json_put_u64(w, "methods", walk->methods);
+    json_put_u64(w, "dynamic_methods", walk->dynamic);
+    json_put_u64(w, "unnamed", walk->unnamed);
+    json_end_object(w);
+}
+
 static bool print_json(const struct host_check_list *list, struct error *err)
 {
     struct json_writer w;
@@ -49,6 +62,10 @@ static bool print_json(const struct host_check_list *list, struct error *err)
         json_end_object(&w);
     }
     json_end_array(&w);
+    if (list->walked)
+        put_walk(&w, &list->walk);
+    else
+        json_put_string(&w, "walk", NULL);
     json_end_object(&w);
     return stdout_json_end(&w, err);
 }

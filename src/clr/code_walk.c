@@ -4,51 +4,29 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "clr/code_survey.h"
 #include "clr/jit_il_map.h"
 #include "clr/method_text.h"
-#include "clr/nibble_map.h"
 #include "clr/precode.h"
-#include "clr/runtime_version.h"
 
 enum {
     PAGE_BYTES_MAX = 512 << 20,
     NAME_BYTES_MAX = 64 << 10,
-    CHECK_MIN = 50,        /* methods to compare before a layout is believed */
-    CHECK_MIN_PARTIAL = 8, /* in a dump that holds what stacks need, and little else */
-    CHECK_MAX = 1000,
-    CHECK_TRIES_MAX = 200000, /* places of precodes to look at */
-    CHECK_PER_CENT = 99,
     METHOD_TOKEN = 0x06000000,
 };
 
 struct code_walk {
     struct memory_pages pages;
-    const struct module_files *files;
     struct runtime_root root;
-    struct runtime_layout layout;
-    struct code_survey survey;
-    bool surveyed; /* the survey is of now */
-    struct loaded_types types;
+    struct fitted_layout fit;
     struct code_walk_report report;
     struct buffer name, target, import; /* of the last answer */
 };
 
-static void forget_survey(struct code_walk *w)
+static struct code_survey *survey(struct code_walk *w)
 {
-    code_survey_done(&w->survey);
-    w->surveyed = false;
-}
-
-static void survey(struct code_walk *w)
-{
-    if (w->surveyed)
-        return;
-    if (w->root.head)
-        w->root.addr = memory_pages_u64(&w->pages, w->root.head);
-    code_survey_read(&w->survey, &w->pages, &w->layout, w->root.addr);
-    w->report.ranges = w->survey.ranges.count;
-    w->surveyed = true;
+    fitted_layout_survey(&w->fit);
+    w->report.ranges = w->fit.survey.ranges.count;
+    return &w->fit.survey;
 }
 
 static enum found_tier tier_of(uint32_t told)
@@ -71,9 +49,9 @@ static const char *finished(struct buffer *text, bool ok)
 static void find_tier(struct code_walk *w, const struct method_desc *method, struct found_method *found)
 {
     uint32_t told;
-    if (method_desc_tier(&w->pages, &w->layout, method, found->begin, &told))
+    if (method_desc_tier(&w->pages, &w->fit.layout, method, found->begin, &told))
         found->tier = tier_of(told);
-    else if (w->layout.version.first != LAYOUT_NONE && method->tiered)
+    else if (w->fit.layout.version.first != LAYOUT_NONE && method->tiered)
         found->tier = FOUND_TIER_0;
 }
 
@@ -82,11 +60,11 @@ static void name_defined(struct code_walk *w, const struct method_desc *method, 
     found->kind = FOUND_METHOD;
     found->generic = method->kind == METHOD_GENERIC;
     found->token = METHOD_TOKEN | method->row;
-    found->name = finished(&w->name, method_text_append(&w->types, method, &w->name));
+    found->name = finished(&w->name, method_text_append(&w->fit.types, method, &w->name));
     find_tier(w, method, found);
-    const struct loaded_type *type = loaded_types_find(&w->types, method->table);
+    const struct loaded_type *type = loaded_types_find(&w->fit.types, method->table);
     if (type) {
-        const struct loaded_module *module = loaded_types_module(&w->types, type);
+        const struct loaded_module *module = loaded_types_module(&w->fit.types, type);
         found->module_id = module->addr;
         found->module = module->name;
         found->path = module->path;
@@ -97,11 +75,11 @@ static void name_defined(struct code_walk *w, const struct method_desc *method, 
 static void name_target(struct code_walk *w, uint64_t target, struct found_method *found)
 {
     struct method_desc method;
-    if (!target || !method_desc_read(&w->pages, &w->layout, target, &method))
+    if (!target || !method_desc_read(&w->pages, &w->fit.layout, target, &method))
         return;
-    found->target = finished(&w->target, method_text_append(&w->types, &method, &w->target));
+    found->target = finished(&w->target, method_text_append(&w->fit.types, &method, &w->target));
     if (found->target[0] && method.kind == METHOD_PINVOKE)
-        found->import = finished(&w->import, method_text_append_import(&w->types, &method, &w->import));
+        found->import = finished(&w->import, method_text_append_import(&w->fit.types, &method, &w->import));
 }
 
 static void name_dynamic(struct code_walk *w, const struct method_desc *method, struct found_method *found)
@@ -109,8 +87,8 @@ static void name_dynamic(struct code_walk *w, const struct method_desc *method, 
     struct dynamic_method dynamic;
     found->kind = FOUND_DYNAMIC;
     found->collectible = true;
-    found->name = finished(&w->name, method_text_append(&w->types, method, &w->name));
-    dynamic_method_read(&w->pages, &w->layout, method, &dynamic);
+    found->name = finished(&w->name, method_text_append(&w->fit.types, method, &w->name));
+    dynamic_method_read(&w->pages, &w->fit.layout, method, &dynamic);
     name_target(w, dynamic.target, found);
 }
 
@@ -141,142 +119,39 @@ static void name_code(struct code_walk *w, const struct surveyed_code *code, str
     }
 }
 
-static void count_agreement(struct code_walk *w, const struct method_desc *method)
+bool code_walk_open_by(const struct memory *memory, const struct module_files *files, unsigned ways,
+                       struct code_walk **out, struct error *err)
 {
-    enum method_agreement agreement = method_text_check(&w->types, method);
-    w->report.checked += agreement != AGREEMENT_UNKNOWN;
-    w->report.agreed += agreement == AGREEMENT_RIGHT;
-}
-
-static uint32_t checks_wanted(const struct code_walk *w)
-{
-    return w->pages.memory->partial ? CHECK_MIN_PARTIAL : CHECK_MIN;
-}
-
-/* A small program has little jitted code; methods also have records behind their precodes. */
-static void check_precodes(struct code_walk *w)
-{
-    unsigned tries = 0;
-    for (size_t i = 0; i < w->survey.ranges.count && w->report.checked < CHECK_MIN * 4; i++) {
-        const struct code_range *range = &w->survey.ranges.ranges[i];
-        if (range->kind != CODE_RANGE_STUBS)
-            continue;
-        for (uint64_t at = range->begin; at < range->end && tries < CHECK_TRIES_MAX;
-             at += PRECODE_BYTES, tries++) {
-            struct precode precode;
-            struct method_desc method;
-            if (precode_read(&w->pages, at, &precode) &&
-                method_desc_read(&w->pages, &w->layout, precode.method, &method))
-                count_agreement(w, &method);
-            if (w->report.checked >= CHECK_MIN * 4)
-                break;
-        }
-    }
-}
-
-/* Does the metadata agree with what this layout makes of the methods that have code? */
-static bool layout_fits(struct code_walk *w)
-{
-    size_t count, broken;
-    survey(w);
-    struct surveyed_code *codes = code_survey_list(&w->survey, &(struct code_choice){ 0 }, &count, &broken);
-    size_t step = count / CHECK_MAX + 1;
-    w->report.checked = w->report.agreed = 0;
-    for (size_t i = 0; i < count; i += step)
-        if (codes[i].described)
-            count_agreement(w, &codes[i].method);
-    free(codes);
-    if (w->report.checked < CHECK_MIN)
-        check_precodes(w);
-    return w->report.checked >= checks_wanted(w) &&
-           (uint64_t)w->report.agreed * 100 >= (uint64_t)w->report.checked * CHECK_PER_CENT;
-}
-
-static bool try_layout(struct code_walk *w, const struct runtime_layout *layout, bool described)
-{
-    w->layout = *layout;
-    if (described && !runtime_layout_describe(&w->layout, w->root.descriptor))
+    struct code_walk *w = mem_alloc(1, sizeof *w);
+    w->fit = (struct fitted_layout){ .pages = &w->pages, .files = files, .root = &w->root };
+    memory_pages_init(&w->pages, memory, PAGE_BYTES_MAX);
+    buffer_init(&w->name, NAME_BYTES_MAX);
+    buffer_init(&w->target, NAME_BYTES_MAX);
+    buffer_init(&w->import, NAME_BYTES_MAX);
+    if (!runtime_root_find(&w->pages, &w->root, err) || !fitted_layout_find(&w->fit, ways, err)) {
+        code_walk_close(w);
         return false;
-    forget_survey(w);
-    loaded_types_init(&w->types, &w->pages, &w->layout, w->files);
-    if (layout_fits(w)) {
-        w->report.root = w->root.way;
-        w->report.layout = layout->name;
-        w->report.described = described;
-        return true;
     }
-    loaded_types_done(&w->types);
-    return false;
-}
-
-/* The layout that the shape of what is there speaks for; which one it is the metadata says. */
-static const struct runtime_layout *guess_layout(struct code_walk *w)
-{
-    bool constant = false;
-    w->layout = runtime_layouts[w->root.list ? runtime_layout_count - 1 : 0];
-    survey(w);
-    for (size_t i = 0; i < w->survey.heap_count && !constant; i++)
-        constant = nibble_map_is_constant(buffer_span(&w->survey.heaps[i].map));
-    unsigned major = w->root.list ? 3 : constant ? 10 : w->root.descriptor ? 9 : 8;
-    for (size_t i = 0; i < runtime_layout_count; i++)
-        if (runtime_layouts[i].major == major)
-            return &runtime_layouts[i];
-    return runtime_layouts;
-}
-
-/* The runtime's own description first, then the likely layout, then the others. */
-static bool find_layout(struct code_walk *w, struct error *err)
-{
-    struct runtime_version version = { "" };
-    uint32_t checked = 0, agreed = 0;
-    runtime_version_from_path(span_of(w->root.module->path, strlen(w->root.module->path)), &version);
-    const struct runtime_layout *likely = guess_layout(w);
-    for (unsigned pass = w->root.descriptor ? 0 : 1; pass < 3; pass++)
-        for (size_t i = 0; i < runtime_layout_count; i++) {
-            const struct runtime_layout *layout = &runtime_layouts[i];
-            if (layout->list != w->root.list || (pass == 0 && i > 0) ||
-                (pass && (layout == likely) != (pass == 1)))
-                continue;
-            if (try_layout(w, layout, pass == 0))
-                return true;
-            if (w->report.agreed >= agreed) {
-                checked = w->report.checked;
-                agreed = w->report.agreed;
-            }
-        }
-    if (checked < checks_wanted(w))
-        return error_set(err, ERROR_UNSUPPORTED,
-                         "cannot tell the layout of the runtime's memory yet: %u methods are too few",
-                         checked);
-    return error_set(
-        err, ERROR_UNSUPPORTED,
-        "no known layout fits this runtime%s%s: at best %u of %u methods agree with their metadata",
-        version.text[0] ? " " : "", version.text, agreed, checked);
+    w->report.root = w->root.way;
+    w->report.way = w->fit.way;
+    w->report.layout = w->fit.layout.name;
+    w->report.checked = w->fit.checked;
+    w->report.agreed = w->fit.agreed;
+    *out = w;
+    return true;
 }
 
 bool code_walk_open(const struct memory *memory, const struct module_files *files, struct code_walk **out,
                     struct error *err)
 {
-    struct code_walk *w = mem_alloc(1, sizeof *w);
-    w->files = files;
-    memory_pages_init(&w->pages, memory, PAGE_BYTES_MAX);
-    buffer_init(&w->name, NAME_BYTES_MAX);
-    buffer_init(&w->target, NAME_BYTES_MAX);
-    buffer_init(&w->import, NAME_BYTES_MAX);
-    if (!runtime_root_find(&w->pages, &w->root, err) || !find_layout(w, err)) {
-        code_walk_close(w);
-        return false;
-    }
-    *out = w;
-    return true;
+    return code_walk_open_by(memory, files, LAYOUT_ANY_WAY, out, err);
 }
 
 void code_walk_close(struct code_walk *walk)
 {
     if (!walk)
         return;
-    forget_survey(walk);
-    loaded_types_done(&walk->types);
+    fitted_layout_done(&walk->fit);
     runtime_root_done(&walk->root);
     memory_pages_done(&walk->pages);
     buffer_done(&walk->name);
@@ -293,8 +168,8 @@ const struct code_walk_report *code_walk_report(const struct code_walk *walk)
 void code_walk_renew(struct code_walk *walk)
 {
     memory_pages_drop(&walk->pages);
-    loaded_types_renew(&walk->types);
-    forget_survey(walk);
+    loaded_types_renew(&walk->fit.types);
+    fitted_layout_forget_survey(&walk->fit);
 }
 
 static void count_found(struct code_walk_report *report, const struct found_method *found)
@@ -310,9 +185,8 @@ static bool list(struct code_walk *w, const struct code_choice *choice, code_wal
     size_t count, broken;
     bool going = true;
     struct code_walk_report *report = &w->report;
-    survey(w);
-    struct surveyed_code *codes = code_survey_list(&w->survey, choice, &count, &broken);
-    code_survey_prove(&w->survey, codes, count);
+    struct surveyed_code *codes = code_survey_list(survey(w), choice, &count, &broken);
+    code_survey_prove(survey(w), codes, count);
     report->methods = report->dynamic = report->stubs = report->unnamed = 0;
     report->broken = broken;
     for (size_t i = 0; going && i < count; i++) {
@@ -323,8 +197,8 @@ static bool list(struct code_walk *w, const struct code_choice *choice, code_wal
     }
     free(codes);
     report->pages = w->pages.reads;
-    report->modules = w->types.module_count;
-    report->cut = w->survey.cut;
+    report->modules = w->fit.types.module_count;
+    report->cut = w->fit.survey.cut;
     return going;
 }
 
@@ -363,17 +237,21 @@ static bool find_stub(struct code_walk *w, const struct code_range *range, uint6
 bool code_walk_find(struct code_walk *walk, uint64_t addr, struct found_method *out)
 {
     struct surveyed_code code;
-    survey(walk);
-    const struct code_range *range = code_ranges_find(&walk->survey.ranges, addr);
+    const struct code_range *range = code_ranges_find(&survey(walk)->ranges, addr);
     if (!range || range->kind == CODE_RANGE_IMAGE)
         return false;
     if (range->kind == CODE_RANGE_STUBS)
         return find_stub(walk, range, addr, out);
-    if (!code_survey_find(&walk->survey, range, addr, &code))
+    if (!code_survey_find(survey(walk), range, addr, &code))
         return false;
-    code_survey_prove(&walk->survey, &code, 1);
+    code_survey_prove(survey(walk), &code, 1);
     name_code(walk, &code, out);
     return true;
+}
+
+const struct runtime_layout *code_walk_layout(const struct code_walk *walk)
+{
+    return &walk->fit.layout;
 }
 
 const struct runtime_root *code_walk_root(const struct code_walk *walk)
@@ -383,13 +261,13 @@ const struct runtime_root *code_walk_root(const struct code_walk *walk)
 
 const char *code_walk_type_name(struct code_walk *walk, uint64_t table)
 {
-    const struct loaded_type *type = loaded_types_find(&walk->types, table);
+    const struct loaded_type *type = loaded_types_find(&walk->fit.types, table);
     return type ? type->name : NULL;
 }
 
 bool code_walk_il_map(struct code_walk *walk, unsigned major, uint64_t begin, uint64_t size_bytes,
                       struct il_map *out, struct error *err)
 {
-    return jit_il_map_read(&walk->pages, &walk->layout, major ? major : walk->layout.major, begin, size_bytes,
-                           out, err);
+    return jit_il_map_read(&walk->pages, &walk->fit.layout, major ? major : walk->fit.layout.major, begin,
+                           size_bytes, out, err);
 }

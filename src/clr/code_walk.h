@@ -17,8 +17,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "clr/loaded_module.h"
-#include "clr/runtime_root.h"
+#include "clr/fitted_layout.h"
 #include "read/il_map.h"
 
 enum found_kind {
@@ -60,8 +59,8 @@ struct found_method {
 
 struct code_walk_report {
     enum runtime_root_way root; /* how the list of code was found */
-    const char *layout;         /* "10.0": the version whose layout fits */
-    bool described;             /* the runtime's own description of its layout was used */
+    enum layout_way way;        /* how its layout was found */
+    const char *layout;         /* "10.0": the version that it was measured on; or the runtime's own, or "" */
     uint32_t checked, agreed;   /* methods whose record was compared with metadata when opening */
     uint64_t methods, dynamic, stubs, unnamed, broken; /* by the last code_walk_list() */
     uint64_t pages;                                    /* of 4 KiB read from the target so far */
@@ -78,6 +77,9 @@ struct code_walk;
  */
 bool code_walk_open(const struct memory *memory, const struct module_files *files, struct code_walk **out,
                     struct error *err);
+/* The same by some ways only, bits 1 << enum layout_way: to compare them. */
+bool code_walk_open_by(const struct memory *memory, const struct module_files *files, unsigned ways,
+                       struct code_walk **out, struct error *err);
 /* NULL is fine. */
 void code_walk_close(struct code_walk *walk);
 /* Valid as long as the walk; its counts change with it. */
@@ -109,7 +111,8 @@ bool code_walk_find(struct code_walk *walk, uint64_t addr, struct found_method *
 bool code_walk_il_map(struct code_walk *walk, unsigned major, uint64_t begin, uint64_t size_bytes,
                       struct il_map *out, struct error *err);
 
-/* Where the runtime is. Valid as long as the walk. */
+/* Its layout, and where the runtime is. Valid as long as the walk. */
+const struct runtime_layout *code_walk_layout(const struct code_walk *walk);
 const struct runtime_root *code_walk_root(const struct code_walk *walk);
 /*
  * The name of the type at a MethodTable, as loaded_types has it; NULL when there is none or it cannot be

@@ -96,6 +96,19 @@ static bool find_metadata(struct memory_pages *pages, const struct loaded_image 
            memory_pages_u32(pages, *out_addr) == METADATA_MAGIC;
 }
 
+char *loaded_image_path(struct memory_pages *pages, uint64_t image)
+{
+    return read_path(pages, memory_pages_u64(pages, image + IMAGE_PATH));
+}
+
+bool loaded_image_has_metadata(struct memory_pages *pages, uint64_t addr)
+{
+    struct loaded_image image;
+    uint64_t metadata;
+    uint32_t size;
+    return read_image(pages, addr, &image) && find_metadata(pages, &image, &metadata, &size);
+}
+
 static bool find_image_metadata(struct memory_pages *pages, const struct runtime_layout *layout,
                                 uint64_t pe_image, uint64_t *out_addr, uint32_t *out_size)
 {
@@ -171,6 +184,8 @@ static bool load_from_file(struct memory_pages *pages, const struct module_files
 static bool load_emitted(struct memory_pages *pages, const struct runtime_layout *layout,
                          struct loaded_module *m)
 {
+    if (layout->module.emitted == LAYOUT_NONE)
+        return false;
     uint64_t at = memory_pages_u64(pages, m->addr + layout->module.emitted);
     uint32_t size = at ? memory_pages_u32(pages, at) : 0;
     uint64_t bytes = layout->module.emitted_in_buffer ? memory_pages_u64(pages, at + BUFFER_DATA) : at + 4;
@@ -200,7 +215,7 @@ void loaded_module_read(struct memory_pages *pages, const struct runtime_layout 
     uint32_t size = 0;
     buffer_init(&m.bytes, METADATA_BYTES_MAX);
     m.image = image;
-    m.path = image ? read_path(pages, memory_pages_u64(pages, image + IMAGE_PATH)) : mem_copy_string("");
+    m.path = image ? loaded_image_path(pages, image) : mem_copy_string("");
     if (image && !find_image_metadata(pages, layout, image, &m.metadata, &size))
         m.metadata = 0;
     if (!image)

@@ -39,6 +39,11 @@ struct loaded_module {
     struct ecma_metadata md;
 };
 
+/* The path of a PEImage's file, "" when it has none. The caller frees. */
+char *loaded_image_path(struct memory_pages *pages, uint64_t image);
+/* Whether the bytes of an image are in memory, by the layout of a PEImage that may be at `addr`. */
+bool loaded_image_has_metadata(struct memory_pages *pages, uint64_t addr);
+
 /* Always fills *out, if only with an address. Undo with loaded_module_done(). */
 void loaded_module_read(struct memory_pages *pages, const struct runtime_layout *layout,
                         const struct module_files *files, uint64_t addr, struct loaded_module *out);

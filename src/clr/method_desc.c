@@ -17,10 +17,6 @@ enum {
     VERSIONS_MAX = 256,
     STUB_TARGET = 0x18, /* ILStubResolver: m_pStubMD's target */
     SIGNATURE_BYTES_MAX = 4096,
-    LEGACY_METHOD = 0x20000, /* 3.1 */
-    LEGACY_STUB = 0x10000,
-    DYNAMIC_METHOD_FLAG = 0x4000, /* 8 and later */
-    DYNAMIC_STUB_FLAG = 0x8000,
 };
 
 uint64_t method_desc_chunk(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t addr)
@@ -138,15 +134,14 @@ void dynamic_method_name(struct memory_pages *pages, const struct runtime_layout
 {
     uint64_t at = method->addr;
     uint32_t flags = memory_pages_u32(pages, at + layout->dynamic.flags);
-    bool legacy = layout->list;
     struct dynamic_method dynamic = {
         .name = memory_pages_u64(pages, at + layout->dynamic.name),
         .signature = memory_pages_u64(pages, at + layout->dynamic.signature),
         .signature_size = memory_pages_u32(pages, at + layout->dynamic.signature_size),
     };
-    if (flags & (legacy ? LEGACY_STUB : DYNAMIC_STUB_FLAG))
+    if (flags & layout->dynamic.of_runtime)
         dynamic.kind = DYNAMIC_IL_STUB;
-    else if (flags & (legacy ? LEGACY_METHOD : DYNAMIC_METHOD_FLAG))
+    else if (flags & layout->dynamic.of_program)
         dynamic.kind = DYNAMIC_METHOD;
     if (dynamic.signature == 0 || dynamic.signature_size > SIGNATURE_BYTES_MAX)
         dynamic.signature_size = 0;

@@ -9,14 +9,16 @@
     .header = { .method = 0x18, .unwind_count = 0x20, .unwinds = 0x24 },                                     \
     .chunk = { .size = 0x18, .table = 0x00, .length = 0x10, .range = 0x12 }, .class_table = 0x10
 /* The MethodDesc, whose size is the one thing that changes, and what follows it. */
-#define METHOD_FIELDS(bytes, data)                                                                           \
+#define METHOD_FIELDS(bytes, data, program_bit, runtime_bit)                                                 \
     .method = { .remainder = 0, .chunk_index = 2, .flags = 6, .code_data = (data) },                         \
     .generic = { .count = (bytes) + 0x12 },                                                                  \
     .dynamic = { .signature = (bytes),                                                                       \
                  .signature_size = (bytes) + 8,                                                              \
                  .flags = (bytes) + 0xc,                                                                     \
                  .name = (bytes) + 0x10,                                                                     \
-                 .resolver = (bytes) + 0x18 }
+                 .resolver = (bytes) + 0x18,                                                                 \
+                 .of_program = (program_bit),                                                                \
+                 .of_runtime = (runtime_bit) }
 /* The MethodTable; `width`: bytes of the number that holds the TypeDef row. */
 #define TABLE_FIELDS(row, width)                                                                             \
     .type_row_bytes = (width), .table = { .flags = 0x00,                                                     \
@@ -53,7 +55,7 @@ const struct runtime_layout runtime_layouts[] = {
         .module = { .file = 0xd8, .emitted = 0x348 },
         .image = { .flat = 0x78, .loaded = 0x80 },
         MAP_FIELDS,
-        METHOD_FIELDS(16, 8),
+        METHOD_FIELDS(16, 8, 0x4000, 0x8000),
         TABLE_FIELDS(0x08, 4),
         VERSION_FIELDS,
         EQUAL_FIELDS,
@@ -65,7 +67,7 @@ const struct runtime_layout runtime_layouts[] = {
         .module = { .file = 0x118, .emitted = 0x460 },
         .image = { .flat = 0x70, .loaded = 0x78 },
         MAP_FIELDS,
-        METHOD_FIELDS(16, 8),
+        METHOD_FIELDS(16, 8, 0x4000, 0x8000),
         TABLE_FIELDS(0x08, 4),
         VERSION_FIELDS,
         EQUAL_FIELDS,
@@ -77,7 +79,7 @@ const struct runtime_layout runtime_layouts[] = {
         .module = { .file = 0x110, .emitted = 0x698, .emitted_in_buffer = true },
         .image = { .flat = 0x70, .loaded = 0x78 },
         MAP_FIELDS,
-        METHOD_FIELDS(8, LAYOUT_NONE),
+        METHOD_FIELDS(8, LAYOUT_NONE, 0x4000, 0x8000),
         TABLE_FIELDS(0x0a, 2),
         NO_VERSIONS,
         EQUAL_FIELDS,
@@ -89,13 +91,23 @@ const struct runtime_layout runtime_layouts[] = {
         .module = { .file = 0x10, .emitted = 0x678, .emitted_in_buffer = true },
         .image = { .flat = 0x50, .loaded = 0x58 },
         LIST_FIELDS,
-        METHOD_FIELDS(8, LAYOUT_NONE),
+        METHOD_FIELDS(8, LAYOUT_NONE, 0x20000, 0x10000),
         TABLE_FIELDS(0x0a, 2),
         NO_VERSIONS,
         EQUAL_FIELDS,
     },
 };
 const size_t runtime_layout_count = ARRAY_LEN(runtime_layouts);
+
+static const struct runtime_layout forms[] = {
+    { MAP_FIELDS, TABLE_FIELDS(0, 0), METHOD_FIELDS(0, LAYOUT_NONE, 0, 0), NO_VERSIONS, EQUAL_FIELDS },
+    { LIST_FIELDS, TABLE_FIELDS(0, 0), METHOD_FIELDS(0, LAYOUT_NONE, 0, 0), NO_VERSIONS, EQUAL_FIELDS },
+};
+
+const struct runtime_layout *runtime_layout_form(bool list)
+{
+    return &forms[list];
+}
 
 struct described {
     const char *type, *field;

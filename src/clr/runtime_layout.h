@@ -47,7 +47,8 @@ struct runtime_layout {
     } generic; /* InstantiatedMethodDesc */
     struct {
         uint16_t signature, signature_size, flags, name, resolver;
-    } dynamic; /* DynamicMethodDesc */
+        uint32_t of_program, of_runtime; /* bits of the flags: a DynamicMethod, an IL stub */
+    } dynamic;                           /* DynamicMethodDesc */
     struct {
         uint16_t flags, type_row, virtuals, module, class_or_canonical, instance;
     } table;              /* MethodTable */
@@ -67,6 +68,12 @@ struct runtime_layout {
 /* The layouts known by measurement, newest first. */
 extern const struct runtime_layout runtime_layouts[];
 extern const size_t runtime_layout_count;
+
+/*
+ * What all layouts with code regions in a list, or in a radix map, have in common. What follows the common
+ * part of a MethodDesc counts from its end; the rest is 0, or LAYOUT_NONE where a version may lack it.
+ */
+const struct runtime_layout *runtime_layout_form(bool list);
 
 /*
  * Puts what the runtime itself says in the place of what was measured. False when it does not say enough to

@@ -14,6 +14,7 @@ enum {
     TOP_ENTRIES = 256, /* of the map's first level; user space has 47 bits, so that only the first is used */
     SCAN_BYTES_MAX = 16 << 20, /* of one module's data */
     SCAN_STEPS_MAX = 8 * CODE_RANGES_STEPS_MAX,
+    CANDIDATE_STEPS_MAX = 1 << 16, /* of one word: data that runs in circles must not cost all the others */
 };
 
 static const char *base_name(const char *path)
@@ -34,22 +35,13 @@ const char *runtime_root_way_name(enum runtime_root_way way)
     return names[way];
 }
 
-/* Any layout of that form: what the ranges need is the same in all of them. */
-static const struct runtime_layout *layout_of_form(bool list)
-{
-    for (size_t i = 0; i < runtime_layout_count; i++)
-        if (runtime_layouts[i].list == list)
-            return &runtime_layouts[i];
-    return NULL;
-}
-
 /* Is it a list or map of which every entry can be one? `least`: entries there must be. */
 static bool is_root(struct memory_pages *pages, bool list, uint64_t addr, size_t least, uint64_t *steps)
 {
     struct code_ranges ranges;
     if (pages->memory->partial) /* what was left out of a dump looks like nonsense */
-        code_ranges_read(pages, layout_of_form(list), addr, &ranges);
-    else if (!code_ranges_try(pages, layout_of_form(list), addr, least, steps, &ranges))
+        code_ranges_read(pages, runtime_layout_form(list), addr, &ranges);
+    else if (!code_ranges_try(pages, runtime_layout_form(list), addr, least, steps, &ranges))
         return false;
     bool sane = ranges.count >= least;
     for (size_t i = 0; sane && i < ranges.count; i++) {
@@ -104,6 +96,15 @@ static bool is_data(struct memory_pages *pages, uint64_t addr)
     return there && there->writable;
 }
 
+/* As is_root(), for one of many words. */
+static bool may_be_root(struct memory_pages *pages, bool list, uint64_t addr, struct scan_room *room)
+{
+    uint64_t allowed = room->steps < CANDIDATE_STEPS_MAX ? room->steps : CANDIDATE_STEPS_MAX, left = allowed;
+    bool found = is_root(pages, list, addr, RANGES_MIN, &left);
+    room->steps -= allowed - left;
+    return found;
+}
+
 static bool scan_for_map(struct memory_pages *pages, const struct window *w, struct scan_room *room,
                          struct runtime_root *root)
 {
@@ -115,7 +116,7 @@ static bool scan_for_map(struct memory_pages *pages, const struct window *w, str
         size_t first = i - TOP_ENTRIES; /* [first, first + TOP_ENTRIES) is the candidate */
         size_t inside = used - (w->words[i] != 0);
         if (inside == 1 && is_data(pages, w->words[first]) &&
-            is_root(pages, false, w->addr + 8 * first, RANGES_MIN, &room->steps)) {
+            may_be_root(pages, false, w->addr + 8 * first, room)) {
             root->addr = w->addr + 8 * first;
             return true;
         }
@@ -128,7 +129,7 @@ static bool scan_for_list(struct memory_pages *pages, const struct window *w, st
                           struct runtime_root *root)
 {
     for (size_t i = 0; i < w->count; i++) {
-        if (is_data(pages, w->words[i]) && is_root(pages, true, w->words[i], RANGES_MIN, &room->steps)) {
+        if (is_data(pages, w->words[i]) && may_be_root(pages, true, w->words[i], room)) {
             root->addr = w->words[i];
             root->head = w->addr + 8 * (uint64_t)i;
             root->list = true;

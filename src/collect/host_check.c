@@ -348,6 +348,29 @@ static void check_runtime_symbols(const struct target *t, struct host_check *c)
     fix(c, "put the symbol file of .NET %s beside the runtime", t->version.text);
 }
 
+/* How the layout of the runtime's memory became known, and what was found by it. */
+static void check_walk(const struct target *t, struct host_check_list *list, struct host_check *c)
+{
+    static const char *const ways[] = {
+        [LAYOUT_DESCRIBED] = "the runtime's own description",
+        [LAYOUT_MEASURED] = "the table of layouts",
+        [LAYOUT_DERIVED] = "a layout derived from the process, as its version is not in the table",
+    };
+    struct target_walk *walk = &list->walk;
+    struct error err;
+    c->ok = list->walked = target_walk_try(t, walk, &err);
+    if (!c->ok) {
+        detail(c, "%s", err.what);
+        fix(c, "%s", err.hint);
+        return;
+    }
+    detail(c,
+           "by %s%s%s: %" PRIu32 " of %" PRIu32 " methods checked agree with metadata, %" PRIu64
+           " jitted methods seen",
+           ways[walk->way], walk->version.text[0] ? ", .NET " : "", walk->version.text, walk->agreed,
+           walk->checked, walk->methods + walk->dynamic);
+}
+
 static void check_target(const struct target *t, struct host_check_list *list)
 {
     check_ability(t, TARGET_SAMPLE,
@@ -359,6 +382,11 @@ static void check_target(const struct target *t, struct host_check_list *list)
         t, TARGET_MEMORY,
         add(list, "target_memory", "its memory",
             "jitted methods are named by the runtime's events only, not by reading its code heaps"));
+    if (t->runtime == RUNTIME_CORECLR && list->items[list->count - 1].ok)
+        check_walk(
+            t, list,
+            add(list, "target_walk", "names of jitted code from its memory",
+                "jitted methods are named by the runtime's events only; stacks follow frame pointers"));
     if (t->image && t->runtime == RUNTIME_CORECLR)
         check_runtime_symbols(t, add(list, "target_symbols", "symbols of its runtime",
                                      "functions inside libcoreclr.so are told apart, but not named"));

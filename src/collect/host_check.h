@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "collect/target.h"
+#include "collect/target_walk.h"
 
 struct host_check {
     const char *name;  /* for programs: "cpu_samples" */
@@ -27,6 +28,8 @@ enum { HOST_CHECKS_MAX = 32 };
 struct host_check_list {
     struct host_check items[HOST_CHECKS_MAX];
     size_t count;
+    bool walked; /* the jitted code of the target was found in its memory, so: */
+    struct target_walk walk;
 };
 
 /* Checks the machine; with a target (else NULL) also what may be done with that. */

@@ -100,9 +100,8 @@ int main(int argc, char **argv)
         return 1;
     }
     const struct code_walk_report *r = code_walk_report(walk);
-    fprintf(stderr, "open: %.1f ms; root by %s, layout of %s%s, %u of %u methods agree\n", ms(start_ns),
-            runtime_root_way_name(r->root), r->layout, r->described ? " as the runtime describes it" : "",
-            r->agreed, r->checked);
+    fprintf(stderr, "open: %.1f ms; root by %s, layout of %s %s, %u of %u methods agree\n", ms(start_ns),
+            runtime_root_way_name(r->root), r->layout, layout_way_name(r->way), r->agreed, r->checked);
     if (argc > 2 && strcmp(argv[2], "find") == 0) {
         for (int i = 3; i < argc; i++) {
             struct found_method found;

@@ -22,6 +22,9 @@ for case; do
     cp "$(perf_map)" "$work/map"
     "$bin/code_walk_live" "$pid" >"$work/walk" 2>"$work/summary"
     outcome $? "$case: $(head -n 1 "$work/summary")"
+    result=$("$bin/layout_ways" "$pid")
+    outcome $? "$case: a layout derived from the process is the known one: $(tail -n 2 <<<"$result" | paste -sd ' ')"
+    grep -E '^(error|missing|differs)' <<<"$result" | sed 's/^/# /'
     kill -CONT "$pid"
     "$bin/eventpipe_methods" "$pid" 0 >"$work/events" 2>/dev/null
     result=$(python3 "$here/code_walk_check.py" "$work/walk" "$work/events" "$work/map")

@@ -12,6 +12,7 @@ enum {
     BODY_BYTES = 0x29,
     CHUNK_BYTES = 0x60,
     RANGES = 7,
+    METHODS_TAKEN = 118,
 };
 
 void runtime_fixture_put(struct runtime_fixture *f, uint64_t addr, uint64_t value, size_t bytes)
@@ -60,6 +61,7 @@ static void build_module(struct runtime_fixture *f, struct span assembly)
     put64(f, file + 0x08, image);
     put64(f, image + 0x10, take_bytes(f, wide, sizeof wide));
     put64(f, image + l->image.flat, image_layout);
+    put64(f, image + l->image.loaded, image_layout);
     put64(f, image_layout + 0x08, take_bytes(f, assembly.data, assembly.size));
     put32(f, image_layout + 0x10, (uint32_t)assembly.size);
     put32(f, image_layout + 0x14, 0x72);
@@ -100,14 +102,16 @@ static uint64_t build_record(struct runtime_fixture *f, uint64_t table, uint32_t
     put64(f, chunk + l->chunk.table, table);
     runtime_fixture_put(f, chunk + l->chunk.length, 4, 1);
     runtime_fixture_put(f, chunk + l->chunk.range, row >> bits, 2);
-    runtime_fixture_put(f, method + l->method.remainder, row & ((1u << bits) - 1), 2);
+    uint32_t flags = row % 2 ? ~UINT32_C(0) << bits : 0; /* what else is in the number */
+    runtime_fixture_put(f, method + l->method.remainder, (row & ((1u << bits) - 1)) | flags, 2);
     runtime_fixture_put(f, method + l->method.flags, kind, 2);
     return method;
 }
 
 static void build_methods(struct runtime_fixture *f, const struct ecma_metadata *md)
 {
-    for (uint32_t row = 1; row <= ecma_rows(md, ECMA_METHOD_DEF) && f->method_count < 256; row++) {
+    uint32_t step = ecma_rows(md, ECMA_METHOD_DEF) / METHODS_TAKEN | 1;
+    for (uint32_t row = 1; row <= ecma_rows(md, ECMA_METHOD_DEF); row += step) {
         uint32_t first, generics = ecma_generic_params(md, ECMA_OWNER_IS_METHOD, row, &first);
         uint64_t method = build_record(f, f->table[ecma_method_owner(md, row)], row, generics ? 5 : 0);
         if (generics)
@@ -123,7 +127,7 @@ static void build_dynamic(struct runtime_fixture *f)
     f->dynamic = build_record(f, f->plain, 0, 7);
     put64(f, f->dynamic + l->dynamic.signature, take_bytes(f, signature, sizeof signature));
     put32(f, f->dynamic + l->dynamic.signature_size, sizeof signature);
-    put32(f, f->dynamic + l->dynamic.flags, l->list ? 0x20000 : 0x5800);
+    put32(f, f->dynamic + l->dynamic.flags, l->dynamic.of_program | 0x800);
     put64(f, f->dynamic + l->dynamic.name, take_bytes(f, "Made", 5));
 }
 

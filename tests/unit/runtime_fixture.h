@@ -12,7 +12,7 @@
 
 enum {
     FIXTURE_RUNTIME_BYTES = 0x8000,
-    FIXTURE_DATA_BYTES = 0x20000,
+    FIXTURE_DATA_BYTES = 0x80000,
     FIXTURE_CODE_BYTES = 0x8000,
     FIXTURE_BODIES = 120, /* of methods; then one stub and one dynamic method */
 };
@@ -30,7 +30,8 @@ struct runtime_fixture {
     bool exported; /* g_dacTable can be found by its name; else only a scan finds the root */
 };
 
-/* Fills it; `assembly` is the file of the assembly, at most 64 KiB. */
+/* Fills it; `assembly` is the file of the assembly, at most 256 KiB. About 120 of its
+ * methods are there, from all over it. */
 void runtime_fixture_build(struct runtime_fixture *f, const struct runtime_layout *layout,
                            struct span assembly, bool exported);
 void runtime_fixture_put(struct runtime_fixture *f, uint64_t addr, uint64_t value, size_t bytes);

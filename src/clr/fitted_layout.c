@@ -1,0 +1,232 @@
+#include "clr/fitted_layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "clr/derived_layout.h"
+#include "clr/method_text.h"
+#include "clr/nibble_map.h"
+#include "clr/precode.h"
+
+enum {
+    CHECK_MIN = 50,        /* methods to compare before a layout is believed */
+    CHECK_MIN_PARTIAL = 8, /* in a dump that holds what stacks need, and little else */
+    CHECK_MAX = 1000,
+    CHECK_TRIES_MAX = 200000, /* places of precodes to look at */
+    CHECK_PER_CENT = 99,
+};
+
+const char *layout_way_name(enum layout_way way)
+{
+    static const char *const names[] = { "descriptor", "table", "derived" };
+    return names[way];
+}
+
+void fitted_layout_survey(struct fitted_layout *fit)
+{
+    if (fit->surveyed)
+        return;
+    if (fit->root->head)
+        fit->root->addr = memory_pages_u64(fit->pages, fit->root->head);
+    code_survey_read(&fit->survey, fit->pages, &fit->layout, fit->root->addr);
+    fit->surveyed = true;
+}
+
+void fitted_layout_forget_survey(struct fitted_layout *fit)
+{
+    code_survey_done(&fit->survey);
+    fit->surveyed = false;
+}
+
+void fitted_layout_done(struct fitted_layout *fit)
+{
+    fitted_layout_forget_survey(fit);
+    loaded_types_done(&fit->types);
+}
+
+/* The check. */
+
+static void count_agreement(struct fitted_layout *fit, const struct method_desc *method)
+{
+    enum method_agreement agreement = method_text_check(&fit->types, method);
+    fit->checked += agreement != AGREEMENT_UNKNOWN;
+    fit->agreed += agreement == AGREEMENT_RIGHT;
+}
+
+static uint32_t checks_wanted(const struct fitted_layout *fit)
+{
+    return fit->pages->memory->partial ? CHECK_MIN_PARTIAL : CHECK_MIN;
+}
+
+/* A small program has little jitted code; methods also have records behind their precodes. */
+static void check_precodes(struct fitted_layout *fit)
+{
+    unsigned tries = 0;
+    for (size_t i = 0; i < fit->survey.ranges.count && fit->checked < CHECK_MIN * 4; i++) {
+        const struct code_range *range = &fit->survey.ranges.ranges[i];
+        if (range->kind != CODE_RANGE_STUBS)
+            continue;
+        for (uint64_t at = range->begin; at < range->end && tries < CHECK_TRIES_MAX;
+             at += PRECODE_BYTES, tries++) {
+            struct precode precode;
+            struct method_desc method;
+            if (precode_read(fit->pages, at, &precode) &&
+                method_desc_read(fit->pages, &fit->layout, precode.method, &method))
+                count_agreement(fit, &method);
+            if (fit->checked >= CHECK_MIN * 4)
+                break;
+        }
+    }
+}
+
+/* Does the metadata agree with what this layout makes of the methods that have code? */
+static bool agrees(struct fitted_layout *fit)
+{
+    size_t count, broken;
+    fitted_layout_survey(fit);
+    struct surveyed_code *codes = code_survey_list(&fit->survey, &(struct code_choice){ 0 }, &count, &broken);
+    size_t step = count / CHECK_MAX + 1;
+    fit->checked = fit->agreed = 0;
+    for (size_t i = 0; i < count; i += step)
+        if (codes[i].described)
+            count_agreement(fit, &codes[i].method);
+    free(codes);
+    if (fit->checked < CHECK_MIN)
+        check_precodes(fit);
+    return fit->checked >= checks_wanted(fit) &&
+           (uint64_t)fit->agreed * 100 >= (uint64_t)fit->checked * CHECK_PER_CENT;
+}
+
+/* The ways. */
+
+/* How well the best of those that were refused did. */
+struct refusal {
+    uint32_t checked, agreed;
+    struct error derivation; /* why there is no derived one, or kind is 0 */
+};
+
+static bool try_layout(struct fitted_layout *fit, const struct runtime_layout *layout, enum layout_way way,
+                       struct refusal *refusal)
+{
+    fit->layout = *layout;
+    fit->way = way;
+    fitted_layout_forget_survey(fit);
+    loaded_types_init(&fit->types, fit->pages, &fit->layout, fit->files);
+    if (agrees(fit))
+        return true;
+    if (fit->agreed >= refusal->agreed) {
+        refusal->checked = fit->checked;
+        refusal->agreed = fit->agreed;
+    }
+    loaded_types_done(&fit->types);
+    return false;
+}
+
+/* Puts the version in the place of the one that the layout was measured on. */
+static void set_version(const struct fitted_layout *fit, struct runtime_layout *layout)
+{
+    layout->name = fit->version.text;
+    layout->major = (unsigned)strtoul(fit->version.text, NULL, 10);
+}
+
+static bool try_description(struct fitted_layout *fit, struct refusal *refusal)
+{
+    struct runtime_layout layout = runtime_layouts[0];
+    if (!fit->root->descriptor || !runtime_layout_describe(&layout, fit->root->descriptor))
+        return false;
+    if (fit->version.text[0])
+        set_version(fit, &layout);
+    return try_layout(fit, &layout, LAYOUT_DESCRIBED, refusal);
+}
+
+/* An application that brings its runtime has it beside itself: no version is in the path. */
+static void find_version_in_file(struct fitted_layout *fit)
+{
+    const char *path = fit->root->module->path;
+    enum runtime_kind kind;
+    struct source file;
+    if (fit->version.text[0] || !fit->files || !fit->files->open ||
+        !fit->files->open(fit->files->user, path, &file))
+        return;
+    if (!runtime_version_scan(&file, &kind, &fit->version, NULL))
+        fit->version.text[0] = 0;
+    if (fit->files->close)
+        fit->files->close(fit->files->user, &file);
+}
+
+/* The layout that the shape of what is there speaks for; which one it is the metadata says. */
+static const struct runtime_layout *likely_layout(struct fitted_layout *fit)
+{
+    bool constant = false;
+    fit->layout = runtime_layouts[fit->root->list ? runtime_layout_count - 1 : 0];
+    fitted_layout_survey(fit);
+    for (size_t i = 0; i < fit->survey.heap_count && !constant; i++)
+        constant = nibble_map_is_constant(buffer_span(&fit->survey.heaps[i].map));
+    unsigned major = fit->root->list ? 3 : constant ? 10 : fit->root->descriptor ? 9 : 8;
+    for (size_t i = 0; i < runtime_layout_count; i++)
+        if (runtime_layouts[i].major == major)
+            return &runtime_layouts[i];
+    return runtime_layouts;
+}
+
+/* "9.0.20" is of "9.0". */
+static bool is_of(const struct runtime_version *version, const struct runtime_layout *layout)
+{
+    size_t size = strlen(layout->name);
+    return strncmp(version->text, layout->name, size) == 0 &&
+           (version->text[size] == '.' || version->text[size] == 0);
+}
+
+/* The layout measured on that version; where the version is not known the likely one, then the others. */
+static bool try_measured(struct fitted_layout *fit, struct refusal *refusal)
+{
+    bool known = fit->version.text[0];
+    const struct runtime_layout *likely = known ? NULL : likely_layout(fit);
+    if (likely && try_layout(fit, likely, LAYOUT_MEASURED, refusal))
+        return true;
+    for (size_t i = 0; i < runtime_layout_count; i++) {
+        const struct runtime_layout *layout = &runtime_layouts[i];
+        if (layout->list == fit->root->list && layout != likely && (!known || is_of(&fit->version, layout)) &&
+            try_layout(fit, layout, LAYOUT_MEASURED, refusal))
+            return true;
+    }
+    return false;
+}
+
+static bool try_derived(struct fitted_layout *fit, struct refusal *refusal)
+{
+    struct runtime_layout layout;
+    if (!derived_layout_find(fit->pages, fit->root, fit->files, &layout, &refusal->derivation))
+        return false;
+    set_version(fit, &layout);
+    return try_layout(fit, &layout, LAYOUT_DERIVED, refusal);
+}
+
+static bool refuse(const struct fitted_layout *fit, const struct refusal *refusal, struct error *err)
+{
+    const char *derivation = refusal->derivation.what;
+    if (refusal->checked < checks_wanted(fit))
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "cannot tell the layout of the runtime's memory yet: %u methods are too few%s%s",
+                         refusal->checked, derivation[0] ? "; " : "", derivation);
+    return error_set(
+        err, ERROR_UNSUPPORTED,
+        "no known layout fits this runtime%s%s: at best %u of %u methods agree with their metadata%s%s",
+        fit->version.text[0] ? " " : "", fit->version.text, refusal->agreed, refusal->checked,
+        derivation[0] ? "; " : "", derivation);
+}
+
+bool fitted_layout_find(struct fitted_layout *fit, unsigned ways, struct error *err)
+{
+    const char *path = fit->root->module->path;
+    struct refusal refusal = { 0 };
+    runtime_version_from_path(span_of(path, strlen(path)), &fit->version);
+    if (ways & 1 << LAYOUT_DESCRIBED && try_description(fit, &refusal))
+        return true;
+    find_version_in_file(fit);
+    if (ways & 1 << LAYOUT_MEASURED && try_measured(fit, &refusal))
+        return true;
+    if (ways & 1 << LAYOUT_DERIVED && try_derived(fit, &refusal))
+        return true;
+    return refuse(fit, &refusal, err);
+}
