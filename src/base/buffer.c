@@ -71,11 +71,6 @@ void buffer_format(struct buffer *b, const char *format, ...)
     b->size += (size_t)size;
 }
 
-void buffer_u8(struct buffer *b, uint8_t value)
-{
-    buffer_append(b, &value, 1);
-}
-
 void buffer_u16le(struct buffer *b, uint16_t value)
 {
     uint8_t bytes[2] = { (uint8_t)value, (uint8_t)(value >> 8) };

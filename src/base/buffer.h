@@ -43,7 +43,10 @@ static inline void buffer_append(struct buffer *b, const void *bytes, size_t cou
 }
 void buffer_string(struct buffer *b, const char *text);
 void buffer_format(struct buffer *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void buffer_u8(struct buffer *b, uint8_t value);
+static inline void buffer_u8(struct buffer *b, uint8_t value)
+{
+    buffer_append(b, &value, 1);
+}
 void buffer_u16le(struct buffer *b, uint16_t value);
 void buffer_u32le(struct buffer *b, uint32_t value);
 void buffer_u64le(struct buffer *b, uint64_t value);

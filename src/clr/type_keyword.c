@@ -17,6 +17,9 @@ static const struct {
 
 const char *type_keyword(struct span full_name)
 {
+    static const char name_space[] = "System.";
+    if (full_name.size < sizeof name_space || memcmp(full_name.data, name_space, sizeof name_space - 1) != 0)
+        return NULL;
     for (size_t i = 0; i < ARRAY_LEN(keywords); i++)
         if (span_equals(full_name, span_of(keywords[i].full_name, strlen(keywords[i].full_name))))
             return keywords[i].keyword;

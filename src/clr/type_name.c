@@ -108,11 +108,17 @@ static bool add_segment(struct type_name *out, struct span segment)
     return out->segments[i].size != 0;
 }
 
+/* What begins behind a type's own name: its arguments, array, pointer, reference. */
+static bool is_suffix(uint8_t c)
+{
+    return c == '[' || c == '*' || c == '&';
+}
+
 bool type_name_split(struct span text, struct type_name *out)
 {
     *out = (struct type_name){ 0 };
     size_t start = 0, i = 0;
-    while (i < text.size && !memchr("[*&", text.data[i], 3)) {
+    while (i < text.size && !is_suffix(text.data[i])) {
         if (text.data[i] == '+') {
             if (!add_segment(out, part(text, start, i)))
                 return false;
@@ -139,8 +145,14 @@ bool type_name_is_closure(struct span segment)
 
 static void append_unescaped(struct buffer *out, struct span text)
 {
-    for (size_t i = 0; i < text.size; i = step(text, i))
-        buffer_u8(out, text.data[step(text, i) - 1]);
+    while (text.size) {
+        const uint8_t *escape = memchr(text.data, '\\', text.size - 1);
+        size_t plain = escape ? (size_t)(escape - text.data) : text.size;
+        buffer_append(out, text.data, plain);
+        if (escape)
+            buffer_u8(out, escape[1]);
+        text = escape ? part(text, plain + 2, text.size) : (struct span){ 0 };
+    }
 }
 
 /* "<>f__AnonymousType0", "<File>F0A1__Name": the part that means something to people. */

@@ -57,11 +57,19 @@ const char *ecma_primitive_name(uint8_t element)
 /* The runtime puts a backslash before characters that its own type-name grammar uses. */
 static void append_escaped(struct buffer *out, struct span text)
 {
+    static const bool used[256] = {
+        [','] = true, ['['] = true, [']'] = true, ['&'] = true, ['*'] = true, ['+'] = true, ['\\'] = true
+    };
+    size_t done = 0;
     for (size_t i = 0; i < text.size; i++) {
-        if (memchr(",[]&*+\\", text.data[i], 7))
-            buffer_u8(out, '\\');
-        buffer_u8(out, text.data[i]);
+        if (!used[text.data[i]])
+            continue;
+        buffer_append(out, text.data + done, i - done);
+        buffer_u8(out, '\\');
+        done = i;
     }
+    if (text.size)
+        buffer_append(out, text.data + done, text.size - done);
 }
 
 static void append_full_name(struct buffer *out, struct span name_space, struct span name, bool escape)

@@ -31,6 +31,10 @@ struct managed_image {
     char mvid[2 * MVID_BYTES + 1];
     /* the answer of the last question */
     struct buffer name, signature, params;
+    /* the type of the method before: neighbours mostly have the same */
+    const struct assembly *owner_assembly;
+    uint32_t owner_type;
+    struct buffer owner;
     char *module;
     uint32_t token;       /* of the method that was found, in `module`; 0: not known */
     struct r2r_body body; /* that it was found in */
@@ -97,6 +101,19 @@ struct definition {
     uint32_t type, method; /* rows; 0 unknown */
 };
 
+static void append_owner(struct managed_image *image, const struct assembly *assembly, uint32_t type)
+{
+    if (image->owner_assembly != assembly || image->owner_type != type) {
+        buffer_clear(&image->owner);
+        ecma_spell_type_token(&assembly->md, type << ECMA_TYPE_TAG_BITS | ECMA_TYPE_IS_DEF, &image->owner);
+        image->owner_assembly = assembly;
+        image->owner_type = type;
+    }
+    image->name.failed |= image->owner.failed;
+    if (image->owner.size)
+        buffer_append(&image->name, image->owner.data, image->owner.size);
+}
+
 static void append_signature(struct managed_image *image, const struct ecma_metadata *md, uint32_t blob)
 {
     buffer_clear(&image->signature);
@@ -136,8 +153,7 @@ static void spell_method_def(struct managed_image *image, const struct r2r_body 
         return;
     }
     def->type = ecma_method_owner(&def->assembly->md, body->method_row);
-    ecma_spell_type_token(&def->assembly->md, def->type << ECMA_TYPE_TAG_BITS | ECMA_TYPE_IS_DEF,
-                          &image->name);
+    append_owner(image, def->assembly, def->type);
     append_method(image, &def->assembly->md, false, body->method_row);
 }
 
@@ -296,6 +312,16 @@ static void spell_params(struct managed_image *image, const struct definition *d
         type_params_append(&def->assembly->md, def->type, def->method, &image->params);
 }
 
+static void keep_module(struct managed_image *image, struct span name)
+{
+    if (image->module && span_equals(name, span_of(image->module, strlen(image->module))))
+        return;
+    free(image->module);
+    image->module = mem_alloc(name.size + 1, 1);
+    if (name.size)
+        memcpy(image->module, name.data, name.size);
+}
+
 static void name_body(struct managed_image *image, const struct r2r_body *body, struct code_name *out)
 {
     struct definition def = { 0 };
@@ -308,10 +334,7 @@ static void name_body(struct managed_image *image, const struct r2r_body *body, 
     spell_params(image, &def);
     if (def.assembly && def.assembly->name)
         def.assembly_name = span_of(def.assembly->name, strlen(def.assembly->name));
-    free(image->module);
-    image->module = mem_alloc(def.assembly_name.size + 1, 1);
-    if (def.assembly_name.size)
-        memcpy(image->module, def.assembly_name.data, def.assembly_name.size);
+    keep_module(image, def.assembly_name);
     if (def.assembly && def.method)
         image->token = METHOD_TOKEN | def.method;
     *out = (struct code_name){
@@ -494,6 +517,7 @@ bool managed_image_open(const struct source *file, struct assembly_set *siblings
     buffer_init(&image->manifest_mvids, MVIDS_BYTES_MAX);
     buffer_init(&image->name, NAME_BYTES_MAX);
     buffer_init(&image->signature, NAME_BYTES_MAX);
+    buffer_init(&image->owner, NAME_BYTES_MAX);
     buffer_init(&image->params, NAME_BYTES_MAX);
     if (!pe_read(file, &image->pe, err) || !open_tables(file, image, err)) {
         managed_image_close(image);
@@ -513,6 +537,7 @@ void managed_image_close(struct managed_image *image)
     ready_to_run_close(image->r2r);
     buffer_done(&image->name);
     buffer_done(&image->signature);
+    buffer_done(&image->owner);
     buffer_done(&image->params);
     free(image->module);
     free(image);
