@@ -10,7 +10,9 @@
 #include "cli/code_listing.h"
 #include "cli/symbol_store.h"
 #include "clr/method_name.h"
+#include "collect/il_offsets.h"
 #include "collect/proc_file.h"
+#include "read/il_map.h"
 #include "read/procfs.h"
 
 enum { MAPS_BYTES_MAX = 64 << 20, TEXT_BYTES_MAX = 1 << 20 };
@@ -48,34 +50,63 @@ static uint32_t keep(struct fact_search *s)
     return text.size && !s->text.failed ? intern_add(&s->t->strings, text) : 0;
 }
 
-static void fill_mapping(struct fact_search *s, struct address_fact *fact, const struct proc_mapping *m)
+/* What is mapped at some of the addresses. `path` as /proc/PID/maps shows it. */
+static void fill_mapping(struct fact_search *s, const struct memory_mapping *m, struct span path)
 {
-    buffer_clear(&s->text);
-    buffer_format(&s->text, "%" PRIx64 "-%" PRIx64 " %c%c%c%c %08" PRIx64, m->start, m->end,
-                  m->readable ? 'r' : '-', m->writable ? 'w' : '-', m->executable ? 'x' : '-',
-                  m->shared ? 's' : 'p', m->file_off);
-    fact->mapping = keep(s);
-    buffer_clear(&s->text);
-    procfs_unescape(m->path, &s->text);
-    if (m->deleted)
-        buffer_string(&s->text, " (deleted)");
-    fact->image = keep(s);
+    uint32_t mapping = 0, image = 0;
+    for (size_t i = 0; i < s->facts->count; i++) {
+        struct address_fact *fact = &s->facts->rows[i];
+        if (fact->addr < m->start || fact->addr >= m->end)
+            continue;
+        if (!mapping) {
+            buffer_clear(&s->text);
+            buffer_format(&s->text, "%" PRIx64 "-%" PRIx64 " %c%c%c%c %08" PRIx64, m->start, m->end,
+                          m->readable ? 'r' : '-', m->writable ? 'w' : '-', m->executable ? 'x' : '-',
+                          m->shared ? 's' : 'p', m->file_off);
+            mapping = keep(s);
+            image = path.size ? intern_add(&s->t->strings, path) : 0;
+        }
+        fact->mapping = mapping;
+        fact->image = image;
+    }
 }
 
 /* Every mapping counts here, not only those that hold code. */
 static void find_mappings(struct fact_search *s, const struct target *target)
 {
-    struct buffer maps;
+    struct buffer maps, path;
     buffer_init(&maps, MAPS_BYTES_MAX);
+    buffer_init(&path, TEXT_BYTES_MAX);
     if (proc_file_read(target->pid, "maps", &maps, NULL)) {
         struct span rest = buffer_span(&maps);
         struct proc_mapping m;
-        while (procfs_next_mapping(&rest, &m, NULL))
-            for (size_t i = 0; i < s->facts->count; i++)
-                if (s->facts->rows[i].addr >= m.start && s->facts->rows[i].addr < m.end)
-                    fill_mapping(s, &s->facts->rows[i], &m);
+        while (procfs_next_mapping(&rest, &m, NULL)) {
+            struct memory_mapping mapping = {
+                .start = m.start,
+                .end = m.end,
+                .file_off = m.file_off,
+                .readable = m.readable,
+                .writable = m.writable,
+                .executable = m.executable,
+                .shared = m.shared,
+            };
+            buffer_clear(&path);
+            procfs_unescape(m.path, &path);
+            if (m.deleted)
+                buffer_string(&path, " (deleted)");
+            fill_mapping(s, &mapping, buffer_span(&path));
+        }
     }
+    buffer_done(&path);
     buffer_done(&maps);
+}
+
+static void find_dumped_mappings(struct fact_search *s, const struct core_target *core)
+{
+    for (size_t i = 0; i < core->memory.mapping_count; i++) {
+        const struct memory_mapping *m = &core->memory.mappings[i];
+        fill_mapping(s, m, span_of(m->path, strlen(m->path)));
+    }
 }
 
 static void ask_names(struct fact_search *s)
@@ -95,12 +126,18 @@ static void ask_names(struct fact_search *s)
             .first_ns = now_ns,
         };
     }
+    if (census->memory) {
+        struct il_offsets *offsets = il_offsets_new(t);
+        il_offsets_finish(offsets, census->process, census->memory);
+        il_offsets_free(offsets);
+    }
     s->origins = mem_alloc(t->locations.count, sizeof *s->origins);
     struct symbol_cache cache;
     symbol_store_open(&cache);
-    struct symbolizer_options options = {
-        .files = code_listing_files(census), .cache = &cache, .origins = s->origins, .kernel = true
-    };
+    struct symbolizer_options options = { .files = code_listing_files(census),
+                                          .cache = &cache,
+                                          .origins = s->origins,
+                                          .kernel = !census->core };
     struct symbolizer_result result = { 0 };
     symbolizer_run(t, &census->b.functions, &options, &result);
     symbol_cache_close(&cache);
@@ -138,6 +175,10 @@ static void fill_name(struct fact_search *s, struct address_fact *fact, uint32_t
     fact->has_offset = origin->start && origin->start <= row->addr;
     fact->offset = fact->has_offset ? row->addr - origin->start : 0;
     fact->function = keep(s);
+    fact->il_off = row->il_known ? row->il_off : IL_NO_MAPPING;
+    fact->file = row->line ? row->file : 0;
+    fact->line = row->line;
+    fact->line_of_method = row->line_of_method;
 }
 
 /* Of a stub the runtime's memory tells the method that it leads to. */
@@ -163,29 +204,50 @@ static void fill_stub(struct fact_search *s, struct address_fact *fact)
     fact->offset = fact->has_offset ? fact->addr - found.begin : 0;
 }
 
+/* Answers into `facts`, whose census has been taken. `target`: NULL for a core dump. */
+static void answer(struct address_facts *facts, const struct target *target, const uint64_t *addrs,
+                   size_t count, bool raw_names)
+{
+    struct fact_search search = { .facts = facts, .t = &facts->census.b.trace, .raw_names = raw_names };
+    facts->rows = mem_alloc(count, sizeof *facts->rows);
+    facts->count = count;
+    buffer_init(&search.text, TEXT_BYTES_MAX);
+    for (size_t i = 0; i < count; i++)
+        facts->rows[i] = (struct address_fact){ .addr = addrs[i], .il_off = IL_NO_MAPPING };
+    if (target)
+        find_mappings(&search, target);
+    else
+        find_dumped_mappings(&search, facts->census.core);
+    ask_names(&search);
+    for (size_t i = 0; i < count; i++) {
+        fill_name(&search, &facts->rows[i], search.first + (uint32_t)i);
+        fill_stub(&search, &facts->rows[i]);
+    }
+    buffer_done(&search.text);
+    free(search.origins);
+}
+
 bool address_facts_find(const struct target *target, const uint64_t *addrs, size_t count, bool raw_names,
                         struct address_facts *out, struct error *err)
 {
     AUTO_FREE uint64_t *sorted = sorted_copy(addrs, count);
     struct code_census_choice choice = { sorted, count, target->runtime != RUNTIME_CORECLR };
-    struct address_facts facts = { .count = count };
+    struct address_facts facts = { 0 };
     if (!code_census_take(target, &choice, &facts.census, err))
         return false;
-    facts.rows = mem_alloc(count, sizeof *facts.rows);
-    struct fact_search search = { .facts = &facts, .t = &facts.census.b.trace, .raw_names = raw_names };
-    buffer_init(&search.text, TEXT_BYTES_MAX);
-    for (size_t i = 0; i < count; i++)
-        facts.rows[i].addr = addrs[i];
-    find_mappings(&search, target);
-    ask_names(&search);
-    for (size_t i = 0; i < count; i++) {
-        fill_name(&search, &facts.rows[i], search.first + (uint32_t)i);
-        fill_stub(&search, &facts.rows[i]);
-    }
-    buffer_done(&search.text);
-    free(search.origins);
+    answer(&facts, target, addrs, count, raw_names);
     *out = facts;
     return true;
+}
+
+void address_facts_find_core(struct core_target *core, const uint64_t *addrs, size_t count, bool raw_names,
+                             struct address_facts *out)
+{
+    AUTO_FREE uint64_t *sorted = sorted_copy(addrs, count);
+    struct code_census_choice choice = { .addrs = sorted, .count = count };
+    *out = (struct address_facts){ 0 };
+    code_census_take_core(core, &choice, &out->census);
+    answer(out, NULL, addrs, count, raw_names);
 }
 
 void address_facts_done(struct address_facts *facts)

@@ -1,5 +1,5 @@
 /*
- * address_facts: what lives at given addresses of a running process.
+ * address_facts: what lives at given addresses of a process that runs or left a core dump.
  */
 #ifndef CLRPERF_CLI_ADDRESS_FACTS_H
 #define CLRPERF_CLI_ADDRESS_FACTS_H
@@ -21,9 +21,12 @@ struct address_fact {
     uint32_t function, module;
     uint64_t offset; /* of the address in the function */
     bool has_offset;
-    uint8_t kind;     /* enum code_kind */
-    uint8_t tier;     /* enum code_tier */
-    uint8_t resolver; /* enum resolver; RESOLVER_NONE: nobody knows a name */
+    uint32_t il_off;     /* or one of read/il_map.h's marks */
+    uint32_t file, line; /* line 0: not known */
+    bool line_of_method; /* the line is where the method begins: which statement is not known */
+    uint8_t kind;        /* enum code_kind */
+    uint8_t tier;        /* enum code_tier */
+    uint8_t resolver;    /* enum resolver; RESOLVER_NONE: nobody knows a name */
 };
 
 struct address_facts {
@@ -35,6 +38,9 @@ struct address_facts {
 /* Fails as code_census_take(). The caller ends it with address_facts_done(). */
 bool address_facts_find(const struct target *target, const uint64_t *addrs, size_t count, bool raw_names,
                         struct address_facts *out, struct error *err);
+/* Of a core dump, which is borrowed for as long as *out. Ended in the same way. */
+void address_facts_find_core(struct core_target *core, const uint64_t *addrs, size_t count, bool raw_names,
+                             struct address_facts *out);
 void address_facts_done(struct address_facts *facts);
 /* NULL for 0. Valid as long as the facts. */
 const char *address_facts_text(const struct address_facts *facts, uint32_t id);

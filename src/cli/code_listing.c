@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cli/target_finder.h"
 #include "clr/method_name.h"
 #include "collect/stub_census.h"
 
@@ -12,28 +13,15 @@ enum { LISTED_NAME_BYTES = 1 << 20 };
 /* Who is right about an address, first. */
 enum { RANK_METHOD, RANK_STUB };
 
-static int open_file(void *user, uint32_t process, const char *path)
-{
-    return target_files_open(user, process, path);
-}
-
-static int open_jit_file(void *user, uint32_t process, bool jitdump)
-{
-    return target_files_open_jit(user, process, jitdump);
-}
-
-static void read_memory(void *user, uint32_t process, const uint64_t *addrs, size_t count, size_t size,
-                        uint8_t *into, uint32_t *got)
-{
-    target_files_read_memory(user, process, addrs, count, size, into, got);
-}
-
 struct file_finder code_listing_files(const struct code_census *census)
 {
+    if (census->core)
+        return target_finder_core(census->core);
+    struct file_finder files = target_finder_live(&census->files);
     /* what a process or we wrote down earlier may be over: it counts where nothing newer is known */
-    bool know_better = census->told_by == RESOLVER_MEMORY;
-    return (struct file_finder){ open_file, know_better ? NULL : open_jit_file, read_memory,
-                                 (void *)&census->files };
+    if (census->told_by == RESOLVER_MEMORY)
+        files.open_jit_file = NULL;
+    return files;
 }
 
 static void add_symbol(struct code_listing *l, uint64_t addr, uint64_t size_bytes, const char *name,

@@ -1,5 +1,5 @@
 /*
- * verb_addr: `clrperf addr`, what lives at an address of a running process, and who says so.
+ * verb_addr: `clrperf addr`, what lives at an address of a process or its core dump, and who says so.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -12,19 +12,24 @@
 #include "base/own.h"
 #include "base/utf8.h"
 #include "cli/address_facts.h"
+#include "cli/core_notes.h"
 #include "cli/message.h"
 #include "cli/standard_output.h"
 #include "cli/target_options.h"
 #include "cli/verb.h"
+#include "read/il_map.h"
 
 enum { ADDRESSES_MAX = 1 << 20, ADDRESS_ARGS_MAX = 4096, INPUT_BYTES_MAX = 64 << 20 };
 
 struct addr_values {
     struct target_options target;
+    const char *core;
     bool raw_names, json;
 };
 
 static const struct option_spec addr_options[] = {
+    { "core", 0, OPTION_STRING, offsetof(struct addr_values, core),
+      "of the process that left this core dump (kernel, gcore, createdump)", "FILE" },
     { "raw-names", 0, OPTION_FLAG, offsetof(struct addr_values, raw_names),
       "the runtime's own spelling of names" },
     { "json", 0, OPTION_FLAG, offsetof(struct addr_values, json), "print JSON instead of text" },
@@ -87,6 +92,15 @@ static void member(struct json_writer *w, const char *key, const char *text)
     json_string(w, text);
 }
 
+static void number(struct json_writer *w, const char *key, bool known, uint64_t value)
+{
+    json_key(w, key);
+    if (known)
+        json_u64(w, value);
+    else
+        json_null(w);
+}
+
 static void write_row(struct json_writer *w, const struct address_facts *facts,
                       const struct address_fact *row)
 {
@@ -102,16 +116,10 @@ static void write_row(struct json_writer *w, const struct address_facts *facts,
     member(w, "function", address_facts_text(facts, row->function));
     member(w, "module", address_facts_text(facts, row->module));
     member(w, "tier", code_tier_name((enum code_tier)row->tier));
-    json_key(w, "offset");
-    if (row->has_offset)
-        json_u64(w, row->offset);
-    else
-        json_null(w);
-    json_key(w, "il_offset");
-    json_null(w);
-    member(w, "file", NULL);
-    json_key(w, "line");
-    json_null(w);
+    number(w, "offset", row->has_offset, row->offset);
+    number(w, "il_offset", row->il_off < IL_EPILOG, row->il_off);
+    member(w, "file", address_facts_text(facts, row->file));
+    number(w, "line", row->line != 0, row->line);
     member(w, "resolver", named ? resolver_name((enum resolver)row->resolver) : NULL);
     json_key(w, "inlined");
     json_begin_array(w);
@@ -145,6 +153,23 @@ static void append_text(struct buffer *out, const char *before, const char *text
     utf8_escape(out, span_of(text, strlen(text)));
 }
 
+/* "~": the line is the method's first. */
+static void append_line(struct buffer *out, const struct address_facts *facts, const struct address_fact *row)
+{
+    static const char *const marks[] = { "epilog", "prolog" };
+    const char *file = address_facts_text(facts, row->file);
+    if (!file && row->il_off == IL_NO_MAPPING)
+        return;
+    append_text(out, "    source    ", file ? file : "line not known");
+    if (file)
+        buffer_format(out, ":%s%" PRIu32, row->line_of_method ? "~" : "", row->line);
+    if (row->il_off < IL_EPILOG)
+        buffer_format(out, ", IL offset 0x%" PRIx32, row->il_off);
+    else if (row->il_off != IL_NO_MAPPING)
+        buffer_format(out, ", %s", marks[row->il_off - IL_EPILOG]);
+    buffer_u8(out, '\n');
+}
+
 static void append_row(struct buffer *out, const struct address_facts *facts, const struct address_fact *row)
 {
     const char *function = address_facts_text(facts, row->function);
@@ -160,7 +185,9 @@ static void append_row(struct buffer *out, const struct address_facts *facts, co
         append_text(out, "; named by ", resolver_name((enum resolver)row->resolver));
         buffer_u8(out, '\n');
     }
-    append_text(out, "    mapping   ", row->mapping ? address_facts_text(facts, row->mapping) : "none");
+    append_line(out, facts, row);
+    const char *nothing = facts->census.core ? "not in the dump" : "none";
+    append_text(out, "    mapping   ", row->mapping ? address_facts_text(facts, row->mapping) : nothing);
     append_text(out, "  ", address_facts_text(facts, row->image));
     append_text(out, "\n    build id  ", address_facts_text(facts, row->build_id));
     append_text(out, "\n    MVID      ", address_facts_text(facts, row->mvid));
@@ -187,6 +214,41 @@ static void warn(const struct target *target, const struct code_census *census)
                         census->runtime_error.hint);
 }
 
+static bool print(const struct addr_values *values, const struct address_facts *facts, struct error *err)
+{
+    return values->json ? print_json(facts, err) : print_text(facts, err);
+}
+
+/* Nobody can name what was left out, as small dumps do with code that was on no stack. */
+static void warn_left_out(const struct address_facts *facts)
+{
+    size_t count = 0;
+    uint8_t byte;
+    for (size_t i = 0; i < facts->count; i++)
+        count += facts->rows[i].resolver == RESOLVER_NONE &&
+                 !memory_read(&facts->census.core->memory, facts->rows[i].addr, &byte, 1);
+    if (count)
+        message_warning(
+            "%zu of %zu addresses are not in this dump, which may leave code out that was on no stack; "
+            "createdump --full and gcore keep it",
+            count, facts->count);
+}
+
+static bool addr_core(const struct addr_values *values, const struct address_list *addrs, struct error *err)
+{
+    struct core_target core;
+    struct address_facts facts;
+    if (!core_target_open(values->core, &core, err))
+        return false;
+    address_facts_find_core(&core, addrs->items, addrs->count, values->raw_names, &facts);
+    core_notes_warn(&core, facts.census.told_by == RESOLVER_NONE ? &facts.census.memory_error : NULL);
+    warn_left_out(&facts);
+    bool ok = print(values, &facts, err);
+    address_facts_done(&facts);
+    core_target_close(&core);
+    return ok;
+}
+
 static bool addr_target(const struct addr_values *values, const struct target *target,
                         const struct address_list *addrs, struct error *err)
 {
@@ -194,7 +256,7 @@ static bool addr_target(const struct addr_values *values, const struct target *t
     if (!address_facts_find(target, addrs->items, addrs->count, values->raw_names, &facts, err))
         return false;
     warn(target, &facts.census);
-    bool ok = values->json ? print_json(&facts, err) : print_text(&facts, err);
+    bool ok = print(values, &facts, err);
     address_facts_done(&facts);
     return ok;
 }
@@ -205,9 +267,13 @@ static bool addr_run(struct verb_call *call, struct error *err)
     struct target_query query = target_options_query(&values->target);
     struct target_list list;
     struct address_list addrs = { 0 };
+    if (values->core && !target_query_is_empty(&query))
+        return error_set(err, ERROR_USAGE, "--core and a running process exclude each other");
     query.one = true;
-    bool ok = gather_addresses(call, &addrs, err) && target_select(&query, &list, err);
-    if (ok) {
+    bool ok = gather_addresses(call, &addrs, err);
+    if (ok && values->core) {
+        ok = addr_core(values, &addrs, err);
+    } else if (ok && (ok = target_select(&query, &list, err))) {
         ok = addr_target(values, &list.items[0], &addrs, err);
         target_list_done(&list);
     }
@@ -218,11 +284,14 @@ static bool addr_run(struct verb_call *call, struct error *err)
 const struct verb verb_addr = {
     .name = "addr",
     .args = "ADDRESS...",
-    .summary = "say what lives at addresses of a running process",
+    .summary = "say what lives at addresses of a process or a core dump",
     .details =
         "  Addresses are hex, with or without 0x; - reads them from standard input, separated by white "
         "space.\n"
-        "  Native, precompiled and jitted code, stubs and the kernel; which resolver named it is said, too.",
+        "  Native, precompiled and jitted code, stubs and the kernel: the function, the source line where "
+        "there "
+        "is\n"
+        "  a PDB or DWARF (:~LINE is where the method begins), the IL offset, and which resolver named it.",
     .options = addr_options,
     .values_size = sizeof(struct addr_values),
     .args_max = ADDRESS_ARGS_MAX,

@@ -22,6 +22,7 @@
 #include "cli/record_progress.h"
 #include "cli/standard_output.h"
 #include "cli/symbol_store.h"
+#include "cli/target_finder.h"
 #include "cli/target_options.h"
 #include "cli/verb.h"
 #include "collect/cgroup.h"
@@ -257,32 +258,13 @@ static bool record_start(struct record_run *run, struct error *err)
     return recorder_start(&options, &run->b, run->w, &run->recorder, err);
 }
 
-static int open_target_file(void *user, uint32_t process, const char *path)
-{
-    return target_files_open(user, process, path);
-}
-
-static int open_target_jit_file(void *user, uint32_t process, bool jitdump)
-{
-    return target_files_open_jit(user, process, jitdump);
-}
-
-static void read_target_memory(void *user, uint32_t process, const uint64_t *addrs, size_t count, size_t size,
-                               uint8_t *into, uint32_t *got)
-{
-    target_files_read_memory(user, process, addrs, count, size, into, got);
-}
-
 /* Names everything and ends the file. What could not be recorded to the end is written all the same. */
 static bool record_finish(struct record_run *run, struct error *err)
 {
     struct symbol_cache cache;
     symbol_store_open(&cache);
     struct symbolizer_options options = {
-        .files = { .open = open_target_file,
-                   .open_jit_file = open_target_jit_file,
-                   .read_memory = read_target_memory,
-                   .user = (void *)recorder_files(run->recorder) },
+        .files = target_finder_live(recorder_files(run->recorder)),
         .cache = &cache,
         .kernel_lookup = run->kernel_lookup,
         .kernel = true,

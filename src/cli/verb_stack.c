@@ -9,11 +9,13 @@
 #include "base/clock.h"
 #include "base/own.h"
 #include "base/units.h"
+#include "cli/core_notes.h"
 #include "cli/message.h"
 #include "cli/stack_locks.h"
 #include "cli/stack_view.h"
 #include "cli/standard_output.h"
 #include "cli/symbol_store.h"
+#include "cli/target_finder.h"
 #include "cli/target_options.h"
 #include "cli/verb.h"
 #include "collect/core_target.h"
@@ -58,25 +60,6 @@ static void close_live_file(void *user, struct source *file)
     close(file->fd);
 }
 
-static int find_file(void *user, uint32_t process, const char *path)
-{
-    const struct live_target *live = user;
-    return target_files_open(&live->files, process, path);
-}
-
-static int find_jit_file(void *user, uint32_t process, bool jitdump)
-{
-    const struct live_target *live = user;
-    return target_files_open_jit(&live->files, process, jitdump);
-}
-
-static void find_memory(void *user, uint32_t process, const uint64_t *addrs, size_t count, size_t size,
-                        uint8_t *into, uint32_t *got)
-{
-    const struct live_target *live = user;
-    target_files_read_memory(&live->files, process, addrs, count, size, into, got);
-}
-
 static void live_close(struct live_target *live)
 {
     thread_stopper_close(live->stopper);
@@ -102,10 +85,7 @@ static void live_symbolize(struct live_target *live, struct trace_builder *b)
 {
     struct symbol_cache cache;
     symbol_store_open(&cache);
-    struct symbolizer_options options = {
-        .files = { find_file, find_jit_file, find_memory, live },
-        .cache = &cache,
-    };
+    struct symbolizer_options options = { .files = target_finder_live(&live->files), .cache = &cache };
     struct symbolizer_result result = { 0 };
     symbolizer_run(&b->trace, &b->functions, &options, &result);
     symbol_cache_close(&cache);
@@ -196,53 +176,13 @@ static bool live_stacks(const struct stack_values *v, struct error *err)
 
 /* A core dump. */
 
-static int find_core_file(void *user, uint32_t process, const char *path)
-{
-    (void)process;
-    return core_target_open_file(user, path);
-}
-
-static void find_core_memory(void *user, uint32_t process, const uint64_t *addrs, size_t count, size_t size,
-                             uint8_t *into, uint32_t *got)
-{
-    const struct core_target *core = user;
-    (void)process;
-    for (size_t i = 0; i < count; i++) {
-        struct memory_piece piece = { .addr = addrs[i], .into = into + i * size, .size = size };
-        core->memory.read(core->memory.user, &piece, 1);
-        got[i] = (uint32_t)piece.got;
-    }
-}
-
-/* Says what this dump does not tell. */
-static void core_warn(const struct core_target *core, const struct process_stacks *stacks)
-{
-    const char *path = "";
-    size_t count;
-    if (core->core.lost_bytes)
-        message_warning("the dump is cut: %s of memory are missing at its end",
-                        units_size(core->core.lost_bytes).text);
-    if (!core->core.has_files)
-        message_warning("the dump does not tell which files were mapped: no native function has a name");
-    if ((count = core_target_images(core, CORE_IMAGE_MISSING, &path)) > 0)
-        message_warning("%zu mapped file%s not here, so that code in %s has no names: %s%s", count,
-                        count == 1 ? " is" : "s are", count == 1 ? "it" : "them", path,
-                        count == 1 ? "" : ", ...");
-    if ((count = core_target_images(core, CORE_IMAGE_OTHER, &path)) > 0)
-        message_warning("%zu mapped file%s not the same any more and not used: %s%s", count,
-                        count == 1 ? " is" : "s are", path, count == 1 ? "" : ", ...");
-    if (!stacks->walk && core->has_runtime)
-        message_warning("jitted methods have no names: %s", stacks->walk_error.what);
-}
-
 static bool core_look(struct core_target *core, struct process_stacks *stacks, const struct stack_values *v,
                       struct error *err)
 {
     struct stack_view view = { 0 };
     struct symbol_cache cache;
     symbol_store_open(&cache);
-    struct symbolizer_options options = { .files = { find_core_file, NULL, find_core_memory, core },
-                                          .cache = &cache };
+    struct symbolizer_options options = { .files = target_finder_core(core), .cache = &cache };
     struct symbolizer_result result = { 0 };
     pid_t only = v->thread ? (pid_t)strtol(v->thread, NULL, 10) : 0;
     core_target_take(core, stacks, only);
@@ -253,7 +193,7 @@ static bool core_look(struct core_target *core, struct process_stacks *stacks, c
     process_stacks_unwind(stacks, &view.b, view.process);
     symbolizer_run(&view.b.trace, &view.b.functions, &options, &result);
     symbol_cache_close(&cache);
-    core_warn(core, stacks);
+    core_notes_warn(core, stacks->walk ? NULL : &stacks->walk_error);
     bool ok = stack_view_make(&view, stacks, v->raw_names, err);
     if (ok)
         stack_locks_read(&view, false);

@@ -133,15 +133,29 @@ static void add_codes(struct code_census *census, struct telling *telling)
             add_code(census, telling, &telling->methods[i]);
 }
 
+static bool list_methods(struct code_census *census, const struct code_census_choice *choice,
+                         const struct runtime_sink *sink)
+{
+    struct error *err = &census->memory_error;
+    return choice->addrs ? memory_session_name(census->memory, choice->addrs, choice->count, sink, err)
+                         : memory_session_name_all(census->memory, sink, err);
+}
+
 static bool ask_memory(struct code_census *census, const struct target *target,
                        const struct code_census_choice *choice, const struct runtime_sink *sink)
 {
     struct error *err = &census->memory_error;
     int root_fd = target_files_root(&census->files, census->process);
-    if (!memory_session_start(target->pid, target->start_ticks, root_fd, &census->memory, err))
-        return false;
-    return choice->addrs ? memory_session_name(census->memory, choice->addrs, choice->count, sink, err)
-                         : memory_session_name_all(census->memory, sink, err);
+    return memory_session_start(target->pid, target->start_ticks, root_fd, &census->memory, err) &&
+           list_methods(census, choice, sink);
+}
+
+static bool ask_core(struct code_census *census, const struct code_census_choice *choice,
+                     const struct runtime_sink *sink)
+{
+    struct stacks_target target = core_target_stacks(census->core);
+    return memory_session_over(target.memory, &target.files, &census->memory, &census->memory_error) &&
+           list_methods(census, choice, sink);
 }
 
 static bool drain_to_end(struct runtime_session *session, const struct runtime_sink *sink, struct error *err)
@@ -178,9 +192,9 @@ static void ask(struct code_census *census, const struct target *target,
 {
     struct telling telling = { .t = &census->b.trace };
     struct runtime_sink sink = { &telling, hear_method, hear_module };
-    if (ask_memory(census, target, choice, &sink)) {
+    if (census->core ? ask_core(census, choice, &sink) : ask_memory(census, target, choice, &sink)) {
         census->told_by = RESOLVER_MEMORY;
-    } else {
+    } else if (!census->core) {
         telling.method_count = telling.module_count = 0;
         if (ask_runtime(census, target, &sink))
             census->told_by = RESOLVER_EVENTPIPE;
@@ -210,6 +224,15 @@ bool code_census_take(const struct target *target, const struct code_census_choi
     }
     *out = census;
     return true;
+}
+
+void code_census_take_core(struct core_target *core, const struct code_census_choice *choice,
+                           struct code_census *out)
+{
+    *out = (struct code_census){ .core = core };
+    trace_builder_init(&out->b, CENSUS_CHAINS);
+    out->process = core_target_describe(core, &out->b);
+    ask(out, NULL, choice);
 }
 
 void code_census_done(struct code_census *census)

@@ -23,7 +23,8 @@ struct look {
 
 struct memory_session {
     int root_fd;
-    struct live_memory *live;
+    struct live_memory *live; /* NULL when the memory does not change */
+    const struct memory *memory;
     struct code_walk *walk;
     struct module_files files;
     uint64_t started_ns, looked_ns; /* looked: time of the last look, or of the start */
@@ -56,6 +57,16 @@ static void close_file(void *user, struct source *file)
     close(file->fd);
 }
 
+static bool open_walk(struct memory_session *s, struct memory_session **out, struct error *err)
+{
+    if (!code_walk_open(s->memory, &s->files, &s->walk, err)) {
+        memory_session_close(s);
+        return false;
+    }
+    *out = s;
+    return true;
+}
+
 bool memory_session_start(pid_t pid, uint64_t start_ticks, int root_fd, struct memory_session **out,
                           struct error *err)
 {
@@ -63,13 +74,23 @@ bool memory_session_start(pid_t pid, uint64_t start_ticks, int root_fd, struct m
     s->root_fd = root_fd;
     s->files = (struct module_files){ open_file, close_file, s };
     s->started_ns = s->looked_ns = s->renewed_ns = clock_monotonic_ns();
-    if (!live_memory_open(pid, start_ticks, &s->live, err) ||
-        !code_walk_open(live_memory_view(s->live), &s->files, &s->walk, err)) {
+    if (!live_memory_open(pid, start_ticks, &s->live, err)) {
         memory_session_close(s);
         return false;
     }
-    *out = s;
-    return true;
+    s->memory = live_memory_view(s->live);
+    return open_walk(s, out, err);
+}
+
+bool memory_session_over(const struct memory *memory, const struct module_files *files,
+                         struct memory_session **out, struct error *err)
+{
+    struct memory_session *s = mem_alloc(1, sizeof *s);
+    s->root_fd = -1;
+    s->memory = memory;
+    s->files = *files;
+    s->started_ns = s->looked_ns = s->renewed_ns = clock_monotonic_ns();
+    return open_walk(s, out, err);
 }
 
 static void look_done(struct look *look)
@@ -93,6 +114,8 @@ void memory_session_close(struct memory_session *s)
 /* Back to now: mappings, pages and what may have been unloaded. */
 static bool renew(struct memory_session *s, struct error *err)
 {
+    if (!s->live)
+        return true;
     if (!live_memory_refresh(s->live, err))
         return false;
     code_walk_renew(s->walk);
@@ -284,7 +307,7 @@ bool memory_session_il_map(struct memory_session *s, unsigned major, uint64_t be
 
 const struct memory *memory_session_memory(const struct memory_session *s)
 {
-    return live_memory_view(s->live);
+    return s->memory;
 }
 
 struct code_walk *memory_session_walk(struct memory_session *s)

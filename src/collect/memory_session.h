@@ -28,6 +28,9 @@ struct memory_session;
  */
 bool memory_session_start(pid_t pid, uint64_t start_ticks, int root_fd, struct memory_session **out,
                           struct error *err);
+/* The same over memory that does not change, a core dump's; both are borrowed. Fails as code_walk_open(). */
+bool memory_session_over(const struct memory *memory, const struct module_files *files,
+                         struct memory_session **out, struct error *err);
 /* NULL is fine. */
 void memory_session_close(struct memory_session *s);
 

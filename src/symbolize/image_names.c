@@ -234,7 +234,8 @@ static void image_names_tell_origin(struct image_names *names, struct naming *na
                       assembly ? managed_image_mvid(assembly) : "");
 }
 
-/* The maps are large, and most assemblies have no PDB to use them with: read when there is one. */
+/* The maps are large, and most assemblies have no PDB to use them with: read when there is one, or when the
+ * offset itself is asked for. */
 static void image_names_load_il_maps(struct image_names *names, struct bundled *part)
 {
     bool *tried = part ? &part->il_maps_tried : &names->il_maps_tried;
@@ -254,10 +255,18 @@ static void image_names_line(struct image_names *names, struct naming *naming, u
         return;
     uint32_t process = naming->t->locations.rows[location].process;
     const char *path = naming_assembly_path(naming, process, il.assembly);
-    if (!path || !naming_has_lines(naming, process, path))
+    bool has_lines = path && naming_has_lines(naming, process, path);
+    if (!has_lines && !naming->origins)
         return;
     image_names_load_il_maps(names, part);
-    if (managed_image_il(managed, &il))
+    if (!managed_image_il(managed, &il))
+        return;
+    if (il.offset_known) {
+        struct trace_location *row = &naming->t->locations.rows[location];
+        row->il_off = il.offset;
+        row->il_known = true;
+    }
+    if (has_lines)
         naming_set_line(naming, location, path, il.token, il.offset_known ? il.offset : IL_NO_MAPPING);
 }
 

@@ -306,6 +306,29 @@ class Watch(threading.Thread):
         self.look()
 
 
+def mappings(pid):
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as maps:
+        return [line.rstrip() for line in maps]
+
+
+def core_dumps(work, pid, name):
+    """Dumps of all kinds of a running process, as (kind, path); those that this machine can make."""
+    runtime = [line.split(None, 5)[5] for line in mappings(pid) if line.endswith("/libcoreclr.so")]
+    tool = os.path.join(os.path.dirname(runtime[0]), "createdump") if runtime else ""
+    quiet = {"check": False, "stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    dumps = []
+    for kind, option in (("mini", "-n"), ("heap", "-h"), ("full", "-u")):
+        path = work.file(f"{name}-{kind}.core")
+        if os.path.exists(tool) and subprocess.run([tool, option, "-f", path, str(pid)], **quiet).returncode == 0:
+            dumps.append((kind, path))
+    path = work.file(f"{name}-gcore.{pid}")
+    if shutil.which("gcore") and subprocess.run(["gcore", "-o", work.file(f"{name}-gcore"), str(pid)], **quiet).returncode == 0:
+        dumps.append(("gcore", path))
+    if not dumps:
+        raise Skip("neither createdump nor gcore made a dump")
+    return dumps
+
+
 def clrperf(*arguments, timeout=120, **options):
     """Runs our binary to its end; never checks its exit code."""
     options.setdefault("stdin", subprocess.DEVNULL)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from live import CLRPERF, PLAIN_ENVIRONMENT, Checks, Skip, Target, Work, clrperf, need_command, oracle_command, sample_command, \
+from live import CLRPERF, PLAIN_ENVIRONMENT, Checks, Skip, Target, Work, clrperf, core_dumps, need_command, oracle_command, sample_command, \
     succeeded
 
 OFF = {**PLAIN_ENVIRONMENT, "DOTNET_EnableDiagnostics": "0"}
@@ -36,11 +36,6 @@ def states(pid):
             text = file.read()
         found.append((re.search(r"^State:\t(\S)", text, re.M).group(1), re.search(r"^TracerPid:\t(\d+)", text, re.M).group(1)))
     return found
-
-
-def mappings(pid):
-    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as maps:
-        return [line.rstrip() for line in maps]
 
 
 def wait_for(condition, at_most_s=30):
@@ -228,31 +223,13 @@ def check_gdb(checks, variant):
     checks.check(f"{variant}: native frames are gdb's", compared >= 40 and not differ, f"{compared} frames; " + "; ".join(differ[:2]))
 
 
-def createdump_of(pid):
-    for line in mappings(pid):
-        if line.endswith("/libcoreclr.so"):
-            return os.path.join(os.path.dirname(line.split(None, 5)[5]), "createdump")
-    raise Skip("no libcoreclr.so is mapped")
-
-
 def check_cores(checks, variant, work):
     with deadlocked(variant, "two") as target:
         wait_for(lambda: in_circle(target.pid, 2))
         # the runtime's own threads come and go
         live = {t["tid"]: functions(t) for t in look("-p", target.pid)["threads"]
                 if t["tid"] == target.pid or t["name"].startswith(("cycle-", "by-"))}
-        tool = createdump_of(target.pid)
-        dumps = []
-        for kind, option in (("mini", "-n"), ("heap", "-h"), ("full", "-u")):
-            path = work.file(f"{variant}-{kind}.core")
-            if os.path.exists(tool) and subprocess.run([tool, option, "-f", path, str(target.pid)], check=False,
-                                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0:
-                dumps.append((kind, path))
-        subprocess.run(["gcore", "-o", work.file(f"{variant}-gcore"), str(target.pid)], check=False, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-        dumps += [("gcore", path) for path in glob.glob(work.file(f"{variant}-gcore.*"))]
-    if not dumps:
-        raise Skip("neither createdump nor gcore made a dump")
+        dumps = core_dumps(work, target.pid, variant)
     for kind, path in dumps:
         view = look(path)
         core = {t["tid"]: functions(t) for t in view["threads"]}

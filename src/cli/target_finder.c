@@ -1,0 +1,45 @@
+#include "cli/target_finder.h"
+
+static int open_live(void *user, uint32_t process, const char *path)
+{
+    return target_files_open(user, process, path);
+}
+
+static int open_live_jit(void *user, uint32_t process, bool jitdump)
+{
+    return target_files_open_jit(user, process, jitdump);
+}
+
+static void read_live(void *user, uint32_t process, const uint64_t *addrs, size_t count, size_t size,
+                      uint8_t *into, uint32_t *got)
+{
+    target_files_read_memory(user, process, addrs, count, size, into, got);
+}
+
+struct file_finder target_finder_live(const struct target_files *files)
+{
+    return (struct file_finder){ open_live, open_live_jit, read_live, (void *)files };
+}
+
+static int open_core(void *user, uint32_t process, const char *path)
+{
+    (void)process;
+    return core_target_open_file(user, path);
+}
+
+static void read_core(void *user, uint32_t process, const uint64_t *addrs, size_t count, size_t size,
+                      uint8_t *into, uint32_t *got)
+{
+    const struct core_target *core = user;
+    (void)process;
+    for (size_t i = 0; i < count; i++) {
+        struct memory_piece piece = { .addr = addrs[i], .into = into + i * size, .size = size };
+        core->memory.read(core->memory.user, &piece, 1);
+        got[i] = (uint32_t)piece.got;
+    }
+}
+
+struct file_finder target_finder_core(struct core_target *core)
+{
+    return (struct file_finder){ open_core, NULL, read_core, core };
+}

@@ -1,0 +1,16 @@
+/*
+ * target_finder: the files and the memory of a target, for the symbolizer.
+ */
+#ifndef CLRPERF_CLI_TARGET_FINDER_H
+#define CLRPERF_CLI_TARGET_FINDER_H
+
+#include "collect/core_target.h"
+#include "collect/target_files.h"
+#include "symbolize/symbolizer.h"
+
+/* Of processes that run, or did while they were watched. `files` is borrowed. */
+struct file_finder target_finder_live(const struct target_files *files);
+/* Of a core dump, which is borrowed. */
+struct file_finder target_finder_core(struct core_target *core);
+
+#endif
