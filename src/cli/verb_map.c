@@ -15,6 +15,7 @@
 #include "base/replaced_file.h"
 #include "base/target_root.h"
 #include "cli/code_listing.h"
+#include "cli/jit_dump_file.h"
 #include "cli/message.h"
 #include "cli/standard_output.h"
 #include "cli/symbol_files.h"
@@ -24,7 +25,7 @@
 
 struct map_values {
     struct target_options target;
-    const char *output, *elf;
+    const char *output, *elf, *jitdump;
     bool raw_names, json;
 };
 
@@ -33,6 +34,9 @@ static const struct option_spec map_options[] = {
       "where to write it (/tmp/perf-PID.map in the process's own file system); - for stdout", "FILE" },
     { "elf", 0, OPTION_STRING, offsetof(struct map_values, elf),
       "also write ELF files with the symbols of precompiled and jitted code, for perf report --symfs DIR",
+      "DIR" },
+    { "jitdump", 0, OPTION_STRING, offsetof(struct map_values, jitdump),
+      "also write a jitdump with the code and the source lines of jitted methods, for perf inject --jit",
       "DIR" },
     { "raw-names", 0, OPTION_FLAG, offsetof(struct map_values, raw_names),
       "the runtime's own spelling of names" },
@@ -119,6 +123,7 @@ static bool print_map(const struct code_listing *listing, struct error *err)
 struct map_result {
     char path[PATH_MAX]; /* "" when it went to stdout */
     struct symbol_files files;
+    struct jit_dump_file dump;
 };
 
 static bool say_json(const struct target *target, const struct code_listing *listing,
@@ -131,11 +136,17 @@ static bool say_json(const struct target *target, const struct code_listing *lis
         const char *key;
         uint64_t value;
     } counts[] = {
-        { "pid", (uint64_t)target->pid },        { "ns_pid", (uint64_t)target->ns_pid },
-        { "symbols", listing->symbols.count },   { "jitted", listing->jitted },
-        { "precompiled", listing->precompiled }, { "stubs", listing->stubs },
-        { "images", listing->result.images },    { "unreadable_images", listing->result.unreadable },
+        { "pid", (uint64_t)target->pid },
+        { "ns_pid", (uint64_t)target->ns_pid },
+        { "symbols", listing->symbols.count },
+        { "jitted", listing->jitted },
+        { "precompiled", listing->precompiled },
+        { "stubs", listing->stubs },
+        { "images", listing->result.images },
+        { "unreadable_images", listing->result.unreadable },
         { "elf_files", result->files.written },
+        { "jitdump_methods", result->dump.methods },
+        { "jitdump_lines", result->dump.with_lines },
     };
     json_begin_object(&w);
     json_key(&w, "schema");
@@ -144,6 +155,8 @@ static bool say_json(const struct target *target, const struct code_listing *lis
     json_string(&w, result->path);
     json_key(&w, "elf");
     json_string(&w, elf);
+    json_key(&w, "jitdump");
+    json_string(&w, result->dump.path[0] ? result->dump.path : NULL);
     json_key(&w, "resolver");
     json_string(&w, resolver_name(listing->census->told_by));
     for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
@@ -169,6 +182,11 @@ static void say_text(const struct target *target, const struct code_listing *lis
     else if (elf)
         message_note("%zu ELF files below %s: perf report --symfs %s --kallsyms /proc/kallsyms",
                      result->files.written, elf, elf);
+    if (result->dump.path[0])
+        message_note(
+            "%" PRIu64 " jitted methods with their code, %" PRIu64
+            " with source lines, in %s: perf inject --jit, when perf record -k mono watched clrperf too",
+            result->dump.methods, result->dump.with_lines, result->dump.path);
 }
 
 static void warn(const struct code_listing *listing)
@@ -178,6 +196,16 @@ static void warn(const struct code_listing *listing)
                         listing->result.unreadable);
     if (!listing->census->memory)
         message_warning("stubs are not in it: %s", listing->census->memory_error.what);
+}
+
+static void warn_dump(const struct jit_dump_file *dump)
+{
+    if (dump->unreadable)
+        message_warning("%zu jitted methods could not be read; they are not in the jitdump",
+                        dump->unreadable);
+    if (!dump->marked)
+        message_warning("perf will not find %s: nothing may be executed there; choose another directory",
+                        dump->path);
 }
 
 /* Nobody told of jitted methods: a map without them would look complete and is not. */
@@ -203,8 +231,11 @@ static bool map_write_all(const struct map_values *values, const struct target *
     warn(listing);
     if (!(to_stdout ? print_map(listing, err)
                     : write_map(values, target, listing, result.path, sizeof result.path, err)) ||
-        (values->elf && !symbol_files_write(listing, values->elf, &result.files, err)))
+        (values->elf && !symbol_files_write(listing, values->elf, &result.files, err)) ||
+        (values->jitdump && !jit_dump_file_write(listing, values->jitdump, &result.dump, err)))
         return false;
+    if (result.dump.path[0])
+        warn_dump(&result.dump);
     if (values->json)
         return say_json(target, listing, &result, values->elf, err);
     say_text(target, listing, &result, values->elf);
@@ -252,7 +283,9 @@ const struct verb verb_map = {
         "  again when the process has compiled more. The file appears whole, in place of an older one.\n"
         "  perf looks into a perf map only for memory of no file. Code of .dll files, and with .NET 7 and "
         "later\n"
-        "  jitted code too, it looks up in ELF files: --elf writes those.",
+        "  jitted code too, it looks up in ELF files: --elf writes those. For perf annotate, --jitdump adds "
+        "the "
+        "code.",
     .options = map_options,
     .values_size = sizeof(struct map_values),
     .run = map_run,

@@ -11,7 +11,6 @@
 #include "base/own.h"
 #include "clr/library_path.h"
 #include "read/bundle.h"
-#include "symbolize/source_lines.h"
 
 void naming_init(struct naming *naming, struct trace *t, struct function_index *functions,
                  const struct symbolizer_options *options)
@@ -249,13 +248,18 @@ bool naming_has_lines(struct naming *naming, uint32_t process, const char *path)
     return source_lines_has(naming_lines(naming, process), path);
 }
 
+bool naming_find_line(struct naming *naming, uint32_t process, const char *path, uint32_t token,
+                      uint32_t il_offset, struct source_place *out)
+{
+    return source_lines_find(naming_lines(naming, process), path, token, il_offset, out);
+}
+
 void naming_set_line(struct naming *naming, uint32_t location, const char *path, uint32_t token,
                      uint32_t il_offset)
 {
     struct trace *t = naming->t;
     struct source_place place;
-    if (!source_lines_find(naming_lines(naming, t->locations.rows[location].process), path, token, il_offset,
-                           &place))
+    if (!naming_find_line(naming, t->locations.rows[location].process, path, token, il_offset, &place))
         return;
     struct trace_location *row = &t->locations.rows[location];
     row->file = trace_add_string(t, place.file);

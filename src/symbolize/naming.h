@@ -6,6 +6,7 @@
 
 #include "symbolize/assembly_set.h"
 #include "symbolize/code_name.h"
+#include "symbolize/source_lines.h"
 #include "symbolize/symbolizer.h"
 
 struct naming {
@@ -54,6 +55,9 @@ bool naming_open_assembly(struct naming *naming, uint32_t process, const char *p
  */
 void naming_set_line(struct naming *naming, uint32_t location, const char *path, uint32_t token,
                      uint32_t il_offset);
+/* As source_lines_find(). */
+bool naming_find_line(struct naming *naming, uint32_t process, const char *path, uint32_t token,
+                      uint32_t il_offset, struct source_place *out);
 /* Whether the assembly at `path` has a PDB. */
 bool naming_has_lines(struct naming *naming, uint32_t process, const char *path);
 /* Where a process has the assembly of a simple name; NULL when nowhere. Valid until the trace has more

@@ -20,6 +20,7 @@ NOBODY = 65534
 # Code that methods lie in: .NET assemblies, the runtime's memory file, memory of no file.
 MANAGED = re.compile(r"\.dll$|^/?memfd:doublemapper|^//anon|^/tmp/perf-\d+\.map$")
 ANONYMOUS = re.compile(r"^//anon|^/tmp/perf-\d+\.map$")
+GENERATED = re.compile(r"^/?memfd:doublemapper|/jitted-\d+-\d+\.so$|^jitted-")
 LINE = re.compile(r"\s+([0-9a-f]+) (.*) \(((?:[^()]|\(deleted\))*)\)$")
 
 
@@ -38,14 +39,16 @@ def perf(*arguments):
                           stderr=subprocess.PIPE, text=True, errors="replace", check=False, timeout=300)
 
 
-def perf_record(work, pid):
+def perf_record(work, pid, *options, and_of="", at_end=None):
     """Ends once the process had CPU_S of CPU time: on a crowded machine that takes longer."""
     path = work.file("perf.data")
     enough, end = cpu_clock_ns(pid) + CPU_S * 1e9, time.monotonic() + 60
-    with subprocess.Popen(["perf", "record", "-q", "-g", "-F", str(RATE), "-p", str(pid), "-o", path],
+    with subprocess.Popen(["perf", "record", "-q", "-g", "-F", str(RATE), *options, "-p", f"{pid}{and_of}", "-o", path],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as recorder:
         while time.monotonic() < end and cpu_clock_ns(pid) < enough and recorder.poll() is None:
             time.sleep(0.1)
+        if at_end:
+            at_end()
         recorder.send_signal(signal.SIGINT)
         text = recorder.communicate(timeout=60)[0]
     if not os.path.exists(path):
@@ -95,6 +98,36 @@ def check_perf(checks, work, target, variant):
                              stderr=subprocess.PIPE, text=True, check=False)
     checks.check(f"{variant}: readelf reads the symbol files", readelf.returncode == 0
                  and not readelf.stderr and " FUNC " in readelf.stdout, readelf.stderr[-200:])
+
+
+def check_jitdump(checks, work, variant):
+    """Of a program that compiles no more: where a code heap grows later, perf takes the names of what is in it away."""
+    with Target([*sample_command(variant, "primes"), "600"]) as target:
+        target.wait_busy(3)
+        judge_jitdump(checks, work, target, variant)
+
+
+def judge_jitdump(checks, work, target, variant):
+    """As people do it: perf watches who calls clrperf, too, and so sees it map the dump."""
+    def write():
+        summary.update(json.loads(succeeded(clrperf("map", "-p", target.pid, "--jitdump", work.file("jit"), "-o", work.file("map"),
+                                                    "--json")).stdout))
+    summary = {}
+    path = perf_record(work, target.pid, "-k", "mono", and_of=f",{os.getpid()}", at_end=write)
+    before = managed_frames(path, "--pid", target.pid, which=GENERATED)
+    done = perf("inject", "--jit", "-i", path, "-o", work.file("jit.data"))
+    checks.check(f"{variant}: perf inject takes the jitdump", done.returncode == 0 and not done.stderr.strip(), done.stderr[-300:])
+    named, unnamed = managed_frames(work.file("jit.data"), "--pid", target.pid, which=GENERATED)
+    checks.check(f"{variant}: with the jitdump perf leaves at most 1 % of the jitted frames unnamed",
+                 named > 200 and unnamed <= 0.01 * (named + unnamed), f"{share(named, unnamed)}; before {share(*before)}")
+    checks.check(f"{variant}: it has the code of every jitted method, and lines",
+                 0 <= summary["jitted"] - summary["jitdump_methods"] <= 5 and summary["jitdump_lines"] > 10,
+                 f"{summary['jitdump_methods']} methods of {summary['jitted']}, {summary['jitdump_lines']} with lines")
+    text = perf("annotate", "-l", "-i", work.file("jit.data"), "--stdio", "-s", "Primes.Program.CountPrimes").stdout
+    instructions = re.findall(r"^ +([0-9.]+) +: +[0-9a-f]+: ", text, re.M)
+    checks.check(f"{variant}: perf annotate shows its instructions and lines",
+                 len(instructions) > 10 and sum(map(float, instructions)) > 50 and re.search(r"Program\.cs:\d+", text),
+                 f"{len(instructions)} instructions; {text[:100]!r}")
 
 
 def managed_ranges(pid):
@@ -310,6 +343,8 @@ def check_variant(checks, variant):
         check_bpftrace(checks, target, variant)
         check_runtime_tells(checks, work, target, variant)
         check_file(checks, work, target, variant)
+    with Work() as work:
+        check_jitdump(checks, work, variant)
     with Work() as work:
         check_plain_map(checks, work, variant)
 
