@@ -143,6 +143,11 @@ void stack_view_json(const struct stack_view *view, bool managed_only, struct js
         write_deadlocks(view, w);
     else
         json_null(w);
+    json_key(w, "async");
+    if (view->async)
+        stack_async_json(view->async, w);
+    else
+        json_null(w);
     json_key(w, "threads");
     json_begin_array(w);
     for (size_t i = 0; i < view->row_count; i++)

@@ -7,6 +7,7 @@
 #include "analyse/wait_cycle.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "cli/stack_threads.h"
 #include "clr/managed_lock.h"
 #include "clr/type_name.h"
 #include "collect/thread_rest.h"
@@ -177,31 +178,13 @@ static size_t confirm_cycles(struct reading *r, size_t count)
     return 0;
 }
 
-static int compare_tids(const void *a, const void *b)
-{
-    pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
-    return (x > y) - (x < y);
-}
-
-static bool open_threads(struct reading *r, struct error *err)
-{
-    struct stack_view *view = r->view;
-    struct code_walk *walk = view->stacks->walk;
-    AUTO_FREE pid_t *tids = mem_alloc(view->row_count + 1, sizeof *tids);
-    for (size_t i = 0; i < view->row_count; i++)
-        tids[i] = view->rows[i].thread->ns_tid;
-    qsort(tids, view->row_count, sizeof *tids, compare_tids);
-    return managed_threads_open(&r->pages, code_walk_root(walk), code_walk_report(walk)->layout, tids,
-                                view->row_count, &r->threads, err);
-}
-
 void stack_locks_read(struct stack_view *view, bool live)
 {
     struct reading r = { .view = view };
     if (!view->stacks->walk)
         return;
     memory_pages_init(&r.pages, view->stacks->target.memory, PAGES_BYTES_MAX);
-    if (open_threads(&r, &view->locks_problem)) {
+    if (stack_threads_open(view->stacks, &r.pages, &r.threads, &view->locks_problem)) {
         r.waits_for = mem_alloc(view->row_count + 1, sizeof *r.waits_for);
         view->deadlocks = find_cycles(&r);
         if (live)

@@ -205,6 +205,8 @@ void stack_view_text(struct stack_view *view, const struct stack_print *how, str
     text_head(view, out);
     for (uint32_t cycle = 1; cycle <= view->deadlocks; cycle++)
         text_deadlock(view, cycle, how, out);
+    if (view->async)
+        stack_async_text(view->async, out);
     for (size_t i = 0; i < view->row_count; i++) {
         const struct stack_row *row = &view->rows[i];
         if (row->stack && !row->group && !(row->idle && !how->idle_too))

@@ -54,6 +54,9 @@ void stack_view_done(struct stack_view *view)
         free(view->rows[i].lock.type);
     }
     free(view->rows);
+    if (view->async)
+        stack_async_done(view->async);
+    free(view->async);
     if (view->p)
         profile_free(view->p);
     trace_builder_done(&view->b);

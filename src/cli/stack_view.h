@@ -7,6 +7,7 @@
 #include "analyse/shown_stack.h"
 #include "analyse/wait_cycle.h"
 #include "base/json_writer.h"
+#include "cli/stack_async.h"
 #include "collect/process_stacks.h"
 
 enum stack_lock_kind {
@@ -48,6 +49,7 @@ struct stack_view {
     size_t stopped_count, whole;
     size_t deadlocks;
     struct error locks_problem; /* kind ERROR_NONE: locks were looked at */
+    struct stack_async *async;  /* owned; NULL: it was not asked for */
     double started_s;           /* CLOCK_REALTIME of the look; 0: of a core dump */
 };
 

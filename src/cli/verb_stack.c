@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/own.h"
 #include "base/units.h"
 #include "cli/core_notes.h"
@@ -29,7 +30,7 @@ enum { STACK_CHAINS = 1024, STACK_EVERY_MS = 200 };
 struct stack_values {
     struct target_options target;
     const char *thread;
-    bool managed, json, idle, raw_names;
+    bool managed, json, idle, raw_names, async;
     uint32_t repeat;
     uint64_t every_ns;
 };
@@ -41,6 +42,7 @@ struct live_target {
     uint32_t process; /* its row, in every look's trace */
     struct live_memory *memory;
     struct thread_stopper *stopper;
+    const struct symbol_cache *cache; /* of fetched symbols */
 };
 
 static bool open_live_file(void *user, const char *path, struct source *out)
@@ -83,12 +85,9 @@ static bool live_open(struct live_target *live, const struct stack_values *v, st
 
 static void live_symbolize(struct live_target *live, struct trace_builder *b)
 {
-    struct symbol_cache cache;
-    symbol_store_open(&cache);
-    struct symbolizer_options options = { .files = target_finder_live(&live->files), .cache = &cache };
+    struct symbolizer_options options = { .files = target_finder_live(&live->files), .cache = live->cache };
     struct symbolizer_result result = { 0 };
     symbolizer_run(&b->trace, &b->functions, &options, &result);
-    symbol_cache_close(&cache);
 }
 
 static bool stack_print(struct stack_view *view, const struct stack_values *v, struct error *err)
@@ -110,10 +109,29 @@ static bool stack_print(struct stack_view *view, const struct stack_values *v, s
     return ok;
 }
 
-static void locks_warn(const struct stack_view *view)
+/* Says what the view lacks. */
+static void view_warn(const struct stack_view *view)
 {
+    const struct stack_async *async = view->async;
     if (view->locks_problem.kind != ERROR_NONE)
         message_warning("owners of locks and deadlocks are not known: %s", view->locks_problem.what);
+    if (async && async->problem.kind != ERROR_NONE)
+        message_warning("no async chains: %s%s%s", async->problem.what, async->problem.hint[0] ? "; " : "",
+                        async->problem.hint);
+    else if (async && (async->graph.walk.late || async->map.cut || async->graph.cut || async->chains.cut))
+        message_warning("async chains are missing: the heap is larger than what is read of one");
+    else if (async && async->graph.walk.unexplained_bytes + async->graph.walk.unreadable_bytes)
+        message_warning(
+            "async chains may be missing: %s of the heap could not be read",
+            units_size(async->graph.walk.unexplained_bytes + async->graph.walk.unreadable_bytes).text);
+}
+
+static void view_read_async(struct stack_view *view, struct process_stacks *stacks, struct live_memory *live,
+                            const struct symbol_cache *cache, const struct stack_values *v)
+{
+    struct pdb_finder find = { stacks->target.files, cache };
+    view->async = mem_alloc(1, sizeof *view->async);
+    stack_async_read(stacks, live, &find, v->raw_names, view->async);
 }
 
 /* Says once what the result lacks. */
@@ -141,16 +159,18 @@ static bool live_look(struct live_target *live, struct process_stacks *stacks, c
     bool ok = stack_view_make(&view, stacks, v->raw_names, err);
     if (ok)
         stack_locks_read(&view, true);
+    if (ok && v->async)
+        view_read_async(&view, stacks, live->memory, live->cache, v);
     if (ok && first)
-        locks_warn(&view);
+        view_warn(&view);
     ok = ok && stack_print(&view, v, err);
     stack_view_done(&view);
     return ok;
 }
 
-static bool live_stacks(const struct stack_values *v, struct error *err)
+static bool live_stacks(const struct symbol_cache *cache, const struct stack_values *v, struct error *err)
 {
-    struct live_target live = { 0 };
+    struct live_target live = { .cache = cache };
     bool ok = live_open(&live, v, err);
     if (ok) {
         struct stacks_target target = {
@@ -176,13 +196,11 @@ static bool live_stacks(const struct stack_values *v, struct error *err)
 
 /* A core dump. */
 
-static bool core_look(struct core_target *core, struct process_stacks *stacks, const struct stack_values *v,
-                      struct error *err)
+static bool core_look(struct core_target *core, struct process_stacks *stacks,
+                      const struct symbol_cache *cache, const struct stack_values *v, struct error *err)
 {
     struct stack_view view = { 0 };
-    struct symbol_cache cache;
-    symbol_store_open(&cache);
-    struct symbolizer_options options = { .files = target_finder_core(core), .cache = &cache };
+    struct symbolizer_options options = { .files = target_finder_core(core), .cache = cache };
     struct symbolizer_result result = { 0 };
     pid_t only = v->thread ? (pid_t)strtol(v->thread, NULL, 10) : 0;
     core_target_take(core, stacks, only);
@@ -192,19 +210,21 @@ static bool core_look(struct core_target *core, struct process_stacks *stacks, c
     view.process = core_target_describe(core, &view.b);
     process_stacks_unwind(stacks, &view.b, view.process);
     symbolizer_run(&view.b.trace, &view.b.functions, &options, &result);
-    symbol_cache_close(&cache);
     core_notes_warn(core, stacks->walk ? NULL : &stacks->walk_error);
     bool ok = stack_view_make(&view, stacks, v->raw_names, err);
     if (ok)
         stack_locks_read(&view, false);
+    if (ok && v->async)
+        view_read_async(&view, stacks, NULL, cache, v);
     if (ok)
-        locks_warn(&view);
+        view_warn(&view);
     ok = ok && stack_print(&view, v, err);
     stack_view_done(&view);
     return ok;
 }
 
-static bool core_stacks(const char *path, const struct stack_values *v, struct error *err)
+static bool core_stacks(const char *path, const struct symbol_cache *cache, const struct stack_values *v,
+                        struct error *err)
 {
     struct core_target core;
     struct process_stacks stacks;
@@ -212,7 +232,7 @@ static bool core_stacks(const char *path, const struct stack_values *v, struct e
         return false;
     struct stacks_target target = core_target_stacks(&core);
     process_stacks_init(&stacks, &target);
-    bool ok = core_look(&core, &stacks, v, err);
+    bool ok = core_look(&core, &stacks, cache, v, err);
     process_stacks_done(&stacks);
     core_target_close(&core);
     return ok;
@@ -223,6 +243,8 @@ static bool stack_check(const struct stack_values *v, struct error *err)
     uint64_t tid;
     if (v->thread && (!units_parse_count(v->thread, &tid) || tid == 0 || tid > INT32_MAX))
         return error_set(err, ERROR_USAGE, "--thread wants a thread's number, not '%s'", v->thread);
+    if (v->thread && v->async)
+        return error_set(err, ERROR_USAGE, "--async shows what belongs to no thread: not with --thread");
     if (v->repeat == 0)
         return error_set(err, ERROR_USAGE, "--repeat wants at least 1");
     if (v->every_ns / 1000000 > INT32_MAX)
@@ -238,12 +260,19 @@ static bool stack_run(struct verb_call *call, struct error *err)
         return error_set(err, ERROR_USAGE, "a core dump and a running process exclude each other");
     if (!stack_check(v, err))
         return false;
-    return call->arg_count ? core_stacks(call->args[0], v, err) : live_stacks(v, err);
+    struct symbol_cache cache;
+    symbol_store_open(&cache);
+    bool ok = call->arg_count ? core_stacks(call->args[0], &cache, v, err) : live_stacks(&cache, v, err);
+    symbol_cache_close(&cache);
+    return ok;
 }
 
 static const struct option_spec stack_options[] = {
     { "thread", 't', OPTION_STRING, offsetof(struct stack_values, thread), "only this one", "TID", NULL },
     { "managed", 0, OPTION_FLAG, offsetof(struct stack_values, managed), "only managed frames", NULL, NULL },
+    { "async", 0, OPTION_FLAG, offsetof(struct stack_values, async),
+      "chains of waiting async methods too, from the heap; the process stands still while it is read", NULL,
+      NULL },
     { "idle", 0, OPTION_FLAG, offsetof(struct stack_values, idle),
       "show threads that wait by design too: idle pool workers, finalizer, timer, tiering, ...", NULL, NULL },
     { "raw-names", 0, OPTION_FLAG, offsetof(struct stack_values, raw_names),

@@ -259,6 +259,11 @@ const struct runtime_root *code_walk_root(const struct code_walk *walk)
     return &walk->root;
 }
 
+struct loaded_types *code_walk_types(struct code_walk *walk)
+{
+    return &walk->fit.types;
+}
+
 const char *code_walk_type_name(struct code_walk *walk, uint64_t table)
 {
     const struct loaded_type *type = loaded_types_find(&walk->fit.types, table);

@@ -114,6 +114,8 @@ bool code_walk_il_map(struct code_walk *walk, unsigned major, uint64_t begin, ui
 /* Its layout, and where the runtime is. Valid as long as the walk. */
 const struct runtime_layout *code_walk_layout(const struct code_walk *walk);
 const struct runtime_root *code_walk_root(const struct code_walk *walk);
+/* The types that it knows, for others who read the same memory. As long as the walk, and belongs to it. */
+struct loaded_types *code_walk_types(struct code_walk *walk);
 /*
  * The name of the type at a MethodTable, as loaded_types has it; NULL when there is none or it cannot be
  * spelled. Valid until the walk is asked again.

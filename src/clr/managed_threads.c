@@ -16,16 +16,21 @@ enum {
     KIND_WAIT = 1,
 };
 
-/* Offsets into ThreadStore (first) and Thread. */
+/*
+ * Offsets into ThreadStore (first) and Thread. Its allocation context lies in the Thread, or from 9 on in
+ * what the Thread points to.
+ */
 struct thread_offsets {
     unsigned major;
     uint16_t first, link, tid, managed_id, blocking;
+    uint16_t runtime_local; /* the pointer, or 0 */
+    uint16_t context;
 };
 
 static const struct thread_offsets known[] = {
-    { 10, 0x58, 0x70, 0x128, 0x10, 0x2a0 },
-    { 9, 0xa0, 0x70, 0x128, 0x10, 0x408 },
-    { 8, 0xa0, 0xe8, 0x1a8, 0x20, 0x4a8 },
+    { 10, 0x58, 0x70, 0x128, 0x10, 0x2a0, 0x20, 0x08 },
+    { 9, 0xa0, 0x70, 0x128, 0x10, 0x408, 0x20, 0x00 },
+    { 8, 0xa0, 0xe8, 0x1a8, 0x20, 0x4a8, 0, 0x58 },
 };
 
 static const struct thread_offsets *offsets_of(unsigned major)
@@ -51,6 +56,17 @@ static void read_blocking(struct memory_pages *pages, const struct thread_offset
     thread->timeout_ms = (int32_t)memory_pages_u32(pages, item + ITEM_TIMEOUT);
 }
 
+static void read_context(struct memory_pages *pages, const struct thread_offsets *o,
+                         struct managed_thread *thread)
+{
+    uint64_t base =
+        o->runtime_local ? memory_pages_u64(pages, thread->addr + o->runtime_local) : thread->addr;
+    if (base == 0 || base % 8 != 0)
+        return;
+    thread->allocates_from = memory_pages_u64(pages, base + o->context);
+    thread->allocates_to = memory_pages_u64(pages, base + o->context + 8);
+}
+
 /* False when the list is none: it runs in circles, or has numbers that no thread can have. */
 static bool read_list(struct managed_threads *t, struct memory_pages *pages, uint64_t store)
 {
@@ -66,6 +82,7 @@ static bool read_list(struct managed_threads *t, struct memory_pages *pages, uin
             return false;
         thread.tid = tid < TID_MAX ? (pid_t)tid : 0; /* others say that there is none yet */
         read_blocking(pages, o, &thread);
+        read_context(pages, o, &thread);
         t->items = mem_grow(t->items, &t->capacity, t->count + 1, sizeof *t->items);
         t->items[t->count++] = thread;
         link = memory_pages_u64(pages, link);

@@ -1,10 +1,10 @@
 /*
  * managed_threads: a runtime's own list of its threads, read from memory.
  *
- * The ThreadStore, found by its slot of g_dacTable, links the Threads; a Thread tells its numbers and the
- * monitor it is blocked at. Offsets are those of .NET 8.0, 9.0 and 10.0 (dotnet/runtime,
- * src/coreclr/vm/threads.h, syncblk.h); the slot is not trusted: a list counts only when its threads are
- * threads of the process.
+ * The ThreadStore, found by its slot of g_dacTable, links the Threads; a Thread tells its numbers, the
+ * monitor it is blocked at, and where it allocates. Offsets are those of .NET 8.0, 9.0 and 10.0
+ * (dotnet/runtime, src/coreclr/vm/threads.h, syncblk.h); the slot is not trusted: a list counts only when its
+ * threads are threads of the process.
  */
 #ifndef CLRPERF_CLR_MANAGED_THREADS_H
 #define CLRPERF_CLR_MANAGED_THREADS_H
@@ -29,6 +29,8 @@ struct managed_thread {
     uint8_t blocking;    /* enum blocking_kind */
     uint64_t sync_block; /* that it is blocked at */
     int32_t timeout_ms;  /* of that; -1: for ever */
+    uint64_t allocates_from,
+        allocates_to; /* where its next objects will lie: none is there yet. 0: nowhere */
 };
 
 struct managed_threads {

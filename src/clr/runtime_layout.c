@@ -7,7 +7,8 @@
     .fragment = { .next = 0x00, .begin = 0x08, .end = 0x10, .section = 0x18 },                               \
     .heap = { .start = 0x10, .end = 0x18, .base = 0x20, .map = 0x28 },                                       \
     .header = { .method = 0x18, .unwind_count = 0x20, .unwinds = 0x24 },                                     \
-    .chunk = { .size = 0x18, .table = 0x00, .length = 0x10, .range = 0x12 }, .class_table = 0x10
+    .chunk = { .size = 0x18, .table = 0x00, .length = 0x10, .range = 0x12 }, .class_table = 0x10,            \
+    .class_fields = 0x18
 /* The MethodDesc, whose size is the one thing that changes, and what follows it. */
 #define METHOD_FIELDS(bytes, data, program_bit, runtime_bit)                                                 \
     .method = { .remainder = 0, .chunk_index = 2, .flags = 6, .code_data = (data) },                         \
@@ -22,8 +23,10 @@
 /* The MethodTable; `width`: bytes of the number that holds the TypeDef row. */
 #define TABLE_FIELDS(row, width)                                                                             \
     .type_row_bytes = (width), .table = { .flags = 0x00,                                                     \
+                                          .base_size = 0x04,                                                 \
                                           .type_row = (row),                                                 \
                                           .virtuals = 0x0c,                                                  \
+                                          .parent = 0x10,                                                    \
                                           .module = 0x18,                                                    \
                                           .class_or_canonical = 0x28,                                        \
                                           .instance = 0x30 }
@@ -156,7 +159,9 @@ static const struct described described[] = {
     DESCRIBED("DynamicMethodDesc", "MethodName", dynamic.name),
     DESCRIBED("MethodTable", "MTFlags", table.flags),
     DESCRIBED("MethodTable", "MTFlags2", table.type_row),
+    OPTIONAL("MethodTable", "BaseSize", table.base_size),
     DESCRIBED("MethodTable", "NumVirtuals", table.virtuals),
+    OPTIONAL("MethodTable", "ParentMethodTable", table.parent),
     DESCRIBED("MethodTable", "Module", table.module),
     DESCRIBED("MethodTable", "EEClassOrCanonMT", table.class_or_canonical),
     DESCRIBED("MethodTable", "PerInstInfo", table.instance),

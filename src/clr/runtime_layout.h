@@ -50,9 +50,10 @@ struct runtime_layout {
         uint32_t of_program, of_runtime; /* bits of the flags: a DynamicMethod, an IL stub */
     } dynamic;                           /* DynamicMethodDesc */
     struct {
-        uint16_t flags, type_row, virtuals, module, class_or_canonical, instance;
-    } table;              /* MethodTable */
-    uint16_t class_table; /* EEClass: its MethodTable */
+        uint16_t flags, base_size, type_row, virtuals, parent, module, class_or_canonical, instance;
+    } table;               /* MethodTable */
+    uint16_t class_table;  /* EEClass: its MethodTable */
+    uint16_t class_fields; /* EEClass: its FieldDescs */
     struct {
         uint16_t file, emitted; /* PEAssembly, metadata of Reflection.Emit */
         bool emitted_in_buffer; /* an SBuffer {u32 size, ..., pointer at 0x10}, else {u32 size, bytes} */

@@ -11,13 +11,13 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/user.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "collect/helper_process.h"
+#include "collect/traced_thread.h"
 
 enum {
     PAGE_BYTES = 4096,
@@ -123,21 +123,6 @@ static void take_stopped(struct stop_exchange *x)
     x->outcome = STOP_OK;
 }
 
-/*
- * Waits until it stands still; who waits for us ends us when that takes too long. A signal that came in
- * between is in *out_signal: it must be handed on.
- */
-static bool wait_stopped(struct stop_exchange *x, int *out_signal)
-{
-    int status;
-    if (waitpid(x->tid, &status, __WALL) != x->tid || !WIFSTOPPED(status)) {
-        x->outcome = STOP_GONE;
-        return false;
-    }
-    *out_signal = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
-    return true;
-}
-
 static void take(struct stop_exchange *x)
 {
     int signal_number = 0;
@@ -153,12 +138,14 @@ static void take(struct stop_exchange *x)
         x->outcome = STOP_GONE;
         return;
     }
-    if (!wait_stopped(x, &signal_number))
+    if (!traced_thread_wait(x->tid, &signal_number)) {
+        x->outcome = STOP_GONE;
         return;
+    }
     if (x->at_once) /* else it may have stood still for a while before we got a CPU */
         begin_ns = clock_monotonic_ns();
     take_stopped(x);
-    ptrace(PTRACE_DETACH, x->tid, NULL, (void *)(intptr_t)signal_number);
+    traced_thread_release(x->tid, signal_number);
     x->stopped_ns = clock_monotonic_ns() - begin_ns;
 }
 

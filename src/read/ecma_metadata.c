@@ -295,10 +295,14 @@ struct span ecma_blob(const struct ecma_metadata *md, uint32_t offset)
     return cursor_bytes(&c, size);
 }
 
+struct span ecma_guid(const struct ecma_metadata *md, uint32_t index)
+{
+    return index ? span_part(md->guids, 16ull * (index - 1), 16) : (struct span){ 0 };
+}
+
 struct span ecma_mvid(const struct ecma_metadata *md)
 {
-    uint32_t index = ecma_cell(md, ECMA_MODULE, 1, ECMA_MODULE_MVID);
-    return index ? span_part(md->guids, 16ull * (index - 1), 16) : (struct span){ 0 };
+    return ecma_guid(md, ecma_cell(md, ECMA_MODULE, 1, ECMA_MODULE_MVID));
 }
 
 /* The first row whose key is at least `key`; count+1 when there is none. Needs a sorted table. */
@@ -351,16 +355,28 @@ uint32_t ecma_method_owner(const struct ecma_metadata *md, uint32_t method)
     return lower_bound(md, ECMA_TYPE_DEF, ECMA_TYPE_DEF_METHODS, method + 1) - 1;
 }
 
-void ecma_type_methods(const struct ecma_metadata *md, uint32_t type, uint32_t *first, uint32_t *end)
+/* The rows of `table` that are a type's own; empty when a table of pointers lies between. */
+static void type_members(const struct ecma_metadata *md, uint32_t type, unsigned column,
+                         enum ecma_table_id table, enum ecma_table_id pointers, uint32_t *first,
+                         uint32_t *end)
 {
-    uint32_t limit = ecma_rows(md, ECMA_METHOD_DEF) + 1;
-    *first = ecma_cell(md, ECMA_TYPE_DEF, type, ECMA_TYPE_DEF_METHODS);
-    *end = type < ecma_rows(md, ECMA_TYPE_DEF) ? ecma_cell(md, ECMA_TYPE_DEF, type + 1, ECMA_TYPE_DEF_METHODS)
-                                               : limit;
+    uint32_t limit = ecma_rows(md, table) + 1;
+    *first = ecma_cell(md, ECMA_TYPE_DEF, type, column);
+    *end = type < ecma_rows(md, ECMA_TYPE_DEF) ? ecma_cell(md, ECMA_TYPE_DEF, type + 1, column) : limit;
     if (*end > limit)
         *end = limit;
-    if (*first == 0 || *first > *end || ecma_rows(md, ECMA_METHOD_PTR))
+    if (*first == 0 || *first > *end || ecma_rows(md, pointers))
         *first = *end = limit;
+}
+
+void ecma_type_methods(const struct ecma_metadata *md, uint32_t type, uint32_t *first, uint32_t *end)
+{
+    type_members(md, type, ECMA_TYPE_DEF_METHODS, ECMA_METHOD_DEF, ECMA_METHOD_PTR, first, end);
+}
+
+void ecma_type_fields(const struct ecma_metadata *md, uint32_t type, uint32_t *first, uint32_t *end)
+{
+    type_members(md, type, ECMA_TYPE_DEF_FIELDS, ECMA_FIELD, ECMA_FIELD_PTR, first, end);
 }
 
 uint32_t ecma_enclosing_type(const struct ecma_metadata *md, uint32_t type)
@@ -378,4 +394,10 @@ uint32_t ecma_generic_params(const struct ecma_metadata *md, unsigned owner_tag,
 uint32_t ecma_interfaces(const struct ecma_metadata *md, uint32_t type, uint32_t *out_first)
 {
     return rows_with_key(md, ECMA_INTERFACE_IMPL, ECMA_INTERFACE_IMPL_CLASS, type, out_first);
+}
+
+uint32_t ecma_method_debug_infos(const struct ecma_metadata *md, uint32_t method, uint32_t *out_first)
+{
+    return rows_with_key(md, ECMA_CUSTOM_DEBUG_INFORMATION, ECMA_DEBUG_INFORMATION_PARENT,
+                         method << ECMA_DEBUG_INFORMATION_TAG_BITS, out_first);
 }

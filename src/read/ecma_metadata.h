@@ -18,6 +18,8 @@ enum ecma_table_id {
     ECMA_MODULE = 0x00,
     ECMA_TYPE_REF = 0x01,
     ECMA_TYPE_DEF = 0x02,
+    ECMA_FIELD_PTR = 0x03,
+    ECMA_FIELD = 0x04,
     ECMA_METHOD_PTR = 0x05,
     ECMA_METHOD_DEF = 0x06,
     ECMA_INTERFACE_IMPL = 0x09,
@@ -32,6 +34,7 @@ enum ecma_table_id {
     ECMA_DOCUMENT = 0x30,
     ECMA_METHOD_DEBUG_INFORMATION = 0x31,
     ECMA_STATE_MACHINE_METHOD = 0x36,
+    ECMA_CUSTOM_DEBUG_INFORMATION = 0x37,
     ECMA_TABLES = 0x38
 };
 
@@ -45,7 +48,10 @@ enum {
     ECMA_TYPE_DEF_FLAGS = 0,
     ECMA_TYPE_DEF_NAME = 1,
     ECMA_TYPE_DEF_NAMESPACE = 2,
+    ECMA_TYPE_DEF_FIELDS = 4,
     ECMA_TYPE_DEF_METHODS = 5,
+    ECMA_FIELD_FLAGS = 0,
+    ECMA_FIELD_NAME = 1,
     ECMA_METHOD_DEF_RVA = 0,
     ECMA_METHOD_DEF_FLAGS = 2,
     ECMA_METHOD_DEF_NAME = 3,
@@ -64,6 +70,9 @@ enum {
     ECMA_GENERIC_PARAM_NUMBER = 0,
     ECMA_GENERIC_PARAM_OWNER = 2, /* coded: TypeOrMethodDef */
     ECMA_GENERIC_PARAM_NAME = 3,
+    ECMA_DEBUG_INFORMATION_PARENT = 0, /* coded: HasCustomDebugInformation, whose tag of a method is 0 */
+    ECMA_DEBUG_INFORMATION_KIND = 1,
+    ECMA_DEBUG_INFORMATION_VALUE = 2,
     ECMA_COLUMNS_MAX = 9
 };
 
@@ -86,6 +95,7 @@ enum {
     ECMA_IMPLEMENTATION_IS_EXPORTED_TYPE = 2,
     ECMA_OWNER_IS_TYPE = 0,
     ECMA_OWNER_IS_METHOD = 1,
+    ECMA_DEBUG_INFORMATION_TAG_BITS = 5,
 };
 
 struct ecma_table {
@@ -117,7 +127,8 @@ struct span ecma_string(const struct ecma_metadata *md, uint32_t offset);
 struct span ecma_cell_string(const struct ecma_metadata *md, enum ecma_table_id table, uint32_t row,
                              unsigned column);
 struct span ecma_blob(const struct ecma_metadata *md, uint32_t offset);
-/* 16 bytes, or an empty span. */
+/* 16 bytes, or an empty span. `index` counts from 1. */
+struct span ecma_guid(const struct ecma_metadata *md, uint32_t index);
 struct span ecma_mvid(const struct ecma_metadata *md);
 /* ECMA's big-endian coded unsigned integer (II.23.2). */
 uint32_t cursor_ecma_uint(struct cursor *c);
@@ -126,6 +137,8 @@ uint32_t cursor_ecma_uint(struct cursor *c);
 uint32_t ecma_method_owner(const struct ecma_metadata *md, uint32_t method);
 /* The MethodDef rows of a type: [*first, *end). Empty when the image has a MethodPtr table. */
 void ecma_type_methods(const struct ecma_metadata *md, uint32_t type, uint32_t *first, uint32_t *end);
+/* The Field rows of a type: [*first, *end). Empty when the image has a FieldPtr table. */
+void ecma_type_fields(const struct ecma_metadata *md, uint32_t type, uint32_t *first, uint32_t *end);
 /* The TypeDef row around a nested type, or 0. */
 uint32_t ecma_enclosing_type(const struct ecma_metadata *md, uint32_t type);
 /* The first GenericParam row of a TypeDef or MethodDef row (`owner_tag`), and how many there are. */
@@ -133,5 +146,7 @@ uint32_t ecma_generic_params(const struct ecma_metadata *md, unsigned owner_tag,
                              uint32_t *out_first);
 /* The first InterfaceImpl row of a TypeDef row, and how many there are. */
 uint32_t ecma_interfaces(const struct ecma_metadata *md, uint32_t type, uint32_t *out_first);
+/* The first CustomDebugInformation row of a MethodDef row, and how many there are. */
+uint32_t ecma_method_debug_infos(const struct ecma_metadata *md, uint32_t method, uint32_t *out_first);
 
 #endif

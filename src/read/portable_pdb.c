@@ -107,6 +107,35 @@ bool portable_pdb_find(const struct portable_pdb *pdb, uint32_t method_row, uint
     return true;
 }
 
+bool portable_pdb_await(const struct portable_pdb *pdb, uint32_t method_row, uint32_t index,
+                        uint32_t *out_il_offset)
+{
+    static const uint8_t stepping_information[16] = { 0xc5, 0x2a, 0xfd, 0x54, 0x25, 0xe9, 0x1a, 0x40,
+                                                      0x9c, 0x2a, 0xf9, 0x4f, 0x17, 0x10, 0x72, 0xf8 };
+    const struct ecma_metadata *md = &pdb->md;
+    uint32_t row, count = ecma_method_debug_infos(md, method_row, &row);
+    for (; count; count--, row++) {
+        uint32_t kind = ecma_cell(md, ECMA_CUSTOM_DEBUG_INFORMATION, row, ECMA_DEBUG_INFORMATION_KIND);
+        uint32_t value = ecma_cell(md, ECMA_CUSTOM_DEBUG_INFORMATION, row, ECMA_DEBUG_INFORMATION_VALUE);
+        if (!span_equals(ecma_guid(md, kind), span_of(stepping_information, sizeof stepping_information)))
+            continue;
+        struct cursor c = cursor_over(ecma_blob(md, value));
+        uint32_t yields = 0;
+        cursor_u32le(&c); /* of the handler of all exceptions */
+        for (uint32_t i = 0; i <= index && cursor_left(&c); i++) {
+            yields = cursor_u32le(&c);
+            cursor_u32le(&c); /* where it resumes, and in which method */
+            cursor_ecma_uint(&c);
+            if (i == index && cursor_ok(&c)) {
+                *out_il_offset = yields;
+                return true;
+            }
+        }
+        return false;
+    }
+    return false;
+}
+
 bool portable_pdb_document(const struct portable_pdb *pdb, uint32_t document, struct buffer *out)
 {
     const struct ecma_metadata *md = &pdb->md;

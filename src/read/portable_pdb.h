@@ -35,6 +35,12 @@ struct pdb_line {
  */
 bool portable_pdb_find(const struct portable_pdb *pdb, uint32_t method_row, uint32_t il_offset,
                        struct pdb_line *out);
+/*
+ * Where in the IL of an async method's MoveNext its await number `index`, from 0, leaves it. False when the
+ * PDB does not say, or there are fewer.
+ */
+bool portable_pdb_await(const struct portable_pdb *pdb, uint32_t method_row, uint32_t index,
+                        uint32_t *out_il_offset);
 /* Replaces the content of `out` by a document's path as the compiler saw it, UTF-8, not NUL-ended. */
 bool portable_pdb_document(const struct portable_pdb *pdb, uint32_t document, struct buffer *out);
 

@@ -109,6 +109,19 @@ bool source_lines_find(struct source_lines *lines, const char *path, uint32_t to
     return true;
 }
 
+bool source_lines_find_await(struct source_lines *lines, const char *path, uint32_t token, uint32_t await,
+                             struct source_place *out, uint32_t *out_il_offset)
+{
+    uint32_t il_offset;
+    const struct assembly_lines *assembly = find_assembly(lines, path);
+    if (!assembly->known || token >> 24 != METHOD_TABLE ||
+        !portable_pdb_await(&assembly->pdb, token & 0xffffff, await, &il_offset) ||
+        !source_lines_find(lines, path, token, il_offset, out))
+        return false;
+    *out_il_offset = il_offset;
+    return true;
+}
+
 bool source_lines_has(struct source_lines *lines, const char *path)
 {
     return find_assembly(lines, path)->known;

@@ -36,6 +36,13 @@ void source_lines_free(struct source_lines *lines);
 bool source_lines_find(struct source_lines *lines, const char *path, uint32_t token, uint32_t il_offset,
                        struct source_place *out);
 
+/*
+ * The same of the await with that number in an async method, whose MoveNext is `token`; *out_il_offset is
+ * where that leaves MoveNext. False also when the PDB does not tell awaits.
+ */
+bool source_lines_find_await(struct source_lines *lines, const char *path, uint32_t token, uint32_t await,
+                             struct source_place *out, uint32_t *out_il_offset);
+
 /* Whether the assembly at `path` has a PDB. */
 bool source_lines_has(struct source_lines *lines, const char *path);
 

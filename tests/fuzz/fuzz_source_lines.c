@@ -37,6 +37,9 @@ static void ask_pdb(struct span bytes)
                     abort();
                 portable_pdb_document(&pdb, line.document, &path);
             }
+    for (uint32_t row = 0, il_offset; row < ROWS; row++)
+        for (uint32_t await = 0; portable_pdb_await(&pdb, row, await, &il_offset); await++)
+            ;
     buffer_done(&path);
 }
 

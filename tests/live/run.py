@@ -40,6 +40,7 @@ TESTS = [
     Test("record", "record_test.py", seconds=600),
     Test("capture", "capture_test.py", seconds=600),
     *(Test(f"map_{variant}", "map_test.py", variant, seconds=900) for variant in ("10", "8")),
+    *(Test(f"async_{variant}", "async_test.py", variant, seconds=900) for variant in ("10", "9", "8")),
     *(Test(f"stack_{variant}", "stack_test.py", variant, seconds=900) for variant in ("10", "9", "8")),
     *(Test(f"addr_{variant}", "addr_test.py", variant, seconds=600) for variant in ("10", "9", "8")),
     Test("oracle_10", "oracle_test.py", "10", seconds=900),

@@ -14,7 +14,7 @@ samples=$(cd "$here/../../../samples" && pwd)
 cache=${CLRPERF_TEST_CACHE:-$HOME/.cache/clrperf-tests}
 
 variants=(10 9 8 10-r2r 10-single 10-single-compressed 8-single 10-composite 3.1)
-programs=(primes r2rhot pinvoke readline jitty shapes deadlock runtimework webapi)
+programs=(asyncchain primes r2rhot pinvoke readline jitty shapes deadlock runtimework webapi)
 
 export DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_NOLOGO=1 MSBUILDDISABLENODEREUSE=1 DOTNET_CLI_USE_MSBUILD_SERVER=0
 
@@ -112,7 +112,7 @@ install_31() {
 build_31() {
     local program=$1 out=$2
     local home=$cache/sdk-3.1 log=$cache/work/3.1-$program.log tiered=true reference
-    [[ $program == webapi ]] && not_here "webapi uses interfaces that .NET Core 3.1 does not have"
+    [[ $program == webapi || $program == asyncchain ]] && not_here "$program uses interfaces that .NET Core 3.1 does not have"
     install_31
     grep -q '<TieredCompilation>false' "$samples/$program/$program.csproj" && tiered=false
     local arguments=(-nologo -optimize+ -debug:portable -unsafe+ -nullable:enable -warnaserror+ -deterministic+
@@ -185,7 +185,7 @@ list() {
     for variant in "${variants[@]}"; do
         printf '%-22s %s\n' "$variant" "$(variant_options "$variant")"
     done
-    echo "samples: ${programs[*]} (3.1: all but webapi)"
+    echo "samples: ${programs[*]} (3.1: all but webapi and asyncchain)"
 }
 
 case "${1-} $#" in

@@ -10,7 +10,8 @@ namespace Names
     /// <summary>
     /// names PID|CORE: reads code addresses in hex from stdin, one per line, and prints for each
     /// ADDRESS TAB TYPE TAB METHOD TAB SIGNATURE, or ADDRESS TAB ? when it is no managed code. A process stands still from
-    /// the first to the last line. With --threads it prints the managed stacks instead: TID TAB IP TAB TYPE.METHOD.
+    /// the first to the last line. With --threads it prints the managed stacks instead: TID TAB IP TAB TYPE.METHOD. With --machines it prints the
+    /// state machines of async methods on the heap: TYPE TAB STATE TAB COUNT.
     /// </summary>
     public static class Program
     {
@@ -18,14 +19,15 @@ namespace Names
         {
             List<string> rest = args.ToList();
             bool threads = rest.Remove("--threads");
+            bool machines = rest.Remove("--machines");
             if (rest.Count != 1)
             {
-                Console.Error.WriteLine("usage: names PID|CORE [--threads] <ADDRESSES");
+                Console.Error.WriteLine("usage: names PID|CORE [--threads|--machines] <ADDRESSES");
                 return 2;
             }
 
             // Read first: the process should not stand still while somebody types.
-            List<string> addresses = threads ? new List<string>() : ReadAddresses();
+            List<string> addresses = threads || machines ? new List<string>() : ReadAddresses();
             using DataTarget target = int.TryParse(rest[0], NumberStyles.None, CultureInfo.InvariantCulture, out int pid)
                                           ? DataTarget.AttachToProcess(pid, suspend: true)
                                           : DataTarget.LoadDump(rest[0]);
@@ -38,6 +40,8 @@ namespace Names
             using var output = new StreamWriter(Console.OpenStandardOutput());
             if (threads)
                 PrintThreads(runtime, output);
+            else if (machines)
+                PrintMachines(runtime, output);
             else
                 PrintNames(runtime, addresses, output);
             return 0;
@@ -70,6 +74,37 @@ namespace Names
                         output.WriteLine($"{thread.OSThreadId}\t{frame.InstructionPointer:x}\t{method.Type?.Name ?? "?"}.{method.Name}");
                 }
             }
+        }
+
+        private static void PrintMachines(ClrRuntime runtime, TextWriter output)
+        {
+            var counts = new Dictionary<string, int>();
+            foreach (ClrObject box in runtime.Heap.EnumerateObjects())
+            {
+                ClrInstanceField? field = box.Type?.Name?.Contains("StateMachineBox<") == true ? box.Type.GetFieldByName("StateMachine") : null;
+                if (field is null)
+                    continue;
+                string state = "?";
+                string type = field.Type?.Name ?? "?";
+                if (field.IsValueType)
+                {
+                    state = $"{box.ReadValueTypeField("StateMachine").ReadField<int>("<>1__state")}";
+                }
+                else
+                {
+                    ClrObject machine = box.ReadObjectField("StateMachine");
+                    type = machine.Type?.Name ?? "?";
+                    if (machine.IsValid)
+                        state = $"{machine.ReadField<int>("<>1__state")}";
+                }
+                const int TaskDone = 0x1600000; // the state machine is cleared then
+                if (box.Type!.GetFieldByName("m_stateFlags") != null && (box.ReadField<int>("m_stateFlags") & TaskDone) != 0)
+                    state = "-2";
+                string key = $"{type}\t{state}";
+                counts[key] = counts.GetValueOrDefault(key) + 1;
+            }
+            foreach (KeyValuePair<string, int> count in counts)
+                output.WriteLine($"{count.Key}\t{count.Value}");
         }
 
         private static List<string> ReadAddresses()

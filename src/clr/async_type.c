@@ -1,0 +1,174 @@
+#include "clr/async_type.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/own.h"
+#include "clr/type_fields.h"
+#include "read/ecma_signature.h"
+
+enum { BASES_MAX = 32, METHOD_TOKEN = 0x06000000 };
+
+#define TASK    "System.Threading.Tasks.Task"
+#define MACHINE "StateMachineBox`"
+
+static bool begins_with(const char *text, const char *beginning)
+{
+    return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+/* "Ns.Outer`1+Inner`1" of a name without the type arguments. */
+static bool is_named(struct loaded_types *types, uint64_t table, const char *name)
+{
+    const struct loaded_type *type = loaded_types_find(types, table);
+    size_t size = strlen(name);
+    return type && type->name && begins_with(type->name, name) &&
+           (type->name[size] == 0 || type->name[size] == '[');
+}
+
+/* The type itself or one of its bases; 0 when none is called that. */
+static uint64_t find_base(struct loaded_types *types, uint64_t table, const char *name)
+{
+    for (unsigned i = 0; table && i < BASES_MAX; i++) {
+        if (is_named(types, table, name))
+            return table;
+        table = type_fields_base(types, table);
+    }
+    return 0;
+}
+
+static uint32_t field_of(struct loaded_types *types, uint64_t table, const char *name)
+{
+    struct type_field field;
+    return table && type_fields_find(types, table, name, &field) ? OBJECT_FIELDS + field.offset
+                                                                 : ASYNC_NO_FIELD;
+}
+
+/* A box, or what is derived from one. */
+static uint64_t find_box(struct loaded_types *types, uint64_t table)
+{
+    for (unsigned i = 0; table && i < BASES_MAX; i++) {
+        const struct loaded_type *type = loaded_types_find(types, table);
+        struct type_field field;
+        if (type && type->name && begins_with(type->name, "System.Runtime.CompilerServices.") &&
+            strstr(type->name, MACHINE) && type_fields_find(types, table, "StateMachine", &field))
+            return table;
+        table = type_fields_base(types, table);
+    }
+    return 0;
+}
+
+static bool take_awaiter(void *user, struct span name, const struct type_field *field)
+{
+    static const char prefix[] = "<>u__";
+    struct async_type *type = user;
+    if (name.size > strlen(prefix) && memcmp(name.data, prefix, strlen(prefix)) == 0 &&
+        (field->element == ELEMENT_VALUETYPE || field->element == ELEMENT_CLASS))
+        type->awaiters[type->awaiter_count++] = field->offset;
+    return type->awaiter_count < ASYNC_AWAITERS_MAX;
+}
+
+static uint32_t move_next(const struct ecma_metadata *md, uint32_t type_row)
+{
+    static const char name[] = "MoveNext";
+    uint32_t row, end;
+    for (ecma_type_methods(md, type_row, &row, &end); row < end; row++)
+        if (span_equals(ecma_cell_string(md, ECMA_METHOD_DEF, row, ECMA_METHOD_DEF_NAME),
+                        span_of(name, strlen(name))))
+            return METHOD_TOKEN | row;
+    return 0;
+}
+
+static bool take_name(struct loaded_types *types, uint64_t table, struct async_type *out)
+{
+    const struct loaded_type *type = loaded_types_find(types, table);
+    if (!type)
+        return false;
+    const struct loaded_module *module = loaded_types_module(types, type);
+    out->name = mem_copy_string(type->name ? type->name : "");
+    out->module = mem_copy_string(module->name);
+    out->path = mem_copy_string(module->path);
+    if (out->kind == ASYNC_METHOD)
+        out->token = move_next(&module->md, type->table.row);
+    return true;
+}
+
+static bool read_machine(struct loaded_types *types, uint64_t box, struct async_type *out)
+{
+    const struct loaded_type *type = loaded_types_find(types, box);
+    struct type_field machine, state;
+    uint64_t list;
+    unsigned count = type ? method_table_arguments(types->pages, &type->table, &list) : 0;
+    if (count == 0 || !type_fields_find(types, box, "StateMachine", &machine))
+        return false;
+    uint64_t table = memory_pages_u64(types->pages, list + 8 * (uint64_t)(count - 1));
+    out->kind = ASYNC_METHOD;
+    out->machine = OBJECT_FIELDS + machine.offset;
+    out->by_reference = machine.element == ELEMENT_CLASS;
+    uint32_t fields = out->by_reference ? OBJECT_FIELDS : 0;
+    if (type_fields_find(types, table, "<>1__state", &state))
+        out->state = fields + state.offset;
+    type_fields_list(types, table, take_awaiter, out);
+    for (unsigned i = 0; i < out->awaiter_count; i++)
+        out->awaiters[i] += fields;
+    return take_name(types, table, out);
+}
+
+bool async_type_read(struct loaded_types *types, uint64_t table, struct async_type *out)
+{
+    struct async_type type = {
+        .table = table, .kind = ASYNC_TASK, .machine = ASYNC_NO_FIELD, .state = ASYNC_NO_FIELD
+    };
+    uint64_t task = find_base(types, table, TASK), box = find_box(types, table);
+    if (!task && !box)
+        return false;
+    type.is_task = task != 0;
+    type.flags = field_of(types, task, "m_stateFlags");
+    type.continuation = field_of(types, task, "m_continuationObject");
+    if (!(box ? read_machine(types, box, &type) : take_name(types, table, &type)))
+        return false;
+    *out = type;
+    return true;
+}
+
+bool async_type_read_source(struct loaded_types *types, uint64_t table, struct async_type *out)
+{
+    struct async_type type = { .table = table,
+                               .kind = ASYNC_SOURCE,
+                               .flags = ASYNC_NO_FIELD,
+                               .continuation = ASYNC_NO_FIELD,
+                               .machine = ASYNC_NO_FIELD,
+                               .state = ASYNC_NO_FIELD };
+    if (!take_name(types, table, &type))
+        return false;
+    *out = type;
+    return true;
+}
+
+void async_type_done(struct async_type *type)
+{
+    free(type->name);
+    free(type->module);
+    free(type->path);
+    type->name = type->module = type->path = NULL;
+}
+
+void async_link_read(struct loaded_types *types, uint64_t table, struct async_link *out)
+{
+    static const struct {
+        const char *type, *field;
+    } links[] = {
+        { "System.Delegate", "_target" },
+        { "System.Threading.Tasks.AwaitTaskContinuation", "m_action" },
+        { "System.Threading.Tasks.ContinueWithTaskContinuation", "m_task" },
+        { "System.Runtime.CompilerServices.AsyncMethodBuilderCore+ContinuationWrapper", "_continuation" },
+    };
+    *out = (struct async_link){ table, ASYNC_NO_FIELD, ASYNC_NO_FIELD, ASYNC_NO_FIELD };
+    for (size_t i = 0; i < ARRAY_LEN(links) && out->next == ASYNC_NO_FIELD; i++)
+        out->next = field_of(types, find_base(types, table, links[i].type), links[i].field);
+    if (is_named(types, table, "System.Collections.Generic.List`1")) {
+        out->items = field_of(types, table, "_items");
+        out->size = field_of(types, table, "_size");
+    }
+}

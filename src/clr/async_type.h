@@ -1,0 +1,60 @@
+/*
+ * async_type: what a type is among the tasks of a program, and where in its objects that is told.
+ *
+ * An async method that waits is a box on the heap with the method's state machine in it; mostly it is a Task
+ * too. Fields are found by their names (dotnet/runtime, System.Private.CoreLib: AsyncTaskMethodBuilderT.cs,
+ * PoolingAsyncValueTaskMethodBuilderT.cs, Task.cs; those of a state machine are Roslyn's GeneratedNames.cs).
+ */
+#ifndef CLRPERF_CLR_ASYNC_TYPE_H
+#define CLRPERF_CLR_ASYNC_TYPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "clr/loaded_types.h"
+
+enum async_kind {
+    ASYNC_METHOD, /* the box of a state machine */
+    ASYNC_TASK,   /* any other Task: a promise, Task.WhenAll, Task.Run */
+    ASYNC_SOURCE, /* what is awaited and is no Task: a socket's operation, a channel's */
+};
+
+enum { ASYNC_AWAITERS_MAX = 16 };
+#define ASYNC_NO_FIELD UINT32_MAX
+
+struct async_type {
+    uint64_t table;
+    uint8_t kind;      /* enum async_kind */
+    bool is_task;      /* it has the fields of a Task */
+    bool by_reference; /* its state machine is an object of its own */
+    char *name;        /* as the runtime spells it, of a method that of its state machine. Owned */
+    char *module;      /* simple name of the assembly, or "". Owned */
+    char *path;        /* of its file as the runtime has it, or "". Owned */
+    uint32_t token;    /* of a state machine's MoveNext, or 0 */
+
+    /* Offsets from an object's start, ASYNC_NO_FIELD for none; the last two from the state machine's. */
+    uint32_t flags, continuation; /* of a Task */
+    uint32_t machine;
+    uint32_t state;
+    uint32_t awaiters[ASYNC_AWAITERS_MAX]; /* that hold what is awaited, NULL when it is not that */
+    unsigned awaiter_count;
+
+    uint64_t count, waiting; /* objects, for whoever counts */
+};
+
+/* Fills *out when objects of the type wait or are waited for. Undo with async_type_done(). */
+bool async_type_read(struct loaded_types *types, uint64_t table, struct async_type *out);
+/* The same of whatever else is awaited. False when it is no type. */
+bool async_type_read_source(struct loaded_types *types, uint64_t table, struct async_type *out);
+void async_type_done(struct async_type *type);
+
+/* How to go from an object that continues a task to the task or box that it stands for. */
+struct async_link {
+    uint64_t table;
+    uint32_t next;  /* offset of a reference; ASYNC_NO_FIELD: it stands for nothing we know */
+    uint32_t items; /* of a list of such objects: its array; else ASYNC_NO_FIELD */
+    uint32_t size;  /* of a list: how many there are */
+};
+void async_link_read(struct loaded_types *types, uint64_t table, struct async_link *out);
+
+#endif

@@ -1,0 +1,84 @@
+/* A GC's heap in memory of any content: bounded work, objects inside of their segments, every byte accounted
+ * for. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "clr/async_chains.h"
+
+enum { BASE = 0x10000, DAC_TABLE = BASE + 0x100, DEADLINE_NS = 20000000 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void read_bytes(void *user, struct memory_piece *pieces, size_t count)
+{
+    const struct span *bytes = user;
+    for (size_t i = 0; i < count; i++) {
+        struct memory_piece *p = &pieces[i];
+        uint64_t at = p->addr - BASE;
+        p->got = p->addr < BASE || at >= bytes->size ? 0
+                 : bytes->size - at < p->size        ? bytes->size - (size_t)at
+                                                     : p->size;
+        if (p->got)
+            memcpy(p->into, bytes->data + at, p->got);
+    }
+}
+
+static bool want(void *user, uint32_t number, const struct heap_type *type)
+{
+    (void)user;
+    return number % 2 == 0 && type->valid;
+}
+
+static void visit(void *user, const struct heap_object *object)
+{
+    const struct heap_map *map = user;
+    for (size_t i = 0; i < map->segment_count; i++)
+        if (object->addr >= map->segments[i].begin && object->addr < map->segments[i].end &&
+            object->size_bytes <= map->segments[i].end - object->addr &&
+            object->bytes.size <= object->size_bytes)
+            return;
+    abort();
+}
+
+static void walk(struct loaded_types *types, const struct heap_map *map)
+{
+    struct heap_walk_result r;
+    struct heap_visitor visitor = { want, visit, (void *)map };
+    heap_walk_run(types, map, &visitor, clock_monotonic_ns() + DEADLINE_NS, &r);
+    uint64_t seen = r.bytes + r.free_bytes + r.unused_bytes + r.unexplained_bytes + r.unreadable_bytes;
+    if (r.late ? seen > heap_map_bytes(map) : seen != heap_map_bytes(map))
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 16)
+        return 0;
+    struct span bytes = { data, size };
+    struct memory_mapping mapping = { .start = BASE, .end = BASE + size, .writable = true, .path = "" };
+    struct memory memory = { read_bytes, &bytes, &mapping, 1, false };
+    struct memory_pages pages;
+    struct loaded_types types;
+    struct heap_map map;
+    struct managed_thread thread = { .allocates_from = BASE + 0x10040, .allocates_to = BASE + 0x10080 };
+    struct managed_threads threads = { .table = DAC_TABLE, .items = &thread, .count = 1 };
+    memory_pages_init(&pages, &memory, 1 << 20);
+    loaded_types_init(&types, &pages, &runtime_layouts[0], NULL);
+    if (heap_map_open(&pages, &threads, &map, NULL)) {
+        struct async_graph graph;
+        struct async_chains chains;
+        if (heap_map_read(&map, &pages, &threads, NULL))
+            walk(&types, &map);
+        async_graph_read(&types, &map, clock_monotonic_ns() + DEADLINE_NS, &graph);
+        async_chains_find(&graph, &chains);
+        async_chains_done(&chains);
+        async_graph_done(&graph);
+        heap_map_done(&map);
+    }
+    loaded_types_done(&types);
+    memory_pages_done(&pages);
+    return 0;
+}

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""async_test.py VARIANT: `clrperf stack --async` tells the chains of waiting async methods, of processes that do not help and of cores."""
+import collections
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from live import PLAIN_ENVIRONMENT, Checks, Skip, Target, Work, clrperf, oracle_command, sample_command, succeeded
+
+OFF = {**PLAIN_ENVIRONMENT, "DOTNET_EnableDiagnostics": "0"}
+LOOKS = 20  # at a program that allocates at full speed
+
+# What samples/asyncchain says of itself: how often, what for, and who awaits whom, the innermost first.
+CHAINS = collections.Counter({
+    ("Task.Delay", ("InnerAsync", "MidAsync", "Task.WhenAll", "OuterAsync")): 8,
+    ("SemaphoreSlim.WaitAsync", ("SemaphoreAsync",)): 3,
+    ("Task", ("SharedAsync",)): 2,
+    ("Task", ("SharedAsync", "Task.ContinueWith", "ContinuedAsync")): 1,
+    ("Task.Delay", ("PooledAsync", "ValueAsync", "UsesValueAsync")): 1,
+    ("Task", ("StepsAsync", "SumAsync")): 1,
+    ("Task", ("GenericAsync<string>",)): 1,
+    ("Task", ("GenericAsync<object>", "ClassBasedAsync<object>")): 1,
+    ("Task", ("DeepAsync",) * 41): 1,
+    ("Task", ("UnwrappedAsync", "Task.Unwrap")): 1,
+    ("Task", ("Start lambda",)): 1,
+    ("circle", ("CircleAAsync", "CircleBAsync")): 1,
+    ("Channel", ("ChannelAsync",)): 1,
+    ("Socket", ("SocketAsync",)): 1,
+    ("PeriodicTimer.WaitForNextTickAsync", ("TimerAsync",)): 1,
+})
+
+
+def look(*arguments):
+    return json.loads(succeeded(clrperf("stack", "--async", "--json", *arguments)).stdout)["async"]
+
+
+def short(frame):
+    if frame["kind"] == "task":
+        return frame["function"]
+    return re.sub(r"^AsyncChain\.\w+\.", "", frame["function"]).replace(" (async)", "")
+
+
+def chains_of(view):
+    found = collections.Counter()
+    for chain in view["chains"]:
+        waits = (chain["waiting_on"] or chain["wait"]).split(".ReadAsync")[0]  # of a channel, from 10 on
+        frames = tuple(map(short, chain["frames"]))
+        if waits == "circle":
+            frames = tuple(sorted(frames))
+        found[waits, frames] += chain["count"]
+    return found
+
+
+def waiting(variant, *arguments, **options):
+    return Target(sample_command(variant, "asyncchain") + ["0", *arguments], **{"env": OFF, **options})
+
+
+def check_chains(checks, name, view):
+    found = chains_of(view)
+    checks.check(f"{name}: the chains are the program's", found == CHAINS,
+                 f"missing {dict(CHAINS - found)}, more {dict(found - CHAINS)}; {view['problem']}")
+
+
+def check_lines(checks, variant):
+    with waiting(variant) as target:
+        view = look("-p", target.pid)
+        lines = {key[5:]: line for key, line in target.truth()["counts"].items() if key.startswith("line ")}
+    check_chains(checks, variant, view)
+    checks.check(f"{variant}: the whole heap was seen", view["complete"] and view["missed_bytes"] == 0 and view["objects"] > 500,
+                 f"{view['objects']} objects, {view['missed_bytes']} bytes missed")
+    wrong, seen = [], 0
+    for chain in view["chains"]:
+        for frame in chain["frames"]:
+            method = re.sub("<.*>", "", short(frame)).replace("Start lambda", "lambda")
+            if frame["kind"] == "task" or (method == "DeepAsync" and frame["state"] == 0):
+                continue
+            seen += 1
+            if frame["line"] != lines[method] or not frame["file"].endswith(".cs"):
+                wrong.append(f"{method}: {frame['file']}:{frame['line']}, not {lines[method]}")
+    checks.check(f"{variant}: each awaits at the line that it says", seen >= 60 and not wrong, f"{seen} frames; " + "; ".join(wrong[:3]))
+
+
+def check_stopped(checks, variant):
+    with waiting(variant) as target:
+        os.kill(target.pid, signal.SIGSTOP)
+        time.sleep(0.2)
+        check_chains(checks, f"{variant} stopped", look("-p", target.pid))
+        with open(f"/proc/{target.pid}/stat", encoding="ascii", errors="replace") as file:
+            state = file.read().rpartition(")")[2].split()[0]
+        checks.check(f"{variant}: a stopped process stays stopped", state == "T", state)
+
+
+def check_collectors(checks, variant):
+    """A heap in use, of each kind of GC: whenever it is looked at."""
+    kinds = [("workstation", {}), ("server", {"DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2"})]
+    if variant != "10":
+        kinds.append(("segments", {"DOTNET_GCName": "libclrgc.so"}))
+    for name, settings in kinds:
+        with waiting(variant, "churn", env={**OFF, **settings}) as target:
+            done = succeeded(clrperf("stack", "-p", target.pid, "--async", "--json", "--repeat", LOOKS, "--every", "20ms", timeout=300))
+            views = [json.loads(line)["async"] for line in done.stdout.splitlines()]
+            before = target.truth()["counts"]["allocated"]
+            time.sleep(0.5)
+            checks.check(f"{variant} {name}: the process goes on", target.truth()["counts"]["allocated"] > before, "")
+        walked = [view for view in views if not view["problem"]]
+        wrong = [view for view in walked if chains_of(view) != CHAINS]
+        missed = [view for view in walked if view["missed_bytes"]]
+        checks.check(f"{variant} {name}: its heap can be walked", len(walked) >= LOOKS * 3 // 4,
+                     f"{len(walked)} of {LOOKS}; {[view['problem'] for view in views if view['problem']][:1]}")
+        checks.check(f"{variant} {name}: chains are right in each look that misses nothing", not [v for v in wrong if v not in missed],
+                     f"{len(wrong)} of {len(walked)} differ, {len(missed)} missed something")
+        checks.check(f"{variant} {name}: nearly all looks miss nothing", len(missed) <= LOOKS // 4, f"{len(missed)} of {len(walked)}")
+
+
+def check_clrmd(checks, variant):
+    oracle = oracle_command("names")
+    with waiting(variant) as target:
+        view = look("-p", target.pid, "--raw-names")
+        done = subprocess.run([*oracle, str(target.pid), "--machines"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              check=False, timeout=120)
+    if done.returncode:
+        raise RuntimeError(f"names: {done.stderr[-300:]}")
+    theirs, theirs_waiting = collections.Counter(), collections.Counter()
+    for line in done.stdout.splitlines():
+        name, state, count = line.split("\t")
+        theirs[plain(name)] += int(count)
+        theirs_waiting[plain(name)] += int(count) if int(state) >= 0 else 0
+    mine, mine_waiting = collections.Counter(), collections.Counter()
+    for method in view["methods"]:
+        mine[plain(method["type"])] += method["count"]
+        mine_waiting[plain(method["type"])] += method["waiting"]
+    checks.check(f"{variant} ClrMD: as many state machines of each type", mine == theirs and len(theirs) >= 20,
+                 f"{sum(theirs.values())} of {len(theirs)} types; more {dict(mine - theirs)}, fewer {dict(theirs - mine)}")
+    checks.check(f"{variant} ClrMD: as many of them wait", +mine_waiting == +theirs_waiting,
+                 f"{sum(theirs_waiting.values())}; more {dict(mine_waiting - theirs_waiting)}, fewer {dict(theirs_waiting - mine_waiting)}")
+
+
+def plain(name):
+    """Without type arguments: `AsyncChain.Chains+<GenericAsync>d__12`."""
+    return re.sub(r"(d__\d+|d)(`\d+|<|\[).*$", r"\1", name)
+
+
+def createdump_of(pid):
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as maps:
+        for line in maps:
+            if line.rstrip().endswith("/libcoreclr.so"):
+                return os.path.join(os.path.dirname(line.split(None, 5)[5]), "createdump")
+    raise Skip("no libcoreclr.so is mapped")
+
+
+def check_cores(checks, variant, work):
+    with waiting(variant) as target:
+        tool = createdump_of(target.pid)
+        if not os.path.exists(tool):
+            raise Skip("no createdump beside the runtime")
+        for kind, option in (("heap", "-h"), ("mini", "-n")):
+            subprocess.run([tool, option, "-f", work.file(kind), str(target.pid)], check=True, stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL)
+        subprocess.run(["gcore", "-o", work.file("gcore"), str(target.pid)], check=False, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        gcore = work.file(f"gcore.{target.pid}")
+    check_chains(checks, f"{variant} heap dump", look(work.file("heap")))
+    if os.path.exists(gcore):
+        check_chains(checks, f"{variant} gcore", look(gcore))
+    done = clrperf("stack", "--async", "--json", work.file("mini"))
+    view = json.loads(succeeded(done).stdout)["async"]
+    checks.check(f"{variant} mini dump: what it lacks is said", not view["chains"] and "heap" in (view["problem"] or "") and
+                 "createdump" in done.stderr, f"{view['problem']}; {done.stderr[-200:]}")
+
+
+def main():
+    checks = Checks()
+    variant = (sys.argv[1:] or ["10"])[0]
+    with Work() as work:
+        checks.run("lines", check_lines, variant)
+        checks.run("stopped", check_stopped, variant)
+        checks.run("collectors", check_collectors, variant)
+        checks.run("ClrMD", check_clrmd, variant)
+        checks.run("cores", check_cores, variant, work)
+    checks.exit()
+
+
+if __name__ == "__main__":
+    main()
