@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "unwind/method_map.h"
 
 enum {
     CACHE_BITS = 12,
@@ -24,12 +25,6 @@ struct code_range {
     struct unwind_code code;
 };
 
-struct code_method {
-    uint64_t start, end;
-    struct jit_unwind *jit; /* owned; NULL: not read, or not to be had */
-    bool tried;
-};
-
 struct code_page {
     uint64_t addr; /* 0: none */
     uint8_t *bytes;
@@ -47,8 +42,7 @@ struct process_code {
     struct unwinder *unwinder;
     struct code_range *ranges; /* sorted, disjoint */
     size_t range_count, range_capacity;
-    struct code_method *methods; /* sorted, disjoint */
-    size_t method_count, method_capacity;
+    struct method_map methods;
     struct jit_unwind **retired; /* of methods that are gone */
     size_t retired_count, retired_capacity;
     struct asked_addr asked[ASKED]; /* by a hash of the address */
@@ -120,20 +114,6 @@ static size_t range_index(const struct process_code *p, uint64_t addr)
     return low;
 }
 
-/* The first method that ends behind `addr`. */
-static size_t method_index(const struct process_code *p, uint64_t addr)
-{
-    size_t low = 0, high = p->method_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->methods[middle].end <= addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void method_read(struct process_code *p, struct code_method *method)
 {
     method->tried = true;
@@ -147,8 +127,9 @@ static void method_read(struct process_code *p, struct code_method *method)
 }
 
 /* Its unwind data goes when no stack is being unwound: find_method() can replace what a frame needs. */
-static void method_done(struct process_code *p, struct code_method *method)
+static void method_done(void *user, const struct code_method *method)
 {
+    struct process_code *p = user;
     if (!method->jit)
         return;
     p->stats.method_bytes -= jit_unwind_bytes(method->jit);
@@ -160,12 +141,6 @@ static void free_retired(struct process_code *p)
 {
     while (p->retired_count)
         free(p->retired[--p->retired_count]);
-}
-
-static struct code_method *method_at(struct process_code *p, uint64_t addr)
-{
-    size_t i = method_index(p, addr);
-    return i < p->method_count && addr >= p->methods[i].start ? &p->methods[i] : NULL;
 }
 
 /* Stubs belong to no method, and stacks lead there again and again. */
@@ -189,10 +164,10 @@ static void ask_for_method(struct process_code *p, uint64_t addr)
 /* Generated code: a method, or something between them. */
 static struct unwind_code generated_code(struct process_code *p, uint64_t addr)
 {
-    struct code_method *method = method_at(p, addr);
+    struct code_method *method = method_map_at(&p->methods, addr);
     if (!method) {
         ask_for_method(p, addr);
-        method = method_at(p, addr);
+        method = method_map_at(&p->methods, addr);
     }
     if (!method)
         return (struct unwind_code){ .kind = UNWIND_CODE_OTHER };
@@ -245,10 +220,9 @@ struct process_code *process_code_new(struct unwind_images *images, const struct
 
 static void forget_all(struct process_code *p)
 {
-    for (size_t i = 0; i < p->method_count; i++)
-        method_done(p, &p->methods[i]);
+    method_map_done(&p->methods, method_done, p);
     free_retired(p);
-    p->method_count = p->range_count = 0;
+    p->range_count = 0;
     pages_forget(p, 0, UINT64_MAX);
     unwinder_free(p->unwinder);
 }
@@ -267,7 +241,6 @@ void process_code_free(struct process_code *p)
     for (size_t i = 0; i < PAGES; i++)
         free(p->pages[i].bytes);
     free(p->ranges);
-    free(p->methods);
     free(p->retired);
     free(p);
 }
@@ -339,41 +312,29 @@ void process_code_map(struct process_code *p, uint64_t start, uint64_t size_byte
     pages_forget(p, start, start + size_bytes);
 }
 
-/* Takes the methods that touch [start, end) away. Returns where one that starts there belongs. */
-static size_t methods_cut(struct process_code *p, uint64_t start, uint64_t end)
+static void methods_cut(struct process_code *p, uint64_t start, uint64_t end)
 {
-    size_t first = method_index(p, start), last = first;
-    for (; last < p->method_count && p->methods[last].start < end; last++)
-        method_done(p, &p->methods[last]);
-    if (last == first)
-        return first;
-    memmove(p->methods + first, p->methods + last, (p->method_count - last) * sizeof *p->methods);
-    p->method_count -= last - first;
-    unwinder_forget(p->unwinder);
-    return first;
+    if (method_map_cut(&p->methods, start, end, method_done, p))
+        unwinder_forget(p->unwinder);
 }
 
 void process_code_method(struct process_code *p, uint64_t start, uint64_t size_bytes, bool fleeting)
 {
-    if (size_bytes == 0 || size_bytes > UINT64_MAX - start || p->method_count >= METHODS_MAX)
+    if (size_bytes == 0 || size_bytes > UINT64_MAX - start || p->methods.count >= METHODS_MAX)
         return;
-    size_t at = methods_cut(p, start, start + size_bytes);
-    p->methods = mem_grow(p->methods, &p->method_capacity, p->method_count + 1, sizeof *p->methods);
-    memmove(p->methods + at + 1, p->methods + at, (p->method_count - at) * sizeof *p->methods);
-    p->methods[at] = (struct code_method){ .start = start, .end = start + size_bytes };
-    p->method_count++;
+    methods_cut(p, start, start + size_bytes);
+    struct code_method *method = method_map_add(&p->methods, start, start + size_bytes);
     p->stats.methods++;
     if (fleeting)
-        method_read(p, &p->methods[at]);
+        method_read(p, method);
     pages_forget(p, start, start + size_bytes);
 }
 
 void process_code_method_end(struct process_code *p, uint64_t start)
 {
-    size_t i = method_index(p, start);
-    if (i == p->method_count || p->methods[i].start != start)
-        return;
-    methods_cut(p, start, start + 1);
+    const struct code_method *method = method_map_at(&p->methods, start);
+    if (method && method->start == start)
+        methods_cut(p, start, start + 1);
 }
 
 /* Whether looking at the mappings again may help, and was done. */
