@@ -219,9 +219,13 @@ class WebApi:
         self.log.close()
 
 
-def record_ours(b, pid, rate, seconds, file):
+# How stacks are made, the option for it, and the bars of the peak RSS in MB.
+STACKS = (("whole stacks", (), (24, 12)), ("frame pointers", ("--frame-pointers",), (16, 8)))
+
+
+def record_ours(b, pid, rate, seconds, file, *options):
     summary = b.work / "record.json"
-    cost = b.cost([b.clrperf, "record", "-p", pid, "-F", rate, "-o", file, "--force", "--json", "-q"], summary,
+    cost = b.cost([b.clrperf, "record", "-p", pid, "-F", rate, "-o", file, "--force", "--json", "-q", *options], summary,
                   interrupt_after_s=seconds)
     return cost, json.loads(summary.read_text())
 
@@ -247,38 +251,41 @@ def row_c4(b, web):
 def row_b1(b, web):
     if not b.perf:
         return b.skip("B1", "perf is not installed")
-    said = []
+    for way, option, rss_bars in STACKS:
+        said = []
 
-    def ours():
-        cost, summary = record_ours(b, web.process.pid, 99, b.options.seconds, b.work / "b1.clrperf")
-        said.append(summary)
-        return cost
+        def ours():
+            cost, summary = record_ours(b, web.process.pid, 99, b.options.seconds, b.work / "b1.clrperf", *option)
+            said.append(summary)
+            return cost
 
-    theirs, mine = pairs(b.options.pairs, lambda: record_perf(b, web.process.pid, 99, b.options.seconds, b.work / "b1.data"), ours)
-    samples = statistics.median(s["samples"] for s in said)
-    lost = sum(s["lost"] for s in said)
-    b.add("B1", f"collector's CPU, {b.options.seconds} s at 99 Hz, ours / perf record -g", f"{median(theirs) * 1e3:.0f} ms",
-          f"{median(mine) * 1e3:.0f} ms", 1 / ratio_of(theirs, mine), (0.5, "x"), (0.1, "x"),
-          f"{samples:.0f} samples, {lost} lost; ours names everything, perf nothing")
-    b.add("B2", "collector's peak RSS", f"{median(theirs, 'rss_mb'):.1f} MB", f"{median(mine, 'rss_mb'):.1f} MB",
-          median(mine, "rss_mb"), (16, "MB"), (8, "MB"))
+        theirs, mine = pairs(b.options.pairs, lambda: record_perf(b, web.process.pid, 99, b.options.seconds, b.work / "b1.data"),
+                             ours)
+        samples = statistics.median(s["samples"] for s in said)
+        lost = sum(s["lost"] for s in said)
+        b.add("B1", f"collector's CPU, {way}, {b.options.seconds} s at 99 Hz, ours / perf record -g", f"{median(theirs) * 1e3:.0f} ms",
+              f"{median(mine) * 1e3:.0f} ms", 1 / ratio_of(theirs, mine), (0.5, "x"), (0.1, "x"),
+              f"{samples:.0f} samples, {lost} lost; ours names everything, perf nothing")
+        b.add("B2", f"collector's peak RSS, {way}", f"{median(theirs, 'rss_mb'):.1f} MB", f"{median(mine, 'rss_mb'):.1f} MB",
+              median(mine, "rss_mb"), *[(bar, "MB") for bar in rss_bars])
 
 
 def row_b3(b, web):
     """CPU a sample is the slope between a short and a long recording: start, names and end are in both."""
-    bytes_each, cpu_each, whole_each, notes = [], [], [], ""
-    for _ in range(b.options.pairs):
-        short_cost, short = record_ours(b, web.process.pid, 4999, b.options.seconds / 4, b.work / "b3-short.clrperf")
-        cost, long = record_ours(b, web.process.pid, 4999, b.options.seconds, b.work / "b3.clrperf")
-        bytes_each.append(long["bytes"] / long["samples"])
-        cpu_each.append((cost.cpu_s - short_cost.cpu_s) * 1e6 / max(long["samples"] - short["samples"], 1))
-        whole_each.append(cost.cpu_s * 1e6 / long["samples"])
-        notes = f"{long['samples']:,} samples, {long['lost']:,} lost"
-    b.add("B3", f"bytes a sample, {b.options.seconds} s at 4,999 Hz", "", f"{statistics.median(bytes_each):.1f} B",
-          statistics.median(bytes_each), (24, "B"), (12, "B"), notes)
-    b.add("B3", "CPU a sample, slope between a short and a long recording", "", f"{statistics.median(cpu_each):.2f} us",
-          statistics.median(cpu_each), (0.6, "us"), (0.2, "us"),
-          f"{statistics.median(whole_each):.2f} us with start, names and end")
+    for (way, option, _), cpu_bars in zip(STACKS, ((8, 3), (0.6, 0.2))):
+        bytes_each, cpu_each, whole_each, notes = [], [], [], ""
+        for _ in range(b.options.pairs):
+            short_cost, short = record_ours(b, web.process.pid, 4999, b.options.seconds / 4, b.work / "b3-short.clrperf", *option)
+            cost, long = record_ours(b, web.process.pid, 4999, b.options.seconds, b.work / "b3.clrperf", *option)
+            bytes_each.append(long["bytes"] / long["samples"])
+            cpu_each.append((cost.cpu_s - short_cost.cpu_s) * 1e6 / max(long["samples"] - short["samples"], 1))
+            whole_each.append(cost.cpu_s * 1e6 / long["samples"])
+            notes = f"{long['samples']:,} samples, {long['lost']:,} lost"
+        b.add("B3", f"bytes a sample, {way}, {b.options.seconds} s at 4,999 Hz", "", f"{statistics.median(bytes_each):.1f} B",
+              statistics.median(bytes_each), (24, "B"), (12, "B"), notes)
+        b.add("B3", f"CPU a sample, {way}, slope between a short and a long recording", "", f"{statistics.median(cpu_each):.2f} us",
+              statistics.median(cpu_each), *[(bar, "us") for bar in cpu_bars],
+              f"{statistics.median(whole_each):.2f} us with start, names and end")
 
 
 # E4, E5: name tables. F4: start-up.

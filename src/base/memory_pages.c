@@ -12,6 +12,7 @@ enum {
     AHEAD_PAGES = 4, /* a page that is missed comes with its neighbours in this many, aligned */
     BATCH_PAGES = 512,
     WANTED_MAX = 1 << 16,
+    AGAIN_MAX = 1024, /* a look at more than these was a listing of everything */
 };
 
 void memory_pages_init(struct memory_pages *pages, const struct memory *memory, size_t bytes_max)
@@ -26,12 +27,36 @@ void memory_pages_done(struct memory_pages *pages)
     free(pages->chunks);
     free(pages->pages);
     free(pages->wanted);
+    free(pages->again);
     id_map_done(&pages->ids);
     *pages = (struct memory_pages){ 0 };
 }
 
+static int compare_numbers(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* What was asked for since the last drop; when nothing was, that of the time before stays. */
+static void remember_asked(struct memory_pages *pages)
+{
+    for (size_t i = 0; i < pages->count && pages->again_count <= AGAIN_MAX; i++) {
+        if (!pages->pages[i].asked)
+            continue;
+        pages->again =
+            mem_grow(pages->again, &pages->again_capacity, pages->again_count + 1, sizeof *pages->again);
+        pages->again[pages->again_count++] = pages->pages[i].number;
+    }
+    if (pages->again_count > AGAIN_MAX)
+        pages->again_count = 0;
+    if (pages->again_count)
+        qsort(pages->again, pages->again_count, sizeof *pages->again, compare_numbers);
+}
+
 void memory_pages_drop(struct memory_pages *pages)
 {
+    remember_asked(pages);
     id_map_clear(&pages->ids);
     pages->count = 0;
     pages->wanted_count = 0;
@@ -95,6 +120,16 @@ static void read_pages(struct memory_pages *pages, const uint64_t *numbers, size
         pages->pages[ids[i] - 1].there = pieces[i].got == MEMORY_PAGE_BYTES;
 }
 
+/* After a drop, before anything else: what was asked for before it. */
+static void read_again(struct memory_pages *pages)
+{
+    for (size_t at = 0; at < pages->again_count; at += BATCH_PAGES) {
+        size_t left = pages->again_count - at;
+        read_pages(pages, pages->again + at, left < BATCH_PAGES ? left : BATCH_PAGES);
+    }
+    pages->again_count = 0;
+}
+
 static void read_around(struct memory_pages *pages, uint64_t number)
 {
     uint64_t numbers[AHEAD_PAGES];
@@ -123,10 +158,17 @@ static const uint8_t *get_page(struct memory_pages *pages, uint64_t number)
         return pages->recent[slot].bytes;
     uint32_t id = find_page(pages, number);
     if (!id) {
+        read_again(pages);
+        id = find_page(pages, number);
+    }
+    if (!id) {
         read_around(pages, number);
         id = find_page(pages, number);
     }
-    if (!id || !pages->pages[id - 1].there)
+    if (!id)
+        return NULL;
+    pages->pages[id - 1].asked = true;
+    if (!pages->pages[id - 1].there)
         return NULL;
     pages->recent[slot].number = number;
     pages->recent[slot].bytes = page_bytes(pages, id);
@@ -157,16 +199,11 @@ void memory_pages_want(struct memory_pages *pages, uint64_t addr, uint64_t size)
     }
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
-    return (left > right) - (left < right);
-}
-
 void memory_pages_fetch(struct memory_pages *pages)
 {
     uint64_t numbers[BATCH_PAGES];
     size_t count = 0;
+    read_again(pages);
     if (pages->wanted_count)
         qsort(pages->wanted, pages->wanted_count, sizeof *pages->wanted, compare_numbers);
     for (size_t i = 0; i < pages->wanted_count; i++) {

@@ -24,7 +24,8 @@ struct memory_pages {
     struct memory_page {
         uint64_t number; /* address / MEMORY_PAGE_BYTES */
         bool there;
-    } * pages; /* id - 1 */
+        bool asked; /* for itself, not as a neighbour */
+    } * pages;      /* id - 1 */
     size_t count, capacity, chunk_count, chunk_capacity;
     struct id_map ids;
     struct {
@@ -33,13 +34,18 @@ struct memory_pages {
     } recent[MEMORY_PAGES_RECENT]; /* a page asked for lately, by a hash of its number */
     uint64_t *wanted;              /* numbers asked for ahead */
     size_t wanted_count, wanted_capacity;
+    uint64_t *again; /* numbers that were asked for before the last drop, ascending */
+    size_t again_count, again_capacity;
     uint64_t reads; /* pages asked of the target so far */
 };
 
 /* At most `bytes_max` are held; pages past that cannot be read. */
 void memory_pages_init(struct memory_pages *pages, const struct memory *memory, size_t bytes_max);
 void memory_pages_done(struct memory_pages *pages);
-/* Forgets all pages; later reads see the target anew. */
+/*
+ * Forgets all pages; later reads see the target anew. Who looks again mostly looks at the same: the first
+ * read brings the pages that were asked for since the last drop, in one go.
+ */
 void memory_pages_drop(struct memory_pages *pages);
 
 /* Notes that the bytes will be needed; memory_pages_fetch() reads what was noted in a few large reads. */
