@@ -192,7 +192,9 @@ class WebApi:
             raise FileNotFoundError("samples/webapi is not built (dotnet build -c Release samples/webapi)")
         self.log = open(b.work / "webapi.log", "wb")
         environment = dict(os.environ, DOTNET_gcServer="0")
-        self.process = subprocess.Popen(["dotnet", found[-1], "0", "--urls", "http://127.0.0.1:0"], cwd=b.work,
+        home = b.work / "webapi"  # which it watches for changes: nothing else is written there
+        home.mkdir(exist_ok=True)
+        self.process = subprocess.Popen(["dotnet", found[-1], "0", "--urls", "http://127.0.0.1:0"], cwd=home,
                                         stdout=subprocess.PIPE, stderr=self.log, env=environment)
         self.over = threading.Event()
         words = self.process.stdout.readline().decode().split()  # ready PID URL

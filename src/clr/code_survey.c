@@ -106,6 +106,14 @@ static struct starts list_starts(struct code_survey *survey, const struct code_c
     return list;
 }
 
+static void thin_out(struct starts *list, size_t at_most)
+{
+    size_t step = at_most ? list->count / at_most + 1 : 1, kept = 0;
+    for (size_t i = 0; i < list->count; i += step)
+        list->starts[kept++] = list->starts[i];
+    list->count = kept;
+}
+
 static void read_headers(struct memory_pages *pages, struct start *starts, size_t count)
 {
     enum { HEADER_BYTES = 0x30 };
@@ -198,6 +206,7 @@ struct surveyed_code *code_survey_list(struct code_survey *survey, const struct 
 {
     size_t count = 0, broken = 0;
     struct starts starts = list_starts(survey, choice);
+    thin_out(&starts, choice->at_most);
     struct surveyed_code *list = mem_alloc(starts.count ? starts.count : 1, sizeof *list);
     read_headers(survey->pages, starts.starts, starts.count);
     for (size_t i = 0; i < starts.count; i++) {
@@ -231,6 +240,20 @@ bool code_survey_find(struct code_survey *survey, const struct code_range *range
         return true;
     }
     return false;
+}
+
+bool code_survey_renew_heap(struct code_survey *survey, const struct code_range *range)
+{
+    size_t i = 0;
+    struct code_heap heap;
+    while (i < survey->heap_count && survey->heaps[i].range != range)
+        i++;
+    if (i == survey->heap_count ||
+        !code_heap_read(survey->pages, survey->layout, range, MAPS_BYTES_MAX, &heap))
+        return false;
+    code_heap_done(&survey->heaps[i]);
+    survey->heaps[i] = heap;
+    return true;
 }
 
 static bool is_dynamic(const struct surveyed_code *code)

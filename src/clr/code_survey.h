@@ -37,6 +37,7 @@ struct code_choice {
     bool collectible;      /* those only that may be freed */
     const uint64_t *addrs; /* those only that hold one of these, ascending; NULL: any */
     size_t addr_count;
+    size_t at_most; /* about so many of them, evenly spread; 0: all */
 };
 /* The pieces, by address; those whose header makes no sense are only counted. The caller frees the list. */
 struct surveyed_code *code_survey_list(struct code_survey *survey, const struct code_choice *choice,
@@ -44,6 +45,8 @@ struct surveyed_code *code_survey_list(struct code_survey *survey, const struct 
 /* The piece of jitted code that holds `addr`, in `range`. */
 bool code_survey_find(struct code_survey *survey, const struct code_range *range, uint64_t addr,
                       struct surveyed_code *out);
+/* Reads anew what starts where in one range of jitted code. False when it makes no sense any more. */
+bool code_survey_renew_heap(struct code_survey *survey, const struct code_range *range);
 /*
  * Dynamic methods are freed, and their records used again, at any time. So what is known of those in the list
  * is read ahead, then their headers, records and names once more; those that differ lose their record

@@ -249,6 +249,22 @@ bool code_walk_find(struct code_walk *walk, uint64_t addr, struct found_method *
     return true;
 }
 
+bool code_walk_find_new(struct code_walk *walk, uint64_t addr, struct found_method *out, bool *out_known)
+{
+    struct surveyed_code code;
+    struct code_survey *codes = survey(walk);
+    const struct code_range *range = code_ranges_find(&codes->ranges, addr);
+    *out_known = range && range->kind == CODE_RANGE_HEAP && !range->collectible;
+    if (!*out_known)
+        return false;
+    memory_pages_drop(&walk->pages);
+    *out_known = code_survey_renew_heap(codes, range);
+    if (!*out_known || !code_survey_find(codes, range, addr, &code))
+        return false;
+    name_code(walk, &code, out);
+    return true;
+}
+
 const struct runtime_layout *code_walk_layout(const struct code_walk *walk)
 {
     return &walk->fit.layout;

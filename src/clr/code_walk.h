@@ -105,6 +105,12 @@ bool code_walk_list_at(struct code_walk *walk, const uint64_t *addrs, size_t cou
 /* The piece of code, of any kind, that holds `addr`. False when the runtime knows of none there. */
 bool code_walk_find(struct code_walk *walk, uint64_t addr, struct found_method *out);
 /*
+ * The same of code that may have come since the last look, for a small part of what code_walk_renew() costs:
+ * only the map of its heap and its own records are read anew. *out_known: whether that was enough to tell; it
+ * is not where code can be freed, and where there was no heap yet.
+ */
+bool code_walk_find_new(struct code_walk *walk, uint64_t addr, struct found_method *out, bool *out_known);
+/*
  * The IL map of the jitted code at [begin, begin + size_bytes), as a found_method gives it. `major`: the
  * runtime's version, 0 when not known. As jit_il_map_read().
  */

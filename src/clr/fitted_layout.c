@@ -84,10 +84,10 @@ static bool agrees(struct fitted_layout *fit)
 {
     size_t count, broken;
     fitted_layout_survey(fit);
-    struct surveyed_code *codes = code_survey_list(&fit->survey, &(struct code_choice){ 0 }, &count, &broken);
-    size_t step = count / CHECK_MAX + 1;
+    struct code_choice some = { .at_most = CHECK_MAX };
+    struct surveyed_code *codes = code_survey_list(&fit->survey, &some, &count, &broken);
     fit->checked = fit->agreed = 0;
-    for (size_t i = 0; i < count; i += step)
+    for (size_t i = 0; i < count; i++)
         if (codes[i].described)
             count_agreement(fit, &codes[i].method);
     free(codes);

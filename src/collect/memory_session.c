@@ -13,6 +13,17 @@
 #define FILE_BYTES_MAX (UINT64_C(1) << 30)
 #define RENEW_EVERY_NS (UINT64_C(2) * 1000000)
 #define MAP_EVERY_NS   (UINT64_C(100) * 1000000)
+#define BARE_FIRST_NS  (UINT64_C(20) * 1000000)
+
+enum { BARE_PAGES = 64, BARE_DOUBLINGS = 8 };
+
+/* A page outside all regions of code that the runtime told of: thunks and barriers, or code that comes yet.
+ */
+struct bare_page {
+    uint64_t number;
+    uint64_t again_ns; /* not looked at before */
+    unsigned times;
+};
 
 /* Code that was there at a look, by a hash of its place and name. */
 struct look {
@@ -27,8 +38,9 @@ struct memory_session {
     const struct memory *memory;
     struct code_walk *walk;
     struct module_files files;
-    uint64_t started_ns, looked_ns; /* looked: time of the last look, or of the start */
-    uint64_t renewed_ns, mapped_ns; /* pages and mappings are of then */
+    uint64_t started_ns, looked_ns;    /* looked: time of the last look, or of the start */
+    uint64_t renewed_ns, mapped_ns;    /* pages and mappings are of then */
+    struct bare_page bare[BARE_PAGES]; /* by number */
     struct look last, now;
     uint64_t *modules; /* ids told of */
     size_t module_count, module_capacity;
@@ -216,17 +228,38 @@ bool memory_session_look(struct memory_session *s, const struct runtime_sink *si
     return true;
 }
 
+static bool comes_and_goes(const struct found_method *found)
+{
+    return found->collectible || found->kind == FOUND_DYNAMIC;
+}
+
+/* Whether it is time to look for the regions again because of `addr`, which is in none. */
+static bool may_look_again(struct memory_session *s, uint64_t addr, uint64_t now_ns)
+{
+    uint64_t number = addr / MEMORY_PAGE_BYTES;
+    struct bare_page *page = &s->bare[number % BARE_PAGES];
+    if (page->number != number)
+        *page = (struct bare_page){ .number = number };
+    if (now_ns < page->again_ns)
+        return false;
+    page->again_ns = now_ns + (BARE_FIRST_NS << page->times);
+    page->times += page->times < BARE_DOUBLINGS;
+    return true;
+}
+
 /*
- * What was read lately may be old where nothing is found, or where code comes and goes; to read anew costs as
- * much as all the rest.
+ * What was read lately may be old where nothing is found, or where code comes and goes; to read all of it
+ * anew costs as much as the rest.
  */
 static bool find_anew(struct memory_session *s, uint64_t addr, struct found_method *found)
 {
-    bool got = code_walk_find(s->walk, addr, found);
-    if (got && !found->collectible && found->kind != FOUND_DYNAMIC)
-        return true;
+    bool known = true, got = code_walk_find(s->walk, addr, found);
+    if (!got)
+        got = code_walk_find_new(s->walk, addr, found, &known);
+    if (known && !(got && comes_and_goes(found)))
+        return got;
     uint64_t now_ns = clock_monotonic_ns();
-    if (now_ns - s->renewed_ns < RENEW_EVERY_NS)
+    if (now_ns - s->renewed_ns < RENEW_EVERY_NS || (!known && !may_look_again(s, addr, now_ns)))
         return got;
     code_walk_renew(s->walk);
     s->renewed_ns = now_ns;
@@ -241,10 +274,9 @@ bool memory_session_find(struct memory_session *s, uint64_t addr, uint64_t time_
     struct found_method found;
     if (!find_anew(s, addr, &found) || found.kind == FOUND_STUB || found.name[0] == 0)
         return false;
-    bool stays = !found.collectible && found.kind != FOUND_DYNAMIC;
     s->sink = sink;
     s->change = RUNTIME_METHOD_LOADED;
-    s->time_ns = stays ? s->started_ns : time_ns;
+    s->time_ns = comes_and_goes(&found) ? time_ns : s->started_ns;
     tell(s, &found);
     return true;
 }
