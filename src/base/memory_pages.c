@@ -41,14 +41,18 @@ static int compare_numbers(const void *a, const void *b)
 /* What was asked for since the last drop; when nothing was, that of the time before stays. */
 static void remember_asked(struct memory_pages *pages)
 {
-    for (size_t i = 0; i < pages->count && pages->again_count <= AGAIN_MAX; i++) {
+    size_t most = pages->pages_max / 2 < AGAIN_MAX ? pages->pages_max / 2 : AGAIN_MAX;
+    if (pages->count == 0)
+        return;
+    pages->again_count = 0;
+    for (size_t i = 0; i < pages->count && pages->again_count <= most; i++) {
         if (!pages->pages[i].asked)
             continue;
         pages->again =
             mem_grow(pages->again, &pages->again_capacity, pages->again_count + 1, sizeof *pages->again);
         pages->again[pages->again_count++] = pages->pages[i].number;
     }
-    if (pages->again_count > AGAIN_MAX)
+    if (pages->again_count > most)
         pages->again_count = 0;
     if (pages->again_count)
         qsort(pages->again, pages->again_count, sizeof *pages->again, compare_numbers);

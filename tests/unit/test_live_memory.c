@@ -145,6 +145,33 @@ static void test_pages(void **state)
     end_target(pid);
 }
 
+/* Who looks again mostly looks at the same. */
+static void test_pages_again(void **state)
+{
+    (void)state;
+    struct told told;
+    pid_t pid = start_target(false, &told);
+    struct live_memory *live = open_live(pid);
+    struct memory_pages pages;
+    uint64_t at = (uintptr_t)told.memory, far = at + (uint64_t)(PAGES - 1) * PAGE;
+    memory_pages_init(&pages, live_memory_view(live), (size_t)64 * PAGE);
+    assert_int_equal(memory_pages_u8(&pages, at), 1);
+    assert_int_equal(memory_pages_u8(&pages, far), PAGES);
+    memory_pages_drop(&pages);
+    uint64_t reads = pages.reads;
+    assert_int_equal(memory_pages_u8(&pages, far), PAGES);
+    assert_int_equal(pages.reads, reads + 2); /* without neighbours, which nobody asked for */
+    assert_int_equal(memory_pages_u8(&pages, at), 1);
+    assert_int_equal(pages.reads, reads + 2);
+    memory_pages_drop(&pages);
+    memory_pages_drop(&pages); /* nothing was asked for in between */
+    assert_int_equal(memory_pages_u8(&pages, at), 1);
+    assert_int_equal(pages.count, 2);
+    memory_pages_done(&pages);
+    live_memory_close(live);
+    end_target(pid);
+}
+
 static void test_page_that_never_arrives(void **state)
 {
     (void)state;
@@ -201,6 +228,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reads),
         cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_pages_again),
         cmocka_unit_test(test_page_that_never_arrives),
         cmocka_unit_test(test_target_that_ends),
     };
