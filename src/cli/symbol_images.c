@@ -299,8 +299,9 @@ static bool find_of_file(struct image_search *s, struct error *err)
 static int compare_rows(const void *a, const void *b)
 {
     const struct symbol_image *x = a, *y = b;
-    return x->symbols.managed != y->symbols.managed ? x->symbols.managed - y->symbols.managed
-                                                    : strcmp(x->path, y->path);
+    int order = x->symbols.managed - y->symbols.managed;
+    order = order ? order : strcmp(last_part(x->path), last_part(y->path));
+    return order ? order : strcmp(x->path, y->path);
 }
 
 bool symbol_images_find(const struct symbol_subject *subject, const struct symbol_cache *cache,

@@ -28,7 +28,7 @@ struct symbol_image {
 };
 
 struct symbol_images {
-    struct symbol_image *rows; /* native code first, by path; owned */
+    struct symbol_image *rows; /* native code first, by file name; owned */
     size_t count, capacity;
     pid_t pid;       /* 0 when it is no process */
     char label[256]; /* what people call it */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/own.h"
 #include "cli/standard_output.h"
 #include "cli/target_options.h"
 #include "cli/verb.h"
@@ -100,6 +101,13 @@ static void offer_formats(const char *typed, struct buffer *out)
     }
 }
 
+static void offer_symbol_actions(const char *typed, struct buffer *out)
+{
+    static const char *const actions[] = { "list", "fetch", "path" };
+    for (size_t i = 0; i < ARRAY_LEN(actions); i++)
+        offer(out, actions[i], typed);
+}
+
 /* The words behind `clrperf`; the last one is being typed. */
 static void complete(const char *const *words, size_t count, struct buffer *out)
 {
@@ -111,6 +119,8 @@ static void complete(const char *const *words, size_t count, struct buffer *out)
     const struct verb *verb = verb_find(words[0]);
     if (!verb || !verb->options)
         return;
+    if (count == 2 && strcmp(verb->name, "symbols") == 0)
+        offer_symbol_actions(typed, out);
     for (size_t i = 1; i + 1 < count; i++) {
         if (strcmp(words[i], "--") == 0)
             return; /* a command of somebody else */

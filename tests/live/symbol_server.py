@@ -1,13 +1,15 @@
 """A server for symbol files on the loopback address, which can also misbehave in the ways servers do."""
 import http.server
+import ssl
 import threading
 import time
 
 
 class SymbolServer:
-    """`files`: path to content. `mode` says how each of them is answered; what is not among them is 404."""
+    """`files`: path to content. `mode` says how each of them is answered; what is not among them is 404. `certificate`:
+    files with it and its key, for https."""
 
-    def __init__(self, files, mode="good"):
+    def __init__(self, files, mode="good", certificate=None):
         self.files, self.mode, self.asked, self.over = dict(files), mode, [], threading.Event()
         server = self
 
@@ -90,7 +92,11 @@ class SymbolServer:
                 pass
 
         self.http = Server(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*certificate)
+            self.http.socket = context.wrap_socket(self.http.socket, server_side=True)
+        self.url = f"http{'s' if certificate else ''}://127.0.0.1:{self.http.server_address[1]}"
         self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
 
     def __enter__(self):

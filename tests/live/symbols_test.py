@@ -44,7 +44,7 @@ HOT = "burn_some"
 
 
 def run(*words):
-    return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return subprocess.run(words, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True).stdout
 
 
 def build_id(path):
@@ -266,6 +266,28 @@ def check_cache(checks, native, cache, work):
     os.chmod(cache.path, 0o700)
 
 
+def check_perf_data(checks, native, cache, work):
+    """What perf recorded and could not name."""
+    need_command("perf")
+    with native.target() as target:
+        run("perf", "record", "-q", "-o", work.file("perf.data"), "-e", "cpu-clock", "-F", "499", "-g", "-p", str(target.pid),
+            "--", "sleep", "1")
+    seen = names(report_of(work, cache, "perf.data"))
+    checks.check("a perf.data has the names", HOT in seen, str(sorted(seen)))
+
+
+def check_certificate(checks, native, work):
+    """A server that nobody vouches for."""
+    need_command("openssl")
+    run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1", "-keyout",
+        work.file("key"), "-out", work.file("certificate"))
+    cache = Cache(work, "secure")
+    with SymbolServer(native.ssqp(), certificate=(work.file("certificate"), work.file("key"))) as server:
+        done = cache.symbols("fetch", native.library, "--server", server.url)
+    checks.check("https: a certificate that is not trusted is refused", done.returncode == 1 and
+                 "certificate" in done.stderr and not server.asked and not cache.files(), done.stderr)
+
+
 def without_pdb(work):
     """The sample's folder without the PDB, which the assembly must not find where it was built either."""
     command = sample_command("10", "primes")
@@ -322,6 +344,8 @@ def check_native(checks):
         check_fetch(checks, native, cache, work)
         check_names(checks, native, cache, work)
         check_cache(checks, native, cache, work)
+        checks.run("perf.data", check_perf_data, native, cache, work)
+        checks.run("certificate", check_certificate, native, work)
 
 
 def main():

@@ -15,8 +15,10 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "elf_fixture.h"
+#include "symbolize/late_names.h"
 #include "symbolize/native_image.h"
 #include "symbolize/symbol_cache.h"
+#include "trace/builder.h"
 
 struct folder {
     char path[64];
@@ -160,6 +162,56 @@ static void test_names(void **state)
     buffer_done(&bytes);
 }
 
+/* A capture that was made when there were no symbols. */
+static void test_late_names(void **state)
+{
+    const struct folder *f = *state;
+    static const struct {
+        const char *name;
+        uint8_t resolver;
+        const char *late;
+    } functions[] = {
+        { "x.so!0x380", RESOLVER_EH_FRAME, "hidden_helper" },
+        { "x.so!0x3c0", RESOLVER_EH_FRAME, "plain_alias" },
+        { "x.so!0x380", RESOLVER_ELF_DYNSYM, NULL },
+        { "x.so!0xffffffffffffffff", RESOLVER_EH_FRAME, NULL },
+        { "x.so!0x", RESOLVER_EH_FRAME, NULL },
+        { "x.so!0x380z", RESOLVER_EH_FRAME, NULL },
+        { "0x380", RESOLVER_EH_FRAME, NULL },
+        { "", RESOLVER_EH_FRAME, NULL },
+    };
+    struct symbol_id id = fixture_id();
+    char build_id[SYMBOL_ID_TEXT_BYTES];
+    struct trace_builder b;
+    struct error err;
+    symbol_id_text(&id, build_id);
+    assert_true(put(f, &id, "sample.debug", SIZE_MAX, &err));
+    trace_builder_init(&b, 16);
+    struct trace *t = &b.trace;
+    uint32_t image = trace_push(&t->images), mapping = trace_push(&t->mappings);
+    t->images.rows[image] = (struct trace_image){ .path = trace_add_string(t, "/a/x.so"),
+                                                  .build_id = trace_add_string(t, build_id) };
+    t->mappings.rows[mapping].image = image;
+    for (size_t i = 0; i < ARRAY_LEN(functions); i++) {
+        struct trace_function wanted = { .name = trace_add_string(t, functions[i].name),
+                                         .kind = CODE_NATIVE };
+        uint32_t function = function_index_add(&b.functions, t, &wanted),
+                 location = trace_push(&t->locations);
+        t->locations.rows[location] = (struct trace_location){ .mapping = mapping,
+                                                               .function = function,
+                                                               .resolver = functions[i].resolver };
+    }
+    late_names_add(t, &b.functions, &f->cache);
+    for (size_t i = 0; i < ARRAY_LEN(functions); i++) {
+        const struct trace_location *row = &t->locations.rows[i + 1];
+        const char *late = functions[i].late;
+        assert_string_equal(trace_string(t, t->functions.rows[row->function].name),
+                            late ? late : functions[i].name);
+        assert_int_equal(row->resolver, late ? RESOLVER_ELF_DEBUG : functions[i].resolver);
+    }
+    trace_builder_done(&b);
+}
+
 static void plant(const struct folder *f, const char *name, size_t size, time_t used)
 {
     AUTO_FD int fd = openat(f->cache.directory_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -253,7 +305,7 @@ int main(void)
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(test_keep),   IN_FOLDER(test_refuse),   IN_FOLDER(test_planted), IN_FOLDER(test_trim),
-        IN_FOLDER(test_create), IN_FOLDER(test_stranger), IN_FOLDER(test_names),
+        IN_FOLDER(test_create), IN_FOLDER(test_stranger), IN_FOLDER(test_names),   IN_FOLDER(test_late_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
