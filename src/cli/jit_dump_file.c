@@ -10,6 +10,7 @@
 #include "base/own.h"
 #include "base/replaced_file.h"
 #include "cli/file_tree.h"
+#include "cli/symbol_store.h"
 #include "read/il_map.h"
 #include "render/jit_dump.h"
 #include "symbolize/naming.h"
@@ -88,13 +89,16 @@ static void write_method(struct dump_writer *w, const struct trace_code *code)
 static void write_methods(struct code_listing *listing, struct output *out, struct jit_dump_file *result)
 {
     struct trace *t = &listing->census->b.trace;
-    struct symbolizer_options options = { .files = code_listing_files(listing->census) };
+    struct symbol_cache cache;
+    symbol_store_open(&cache);
+    struct symbolizer_options options = { .files = code_listing_files(listing->census), .cache = &cache };
     struct dump_writer w = { .listing = listing, .result = result };
     naming_init(&w.naming, t, &listing->census->b.functions, &options);
     jit_dump_begin(&w.dump, t->processes.rows[listing->census->process].pid, SINCE_NS, out);
     for (size_t i = 1; i < t->codes.count; i++)
         write_method(&w, &t->codes.rows[i]);
     naming_done(&w.naming);
+    symbol_cache_close(&cache);
     free(w.lines);
 }
 
