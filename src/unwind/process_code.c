@@ -182,12 +182,12 @@ struct unwind_code process_code_at(struct process_code *p, uint64_t addr)
 {
     size_t i = range_index(p, addr);
     struct code_range *range = i < p->range_count ? &p->ranges[i] : NULL;
-    if ((!range || addr < range->start) && !method_at(p, addr)) {
+    if (!range || addr < range->start) {
+        if (method_map_at(&p->methods, addr))
+            return generated_code(p, addr);
         p->missed = true; /* a mapping that became executable later is not told of */
         return (struct unwind_code){ .kind = UNWIND_CODE_NONE };
     }
-    if (!range || addr < range->start)
-        return generated_code(p, addr);
     if (range->image == PROCESS_CODE_NO_IMAGE || !p->access.open)
         return generated_code(p, addr);
     if (!range->known) {
