@@ -206,6 +206,12 @@ static uint32_t thread_get(struct trace_builder *b, uint32_t process, uint32_t t
     return id;
 }
 
+uint32_t trace_builder_find_thread(const struct trace_builder *b, uint32_t process, uint32_t tid)
+{
+    struct thread_key key = { process, tid };
+    return id_map_find(&b->threads, hash_pair(process, tid), thread_same, &b->trace, &key);
+}
+
 uint32_t trace_builder_thread(struct trace_builder *b, uint32_t pid, uint32_t tid, uint64_t time_ns)
 {
     return thread_get(b, trace_builder_process_start(b, pid, time_ns), tid, time_ns);
@@ -569,6 +575,20 @@ uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *func
         stack = stack_push(b, stack, location);
     }
     return stack;
+}
+
+/* They are few: a recording keeps what it asked for. */
+uint32_t trace_builder_event_type(struct trace_builder *b, const struct trace_event_type *type)
+{
+    for (uint32_t id = 1; id < b->trace.event_types.count; id++) {
+        const struct trace_event_type *row = &b->trace.event_types.rows[id];
+        if (row->event_id == type->event_id && row->version == type->version &&
+            row->provider == type->provider && row->name == type->name)
+            return id;
+    }
+    uint32_t id = trace_push(&b->trace.event_types);
+    b->trace.event_types.rows[id] = *type;
+    return id;
 }
 
 void trace_builder_loss(struct trace_builder *b, enum loss_reason reason, uint32_t process, uint64_t from_ns,

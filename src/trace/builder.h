@@ -143,6 +143,10 @@ uint32_t trace_builder_sample_again(struct trace_builder *b, struct raw_sample *
 enum stack_end trace_builder_stack_end(const struct trace_builder *b, uint32_t stack);
 /* For importers whose frames have names already: a stack of functions, root first is `functions[0]`. */
 uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *functions, size_t count);
+/* The kind of event, added when new. */
+uint32_t trace_builder_event_type(struct trace_builder *b, const struct trace_event_type *type);
+/* The thread of this number in a process now, or 0: nothing is added. */
+uint32_t trace_builder_find_thread(const struct trace_builder *b, uint32_t process, uint32_t tid);
 void trace_builder_loss(struct trace_builder *b, enum loss_reason reason, uint32_t process, uint64_t from_ns,
                         uint64_t to_ns, uint64_t count);
 

@@ -44,6 +44,9 @@ enum format_section {
     FORMAT_LOSSES,
     FORMAT_STATE,
     FORMAT_METHOD_LINES, /* locations whose line is their method's */
+    FORMAT_EVENT_TYPES,
+    FORMAT_SUBSCRIPTIONS,
+    FORMAT_EVENTS,
 };
 
 enum format_state_bits { FORMAT_SYMBOLIZED = 1 };

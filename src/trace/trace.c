@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-enum { TRACE_TEXT_CEILING = 1 << 30 };
+enum { TRACE_TEXT_CEILING = 1 << 30, TRACE_PAYLOADS_CEILING = 1 << 30 };
 
 void *trace_push_(void *rows, size_t *count, size_t *capacity, size_t row_size)
 {
@@ -28,6 +28,10 @@ void trace_init(struct trace *t)
     trace_push(&t->locations);
     for (unsigned root = 0; root < STACK_ROOTS; root++)
         trace_push(&t->stacks);
+    trace_push(&t->event_types);
+    trace_push(&t->events);
+    trace_push(&t->subscriptions);
+    buffer_init(&t->payloads, TRACE_PAYLOADS_CEILING);
     trace_push(&t->losses);
     trace_push(&t->facts);
     trace_push(&t->gaps);
@@ -44,6 +48,10 @@ void trace_done(struct trace *t)
     free(t->functions.rows);
     free(t->locations.rows);
     free(t->stacks.rows);
+    free(t->event_types.rows);
+    free(t->events.rows);
+    free(t->subscriptions.rows);
+    buffer_done(&t->payloads);
     free(t->losses.rows);
     free(t->facts.rows);
     free(t->gaps.rows);
@@ -64,6 +72,24 @@ const char *trace_string(const struct trace *t, uint32_t id)
 uint32_t trace_add_string(struct trace *t, const char *text)
 {
     return intern_cstr(&t->strings, text);
+}
+
+struct span trace_event_payload(const struct trace *t, const struct trace_event *event)
+{
+    return span_part(buffer_span(&t->payloads), event->payload_off, event->payload_bytes);
+}
+
+bool trace_push_event(struct trace *t, const struct trace_event *event, struct span payload)
+{
+    size_t off = t->payloads.size;
+    if (payload.size > TRACE_PAYLOAD_BYTES_MAX || payload.size > t->payloads.ceiling - off)
+        return false;
+    buffer_append(&t->payloads, payload.data, payload.size);
+    uint32_t id = trace_push(&t->events);
+    t->events.rows[id] = *event;
+    t->events.rows[id].payload_off = (uint32_t)off;
+    t->events.rows[id].payload_bytes = (uint32_t)payload.size;
+    return true;
 }
 
 enum stack_end trace_stack_end(const struct trace *t, uint32_t stack)

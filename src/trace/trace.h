@@ -12,11 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
 #include "base/intern.h"
 
 enum {
     /* Deeper stacks are cut at the root's end and marked truncated. */
     TRACE_STACK_DEPTH_MAX = 512,
+    /* An event with a larger payload is not kept: runtimes send 64 KiB at most. */
+    TRACE_PAYLOAD_BYTES_MAX = 1 << 16,
 };
 
 /* What kind of code runs at a location. Written to captures: append only. */
@@ -193,6 +196,32 @@ struct trace_samples { /* columns, in the order they were taken from their sourc
     size_t count, capacity;
 };
 
+/* A kind of event: of a .NET runtime's provider, or of one in a program. */
+struct trace_event_type {
+    uint32_t provider; /* string: "Microsoft-Windows-DotNETRuntime" */
+    uint32_t name;     /* string; "" where clr/ knows it by its id */
+    uint32_t event_id, version;
+};
+
+/* One event as its provider sent it; clr/ says what the payload means. */
+struct trace_event {
+    uint64_t time_ns;
+    uint32_t type;
+    uint32_t process;
+    uint32_t thread;                     /* 0: none that is known */
+    uint32_t stack;                      /* 0: none */
+    uint32_t payload_off, payload_bytes; /* in trace.payloads */
+};
+
+/* What a provider in a process was asked to tell, and when: events that are not there then did not happen. */
+struct trace_subscription {
+    uint32_t process;
+    uint32_t provider; /* string */
+    uint64_t keywords;
+    uint64_t from_ns, to_ns; /* to_ns 0: to the end of the capture */
+    uint8_t level;
+};
+
 struct trace_loss {
     uint8_t reason;
     uint32_t process; /* 0: not known whose */
@@ -227,6 +256,10 @@ struct trace {
     TRACE_TABLE(trace_function) functions;
     TRACE_TABLE(trace_location) locations;
     TRACE_TABLE(trace_stack) stacks;
+    TRACE_TABLE(trace_event_type) event_types;
+    TRACE_TABLE(trace_event) events; /* in time order per thread of their process only */
+    TRACE_TABLE(trace_subscription) subscriptions;
+    struct buffer payloads; /* of events */
     TRACE_TABLE(trace_loss) losses;
     TRACE_TABLE(trace_fact) facts;
     TRACE_TABLE(trace_gap) gaps;
@@ -240,6 +273,10 @@ void trace_done(struct trace *t);
 
 const char *trace_string(const struct trace *t, uint32_t id);
 uint32_t trace_add_string(struct trace *t, const char *text);
+/* An event's payload, valid until the next event is added. */
+struct span trace_event_payload(const struct trace *t, const struct trace_event *event);
+/* Adds an event with this payload. False, and nothing added, when there is no room for it. */
+bool trace_push_event(struct trace *t, const struct trace_event *event, struct span payload);
 /* How the stack ended. */
 enum stack_end trace_stack_end(const struct trace *t, uint32_t stack);
 /* A fact's value, or NULL. */

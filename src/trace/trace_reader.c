@@ -215,6 +215,26 @@ static bool read_facts(struct reader *r, struct cursor *c, uint64_t count)
     return cursor_ok(c);
 }
 
+static struct trace_event_type get_event_type(struct cursor *c)
+{
+    struct trace_event_type row = { .provider = cursor_varuint32(c) };
+    row.name = cursor_varuint32(c);
+    row.event_id = cursor_varuint32(c);
+    row.version = cursor_varuint32(c);
+    return row;
+}
+
+static struct trace_subscription get_subscription(struct cursor *c)
+{
+    struct trace_subscription row = { .process = cursor_varuint32(c) };
+    row.provider = cursor_varuint32(c);
+    row.keywords = cursor_varuint64(c);
+    row.from_ns = cursor_varuint64(c);
+    row.to_ns = cursor_varuint64(c);
+    row.level = cursor_u8(c);
+    return row;
+}
+
 static bool read_images(struct reader *r, struct cursor *c, uint64_t first, uint64_t count)
 {
     READ_TABLE(r, c, first, count, r->trace->images, get_image);
@@ -357,6 +377,59 @@ static bool read_samples(struct reader *r, struct cursor *c, uint64_t count)
     return cursor_ok(c);
 }
 
+static bool read_event_types(struct reader *r, struct cursor *c, uint64_t first, uint64_t count)
+{
+    READ_TABLE(r, c, first, count, r->trace->event_types, get_event_type);
+}
+
+static bool read_subscriptions(struct reader *r, struct cursor *c, uint64_t first, uint64_t count)
+{
+    READ_TABLE(r, c, first, count, r->trace->subscriptions, get_subscription);
+}
+
+static bool read_payloads(struct trace *t, struct cursor *c, size_t from)
+{
+    for (size_t i = from; i < t->events.count && cursor_ok(c); i++) {
+        struct trace_event *row = &t->events.rows[i];
+        struct span payload = cursor_bytes(c, row->payload_bytes);
+        if (row->payload_bytes > TRACE_PAYLOAD_BYTES_MAX)
+            return false;
+        row->payload_off = (uint32_t)t->payloads.size;
+        buffer_append(&t->payloads, payload.data, payload.size);
+    }
+    return cursor_ok(c) && !t->payloads.failed;
+}
+
+static bool read_events(struct reader *r, struct cursor *c, uint64_t count)
+{
+    struct trace *t = r->trace;
+    size_t from = t->events.count, payloads = t->payloads.size;
+    uint64_t time_ns = cursor_varuint64(c);
+    if (count > cursor_left(c) / 6) /* each has six columns of a byte or more */
+        return false;
+    for (uint64_t i = 0; i < count; i++) {
+        time_ns += (uint64_t)cursor_zigzag64(c);
+        uint32_t id = trace_push(&t->events);
+        t->events.rows[id].time_ns = time_ns;
+    }
+    for (size_t i = from; i < t->events.count; i++)
+        t->events.rows[i].type = cursor_varuint32(c);
+    for (size_t i = from; i < t->events.count; i++)
+        t->events.rows[i].process = cursor_varuint32(c);
+    for (size_t i = from; i < t->events.count; i++)
+        t->events.rows[i].thread = cursor_varuint32(c);
+    for (size_t i = from; i < t->events.count; i++)
+        t->events.rows[i].stack = cursor_varuint32(c);
+    for (size_t i = from; i < t->events.count; i++)
+        t->events.rows[i].payload_bytes = cursor_varuint32(c);
+    if (read_payloads(t, c, from))
+        return true;
+    t->events.count = from; /* as with samples: no half a section */
+    t->payloads.size = payloads;
+    t->payloads.failed = false;
+    return false;
+}
+
 static bool read_section(struct reader *r, struct cursor *c)
 {
     uint8_t kind = cursor_u8(c);
@@ -393,6 +466,12 @@ static bool read_section(struct reader *r, struct cursor *c)
         return cursor_ok(c);
     case FORMAT_METHOD_LINES:
         return read_method_lines(r, c, first, count);
+    case FORMAT_EVENT_TYPES:
+        return read_event_types(r, c, first, count);
+    case FORMAT_SUBSCRIPTIONS:
+        return read_subscriptions(r, c, first, count);
+    case FORMAT_EVENTS:
+        return read_events(r, c, count);
     }
     return false; /* a section has no length of its own: what follows an unknown one cannot be read */
 }
@@ -553,6 +632,15 @@ static void reader_check_references(struct reader *r)
     }
     for (size_t i = STACK_ROOTS; i < t->stacks.count; i++)
         clear_if_beyond(&t->stacks.rows[i].location, t->locations.count, bad);
+    for (size_t i = 1; i < t->subscriptions.count; i++)
+        clear_if_beyond(&t->subscriptions.rows[i].process, t->processes.count, bad);
+    for (size_t i = 1; i < t->events.count; i++) {
+        struct trace_event *row = &t->events.rows[i];
+        clear_if_beyond(&row->type, t->event_types.count, bad);
+        clear_if_beyond(&row->process, t->processes.count, bad);
+        clear_if_beyond(&row->thread, t->threads.count, bad);
+        clear_if_beyond(&row->stack, t->stacks.count, bad);
+    }
     for (size_t i = 1; i < t->losses.count; i++)
         clear_if_beyond(&t->losses.rows[i].process, t->processes.count, bad);
     for (size_t i = 0; i < t->samples.count; i++) {

@@ -34,8 +34,8 @@ struct trace_writer {
     ZSTD_CCtx *zstd;
     /* rows that are on disk already: ids below */
     size_t strings, facts, images, processes, threads, mappings, functions, codes, locations, names, stacks,
-        losses, method_lines;
-    uint64_t last_sample_ns;
+        losses, method_lines, event_types, subscriptions;
+    uint64_t last_sample_ns, last_event_ns;
     bool symbolized;
 };
 
@@ -93,7 +93,7 @@ bool trace_writer_open(int fd, struct trace_writer **out, struct error *err)
     struct trace_writer *w = mem_alloc(1, sizeof *w);
     w->fd = fd;
     w->strings = w->facts = w->images = w->processes = w->threads = w->mappings = w->functions = w->codes =
-        w->locations = w->names = w->losses = 1;
+        w->locations = w->names = w->losses = w->event_types = w->subscriptions = 1;
     w->stacks = STACK_ROOTS;
     buffer_init(&w->raw, FORMAT_RAW_BYTES_MAX);
     w->zstd = ZSTD_createCCtx();
@@ -297,6 +297,24 @@ static void put_fact(struct buffer *raw, const struct trace_fact *row)
     buffer_varuint(raw, row->value);
 }
 
+static void put_event_type(struct buffer *raw, const struct trace_event_type *row)
+{
+    buffer_varuint(raw, row->provider);
+    buffer_varuint(raw, row->name);
+    buffer_varuint(raw, row->event_id);
+    buffer_varuint(raw, row->version);
+}
+
+static void put_subscription(struct buffer *raw, const struct trace_subscription *row)
+{
+    buffer_varuint(raw, row->process);
+    buffer_varuint(raw, row->provider);
+    buffer_varuint(raw, row->keywords);
+    buffer_varuint(raw, row->from_ns);
+    buffer_varuint(raw, row->to_ns);
+    buffer_u8(raw, row->level);
+}
+
 /* Writes a table's new rows with `put`, batch by batch. */
 #define WRITE_TABLE(w, kind, done, table, put)                                                               \
     while ((w)->done < (table).count) {                                                                      \
@@ -448,7 +466,59 @@ static bool writer_samples(struct trace_writer *w, struct trace_samples *s, stru
     return true;
 }
 
-/* Behind all else: a reader that does not know the section stops here. */
+/* Columns, as of samples; the payloads are the last. */
+static void writer_event_columns(struct trace_writer *w, const struct trace *t, size_t from, size_t to)
+{
+    const struct trace_event *rows = t->events.rows;
+    writer_section(w, FORMAT_EVENTS, 0, to - from);
+    buffer_varuint(&w->raw, w->last_event_ns);
+    for (size_t i = from; i < to; i++) {
+        buffer_zigzag64(&w->raw, (int64_t)(rows[i].time_ns - w->last_event_ns));
+        w->last_event_ns = rows[i].time_ns;
+    }
+    for (size_t i = from; i < to; i++)
+        buffer_varuint(&w->raw, rows[i].type);
+    for (size_t i = from; i < to; i++)
+        buffer_varuint(&w->raw, rows[i].process);
+    for (size_t i = from; i < to; i++)
+        buffer_varuint(&w->raw, rows[i].thread);
+    for (size_t i = from; i < to; i++)
+        buffer_varuint(&w->raw, rows[i].stack);
+    for (size_t i = from; i < to; i++)
+        buffer_varuint(&w->raw, rows[i].payload_bytes);
+    for (size_t i = from; i < to; i++) {
+        struct span payload = trace_event_payload(t, &rows[i]);
+        buffer_append(&w->raw, payload.data, payload.size);
+    }
+}
+
+/* Like the samples they are not needed any more once they are written. */
+static bool writer_events(struct trace_writer *w, struct trace *t, struct error *err)
+{
+    enum { EVENT_ROW_BYTES = 36 };
+    for (size_t from = 1; from < t->events.count;) {
+        size_t to = from;
+        for (size_t bytes = 0; to < t->events.count && bytes < WRITER_BATCH_BYTES; to++)
+            bytes += EVENT_ROW_BYTES + t->events.rows[to].payload_bytes;
+        writer_event_columns(w, t, from, to);
+        from = to;
+        if (!writer_room(w, err))
+            return false;
+    }
+    t->events.count = 1;
+    buffer_clear(&t->payloads);
+    return true;
+}
+
+/* Behind all else: a reader that does not know these sections stops here. */
+static bool writer_told(struct trace_writer *w, struct trace *t, struct error *err)
+{
+    WRITE_TABLE(w, FORMAT_EVENT_TYPES, event_types, t->event_types, put_event_type)
+    WRITE_TABLE(w, FORMAT_SUBSCRIPTIONS, subscriptions, t->subscriptions, put_subscription)
+    return writer_events(w, t, err);
+}
+
+/* Behind what every reader knows, likewise. */
 static bool writer_method_lines(struct trace_writer *w, const struct trace *t, struct error *err)
 {
     while (t->symbolized && w->method_lines < t->locations.count) {
@@ -481,12 +551,14 @@ bool trace_writer_flush(struct trace_writer *w, struct trace_builder *b, struct 
         return false;
     return writer_changed(w, b, err) && writer_locations(w, t, err) && writer_names(w, t, err) &&
            writer_stacks(w, t, err) && writer_samples(w, &b->trace.samples, err) &&
-           writer_method_lines(w, t, err) && (!w->raw.size || writer_block(w, FORMAT_BATCH, err));
+           writer_method_lines(w, t, err) && writer_told(w, &b->trace, err) &&
+           (!w->raw.size || writer_block(w, FORMAT_BATCH, err));
 }
 
 bool trace_writer_close(struct trace_writer *w, struct trace_builder *b, uint64_t *out_bytes,
                         struct error *err)
 {
+    w->subscriptions = 1; /* few; by now they have an end */
     bool ok = !w->failed && writer_strings(w, &b->trace, err) && writer_facts(w, &b->trace, err) &&
               trace_writer_flush(w, b, err) && writer_block(w, FORMAT_END, err);
     if (!ok && w->failed && err)

@@ -41,6 +41,13 @@ static void add_process(struct trace_builder *b)
     uint32_t image = trace_builder_image(b, span_of(libc, sizeof libc - 1), IMAGE_ELF, 8, 1, 77);
     trace_builder_mapping(b, process, 0x7f0000000000, 0x100000, 0, image, 0);
     trace_set_fact(&b->trace, "host", "here");
+    uint32_t subscription = trace_push(&b->trace.subscriptions);
+    b->trace.subscriptions.rows[subscription] =
+        (struct trace_subscription){ .process = process,
+                                     .provider = trace_add_string(&b->trace, "Some-Provider"),
+                                     .keywords = 0x8000000000000001,
+                                     .level = 4,
+                                     .from_ns = START_NS };
 }
 
 static void add_samples(struct trace_builder *b, size_t first)
@@ -58,6 +65,25 @@ static void add_samples(struct trace_builder *b, size_t first)
                                     .kind = SAMPLE_CPU,
                                     .end = STACK_WHOLE,
                                 });
+    }
+}
+
+/* Of every second sample's time, with payloads of 0 bytes and more. */
+static void add_events(struct trace_builder *b, size_t first)
+{
+    uint32_t process = trace_builder_process(b, PID);
+    for (size_t i = first; i < first + SAMPLES_PER_FLUSH; i += 2) {
+        uint32_t type = trace_builder_event_type(
+            b, &(struct trace_event_type){ .provider = trace_add_string(&b->trace, "Some-Provider"),
+                                           .event_id = (uint32_t)(i % 3),
+                                           .version = 2 });
+        const struct trace_event row = { .time_ns = START_NS + i * STEP_NS,
+                                         .type = type,
+                                         .process = process,
+                                         .thread = trace_builder_find_thread(b, process, PID) };
+        uint8_t payload[16];
+        memset(payload, (int)i, sizeof payload);
+        assert_true(trace_push_event(&b->trace, &row, span_of(payload, i % 16)));
     }
 }
 
@@ -97,10 +123,12 @@ static void write_capture(struct written *out)
     add_process(&b);
     for (size_t i = 0; i < FLUSHES; i++) {
         add_samples(&b, i * SAMPLES_PER_FLUSH);
+        add_events(&b, i * SAMPLES_PER_FLUSH);
         assert_true(trace_writer_flush(w, &b, &err));
         out->flushed_at[i] = trace_writer_bytes(w);
         out->flushed_samples[i] = (i + 1) * SAMPLES_PER_FLUSH;
     }
+    b.trace.subscriptions.rows[1].to_ns = 2 * START_NS; /* ends after it was written */
     trace_builder_loss(&b, LOSS_RING, 0, START_NS, START_NS, 9);
     name_locations(&b);
     assert_true(trace_writer_close(w, &b, NULL, &err));
@@ -135,6 +163,22 @@ static void check_samples(const struct trace *t)
         assert_true(t->stacks.rows[i].parent < i && t->stacks.rows[i].location < t->locations.count);
 }
 
+/* The same of events, with the payload each had. */
+static void check_events(const struct trace *t)
+{
+    for (size_t i = 1; i < t->events.count; i++) {
+        const struct trace_event *row = &t->events.rows[i];
+        size_t at = (size_t)(row->time_ns - START_NS) / STEP_NS;
+        struct span payload = trace_event_payload(t, row);
+        assert_true(at % 2 == 0 && at < FLUSHES * SAMPLES_PER_FLUSH);
+        assert_true(row->type < t->event_types.count && row->process < t->processes.count &&
+                    row->thread < t->threads.count && row->stack < t->stacks.count);
+        assert_int_equal(payload.size, at % 16);
+        for (size_t k = 0; k < payload.size; k++)
+            assert_int_equal(payload.data[k], (uint8_t)at);
+    }
+}
+
 static int setup(void **state)
 {
     struct written *w = mem_alloc(1, sizeof *w);
@@ -159,6 +203,20 @@ static void test_round_trip(void **state)
     assert_true(t.complete && t.symbolized);
     assert_int_equal(t.samples.count, FLUSHES * SAMPLES_PER_FLUSH);
     check_samples(&t);
+    assert_int_equal(t.events.count, 1 + FLUSHES * SAMPLES_PER_FLUSH / 2);
+    check_events(&t);
+    assert_int_equal(t.event_types.count, 4);
+    const struct trace_event *event = &t.events.rows[2];
+    assert_string_equal(trace_string(&t, t.event_types.rows[event->type].provider), "Some-Provider");
+    assert_int_equal(t.event_types.rows[event->type].event_id, 2);
+    assert_int_equal(t.event_types.rows[event->type].version, 2);
+    assert_int_equal(t.processes.rows[event->process].pid, PID);
+    assert_int_equal(t.threads.rows[event->thread].tid, PID);
+    assert_int_equal(t.subscriptions.count, 2);
+    assert_int_equal(t.subscriptions.rows[1].keywords, 0x8000000000000001);
+    assert_int_equal(t.subscriptions.rows[1].level, 4);
+    assert_int_equal(t.subscriptions.rows[1].from_ns, START_NS);
+    assert_int_equal(t.subscriptions.rows[1].to_ns, 2 * START_NS);
     assert_int_equal(t.gaps.count, 1);
     assert_int_equal(t.losses.count, 2);
     assert_int_equal(t.losses.rows[1].count, 9);
@@ -195,7 +253,9 @@ static void test_every_length(void **state)
         assert_true(t.samples.count >= expected);
         assert_true(t.samples.count <= FLUSHES * SAMPLES_PER_FLUSH);
         assert_true(!t.complete || size > w->flushed_at[FLUSHES - 1]);
+        assert_true(t.events.count >= 1 + expected / 2);
         check_samples(&t);
+        check_events(&t);
         trace_done(&t);
     }
 }
@@ -216,6 +276,7 @@ static void test_every_bit(void **state)
             bool whole = t.complete && t.symbolized && t.samples.count == FLUSHES * SAMPLES_PER_FLUSH;
             assert_true(whole || t.gaps.count > 1 || !t.complete);
             check_samples(&t);
+            check_events(&t);
             trace_done(&t);
         }
         bytes[at] ^= bit;
@@ -389,6 +450,41 @@ static void test_deep_stack(void **state)
     buffer_done(&payload);
 }
 
+/* Sections of events that claim more than they hold, or what does not exist. */
+static void test_bad_events(void **state)
+{
+    static const struct {
+        uint64_t count, type, payload_bytes, payload_given;
+        size_t events, malformed;
+    } cases[] = {
+        { 1, 0, 4, 4, 1, 0 },        { 1, 7, 4, 4, 1, 1 }, /* a type that is not there */
+        { 1, 0, 5, 4, 0, 1 },        { 1, 0, TRACE_PAYLOAD_BYTES_MAX + 1, TRACE_PAYLOAD_BYTES_MAX + 1, 0, 1 },
+        { 1u << 20, 0, 4, 4, 0, 1 },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buffer payload;
+        struct trace t;
+        buffer_init(&payload, 1 << 18);
+        append_section(&payload, FORMAT_EVENTS, 0, cases[i].count);
+        buffer_varuint(&payload, START_NS);
+        buffer_zigzag64(&payload, 1);
+        buffer_varuint(&payload, cases[i].type);
+        for (unsigned column = 0; column < 3; column++)
+            buffer_varuint(&payload, 0);
+        buffer_varuint(&payload, cases[i].payload_bytes);
+        for (size_t k = 0; k < cases[i].payload_given; k++)
+            buffer_u8(&payload, 9);
+        load_block(*state, &payload, &t);
+        assert_int_equal(t.events.count, 1 + cases[i].events);
+        assert_int_equal(t.losses.count > 1 ? t.losses.rows[1].count : 0, cases[i].malformed);
+        assert_int_equal(t.payloads.size, cases[i].events ? cases[i].payload_given : 0);
+        if (cases[i].events)
+            assert_int_equal(t.events.rows[1].type, 0);
+        trace_done(&t);
+        buffer_done(&payload);
+    }
+}
+
 static void test_many_facts(void **state)
 {
     enum { FACTS = 5000 };
@@ -441,6 +537,7 @@ int main(void)
         cmocka_unit_test(test_failed_write), cmocka_unit_test(test_many_lost_rows),
         cmocka_unit_test(test_deep_stack),   cmocka_unit_test(test_many_facts),
         cmocka_unit_test(test_false_blocks), cmocka_unit_test(test_endless_name),
+        cmocka_unit_test(test_bad_events),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
