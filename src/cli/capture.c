@@ -142,9 +142,11 @@ static void capture_ask_runtimes(struct capture *c)
     struct trace *t = &c->b.trace;
     AUTO_FREE bool *unknown = processes_with_unknown_code(t);
     struct runtime_names *names = runtime_names_new(&c->b, true, NULL, NULL);
+    const struct runtime_session_options options = { .connect_timeout_ms = CAPTURE_PATIENCE_MS,
+                                                     .reply_timeout_ms = CAPTURE_PATIENCE_MS };
     for (uint32_t i = 1; i < t->processes.count; i++) {
         if (unknown[i] && process_is_still_it(t, i))
-            runtime_names_attach(names, t->processes.rows[i].pid, CAPTURE_PATIENCE_MS, true);
+            runtime_names_attach(names, t->processes.rows[i].pid, &options, true);
     }
     runtime_names_tell_all(names, CAPTURE_PATIENCE_MS);
     runtime_names_free(names);

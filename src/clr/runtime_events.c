@@ -11,6 +11,12 @@ static const struct {
     uint8_t kind;
     bool verbose;
 } events[] = {
+    { RUNTIME_PROVIDER, 1, RUNTIME_EVENT_GC_START, false },
+    { RUNTIME_PROVIDER, 2, RUNTIME_EVENT_GC_END, false },
+    { RUNTIME_PROVIDER, 3, RUNTIME_EVENT_RESTART_END, false },
+    { RUNTIME_PROVIDER, 7, RUNTIME_EVENT_RESTART_BEGIN, false },
+    { RUNTIME_PROVIDER, 8, RUNTIME_EVENT_SUSPEND_END, false },
+    { RUNTIME_PROVIDER, 9, RUNTIME_EVENT_SUSPEND_BEGIN, false },
     { RUNTIME_PROVIDER, 141, RUNTIME_EVENT_METHOD_LOAD, false },
     { RUNTIME_PROVIDER, 142, RUNTIME_EVENT_METHOD_UNLOAD, false },
     { RUNTIME_PROVIDER, 143, RUNTIME_EVENT_METHOD_LOAD, true },
@@ -38,6 +44,14 @@ enum runtime_event_kind runtime_event_kind(struct span provider, uint32_t event_
 {
     size_t i = find_event(provider, event_id);
     return i < ARRAY_LEN(events) ? (enum runtime_event_kind)events[i].kind : RUNTIME_EVENT_OTHER;
+}
+
+enum runtime_event_kind runtime_event_kind_named(const char *provider, uint32_t event_id)
+{
+    for (size_t i = 0; i < ARRAY_LEN(events); i++)
+        if (events[i].id == event_id && strcmp(provider, events[i].provider) == 0)
+            return (enum runtime_event_kind)events[i].kind;
+    return RUNTIME_EVENT_OTHER;
 }
 
 bool runtime_event_is_verbose(struct span provider, uint32_t event_id)
@@ -101,6 +115,40 @@ bool runtime_module_event_read(struct span payload, uint32_t version, struct run
         m.pdb_age = age;
     }
     *out = m;
+    return true;
+}
+
+bool runtime_gc_start_read(struct span payload, struct runtime_gc_start_event *out, struct error *err)
+{
+    struct cursor c = cursor_over(payload);
+    struct runtime_gc_start_event start = { .number = cursor_u32le(&c) };
+    start.generation = cursor_u32le(&c);
+    start.reason = cursor_u32le(&c);
+    start.type = cursor_u32le(&c);
+    if (!cursor_finish(&c, err, "a GC start event"))
+        return false;
+    *out = start;
+    return true;
+}
+
+bool runtime_gc_end_read(struct span payload, struct runtime_gc_end_event *out, struct error *err)
+{
+    struct cursor c = cursor_over(payload);
+    struct runtime_gc_end_event end = { .number = cursor_u32le(&c) };
+    end.generation = cursor_u32le(&c);
+    if (!cursor_finish(&c, err, "a GC end event"))
+        return false;
+    *out = end;
+    return true;
+}
+
+bool runtime_suspend_begin_read(struct span payload, uint32_t *out_reason, struct error *err)
+{
+    struct cursor c = cursor_over(payload);
+    uint32_t reason = cursor_u32le(&c);
+    if (!cursor_finish(&c, err, "an event of threads that are stopped"))
+        return false;
+    *out_reason = reason;
     return true;
 }
 

@@ -1,8 +1,9 @@
 /*
- * runtime_events: what the runtime says about methods and modules in its event payloads.
+ * runtime_events: what the runtime says about methods, modules and collections in its event payloads.
  *
  * Events 141-144 (load, unload) and 151-154 of Microsoft-Windows-DotNETRuntime, and the same of
- * Microsoft-Windows-DotNETRuntimeRundown, which lists at the end of a session what exists then.
+ * Microsoft-Windows-DotNETRuntimeRundown, which lists at the end of a session what exists then; events
+ * 1-3 and 7-9 of the former: a collection's begin and end, and when threads were stopped for it.
  * Specified in dotnet/runtime, src/coreclr/vm/ClrEtwAll.man. Texts are UTF-16LE, borrowed.
  */
 #ifndef CLRPERF_CLR_RUNTIME_EVENTS_H
@@ -20,6 +21,7 @@
 
 /* Keywords of both providers. */
 enum {
+    RUNTIME_KEYWORD_GC = 0x1,
     RUNTIME_KEYWORD_LOADER = 0x8,
     RUNTIME_KEYWORD_JIT = 0x10,
     RUNTIME_KEYWORD_NGEN = 0x20,
@@ -37,10 +39,18 @@ enum runtime_event_kind {
     RUNTIME_EVENT_MODULE_UNLOAD,
     RUNTIME_EVENT_MODULE_EXISTS, /* rundown */
     RUNTIME_EVENT_RUNDOWN_DONE,  /* nothing more will be listed */
+    RUNTIME_EVENT_GC_START,      /* from here on events that are kept as they are */
+    RUNTIME_EVENT_GC_END,
+    RUNTIME_EVENT_SUSPEND_BEGIN, /* threads are being stopped, by the one that tells it */
+    RUNTIME_EVENT_SUSPEND_END,   /* they all stand still */
+    RUNTIME_EVENT_RESTART_BEGIN, /* they are let go */
+    RUNTIME_EVENT_RESTART_END,
 };
 
 /* What an event of this provider (UTF-16LE) and id is. */
 enum runtime_event_kind runtime_event_kind(struct span provider, uint32_t event_id);
+/* The same of a provider in UTF-8. */
+enum runtime_event_kind runtime_event_kind_named(const char *provider, uint32_t event_id);
 /* Whether its payload has names: 143, 144 and not 141, 142. */
 bool runtime_event_is_verbose(struct span provider, uint32_t event_id);
 
@@ -97,6 +107,28 @@ bool runtime_method_event_read(struct span payload, uint32_t version, bool verbo
 /* Reads events 152-154 (ModuleLoad, ModuleUnload, ModuleDCEnd). */
 bool runtime_module_event_read(struct span payload, uint32_t version, struct runtime_module_event *out,
                                struct error *err);
+
+enum runtime_gc_type { RUNTIME_GC_BLOCKING, RUNTIME_GC_BACKGROUND, RUNTIME_GC_IN_BACKGROUND };
+
+struct runtime_gc_start_event {
+    uint32_t number;     /* counts up; has gaps */
+    uint32_t generation; /* the oldest that is collected */
+    uint32_t reason;     /* 1: the program asked for it, 0, 4, 5, ...: for want of room */
+    uint32_t type;       /* enum runtime_gc_type; a background one may turn out to block */
+};
+
+struct runtime_gc_end_event {
+    uint32_t number, generation;
+};
+
+/* Why threads are stopped. */
+enum runtime_suspend_reason { RUNTIME_SUSPEND_OTHER, RUNTIME_SUSPEND_GC, RUNTIME_SUSPEND_GC_PREP = 6 };
+
+/* Each fails with ERROR_INPUT when the payload is cut short. `reason`: enum runtime_suspend_reason, and
+ * others. */
+bool runtime_gc_start_read(struct span payload, struct runtime_gc_start_event *out, struct error *err);
+bool runtime_gc_end_read(struct span payload, struct runtime_gc_end_event *out, struct error *err);
+bool runtime_suspend_begin_read(struct span payload, uint32_t *out_reason, struct error *err);
 
 static inline enum runtime_tier runtime_method_tier(const struct runtime_method_event *m)
 {

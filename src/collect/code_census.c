@@ -162,11 +162,11 @@ static bool drain_to_end(struct runtime_session *session, const struct runtime_s
 {
     uint64_t end_ns = clock_monotonic_ns() + CODE_CENSUS_PATIENCE_MS * UINT64_C(1000000);
     while (!runtime_session_ended(session)) {
-        struct pollfd ready = { .fd = runtime_session_fd(session), .events = POLLIN };
+        struct pollfd ready[RUNTIME_SESSION_STREAMS];
         if (clock_monotonic_ns() > end_ns)
             return error_set(err, ERROR_TARGET, "the runtime did not list its methods within %d s",
                              CODE_CENSUS_PATIENCE_MS / 1000);
-        poll(&ready, 1, CENSUS_LOOK_MS);
+        poll(ready, runtime_session_polls(session, ready), CENSUS_LOOK_MS);
         if (!runtime_session_drain(session, sink, err))
             return false;
     }
@@ -191,7 +191,7 @@ static void ask(struct code_census *census, const struct target *target,
                 const struct code_census_choice *choice)
 {
     struct telling telling = { .t = &census->b.trace };
-    struct runtime_sink sink = { &telling, hear_method, hear_module };
+    struct runtime_sink sink = { .user = &telling, .method = hear_method, .module = hear_module };
     if (census->core ? ask_core(census, choice, &sink) : ask_memory(census, target, choice, &sink)) {
         census->told_by = RESOLVER_MEMORY;
     } else if (!census->core) {

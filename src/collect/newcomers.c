@@ -40,7 +40,8 @@ struct newcomers {
     size_t count;
     struct newcomer_found *found;
     size_t found_first, found_count, found_capacity;
-    bool looking, finishing, stopped;
+    bool looking; /* at one that is waited for */
+    bool finishing, stopped;
 };
 
 struct newcomers *newcomers_new(bool runtime)
@@ -69,10 +70,13 @@ static bool newcomer_ask(const struct newcomer *one, struct newcomer_found *foun
     const struct target *t = &found->target;
     bool last = one->looks + 1 >= LOOKS_MAX;
     if (!t->version.text[0])
-        return last || (one->kind == NEWCOMER_SEEN && clock_realtime_ns() - t->started_ns > OLD_NS);
-    unsigned patience_ms = one->looks + 1 < LATE_LOOK ? PATIENCE_MS : LATE_PATIENCE_MS;
+        return last || (one->kind <= NEWCOMER_KNOWN && clock_realtime_ns() - t->started_ns > OLD_NS);
+    bool hasty = one->looks + 1 < LATE_LOOK || one->kind == NEWCOMER_KNOWN;
+    unsigned patience_ms = hasty ? PATIENCE_MS : LATE_PATIENCE_MS;
     struct runtime_session_options options = { .connect_timeout_ms = patience_ms,
-                                               .reply_timeout_ms = patience_ms };
+                                               .reply_timeout_ms = patience_ms,
+                                               .collections = true,
+                                               .no_list = one->kind == NEWCOMER_KNOWN };
     if (runtime_session_start(t->pid, t->start_ticks, &options, &found->session, &found->err))
         return true;
     found->refused = last || found->err.kind == ERROR_PERMISSION;
@@ -162,7 +166,7 @@ static void *newcomers_run(void *user)
         struct newcomer looked = *next;
         struct newcomer_found found;
         bool over = false;
-        n->looking = true;
+        n->looking = looked.kind != NEWCOMER_KNOWN;
         pthread_mutex_unlock(&n->lock);
         bool there = newcomer_look(&looked, n->runtime, &found, &over);
         pthread_mutex_lock(&n->lock);
@@ -253,7 +257,7 @@ size_t newcomers_finish(struct newcomers *n, unsigned patience_ms)
     for (size_t i = n->count; i-- > 0;) {
         struct newcomer *one = &n->waiting[i];
         one->next_ns = 0;
-        if (one->looks && !one->has_runtime)
+        if ((one->looks && !one->has_runtime) || one->kind == NEWCOMER_KNOWN)
             newcomers_drop(n, one);
         else
             one->looks = LOOKS_MAX - 1;

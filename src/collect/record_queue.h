@@ -13,7 +13,7 @@
 
 #include "base/buffer.h"
 
-enum queue_item_kind { QUEUE_PERF_RECORD, QUEUE_CODE };
+enum queue_item_kind { QUEUE_PERF_RECORD, QUEUE_CODE, QUEUE_EVENT };
 
 struct queue_item {
     uint64_t time_ns;

@@ -18,6 +18,7 @@
 #include "collect/newcomers.h"
 #include "collect/process_scan.h"
 #include "collect/record_queue.h"
+#include "collect/runtime_log.h"
 #include "collect/runtime_names.h"
 #include "collect/sample_stacks.h"
 #include "collect/stack_room.h"
@@ -271,10 +272,17 @@ static void recorder_empty_rings(struct recorder *r)
 static void recorder_take(void *user, enum queue_item_kind kind, struct span bytes)
 {
     struct recorder *r = user;
-    if (kind == QUEUE_PERF_RECORD)
+    switch (kind) {
+    case QUEUE_PERF_RECORD:
         recorder_perf_record(r, bytes);
-    else
+        break;
+    case QUEUE_CODE:
         runtime_names_apply(r->runtimes, bytes);
+        break;
+    case QUEUE_EVENT:
+        runtime_log_apply(r->b, bytes);
+        break;
+    }
     if (!r->draining && clock_monotonic_ns() - r->drained_ns > RECORDER_TICK_MS * MS_NS)
         recorder_empty_rings(r);
 }
@@ -531,6 +539,22 @@ static bool recorder_knows_methods(void *user, uint32_t process)
            (!runtime_names_listens(r->runtimes, process) && memory_names_open(r->memory, process));
 }
 
+/*
+ * Of those that were there before us. Methods that their memory tells of need not be listed; then a runtime
+ * that does not answer at once is asked again while we record.
+ */
+static void recorder_attach(struct recorder *r, uint32_t pid)
+{
+    bool known = !r->options.kernel_chains && memory_names_open(r->memory, trace_builder_process(r->b, pid));
+    unsigned patience_ms = known ? RECORDER_KNOWN_ATTACH_MS : RECORDER_ATTACH_MS;
+    const struct runtime_session_options options = { .connect_timeout_ms = patience_ms,
+                                                     .reply_timeout_ms = patience_ms,
+                                                     .collections = true,
+                                                     .no_list = known };
+    if (!runtime_names_attach(r->runtimes, pid, &options, !known))
+        recorder_welcome(r, pid, known ? NEWCOMER_KNOWN : NEWCOMER_SEEN);
+}
+
 static bool recorder_prepare(struct recorder *r, struct error *err)
 {
     bool opened = r->options.kernel_chains ? perf_events_open(&r->options.perf, &r->events, err)
@@ -555,13 +579,8 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
         uint32_t pid = (uint32_t)r->options.perf.pids[i];
         target_files_add(&r->files, process_scan_read(r->b, pid, 0), pid);
         recorder_identify(r, pid);
-        if (r->options.perf.on_exec)
-            continue;
-        bool known =
-            !r->options.kernel_chains && memory_names_open(r->memory, trace_builder_process(r->b, pid));
-        if (!runtime_names_attach(r->runtimes, pid, known ? RECORDER_KNOWN_ATTACH_MS : RECORDER_ATTACH_MS,
-                                  true))
-            recorder_welcome(r, pid, NEWCOMER_SEEN);
+        if (!r->options.perf.on_exec)
+            recorder_attach(r, pid);
     }
     recorder_facts(r);
     if (r->options.release_fd >= 0 && write(r->options.release_fd, "", 1) != 1)

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "collect/proc_file.h"
+#include "collect/runtime_log.h"
 #include "read/procfs.h"
 
 enum {
@@ -17,13 +18,15 @@ enum {
     /* of one runtime: what does not fit is counted */
     NAMES_METHODS_MAX = 4 << 20,
     NAMES_MODULES_MAX = 1 << 18,
+    NAMES_EVENTS_MAX = 4 << 20,
 };
 
 struct named_process {
     struct runtime_session *session; /* NULL when none could be opened, or when over */
     struct runtime_names *names;
     uint32_t process, pid;
-    uint64_t methods, modules; /* that it told */
+    uint64_t methods, modules, events; /* that it told */
+    uint32_t subscription;             /* to its events, or 0 */
     bool stopped;
 };
 
@@ -145,6 +148,8 @@ void runtime_names_add(struct runtime_names *names, uint32_t process, uint32_t p
     struct named_process *room = names_room(names);
     if (room) {
         *room = (struct named_process){ .session = session, .names = names, .process = process, .pid = pid };
+        if (runtime_session_tells_collections(session))
+            room->subscription = runtime_log_begin(names->b, process);
         return;
     }
     struct error err;
@@ -153,7 +158,8 @@ void runtime_names_add(struct runtime_names *names, uint32_t process, uint32_t p
     runtime_names_refused(names, pid, &err);
 }
 
-bool runtime_names_attach(struct runtime_names *names, uint32_t pid, unsigned patience_ms, bool last_try)
+bool runtime_names_attach(struct runtime_names *names, uint32_t pid,
+                          const struct runtime_session_options *options, bool last_try)
 {
     uint32_t process = trace_builder_process(names->b, pid);
     if (!names->enabled)
@@ -162,9 +168,7 @@ bool runtime_names_attach(struct runtime_names *names, uint32_t pid, unsigned pa
         return false;
     struct runtime_session *session;
     struct error err;
-    struct runtime_session_options options = { .connect_timeout_ms = patience_ms,
-                                               .reply_timeout_ms = patience_ms };
-    if (runtime_session_start((pid_t)pid, names->b->trace.processes.rows[process].start_ticks, &options,
+    if (runtime_session_start((pid_t)pid, names->b->trace.processes.rows[process].start_ticks, options,
                               &session, &err))
         runtime_names_add(names, process, pid, session);
     else if (last_try || err.kind == ERROR_PERMISSION)
@@ -251,6 +255,13 @@ static void names_module(void *user, const struct runtime_module *module)
         runtime_names_module(named->names, named->process, module);
 }
 
+static void names_event(void *user, const struct runtime_event *event)
+{
+    struct named_process *named = user;
+    if (named->events++ < NAMES_EVENTS_MAX)
+        runtime_log_add(named->names->b, named->process, event, named->names->queue);
+}
+
 void runtime_names_module(struct runtime_names *names, uint32_t process, const struct runtime_module *module)
 {
     names->modules =
@@ -270,11 +281,14 @@ static uint64_t over(uint64_t count, uint64_t most)
 static void names_end_session(struct runtime_names *names, struct named_process *named)
 {
     uint64_t lost = runtime_session_lost(named->session), now = clock_monotonic_ns();
-    uint64_t dropped = over(named->methods, NAMES_METHODS_MAX) + over(named->modules, NAMES_MODULES_MAX);
+    uint64_t dropped = over(named->methods, NAMES_METHODS_MAX) + over(named->modules, NAMES_MODULES_MAX) +
+                       over(named->events, NAMES_EVENTS_MAX);
     if (lost)
         trace_builder_loss(names->b, LOSS_RUNTIME, named->process, 0, now, lost);
     if (dropped)
         trace_builder_loss(names->b, LOSS_QUEUE, named->process, 0, now, dropped);
+    if (named->subscription)
+        runtime_log_end(names->b, named->subscription);
     runtime_session_close(named->session);
     named->session = NULL;
 }
@@ -287,7 +301,9 @@ bool runtime_names_drain(struct runtime_names *names, struct record_queue *queue
         struct named_process *named = names->processes[i];
         if (!named->session)
             continue;
-        struct runtime_sink sink = { .user = named, .method = names_method, .module = names_module };
+        struct runtime_sink sink = {
+            .user = named, .method = names_method, .module = names_module, .event = names_event
+        };
         struct error err;
         if (!runtime_session_drain(named->session, &sink, &err)) {
             names_tell(names, named->pid, " from now on", &err);
@@ -393,20 +409,35 @@ bool runtime_names_listens(const struct runtime_names *names, uint32_t process)
     return false;
 }
 
-/* Runtimes hand over what they have every 100 ms or so. */
+static bool names_spares(const struct runtime_names *names, const struct named_process *named)
+{
+    return named->session && names_are_known(names, named->process);
+}
+
+static bool names_spares_any(const struct runtime_names *names)
+{
+    for (size_t i = 0; i < names->process_count; i++)
+        if (names_spares(names, names->processes[i]))
+            return true;
+    return false;
+}
+
+/* Runtimes hand over what they have every 100 ms or so, or when they are told to stop. */
 void runtime_names_spare(struct runtime_names *names, struct record_queue *queue)
 {
     enum { LAST_WORDS_MS = 150 };
     uint64_t end_ns = clock_monotonic_ns() + LAST_WORDS_MS * UINT64_C(1000000), now_ns;
-    bool any = false;
-    for (size_t i = 0; i < names->process_count; i++)
-        any |= names->processes[i]->session && names_are_known(names, names->processes[i]->process);
-    while (any && (now_ns = clock_monotonic_ns()) < end_ns) {
+    for (size_t i = 0; i < names->process_count; i++) {
+        struct named_process *named = names->processes[i];
+        if (names_spares(names, named) && !runtime_session_lists(named->session))
+            runtime_session_stop(named->session, NULL);
+    }
+    while (names_spares_any(names) && (now_ns = clock_monotonic_ns()) < end_ns) {
         runtime_names_wait(names, (int)((end_ns - now_ns) / 1000000 + 1));
         runtime_names_drain(names, queue);
     }
     for (size_t i = 0; i < names->process_count; i++)
-        if (names->processes[i]->session && names_are_known(names, names->processes[i]->process))
+        if (names_spares(names, names->processes[i]))
             names_end_session(names, names->processes[i]);
 }
 
@@ -483,12 +514,11 @@ void runtime_names_give_up(struct runtime_names *names)
 
 void runtime_names_wait(const struct runtime_names *names, int timeout_ms)
 {
-    struct pollfd polls[NAMES_SESSIONS_MAX];
+    struct pollfd polls[NAMES_SESSIONS_MAX * RUNTIME_SESSION_STREAMS];
     nfds_t count = 0;
     for (size_t i = 0; i < names->process_count; i++)
         if (names->processes[i]->session)
-            polls[count++] =
-                (struct pollfd){ .fd = runtime_session_fd(names->processes[i]->session), .events = POLLIN };
+            count += runtime_session_polls(names->processes[i]->session, &polls[count]);
     poll(polls, count, timeout_ms);
 }
 

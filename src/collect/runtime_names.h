@@ -3,7 +3,7 @@
  * tell.
  *
  * Sessions are opened one a process. What they tell goes through the recorder's queue, so that code
- * appears and ends in step with the samples.
+ * appears and ends in step with the samples. Events that come in the same sessions go to runtime_log.
  */
 #ifndef CLRPERF_COLLECT_RUNTIME_NAMES_H
 #define CLRPERF_COLLECT_RUNTIME_NAMES_H
@@ -41,11 +41,12 @@ struct method_watcher {
 };
 void runtime_names_watch(struct runtime_names *names, const struct method_watcher *watcher);
 /*
- * Opens a session with the process's runtime. Waits for its answer at most `patience_ms`. False when another
- * try may do better: the process has no runtime (yet), or one that did not answer. On the last try a runtime
- * that did not answer is given up, and `note` is told.
+ * Opens a session with the process's runtime. False when another try may do better: the process has no
+ * runtime (yet), or one that did not answer. On the last try a runtime that did not answer is given up, and
+ * `note` is told.
  */
-bool runtime_names_attach(struct runtime_names *names, uint32_t pid, unsigned patience_ms, bool last_try);
+bool runtime_names_attach(struct runtime_names *names, uint32_t pid,
+                          const struct runtime_session_options *options, bool last_try);
 /* Takes over a session that is open already; `process`: its row. */
 void runtime_names_add(struct runtime_names *names, uint32_t process, uint32_t pid,
                        struct runtime_session *session);
@@ -68,7 +69,7 @@ bool runtime_names_listens(const struct runtime_names *names, uint32_t process);
 void runtime_names_refused(struct runtime_names *names, uint32_t pid, const struct error *err);
 /* Takes what has come into `queue`, without waiting. Whether any session may still be behind. */
 bool runtime_names_drain(struct runtime_names *names, struct record_queue *queue);
-/* One item of the queue's, in its turn. */
+/* One item of the queue's that is QUEUE_CODE, in its turn. */
 void runtime_names_apply(struct runtime_names *names, struct span item);
 /*
  * Ends the sessions of processes whose methods are known from elsewhere, without their lists. What they sent

@@ -26,22 +26,28 @@ enum {
      * left: 5 % of that, but 4 MB.
      */
     BUFFER_MB = 16,
-    BUFFER_MIN_MB = 4,
+    BUFFER_MIN_MB = 4, /* also of a stream of collections, which takes 1 KB for each */
     BUFFER_PART = 20,
     STOP_CONNECT_MS = 200, /* whoever stops has other things to stop, too */
+};
+
+/* What the runtime calls a session: it sends what one request asked for. */
+struct stream {
+    uint64_t id;
+    int fd;      /* or -1 */
+    int stop_fd; /* the connection that asked for the end, kept until close, or -1 */
+    struct nettrace_reader *reader;
 };
 
 struct runtime_session {
     pid_t pid;
     uint64_t start_ticks;
     struct runtime_session_options options;
-    uint64_t id;
-    int fd;      /* the stream, or -1 */
-    int stop_fd; /* the connection that asked for the end, kept until close, or -1 */
-    bool complete;
+    struct stream streams[RUNTIME_SESSION_STREAMS]; /* of methods first */
+    size_t stream_count;
+    bool complete, tells_collections;
     int64_t clock_offset_ns; /* of the target's CLOCK_MONOTONIC to ours */
     struct ipc_process_info info;
-    struct nettrace_reader *reader;
     const struct runtime_sink *sink; /* during a drain */
     struct buffer text;
     struct runtime_session_counts counts;
@@ -159,6 +165,23 @@ static void tell_module(struct runtime_session *s, const struct nettrace_event *
     s->sink->module(s->sink->user, &module);
 }
 
+static void tell_event(struct runtime_session *s, const struct nettrace_event *event)
+{
+    if (!s->sink->event || !s->options.collections)
+        return;
+    buffer_clear(&s->text);
+    utf16_append_utf8(&s->text, event->type->provider);
+    const struct runtime_event told = {
+        .time_ns = event->time_ns - (uint64_t)s->clock_offset_ns,
+        .thread_id = event->thread_id,
+        .provider = buffer_span(&s->text),
+        .event_id = event->type->event_id,
+        .version = event->type->version,
+        .payload = event->payload,
+    };
+    s->sink->event(s->sink->user, &told);
+}
+
 static bool on_event(void *user, const struct nettrace_event *event, struct error *err)
 {
     (void)err;
@@ -176,6 +199,14 @@ static bool on_event(void *user, const struct nettrace_event *event, struct erro
         break;
     case RUNTIME_EVENT_RUNDOWN_DONE:
         s->complete = true;
+        break;
+    case RUNTIME_EVENT_GC_START:
+    case RUNTIME_EVENT_GC_END:
+    case RUNTIME_EVENT_SUSPEND_BEGIN:
+    case RUNTIME_EVENT_SUSPEND_END:
+    case RUNTIME_EVENT_RESTART_BEGIN:
+    case RUNTIME_EVENT_RESTART_END:
+        tell_event(s, event);
         break;
     case RUNTIME_EVENT_OTHER:
         break;
@@ -229,41 +260,73 @@ static bool ask_info(struct runtime_session *s, struct error *err)
     return ok || result == (uint32_t)IPC_UNKNOWN_COMMAND;
 }
 
-/* Opens the stream in the newest way the runtime understands. */
-static bool ask_stream(struct runtime_session *s, struct error *err)
+/*
+ * Opens a stream in one way. *out_unknown: the runtime is too old for it. The stream is counted when it is
+ * there.
+ */
+static bool ask_stream(struct runtime_session *s, enum ipc_command command,
+                       const struct ipc_session_request *request, bool *out_unknown, struct error *err)
 {
-    /* .NET 10 leaves out the rest of the keyword's events, as large as what we want: 145 and 146. */
-    static const uint32_t wanted[] = { 141, 142, 143, 144, 152, 153 };
-    static const struct ipc_provider provider = {
+    struct buffer message, answer;
+    buffer_init(&message, IPC_MESSAGE_MAX);
+    buffer_init(&answer, IPC_MESSAGE_MAX);
+    struct stream *stream = &s->streams[s->stream_count];
+    uint32_t result = IPC_OK;
+    bool ok = ipc_append_collect(&message, command, request, err) &&
+              ask(s, &message, &answer, &stream->fd, &result, err) &&
+              ipc_read_session_id(buffer_span(&answer), &stream->id, err);
+    *out_unknown = result == (uint32_t)IPC_UNKNOWN_COMMAND;
+    s->stream_count += ok;
+    buffer_done(&message);
+    buffer_done(&answer);
+    return ok;
+}
+
+/* Opens the stream of methods in the newest way the runtime understands; and of collections where events can
+ * be chosen. */
+static bool ask_methods(struct runtime_session *s, struct error *err)
+{
+    /* .NET 10 leaves out the rest of the keywords' events, many more and larger than what we want. */
+    static const uint32_t wanted[] = { 141, 142, 143, 144, 152, 153, 1, 2, 3, 7, 8, 9 };
+    enum { WANTED_COLLECTIONS = 6 };
+    const uint64_t methods = RUNTIME_KEYWORD_JIT | RUNTIME_KEYWORD_LOADER | RUNTIME_KEYWORD_END_ENUMERATION;
+    struct ipc_provider provider = {
         .name = RUNTIME_PROVIDER,
-        .keywords = RUNTIME_KEYWORD_JIT | RUNTIME_KEYWORD_LOADER | RUNTIME_KEYWORD_END_ENUMERATION,
+        .keywords = methods | (s->options.collections ? RUNTIME_KEYWORD_GC : 0),
         .level = 5, /* below, the runtime tells of no method at all */
         .filter = IPC_FILTER_ALLOW,
         .event_ids = wanted,
-        .event_id_count = ARRAY_LEN(wanted),
+        .event_id_count = ARRAY_LEN(wanted) - (s->options.collections ? 0 : WANTED_COLLECTIONS),
     };
     const struct ipc_session_request request = {
         .buffer_mb = s->options.buffer_mb,
         .stacks = false,
-        .rundown_keywords = RUNTIME_KEYWORD_JIT | RUNTIME_KEYWORD_LOADER,
+        .rundown_keywords = s->options.no_list ? 0 : RUNTIME_KEYWORD_JIT | RUNTIME_KEYWORD_LOADER,
         .providers = &provider,
         .provider_count = 1,
     };
-    struct buffer message, answer;
-    buffer_init(&message, IPC_MESSAGE_MAX);
-    buffer_init(&answer, IPC_MESSAGE_MAX);
-    bool ok = false;
-    uint32_t result = IPC_UNKNOWN_COMMAND;
+    bool unknown = true, ok = false;
     enum ipc_command command = ipc_best_collect(&request);
-    for (; command && !ok && result == (uint32_t)IPC_UNKNOWN_COMMAND; command = ipc_older_collect(command)) {
-        buffer_clear(&message);
-        ok = ipc_append_collect(&message, command, &request, err) &&
-             ask(s, &message, &answer, &s->fd, &result, err) &&
-             ipc_read_session_id(buffer_span(&answer), &s->id, err);
+    for (; command && !ok && unknown; command = ipc_older_collect(command)) {
+        ok = ask_stream(s, command, &request, &unknown, err);
+        s->tells_collections = ok && provider.keywords & RUNTIME_KEYWORD_GC;
+        provider.keywords = methods; /* older ways cannot choose */
     }
-    buffer_done(&message);
-    buffer_done(&answer);
     return ok;
+}
+
+/* Without it samples can still be named: that it is not to be had is no failure. */
+static void ask_collections(struct runtime_session *s)
+{
+    static const struct ipc_provider provider = { .name = RUNTIME_PROVIDER,
+                                                  .keywords = RUNTIME_KEYWORD_GC,
+                                                  .level = 4 };
+    const struct ipc_session_request request = { .buffer_mb = BUFFER_MIN_MB,
+                                                 .providers = &provider,
+                                                 .provider_count = 1 };
+    bool unknown;
+    s->tells_collections = ask_stream(s, IPC_COLLECT_TRACING3, &request, &unknown, NULL) ||
+                           (unknown && ask_stream(s, IPC_COLLECT_TRACING2, &request, &unknown, NULL));
 }
 
 static void set_options(struct runtime_session *s, const struct runtime_session_options *options)
@@ -291,17 +354,19 @@ bool runtime_session_start(pid_t pid, uint64_t start_ticks, const struct runtime
     struct runtime_session *s = mem_alloc(1, sizeof *s);
     s->pid = pid;
     s->start_ticks = start_ticks;
-    s->fd = s->stop_fd = -1;
     set_options(s, options);
     buffer_init(&s->text, TEXT_MAX);
     s->received = mem_alloc(RECEIVE_BYTES, 1);
     s->clock_offset_ns = time_namespace_offsets(pid).monotonic_ns;
     const struct nettrace_sink sink = { .user = s, .on_type = on_type, .on_event = on_event };
-    s->reader = nettrace_reader_new(&sink);
-    if (!ask_info(s, err) || !ask_stream(s, err)) {
+    for (size_t i = 0; i < RUNTIME_SESSION_STREAMS; i++)
+        s->streams[i] = (struct stream){ .fd = -1, .stop_fd = -1, .reader = nettrace_reader_new(&sink) };
+    if (!ask_info(s, err) || !ask_methods(s, err)) {
         runtime_session_close(s);
         return false;
     }
+    if (s->options.collections && !s->tells_collections)
+        ask_collections(s);
     *out = s;
     return true;
 }
@@ -310,83 +375,121 @@ void runtime_session_close(struct runtime_session *s)
 {
     if (!s)
         return;
-    if (s->fd >= 0)
-        close(s->fd);
-    if (s->stop_fd >= 0)
-        close(s->stop_fd);
+    for (size_t i = 0; i < RUNTIME_SESSION_STREAMS; i++) {
+        if (s->streams[i].fd >= 0)
+            close(s->streams[i].fd);
+        if (s->streams[i].stop_fd >= 0)
+            close(s->streams[i].stop_fd);
+        nettrace_reader_free(s->streams[i].reader);
+    }
     ipc_process_info_done(&s->info);
-    nettrace_reader_free(s->reader);
     buffer_done(&s->text);
     free(s->received);
     free(s);
 }
 
-int runtime_session_fd(const struct runtime_session *s)
+size_t runtime_session_polls(const struct runtime_session *s, struct pollfd out[RUNTIME_SESSION_STREAMS])
 {
-    return s->fd;
+    size_t count = 0;
+    for (size_t i = 0; i < s->stream_count; i++)
+        if (s->streams[i].fd >= 0)
+            out[count++] = (struct pollfd){ .fd = s->streams[i].fd, .events = POLLIN };
+    return count;
 }
 
-static void end(struct runtime_session *s)
+static void end(struct stream *stream)
 {
-    if (s->fd >= 0)
-        close(s->fd);
-    s->fd = -1;
+    if (stream->fd >= 0)
+        close(stream->fd);
+    stream->fd = -1;
 }
 
-bool runtime_session_drain(struct runtime_session *s, const struct runtime_sink *sink, struct error *err)
+static bool drain(struct runtime_session *s, struct stream *stream, struct error *err)
 {
-    s->sink = sink;
-    for (size_t done = 0; s->fd >= 0 && done < DRAIN_BYTES_MAX;) {
-        ssize_t got = recv(s->fd, s->received, RECEIVE_BYTES, MSG_DONTWAIT);
+    for (size_t done = 0; stream->fd >= 0 && done < DRAIN_BYTES_MAX;) {
+        ssize_t got = recv(stream->fd, s->received, RECEIVE_BYTES, MSG_DONTWAIT);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0 && errno == EAGAIN)
             return true;
         if (got < 0) {
             int e = errno;
-            end(s);
+            end(stream);
             return error_system(err, e, "the event stream of process %d broke off", (int)s->pid);
         }
         if (got == 0) {
-            end(s);
+            end(stream);
             return true;
         }
         done += (size_t)got;
-        if (!nettrace_reader_feed(s->reader, span_of(s->received, (size_t)got), err)) {
-            end(s);
+        if (!nettrace_reader_feed(stream->reader, span_of(s->received, (size_t)got), err)) {
+            end(stream);
             return error_context(err, "process %d", (int)s->pid);
         }
-        if (nettrace_reader_ended(s->reader))
-            end(s);
+        if (nettrace_reader_ended(stream->reader))
+            end(stream);
     }
     return true;
 }
 
-bool runtime_session_stop(struct runtime_session *s, struct error *err)
+bool runtime_session_drain(struct runtime_session *s, const struct runtime_sink *sink, struct error *err)
 {
-    if (s->fd < 0 || s->stop_fd >= 0)
+    s->sink = sink;
+    for (size_t i = 0; i < s->stream_count; i++)
+        if (!drain(s, &s->streams[i], err)) {
+            for (size_t other = 0; other < s->stream_count; other++)
+                end(&s->streams[other]);
+            return false;
+        }
+    return true;
+}
+
+static bool stop(const struct runtime_session *s, struct stream *stream, struct error *err)
+{
+    if (stream->fd < 0 || stream->stop_fd >= 0)
         return true;
     struct buffer request;
     buffer_init(&request, IPC_MESSAGE_MAX);
-    ipc_append_stop(&request, s->id);
-    bool ok = runtime_socket_connect(s->pid, s->start_ticks, STOP_CONNECT_MS, &s->stop_fd, err) &&
-              runtime_socket_send(s->stop_fd, buffer_span(&request), err);
+    ipc_append_stop(&request, stream->id);
+    bool ok = runtime_socket_connect(s->pid, s->start_ticks, STOP_CONNECT_MS, &stream->stop_fd, err) &&
+              runtime_socket_send(stream->stop_fd, buffer_span(&request), err);
     buffer_done(&request);
-    if (!ok && s->stop_fd >= 0) {
-        close(s->stop_fd);
-        s->stop_fd = -1;
+    if (!ok && stream->stop_fd >= 0) {
+        close(stream->stop_fd);
+        stream->stop_fd = -1;
     }
     return ok;
 }
 
+bool runtime_session_stop(struct runtime_session *s, struct error *err)
+{
+    for (size_t i = 0; i < s->stream_count; i++)
+        if (!stop(s, &s->streams[i], err))
+            return false;
+    return true;
+}
+
 bool runtime_session_ended(const struct runtime_session *s)
 {
-    return s->fd < 0;
+    for (size_t i = 0; i < s->stream_count; i++)
+        if (s->streams[i].fd >= 0)
+            return false;
+    return true;
+}
+
+bool runtime_session_lists(const struct runtime_session *s)
+{
+    return !s->options.no_list;
+}
+
+bool runtime_session_tells_collections(const struct runtime_session *s)
+{
+    return s->tells_collections;
 }
 
 bool runtime_session_complete(const struct runtime_session *s)
 {
-    return s->complete && nettrace_reader_ended(s->reader);
+    return s->complete && nettrace_reader_ended(s->streams[0].reader);
 }
 
 const char *runtime_session_version(const struct runtime_session *s)
@@ -407,15 +510,17 @@ const char *runtime_session_command_line(const struct runtime_session *s)
 struct runtime_session_counts runtime_session_counts(const struct runtime_session *s)
 {
     struct runtime_session_counts counts = s->counts;
-    const struct nettrace_counts *stream = nettrace_reader_counts(s->reader);
-    counts.bytes = stream->bytes;
-    counts.events = stream->events;
-    counts.lost = stream->lost;
-    counts.skipped += stream->untyped;
+    for (size_t i = 0; i < s->stream_count; i++) {
+        const struct nettrace_counts *stream = nettrace_reader_counts(s->streams[i].reader);
+        counts.bytes += stream->bytes;
+        counts.events += stream->events;
+        counts.lost += stream->lost;
+        counts.skipped += stream->untyped;
+    }
     return counts;
 }
 
 uint64_t runtime_session_lost(const struct runtime_session *s)
 {
-    return nettrace_reader_counts(s->reader)->lost;
+    return runtime_session_counts(s).lost;
 }

@@ -1,17 +1,23 @@
 /*
- * runtime_session: what one .NET runtime tells about its methods while a recording runs.
+ * runtime_session: what one .NET runtime tells while a recording runs.
  *
  * Asks the runtime over its diagnostics socket for an event stream: every method it jits or frees from
- * then on, every module it loads, and at the end a list of the methods that exist. Costs the target a
- * bounded buffer; a full one loses events, never blocks it. Nothing of this waits for the target
- * without a deadline.
+ * then on, every module it loads, at the end a list of the methods that exist; and, when wanted, when it
+ * collects. Costs the target a bounded buffer; a full one loses events, never blocks it. Nothing of this
+ * waits for the target without a deadline.
  *
- *     start -> poll fd, drain, ... -> stop -> poll fd, drain, ... until ended -> close
+ * Method events come at the most talkative level only. Since .NET 10 single events can be chosen; earlier
+ * ones would tell of every 100 KB allocated as well, so there collections come in a second stream, at a lower
+ * level.
+ *
+ *     start -> poll, drain, ... -> stop -> poll, drain, ... until ended -> close
  */
 #ifndef CLRPERF_COLLECT_RUNTIME_SESSION_H
 #define CLRPERF_COLLECT_RUNTIME_SESSION_H
 
+#include <poll.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -56,11 +62,21 @@ struct runtime_module {
         path; /* of the IL, UTF-8, in the target's root; a bare name when in no file. Valid during the call */
 };
 
+/* An event that is kept as it is. Texts and payload are valid during the call. */
+struct runtime_event {
+    uint64_t time_ns;
+    uint64_t thread_id;   /* in the target's pid namespace */
+    struct span provider; /* UTF-8 */
+    uint32_t event_id, version;
+    struct span payload;
+};
+
 /* Callbacks of a drain; each may be NULL. */
 struct runtime_sink {
     void *user;
     void (*method)(void *user, const struct runtime_method *method);
     void (*module)(void *user, const struct runtime_module *module);
+    void (*event)(void *user, const struct runtime_event *event);
 };
 
 struct runtime_session_options {
@@ -68,7 +84,11 @@ struct runtime_session_options {
     unsigned connect_timeout_ms; /* 0: RUNTIME_SOCKET_CONNECT_MS */
     unsigned reply_timeout_ms;   /* of each question; 0: RUNTIME_SOCKET_REPLY_MS */
     bool precompiled;            /* tell of ReadyToRun methods too; their names are in their files */
+    bool collections;            /* tell when it collects, too */
+    bool no_list;                /* no list of methods at the end, which costs time */
 };
+
+enum { RUNTIME_SESSION_STREAMS = 2 };
 
 struct runtime_session;
 
@@ -80,21 +100,25 @@ struct runtime_session;
  */
 bool runtime_session_start(pid_t pid, uint64_t start_ticks, const struct runtime_session_options *options,
                            struct runtime_session **out, struct error *err);
-/* Readable when there is something to drain. -1 once ended. */
-int runtime_session_fd(const struct runtime_session *s);
+/* Sets what becomes readable when there is something to drain. Returns how many; 0 once ended. */
+size_t runtime_session_polls(const struct runtime_session *s, struct pollfd out[RUNTIME_SESSION_STREAMS]);
 /*
  * Takes what has come, without waiting, at most some MiB a call. Fails when the stream is malformed or
  * the connection breaks: then the session has ended, and what was told before stays true.
  */
 bool runtime_session_drain(struct runtime_session *s, const struct runtime_sink *sink, struct error *err);
 /*
- * Asks the runtime to list its methods and end. Does not wait: keep draining until
- * runtime_session_ended() or until your patience ends (10^5 methods take seconds). Fails when the
+ * Asks the runtime to list its methods, unless that was not wanted, and to end. Does not wait: keep draining
+ * until runtime_session_ended() or until your patience ends (10^5 methods take seconds). Fails when the
  * runtime cannot be reached any more; what was already sent can still be drained.
  */
 bool runtime_session_stop(struct runtime_session *s, struct error *err);
 /* Nothing more will come. */
 bool runtime_session_ended(const struct runtime_session *s);
+/* The list of existing methods is to come at the end. */
+bool runtime_session_lists(const struct runtime_session *s);
+/* It tells when the runtime collects. */
+bool runtime_session_tells_collections(const struct runtime_session *s);
 /* The list of existing methods arrived to its end. */
 bool runtime_session_complete(const struct runtime_session *s);
 /* Drops the connection, whereupon the runtime ends its side by itself. NULL is fine. */

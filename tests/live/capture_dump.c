@@ -5,8 +5,11 @@
  *   fact      KEY VALUE
  *   loss      REASON COUNT
  *   sample    TIME_NS PID TID WEIGHT
+ *   event     TIME_NS PID TID PROVIDER ID VERSION PAYLOAD
+ *   told      PID PROVIDER KEYWORDS LEVEL FROM_NS TO_NS
  *   location  PID ADDRESS FIRST_NS KIND RESOLVER RETURN NAME MODULE
- * ADDRESS is in hex; RETURN is 1 when the address is one a call returns to; NAME is the runtime's spelling.
+ * ADDRESS, KEYWORDS and PAYLOAD are in hex; TID is 0 where the thread is not known; RETURN is 1 when the
+ * address is one a call returns to; NAME is the runtime's spelling.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,6 +24,27 @@ static void print_samples(const struct trace *t)
         const struct trace_thread *thread = &t->threads.rows[t->samples.thread[i]];
         printf("sample\t%" PRIu64 "\t%" PRIu32 "\t%" PRIu32 "\t%" PRIu64 "\n", t->samples.time_ns[i],
                t->processes.rows[thread->process].pid, thread->tid, t->samples.weight[i]);
+    }
+}
+
+static void print_events(const struct trace *t)
+{
+    for (size_t i = 1; i < t->events.count; i++) {
+        const struct trace_event *row = &t->events.rows[i];
+        const struct trace_event_type *type = &t->event_types.rows[row->type];
+        struct span payload = trace_event_payload(t, row);
+        printf("event\t%" PRIu64 "\t%" PRIu32 "\t%" PRIu32 "\t%s\t%" PRIu32 "\t%" PRIu32 "\t", row->time_ns,
+               t->processes.rows[row->process].pid, t->threads.rows[row->thread].tid,
+               trace_string(t, type->provider), type->event_id, type->version);
+        for (size_t at = 0; at < payload.size; at++)
+            printf("%02x", payload.data[at]);
+        printf("\n");
+    }
+    for (size_t i = 1; i < t->subscriptions.count; i++) {
+        const struct trace_subscription *row = &t->subscriptions.rows[i];
+        printf("told\t%" PRIu32 "\t%s\t%" PRIx64 "\t%u\t%" PRIu64 "\t%" PRIu64 "\n",
+               t->processes.rows[row->process].pid, trace_string(t, row->provider), row->keywords, row->level,
+               row->from_ns, row->to_ns);
     }
 }
 
@@ -58,6 +82,7 @@ int main(int argc, char **argv)
         printf("loss\t%s\t%" PRIu64 "\n", loss_reason_name((enum loss_reason)t.losses.rows[i].reason),
                t.losses.rows[i].count);
     print_samples(&t);
+    print_events(&t);
     print_locations(&t);
     trace_done(&t);
     return 0;

@@ -42,8 +42,8 @@ static bool drain_until(struct runtime_session *s, const struct runtime_sink *si
         uint64_t now_ns = clock_monotonic_ns();
         if (now_ns >= deadline_ns)
             return true;
-        struct pollfd wait = { .fd = runtime_session_fd(s), .events = POLLIN };
-        poll(&wait, 1, (int)((deadline_ns - now_ns) / 1000000) + 1);
+        struct pollfd wait[RUNTIME_SESSION_STREAMS];
+        poll(wait, runtime_session_polls(s, wait), (int)((deadline_ns - now_ns) / 1000000) + 1);
         if (!runtime_session_drain(s, sink, err))
             return false;
     }

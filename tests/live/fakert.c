@@ -66,6 +66,7 @@ struct mode {
     enum answer collect_answer;
     enum stream stream;
     enum listen listen;
+    enum answer second_answer; /* to a request for collections alone */
 };
 
 static const struct mode modes[] = {
@@ -103,6 +104,9 @@ static const struct mode modes[] = {
     { "stale", 6, 8, 0, 0, 0, LISTEN_STALE },
     { "crowd", 6, 8, 0, 0, 0, LISTEN_CROWD },
     { "full", 6, 8, 0, 0, 0, LISTEN_FULL },
+    { "second-never", 5, 8, 0, 0, 0, 0, .second_answer = ANSWER_NEVER },
+    { "second-error", 5, 8, 0, 0, 0, 0, .second_answer = ANSWER_ERROR },
+    { "second-closing", 3, 8, 0, 0, 0, 0, .second_answer = ANSWER_BY_CLOSING },
 };
 
 static const uint64_t session_id = 0x7f12ac003450;
@@ -227,8 +231,29 @@ static void method_event(struct buffer *out, uint32_t type, uint32_t sequence, u
     buffer_done(&payload);
 }
 
+/* A collection that stops all threads, told by the one that does it. */
+static void collection_events(struct buffer *out)
+{
+    static const uint32_t ids[] = { 9, 1, 2, 3 };
+    static const uint8_t payload[32] = { RUNTIME_SUSPEND_GC };
+    for (uint32_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        sample_type(out, 10 + i, RUNTIME_PROVIDER, ids[i], 1);
+    for (uint32_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+        const struct sample_event event = { 10 + i, i + 1, 78, 0, 1500 + i, { payload, sizeof payload } };
+        sample_events(out, &event, 1);
+    }
+}
+
 /* What comes at once, up to what comes after Stop. */
-static void make_stream(const struct mode *mode, struct buffer *out, size_t *out_live)
+static void make_collections(struct buffer *out, size_t *out_live)
+{
+    sample_begin(out, 1000000000, 8);
+    collection_events(out);
+    *out_live = out->size;
+    sample_end(out);
+}
+
+static void make_stream(const struct mode *mode, bool collections, struct buffer *out, size_t *out_live)
 {
     bool odd = mode->stream == STREAM_ODD;
     sample_begin(out, odd ? 0 : 1000000000, 8);
@@ -244,6 +269,8 @@ static void make_stream(const struct mode *mode, struct buffer *out, size_t *out
     method_event(out, 1, 2, 2000, 0x20000, 0, "Precompiled");
     method_event(out, 2, odd ? 1 : 3, odd ? 500 : 3000, 0x10000, RUNTIME_METHOD_JITTED | 3u << 7,
                  odd ? "Lone" : "First");
+    if (collections)
+        collection_events(out);
     *out_live = out->size;
     for (uint32_t i = 0; i < 50; i++)
         method_event(out, 3, 4 + i, 5000 + i, 0x30000 + 0x100 * (uint64_t)i, RUNTIME_METHOD_JITTED | 4u << 7,
@@ -256,20 +283,37 @@ static void make_stream(const struct mode *mode, struct buffer *out, size_t *out
 
 /* The stream's connection, while there is one. */
 struct session {
+    uint64_t id;
     int fd;
     struct buffer bytes;
     size_t live;
 };
 
-static void start_stream(const struct mode *mode, struct session *s, int fd)
+enum { METHODS, COLLECTIONS, SESSIONS };
+
+/* What a request for events asks for: the keywords of its first provider. */
+static uint64_t request_keywords(const uint8_t *request, size_t size)
+{
+    static const uint8_t offsets[] = { 32, 33, 34, 41, 45 }; /* by command, from CollectTracing on */
+    uint8_t command = request[17];
+    size_t at = command >= 2 && command < 2 + sizeof offsets ? offsets[command - 2] : size;
+    return at + 8 <= size ? load_u64le(request + at) : 0;
+}
+
+static void start_stream(const struct mode *mode, struct session *s, int fd, uint64_t keywords)
 {
     uint8_t id[8];
     for (unsigned i = 0; i < 8; i++)
-        id[i] = (uint8_t)(session_id >> 8 * i);
+        id[i] = (uint8_t)(s->id >> 8 * i);
     reply(fd, 0, id, 8, 28);
     s->fd = fd;
     buffer_init(&s->bytes, 1 << 20);
-    make_stream(mode, &s->bytes, &s->live);
+    if (keywords == RUNTIME_KEYWORD_GC) {
+        make_collections(&s->bytes, &s->live);
+        send_all(fd, s->bytes.data, s->live);
+        return;
+    }
+    make_stream(mode, keywords & RUNTIME_KEYWORD_GC, &s->bytes, &s->live);
     if (mode->stream == STREAM_GARBAGE)
         send_all(fd, "this is no trace, but long enough to be taken for one", 53);
     else if (mode->stream != STREAM_SILENT)
@@ -301,7 +345,7 @@ static void stop_stream(const struct mode *mode, struct session *s, int fd)
     size_t rest = s->bytes.size - s->live;
     if (s->fd < 0)
         return;
-    switch (mode->stream) {
+    switch (s->id == session_id ? mode->stream : STREAM_WELL) {
     case STREAM_SILENT:
     case STREAM_STUCK:
         return;
@@ -317,11 +361,11 @@ static void stop_stream(const struct mode *mode, struct session *s, int fd)
     send_all(s->fd, s->bytes.data + s->live, rest);
     close(s->fd);
     s->fd = -1;
-    reply(fd, 0, &session_id, 8, 28);
+    reply(fd, 0, &s->id, 8, 28);
 }
 
 /* One request. The connection is closed here unless it is the stream's or the mode keeps it. */
-static void serve(const struct mode *mode, struct session *s, int fd)
+static void serve(const struct mode *mode, struct session *sessions, int fd)
 {
     uint8_t request[1024];
     ssize_t got = recv(fd, request, sizeof request, 0);
@@ -333,7 +377,12 @@ static void serve(const struct mode *mode, struct session *s, int fd)
     uint8_t set = request[16], id = request[17];
     bool known = (set == 4 && mode->newest_info != 0xff && id <= mode->newest_info && id % 4 == 0) ||
                  (set == 2 && id <= mode->newest_collect);
-    enum answer answer = set == 4 ? mode->answer : id == 1 ? ANSWER_WELL : mode->collect_answer;
+    uint64_t keywords = set == 2 ? request_keywords(request, (size_t)got) : 0;
+    bool second = keywords == RUNTIME_KEYWORD_GC;
+    enum answer answer = set == 4  ? mode->answer
+                         : id == 1 ? ANSWER_WELL
+                         : second  ? mode->second_answer
+                                   : mode->collect_answer;
     bool keep = false;
     if (answer != ANSWER_WELL)
         keep = misanswer(fd, answer);
@@ -342,9 +391,9 @@ static void serve(const struct mode *mode, struct session *s, int fd)
     else if (set == 4)
         reply_info(fd, id);
     else if (id == 1)
-        stop_stream(mode, s, fd);
+        stop_stream(mode, &sessions[got >= 28 && load_u64le(request + 20) != session_id], fd);
     else {
-        start_stream(mode, s, fd);
+        start_stream(mode, &sessions[second], fd, keywords);
         keep = true;
     }
     if (!keep)
@@ -385,9 +434,9 @@ static int listen_in_child(const char *path)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         int fd = listen_at(path, 5);
         close(ready[1]);
-        struct session none = { .fd = -1 };
+        struct session none[SESSIONS] = { { .id = session_id, .fd = -1 }, { .fd = -1 } };
         for (;;)
-            serve(&modes[0], &none, accept(fd, NULL, NULL));
+            serve(&modes[0], none, accept(fd, NULL, NULL));
     }
     close(ready[1]);
     char byte;
@@ -448,15 +497,18 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGCHLD, SIG_IGN);
     int fd = start_listening(mode->listen, folder);
-    struct session session = { .fd = -1 };
+    struct session sessions[SESSIONS] = {
+        [METHODS] = { .id = session_id, .fd = -1 }, [COLLECTIONS] = { .id = session_id + 1, .fd = -1 }
+    };
     say("ready", 0);
     struct pollfd waits[2] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .fd = fd, .events = POLLIN } };
     while (poll(waits, 2, -1) >= 0 && !waits[0].revents)
         if (waits[1].revents) {
             int connection = accept(fd, NULL, NULL);
             if (connection >= 0)
-                serve(mode, &session, connection);
+                serve(mode, sessions, connection);
         }
-    buffer_done(&session.bytes);
+    for (size_t i = 0; i < SESSIONS; i++)
+        buffer_done(&sessions[i].bytes);
     return 0;
 }

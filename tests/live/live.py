@@ -418,9 +418,9 @@ def folded(path, *arguments):
 
 
 def dump(path):
-    """A capture's own tables, see capture_dump.c: facts by key, samples and locations as rows."""
+    """A capture's own tables, see capture_dump.c: facts by key, all others as rows."""
     text = subprocess.run([helper("capture_dump"), path], stdout=subprocess.PIPE, check=True, text=True).stdout
-    tables = {"fact": {}, "sample": [], "location": [], "loss": []}
+    tables = {"fact": {}, "sample": [], "event": [], "told": [], "location": [], "loss": []}
     for line in text.splitlines():
         kind, *fields = line.split("\t")
         if kind == "fact":

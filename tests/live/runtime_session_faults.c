@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "clr/runtime_events.h"
 #include "collect/runtime_session.h"
 
 /* On a crowded machine even a good answer takes long: only what never comes is waited for in vain. */
@@ -104,8 +105,18 @@ static bool fake_got_bytes(struct fake *f)
 }
 
 struct seen {
-    unsigned loads, unloads, exists, odd;
+    unsigned loads, unloads, exists, odd, events;
 };
+
+static void see_event(void *user, const struct runtime_event *event)
+{
+    struct seen *seen = user;
+    seen->events++;
+    assert_memory_equal(event->provider.data, RUNTIME_PROVIDER, event->provider.size);
+    assert_int_equal(event->thread_id, 78);
+    assert_int_equal(event->payload.size, 32);
+    assert_true(event->time_ns >= 1500 && event->time_ns < 1504);
+}
 
 static void see_method(void *user, const struct runtime_method *m)
 {
@@ -129,8 +140,8 @@ static bool drain(struct runtime_session *s, const struct runtime_sink *sink, un
         uint64_t now_ns = clock_monotonic_ns();
         if (now_ns >= end_ns)
             return true;
-        struct pollfd wait = { .fd = runtime_session_fd(s), .events = POLLIN };
-        poll(&wait, 1, (int)((end_ns - now_ns) / 1000000) + 1);
+        struct pollfd wait[RUNTIME_SESSION_STREAMS];
+        poll(wait, runtime_session_polls(s, wait), (int)((end_ns - now_ns) / 1000000) + 1);
         if (!runtime_session_drain(s, sink, err))
             return false;
     }
@@ -253,6 +264,49 @@ static void test_sessions(void **state)
         run_session(i);
 }
 
+/* With collections asked for as well: in one stream, in two, or not to be had. */
+static const struct {
+    const char *mode;
+    bool hasty, tells;
+} collecting[] = {
+    { "net10", false, true },         { "net9", false, true },
+    { "net8", false, true },          { "net5", false, true },
+    { "core3", false, false },        { "second-never", true, false },
+    { "second-error", false, false }, { "second-closing", false, false },
+};
+
+static void run_collecting(size_t i, bool no_list)
+{
+    struct fake f;
+    fake_start(&f, collecting[i].mode);
+    struct runtime_session_options options = collecting[i].hasty ? hasty : patient;
+    options.collections = true;
+    options.no_list = no_list;
+    struct runtime_session *s = NULL;
+    struct error err = { 0 };
+    struct seen seen = { 0 };
+    const struct runtime_sink sink = { .user = &seen, .method = see_method, .event = see_event };
+    if (!runtime_session_start(f.pid, 0, &options, &s, &err))
+        fail_msg("%s: %s", collecting[i].mode, err.what);
+    bool tells = runtime_session_tells_collections(s);
+    bool ok = drain(s, &sink, LONG_MS, (struct seen){ .unloads = 1 }, &err);
+    ok = ok && runtime_session_stop(s, &err) && drain(s, &sink, LONG_MS, never, &err);
+    bool ended = runtime_session_ended(s);
+    assert_int_equal(runtime_session_lists(s), !no_list);
+    runtime_session_close(s);
+    if (!fake_end(&f) || !ok || !ended || tells != collecting[i].tells || seen.loads != 1 ||
+        seen.events != (collecting[i].tells ? 4 : 0))
+        fail_msg("%s: %u loads, %u events, ended %d, tells %d: %s", collecting[i].mode, seen.loads,
+                 seen.events, ended, tells, err.what);
+}
+
+static void test_collections(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(collecting); i++)
+        run_collecting(i, i % 2);
+}
+
 static void test_processes_without_a_runtime(void **state)
 {
     (void)state;
@@ -302,9 +356,8 @@ int main(int argc, char **argv)
         return 2;
     fakert_path = argv[1];
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_sessions),
-        cmocka_unit_test(test_processes_without_a_runtime),
+        cmocka_unit_test(test_failures),    cmocka_unit_test(test_sessions),
+        cmocka_unit_test(test_collections), cmocka_unit_test(test_processes_without_a_runtime),
         cmocka_unit_test(test_death),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

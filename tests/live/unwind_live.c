@@ -370,8 +370,8 @@ static void list_methods(struct live *live)
     bool ok = runtime_session_stop(s, &err);
     uint64_t deadline_ns = clock_monotonic_ns() + UINT64_C(20000000000);
     while (ok && !runtime_session_ended(s) && clock_monotonic_ns() < deadline_ns) {
-        struct pollfd wait = { .fd = runtime_session_fd(s), .events = POLLIN };
-        poll(&wait, 1, 100);
+        struct pollfd wait[RUNTIME_SESSION_STREAMS];
+        poll(wait, runtime_session_polls(s, wait), 100);
         ok = runtime_session_drain(s, &sink, &err);
     }
     if (!ok || !runtime_session_complete(s))

@@ -33,6 +33,10 @@ static void test_kinds(void **state)
     assert_int_equal(kind_of(RUNTIME_PROVIDER, 146), RUNTIME_EVENT_OTHER); /* JitMemoryAllocated */
     assert_int_equal(kind_of(RUNTIME_PROVIDER, 154), RUNTIME_EVENT_OTHER); /* AssemblyLoad */
     assert_int_equal(kind_of("My-Source", 143), RUNTIME_EVENT_OTHER);
+    assert_int_equal(kind_of(RUNTIME_PROVIDER, 1), RUNTIME_EVENT_GC_START);
+    assert_int_equal(runtime_event_kind_named(RUNTIME_PROVIDER, 9), RUNTIME_EVENT_SUSPEND_BEGIN);
+    assert_int_equal(runtime_event_kind_named(RUNTIME_RUNDOWN_PROVIDER, 9), RUNTIME_EVENT_OTHER);
+    assert_int_equal(runtime_event_kind_named("My-Source", 1), RUNTIME_EVENT_OTHER);
 }
 
 static const struct {
@@ -120,6 +124,40 @@ static void test_cut_methods(void **state)
     buffer_done(&b);
 }
 
+/* As .NET 8 to 10 send them; each also cut at every byte. */
+static void test_collections(void **state)
+{
+    (void)state;
+    struct buffer b;
+    struct error err;
+    struct runtime_gc_start_event start;
+    struct runtime_gc_end_event end;
+    uint32_t reason;
+    buffer_init(&b, 64);
+    buffer_u32le(&b, 17); /* number */
+    buffer_u32le(&b, 2);
+    buffer_u32le(&b, 6);
+    buffer_u32le(&b, RUNTIME_GC_BACKGROUND);
+    buffer_u16le(&b, 0); /* runtime instance */
+    buffer_u64le(&b, 0); /* who asked */
+    for (size_t size = 0; size <= b.size; size++) {
+        AUTO_FREE uint8_t *exact = malloc(size + 1);
+        assert_non_null(exact);
+        memcpy(exact, b.data, size);
+        assert_int_equal(runtime_gc_start_read(span_of(exact, size), &start, &err), size >= 16);
+        assert_int_equal(runtime_gc_end_read(span_of(exact, size), &end, &err), size >= 8);
+        assert_int_equal(runtime_suspend_begin_read(span_of(exact, size), &reason, &err), size >= 4);
+    }
+    assert_int_equal(start.number, 17);
+    assert_int_equal(start.generation, 2);
+    assert_int_equal(start.reason, 6);
+    assert_int_equal(start.type, RUNTIME_GC_BACKGROUND);
+    assert_int_equal(end.number, 17);
+    assert_int_equal(end.generation, 2);
+    assert_int_equal(reason, 17);
+    buffer_done(&b);
+}
+
 static void test_modules(void **state)
 {
     (void)state;
@@ -157,6 +195,7 @@ int main(void)
         cmocka_unit_test(test_version_2_and_cold),
         cmocka_unit_test(test_cut_methods),
         cmocka_unit_test(test_modules),
+        cmocka_unit_test(test_collections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
