@@ -45,6 +45,15 @@ namespace RuntimeWork
                 alive = Graph(300_000);
             foreach ((Phase _, Action<long> body) in phases)
                 body(Stopwatch.GetTimestamp()); // once, so that its own code is compiled
+#if !NETCOREAPP3_1
+            for (int i = 0; i <= GC.MaxGeneration; i++)
+            {
+                int generation = i;
+                run.Truth.Ask("collected_gen" + generation, () => GC.CollectionCount(generation));
+            }
+            run.Truth.Ask("now_ns", Stopwatch.GetTimestamp);
+            run.Truth.Ask("paused_us", () => GC.GetTotalPauseDuration().Ticks / 10);
+#endif
             run.AnswerInput();
             run.Ready();
 

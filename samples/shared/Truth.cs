@@ -50,6 +50,7 @@ namespace Samples
         private readonly Stopwatch wall = Stopwatch.StartNew();
         private readonly List<Phase> phases = new List<Phase>();
         private readonly SortedDictionary<string, long> counts = new SortedDictionary<string, long>(StringComparer.Ordinal);
+        private readonly SortedDictionary<string, Func<long>> asked = new SortedDictionary<string, Func<long>>(StringComparer.Ordinal);
         private int printed;
 
         public Truth(string sample)
@@ -74,6 +75,13 @@ namespace Samples
             }
         }
 
+        /// <summary>A count that is asked for whenever the truth is told.</summary>
+        public void Ask(string name, Func<long> value)
+        {
+            lock (counts)
+                asked[name] = value;
+        }
+
         public string ToJson()
         {
             var json = new StringBuilder();
@@ -90,6 +98,8 @@ namespace Samples
             json.Append("],\"counts\":{");
             lock (counts)
             {
+                foreach (KeyValuePair<string, Func<long>> one in asked)
+                    counts[one.Key] = one.Value();
                 string separator = "";
                 foreach (KeyValuePair<string, long> count in counts)
                 {

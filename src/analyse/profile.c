@@ -22,14 +22,17 @@ struct profile_build {
     struct frame_table frames;
     struct child_index nodes;
     size_t node_capacity;
-    struct stack_use *stacks; /* by trace stack */
+    /* by trace stack; where runtimes told of collections: once for each enum gc_time, see stack_use_of() */
+    struct stack_use *stacks;
     uint32_t
         path[TRACE_STACK_DEPTH_MAX]; /* of node_find(), which would have to clear one of its own each time */
     uint32_t *thread_of;             /* by trace thread */
     uint32_t *process_of;
     struct runtime_work work;
-    /* by trace stack: enum runtime_work_class of its first sample, WORK_CLASSES: not looked at yet; NULL: no
-     * runtime */
+    struct gc_history gc;
+    bool by_gc_time; /* what a stack means depends on it */
+    /* by what `stacks` is: enum runtime_work_class of its first sample, WORK_CLASSES: not looked at yet;
+     * NULL: no runtime */
     uint8_t *work_of_stack;
     struct stack_filter filter;
     uint64_t *matched; /* by node: the patterns that match one of its path's frames */
@@ -84,7 +87,7 @@ static uint32_t node_find_folded(struct profile_build *b, uint32_t stack, unsign
     }
     if (depth)
         node = node_get(b, node, frame_table_work(&b->frames, work));
-    return b->stacks[stack].node = node;
+    return node;
 }
 
 static uint32_t node_find(struct profile_build *b, uint32_t stack)
@@ -108,21 +111,37 @@ static uint32_t node_find(struct profile_build *b, uint32_t stack)
     return b->stacks[asked].node = node;
 }
 
-/* The first sample of a stack: what the runtime did there, and its node. */
-static uint32_t stack_look(struct profile_build *b, uint32_t stack, uint32_t thread)
+static size_t stack_uses(const struct profile_build *b)
 {
-    uint32_t frames = 0;
-    enum runtime_work_class work = runtime_work_of(&b->work, stack, thread, &frames);
-    b->work_of_stack[stack] = (uint8_t)work;
-    return b->options->group_runtime ? node_find_folded(b, stack, work, frames) : node_find(b, stack);
+    return b->t->stacks.count * (b->by_gc_time ? GC_TIMES : 1);
 }
 
-static inline uint32_t node_of_sample(struct profile_build *b, uint32_t stack, uint32_t thread)
+/* The same stack at another enum gc_time is another use of it. */
+static inline size_t stack_use_of(struct profile_build *b, size_t i)
 {
-    uint32_t node = b->stacks[stack].node;
+    const struct trace_samples *s = &b->t->samples;
+    if (!b->by_gc_time)
+        return s->stack[i];
+    return s->stack[i] + b->t->stacks.count * gc_history_at(&b->gc, s->thread[i], s->time_ns[i]);
+}
+
+/* The first sample of a use: what the runtime did there, and its node. */
+static uint32_t stack_look(struct profile_build *b, size_t use, uint32_t thread)
+{
+    uint32_t frames = 0, stack = (uint32_t)(use % b->t->stacks.count);
+    enum gc_time when = (enum gc_time)(use / b->t->stacks.count);
+    enum runtime_work_class work = runtime_work_of(&b->work, stack, thread, when, &frames);
+    b->work_of_stack[use] = (uint8_t)work;
+    return b->stacks[use].node =
+               b->options->group_runtime ? node_find_folded(b, stack, work, frames) : node_find(b, stack);
+}
+
+static inline uint32_t node_of_sample(struct profile_build *b, size_t use, uint32_t thread)
+{
+    uint32_t node = b->stacks[use].node;
     if (!b->work_of_stack)
-        return node != UINT32_MAX ? node : node_find(b, stack);
-    return b->work_of_stack[stack] != WORK_CLASSES ? node : stack_look(b, stack, thread);
+        return node != UINT32_MAX ? node : node_find(b, (uint32_t)use);
+    return b->work_of_stack[use] != WORK_CLASSES ? node : stack_look(b, use, thread);
 }
 
 static uint32_t process_get(struct profile_build *b, uint32_t process)
@@ -211,21 +230,21 @@ static void columns_begin(struct profile *p, size_t count)
     p->sample_cpu = mem_alloc(count, sizeof *p->sample_cpu);
 }
 
-/* Takes sample `i` of the trace. */
-static void profile_add_sample(struct profile_build *b, size_t i, uint32_t node, uint64_t time_ns)
+/* Takes sample `i` of the trace, which is that use of its stack. */
+static void profile_add_sample(struct profile_build *b, size_t i, size_t use, uint32_t node, uint64_t time_ns)
 {
     const struct trace_samples *s = &b->t->samples;
     struct profile *p = b->p;
     uint64_t samples = p->weights_are_samples ? s->weight[i] : 1;
     uint32_t thread = thread_get(b, s->thread[i]);
-    b->stacks[s->stack[i]].entries++;
-    b->stacks[s->stack[i]].weight += s->weight[i];
+    b->stacks[use].entries++;
+    b->stacks[use].weight += s->weight[i];
     p->threads[thread].samples += samples;
     p->threads[thread].weight += s->weight[i];
     p->counts.samples += samples;
     p->counts.weight += s->weight[i];
     if (b->work_of_stack)
-        p->counts.work[b->work_of_stack[s->stack[i]]] += s->weight[i];
+        p->counts.work[b->work_of_stack[use]] += s->weight[i];
     size_t at = p->sample_count++;
     if (b->options->tree_only)
         return;
@@ -254,9 +273,23 @@ static void profile_add_samples(struct profile_build *b)
         p->counts.recorded += s->kind[i] == o->kind ? samples : 0;
         if (s->kind[i] != o->kind || time_ns < o->from_ns || (o->to_ns && time_ns >= o->to_ns))
             continue;
-        uint32_t node = node_of_sample(b, s->stack[i], s->thread[i]);
+        size_t use = stack_use_of(b, i);
+        uint32_t node = node_of_sample(b, use, s->thread[i]);
         if (!b->filter.count || stack_filter_wants(&b->filter, b->matched[node]))
-            profile_add_sample(b, i, node, time_ns);
+            profile_add_sample(b, i, use, node, time_ns);
+    }
+}
+
+/* All uses of a stack become its first; what of the collector's work is uncertain is counted before. */
+static void profile_join_uses(struct profile_build *b)
+{
+    size_t count = b->t->stacks.count;
+    for (size_t i = 0; b->work_of_stack && i < count; i++)
+        if (b->work_of_stack[i] == WORK_GC) /* GC_TIME_UNTOLD */
+            b->p->counts.gc_untold += b->stacks[i].weight;
+    for (size_t use = count; use < stack_uses(b); use++) {
+        b->stacks[use % count].entries += b->stacks[use].entries;
+        b->stacks[use % count].weight += b->stacks[use].weight;
     }
 }
 
@@ -265,7 +298,7 @@ static void profile_add_weights(struct profile_build *b)
     struct profile *p = b->p;
     p->self = mem_alloc(p->node_count, sizeof *p->self);
     p->total = mem_alloc(p->node_count, sizeof *p->total);
-    for (size_t i = 0; i < b->t->stacks.count; i++)
+    for (size_t i = 0; i < stack_uses(b); i++)
         if (b->stacks[i].entries)
             p->self[b->stacks[i].node] += b->stacks[i].weight;
     memcpy(p->total, p->self, p->node_count * sizeof *p->total);
@@ -333,10 +366,21 @@ static void profile_describe(struct profile_build *b)
     buffer_done(&title);
 }
 
+static void profile_sum_collections(struct profile_build *b)
+{
+    const struct profile *p = b->p;
+    uint64_t from_ns = b->options->from_ns, to_ns = b->options->to_ns;
+    if (!to_ns || to_ns > p->duration_ns)
+        to_ns = p->duration_ns;
+    b->p->counts.gc =
+        gc_history_summary(&b->gc, p->start_monotonic_ns + from_ns, p->start_monotonic_ns + to_ns);
+}
+
 static void build_done(struct profile_build *b)
 {
     stack_filter_done(&b->filter);
     runtime_work_done(&b->work);
+    gc_history_done(&b->gc);
     free(b->work_of_stack);
     frame_table_done(&b->frames);
     child_index_done(&b->nodes);
@@ -352,12 +396,14 @@ static void build_begin(struct profile_build *b)
     struct profile *p = b->p;
     arena_init(&p->arena, PROFILE_ARENA_BYTES);
     frame_table_init(&b->frames, t, b->options, &b->filter, p);
-    b->stacks = mem_alloc(t->stacks.count, sizeof *b->stacks);
-    for (size_t i = 0; i < t->stacks.count; i++)
-        b->stacks[i].node = UINT32_MAX;
     runtime_work_init(&b->work, t);
+    gc_history_init(&b->gc, t);
+    b->by_gc_time = b->work.has_runtime && b->gc.told;
+    b->stacks = mem_alloc(stack_uses(b), sizeof *b->stacks);
+    for (size_t i = 0; i < stack_uses(b); i++)
+        b->stacks[i].node = UINT32_MAX;
     if (b->work.has_runtime)
-        b->work_of_stack = memset(mem_alloc(t->stacks.count, 1), WORK_CLASSES, t->stacks.count);
+        b->work_of_stack = memset(mem_alloc(stack_uses(b), 1), WORK_CLASSES, stack_uses(b));
     b->p->counts.work_known = b->work.has_runtime;
     b->thread_of = mem_alloc(t->threads.count, sizeof *b->thread_of);
     b->process_of = mem_alloc(t->processes.count, sizeof *b->process_of);
@@ -386,10 +432,12 @@ bool profile_build(const struct trace *t, const struct profile_options *options,
     build_begin(&b);
     profile_add_samples(&b);
     profile_add_weights(&b);
+    profile_join_uses(&b);
     profile_choose_kinds(&b);
     profile_counts_stacks(&b.p->counts, t, b.stacks, b.p->weights_are_samples);
     profile_counts_losses(&b.p->counts, t);
     profile_describe(&b);
+    profile_sum_collections(&b);
     build_done(&b);
     if (b.frames.is_full) {
         profile_free(b.p);

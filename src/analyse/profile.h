@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyse/gc_history.h"
 #include "analyse/runtime_work.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -58,6 +59,8 @@ struct profile_counts {
     uint64_t unnamed_by[UNNAMED_CAUSES], named_by[RESOLVERS];
     bool work_known;             /* frames of a .NET runtime are in the capture */
     uint64_t work[WORK_CLASSES]; /* weight by what the runtime did; they add up to `weight` */
+    uint64_t gc_untold;   /* of WORK_GC: where the runtime told nothing, so that it may be allocating */
+    struct gc_summary gc; /* of the time that is shown */
 };
 
 struct profile {

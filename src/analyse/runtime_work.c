@@ -40,18 +40,18 @@ enum thread_role { THREAD_OTHER, THREAD_GC, THREAD_TIERING, THREAD_FINALIZER, TH
 
 const char *runtime_work_name(enum runtime_work_class work)
 {
-    static const char *const names[WORK_CLASSES] = { "user code", "GC",           "JIT",
-                                                     "tiering",   "type loading", "exceptions",
-                                                     "stubs",     "suspension",   "thread pool",
-                                                     "finalizer", "other runtime" };
+    static const char *const names[WORK_CLASSES] = { "user code",   "GC",        "allocating",
+                                                     "JIT",         "tiering",   "type loading",
+                                                     "exceptions",  "stubs",     "suspension",
+                                                     "thread pool", "finalizer", "other runtime" };
     return (unsigned)work < WORK_CLASSES ? names[work] : names[WORK_OTHER];
 }
 
 const char *runtime_work_key(enum runtime_work_class work)
 {
-    static const char *const keys[WORK_CLASSES] = { "user",         "gc",         "jit",   "tiering",
-                                                    "type_loading", "exceptions", "stubs", "suspension",
-                                                    "thread_pool",  "finalizer",  "other" };
+    static const char *const keys[WORK_CLASSES] = { "user",       "gc",           "allocation", "jit",
+                                                    "tiering",    "type_loading", "exceptions", "stubs",
+                                                    "suspension", "thread_pool",  "finalizer",  "other" };
     return (unsigned)work < WORK_CLASSES ? keys[work] : keys[WORK_OTHER];
 }
 
@@ -64,14 +64,15 @@ struct prefix {
 static const struct prefix entries[] = {
     { "GCInterface_GetNextFinalizable", WORK_FINALIZER },
     { "GCInterface_WaitForPendingFinalizers", WORK_FINALIZER },
+    { "GCInterface_AllocateNewArray", WORK_ALLOCATION },
     { "GCInterface_", WORK_GC },
-    { "JIT_New", WORK_GC },
-    { "RhpNew", WORK_GC },
-    { "JIT_Box", WORK_GC },
-    { "[allocation helper]", WORK_GC },
-    { "Array_CreateInstance", WORK_GC },
-    { "RuntimeTypeHandle_InternalAlloc", WORK_GC },
-    { "ObjectNative_AllocateUninitializedClone", WORK_GC },
+    { "JIT_New", WORK_ALLOCATION },
+    { "RhpNew", WORK_ALLOCATION },
+    { "JIT_Box", WORK_ALLOCATION },
+    { "[allocation helper]", WORK_ALLOCATION },
+    { "Array_CreateInstance", WORK_ALLOCATION },
+    { "RuntimeTypeHandle_InternalAlloc", WORK_ALLOCATION },
+    { "ObjectNative_AllocateUninitializedClone", WORK_ALLOCATION },
     { "IL_Throw", WORK_EXCEPTION },
     { "IL_Rethrow", WORK_EXCEPTION },
     { "ExceptionNative_", WORK_EXCEPTION },
@@ -296,8 +297,10 @@ static enum runtime_work_class entry_work(const struct runtime_work_function *en
 }
 
 static enum runtime_work_class end_work(const struct runtime_work *work, const struct runtime_work_stack *end,
-                                        uint8_t thread)
+                                        uint8_t thread, enum gc_time when)
 {
+    if (when == GC_TIME_OWN && (end->seen & SEEN_RUNTIME || end->managed == ROLE_NATIVE))
+        return WORK_GC;
     if (end->seen & SEEN_JIT)
         return WORK_JIT;
     if (end->seen & SEEN_GC || thread == THREAD_GC)
@@ -311,6 +314,8 @@ static enum runtime_work_class end_work(const struct runtime_work *work, const s
         called = entry_work(&work->functions[end->entry], end);
     else if (end->leaf == ROLE_STUB)
         called = WORK_STUB;
+    if (called == WORK_ALLOCATION && when != GC_TIME_NONE)
+        called = WORK_GC;
     if (end->managed == ROLE_POOL_CODE && (called == WORK_USER || called == WORK_OTHER))
         called = WORK_THREAD_POOL;
     bool vague = called == WORK_USER || called == WORK_OTHER || called == WORK_STUB;
@@ -318,14 +323,14 @@ static enum runtime_work_class end_work(const struct runtime_work *work, const s
 }
 
 enum runtime_work_class runtime_work_of(const struct runtime_work *work, uint32_t stack, uint32_t thread,
-                                        uint32_t *out_frames)
+                                        enum gc_time when, uint32_t *out_frames)
 {
     static const struct runtime_work_stack none = { 0 };
     bool known =
         work->has_runtime && stack < work->trace->stacks.count && thread < work->trace->threads.count;
     const struct runtime_work_stack *end = known ? &work->stacks[stack] : &none;
     uint8_t role = known ? work->threads[thread] : (uint8_t)THREAD_OTHER;
-    enum runtime_work_class found = end_work(work, end, role);
+    enum runtime_work_class found = end_work(work, end, role, when);
     if (out_frames)
         *out_frames = found == WORK_USER ? 0 : end->frames;
     return found;

@@ -2,8 +2,8 @@
  * runtime_work: what the .NET runtime was doing in each stack, decided without symbols of it.
  *
  * A stack is judged by its end, from the innermost managed frame to the leaf: the images there, the
- * runtime's entry that managed code called, and, where no managed frame is, by its thread's name. The rules
- * are listed in docs/RUNTIME_WORK.md.
+ * runtime's entry that managed code called, and, where no managed frame is, by its thread's name; and by what
+ * the runtime told of its collections at the time. The rules are listed in docs/RUNTIME_WORK.md.
  */
 #ifndef CLRPERF_ANALYSE_RUNTIME_WORK_H
 #define CLRPERF_ANALYSE_RUNTIME_WORK_H
@@ -12,12 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyse/gc_history.h"
 #include "trace/trace.h"
 
 enum runtime_work_class {
-    WORK_USER, /* the program's and its libraries' own code, with the kernel's and libc's work for it */
-    WORK_GC,   /* collecting, and the slow path of allocation: nothing tells them apart without GC events */
-    WORK_JIT,  /* compiling */
+    WORK_USER,       /* the program's and its libraries' own code, with the kernel's and libc's work for it */
+    WORK_GC,         /* collecting; where the runtime told nothing of that, allocating too */
+    WORK_ALLOCATION, /* the slow path: finding memory and clearing it */
+    WORK_JIT,        /* compiling */
     WORK_TIERING,    /* counting calls, loops and types of code that may be compiled again */
     WORK_TYPES,      /* loading types, making methods ready to run, reflection inside the runtime */
     WORK_EXCEPTION,  /* throwing: looking for handlers, unwinding */
@@ -50,11 +52,11 @@ void runtime_work_init(struct runtime_work *work, const struct trace *t);
 void runtime_work_done(struct runtime_work *work);
 
 /*
- * What a stack's sample on a thread is. *out_frames, which may be NULL, is the number of frames from the leaf
- * on that are the runtime's part; 0 for WORK_USER.
+ * What a stack's sample on a thread is, at such a time. *out_frames, which may be NULL, is the number of
+ * frames from the leaf on that are the runtime's part; 0 for WORK_USER.
  */
 enum runtime_work_class runtime_work_of(const struct runtime_work *work, uint32_t stack, uint32_t thread,
-                                        uint32_t *out_frames);
+                                        enum gc_time when, uint32_t *out_frames);
 /* Whether the frame is the runtime's own, wherever in a stack it is. */
 bool runtime_work_is_own(const struct runtime_work *work, uint32_t location);
 

@@ -127,7 +127,7 @@ static void json_frames(struct json_writer *j, const struct trace *t, const stru
     json_end_object(j);
 }
 
-/* Weight by what the runtime did. Without GC events slow allocations are in "gc", which is said. */
+/* Weight by what the runtime did. Where it told nothing of collections slow allocations are in "gc". */
 static void json_work(struct json_writer *j, const struct profile *p)
 {
     if (!p->counts.work_known) {
@@ -138,7 +138,27 @@ static void json_work(struct json_writer *j, const struct profile *p)
     json_put_object(j, "work");
     for (unsigned i = 0; i < WORK_CLASSES; i++)
         json_put_u64(j, runtime_work_key((enum runtime_work_class)i), p->counts.work[i]);
-    json_put_bool(j, "gc_holds_allocation", true);
+    json_put_bool(j, "gc_holds_allocation", !p->counts.gc.processes || p->counts.gc_untold);
+    json_end_object(j);
+}
+
+/* What runtimes told of their collections. */
+static void json_collections(struct json_writer *j, const struct gc_summary *gc)
+{
+    if (!gc->processes) {
+        json_key(j, "gc");
+        json_null(j);
+        return;
+    }
+    json_put_object(j, "gc");
+    json_put_double(j, "told_s", (double)gc->told_ns / 1e9);
+    json_put_u64(j, "gen0", gc->collections[0]);
+    json_put_u64(j, "gen1", gc->collections[1]);
+    json_put_u64(j, "gen2", gc->collections[2]);
+    json_put_u64(j, "background", gc->background);
+    json_put_u64(j, "pauses", gc->pauses);
+    json_put_double(j, "paused_ms", (double)gc->paused_ns / 1e6);
+    json_put_double(j, "longest_pause_ms", (double)gc->longest_ns / 1e6);
     json_end_object(j);
 }
 
@@ -158,6 +178,7 @@ static void json_totals(struct json_writer *j, const struct capture *c, const st
     json_stacks(j, p);
     json_frames(j, t, p);
     json_work(j, p);
+    json_collections(j, &p->counts.gc);
     json_put_object(j, "self");
     json_number_fact(j, "cpu_s", t, FACT_SELF_CPU_NS, 1e9);
     json_number_fact(j, "peak_rss_bytes", t, FACT_SELF_PEAK_RSS, 1);

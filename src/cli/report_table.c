@@ -138,8 +138,37 @@ static void head_work(const struct profile *p, struct buffer *out)
                           percent(n->work[heaviest], n->weight));
     }
     buffer_format(out, "%s %.1f %%", runtime_work_name(WORK_USER), percent(n->work[WORK_USER], n->weight));
-    if (n->work[WORK_GC])
+    if (n->gc_untold && n->gc_untold == n->work[WORK_GC])
         buffer_string(out, "; GC holds slow allocations too, as the capture has no GC events");
+    else if (n->gc_untold >= n->weight / 2000 && n->gc_untold)
+        buffer_format(out, "; %.1f %% of GC holds slow allocations too, as there were no GC events then",
+                      percent(n->gc_untold, n->work[WORK_GC]));
+    buffer_u8(out, '\n');
+}
+
+/* "GC       63 collections: gen 0 60, gen 1 2, gen 2 1 (1 in the background); paused 120 ms (1.2 %), longest
+ * 8 ms" */
+static void head_collections(const struct profile *p, struct buffer *out)
+{
+    const struct gc_summary *gc = &p->counts.gc;
+    uint64_t all = 0;
+    if (!gc->processes)
+        return;
+    for (unsigned i = 0; i < GC_GENERATIONS; i++)
+        all += gc->collections[i];
+    buffer_format(out, "GC       %s collection%s", all ? units_count(all).text : "no", all == 1 ? "" : "s");
+    const char *comma = ": ";
+    for (unsigned i = 0; i < GC_GENERATIONS; i++) {
+        if (!gc->collections[i])
+            continue;
+        buffer_format(out, "%sgen %u %s", comma, i, units_count(gc->collections[i]).text);
+        comma = ", ";
+    }
+    if (gc->background)
+        buffer_format(out, " (%s in the background)", units_count(gc->background).text);
+    if (gc->pauses)
+        buffer_format(out, "; paused %s (%.1f %%), longest %s", units_duration(gc->paused_ns).text,
+                      percent(gc->paused_ns, gc->told_ns), units_duration(gc->longest_ns).text);
     buffer_u8(out, '\n');
 }
 
@@ -218,6 +247,7 @@ void report_head(const struct capture *c, const struct profile *p, struct buffer
     head_stacks(t, p, out);
     head_names(p, out);
     head_work(p, out);
+    head_collections(p, out);
     const char *cpu = trace_fact_value(t, FACT_SELF_CPU_NS), *rss = trace_fact_value(t, FACT_SELF_PEAK_RSS);
     if (cpu && rss && p->duration_ns)
         buffer_format(out, "cost     clrperf used %.2f %% of one CPU, %s\n",

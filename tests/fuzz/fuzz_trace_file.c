@@ -37,6 +37,12 @@ static void read_all(struct span bytes)
         return;
     for (uint32_t i = STACK_ROOTS; i < t.stacks.count; i++)
         assert(t.stacks.rows[i].parent < i && t.stacks.rows[i].location < t.locations.count);
+    for (uint32_t i = 1; i < t.events.count; i++) {
+        const struct trace_event *event = &t.events.rows[i];
+        assert(event->type < t.event_types.count && event->process < t.processes.count &&
+               event->thread < t.threads.count && event->stack < t.stacks.count);
+        assert(trace_event_payload(&t, event).size == event->payload_bytes);
+    }
     struct profile *p;
     if (profile_build(&t, &(struct profile_options){ 0 }, &p, &err)) {
         assert(p->sample_count <= t.samples.count);

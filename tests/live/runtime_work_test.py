@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """runtime_work_test.py VARIANT: what a report says of the runtime's work is what the program knows of it.
 
-samples/runtimework runs as a program that collects and allocates, as one that compiles and as one that throws, each beside
-as much work of its own; it reads each phase's CPU time from the kernel's clock of its thread.
+samples/runtimework runs as a program that collects, as one that allocates, as one that compiles and as one that throws, each
+beside as much work of its own; it reads each phase's CPU time from the kernel's clock of its thread, and asks its runtime how
+often it collected and how long threads stood still for that.
 """
 import os
+import statistics
 import sys
 
-from live import (PLAIN_ENVIRONMENT, Checks, Target, Watch, Work, clrperf, cpu_clock_ns, dump, folded, record_busy, report,
+from live import (FAVOURED, PLAIN_ENVIRONMENT, Checks, Target, Watch, Work, clrperf, cpu_clock_ns, dump, folded, record_busy, report,
                   sample_command, succeeded)
 
 RATE = 999
@@ -15,25 +17,55 @@ CPU_S = 2.5
 POINTS = 5
 # By program: its phases, and of which class of work each is.
 PROGRAMS = {
-    "GC-bound": {"Collect": "gc", "Allocate": "gc", "Spin": "user"},
+    "GC-bound": {"Collect": "gc", "Spin": "user"},
+    "allocation-bound": {"Allocate": "allocation", "Spin": "user"},
     "JIT-bound": {"Compile": "jit", "Spin": "user"},
     "exception-bound": {"Throw": "exceptions", "Spin": "user"},
 }
-FOLDED = {"gc": "[GC]", "jit": "[JIT]", "exceptions": "[exceptions]"}
+FOLDED = {"gc": "[GC]", "allocation": "[allocating]", "jit": "[JIT]", "exceptions": "[exceptions]"}
 NO_TIERING = {**PLAIN_ENVIRONMENT, "DOTNET_TieredCompilation": "0"}  # compiles in the background, which no phase knows of
+ROOMY = {"DOTNET_GCgen0size": "10000000"}  # in hex: it hardly ever collects
+PAUSE_PERCENT = 1
+WINDOW_S = 0.5
 
 
 def seconds(target):
-    """CPU seconds by phase, and of the process."""
-    truth = {phase["name"]: phase["cpu_s"] for phase in target.truth()["phases"]}
-    return {**truth, "process": cpu_clock_ns(target.pid) / 1e9}
+    """CPU seconds by phase and of the process, and what it counts."""
+    truth = target.truth()
+    return {**{phase["name"]: phase["cpu_s"] for phase in truth["phases"]}, **truth["counts"],
+            "process": cpu_clock_ns(target.pid) / 1e9}
 
 
-def record_watched(target, capture):
-    with Watch(lambda: seconds(target), 0.2) as watch:
-        summary = record_busy(capture, target.pid, RATE, CPU_S)
-    start = int(dump(capture)["fact"]["started_monotonic_ns"])
-    return watch.between(start, start + int(summary["duration_s"] * 1e9))
+class Watched:
+    """A recording of a program that was asked meanwhile what it knows; from when on its runtime told of collections."""
+
+    def __init__(self, target, capture):
+        self.capture = capture
+        with Watch(lambda: seconds(target), 0.2) as self.watch:
+            summary = record_busy(capture, target.pid, RATE, CPU_S)
+        tables = dump(capture)
+        self.zero = int(tables["fact"]["started_monotonic_ns"])
+        told = [int(row[4]) for row in tables["told"]]
+        self.told = bool(told)
+        self.start, self.stop = max([self.zero, *told]), self.zero + int(summary["duration_s"] * 1e9)
+
+    def truth(self):
+        return self.watch.between(self.start, self.stop)
+
+    def totals(self, start=None, stop=None):
+        """What the report says of that stretch."""
+        start, stop = start or self.start, stop or self.stop
+        stretch = f"{(start - self.zero) // 1000}us-{(stop - self.zero) // 1000}us"
+        return report(self.capture, "--top", "1", "--time", stretch)["totals"]
+
+    def windows(self):
+        """What it knew at two times, again and again, half a second apart at least."""
+        known = [values for _, values in self.watch.points if self.start < values["now_ns"] < self.stop]
+        first = known[:1]
+        for values in known:
+            if values["now_ns"] - first[0]["now_ns"] >= WINDOW_S * 1e9:
+                yield first[0], values
+                first = [values]
 
 
 def check_shares(checks, name, classes, truth, totals):
@@ -47,7 +79,23 @@ def check_shares(checks, name, classes, truth, totals):
     checks.check(f"{name}: the classes add up", sum(value for value in work.values() if value is not True) == totals["weight"])
     checks.check(f"{name}: at most 3 % cannot be told", work["other"] <= 0.03 * totals["weight"],
                  f"{100 * work['other'] / max(1, totals['weight']):.2f} %")
-    checks.check(f"{name}: says that allocations are in it", work["gc_holds_allocation"] is True)
+    checks.check(f"{name}: collecting and allocating are told apart", work["gc_holds_allocation"] is False)
+
+
+def check_pauses(checks, name, watched):
+    """The time that threads stood still, as the runtime adds it up itself; a crowded machine can spoil a window of it."""
+    ratios, pauses = [], 0
+    for before, after in watched.windows():
+        said, known = watched.totals(before["now_ns"], after["now_ns"])["gc"], after["paused_us"] - before["paused_us"]
+        collected = after["collected_gen0"] - before["collected_gen0"]
+        counted = said["gen0"] + said["gen1"] + said["gen2"]
+        checks.check(f"{name}: as many collections as the program counts", abs(counted - collected) <= 1,
+                     f"{counted}, the program knows {collected}")
+        ratios.append(1000 * said["paused_ms"] / max(1, known))
+        pauses += said["pauses"]
+    median = statistics.median(ratios or [0])
+    checks.check(f"{name}: pauses within {PAUSE_PERCENT} %", pauses > 0 and abs(median - 1) <= PAUSE_PERCENT / 100,
+                 f"{pauses} pauses, by window " + " ".join(f"{ratio:.4f}" for ratio in ratios))
 
 
 def check_folding(checks, name, classes, capture, totals):
@@ -61,20 +109,41 @@ def check_folding(checks, name, classes, capture, totals):
         checks.check(f"{name}: {FOLDED[wanted]} is a row of that weight", row["self"] == totals["work"][wanted],
                      f"{row['self']} of {totals['work'][wanted]}")
     text = succeeded(clrperf("report", capture)).stdout
-    line = next((line for line in text.splitlines() if line.startswith("runtime  ")), "")
-    checks.check(f"{name}: the report has the split", "user code" in line, line)
+    lines = {line.split()[0]: line for line in text.splitlines() if line.strip()}
+    checks.check(f"{name}: the report has the split", "user code" in lines.get("runtime", ""), lines.get("runtime"))
+    checks.check(f"{name}: the report has the collections", "collection" in lines.get("GC", ""), lines.get("GC"))
 
 
 def check_program(checks, variant, program, work):
     name, classes = f"{variant} {program}", PROGRAMS[program]
-    command = sample_command(variant, "runtimework") + ["0", ",".join(classes)]
-    with Target(command, env=NO_TIERING) as target:
+    command = FAVOURED + sample_command(variant, "runtimework") + ["0", ",".join(classes)]
+    environment = {**NO_TIERING, **(ROOMY if "Allocate" in classes else {})}
+    with Target(command, env=environment) as target:
         target.wait_busy(1.5)
-        capture = work.file(f"{program}.clrperf")
-        truth = record_watched(target, capture)
-    totals = report(capture, "--top", "1")["totals"]
-    check_shares(checks, name, classes, truth, totals)
-    check_folding(checks, name, classes, capture, totals)
+        watched = Watched(target, work.file(f"{program}.clrperf"))
+    if not checks.check(f"{name}: the runtime tells when it collects", watched.told):
+        return
+    check_shares(checks, name, classes, watched.truth(), watched.totals())
+    check_folding(checks, name, classes, watched.capture, report(watched.capture, "--top", "1")["totals"])
+    if program == "GC-bound":
+        check_pauses(checks, name, watched)
+
+
+def check_silent(checks, variant, work):
+    """A runtime that is not asked, or does not answer: collecting and allocating are one, and the report says so."""
+    command = sample_command(variant, "runtimework") + ["0", "Allocate,Spin"]
+    for name, environment, options in (("--no-runtime", NO_TIERING, ["--no-runtime"]),
+                                       ("without diagnostics", {**NO_TIERING, "DOTNET_EnableDiagnostics": "0"}, [])):
+        with Target(command, env=environment) as target:
+            target.wait_busy(1.5)
+            capture = work.file("silent.clrperf")
+            record_busy(capture, target.pid, RATE, 1, options=["--force", *options])
+        totals, text = report(capture, "--top", "1")["totals"], succeeded(clrperf("report", capture)).stdout
+        work_of = totals["work"]
+        checks.check(f"{variant} {name}: nothing is told", not dump(capture)["told"] and totals["gc"] is None)
+        checks.check(f"{variant} {name}: allocations are in the GC's class, which is said",
+                     work_of["allocation"] == 0 < work_of["gc"] and work_of["gc_holds_allocation"] is True and
+                     "GC holds slow allocations too" in text and "\nGC " not in text)
 
 
 def check_server_gc(checks, variant, work):
@@ -93,6 +162,8 @@ def check_server_gc(checks, variant, work):
     inside, everything = sum(w for stack, w in stacks if stack[-1] == "[GC]"), sum(w for _, w in stacks)
     checks.check(f"{variant} server GC: its threads collect", everything > 0 and inside == everything,
                  f"{inside} of {everything} samples")
+    said = report(capture, "--top", "1")["totals"]["gc"]
+    checks.check(f"{variant} server GC: collections are told", said and said["gen2"] > 0 and said["paused_ms"] > 0, str(said))
 
 
 def main():
@@ -102,6 +173,7 @@ def main():
         for program in PROGRAMS:
             checks.run(f"{variant} {program}", check_program, variant, program, work)
         checks.run(f"{variant} server GC", check_server_gc, variant, work)
+        checks.run(f"{variant} silent", check_silent, variant, work)
     checks.exit()
 
 

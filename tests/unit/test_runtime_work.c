@@ -57,7 +57,7 @@ static const struct {
     { "misSc", "app", WORK_USER, 0 }, /* P/Invoke: who called decides */
     { "xc", "app", WORK_OTHER, 2 },
     { "cc", "app", WORK_USER, 0 },
-    { "mN", "app", WORK_GC, 1 },
+    { "mN", "app", WORK_GC, 1 }, /* or allocating: nothing was told */
     { "mNyck", "app", WORK_GC, 4 },
     { "mAz", "app", WORK_GC, 2 },
     { "mCy", "app", WORK_GC, 2 },
@@ -95,6 +95,25 @@ static const struct {
     { "", ".NET BGC", WORK_GC, 0 },
 };
 
+/* The same stack when the runtime told whether it collects; by enum gc_time, first GC_TIME_NONE. */
+static const struct {
+    const char *stack, *thread;
+    enum runtime_work_class none, others, own;
+} timed[] = {
+    { "m", "app", WORK_USER, WORK_USER, WORK_USER },
+    { "mN", "app", WORK_ALLOCATION, WORK_GC, WORK_GC },
+    { "mAz", "app", WORK_ALLOCATION, WORK_GC, WORK_GC },
+    { "mCy", "app", WORK_GC, WORK_GC, WORK_GC },       /* GC.Collect() is there to collect */
+    { "mQz", "app", WORK_TYPES, WORK_TYPES, WORK_GC }, /* what the runtime allocates itself */
+    { "mQJ", "app", WORK_JIT, WORK_JIT, WORK_GC },     /* others may compile meanwhile */
+    { "mTyEy", "app", WORK_EXCEPTION, WORK_EXCEPTION, WORK_GC },
+    { "mxG", "app", WORK_GC, WORK_GC, WORK_GC },
+    { "xc", "app", WORK_OTHER, WORK_OTHER, WORK_GC }, /* broken: the callers are missing */
+    { "cx", ".NET Server GC", WORK_GC, WORK_GC, WORK_GC },
+    { "mN", ".NET Finalizer", WORK_ALLOCATION, WORK_GC, WORK_GC },
+    { "pN", ".NET TP Worker", WORK_ALLOCATION, WORK_GC, WORK_GC },
+};
+
 static uint32_t function_of(struct trace_builder *b, char letter)
 {
     for (size_t i = 0; i < ARRAY_LEN(letters); i++)
@@ -117,11 +136,10 @@ static uint32_t stack_of(struct trace_builder *b, const char *text)
     return count ? trace_builder_named_stack(b, functions, count) : (uint32_t)STACK_WHOLE;
 }
 
-static uint32_t thread_of(struct trace_builder *b, size_t i)
+static uint32_t thread_of(struct trace_builder *b, uint32_t tid, const char *name)
 {
-    const char *name = cases[i].thread;
-    uint32_t thread = trace_builder_thread(b, 1, (uint32_t)(100 + i), 0);
-    trace_builder_thread_name(b, 1, (uint32_t)(100 + i), span_of(name, strlen(name)), 0);
+    uint32_t thread = trace_builder_thread(b, 1, tid, 0);
+    trace_builder_thread_name(b, 1, tid, span_of(name, strlen(name)), 0);
     return thread;
 }
 
@@ -133,20 +151,48 @@ static void test_classes(void **state)
     trace_builder_init(&b, 64);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         stacks[i] = stack_of(&b, cases[i].stack);
-        threads[i] = thread_of(&b, i);
+        threads[i] = thread_of(&b, (uint32_t)(100 + i), cases[i].thread);
     }
     struct runtime_work work;
     runtime_work_init(&work, &b.trace);
     assert_true(work.has_runtime);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         uint32_t frames = 99;
-        enum runtime_work_class found = runtime_work_of(&work, stacks[i], threads[i], &frames);
+        enum runtime_work_class found =
+            runtime_work_of(&work, stacks[i], threads[i], GC_TIME_UNTOLD, &frames);
         if (found != cases[i].work || frames != cases[i].frames)
             fail_msg("'%s' on '%s': %s with %u frames, not %s with %u", cases[i].stack, cases[i].thread,
                      runtime_work_name(found), frames, runtime_work_name(cases[i].work), cases[i].frames);
     }
     /* ids that are none */
-    assert_int_equal(runtime_work_of(&work, UINT32_MAX, UINT32_MAX, NULL), WORK_USER);
+    assert_int_equal(runtime_work_of(&work, UINT32_MAX, UINT32_MAX, GC_TIME_NONE, NULL), WORK_USER);
+    runtime_work_done(&work);
+    trace_builder_done(&b);
+}
+
+static void test_times(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    uint32_t stacks[ARRAY_LEN(timed)], threads[ARRAY_LEN(timed)];
+    trace_builder_init(&b, 64);
+    for (size_t i = 0; i < ARRAY_LEN(timed); i++) {
+        stacks[i] = stack_of(&b, timed[i].stack);
+        threads[i] = thread_of(&b, (uint32_t)(100 + i), timed[i].thread);
+    }
+    struct runtime_work work;
+    runtime_work_init(&work, &b.trace);
+    for (size_t i = 0; i < ARRAY_LEN(timed); i++) {
+        const enum runtime_work_class wanted[GC_TIMES] = {
+            [GC_TIME_NONE] = timed[i].none, [GC_TIME_OTHERS] = timed[i].others, [GC_TIME_OWN] = timed[i].own
+        };
+        for (enum gc_time when = GC_TIME_NONE; when < GC_TIMES; when++) {
+            enum runtime_work_class found = runtime_work_of(&work, stacks[i], threads[i], when, NULL);
+            if (found != wanted[when])
+                fail_msg("'%s' on '%s' at %d: %s, not %s", timed[i].stack, timed[i].thread, (int)when,
+                         runtime_work_name(found), runtime_work_name(wanted[when]));
+        }
+    }
     runtime_work_done(&work);
     trace_builder_done(&b);
 }
@@ -227,6 +273,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_classes),
+        cmocka_unit_test(test_times),
         cmocka_unit_test(test_without_runtime),
         cmocka_unit_test(test_folding),
     };
