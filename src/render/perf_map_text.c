@@ -8,6 +8,7 @@ void perf_map_text_write(const struct trace *t, const struct code_symbols *symbo
 {
     struct buffer name;
     buffer_init(&name, NAME_BYTES_MAX);
+    output_text(out, CODE_SYMBOLS_MARK);
     for (size_t i = 0; i < symbols->count; i++) {
         const struct code_symbol *row = &symbols->rows[i];
         buffer_clear(&name);

@@ -10,6 +10,7 @@
 #include "read/il_map.h"
 #include "symbolize/jit_map.h"
 #include "symbolize/managed_image.h"
+#include "trace/code_symbols.h"
 
 enum { JIT_NAMES_READ_MAX = 8192 };
 
@@ -193,6 +194,22 @@ static void jit_names_from_map(void *user, const struct jit_map_match *match)
     naming_set_origin(open->names->naming, open->locations[match->index], match->start, "", "");
 }
 
+static bool jit_names_of_memory(const struct jit_names *names)
+{
+    for (size_t i = 0; i < names->code_count; i++)
+        if (names->naming->t->codes.rows[names->codes[i].code].resolver == RESOLVER_MEMORY)
+            return true;
+    return false;
+}
+
+/* What `clrperf map` left tells nothing that the memory did not, and may be of code that is gone. */
+static bool is_our_map(const struct source *file)
+{
+    char start[sizeof CODE_SYMBOLS_MARK - 1];
+    return file->size >= sizeof start && source_read(file, 0, start, sizeof start, NULL) &&
+           memcmp(start, CODE_SYMBOLS_MARK, sizeof start) == 0;
+}
+
 static void jit_names_ask_files(struct jit_names *names)
 {
     struct naming *naming = names->naming;
@@ -210,7 +227,8 @@ static void jit_names_ask_files(struct jit_names *names)
         struct jit_map_result result;
         AUTO_FD int fd =
             open.count ? naming->files->open_jit_file(naming->files->user, names->process, jitdump) : -1;
-        if (fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, &file, NULL))
+        if (fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, &file, NULL) &&
+            !(is_our_map(&file) && jit_names_of_memory(names)))
             jit_map_resolve(&file, open.addrs, open.count, jit_names_from_map, &open, &result, NULL);
     }
     free(open.addrs);

@@ -9,6 +9,11 @@
 
 #include "trace/trace.h"
 
+/*
+ * The first line of a perf map that we write, by which we know it again: a symbol where no code can be.
+ */
+#define CODE_SYMBOLS_MARK "0 1 [clrperf map]\n"
+
 struct code_symbol {
     uint64_t addr, size_bytes;
     uint32_t name; /* string of the trace */

@@ -20,6 +20,7 @@ NOBODY = 65534
 # Code that methods lie in: .NET assemblies, the runtime's memory file, memory of no file.
 MANAGED = re.compile(r"\.dll$|^/?memfd:doublemapper|^//anon|^/tmp/perf-\d+\.map$")
 ANONYMOUS = re.compile(r"^//anon|^/tmp/perf-\d+\.map$")
+OUR_MARK = (0, 1, "[clrperf map]")
 GENERATED = re.compile(r"^/?memfd:doublemapper|/jitted-\d+-\d+\.so$|^jitted-")
 LINE = re.compile(r"\s+([0-9a-f]+) (.*) \(((?:[^()]|\(deleted\))*)\)$")
 
@@ -75,7 +76,7 @@ def read_map(path):
         for line in file:
             start, size, name = line.rstrip("\n").split(" ", 2)
             rows.append((int(start, 16), int(size, 16), name))
-    return rows
+    return rows[1:] if rows[0] == OUR_MARK else rows
 
 
 def share(named, unnamed):

@@ -38,7 +38,8 @@ static void test_lines(void **state)
     };
     struct buffer out;
     write_to(&out, names, ARRAY_LEN(names));
-    assert_string_equal((const char *)out.data, "7f0000001000 2a App.Program.Main lambda #2\n"
+    assert_string_equal((const char *)out.data, "0 1 [clrperf map]\n"
+                                                "7f0000001000 2a App.Program.Main lambda #2\n"
                                                 "7f0000001100 2a twolinesand a tab\n"
                                                 "7f0000001300 2a not utf-8 \xef\xbf\xbd\n"
                                                 "7f0000001400 2a lineseparator\n");
@@ -50,7 +51,7 @@ static void test_nothing(void **state)
     (void)state;
     struct buffer out;
     write_to(&out, NULL, 0);
-    assert_string_equal((const char *)out.data, "");
+    assert_string_equal((const char *)out.data, "0 1 [clrperf map]\n");
     buffer_done(&out);
 }
 

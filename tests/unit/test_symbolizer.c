@@ -12,6 +12,7 @@
 #include "elf_fixture.h"
 #include "symbolize/symbolizer.h"
 #include "trace/builder.h"
+#include "trace/code_symbols.h"
 
 enum { START = 0x7f0000000000, CODE_OFF = 0x384, CODE_ADDR = START + CODE_OFF };
 
@@ -237,12 +238,56 @@ static void test_code_of_the_time(void **state)
     trace_builder_done(&b);
 }
 
+static int open_map(void *user, uint32_t process, bool jitdump)
+{
+    (void)process;
+    return jitdump ? -1 : dup(*(const int *)user);
+}
+
+/* What `clrperf map` left counts only where the memory did not tell. */
+static void test_our_own_map(void **state)
+{
+    static const struct {
+        const char *map;
+        enum resolver told_by;
+        bool used;
+    } cases[] = {
+        { CODE_SYMBOLS_MARK "6000 40 Old.Name\n", RESOLVER_MEMORY, false },
+        { CODE_SYMBOLS_MARK "6000 40 Old.Name\n", RESOLVER_EVENTPIPE, true },
+        { "6000 40 Old.Name\n", RESOLVER_MEMORY, true },
+        { "0 1 [clrperf", RESOLVER_MEMORY, false },
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct trace_builder b;
+        int fd = elf_fixture_file(cases[i].map, strlen(cases[i].map));
+        struct symbolizer_options options = { .files = { .open_jit_file = open_map, .user = &fd } };
+        struct symbolizer_result result;
+        trace_builder_init(&b, 16);
+        uint32_t process = trace_builder_process_start(&b, 10, 0);
+        struct trace_function function = { .name = trace_add_string(&b.trace, "Told"), .kind = CODE_JIT };
+        struct trace_code code = { .process = process,
+                                   .function = trace_builder_function(&b, &function),
+                                   .addr = 0x5000,
+                                   .size_bytes = 0x40,
+                                   .resolver = (uint8_t)cases[i].told_by };
+        trace_builder_code(&b, &code);
+        uint32_t told = add_location(&b.trace, process, 0, 0x5010, 1);
+        uint32_t other = add_location(&b.trace, process, 0, 0x6010, 1);
+        symbolizer_run(&b.trace, &b.functions, &options, &result);
+        assert_string_equal(name_of(&b.trace, told), "Told");
+        assert_string_equal(name_of(&b.trace, other), cases[i].used ? "Old.Name" : "");
+        trace_builder_done(&b);
+        close(fd);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_image_is_the_mapped_one), cmocka_unit_test(test_image_of_another_process),
         cmocka_unit_test(test_bundle_looked_for),       cmocka_unit_test(test_vdso_of_another_kernel),
-        cmocka_unit_test(test_code_of_the_time),
+        cmocka_unit_test(test_code_of_the_time),        cmocka_unit_test(test_our_own_map),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
