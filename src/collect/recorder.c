@@ -448,7 +448,6 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     int nice = recorder_hurry();
     bool ok = recorder_loop(r, err);
     perf_events_disable(&r->events);
-    setpriority(PRIO_PROCESS, 0, nice); /* from here on nothing is lost that waits */
     r->stats.stopped_ns = clock_monotonic_ns();
     r->stats.duration_ns = r->stats.stopped_ns - r->started_ns;
     recorder_drain(r, true);
@@ -458,6 +457,7 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     recorder_drain(r, true);
     memory_names_finish(r->memory);
     runtime_names_finish(r->runtimes);
+    setpriority(PRIO_PROCESS, 0, nice);
     recorder_count_loss(r);
     sample_stacks_fact(r->stacks);
     recorder_forget_targets(r);

@@ -137,7 +137,7 @@ static void jit_names_describe_all(struct jit_names *names)
             image = NULL;
             struct source file;
             if (naming_open_assembly(naming, names->process, trace_string(t, used[i].module_path), &file)) {
-                managed_image_open(&file, naming_assemblies(naming, names->process), &image, NULL);
+                managed_image_open_metadata(&file, naming_assemblies(naming, names->process), &image, NULL);
                 close(file.fd);
             }
         }

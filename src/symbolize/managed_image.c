@@ -489,7 +489,7 @@ static bool open_manifest(const struct source *file, struct managed_image *image
            (mvids.size == 0 || pe_load(file, &image->pe, mvids, &image->manifest_mvids, err));
 }
 
-static bool open_tables(const struct source *file, struct managed_image *image, struct error *err)
+static bool open_tables(const struct source *file, struct managed_image *image, bool code, struct error *err)
 {
     struct pe_cli cli = { 0 };
     struct pe_range header = { 0 };
@@ -503,14 +503,14 @@ static bool open_tables(const struct source *file, struct managed_image *image, 
         for (size_t i = 0; i < MVID_BYTES; i++)
             snprintf(image->mvid + 2 * i, 3, "%02x", image->self.mvid[i]);
         header = cli.native_header;
-        if (header.size == 0 || !(cli.flags & PE_CLI_IL_LIBRARY))
+        if (!code || header.size == 0 || !(cli.flags & PE_CLI_IL_LIBRARY))
             return true;
     }
     return ready_to_run_open(file, &image->pe, header, &image->r2r, err) && open_manifest(file, image, err);
 }
 
-bool managed_image_open(const struct source *file, struct assembly_set *siblings, struct managed_image **out,
-                        struct error *err)
+static bool open_image(const struct source *file, struct assembly_set *siblings, bool code,
+                       struct managed_image **out, struct error *err)
 {
     struct managed_image *image = mem_alloc(1, sizeof *image);
     image->siblings = siblings;
@@ -519,12 +519,24 @@ bool managed_image_open(const struct source *file, struct assembly_set *siblings
     buffer_init(&image->signature, NAME_BYTES_MAX);
     buffer_init(&image->owner, NAME_BYTES_MAX);
     buffer_init(&image->params, NAME_BYTES_MAX);
-    if (!pe_read(file, &image->pe, err) || !open_tables(file, image, err)) {
+    if (!pe_read(file, &image->pe, err) || !open_tables(file, image, code, err)) {
         managed_image_close(image);
         return false;
     }
     *out = image;
     return true;
+}
+
+bool managed_image_open(const struct source *file, struct assembly_set *siblings, struct managed_image **out,
+                        struct error *err)
+{
+    return open_image(file, siblings, true, out, err);
+}
+
+bool managed_image_open_metadata(const struct source *file, struct assembly_set *siblings,
+                                 struct managed_image **out, struct error *err)
+{
+    return open_image(file, siblings, false, out, err);
 }
 
 void managed_image_close(struct managed_image *image)

@@ -27,6 +27,9 @@ struct managed_image;
  */
 bool managed_image_open(const struct source *file, struct assembly_set *siblings, struct managed_image **out,
                         struct error *err);
+/* The same without the tables of its code: for what its metadata alone tells. */
+bool managed_image_open_metadata(const struct source *file, struct assembly_set *siblings,
+                                 struct managed_image **out, struct error *err);
 void managed_image_close(struct managed_image *image);
 
 /* The assembly's simple name; "" for a composite image, which is no assembly. */
