@@ -2,21 +2,6 @@
 
 #include <string.h>
 
-uint16_t load_u16le(const uint8_t *bytes)
-{
-    return (uint16_t)(bytes[0] | bytes[1] << 8);
-}
-
-uint32_t load_u32le(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
-}
-
-uint64_t load_u64le(const uint8_t *bytes)
-{
-    return (uint64_t)load_u32le(bytes) | (uint64_t)load_u32le(bytes + 4) << 32;
-}
-
 struct span cursor_bytes(struct cursor *c, uint64_t count)
 {
     if (count > c->bytes.size - c->pos) /* never pos + count: that can wrap */

@@ -71,9 +71,20 @@ static inline struct span span_of(const void *data, size_t size)
     return (struct span){ (const uint8_t *)data, size };
 }
 
-/* Unchecked loads, for offsets that were checked already. */
-uint16_t load_u16le(const uint8_t *bytes);
-uint32_t load_u32le(const uint8_t *bytes);
-uint64_t load_u64le(const uint8_t *bytes);
+/* Unchecked loads, for offsets that were checked already. One instruction each, once compiled. */
+static inline uint16_t load_u16le(const uint8_t *bytes)
+{
+    return (uint16_t)(bytes[0] | bytes[1] << 8);
+}
+
+static inline uint32_t load_u32le(const uint8_t *bytes)
+{
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+static inline uint64_t load_u64le(const uint8_t *bytes)
+{
+    return (uint64_t)load_u32le(bytes) | (uint64_t)load_u32le(bytes + 4) << 32;
+}
 
 #endif

@@ -130,7 +130,7 @@ static bool rests(const struct reading *r, struct thread_rest *out)
         size_t size = thread->stack_bytes < sizeof now ? thread->stack_bytes : sizeof now;
         if (!view->rows[i].cycle)
             continue;
-        uint64_t sp = thread->registers.general.values[UNWIND_RSP];
+        uint64_t sp = thread->registers.general.sp;
         if (!thread_rest_read(view->stacks->target.pid, thread->tid, &out[i]) || out[i].stack_pointer != sp ||
             !memory_read(view->stacks->target.memory, sp, now, size) || memcmp(now, thread->stack, size) != 0)
             return false;

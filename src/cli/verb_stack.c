@@ -175,6 +175,7 @@ static bool live_stacks(const struct symbol_cache *cache, const struct stack_val
     if (ok) {
         struct stacks_target target = {
             .pid = live.list.items[0].pid,
+            .machine = machine_own(),
             .memory = live_memory_view(live.memory),
             .files = { open_live_file, close_live_file, &live },
         };

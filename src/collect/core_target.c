@@ -297,6 +297,7 @@ struct stacks_target core_target_stacks(struct core_target *target)
 {
     return (struct stacks_target){
         .pid = pid_of(target),
+        .machine = machine_of_elf(target->core.machine),
         .memory = &target->memory,
         .files = { open_source, close_source, target },
     };
@@ -304,7 +305,7 @@ struct stacks_target core_target_stacks(struct core_target *target)
 
 static void take_stack(const struct core_target *target, struct stacks_thread *thread)
 {
-    uint64_t sp = thread->registers.general.values[UNWIND_RSP];
+    uint64_t sp = thread->registers.general.sp;
     const struct memory_mapping *m = memory_mapping_at(&target->core.memory, sp);
     size_t size = thread_registers_stack_bytes(&thread->registers, m ? m->end : 0);
     thread->stack = mem_alloc(size + 1, 1);
@@ -321,7 +322,8 @@ static void take_thread(struct core_target *target, const struct core_thread *co
     struct buffer text;
     struct thread_wait_sources sources = { &target->memory, NULL, NULL };
     buffer_init(&text, WAIT_TEXT_MAX);
-    thread_registers_read(span_of(core->user_regs, sizeof core->user_regs), &thread->registers);
+    thread_registers_read(machine_of_elf(target->core.machine),
+                          span_of(core->user_regs, sizeof core->user_regs), &thread->registers);
     thread_wait_describe(&thread->registers, &sources, &text);
     thread->waiting_on = mem_format("%.*s", (int)text.size, text.data ? (const char *)text.data : "");
     buffer_done(&text);

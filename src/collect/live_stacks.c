@@ -113,6 +113,7 @@ static struct stacks_process *process_add(struct live_stacks *stacks, uint32_t p
 {
     struct stacks_process *p = mem_alloc(1, sizeof *p);
     struct process_code_access access = {
+        .machine = machine_own(),
         .open = open_image,
         .close = close_image,
         .read = read_process,
@@ -198,9 +199,10 @@ uint64_t live_stacks_need(const struct live_stacks *stacks, const struct perf_sa
 {
     struct unwind_registers registers;
     const struct stack_top *top = &stacks->tops[sample->who.tid % STACKS_TOPS];
-    if (top->tid != sample->who.tid || !unwind_registers_of_perf(sample->user_regs, &registers))
+    if (top->tid != sample->who.tid ||
+        !machine_registers_of_perf(machine_own(), sample->user_regs, &registers))
         return UINT64_MAX;
-    uint64_t sp = registers.values[UNWIND_RSP];
+    uint64_t sp = registers.sp;
     return sp < top->addr ? top->addr - sp + STACKS_SPARE_BYTES : UINT64_MAX;
 }
 
@@ -215,7 +217,7 @@ bool live_stacks_unwind(struct live_stacks *stacks, uint32_t process, const stru
     };
     struct unwind_registers registers;
     struct stacks_process *p = process_get(stacks, process);
-    if (!p || !unwind_registers_of_perf(sample->user_regs, &registers))
+    if (!p || !machine_registers_of_perf(machine_own(), sample->user_regs, &registers))
         return false;
     stacks->time_ns = sample->who.time_ns;
     struct unwind_sample input = { &registers, sample->user_stack, kernel_chain, kernel_count };

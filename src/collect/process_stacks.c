@@ -259,7 +259,13 @@ static uint32_t image_number(struct process_stacks *stacks, const struct memory_
 
 static struct process_code *open_code(struct process_stacks *stacks)
 {
-    struct process_code_access access = { open_image, close_image, read_memory, NULL, NULL, stacks };
+    struct process_code_access access = {
+        .machine = stacks->target.machine,
+        .open = open_image,
+        .close = close_image,
+        .read = read_memory,
+        .user = stacks,
+    };
     struct process_code *code = process_code_new(stacks->images, &access);
     const struct memory *memory = stacks->target.memory;
     for (size_t i = 0; i < memory->mapping_count; i++) {
@@ -299,7 +305,7 @@ static void collect_generated(const struct process_stacks *stacks, struct addr_l
         const struct stacks_thread *thread = &stacks->threads[i];
         if (thread->problem)
             continue;
-        add_generated(stacks, list, thread->registers.general.values[UNWIND_RIP]);
+        add_generated(stacks, list, thread->registers.general.ip);
         for (size_t at = 0; at + 8 <= thread->stack_bytes; at += 8)
             add_generated(stacks, list, load_u64le(thread->stack + at) - 1);
     }

@@ -41,6 +41,7 @@ struct stacks_thread {
 /* What the target is, in one form for all kinds. Borrowed, and alive as long as what is made with it. */
 struct stacks_target {
     pid_t pid;
+    const struct machine *machine; /* it runs on, or did */
     const struct memory *memory;
     struct module_files files; /* as the target has them */
 };

@@ -54,7 +54,7 @@ bool stack_room_open(const struct perf_events_options *wanted, struct perf_event
     struct perf_events_options perf = *wanted;
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     perf.ring_pages = ring_pages_for(wanted, page_bytes);
-    perf.user_registers = UNWIND_PERF_REGISTERS;
+    perf.user_registers = machine_own()->perf_mask;
     perf.switch_stack_bytes = SWITCH_STACK_BYTES;
     perf.user_stack_bytes = stack_bytes_for(perf.ring_pages * page_bytes, perf.rate_hz, HOLD_MS);
     if (!perf_events_open(&perf, out, err))

@@ -1,5 +1,6 @@
 #include "collect/thread_stopper.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -10,7 +11,6 @@
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <sys/user.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -36,7 +36,8 @@ struct stop_exchange {
     int os_error;
     bool at_once; /* the child runs as soon as it can */
     uint64_t stopped_ns;
-    uint8_t user_regs[THREAD_USER_REGS_BYTES];
+    uint8_t user_regs[THREAD_USER_REGS_BYTES_MAX];
+    uint64_t thread_base; /* where those do not have it */
     size_t stack_bytes;
     uint8_t stack[THREAD_STACK_BYTES_MAX];
 };
@@ -48,23 +49,55 @@ struct thread_stopper {
     struct stop_exchange *exchange;
 };
 
-bool thread_registers_read(struct span user_regs, struct thread_registers *out)
+/* struct user_regs_struct to DWARF's order; see sys/user.h and the x86-64 psABI, figure 3.36. */
+static bool read_x86_64(struct span user_regs, struct thread_registers *out)
 {
-    /* struct user_regs_struct to DWARF's order; see sys/user.h and the x86-64 psABI, figure 3.36 */
-    static const uint8_t places[UNWIND_REGISTERS] = {
-        10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16
-    };
-    enum { ORIG_RAX = 15, FS_BASE = 21 };
+    static const uint8_t places[] = { 10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16 };
     static const uint8_t arguments[] = { 14, 13, 12, 7, 9, 8 }; /* rdi rsi rdx r10 r8 r9 */
-    if (user_regs.size < THREAD_USER_REGS_BYTES)
+    enum { ORIG_RAX = 15, FS_BASE = 21, WORDS = 27 };
+    if (user_regs.size < 8 * WORDS)
         return false;
-    for (size_t i = 0; i < UNWIND_REGISTERS; i++)
-        out->general.values[i] = load_u64le(user_regs.data + 8 * places[i]);
+    for (size_t i = 0; i < ARRAY_LEN(places); i++)
+        out->general.numbered[i] = load_u64le(user_regs.data + 8 * places[i]);
     out->syscall = (int64_t)load_u64le(user_regs.data + 8 * ORIG_RAX);
     out->thread_base = load_u64le(user_regs.data + 8 * FS_BASE);
     for (size_t i = 0; i < ARRAY_LEN(arguments); i++)
         out->arguments[i] = load_u64le(user_regs.data + 8 * arguments[i]);
     return true;
+}
+
+/* x0..x30, sp, pc, pstate. */
+static bool read_arm64(struct span user_regs, struct thread_registers *out)
+{
+    enum { NUMBERED = 33, CALL_NUMBER = 8, WORDS = 34 };
+    if (user_regs.size < 8 * WORDS)
+        return false;
+    for (size_t i = 0; i < NUMBERED; i++)
+        out->general.numbered[i] = load_u64le(user_regs.data + 8 * i);
+    out->syscall = (int32_t)out->general.numbered[CALL_NUMBER];
+    memcpy(out->arguments, out->general.numbered, sizeof out->arguments);
+    return true;
+}
+
+bool thread_registers_read(const struct machine *machine, struct span user_regs, struct thread_registers *out)
+{
+    struct thread_registers registers = { .machine = machine };
+    bool arm64 = machine == &machine_arm64;
+    if (!(arm64 ? read_arm64(user_regs, &registers) : read_x86_64(user_regs, &registers)))
+        return false;
+    machine_set_registers(machine, &registers.general);
+    *out = registers;
+    return true;
+}
+
+/* Those of the thread that stood still. */
+static struct thread_registers registers_of(const struct stop_exchange *x)
+{
+    struct thread_registers registers;
+    thread_registers_read(machine_own(), span_of(x->user_regs, sizeof x->user_regs), &registers);
+    if (machine_own()->has_link)
+        registers.thread_base = x->thread_base;
+    return registers;
 }
 
 /* Page by page: what lies behind a page that is not there does not count. */
@@ -94,31 +127,32 @@ static size_t read_stack(pid_t tid, uint64_t from, uint8_t *into, size_t size)
 
 size_t thread_registers_stack_bytes(const struct thread_registers *r, uint64_t main_stack_end)
 {
-    uint64_t sp = r->general.values[UNWIND_RSP], end = r->thread_base;
+    uint64_t sp = r->general.sp, end = r->thread_base;
     if (end <= sp || end - sp > STACK_SANE_BYTES)
         end = main_stack_end;
     uint64_t size = end > sp && end - sp <= STACK_SANE_BYTES ? end - sp : THREAD_STACK_BYTES;
     return size < THREAD_STACK_BYTES_MAX ? (size_t)size : THREAD_STACK_BYTES_MAX;
 }
 
+/* A set of registers (elf.h); false when the kernel has it not. */
+static bool get_registers(pid_t tid, unsigned set, void *into, size_t size)
+{
+    struct iovec room = { into, size };
+    return ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)set, &room) == 0;
+}
+
 /* The thread stands still: takes what is wanted. */
 static void take_stopped(struct stop_exchange *x)
 {
-    struct thread_registers registers;
-#ifdef __x86_64__
-    _Static_assert(sizeof(struct user_regs_struct) == THREAD_USER_REGS_BYTES, "as core dumps have it");
-    if (ptrace(PTRACE_GETREGS, x->tid, NULL, x->user_regs) != 0) {
+    if (!get_registers(x->tid, NT_PRSTATUS, x->user_regs, sizeof x->user_regs)) {
         x->outcome = STOP_REFUSED;
         x->os_error = errno;
         return;
     }
-#else
-    x->outcome = STOP_REFUSED;
-    x->os_error = ENOSYS;
-    return;
-#endif
-    thread_registers_read(span_of(x->user_regs, sizeof x->user_regs), &registers);
-    x->stack_bytes = read_stack(x->tid, registers.general.values[UNWIND_RSP], x->stack,
+    if (machine_own()->has_link)
+        get_registers(x->tid, NT_ARM_TLS, &x->thread_base, sizeof x->thread_base);
+    struct thread_registers registers = registers_of(x);
+    x->stack_bytes = read_stack(x->tid, registers.general.sp, x->stack,
                                 thread_registers_stack_bytes(&registers, x->main_stack_end));
     x->outcome = STOP_OK;
 }
@@ -259,8 +293,7 @@ bool thread_stopper_take(struct thread_stopper *s, pid_t tid, uint64_t main_stac
         stop(s);
     if (!answered || x->outcome != STOP_OK)
         return refused(s, tid, err);
-    if (!thread_registers_read(span_of(x->user_regs, sizeof x->user_regs), &out->registers))
-        return error_set(err, ERROR_UNSUPPORTED, "registers of this machine are not known");
+    out->registers = registers_of(x);
     out->stack = span_of(x->stack, x->stack_bytes);
     out->stopped_ns = x->stopped_ns;
     return true;

@@ -5,7 +5,7 @@
  * stop, and a process that is stopped already stays so. A child process of ours does it and reads the stack;
  * when we or it die, the kernel lets the thread go on. Where a page of the stack never arrives the child is
  * killed. A system call that was under way is restarted by the kernel; epoll_wait() and a few others return
- * EINTR, as after any debugger (signal(7)). Belongs to one thread. x86-64.
+ * EINTR, as after any debugger (signal(7)). Belongs to one thread. x86-64 and arm64.
  */
 #ifndef CLRPERF_COLLECT_THREAD_STOPPER_H
 #define CLRPERF_COLLECT_THREAD_STOPPER_H
@@ -26,16 +26,20 @@ enum {
 
 /* Where a thread was, out of its registers. */
 struct thread_registers {
+    const struct machine *machine;
     struct unwind_registers general;
-    uint64_t thread_base; /* fs_base: above a thread's stack where the C library made that */
-    int64_t syscall;      /* the number of the system call it is in, or -1 */
+    uint64_t thread_base; /* above a thread's stack where the C library made that; 0: not known */
+    /* The number of the system call it is in, or -1. arm64: of the one it is in if it is in one. */
+    int64_t syscall;
     uint64_t arguments[6];
 };
 
-enum { THREAD_USER_REGS_BYTES = 27 * 8 };
+enum { THREAD_USER_REGS_BYTES_MAX = 34 * 8 };
 
-/* Takes struct user_regs_struct of x86-64 (sys/user.h), also found in core dumps. False when it is short. */
-bool thread_registers_read(struct span user_regs, struct thread_registers *out);
+/* Takes struct user_regs_struct of a machine (sys/user.h), also found in core dumps. False when it is short.
+ */
+bool thread_registers_read(const struct machine *machine, struct span user_regs,
+                           struct thread_registers *out);
 
 /*
  * How many bytes of stack there are above the stack pointer, THREAD_STACK_BYTES when nothing tells. At most

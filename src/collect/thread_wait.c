@@ -7,6 +7,11 @@
 
 enum { NS_PER_S = 1000000000, NO_ARGUMENT = 0xff, FUTEX_COMMAND = 0x7f };
 
+/* Machines number system calls in their own way (asm/unistd.h). */
+enum { X86_64, ARM64, MACHINES };
+
+#define NO_CALL UINT16_MAX
+
 enum timeout_form {
     TIMEOUT_NONE,
     TIMEOUT_MS,       /* an int of milliseconds; negative: for ever */
@@ -17,54 +22,61 @@ enum timeout_form {
 /* System calls in which threads wait. */
 struct waiting_call {
     const char *words;
-    uint16_t number;
+    uint16_t numbers[MACHINES];
     uint8_t fd;      /* the argument that is a descriptor, or NO_ARGUMENT */
     uint8_t timeout; /* the argument that limits it, or NO_ARGUMENT */
     uint8_t form;    /* enum timeout_form */
+    bool polls;      /* its arguments are a list of descriptors and their number */
 };
 
 static const struct waiting_call calls[] = {
-    { "read", 0, 0, NO_ARGUMENT, 0 },
-    { "write", 1, 0, NO_ARGUMENT, 0 },
-    { "poll", 7, NO_ARGUMENT, 2, TIMEOUT_MS },
-    { "ioctl", 16, 0, NO_ARGUMENT, 0 },
-    { "read", 17, 0, NO_ARGUMENT, 0 },
-    { "write", 18, 0, NO_ARGUMENT, 0 },
-    { "read", 19, 0, NO_ARGUMENT, 0 },
-    { "write", 20, 0, NO_ARGUMENT, 0 },
-    { "select", 23, NO_ARGUMENT, NO_ARGUMENT, 0 },
-    { "sched_yield", 24, NO_ARGUMENT, NO_ARGUMENT, 0 },
-    { "pause", 34, NO_ARGUMENT, NO_ARGUMENT, 0 },
-    { "sleep", 35, NO_ARGUMENT, 0, TIMEOUT_TIMESPEC },
-    { "connect", 42, 0, NO_ARGUMENT, 0 },
-    { "accept", 43, 0, NO_ARGUMENT, 0 },
-    { "send", 44, 0, NO_ARGUMENT, 0 },
-    { "receive", 45, 0, NO_ARGUMENT, 0 },
-    { "send", 46, 0, NO_ARGUMENT, 0 },
-    { "receive", 47, 0, NO_ARGUMENT, 0 },
-    { "wait for a child process", 61, NO_ARGUMENT, NO_ARGUMENT, 0 },
-    { "semaphore (System V)", 65, NO_ARGUMENT, NO_ARGUMENT, 0 },
-    { "file lock", 72, 0, NO_ARGUMENT, 0 },
-    { "file lock", 73, 0, NO_ARGUMENT, 0 },
-    { "fsync", 74, 0, NO_ARGUMENT, 0 },
-    { "fsync", 75, 0, NO_ARGUMENT, 0 },
-    { "signal", 128, NO_ARGUMENT, 2, TIMEOUT_TIMESPEC },
-    { "signal", 130, NO_ARGUMENT, NO_ARGUMENT, 0 },
-    { "sleep", 230, NO_ARGUMENT, 2, TIMEOUT_UNTIL },
-    { "epoll", 232, 0, 3, TIMEOUT_MS },
-    { "wait for a child process", 247, NO_ARGUMENT, NO_ARGUMENT, 0 },
-    { "open", 257, NO_ARGUMENT, NO_ARGUMENT, 0 },
-    { "select", 270, NO_ARGUMENT, 4, TIMEOUT_TIMESPEC },
-    { "poll", 271, NO_ARGUMENT, 2, TIMEOUT_TIMESPEC },
-    { "epoll", 281, 0, 3, TIMEOUT_MS },
-    { "accept", 288, 0, NO_ARGUMENT, 0 },
-    { "read", 295, 0, NO_ARGUMENT, 0 },
-    { "receive", 299, 0, NO_ARGUMENT, 0 },
-    { "io_uring", 426, 0, NO_ARGUMENT, 0 },
-    { "epoll", 441, 0, 3, TIMEOUT_TIMESPEC },
+    { "read", { 0, 63 }, 0, NO_ARGUMENT, 0 },
+    { "write", { 1, 64 }, 0, NO_ARGUMENT, 0 },
+    { "poll", { 7, NO_CALL }, NO_ARGUMENT, 2, TIMEOUT_MS, .polls = true },
+    { "ioctl", { 16, 29 }, 0, NO_ARGUMENT, 0 },
+    { "read", { 17, 67 }, 0, NO_ARGUMENT, 0 },
+    { "write", { 18, 68 }, 0, NO_ARGUMENT, 0 },
+    { "read", { 19, 65 }, 0, NO_ARGUMENT, 0 },
+    { "write", { 20, 66 }, 0, NO_ARGUMENT, 0 },
+    { "select", { 23, NO_CALL }, NO_ARGUMENT, NO_ARGUMENT, 0 },
+    { "sched_yield", { 24, 124 }, NO_ARGUMENT, NO_ARGUMENT, 0 },
+    { "pause", { 34, NO_CALL }, NO_ARGUMENT, NO_ARGUMENT, 0 },
+    { "sleep", { 35, 101 }, NO_ARGUMENT, 0, TIMEOUT_TIMESPEC },
+    { "connect", { 42, 203 }, 0, NO_ARGUMENT, 0 },
+    { "accept", { 43, 202 }, 0, NO_ARGUMENT, 0 },
+    { "send", { 44, 206 }, 0, NO_ARGUMENT, 0 },
+    { "receive", { 45, 207 }, 0, NO_ARGUMENT, 0 },
+    { "send", { 46, 211 }, 0, NO_ARGUMENT, 0 },
+    { "receive", { 47, 212 }, 0, NO_ARGUMENT, 0 },
+    { "wait for a child process", { 61, 260 }, NO_ARGUMENT, NO_ARGUMENT, 0 },
+    { "semaphore (System V)", { 65, 193 }, NO_ARGUMENT, NO_ARGUMENT, 0 },
+    { "file lock", { 72, 25 }, 0, NO_ARGUMENT, 0 },
+    { "file lock", { 73, 32 }, 0, NO_ARGUMENT, 0 },
+    { "fsync", { 74, 82 }, 0, NO_ARGUMENT, 0 },
+    { "fsync", { 75, 83 }, 0, NO_ARGUMENT, 0 },
+    { "signal", { 128, 137 }, NO_ARGUMENT, 2, TIMEOUT_TIMESPEC },
+    { "signal", { 130, 133 }, NO_ARGUMENT, NO_ARGUMENT, 0 },
+    { "sleep", { 230, 115 }, NO_ARGUMENT, 2, TIMEOUT_UNTIL },
+    { "epoll", { 232, NO_CALL }, 0, 3, TIMEOUT_MS },
+    { "wait for a child process", { 247, 95 }, NO_ARGUMENT, NO_ARGUMENT, 0 },
+    { "open", { 257, 56 }, NO_ARGUMENT, NO_ARGUMENT, 0 },
+    { "select", { 270, 72 }, NO_ARGUMENT, 4, TIMEOUT_TIMESPEC },
+    { "poll", { 271, 73 }, NO_ARGUMENT, 2, TIMEOUT_TIMESPEC, .polls = true },
+    { "epoll", { 281, 22 }, 0, 3, TIMEOUT_MS },
+    { "accept", { 288, 242 }, 0, NO_ARGUMENT, 0 },
+    { "read", { 295, 69 }, 0, NO_ARGUMENT, 0 },
+    { "receive", { 299, 243 }, 0, NO_ARGUMENT, 0 },
+    { "io_uring", { 426, 426 }, 0, NO_ARGUMENT, 0 },
+    { "epoll", { 441, 441 }, 0, 3, TIMEOUT_TIMESPEC },
 };
 
-enum { CALL_POLL = 7, CALL_FUTEX = 202, CALL_RESTART = 219, CALL_PPOLL = 271, CALL_FUTEX_WAITV = 449 };
+enum { CALL_FUTEX, CALL_RESTART, CALL_FUTEX_WAITV, SPECIAL_CALLS };
+
+static const uint16_t special_calls[SPECIAL_CALLS][MACHINES] = {
+    [CALL_FUTEX] = { 202, 98 },
+    [CALL_RESTART] = { 219, 128 },
+    [CALL_FUTEX_WAITV] = { 449, 449 },
+};
 
 static void append_fd(const struct thread_wait_sources *sources, int fd, struct buffer *out)
 {
@@ -134,34 +146,48 @@ static void describe_futex(const struct thread_registers *r, struct buffer *out)
 static int64_t restarted_call(const struct thread_wait_sources *sources, const struct thread_registers *r)
 {
     uint8_t code[7];
-    if (!memory_read(sources->memory, r->general.values[UNWIND_RIP] - sizeof code, code, sizeof code) ||
-        code[0] != 0xb8 || code[5] != 0x0f || code[6] != 0x05)
+    if (!memory_read(sources->memory, r->general.ip - sizeof code, code, sizeof code) || code[0] != 0xb8 ||
+        code[5] != 0x0f || code[6] != 0x05)
         return r->syscall;
     return load_u32le(code + 1);
 }
 
-void thread_wait_describe(const struct thread_registers *registers, const struct thread_wait_sources *sources,
+/* An arm64 thread that was stopped in a system call is about to make it once more. */
+static bool is_at_call(const struct thread_wait_sources *sources, const struct thread_registers *r)
+{
+    uint8_t code[4];
+    return memory_read(sources->memory, r->general.ip, code, sizeof code) && load_u32le(code) == 0xd4000001;
+}
+
+/* The system call it waits in, or -1. */
+static int64_t call_of(const struct thread_wait_sources *sources, const struct thread_registers *r)
+{
+    if (r->machine == &machine_arm64)
+        return is_at_call(sources, r) ? r->syscall : -1;
+    return r->syscall == special_calls[CALL_RESTART][X86_64] ? restarted_call(sources, r) : r->syscall;
+}
+
+void thread_wait_describe(const struct thread_registers *r, const struct thread_wait_sources *sources,
                           struct buffer *out)
 {
-    struct thread_registers copy = *registers, *r = &copy;
-    if (r->syscall < 0)
+    unsigned machine = r->machine == &machine_arm64 ? ARM64 : X86_64;
+    int64_t number = call_of(sources, r);
+    if (number < 0)
         return;
-    if (r->syscall == CALL_RESTART)
-        r->syscall = restarted_call(sources, r);
-    if (r->syscall == CALL_FUTEX) {
+    if (number == special_calls[CALL_FUTEX][machine]) {
         describe_futex(r, out);
         return;
     }
-    if (r->syscall == CALL_FUTEX_WAITV) {
+    if (number == special_calls[CALL_FUTEX_WAITV][machine]) {
         buffer_format(out, "%" PRIu64 " futexes", r->arguments[1]);
         return;
     }
     for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
         const struct waiting_call *call = &calls[i];
-        if (call->number != r->syscall)
+        if (call->numbers[machine] != number)
             continue;
         buffer_string(out, call->words);
-        if (call->number == CALL_POLL || call->number == CALL_PPOLL)
+        if (call->polls)
             append_polled(sources, r, out);
         if (call->fd != NO_ARGUMENT) {
             buffer_string(out, " of ");
@@ -170,5 +196,5 @@ void thread_wait_describe(const struct thread_registers *registers, const struct
         append_timeout(sources, call, r, out);
         return;
     }
-    buffer_format(out, "system call %" PRId64, r->syscall);
+    buffer_format(out, "system call %" PRId64, number);
 }

@@ -25,6 +25,8 @@ enum {
     PRSTATUS_SIGNAL = 12,
     PRSTATUS_PID = 32,
     PRSTATUS_REGS = 112,
+    X86_64_USER_REGS_BYTES = 27 * 8,
+    ARM64_USER_REGS_BYTES = 34 * 8,
     PRPSINFO_PID = 24,
     PRPSINFO_NAME = 40,
     PRPSINFO_ARGS = 56,
@@ -134,8 +136,9 @@ static bool read_segments(struct opening *o, struct error *err)
         return false;
     if (!core_file_recognises(span_of(header, sizeof header)))
         return error_set(err, ERROR_INPUT, "not a core dump");
-    if (load_u16le(header + 18) != ELF_X86_64)
-        return error_set(err, ERROR_UNSUPPORTED, "a core dump of another machine than x86-64");
+    o->core->machine = load_u16le(header + 18);
+    if (o->core->machine != ELF_X86_64 && o->core->machine != ELF_AARCH64)
+        return error_set(err, ERROR_UNSUPPORTED, "a core dump of another machine than x86-64 and arm64");
     uint64_t at = load_u64le(header + 32), count = load_u16le(header + 56);
     if (load_u16le(header + 54) != SEGMENT_BYTES)
         return error_set(err, ERROR_INPUT, "a core dump with segments of a strange size");
@@ -189,14 +192,19 @@ static void take_loads(struct opening *o)
 
 /* Notes. */
 
+static size_t user_regs_bytes(const struct core_file *core)
+{
+    return core->machine == ELF_AARCH64 ? ARM64_USER_REGS_BYTES : X86_64_USER_REGS_BYTES;
+}
+
 static void take_status(struct core_file *core, const uint8_t *desc)
 {
     core->threads =
         mem_grow(core->threads, &core->thread_capacity, core->thread_count + 1, sizeof *core->threads);
     struct core_thread *thread = &core->threads[core->thread_count++];
-    thread->tid = (pid_t)load_u32le(desc + PRSTATUS_PID);
-    thread->signal = load_u16le(desc + PRSTATUS_SIGNAL);
-    memcpy(thread->user_regs, desc + PRSTATUS_REGS, sizeof thread->user_regs);
+    *thread = (struct core_thread){ .tid = (pid_t)load_u32le(desc + PRSTATUS_PID),
+                                    .signal = load_u16le(desc + PRSTATUS_SIGNAL) };
+    memcpy(thread->user_regs, desc + PRSTATUS_REGS, user_regs_bytes(core));
 }
 
 static void take_process(struct core_file *core, const uint8_t *desc)
@@ -242,9 +250,10 @@ static bool take_files(struct opening *o, struct span desc, struct error *err)
 static bool take_note(struct opening *o, uint32_t type, uint64_t file_off, uint32_t bytes, struct error *err)
 {
     struct core_file *core = o->core;
-    uint8_t desc[PRSTATUS_REGS + CORE_USER_REGS_BYTES];
-    if (type == NOTE_PRSTATUS && bytes >= sizeof desc && core->thread_count < CORE_THREADS_MAX &&
-        source_read(&core->file, file_off, desc, sizeof desc, NULL)) {
+    uint8_t desc[PRSTATUS_REGS + CORE_USER_REGS_BYTES_MAX];
+    size_t status_bytes = PRSTATUS_REGS + user_regs_bytes(core);
+    if (type == NOTE_PRSTATUS && bytes >= status_bytes && core->thread_count < CORE_THREADS_MAX &&
+        source_read(&core->file, file_off, desc, status_bytes, NULL)) {
         take_status(core, desc);
     } else if (type == NOTE_PRPSINFO && bytes >= PRPSINFO_ARGS + sizeof core->command_line - 1 &&
                source_read(&core->file, file_off, desc, PRPSINFO_ARGS + sizeof core->command_line - 1,

@@ -5,7 +5,7 @@
  * (NT_PRPSINFO) and which files were mapped where (NT_FILE). Specified in elf(5) and core(5); the notes in
  * the Linux source, include/uapi/linux/elfcore.h and fs/binfmt_elf.c; createdump in dotnet/runtime,
  * src/coreclr/debug/createdump. What kind of dump it is decides what memory is there: what is in no segment's
- * bytes cannot be read. 64-bit little-endian, x86-64.
+ * bytes cannot be read. 64-bit little-endian, x86-64 and arm64.
  */
 #ifndef CLRPERF_READ_CORE_FILE_H
 #define CLRPERF_READ_CORE_FILE_H
@@ -24,13 +24,13 @@ enum {
     CORE_SEGMENTS_MAX = 1 << 20,
     CORE_FILES_MAX = 1 << 18,
     CORE_THREADS_MAX = 1 << 16,
-    CORE_USER_REGS_BYTES = 27 * 8,
+    CORE_USER_REGS_BYTES_MAX = 34 * 8,
 };
 
 struct core_thread {
     pid_t tid;
-    uint16_t signal;                         /* that it died of or was stopped by; 0: none */
-    uint8_t user_regs[CORE_USER_REGS_BYTES]; /* struct user_regs_struct of x86-64 */
+    uint16_t signal;                             /* that it died of or was stopped by; 0: none */
+    uint8_t user_regs[CORE_USER_REGS_BYTES_MAX]; /* struct user_regs_struct of its machine, see sys/user.h */
 };
 
 struct core_load {
@@ -41,6 +41,7 @@ struct core_load {
 struct core_file {
     /* What the dump itself holds; mappings are its segments and the files of NT_FILE. */
     struct memory memory;
+    uint16_t machine;      /* ELF_X86_64 or ELF_AARCH64 */
     pid_t pid;             /* 0: not told */
     char name[17];         /* of the executable, "" when not told; untrusted */
     char command_line[81]; /* its beginning; untrusted */

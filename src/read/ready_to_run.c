@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "read/r2r_signature.h"
+#include "read/unwind_format.h"
 
 enum {
     SIGNATURE = 0x00525452, /* "RTR" */
@@ -16,9 +17,6 @@ enum {
     TABLE_BYTES_MAX = 128 << 20,
     /* bytes and elements of all components' tables, which may be one and the same, and bytes of signatures */
     INDEX_STEPS_MAX = 256 << 20,
-    X64_FUNCTION_BYTES = 12,
-    ARM64_FUNCTION_BYTES = 8,
-    ARM64_LENGTH_MASK = 0x3ffff,
     PACKED_IL_MAPS_MAJOR = 16,
     NEWEST_IL_MAPS_MAJOR = 16, /* later ones have another head */
 };
@@ -40,7 +38,7 @@ struct ready_to_run {
     struct native_array il_map_of; /* by runtime function */
     struct buffer unwind;          /* arm64: .xdata of all functions, from unwind_rva on */
     uint32_t unwind_rva;
-    uint32_t function_bytes;
+    const struct unwind_format *format;
     uint32_t function_count;
     uint32_t component_count;
     uint64_t index_steps;
@@ -231,24 +229,21 @@ static void index_owners(struct ready_to_run *r2r)
 
 static uint32_t function_begin(const struct ready_to_run *r2r, uint32_t function)
 {
-    return load_u32le(r2r->functions.data + (size_t)function * r2r->function_bytes);
+    return load_u32le(r2r->functions.data + (size_t)function * r2r->format->entry_bytes);
 }
 
-/*
- * arm64 records have no end; the first word of their unwind data (.xdata) says how many instructions they
- * have. Without it the next record's start stands in.
- */
+/* An arm64 record has no end: its unwind data tells it, and where that is missing the next record's start
+ * stands in. */
 static uint32_t function_end(const struct ready_to_run *r2r, uint32_t function)
 {
-    const uint8_t *record = r2r->functions.data + (size_t)function * r2r->function_bytes;
-    if (r2r->function_bytes == X64_FUNCTION_BYTES)
-        return load_u32le(record + 4);
-    uint32_t unwind_rva = load_u32le(record + 4);
-    struct span word = unwind_rva >= r2r->unwind_rva
-                           ? span_part(buffer_span(&r2r->unwind), unwind_rva - r2r->unwind_rva, 4)
+    const uint8_t *record = r2r->functions.data + (size_t)function * r2r->format->entry_bytes;
+    uint32_t info_rva = r2r->format->info_at(record);
+    struct span word = info_rva >= r2r->unwind_rva
+                           ? span_part(buffer_span(&r2r->unwind), info_rva - r2r->unwind_rva, 4)
                            : (struct span){ 0 };
-    if (word.size)
-        return load_u32le(record) + 4 * (load_u32le(word.data) & ARM64_LENGTH_MASK);
+    uint32_t end = r2r->format->function_end(record, word.data);
+    if (end > load_u32le(record))
+        return end;
     return function + 1 < r2r->function_count ? function_begin(r2r, function + 1) : UINT32_MAX;
 }
 
@@ -257,7 +252,9 @@ static void load_unwind(const struct source *file, const struct pe *pe, struct r
 {
     uint32_t low = UINT32_MAX, high = 0;
     for (uint32_t f = 0; f < r2r->function_count; f++) {
-        uint32_t rva = load_u32le(r2r->functions.data + (size_t)f * ARM64_FUNCTION_BYTES + 4);
+        uint32_t rva = r2r->format->info_at(r2r->functions.data + (size_t)f * r2r->format->entry_bytes);
+        if (!rva)
+            continue;
         low = rva < low ? rva : low;
         high = rva > high ? rva : high;
     }
@@ -269,13 +266,13 @@ static void load_unwind(const struct source *file, const struct pe *pe, struct r
 static bool load_functions(const struct source *file, const struct pe *pe, struct ready_to_run *r2r,
                            struct error *err)
 {
-    if (pe->machine != PE_MACHINE_X64 && pe->machine != PE_MACHINE_ARM64)
+    r2r->format = unwind_format_of(pe->machine);
+    if (!r2r->format)
         return error_set(err, ERROR_UNSUPPORTED, "precompiled code for another machine than x64 and arm64");
-    r2r->function_bytes = pe->machine == PE_MACHINE_X64 ? X64_FUNCTION_BYTES : ARM64_FUNCTION_BYTES;
     if (!load_section(file, pe, r2r->sections, R2R_SECTION_RUNTIME_FUNCTIONS, &r2r->functions, err) ||
         !load_section(file, pe, r2r->sections, R2R_SECTION_HOT_COLD_MAP, &r2r->hot_cold, err))
         return false;
-    r2r->function_count = (uint32_t)(r2r->functions.size / r2r->function_bytes);
+    r2r->function_count = (uint32_t)(r2r->functions.size / r2r->format->entry_bytes);
     while (r2r->function_count && function_begin(r2r, r2r->function_count - 1) == UINT32_MAX)
         r2r->function_count--; /* a sentinel */
     if (pe->machine == PE_MACHINE_ARM64)

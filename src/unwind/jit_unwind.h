@@ -22,11 +22,12 @@ enum { JIT_FUNCTIONS_MAX = 1024 };
 struct jit_unwind;
 
 /*
- * Reads what belongs to the method whose code starts at `start` (virtual, in the target). ERROR_INPUT when no
+ * Reads what belongs to the method whose code starts at `start` (virtual, in the target), of the machine of
+ * `format`. ERROR_INPUT when no
  * code header is there: the method was freed, or there is none. On success the caller ends with free().
  */
-bool jit_unwind_read(unwind_read_fn *read, void *user, uint64_t start, struct jit_unwind **out,
-                     struct error *err);
+bool jit_unwind_read(const struct unwind_format *format, unwind_read_fn *read, void *user, uint64_t start,
+                     struct jit_unwind **out, struct error *err);
 /* The function around an address in the target; its begin and end are addresses there. */
 bool jit_unwind_find(const struct jit_unwind *method, uint64_t addr, struct unwind_function *out);
 size_t jit_unwind_bytes(const struct jit_unwind *method);

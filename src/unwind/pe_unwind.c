@@ -3,11 +3,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "read/unwind_info.h"
 
 enum {
     EXCEPTION_DIRECTORY = 3,
-    FUNCTION_BYTES = 12, /* u32 begin, u32 end, u32 unwind info: RVAs */
     FUNCTIONS_BYTES_MAX = 64 << 20,
     INFOS_BYTES_MAX = 64 << 20,
     MAPPING_SLACK_BYTES = 0x10000, /* the largest page there is */
@@ -15,15 +13,16 @@ enum {
 
 struct pe_unwind {
     struct pe pe;
+    const struct unwind_format *format;
     struct buffer functions; /* sorted by begin */
     uint32_t count;
     struct buffer infos; /* every function's, from info_rva on */
     uint32_t info_rva;
 };
 
-static uint32_t function_word(const struct pe_unwind *image, uint32_t i, unsigned word)
+static const uint8_t *function_entry(const struct pe_unwind *image, uint32_t i)
 {
-    return load_u32le(image->functions.data + (size_t)i * FUNCTION_BYTES + 4 * word);
+    return image->functions.data + (size_t)i * image->format->entry_bytes;
 }
 
 /* The infos of an image lie together; shared ones are named by several functions. */
@@ -32,8 +31,8 @@ static bool load_infos(const struct source *file, struct pe_unwind *image, struc
     uint32_t first = UINT32_MAX, last = 0;
     uint64_t file_off;
     for (uint32_t i = 0; i < image->count; i++) {
-        uint32_t rva = function_word(image, i, 2);
-        if (!pe_file_offset(&image->pe, rva, UNWIND_INFO_HEADER_BYTES, &file_off))
+        uint32_t rva = image->format->info_at(function_entry(image, i));
+        if (!rva || !pe_file_offset(&image->pe, rva, image->format->header_bytes, &file_off))
             continue;
         first = rva < first ? rva : first;
         last = rva > last ? rva : last;
@@ -41,8 +40,8 @@ static bool load_infos(const struct source *file, struct pe_unwind *image, struc
     if (first > last)
         return error_set(err, ERROR_INPUT, "an image without unwind information");
     /* the last one may be as long as its header says, but not leave its section */
-    uint32_t size = last - first + UNWIND_INFO_BYTES_MAX;
-    while (size > last - first + UNWIND_INFO_HEADER_BYTES &&
+    uint32_t size = last - first + image->format->info_bytes_max;
+    while (size > last - first + image->format->header_bytes &&
            !pe_file_offset(&image->pe, first, size, &file_off))
         size -= 2;
     image->info_rva = first;
@@ -56,10 +55,11 @@ bool pe_unwind_open(const struct source *file, struct pe_unwind **out, struct er
     buffer_init(&image->infos, INFOS_BYTES_MAX);
     bool ok = pe_read(file, &image->pe, err);
     struct pe_range table = image->pe.directories[EXCEPTION_DIRECTORY];
-    if (ok && (image->pe.machine != PE_MACHINE_X64 || table.size < FUNCTION_BYTES))
-        ok = error_set(err, ERROR_UNSUPPORTED, "an image without x64 runtime functions");
+    image->format = unwind_format_of(image->pe.machine);
+    if (ok && (!image->format || table.size < image->format->entry_bytes))
+        ok = error_set(err, ERROR_UNSUPPORTED, "an image without runtime functions of x64 or arm64");
     ok = ok && pe_load(file, &image->pe, table, &image->functions, err);
-    image->count = (uint32_t)(image->functions.size / FUNCTION_BYTES);
+    image->count = ok ? (uint32_t)(image->functions.size / image->format->entry_bytes) : 0;
     ok = ok && load_infos(file, image, err);
     if (!ok) {
         pe_unwind_close(image);
@@ -98,23 +98,32 @@ bool pe_unwind_bias(const struct pe_unwind *image, uint64_t start, uint64_t file
 
 bool pe_unwind_find(const struct pe_unwind *image, uint64_t rva, struct unwind_function *out)
 {
+    const struct unwind_format *format = image->format;
     uint32_t low = 0, high = image->count; /* functions below `low` begin at or before rva */
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (function_word(image, middle, 0) <= rva)
+        if (load_u32le(function_entry(image, middle)) <= rva)
             low = middle + 1;
         else
             high = middle;
     }
-    if (low == 0 || rva >= function_word(image, low - 1, 1))
+    if (low == 0)
         return false;
-    uint64_t off = (uint64_t)function_word(image, low - 1, 2) - image->info_rva;
+    const uint8_t *entry = function_entry(image, low - 1);
+    uint32_t info_rva = format->info_at(entry);
     struct span infos = buffer_span(&image->infos);
-    struct span header = span_part(infos, off, UNWIND_INFO_HEADER_BYTES);
-    *out = (struct unwind_function){
-        .begin = function_word(image, low - 1, 0),
-        .end = function_word(image, low - 1, 1),
-        .info = header.size ? span_part(infos, off, unwind_info_bytes(header.data)) : header,
+    struct span header = info_rva
+                             ? span_part(infos, (uint64_t)info_rva - image->info_rva, format->header_bytes)
+                             : (struct span){ 0 };
+    struct unwind_function f = {
+        .begin = load_u32le(entry),
+        .end = format->function_end(entry, header.data),
+        .format = format,
     };
+    if (rva >= f.end)
+        return false;
+    if (header.size)
+        f.info = span_part(infos, (uint64_t)info_rva - image->info_rva, format->info_bytes(header.data));
+    *out = f;
     return true;
 }

@@ -118,7 +118,7 @@ static void method_read(struct process_code *p, struct code_method *method)
 {
     method->tried = true;
     if (p->stats.method_bytes < METHODS_BYTES_MAX &&
-        jit_unwind_read(target_read, p, method->start, &method->jit, NULL)) {
+        jit_unwind_read(p->access.machine->managed, target_read, p, method->start, &method->jit, NULL)) {
         p->stats.methods_read++;
         p->stats.method_bytes += jit_unwind_bytes(method->jit);
     } else {
@@ -206,8 +206,10 @@ static struct unwind_code space_find(void *user, uint64_t addr)
 
 static struct unwinder *process_unwinder(struct process_code *p)
 {
-    return unwinder_new(&(struct unwind_space){ .find = space_find, .read_code = space_read_code, .user = p },
-                        CACHE_BITS);
+    struct unwind_space space = {
+        .machine = p->access.machine, .find = space_find, .read_code = space_read_code, .user = p
+    };
+    return unwinder_new(&space, CACHE_BITS);
 }
 
 struct process_code *process_code_new(struct unwind_images *images, const struct process_code_access *access)

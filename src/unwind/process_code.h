@@ -18,7 +18,8 @@ struct process_code;
 
 /* How the process is reached; functions may be NULL: then what they would give is missing. */
 struct process_code_access {
-    unwind_open_fn *open; /* the file of an image */
+    const struct machine *machine; /* it runs on */
+    unwind_open_fn *open;          /* the file of an image */
     unwind_close_fn *close;
     unwind_read_fn *read; /* the process's memory; must not wait for ever */
     /*

@@ -11,6 +11,7 @@
 
 #include "unwind/elf_unwind.h"
 #include "unwind/jit_unwind.h"
+#include "unwind/machine.h"
 #include "unwind/pe_unwind.h"
 
 enum unwind_code_kind {
@@ -31,8 +32,10 @@ struct unwind_code {
 };
 
 struct unwind_space {
+    const struct machine *machine;
     struct unwind_code (*find)(void *user, uint64_t addr);
-    /* Code bytes of the target, exactly `size`. Asked at leaves only, some 100 bytes. */
+    /* Code bytes of the target, exactly `size`. Asked at leaves, and where nothing else tells, some 100
+     * bytes. */
     unwind_read_fn *read_code;
     void *user;
 };

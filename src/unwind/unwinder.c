@@ -4,16 +4,15 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "read/unwind_info.h"
 #include "unwind/chain_splice.h"
 #include "unwind/root_tails.h"
-#include "unwind/x64_code.h"
 
 enum {
     WORD_BYTES = 8,
     STACK_REACH_BYTES = 256 << 20, /* an address so far above the bytes may still be of this stack */
     ENTRY_BYTES = 0x40,            /* of ld.so's entry, which has no unwind information */
     SCAN_FRAME_BYTES = 64,
+    EPILOG_BYTES = 96, /* of code that tells whether an epilog is under way */
 };
 
 enum step_kind {
@@ -39,6 +38,8 @@ struct cached_step {
 };
 
 struct unwinder {
+    const struct machine *machine;
+    uint64_t address_mask; /* the machine's */
     struct unwind_space space;
     struct root_tails tails;
     uint16_t generation; /* never 0 */
@@ -50,6 +51,7 @@ struct unwinder {
 struct place {
     uint64_t ip, sp, fp;
     bool exact, hijacked;
+    bool sp_at_least; /* sp may lie higher: only the frame pointer was followed */
 };
 
 /* One sample under way. */
@@ -57,27 +59,18 @@ struct run {
     struct unwinder *u;
     const struct unwind_sample *sample;
     uint64_t stack_start;
-    bool at_leaf; /* the registers are those of the sample */
+    uint64_t link; /* with has_link */
+    bool has_link; /* this frame's link register is known: it is the leaf, or was interrupted */
+    bool at_leaf;  /* the registers are those of the sample */
 };
 
 enum outcome { OUTCOME_OK, OUTCOME_CUT, OUTCOME_FAILED };
 
-bool unwind_registers_of_perf(struct span user_regs, struct unwind_registers *out)
-{
-    /* ax bx cx dx si di bp sp ip r8..r15 */
-    static const uint8_t dwarf[UNWIND_REGISTERS] = {
-        0, 3, 2, 1, 4, 5, 6, 7, 16, 8, 9, 10, 11, 12, 13, 14, 15
-    };
-    if (user_regs.size != sizeof out->values)
-        return false;
-    for (size_t i = 0; i < UNWIND_REGISTERS; i++)
-        out->values[dwarf[i]] = load_u64le(user_regs.data + i * WORD_BYTES);
-    return true;
-}
-
 struct unwinder *unwinder_new(const struct unwind_space *space, unsigned cache_bits)
 {
     struct unwinder *u = mem_alloc(1, sizeof *u);
+    u->machine = space->machine;
+    u->address_mask = space->machine->address_mask;
     u->space = *space;
     u->generation = 1;
     u->cache_bits = cache_bits;
@@ -129,17 +122,20 @@ static bool is_return_address(const struct unwinder *u, uint64_t addr)
     uint8_t before[WORD_BYTES];
     return addr > sizeof before && code_at(u, addr - 1).kind != UNWIND_CODE_NONE &&
            read_code(u, addr - sizeof before, before, sizeof before) &&
-           x64_is_after_call(span_of(before, sizeof before));
+           u->machine->is_after_call(span_of(before, sizeof before));
 }
 
-static struct step step_stack_top(int32_t depth)
+/* The return address is where a call puts it, but for `depth` bytes that were pushed since. */
+static struct step step_stack_top(const struct unwinder *u, int32_t depth)
 {
-    return (struct step){ STEP_STACK_TOP,
-                          { .cfa = FRAME_CFA_OFFSET,
-                            .cfa_register = FRAME_REGISTER_SP,
-                            .cfa_off = depth + WORD_BYTES,
-                            .ra = FRAME_AT_CFA,
-                            .ra_off = -WORD_BYTES } };
+    struct step step = { STEP_STACK_TOP,
+                         { .cfa = FRAME_CFA_OFFSET, .cfa_register = FRAME_REGISTER_SP, .cfa_off = depth } };
+    if (!u->machine->has_link) {
+        step.rule.cfa_off += WORD_BYTES;
+        step.rule.ra = FRAME_AT_CFA;
+        step.rule.ra_off = -WORD_BYTES;
+    }
+    return step;
 }
 
 /* `addr` is as linked; the trap's information is off by the word it reserves for the real return address. */
@@ -175,31 +171,50 @@ static struct step step_info(const struct unwind_function *function, uint64_t ad
 {
     struct step step = { STEP_INFO, { 0 } };
     uint64_t off = addr - function->begin;
-    if (!unwind_info_rule(function->info, off < UINT32_MAX ? (uint32_t)off : UINT32_MAX, &step.rule))
+    if (!function->format->rule(function->info, off < UINT32_MAX ? (uint32_t)off : UINT32_MAX, &step.rule))
         step.kind = STEP_NO_RULE;
     return step;
 }
 
-/* The frame of a caller: `ip` is what its call returns to. */
-static struct step resolve_caller(const struct unwinder *u, uint64_t ip)
+/* What a signal handler returns to, where its tables do not tell. */
+static bool is_signal_return(const struct unwinder *u, uint64_t ip)
+{
+    uint8_t code[WORD_BYTES];
+    return u->machine->is_signal_return && read_code(u, ip, code, sizeof code) &&
+           u->machine->is_signal_return(span_of(code, sizeof code));
+}
+
+/* `step` is what tables tell of `ip`; of what a handler returns to they tell nothing, or nothing that is
+ * right. */
+static struct step or_signal(const struct unwinder *u, uint64_t ip, struct step step)
+{
+    bool told = step.kind > STEP_NO_RULE && !step.rule.signal_frame;
+    return told || !is_signal_return(u, ip) ? step : (struct step){ STEP_CFI, u->machine->signal_rule };
+}
+
+/* The frame of a caller: `ip` is what its call returns to. Kept out of caller_step(), whose registers it
+ * would take. */
+__attribute__((noinline)) static struct step resolve_caller(const struct unwinder *u, uint64_t ip)
 {
     struct unwind_code code = code_at(u, ip - 1);
     struct unwind_function function;
     uint64_t addr;
     switch (code.kind) {
     case UNWIND_CODE_NONE:
-        return (struct step){ STEP_NO_CODE, { 0 } };
+        if (code_at(u, ip).kind == UNWIND_CODE_NONE)
+            return (struct step){ STEP_NO_CODE, { 0 } };
+        return or_signal(u, ip, (struct step){ STEP_NO_CODE, { 0 } }); /* the first thing in its mapping */
     case UNWIND_CODE_ELF:
         if (code.elf->hijack && ip - code.bias == code.elf->hijack)
             return (struct step){ STEP_HIJACKED, { 0 } };
-        return step_cfi(code.elf, ip - 1 - code.bias);
+        return or_signal(u, ip, step_cfi(code.elf, ip - 1 - code.bias));
     case UNWIND_CODE_PE:
     case UNWIND_CODE_JITTED:
         if (managed_function(&code, ip - 1, &function, &addr))
             return step_info(&function, addr + 1);
         return (struct step){ STEP_NO_RULE, { 0 } };
     default:
-        return (struct step){ STEP_NO_RULE, { 0 } };
+        return or_signal(u, ip, (struct step){ STEP_NO_RULE, { 0 } });
     }
 }
 
@@ -216,17 +231,27 @@ static struct step caller_step(struct unwinder *u, uint64_t ip)
     return step;
 }
 
-/* In a stub the return address is on top, or below one word that the stub pushed. */
+/* Whether the link register is that of the call that led here: a method of which nothing is known calls, too.
+ */
+static bool is_link_of_caller(const struct run *r, const struct place *at)
+{
+    return is_return_address(r->u, r->link) && (code_at(r->u, at->ip).kind != UNWIND_CODE_OTHER ||
+                                                code_at(r->u, r->link - 1).kind != UNWIND_CODE_OTHER);
+}
+
+/* In a stub the return address is where the call put it, or below one word that the stub pushed. */
 static struct step step_stub(const struct run *r, const struct place *at)
 {
     uint64_t word;
+    if (r->has_link)
+        return is_link_of_caller(r, at) ? step_stack_top(r->u, 0) : (struct step){ STEP_NO_RULE, { 0 } };
     if (stack_read(r, at->sp, &word) == OUTCOME_OK && is_return_address(r->u, word))
-        return step_stack_top(0);
+        return step_stack_top(r->u, 0);
     /* the frame of a method looks the same: saved frame pointer, return address */
     bool has_frame = at->fp >= at->sp && at->fp - at->sp < SCAN_FRAME_BYTES;
     if (!has_frame && stack_read(r, at->sp + WORD_BYTES, &word) == OUTCOME_OK &&
         is_return_address(r->u, word))
-        return step_stack_top(WORD_BYTES);
+        return step_stack_top(r->u, WORD_BYTES);
     return (struct step){ STEP_NO_RULE, { 0 } };
 }
 
@@ -235,30 +260,33 @@ static struct step step_stub(const struct run *r, const struct place *at)
 static struct step step_without_cfi(const struct run *r, const struct place *at,
                                     const struct unwind_code *code)
 {
-    uint8_t around[2 * WORD_BYTES] = { 0 };
-    struct span before = { around, WORD_BYTES }, behind = { around + WORD_BYTES, WORD_BYTES };
-    if (!read_code(r->u, at->ip - WORD_BYTES, around, sizeof around))
-        return step_stack_top(0);
-    if (x64_is_after_syscall(before)) {
-        if (r->at_leaf && r->sample->registers->values[0] == 0)
+    const struct machine *machine = r->u->machine;
+    uint8_t around[2 * MACHINE_CODE_BYTES] = { 0 };
+    struct span before = { around, MACHINE_CODE_BYTES },
+                behind = { around + MACHINE_CODE_BYTES, MACHINE_CODE_BYTES };
+    if (!read_code(r->u, at->ip - MACHINE_CODE_BYTES, around, sizeof around))
+        return step_stack_top(r->u, 0);
+    if (machine->is_after_syscall(before)) {
+        if (r->at_leaf && r->sample->registers->numbered[0] == 0)
             return (struct step){ STEP_ROOT, { 0 } }; /* a thread that clone3 has just made */
         struct step step = step_cfi(code->elf, at->ip - code->bias - 1);
         if (step.kind != STEP_NO_RULE)
             return step;
     }
-    return step_stack_top((int32_t)x64_plt_depth(before, behind));
+    return step_stack_top(r->u, (int32_t)machine->plt_depth(before, behind));
 }
 
 /* A tail jump whose frame is gone, though the tables do not say so. */
 static bool is_bare_tail_jump(const struct run *r, const struct place *at, const struct unwind_code *code,
                               const struct frame_rule *rule)
 {
+    const struct machine *machine = r->u->machine;
     uint8_t bytes[WORD_BYTES];
     uint64_t begin, end, top, told;
-    if (rule->cfa != FRAME_CFA_OFFSET || rule->cfa_register != FRAME_REGISTER_SP ||
+    if (!machine->is_tail_jump || rule->cfa != FRAME_CFA_OFFSET || rule->cfa_register != FRAME_REGISTER_SP ||
         rule->cfa_off == WORD_BYTES || !read_code(r->u, at->ip, bytes, sizeof bytes) ||
         !eh_rows_function(&code->elf->rows, at->ip - code->bias, &begin, &end) ||
-        !x64_is_tail_jump(span_of(bytes, sizeof bytes), at->ip - code->bias, begin, end))
+        !machine->is_tail_jump(span_of(bytes, sizeof bytes), at->ip - code->bias, begin, end))
         return false;
     /* gcc jumps to the cold part of a function too, with its frame in place: then the tables are right */
     if (stack_read(r, at->sp + (uint64_t)(int64_t)(rule->cfa_off + rule->ra_off), &told) != OUTCOME_OK ||
@@ -269,12 +297,26 @@ static bool is_bare_tail_jump(const struct run *r, const struct place *at, const
 
 static struct step exact_cfi(const struct run *r, const struct place *at, const struct unwind_code *code)
 {
-    struct step step = step_cfi(code->elf, at->ip - code->bias);
+    struct step step = or_signal(r->u, at->ip, step_cfi(code->elf, at->ip - code->bias));
     if (step.kind == STEP_NO_RULE && step.rule.cfa == FRAME_CFA_NONE)
         return step_without_cfi(r, at, code);
     if (step.kind == STEP_CFI && is_bare_tail_jump(r, at, code, &step.rule))
-        return step_stack_top(0);
+        return step_stack_top(r->u, 0);
     return step;
+}
+
+/* Whether an epilog is under way that the function's info does not tell of; `addr` as the function has it. */
+static bool is_epilog(const struct run *r, const struct place *at, const struct unwind_function *function,
+                      uint64_t addr, struct frame_rule *out)
+{
+    uint8_t bytes[EPILOG_BYTES];
+    uint64_t left = function->end - addr;
+    size_t size = left < sizeof bytes ? (size_t)left : sizeof bytes;
+    if (!r->u->machine->epilog)
+        return false;
+    bool in_prolog = function->info.size > 1 && addr - function->begin < function->info.data[1];
+    return !in_prolog && read_code(r->u, at->ip, bytes, size) &&
+           r->u->machine->epilog(span_of(bytes, size), addr, function->begin, function->end, out);
 }
 
 static struct step exact_managed(const struct run *r, const struct place *at, const struct unwind_code *code)
@@ -284,12 +326,7 @@ static struct step exact_managed(const struct run *r, const struct place *at, co
     if (!managed_function(code, at->ip, &function, &addr))
         return step_stub(r, at);
     struct step step = step_info(&function, addr);
-    uint8_t bytes[X64_EPILOG_BYTES];
-    uint64_t left = function.end - addr;
-    size_t size = left < sizeof bytes ? (size_t)left : sizeof bytes;
-    bool in_prolog = function.info.size > 1 && addr - function.begin < function.info.data[1];
-    if (!in_prolog && read_code(r->u, at->ip, bytes, size) &&
-        x64_epilog(span_of(bytes, size), addr, function.begin, function.end, &step.rule))
+    if (is_epilog(r, at, &function, addr, &step.rule))
         step.kind = STEP_INFO;
     return step;
 }
@@ -304,19 +341,19 @@ static struct step exact_step(const struct run *r, const struct place *at)
     case UNWIND_CODE_PE:
     case UNWIND_CODE_JITTED:
         return exact_managed(r, at, &code);
-    default: /* a jump into nothing leaves the return address on top as well */
-        return step_stub(r, at);
+    default: /* a jump into nothing leaves the return address where it was as well */
+        return or_signal(r->u, at->ip, step_stub(r, at));
     }
 }
 
 static bool base_value(const struct run *r, const struct place *at, uint8_t number, uint64_t *out)
 {
-    if (number == FRAME_REGISTER_SP)
+    if (number == FRAME_REGISTER_SP && !at->sp_at_least)
         *out = at->sp;
     else if (number == FRAME_REGISTER_FP)
         *out = at->fp;
-    else if (r->at_leaf && number < UNWIND_REGISTERS)
-        *out = r->sample->registers->values[number];
+    else if (r->at_leaf && number < r->u->machine->register_count)
+        *out = r->sample->registers->numbered[number];
     else
         return false;
     return true;
@@ -350,10 +387,30 @@ static enum outcome rule_cfa(const struct run *r, const struct frame_rule *rule,
 static enum outcome rule_word(const struct run *r, uint8_t place, int32_t off, uint64_t cfa,
                               const struct place *at, uint64_t *out)
 {
-    uint64_t base = place == FRAME_AT_CFA ? cfa : place == FRAME_AT_SP ? at->sp : at->fp;
-    if (place != FRAME_AT_CFA && place != FRAME_AT_SP && place != FRAME_AT_FP)
+    uint64_t base;
+    switch (place) {
+    case FRAME_AT_CFA:
+        base = cfa;
+        break;
+    case FRAME_AT_SP:
+        if (at->sp_at_least)
+            return OUTCOME_FAILED;
+        base = at->sp;
+        break;
+    case FRAME_AT_FP:
+        base = at->fp;
+        break;
+    default:
         return OUTCOME_FAILED;
+    }
     return stack_read(r, offset(base, off), out);
+}
+
+/* Where a call leaves the return address in a register, and it still is there. */
+static enum outcome link_word(const struct run *r, uint64_t *out)
+{
+    *out = r->link;
+    return r->has_link ? OUTCOME_OK : OUTCOME_FAILED;
 }
 
 static enum outcome rule_apply(const struct run *r, const struct frame_rule *rule, const struct place *at,
@@ -364,11 +421,13 @@ static enum outcome rule_apply(const struct run *r, const struct frame_rule *rul
     if (outcome != OUTCOME_OK)
         return outcome;
     /* a handler may run on a stack of its own, else stacks only grow towards their root */
-    if (next.sp <= at->sp && !rule->signal_frame)
+    if (next.sp <= at->sp && !rule->signal_frame && (next.sp < at->sp || rule->ra != FRAME_SAME))
         return OUTCOME_FAILED;
-    outcome = rule_word(r, rule->ra, rule->ra_off, next.sp, at, &next.ip);
+    outcome = rule->ra == FRAME_SAME ? link_word(r, &next.ip)
+                                     : rule_word(r, rule->ra, rule->ra_off, next.sp, at, &next.ip);
     if (outcome != OUTCOME_OK)
         return outcome;
+    next.ip &= r->u->address_mask;
     /* clang's epilogs keep the rule of a register that was popped already: its slot is below SP then */
     bool popped = rule->fp == FRAME_AT_CFA && offset(next.sp, rule->fp_off) < at->sp;
     if (rule->fp != FRAME_SAME && rule->fp != FRAME_LOST && !popped) {
@@ -382,12 +441,13 @@ static enum outcome rule_apply(const struct run *r, const struct frame_rule *rul
 
 static enum outcome pointer_apply(const struct run *r, const struct place *at, struct place *out)
 {
-    struct place next = { .sp = at->fp + 2 * WORD_BYTES };
+    struct place next = { .sp = at->fp + 2 * WORD_BYTES, .sp_at_least = !r->u->machine->record_ends_frame };
     if (at->fp < at->sp || at->fp % WORD_BYTES)
         return OUTCOME_FAILED;
     enum outcome outcome = stack_read(r, at->fp + WORD_BYTES, &next.ip);
     if (outcome != OUTCOME_OK || (outcome = stack_read(r, at->fp, &next.fp)) != OUTCOME_OK)
         return outcome;
+    next.ip &= r->u->address_mask;
     *out = next;
     return OUTCOME_OK;
 }
@@ -406,6 +466,15 @@ static enum unwind_found found_by(enum step_kind kind)
     return kind == STEP_CFI    ? UNWIND_FOUND_CFI
            : kind == STEP_INFO ? UNWIND_FOUND_UNWIND_INFO
                                : UNWIND_FOUND_STACK_TOP;
+}
+
+/* From a signal's frame to what was interrupted: there the link register is known again. */
+static void take_interrupted_link(struct run *r, const struct place *at)
+{
+    const struct machine *machine = r->u->machine;
+    r->has_link =
+        machine->has_link && stack_read(r, offset(at->sp, machine->signal_link_off), &r->link) == OUTCOME_OK;
+    r->link &= machine->address_mask;
 }
 
 /* From a frame to its caller. False at the end, which *out_end names. */
@@ -439,8 +508,10 @@ static bool run_advance(struct run *r, struct place *at, enum unwind_found *out_
         *out_end = outcome == OUTCOME_CUT ? UNWIND_END_CUT : UNWIND_END_BROKEN;
         return false;
     }
+    r->at_leaf = r->has_link = false;
+    if (next.exact)
+        take_interrupted_link(r, at);
     *at = next;
-    r->at_leaf = false;
     return true;
 }
 
@@ -489,9 +560,14 @@ static void run_splice(struct run *r, struct unwind_frame *frames, size_t max, s
 struct unwind_result unwinder_run(struct unwinder *u, const struct unwind_sample *sample,
                                   struct unwind_frame *frames, size_t max)
 {
-    const uint64_t *values = sample->registers->values;
-    struct run r = { u, sample, values[UNWIND_RSP], true };
-    struct place at = { values[UNWIND_RIP], values[UNWIND_RSP], values[UNWIND_RBP], true, false };
+    const struct unwind_registers *registers = sample->registers;
+    struct run r = { .u = u,
+                     .sample = sample,
+                     .stack_start = registers->sp,
+                     .link = registers->link & u->address_mask,
+                     .has_link = u->machine->has_link,
+                     .at_leaf = true };
+    struct place at = { .ip = registers->ip, .sp = registers->sp, .fp = registers->fp, .exact = true };
     struct unwind_result result = { .end = UNWIND_END_DEPTH, .end_ip = at.ip };
     enum unwind_found found = UNWIND_FOUND_LEAF;
     while (result.count < max) {
@@ -500,7 +576,7 @@ struct unwind_result unwinder_run(struct unwinder *u, const struct unwind_sample
             break;
         result.end = UNWIND_END_DEPTH;
     }
-    result.end_sp = at.sp;
+    result.end_sp = at.sp_at_least ? 0 : at.sp;
     if (result.end == UNWIND_END_CUT || result.end == UNWIND_END_BROKEN)
         run_splice(&r, frames, max, &result);
     else if (result.end == UNWIND_END_ROOT)

@@ -2,12 +2,12 @@
  * unwinder: from a thread's registers and the bytes of its stack to all of its callers.
  *
  * Native frames are left by the rules of their image's .eh_frame, precompiled and jitted .NET frames by their
- * UNWIND_INFO, stubs and linkage tables by the word at the stack pointer; frame pointers are the last resort.
- * What tables leave out is repaired: epilogs, tail jumps, return addresses that the runtime has bent, threads
- * that are being born. Where the bytes end early the kernel's own callchain continues. Every frame says how
- * it was found.
+ * UNWIND_INFO, stubs and linkage tables by the word at the stack pointer or the link register; frame pointers
+ * are the last resort. What tables leave out is repaired: epilogs, tail jumps, return addresses that the
+ * runtime has bent, threads that are being born. Where the bytes end early the kernel's own callchain
+ * continues. Every frame says how it was found.
  *
- * One unwinder serves one process and remembers rules by address. It belongs to one thread. x86-64.
+ * One unwinder serves one process and remembers rules by address. It belongs to one thread. x86-64 and arm64.
  */
 #ifndef CLRPERF_UNWIND_UNWINDER_H
 #define CLRPERF_UNWIND_UNWINDER_H
@@ -24,7 +24,7 @@ enum unwind_found {
     UNWIND_FOUND_LEAF,          /* where the thread was */
     UNWIND_FOUND_CFI,           /* by .eh_frame */
     UNWIND_FOUND_UNWIND_INFO,   /* by UNWIND_INFO, or by the epilog under way */
-    UNWIND_FOUND_STACK_TOP,     /* its address was on top of the stack, in a stub or behind a tail jump */
+    UNWIND_FOUND_STACK_TOP,     /* where a call had put its address: in a stub, or behind a tail jump */
     UNWIND_FOUND_FRAME_POINTER, /* callers may be missing below it */
     UNWIND_FOUND_KERNEL,        /* by the kernel's callchain: callers may be missing */
     UNWIND_FOUND_ROOT_TAIL, /* the kernel's chain ended where threads begin: as in stacks that are whole */
@@ -45,18 +45,6 @@ enum unwind_end {
     UNWIND_END_BROKEN, /* no caller could be made out */
 };
 
-/* Of x86-64, by DWARF number: 6 is rbp, 7 rsp, 16 rip. */
-enum { UNWIND_REGISTERS = 17, UNWIND_RBP = 6, UNWIND_RSP = 7, UNWIND_RIP = 16 };
-
-struct unwind_registers {
-    uint64_t values[UNWIND_REGISTERS];
-};
-
-/* The registers that UNWIND_PERF_REGISTERS asks the kernel for, out of a sample. False when they are not all
- * there. */
-#define UNWIND_PERF_REGISTERS UINT64_C(0xff01ff) /* general ones, IP and SP: see asm/perf_regs.h */
-bool unwind_registers_of_perf(struct span user_regs, struct unwind_registers *out);
-
 /* Spans and pointers are borrowed. */
 struct unwind_sample {
     const struct unwind_registers *registers;
@@ -69,7 +57,8 @@ struct unwind_result {
     size_t count; /* frames that were written */
     enum unwind_end end;
     uint64_t end_ip; /* the outermost frame: where it broke, unless it is whole */
-    uint64_t end_sp; /* its stack pointer; of a whole stack it is the same for all of a thread's life */
+    /* Its stack pointer, of a whole stack the same for all of a thread's life; 0 when that is not known. */
+    uint64_t end_sp;
 };
 
 struct unwinder;

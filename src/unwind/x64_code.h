@@ -14,10 +14,7 @@
 #include "base/cursor.h"
 #include "read/frame_rule.h"
 
-enum {
-    X64_EPILOG_BYTES = 96, /* of code that x64_epilog() likes to see */
-    X64_CALL_BYTES = 7,    /* the longest call instruction */
-};
+enum { X64_CALL_BYTES = 7 /* the longest call instruction */ };
 
 /* Whether `before`, the bytes up to an address, ends in a call instruction: then it is a return address. */
 bool x64_is_after_call(struct span before);

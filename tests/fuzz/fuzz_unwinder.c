@@ -72,17 +72,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct frame_rule rules[RULES];
     struct world w = { .bytes = { data, size } };
     make_rows(&w.elf, rows, rules, RULES);
-    struct unwind_registers registers = { { 0 } };
+    struct unwind_registers registers = { 0 };
     uint64_t chain[CHAIN_MAX];
-    size_t head = sizeof registers.values + sizeof chain;
+    const struct machine *machine = size % 2 ? &machine_arm64 : &machine_x86_64;
+    size_t words = machine->register_count, head = 8 * words + sizeof chain;
     if (size < head)
         return 0;
-    memcpy(registers.values, data, sizeof registers.values);
-    memcpy(chain, data + sizeof registers.values, sizeof chain);
-    if (!jit_unwind_read(read_memory, &w, JITTED, &w.jit, NULL))
+    memcpy(registers.numbered, data, 8 * words);
+    memcpy(chain, data + 8 * words, sizeof chain);
+    machine_set_registers(machine, &registers);
+    if (!jit_unwind_read(machine->managed, read_memory, &w, JITTED, &w.jit, NULL))
         w.jit = NULL;
     struct unwind_sample sample = { &registers, span_of(data + head, size - head), chain, CHAIN_MAX };
-    struct unwinder *u = unwinder_new(&(struct unwind_space){ find, read_memory, &w }, 4);
+    struct unwinder *u = unwinder_new(&(struct unwind_space){ machine, find, read_memory, &w }, 4);
     struct unwind_frame frames[FRAMES_MAX], again[FRAMES_MAX];
     struct unwind_result first = unwinder_run(u, &sample, frames, FRAMES_MAX);
     unwinder_forget(u);

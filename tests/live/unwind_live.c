@@ -258,7 +258,7 @@ static void check_calls(struct live *live, const struct unwind_result *result)
             !read_target(live, f->ip - sizeof before, before, sizeof before))
             continue;
         live->checked++;
-        if (!x64_is_after_call(span_of(before, sizeof before)))
+        if (!machine_own()->is_after_call(span_of(before, sizeof before)))
             live->not_after_call++;
     }
 }
@@ -268,7 +268,7 @@ static void take_sample(struct live *live, const struct perf_sample *sample)
     struct unwind_registers registers;
     if (sample->who.pid != (uint32_t)live->pid)
         return;
-    if (!unwind_registers_of_perf(sample->user_regs, &registers)) {
+    if (!machine_registers_of_perf(machine_own(), sample->user_regs, &registers)) {
         live->no_user++;
         return;
     }
@@ -448,7 +448,7 @@ int main(int argc, char **argv)
     struct perf_events_options options = { .cgroup_fd = -1,
                                            .rate_hz = 499,
                                            .ring_pages = 4096,
-                                           .user_registers = UNWIND_PERF_REGISTERS,
+                                           .user_registers = machine_own()->perf_mask,
                                            .user_stack_bytes = 32 << 10,
                                            .switch_stack_bytes = 32 << 10,
                                            .cpu = true };
@@ -475,9 +475,9 @@ int main(int argc, char **argv)
     live.files[0].path = mem_copy_string("");
     record_queue_init(&live.queue, QUEUE_BYTES);
     live.images = unwind_images_new();
-    live.code =
-        process_code_new(live.images, &(struct process_code_access){ open_image, close_image, read_target,
-                                                                     refresh_maps, NULL, &live });
+    live.code = process_code_new(live.images,
+                                 &(struct process_code_access){ machine_own(), open_image, close_image,
+                                                                read_target, refresh_maps, NULL, &live });
 
     struct error err;
     struct runtime_session *session = NULL;

@@ -13,6 +13,8 @@ enum { EH_FIXTURE_ADDR = 0x100000 }; /* where the section is linked */
  * its offset.
  */
 size_t eh_fixture_cie(struct buffer *section, const char *augmentation, const void *more, size_t more_bytes);
+/* The same for arm64: CFA is sp, and the return address in x30. */
+size_t eh_fixture_arm64_cie(struct buffer *section, const char *augmentation);
 void eh_fixture_fde(struct buffer *section, size_t cie, uint64_t start, uint32_t size_bytes,
                     const void *instructions, size_t instruction_bytes);
 /* The terminator. */

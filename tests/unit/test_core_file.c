@@ -10,12 +10,13 @@
 #include "base/buffer.h"
 #include "base/own.h"
 #include "read/core_file.h"
+#include "read/elf.h"
 
 enum {
     FILE_BYTES_MAX = 1 << 20,
     SEGMENTS = 5,
     NOTES_OFF = 64 + 56 * SEGMENTS,
-    STATUS_BYTES = 336,
+    STATUS_BYTES = 392, /* of arm64; of x86-64 336 */
     PSINFO_BYTES = 136,
 };
 
@@ -157,6 +158,24 @@ static void test_content(void **state)
     buffer_done(&file);
 }
 
+/* A dump of arm64: x0..x30, then the stack pointer, the program counter and flags. */
+static void test_arm64(void **state)
+{
+    (void)state;
+    struct buffer file;
+    struct core_file core;
+    struct shape shape = good;
+    shape.machine = ELF_AARCH64;
+    build(&file, &shape);
+    file.data[NOTES_OFF + 20 + 112 + 33 * 8] = 0x77;
+    assert_true(open_file(&file, &core, NULL));
+    assert_int_equal(core.machine, ELF_AARCH64);
+    assert_int_equal(load_u64le(core.threads[0].user_regs + 19 * 8), 0x8010);
+    assert_int_equal(load_u64le(core.threads[0].user_regs + 33 * 8), 0x77);
+    core_file_close(&core);
+    buffer_done(&file);
+}
+
 static void test_mappings(void **state)
 {
     (void)state;
@@ -233,7 +252,7 @@ static const struct {
     enum error_kind kind;
 } wrong[] = {
     { "no core dump", { 3, 62, 56, SEGMENTS, 2, false }, ERROR_INPUT },
-    { "another machine", { 4, 183, 56, SEGMENTS, 2, false }, ERROR_UNSUPPORTED },
+    { "another machine", { 4, 40, 56, SEGMENTS, 2, false }, ERROR_UNSUPPORTED },
     { "strange segments", { 4, 62, 32, SEGMENTS, 2, false }, ERROR_INPUT },
     { "more segments than there are bytes", { 4, 62, 56, 60000, 2, false }, ERROR_INPUT },
     { "too many segments to count, and no section to say how many",
@@ -280,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_content), cmocka_unit_test(test_mappings), cmocka_unit_test(test_memory),
         cmocka_unit_test(test_cut),     cmocka_unit_test(test_wrong),    cmocka_unit_test(test_short_list),
+        cmocka_unit_test(test_arm64),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

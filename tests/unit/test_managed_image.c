@@ -30,13 +30,24 @@ static void load(const char *path, struct buffer *into)
     assert_true(source_load(&file, 0, file.size, into, NULL));
 }
 
-static int open_fixture(void **state)
+static int open_fixture(void **state, const char *dll)
 {
     static struct fixture fixture;
-    load(GOLDEN_DIR "/r2r/tiny/tiny.dll", &fixture.dll);
+    load(dll, &fixture.dll);
     load(GOLDEN_DIR "/r2r/tiny/names.txt", &fixture.names);
     *state = &fixture;
     return 0;
+}
+
+static int open_x64(void **state)
+{
+    return open_fixture(state, GOLDEN_DIR "/r2r/tiny/tiny.dll");
+}
+
+/* The same program for another machine: equal names at other places. */
+static int open_arm64(void **state)
+{
+    return open_fixture(state, GOLDEN_DIR "/r2r/tiny/tiny-arm64.dll");
 }
 
 static int close_fixture(void **state)
@@ -195,5 +206,6 @@ int main(void)
         cmocka_unit_test(test_every_offset), cmocka_unit_test(test_type_params_of_tokens),
         cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_il_only),
     };
-    return cmocka_run_group_tests(tests, open_fixture, close_fixture);
+    return cmocka_run_group_tests(tests, open_x64, close_fixture) +
+           cmocka_run_group_tests_name("arm64", tests, open_arm64, close_fixture);
 }

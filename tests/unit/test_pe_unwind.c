@@ -10,21 +10,30 @@
 
 #include "base/own.h"
 #include "read/ready_to_run.h"
-#include "read/unwind_info.h"
 #include "unwind/pe_unwind.h"
 
 enum { FILE_BYTES_MAX = 1 << 20 };
 
-static int open_fixture(void **state)
+static int open_fixture(void **state, const char *path)
 {
     static struct buffer dll;
-    AUTO_FD int fd = open(GOLDEN_DIR "/r2r/tiny/tiny.dll", O_RDONLY | O_CLOEXEC);
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct source file;
     buffer_init(&dll, FILE_BYTES_MAX);
     assert_true(fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, &file, NULL));
     assert_true(source_load(&file, 0, file.size, &dll, NULL));
     *state = &dll;
     return 0;
+}
+
+static int open_x64(void **state)
+{
+    return open_fixture(state, GOLDEN_DIR "/r2r/tiny/tiny.dll");
+}
+
+static int open_arm64(void **state)
+{
+    return open_fixture(state, GOLDEN_DIR "/r2r/tiny/tiny-arm64.dll");
 }
 
 static int close_fixture(void **state)
@@ -57,10 +66,13 @@ static void test_functions(void **state)
         assert_int_equal(function.begin, body.begin_rva);
         assert_true(function.end <= body.end_rva);
         assert_true(pe_unwind_find(image, function.end - 1, &function));
-        assert_true(unwind_info_rule(function.info, 0, &at_start));
-        assert_true(unwind_info_rule(function.info, UINT32_MAX, &inside));
-        assert_int_equal(at_start.cfa_off, 8);
+        assert_true(function.format->rule(function.info, 0, &at_start));
+        assert_true(function.format->rule(function.info, UINT32_MAX, &inside));
+        bool arm64 = function.format == &unwind_format_arm64;
+        assert_int_equal(at_start.cfa_off, arm64 ? 0 : 8);
+        assert_int_equal(at_start.ra, arm64 ? FRAME_SAME : FRAME_AT_CFA);
         assert_true(inside.cfa_off >= 8 && inside.cfa_off % 8 == 0);
+        assert_int_equal(inside.ra, FRAME_AT_CFA);
         framed += inside.fp == FRAME_AT_CFA;
     }
     assert_true(framed > 0);
@@ -125,5 +137,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_functions), cmocka_unit_test(test_bias),
                                         cmocka_unit_test(test_cut), cmocka_unit_test(test_others) };
-    return cmocka_run_group_tests(tests, open_fixture, close_fixture);
+    return cmocka_run_group_tests(tests, open_x64, close_fixture) +
+           cmocka_run_group_tests_name("arm64", tests, open_arm64, close_fixture);
 }

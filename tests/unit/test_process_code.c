@@ -34,7 +34,7 @@ static uint64_t stack_top; /* bytes above are not read */
 /* Takes the registers and the stack of its caller, as an interrupt would. */
 __attribute__((noinline, no_sanitize("address", "undefined"))) static void capture_stack(void)
 {
-    uint64_t sp = captured.registers.values[UNWIND_RSP];
+    uint64_t sp = captured.registers.sp;
     captured.stack_bytes = 0;
     for (uint64_t at = sp; at + 8 <= stack_top && captured.stack_bytes + 8 <= STACK_BYTES; at += 8) {
         *(uint64_t *)(captured.stack + captured.stack_bytes) = *(volatile uint64_t *)(uintptr_t)at;
@@ -46,19 +46,26 @@ __attribute__((noinline, no_sanitize("address", "undefined"))) static void captu
 #define CAPTURE()                                                                                            \
     do {                                                                                                     \
         __asm__ volatile("lea 0(%%rip), %%rax\n\tmov %%rax, %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2"            \
-                         : "=m"(captured.registers.values[UNWIND_RIP]),                                      \
-                           "=m"(captured.registers.values[UNWIND_RSP]),                                      \
-                           "=m"(captured.registers.values[UNWIND_RBP])                                       \
+                         : "=m"(captured.registers.ip), "=m"(captured.registers.sp),                         \
+                           "=m"(captured.registers.fp)                                                       \
                          :                                                                                   \
                          : "rax", "memory");                                                                 \
         __asm__ volatile("mov %%rbx, %0\n\tmov %%r12, %1\n\tmov %%r13, %2\n\tmov %%r14, %3\n\tmov %%r15, %4" \
-                         : "=m"(captured.registers.values[3]), "=m"(captured.registers.values[12]),          \
-                           "=m"(captured.registers.values[13]), "=m"(captured.registers.values[14]),         \
-                           "=m"(captured.registers.values[15]));                                             \
+                         : "=m"(captured.registers.numbered[3]), "=m"(captured.registers.numbered[12]),      \
+                           "=m"(captured.registers.numbered[13]), "=m"(captured.registers.numbered[14]),     \
+                           "=m"(captured.registers.numbered[15]));                                           \
         capture_stack();                                                                                     \
     } while (0)
 #else
-#define CAPTURE() skip()
+#define CAPTURE()                                                                                            \
+    do {                                                                                                     \
+        __asm__ volatile("adr x9, .\n\tstr x9, %0\n\tmov x9, sp\n\tstr x9, %1\n\tstr x29, %2\n\tstr x30, %3" \
+                         : "=m"(captured.registers.ip), "=m"(captured.registers.sp),                         \
+                           "=m"(captured.registers.fp), "=m"(captured.registers.link)                        \
+                         :                                                                                   \
+                         : "x9", "memory");                                                                  \
+        capture_stack();                                                                                     \
+    } while (0)
 #endif
 
 static bool open_image(void *user, uint32_t image, struct source *out)
@@ -269,7 +276,7 @@ static void test_mappings(void **state)
 {
     (void)state;
     struct unwind_images *images = unwind_images_new();
-    struct process_code *code = process_code_new(images, &(struct process_code_access){ 0 });
+    struct process_code *code = process_code_new(images, &(struct process_code_access){ machine_own() });
     process_code_map(code, 0x1000, 0x3000, 0, 0);
     process_code_map(code, 0x2000, 0x1000, 0, 0); /* in its middle */
     process_code_map(code, 0x0800, 0x1000, 0, 0); /* over its start */
@@ -318,12 +325,12 @@ static void test_refresh(void **state)
 {
     (void)state;
     struct unwind_images *images = unwind_images_new();
-    refreshed = process_code_new(images, &(struct process_code_access){ .refresh = refresh });
-    struct unwind_registers registers = { { 0 } };
+    refreshed = process_code_new(images, &(struct process_code_access){ machine_own(), .refresh = refresh });
+    struct unwind_registers registers = { 0 };
     uint64_t stack[] = { 0x5010, 0x9010, 0 };
-    registers.values[UNWIND_RIP] = 0x5008;
-    registers.values[UNWIND_RSP] = 0x10000;
-    registers.values[UNWIND_RBP] = 0x10000;
+    registers.ip = 0x5008;
+    registers.sp = 0x10000;
+    registers.fp = 0x10000;
     stack[0] = 0x10000; /* saved frame pointer: its own place leads nowhere */
     stack[1] = 0x5010;
     struct unwind_sample sample = { &registers, span_of(stack, sizeof stack), NULL, 0 };
@@ -361,9 +368,9 @@ static int setup(void **state)
 {
     static struct fixture fixture;
     fixture.images = unwind_images_new();
-    fixture.code =
-        process_code_new(fixture.images, &(struct process_code_access){ open_image, close_image, read_self,
-                                                                        NULL, NULL, &fixture });
+    fixture.code = process_code_new(fixture.images,
+                                    &(struct process_code_access){ machine_own(), open_image, close_image,
+                                                                   read_self, NULL, NULL, &fixture });
     map_all(fixture.code);
     *state = &fixture;
     return 0;

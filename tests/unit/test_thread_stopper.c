@@ -1,4 +1,4 @@
-/* Stops threads of a child process, and describes what they wait for. x86-64 only. */
+/* Stops threads of a child process, and describes what they wait for. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -84,7 +84,7 @@ static void test_take(void **state)
     for (int i = 0; i < 20; i++) {
         assert_true(take(stopper, child, &snapshot));
         assert_int_equal(snapshot.registers.syscall, 34); /* pause */
-        assert_true(snapshot.registers.general.values[UNWIND_RSP] != 0);
+        assert_true(snapshot.registers.general.sp != 0);
         assert_true(has_mark(&snapshot));
         assert_true(snapshot.stopped_ns > 0);
     }
@@ -118,18 +118,26 @@ static void test_gone(void **state)
 static void test_registers(void **state)
 {
     (void)state;
-    uint8_t regs[THREAD_USER_REGS_BYTES];
+    uint8_t regs[THREAD_USER_REGS_BYTES_MAX];
     struct thread_registers r;
     for (size_t i = 0; i < sizeof regs; i++)
         regs[i] = i % 8 ? 0 : (uint8_t)(i / 8);
-    assert_true(thread_registers_read(span_of(regs, sizeof regs), &r));
-    assert_int_equal(r.general.values[UNWIND_RSP], 19);
-    assert_int_equal(r.general.values[UNWIND_RBP], 4);
-    assert_int_equal(r.general.values[UNWIND_RIP], 16);
+    assert_true(thread_registers_read(&machine_x86_64, span_of(regs, 27 * 8), &r));
+    assert_int_equal(r.general.sp, 19);
+    assert_int_equal(r.general.fp, 4);
+    assert_int_equal(r.general.ip, 16);
     assert_int_equal(r.syscall, 15);
     assert_int_equal(r.arguments[0], 14);
     assert_int_equal(r.thread_base, 21);
-    assert_false(thread_registers_read(span_of(regs, sizeof regs - 1), &r));
+    assert_false(thread_registers_read(&machine_x86_64, span_of(regs, 27 * 8 - 1), &r));
+    assert_true(thread_registers_read(&machine_arm64, span_of(regs, 34 * 8), &r));
+    assert_int_equal(r.general.sp, 31);
+    assert_int_equal(r.general.fp, 29);
+    assert_int_equal(r.general.link, 30);
+    assert_int_equal(r.general.ip, 32);
+    assert_int_equal(r.syscall, 8);
+    assert_int_equal(r.arguments[5], 5);
+    assert_false(thread_registers_read(&machine_arm64, span_of(regs, 34 * 8 - 1), &r));
 }
 
 /* How much stack there is: up to the thread's base, the main thread's end, or as much as may be. */
@@ -149,25 +157,29 @@ static void test_sizes(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-        struct thread_registers r = { .thread_base = sizes[i].base };
-        r.general.values[UNWIND_RSP] = sizes[i].sp;
+        struct thread_registers r = { .thread_base = sizes[i].base, .general.sp = sizes[i].sp };
         assert_int_equal(thread_registers_stack_bytes(&r, sizes[i].main_end), sizes[i].bytes);
     }
 }
 
-/* 0x1000: 1.5 s; 0x2000: a poll of descriptor 7; 0x3000: mov $230, %eax; syscall. */
+/* 0x1000: 1.5 s; 0x2000: a poll of descriptor 7; 0x3000: mov $230, %eax; syscall; 0x4000: svc #0. */
 static void read_made_up(void *user, struct memory_piece *pieces, size_t count)
 {
     static const uint8_t time[16] = { 1, 0, 0, 0, 0, 0, 0, 0, 0x00, 0x65, 0xcd, 0x1d };
-    static const uint8_t polled[8] = { 7 }, code[7] = { 0xb8, 0xe6, 0, 0, 0, 0x0f, 0x05 };
+    static const uint8_t polled[8] = { 7 }, code[7] = { 0xb8, 0xe6, 0, 0, 0, 0x0f, 0x05 },
+                         svc[4] = { 0x01, 0, 0, 0xd4 };
     (void)user;
     for (size_t i = 0; i < count; i++) {
         struct memory_piece *p = &pieces[i];
         const uint8_t *from = p->addr == 0x1000   ? time
                               : p->addr == 0x2000 ? polled
                               : p->addr == 0x3000 ? code
+                              : p->addr == 0x4000 ? svc
                                                   : NULL;
-        size_t size = from == time ? sizeof time : from == polled ? sizeof polled : sizeof code;
+        size_t size = from == time     ? sizeof time
+                      : from == polled ? sizeof polled
+                      : from == svc    ? sizeof svc
+                                       : sizeof code;
         p->got = from ? (size < p->size ? size : p->size) : 0;
         if (p->got)
             memcpy(p->into, from, p->got);
@@ -187,6 +199,7 @@ static const struct {
     int64_t syscall;
     uint64_t arguments[6];
     const char *words;
+    uint64_t arm64; /* where the thread is; 0: on x86-64 */
 } waits[] = {
     { -1, { 0 }, "" },
     { 202, { 0x7f0010, 0x189, 0, 0 }, "futex 0x7f0010" },
@@ -204,6 +217,11 @@ static const struct {
     { 7, { 0x9000, 3, UINT32_MAX }, "poll" },
     { 219, { 1, 0, 0x1000 }, "sleep, at most 1.50 s" }, /* what the code before it began */
     { 9999, { 0 }, "system call 9999" },
+    { 98, { 0x7f0010, 0x189, 0, 0 }, "futex 0x7f0010", 0x4000 },
+    { 22, { 7, 0, 0, 250 }, "epoll of fd 7 (/dev/seven), at most 250 ms", 0x4000 },
+    { 73, { 0x2000, 1, 0 }, "poll of fd 7 (/dev/seven)", 0x4000 },
+    { 22, { 7, 0, 0, 250 }, "", 0x3000 }, /* it is not at a system call */
+    { 22, { 7, 0, 0, 250 }, "", 0x9000 },
 };
 
 static void test_waits(void **state)
@@ -215,7 +233,8 @@ static void test_waits(void **state)
         struct thread_registers r = { .syscall = waits[i].syscall };
         struct buffer text;
         memcpy(r.arguments, waits[i].arguments, sizeof r.arguments);
-        r.general.values[UNWIND_RIP] = 0x3007;
+        r.machine = waits[i].arm64 ? &machine_arm64 : &machine_x86_64;
+        r.general.ip = waits[i].arm64 ? waits[i].arm64 : 0x3007;
         buffer_init(&text, 1024);
         thread_wait_describe(&r, &sources, &text);
         buffer_u8(&text, 0);

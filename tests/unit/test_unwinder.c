@@ -130,7 +130,7 @@ static void compile(struct world *w)
     w->elf.entry = ENTRY - ELF_BIAS;
     w->elf.hijack = TRAP - ELF_BIAS;
     w->elf.hijack_end = TRAP - ELF_BIAS + 0x40;
-    assert_true(jit_unwind_read(read_method, w, METHOD, &w->jit, NULL));
+    assert_true(jit_unwind_read(&unwind_format_x64, read_method, w, METHOD, &w->jit, NULL));
 }
 
 struct world_case {
@@ -396,11 +396,7 @@ static struct unwind_result world_run(struct world *w, struct unwinder *u, const
     memset(w->stack, 0, sizeof w->stack);
     memcpy(w->stack, c->words, sizeof c->words);
     w->stack_bytes = c->word_count == SIZE_MAX ? 0 : c->word_count ? 8 * c->word_count : sizeof w->stack;
-    w->registers = (struct unwind_registers){ { 0 } };
-    w->registers.values[0] = c->ax;
-    w->registers.values[UNWIND_RBP] = c->fp;
-    w->registers.values[UNWIND_RSP] = STACK;
-    w->registers.values[UNWIND_RIP] = c->ip;
+    w->registers = (struct unwind_registers){ .ip = c->ip, .sp = STACK, .fp = c->fp, .numbered = { c->ax } };
     w->code[0] = c->code;
     for (w->kernel_count = 0; c->kernel[w->kernel_count]; w->kernel_count++)
         w->kernel[w->kernel_count] = c->kernel[w->kernel_count];
@@ -414,7 +410,7 @@ static void test_cases(void **state)
     struct world *w = *state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const struct world_case *c = &cases[i];
-        struct unwind_space space = { world_find, world_read, w };
+        struct unwind_space space = { &machine_x86_64, world_find, world_read, w };
         struct unwinder *u = unwinder_new(&space, 6);
         for (unsigned again = 0; again < 2; again++) { /* the second time rules are remembered */
             struct unwind_result r = world_run(w, u, c, ARRAY_LEN(w->frames));
@@ -436,7 +432,7 @@ static void test_cases(void **state)
 static void test_signal(void **state)
 {
     struct world *w = *state;
-    struct unwind_space space = { world_find, world_read, w };
+    struct unwind_space space = { &machine_x86_64, world_find, world_read, w };
     struct unwinder *u = unwinder_new(&space, 6);
     /* handler: returns to the trampoline; there rbp is at rsp+8, the IP at rsp+16, SP at rsp+24 */
     struct world_case c = { "", .ip = LEAF + 4, .words = { SIGNAL, 0, AT(9), FRAMED, AT(6), 0, ROOT + 5 } };
@@ -454,7 +450,7 @@ static void test_signal(void **state)
 static void test_trap_is_marked(void **state)
 {
     struct world *w = *state;
-    struct unwind_space space = { world_find, world_read, w };
+    struct unwind_space space = { &machine_x86_64, world_find, world_read, w };
     struct unwinder *u = unwinder_new(&space, 6);
     struct world_case c = { "", .ip = METHOD + 0x50, .words = { 0, 0, AT(5), TRAP, 0, 0, ROOT + 5 } };
     world_run(w, u, &c, ARRAY_LEN(w->frames));
@@ -468,7 +464,7 @@ static void test_trap_is_marked(void **state)
 static void test_tails(void **state)
 {
     struct world *w = *state;
-    struct unwind_space space = { world_find, world_read, w };
+    struct unwind_space space = { &machine_x86_64, world_find, world_read, w };
     struct unwinder *u = unwinder_new(&space, 6);
     struct world_case whole = { "", .ip = PUSHED + 9, .fp = AT(5),
                                 .words = { 0, 0, 0, FRAMED + 9, 0, 7, ROOT + 5 } };
@@ -490,7 +486,7 @@ static void test_tails(void **state)
 static void test_depth(void **state)
 {
     struct world *w = *state;
-    struct unwind_space space = { world_find, world_read, w };
+    struct unwind_space space = { &machine_x86_64, world_find, world_read, w };
     struct unwinder *u = unwinder_new(&space, 6);
     for (size_t max = 0; max < 3; max++) {
         struct unwind_result r = world_run(w, u, &cases[2], max);
@@ -504,7 +500,7 @@ static void test_depth(void **state)
 static void test_truncated(void **state)
 {
     struct world *w = *state;
-    struct unwind_space space = { world_find, world_read, w };
+    struct unwind_space space = { &machine_x86_64, world_find, world_read, w };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         if (cases[i].word_count || cases[i].end == UNWIND_END_BROKEN)
             continue;
@@ -539,13 +535,13 @@ static void test_registers(void **state)
     struct unwind_registers r;
     for (size_t i = 0; i < 17; i++)
         words[i] = 100 + i;
-    assert_true(unwind_registers_of_perf(span_of(words, sizeof words), &r));
-    assert_int_equal(r.values[UNWIND_RBP], 106);
-    assert_int_equal(r.values[UNWIND_RSP], 107);
-    assert_int_equal(r.values[UNWIND_RIP], 108);
-    assert_int_equal(r.values[3], 101); /* rbx */
-    assert_int_equal(r.values[8], 109);
-    assert_false(unwind_registers_of_perf(span_of(words, sizeof words - 8), &r));
+    assert_true(machine_registers_of_perf(&machine_x86_64, span_of(words, sizeof words), &r));
+    assert_int_equal(r.fp, 106);
+    assert_int_equal(r.sp, 107);
+    assert_int_equal(r.ip, 108);
+    assert_int_equal(r.numbered[3], 101); /* rbx */
+    assert_int_equal(r.numbered[8], 109);
+    assert_false(machine_registers_of_perf(&machine_x86_64, span_of(words, sizeof words - 8), &r));
 }
 
 static bool read_nothing(void *user, uint64_t addr, void *into, size_t size)
@@ -566,9 +562,9 @@ static void test_jit_damage(void **state)
     (void)state;
     struct jit_unwind *jit;
     struct error err;
-    assert_false(jit_unwind_read(read_nothing, NULL, METHOD, &jit, &err));
+    assert_false(jit_unwind_read(&unwind_format_x64, read_nothing, NULL, METHOD, &jit, &err));
     assert_int_equal(err.kind, ERROR_INPUT);
-    assert_false(jit_unwind_read(read_ones, NULL, METHOD, &jit, &err));
+    assert_false(jit_unwind_read(&unwind_format_x64, read_ones, NULL, METHOD, &jit, &err));
 }
 
 static int setup(void **state)
