@@ -6,7 +6,7 @@ TEST_BUILD ?= build-test
 JOBS ?= $(shell nproc)
 MESON ?= meson
 
-.PHONY: all deps test unit install bench fuzz lint format demo clean help
+.PHONY: all deps test unit arm64 install bench fuzz lint format demo clean help
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -j $(JOBS) program
@@ -17,6 +17,7 @@ help:
 	@echo "make test       all tests, with sanitizers; make unit: those that need no .NET"
 	@echo "make install    PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
 	@echo "make deps       install the Debian packages that building needs"
+	@echo "make arm64      build for arm64, with Debian's cross compiler and arm64 packages; unit tests with qemu-user"
 	@echo "make lint, make fuzz, make bench, make format, make clean"
 
 deps:
@@ -49,6 +50,10 @@ bench: all
 fuzz:
 	@scripts/fuzz
 
+# cross-compiles, and runs unit tests with qemu-user; installs packages of the architecture arm64
+arm64:
+	@scripts/arm64
+
 lint:
 	@scripts/lint
 
@@ -59,4 +64,4 @@ demo:
 	@scripts/demo
 
 clean:
-	rm -rf $(BUILD) $(TEST_BUILD) build-lint build-fuzz
+	rm -rf $(BUILD) $(TEST_BUILD) build-lint build-fuzz build-arm64
