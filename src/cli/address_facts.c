@@ -128,7 +128,8 @@ static void ask_names(struct fact_search *s)
     }
     if (census->memory) {
         struct il_offsets *offsets = il_offsets_new(t);
-        il_offsets_finish(offsets, census->process, census->memory);
+        struct il_map_reader maps = memory_session_il_maps(census->memory);
+        il_offsets_finish(offsets, census->process, &maps);
         il_offsets_free(offsets);
     }
     s->origins = mem_alloc(t->locations.count, sizeof *s->origins);

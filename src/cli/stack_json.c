@@ -20,6 +20,8 @@ static void write_frame(const struct stack_view *view, const struct shown_frame 
         json_u64(w, location->line);
     else
         json_null(w);
+    json_key(w, "line_is");
+    json_string(w, !location->line ? NULL : location->line_of_method ? "method" : "statement");
     json_key(w, "address");
     json_hex(w, location->addr);
     json_end_object(w);

@@ -82,7 +82,8 @@ static void text_frames(const struct stack_view *view, const struct stack_row *r
         if (frame->location->line) {
             buffer_string(out, " in ");
             append_safe(out, trace_string(&view->b.trace, frame->location->file));
-            buffer_format(out, ":%" PRIu32, frame->location->line);
+            buffer_format(out, ":%s%" PRIu32, frame->location->line_of_method ? "~" : "",
+                          frame->location->line);
         }
         buffer_string(out, "\n");
     }

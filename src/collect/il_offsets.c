@@ -56,7 +56,7 @@ static bool is_map(const void *table, uint32_t id, const void *key)
 
 /* NULL for code that has no map, or when too many are held. */
 static const struct il_map *map_of(struct il_offsets *offsets, const struct trace_code *code,
-                                   struct memory_session *session)
+                                   const struct il_map_reader *maps)
 {
     uint64_t hash = hash_pair(hash_pair(code->addr, code->size_bytes), code->process);
     uint32_t id = id_map_find(&offsets->ids, hash, is_map, offsets->maps, code);
@@ -68,7 +68,7 @@ static const struct il_map *map_of(struct il_offsets *offsets, const struct trac
                                 .size_bytes = code->size_bytes };
         const struct trace_process *process = &offsets->t->processes.rows[code->process];
         unsigned major = (unsigned)strtoul(trace_string(offsets->t, process->runtime_version), NULL, 10);
-        memory_session_il_map(session, major, code->addr, code->size_bytes, &map.map, NULL);
+        maps->read(maps->user, major, code->addr, code->size_bytes, &map.map);
         offsets->points += map.map.count;
         offsets->maps =
             mem_grow(offsets->maps, &offsets->capacity, offsets->count + 1, sizeof *offsets->maps);
@@ -81,21 +81,21 @@ static const struct il_map *map_of(struct il_offsets *offsets, const struct trac
 }
 
 static void fill(struct il_offsets *offsets, struct trace_location *row, uint32_t code_id,
-                 struct memory_session *session)
+                 const struct il_map_reader *maps)
 {
     const struct trace_code *code = &offsets->t->codes.rows[code_id];
     uint64_t inside = row->addr - (row->is_return ? 1 : 0);
     /* only what has metadata has lines */
     if (!code_id || !code->token || inside < code->addr || inside - code->addr >= code->size_bytes)
         return;
-    const struct il_map *map = map_of(offsets, code, session);
+    const struct il_map *map = map_of(offsets, code, maps);
     if (!map)
         return;
     row->il_off = il_map_find(map->points, map->count, (uint32_t)(inside - code->addr));
     row->il_known = true;
 }
 
-void il_offsets_update(struct il_offsets *offsets, uint32_t process, struct memory_session *session)
+void il_offsets_update(struct il_offsets *offsets, uint32_t process, const struct il_map_reader *maps)
 {
     struct trace *t = offsets->t;
     size_t had = offsets->next_capacity;
@@ -104,7 +104,7 @@ void il_offsets_update(struct il_offsets *offsets, uint32_t process, struct memo
         memset(offsets->next + had, 0, (offsets->next_capacity - had) * sizeof *offsets->next);
     for (size_t i = offsets->next[process]; i < t->locations.count; i++)
         if (t->locations.rows[i].process == process)
-            fill(offsets, &t->locations.rows[i], t->locations.rows[i].code, session);
+            fill(offsets, &t->locations.rows[i], t->locations.rows[i].code, maps);
     offsets->next[process] = t->locations.count;
 }
 
@@ -142,16 +142,16 @@ static uint32_t code_before(const struct code_start *starts, size_t count, uint6
     return low ? starts[low - 1].code : 0;
 }
 
-void il_offsets_finish(struct il_offsets *offsets, uint32_t process, struct memory_session *session)
+void il_offsets_finish(struct il_offsets *offsets, uint32_t process, const struct il_map_reader *maps)
 {
     struct trace *t = offsets->t;
     size_t count;
-    il_offsets_update(offsets, process, session);
+    il_offsets_update(offsets, process, maps);
     struct code_start *starts = last_codes(t, process, &count);
     for (size_t i = 1; i < t->locations.count; i++) {
         struct trace_location *row = &t->locations.rows[i];
         if (row->process == process && !row->code)
-            fill(offsets, row, code_before(starts, count, row->addr - (row->is_return ? 1 : 0)), session);
+            fill(offsets, row, code_before(starts, count, row->addr - (row->is_return ? 1 : 0)), maps);
     }
     free(starts);
 }

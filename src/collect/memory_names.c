@@ -170,7 +170,8 @@ void memory_names_look(struct memory_names *names)
         struct known_memory *known = &names->processes[i];
         if (!known->session)
             continue;
-        il_offsets_update(names->il_offsets, known->process, known->session);
+        struct il_map_reader maps = memory_session_il_maps(known->session);
+        il_offsets_update(names->il_offsets, known->process, &maps);
         if (runtime_names_listens(names->methods, known->process))
             continue;
         struct runtime_sink sink = memory_sink(known);
@@ -221,7 +222,8 @@ void memory_names_finish(struct memory_names *names)
         struct runtime_sink sink = memory_sink(known);
         memory_session_name(known->session, addrs, count, &sink, NULL);
         memory_modules(known, &sink);
-        il_offsets_finish(names->il_offsets, known->process, known->session);
+        struct il_map_reader maps = memory_session_il_maps(known->session);
+        il_offsets_finish(names->il_offsets, known->process, &maps);
         free(addrs);
     }
 }

@@ -346,3 +346,13 @@ struct code_walk *memory_session_walk(struct memory_session *s)
 {
     return s->walk;
 }
+
+static bool read_il_map(void *user, unsigned major, uint64_t begin, uint64_t size_bytes, struct il_map *out)
+{
+    return memory_session_il_map(user, major, begin, size_bytes, out, NULL);
+}
+
+struct il_map_reader memory_session_il_maps(struct memory_session *session)
+{
+    return (struct il_map_reader){ read_il_map, session };
+}

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "clr/code_walk.h"
+#include "collect/il_offsets.h"
 #include "collect/runtime_session.h"
 
 struct memory_session;
@@ -62,6 +63,8 @@ bool memory_session_name_all(struct memory_session *s, const struct runtime_sink
  */
 bool memory_session_il_map(struct memory_session *s, unsigned major, uint64_t begin, uint64_t size_bytes,
                            struct il_map *out, struct error *err);
+/* The same for il_offsets. */
+struct il_map_reader memory_session_il_maps(struct memory_session *session);
 /* Its memory. Owned by `s`. */
 const struct memory *memory_session_memory(const struct memory_session *s);
 /* The walk itself, for single questions, seen as of the last look or name. Owned by `s`. */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "collect/il_offsets.h"
 #include "collect/proc_file.h"
 #include "collect/thread_wait.h"
 #include "read/procfs.h"
@@ -404,6 +405,22 @@ static void unwind_thread(struct process_stacks *stacks, struct stacks_thread *t
     thread->trace_stack = trace_builder_sample(sink->b, &raw);
 }
 
+static bool read_il_map(void *user, unsigned major, uint64_t begin, uint64_t size_bytes, struct il_map *out)
+{
+    return code_walk_il_map(user, major, begin, size_bytes, out, NULL);
+}
+
+/* Which IL the frames of jitted code are at: what lines are told by. */
+static void find_il_offsets(struct process_stacks *stacks, struct trace *t, uint32_t process)
+{
+    if (!stacks->walk)
+        return;
+    struct il_offsets *offsets = il_offsets_new(t);
+    struct il_map_reader maps = { read_il_map, stacks->walk };
+    il_offsets_update(offsets, process, &maps);
+    il_offsets_free(offsets);
+}
+
 void process_stacks_unwind(struct process_stacks *stacks, struct trace_builder *b, uint32_t process)
 {
     struct method_sink sink = { b, open_code(stacks), process, clock_monotonic_ns() };
@@ -412,4 +429,5 @@ void process_stacks_unwind(struct process_stacks *stacks, struct trace_builder *
         if (!stacks->threads[i].problem)
             unwind_thread(stacks, &stacks->threads[i], &sink, sink.time_ns + 1 + i);
     process_code_free(sink.code);
+    find_il_offsets(stacks, &b->trace, process);
 }

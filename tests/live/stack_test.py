@@ -9,11 +9,23 @@ import subprocess
 import sys
 import time
 
-from live import CLRPERF, PLAIN_ENVIRONMENT, Checks, Skip, Target, Work, clrperf, core_dumps, need_command, oracle_command, sample_command, \
+from live import CLRPERF, PLAIN_ENVIRONMENT, ROOT, Checks, Skip, Target, Work, clrperf, core_dumps, need_command, oracle_command, sample_command, \
     succeeded
 
 OFF = {**PLAIN_ENVIRONMENT, "DOTNET_EnableDiagnostics": "0"}
 MANAGED = ("jit", "r2r", "dynamic")
+# Of samples/positions: the methods on the stacks of threads with such a name, the leaf's first.
+POSITION_METHODS = {
+    "sleep-": ["Thread.Sleep", "Program.Sleep"],
+    "monitor-": ["Monitor.Wait", "Program.WaitInMonitor"],
+    "native-": ["poll", "Program.WaitInNative"],
+    "callback-": ["Program.Rest", "WaitInCallback lambda", "msort_with_tmp", "Program.WaitInCallback"],
+    "filter-": ["Program.Rest", "Program.RestInFilter", "Program.Throw", "Program.WaitInFilter"],
+    "finally-": ["Program.Rest", "Program.ThrowAndClean", "Program.WaitInFinally"],
+    "deep-": ["Program.Rest", *["Program.WaitDeep", "Program.Leaf"] * 20, "Program.WaitDeep"],
+    "task-": ["GetResult", "Program.WaitForTask"],
+}
+POSITIONS = tuple(POSITION_METHODS)
 LOOKS = 150  # at a program that locks at full speed
 
 
@@ -27,6 +39,18 @@ def by_name(view):
 
 def functions(thread):
     return [frame["function"] for frame in thread["frames"]]
+
+
+def line_of(thread, method):
+    """Of the first frame of the sample's whose name ends so."""
+    return next((frame["line"] for frame in thread["frames"] if frame["function"].endswith(method)
+                 and frame["line_is"] == "statement"), None)
+
+
+def entering_line():
+    """Where a thread of a cycle of monitors waits."""
+    with open(os.path.join(ROOT, "samples/deadlock/Program.cs"), encoding="utf-8") as file:
+        return next(number for number, line in enumerate(file, 1) if "lock (next)" in line)
 
 
 def states(pid):
@@ -45,6 +69,11 @@ def wait_for(condition, at_most_s=30):
             return True
         time.sleep(0.05)
     return False
+
+
+def positions(variant):
+    """Two hundred threads that rest where their names say."""
+    return Target(sample_command(variant, "positions") + ["0"], env=OFF)
 
 
 def deadlocked(variant, mode, **options):
@@ -73,6 +102,9 @@ def check_deadlocks(checks, variant):
             if mode != "lock":
                 checks.check(f"{variant} {mode}: locks have their types",
                              {t["lock"]["type"] for t in members} == {f"Lock{c}" for c in "ABC"[:count]}, "")
+                checks.check(f"{variant} {mode}: each is at the line that enters",
+                             all(line_of(t, "WaitForNext") == entering_line() for t in members),
+                             str([line_of(t, "WaitForNext") for t in members]))
             checks.check(f"{variant} {mode}: stacks lead from the lock to Main's lambda",
                          all(any("WaitForNext" in f or "EnterNext" in f for f in functions(t)) for t in members), "")
             waiter = by_name(view)["by-waiter"]["lock"]
@@ -135,29 +167,51 @@ def check_busy(checks, variant):
                      any((t["lock"] or {}).get("kind") == "monitor" for t in threads), "")
 
 
-def check_clrmd(checks, variant):
+def check_clrmd(checks, variant, started, stacks, frames_least):
     """Every managed frame, in order."""
     oracle = oracle_command("names")
-    with deadlocked(variant, "three") as target:
-        wait_for(lambda: in_circle(target.pid, 3))
+    with started as target:
+        time.sleep(1)  # its threads come to rest
         view = look("-p", target.pid)
         done = subprocess.run([*oracle, str(target.pid), "--threads"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               check=False, timeout=120)
         if done.returncode:
             raise RuntimeError(f"names: {done.stderr[-300:]}")
-    native = {int(f["address"], 16) for t in view["threads"] for f in t["frames"] if f["kind"] in ("native", "runtime")}
+    aside = {int(f["address"], 16) for t in view["threads"] for f in t["frames"] if f["kind"] not in ("jit", "r2r")}
     theirs = {}
     for line in done.stdout.splitlines():
         tid, address, name = line.split("\t")
-        # a method that is written in C++ has a frame there whose address is the native leaf's
-        if int(address, 16) not in native:
-            theirs.setdefault(int(tid), []).append((int(address, 16), name))
+        # a method that is written in C++ has a frame there whose address is the native leaf's, an imported one its stub's
+        if int(address, 16) in aside:
+            continue
+        stack = theirs.setdefault(int(tid), [])
+        if stack and stack[-1][0] == int(address, 16):
+            stack.pop()  # a native function that is called straight from the method has a frame of its own there
+        stack.append((int(address, 16), name))
     mine = {thread["tid"]: managed_part(thread) for thread in view["threads"]}
-    differ = [tid for tid in theirs if not same_managed(mine.get(tid, []), theirs[tid])]
+    # while an exception is handled ClrMD leaves out what lies between the handler and the method it belongs to
+    handling = {thread["tid"] for thread in view["threads"] if (thread["name"] or "").startswith(("filter-", "finally-"))}
+    differ = [tid for tid in theirs if not (holds_managed if tid in handling else same_managed)(mine.get(tid, []), theirs[tid])]
     frames = sum(len(stack) for stack in theirs.values())
-    checks.check(f"{variant}: ClrMD sees stacks", len(theirs) >= 7, f"{len(theirs)} threads, {frames} frames")
+    checks.check(f"{variant}: ClrMD sees stacks", len(theirs) >= stacks and frames >= frames_least,
+                 f"{len(theirs)} threads, {frames} frames")
     checks.check(f"{variant}: managed frames are ClrMD's, every one, in order", not differ,
                  "; ".join(f"{tid}: ours {mine.get(tid)}, theirs {theirs[tid]}" for tid in differ[:2]))
+
+
+def check_positions(checks, variant):
+    """The methods that a thread rests in, by its name."""
+    with positions(variant) as target:
+        view = look("-p", target.pid)
+    threads = [thread for thread in view["threads"] if (thread["name"] or "").startswith(POSITIONS)]
+    wrong = []
+    for thread in threads:
+        shown = iter(functions(thread))
+        wanted = POSITION_METHODS[thread["name"].rpartition("-")[0] + "-"]
+        if thread["end"] != "whole" or not all(any(method in name for name in shown) for method in wanted):
+            wrong.append(f"{thread['name']}: {functions(thread)}")
+    checks.check(f"{variant} positions: 200 threads are where they say, on whole stacks", len(threads) == 200 and not wrong,
+                 f"{len(threads)} threads, {len(wrong)} wrong; " + "; ".join(wrong[:2]))
 
 
 def managed_part(thread):
@@ -170,11 +224,19 @@ def managed_part(thread):
     return found
 
 
+def same_frame(ours, other):
+    method = other[1].rpartition(".")[2]
+    return ours[0] == other[0] or (ours[2] and (method in ours[1] or "<" in method))
+
+
 def same_managed(mine, theirs):
-    def same(ours, other):
-        method = other[1].rpartition(".")[2]
-        return ours[0] == other[0] or (ours[2] and (method in ours[1] or "<" in method))
-    return len(mine) == len(theirs) and all(map(same, mine, theirs))
+    return len(mine) == len(theirs) and all(map(same_frame, mine, theirs))
+
+
+def holds_managed(mine, theirs):
+    """All of theirs are there, in order."""
+    rest = iter(mine)
+    return all(any(same_frame(ours, other) for ours in rest) for other in theirs)
 
 
 def gdb_stacks(pid):
@@ -202,25 +264,27 @@ def native_part(thread):
     return addresses
 
 
-def check_gdb(checks, variant):
+def check_gdb(checks, variant, started, names, stacks, frames_least):
     need_command("gdb")
-    with deadlocked(variant, "two") as target:
-        wait_for(lambda: in_circle(target.pid, 2))
+    with started as target:
+        time.sleep(1)  # its threads come to rest
         view = look("-p", target.pid)
         theirs = gdb_stacks(target.pid)
     if not theirs:
         raise Skip("gdb says nothing")
-    compared, differ = 0, []
+    compared, threads, differ = 0, 0, []
     for thread in view["threads"]:
-        if not thread["name"].startswith(("cycle-", "by-")):
+        if not thread["name"].startswith(names):
             continue  # the runtime's own threads do not rest
+        threads += 1
         mine, other = native_part(thread), theirs.get(thread["tid"], [])
         compared += len(mine)
         # gdb leaves out the leaf's address at the start of a line, and makes up frames for the leaf's tail calls
         at = other.index(mine[1]) if len(mine) > 1 and mine[1] in other else 0
         if len(mine) > 1 and (at > 2 or other[at:at + len(mine) - 1] != mine[1:]):
             differ.append(f"{thread['tid']}: ours {[hex(a) for a in mine]}, gdb {[hex(a) for a in other]}")
-    checks.check(f"{variant}: native frames are gdb's", compared >= 40 and not differ, f"{compared} frames; " + "; ".join(differ[:2]))
+    checks.check(f"{variant}: native frames are gdb's", threads >= stacks and compared >= frames_least and not differ,
+                 f"{compared} frames of {threads} threads, {len(differ)} differ; " + "; ".join(differ[:2]))
 
 
 def check_cores(checks, variant, work):
@@ -254,8 +318,11 @@ def main():
         checks.run("whole", check_whole, variant)
         checks.run("left alone", check_left_alone, variant)
         checks.run("busy", check_busy, variant)
-        checks.run("ClrMD", check_clrmd, variant)
-        checks.run("gdb", check_gdb, variant)
+        checks.run("ClrMD", check_clrmd, variant, deadlocked(variant, "three"), 7, 20)
+        checks.run("gdb", check_gdb, variant, deadlocked(variant, "two"), ("cycle-", "by-"), 6, 40)
+        checks.run("positions", check_positions, variant)
+        checks.run("positions ClrMD", check_clrmd, variant, positions(variant), 200, 1500)
+        checks.run("positions gdb", check_gdb, variant, positions(variant), POSITIONS, 200, 1000)
         checks.run("cores", check_cores, variant, work)
     checks.exit()
 

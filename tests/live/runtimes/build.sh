@@ -14,7 +14,7 @@ samples=$(cd "$here/../../../samples" && pwd)
 cache=${CLRPERF_TEST_CACHE:-$HOME/.cache/clrperf-tests}
 
 variants=(10 9 8 10-r2r 10-single 10-single-compressed 8-single 10-composite 3.1)
-programs=(asyncchain primes r2rhot pinvoke readline jitty shapes deadlock runtimework webapi)
+programs=(asyncchain primes r2rhot pinvoke readline jitty shapes deadlock positions runtimework webapi)
 
 export DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_NOLOGO=1 MSBUILDDISABLENODEREUSE=1 DOTNET_CLI_USE_MSBUILD_SERVER=0
 
