@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import shutil
 import signal
 import statistics
@@ -186,12 +187,12 @@ def row_c1(b):
 class WebApi:
     """The sample service, on a free port, with requests that burn, allocate, look up and throw."""
 
-    def __init__(self, b):
+    def __init__(self, b, **settings):
         found = sorted((ROOT / "samples/webapi/bin").glob("*/*/webapi.dll"))
         if not found:
             raise FileNotFoundError("samples/webapi is not built (dotnet build -c Release samples/webapi)")
         self.log = open(b.work / "webapi.log", "wb")
-        environment = dict(os.environ, DOTNET_gcServer="0")
+        environment = dict(os.environ, DOTNET_gcServer="0", **settings)
         home = b.work / "webapi"  # which it watches for changes: nothing else is written there
         home.mkdir(exist_ok=True)
         self.process = subprocess.Popen(["dotnet", found[-1], "0", "--urls", "http://127.0.0.1:0"], cwd=home,
@@ -328,6 +329,29 @@ def row_e5(b):
           (25, "ms"), (8, "ms"), f"{path.stat().st_size / 1e6:.0f} MB")
 
 
+WALKS = 20
+
+
+def row_e6(b):
+    """All code of the service is jitted, and it stands still, so that each walk finds the same."""
+    web = WebApi(b, DOTNET_ReadyToRun="0")
+    try:
+        time.sleep(20)  # 12,000 methods take a while
+        web.process.send_signal(signal.SIGSTOP)
+        program = pathlib.Path(b.options.build) / "tests/live/code_walk_live"
+        said = subprocess.run([program, str(web.process.pid), str(WALKS)], check=True, capture_output=True, text=True).stderr
+    finally:
+        web.process.send_signal(signal.SIGCONT)
+        web.close()
+    # the first also prints them
+    walks = [re.match(r"walk: ([\d.]+) ms; (\d+) methods.* (\d+) pages", line) for line in said.splitlines()]
+    walks = [found.groups() for found in walks if found][1:]
+    walls = [float(ms) for ms, _, _ in walks]
+    b.add("E6", f"names of {int(walks[0][1]):,} jitted methods from a process's memory, wall", "",
+          f"{statistics.median(walls):.1f} ms", statistics.median(walls), (25, "ms"), (10, "ms"),
+          f"median of {len(walls)}; fastest {min(walls):.1f} ms; {int(walks[0][2]):,} pages of 4 KiB each")
+
+
 def row_f4(b):
     tiny = b.work / "tiny.folded"
     tiny.write_text("main;work 7\nmain;rest 3\n")
@@ -360,7 +384,7 @@ def results_text(b):
     return "\n".join(out) + "\n"
 
 
-ROWS = {"F4": (row_f4, False), "E4": (row_e4, False), "E5": (row_e5, False), "C1": (row_c1, False), "C4": (row_c4, True),
+ROWS = {"F4": (row_f4, False), "E4": (row_e4, False), "E5": (row_e5, False), "E6": (row_e6, False), "C1": (row_c1, False), "C4": (row_c4, True),
         "B1": (row_b1, True), "B3": (row_b3, True)}
 
 

@@ -193,10 +193,18 @@ static bool try_measured(struct fitted_layout *fit, struct refusal *refusal)
     return false;
 }
 
+/* All agrees, and is only too little: no other layout would help. */
+static bool is_too_early(const struct fitted_layout *fit, const struct refusal *refusal)
+{
+    return refusal->checked > 0 && refusal->checked < checks_wanted(fit) &&
+           refusal->agreed == refusal->checked;
+}
+
 static bool try_derived(struct fitted_layout *fit, struct refusal *refusal)
 {
     struct runtime_layout layout;
-    if (!derived_layout_find(fit->pages, fit->root, fit->files, &layout, &refusal->derivation))
+    if (is_too_early(fit, refusal) ||
+        !derived_layout_find(fit->pages, fit->root, fit->files, &layout, &refusal->derivation))
         return false;
     set_version(fit, &layout);
     return try_layout(fit, &layout, LAYOUT_DERIVED, refusal);

@@ -5,43 +5,18 @@ Neither shares code with us. ClrMD reads the memory of the stopped process, Trac
 """
 import bisect
 import os
-import re
 import signal
 import subprocess
 import sys
 
 from live import (HERE, PLAIN_ENVIRONMENT, Checks, Load, Target, Work, dump, oracle_command, output_of, record_busy,
                   sample_command, wait_for)
+from oracle import ask_clrmd, last, ours, plain
 
 ADDRESSES = 2000
 # Recordings to find so many in: how much of its CPU time the service spends in few loops depends on the machine.
 RECORDINGS = 8
 PATHS = ("/on-cpu", "/mini/on-cpu", "/exception/3", "/alloc/64", "/dict/1", "/dict/77", "/log", "/truth", "/nowhere")
-
-
-def plain(name):
-    """Without type arguments and their number: each tool has its own way to write those."""
-    name = re.sub(r"`\d+", "", name)
-    while True:
-        less = re.sub(r"\[[^\[\]]*\]", "", name)
-        if less == name:
-            break
-        name = less
-    if name.startswith("<") or "+<" in name or ".<" in name:
-        # compiler-made names keep their brackets; arguments come behind the last of them
-        return re.sub(r"(?<=[\w|$])<[^<>|]*(?:<[^<>]*>[^<>]*)*>(?=$|\+|\()", "", name)
-    while True:
-        less = re.sub(r"<[^<>]*>", "", name)
-        if less == name:
-            return name
-        name = less
-
-
-def ours(raw):
-    """`Ns.Type`1[Args]::Method[Args](Parameters)` as type and method."""
-    owner, _, rest = raw.partition("::")
-    method = rest[:rest.index("(", 1)] if "(" in rest[1:] else rest
-    return plain(owner), plain(method)
 
 
 def managed(tables, pid):
@@ -57,24 +32,6 @@ def compare(checks, name, pairs, enough):
     wrong = [f"{address:x}: ours {mine}, theirs {theirs}" for address, mine, theirs in pairs if mine != theirs]
     checks.check(f"{name}: {enough} addresses were compared", len(pairs) >= enough, str(len(pairs)))
     checks.check(f"{name}: all names are equal", pairs and not wrong, f"{len(wrong)} differ: " + "; ".join(wrong[:5]))
-
-
-def last(name):
-    """ClrMD leaves out the interface of an explicit implementation."""
-    owner, method = name
-    return owner, method if method.startswith(".") else method.rpartition(".")[2]
-
-
-def ask_clrmd(command, pid, addresses):
-    text = "".join(f"{address:x}\n" for address in addresses)
-    done = subprocess.run([*command, str(pid)], input=text, capture_output=True, text=True, check=False, timeout=120)
-    if done.returncode:
-        raise RuntimeError(f"names: {done.stderr[-300:]}")
-    answers = {}
-    for line in done.stdout.splitlines():
-        address, owner, *rest = line.split("\t")
-        answers[int(address, 16)] = last((plain(owner), plain(rest[0]))) if rest else None
-    return answers
 
 
 def ask_trace_event(command, path):

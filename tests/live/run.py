@@ -53,6 +53,11 @@ TESTS = [
     Test("eventpipe", "eventpipe_test.sh", os.path.join(HELPERS, "eventpipe_methods"), "10", "8", seconds=600),
     # of samples that free no code: its place could be used again between what is compared
     Test("code_walk", "code_walk_test.sh", HELPERS, "10 shapes", "8 shapes", seconds=600),
+    Test("walk_builds", "walk_test.py", "unknown", *(f"{build} jitty" for build in ("8.0.29", "8.0.33", "9.0.18", "9.0.22",
+                                                                       "10.0.11", "10.0.14")), seconds=900),
+    Test("walk_settings", "walk_test.py", "events 10 jitty", "10-trimmed shapes", "10 jitty DOTNET_EnableDiagnostics=0",
+         "10 jitty DOTNET_EnableWriteXorExecute=0", "10 shapes DOTNET_TieredCompilation=0",
+         "10 shapes DOTNET_TieredPGO=0 DOTNET_gcServer=1", "10 webapi DOTNET_ReadyToRun=0", seconds=900),
     Test("r2r_jitdump", "r2r_jitdump.sh", CLRPERF, seconds=600),
     Test("experiment", "experiment_test.py", seconds=600, alone=True),
     Test("loss", "loss_test.py", seconds=600, alone=True),

@@ -13,7 +13,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 samples=$(cd "$here/../../../samples" && pwd)
 cache=${CLRPERF_TEST_CACHE:-$HOME/.cache/clrperf-tests}
 
-variants=(10 9 8 10-r2r 10-single 10-single-compressed 8-single 10-composite 3.1)
+# of servicing builds those that the package registry still has
+servicing=(8.0.29 8.0.33 9.0.18 9.0.22 10.0.11 10.0.14)
+variants=(10 9 8 10-r2r 10-single 10-single-compressed 8-single 10-trimmed 10-composite 3.1 "${servicing[@]}")
 programs=(asyncchain primes r2rhot pinvoke readline jitty shapes deadlock positions runtimework webapi)
 
 export DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_NOLOGO=1 MSBUILDDISABLENODEREUSE=1 DOTNET_CLI_USE_MSBUILD_SERVER=0
@@ -32,7 +34,10 @@ variant_options() {
     8-single) echo "-p:SamplesFramework=net8.0 ${own[*]} -p:PublishSingleFile=true" ;;
     10-composite)
         echo "-p:SamplesFramework=net10.0 ${own[*]} -p:PublishReadyToRun=true -p:PublishReadyToRunComposite=true" ;;
+    10-trimmed)
+        echo "-p:SamplesFramework=net10.0 ${own[*]} -p:PublishTrimmed=true -p:SuppressTrimAnalysisWarnings=true" ;;
     3.1) echo "(its own SDK and compiler)" ;;
+    *.*.*) echo "-p:SamplesFramework=net${1%.*} ${own[*]} -p:RuntimeFrameworkVersion=$1" ;;
     esac
 }
 

@@ -1,0 +1,55 @@
+"""Compares what memory_methods told of a process's code with what its runtime announced meanwhile.
+
+Usage: memory_check.py EVENTS MEMORY. Events: eventpipe_methods' output, of a session that began before and ended after.
+Code comes and goes: a record from memory is right when the runtime had announced that method with that size at that
+place for some of the time in question, and wrong when it announced other methods there only. Prints one line, and what
+is wrong; exit code 1 then, or when there was too little to compare.
+"""
+import sys
+
+# Between two looks; a record is of the time before the look that found it.
+LOOK_NS = 2_000_000_000
+COMPARED_MIN = 100
+
+
+def read(path):
+    for line in open(path, encoding="utf-8", errors="replace"):
+        if line.startswith("module"):
+            continue
+        change, time_ns, addr, size, _, _, _, _, name = line.rstrip("\n").split(" ", 8)
+        yield change, int(time_ns), int(addr, 16), int(size, 16), name
+
+
+def announced(path):
+    """By address: (from, to, size, name) of what lived there."""
+    lives, open_lives = {}, {}
+    for change, time_ns, addr, size, name in sorted(read(path), key=lambda event: event[1]):
+        if change == "load":
+            open_lives[addr] = [time_ns, None, size, name]
+            lives.setdefault(addr, []).append(open_lives[addr])
+        elif change == "unload":
+            if addr in open_lives:
+                open_lives.pop(addr)[1] = time_ns
+            else:
+                lives.setdefault(addr, []).append([0, time_ns, size, name])
+        elif addr not in open_lives:  # it was there before, and is at the end
+            lives.setdefault(addr, []).append([0, None, size, name])
+    return lives
+
+
+lives = announced(sys.argv[1])
+right = unknown = 0
+wrong = []
+for _, time_ns, addr, size, name in read(sys.argv[2]):
+    there = [life for life in lives.get(addr, ()) if life[0] <= time_ns + LOOK_NS and (life[1] is None or life[1] >= time_ns)]
+    if not there:
+        unknown += 1  # it was gone before the session began, or between two looks
+    elif any(life[2:] == [size, name] for life in there):
+        right += 1
+    else:
+        wrong.append((hex(addr), size, name, there[:3]))
+reused = sum(len({life[3] for life in there}) > 1 for there in lives.values())
+print(f"{right} right, {len(wrong)} wrong, {unknown} not announced; {reused} places had more than one method")
+for record in wrong[:5]:
+    print("wrong:", record)
+sys.exit(1 if wrong or right < COMPARED_MIN or unknown > right else 0)
