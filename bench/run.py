@@ -362,6 +362,22 @@ def row_f4(b):
               (1, "ms"), f"fastest {min(walls):.2f} ms; CPU {median(costs) * 1e3:.1f} ms")
 
 
+def row_st(b, web):
+    if not shutil.which("gdb"):
+        return b.skip("ST", "gdb is not installed")
+    pid = web.process.pid
+    gdb = ["gdb", "-p", pid, "-batch", "-ex", "set debuginfod enabled off", "-ex", "thread apply all bt"]
+    theirs, mine = pairs(max(b.options.pairs, 9), lambda: b.cost(gdb), lambda: b.cost([b.clrperf, "stack", "-p", pid]))
+    looks = [json.loads(subprocess.run([b.clrperf, "stack", "-p", str(pid), "--json"], capture_output=True, check=True).stdout)
+             for _ in range(9)]
+    b.add("ST", "stacks of all threads, wall, against gdb's thread apply all bt", f"{median(theirs, 'wall_s') * 1e3:.0f} ms",
+          f"{median(mine, 'wall_s') * 1e3:.0f} ms", ratio_of(theirs, mine, "wall_s"), (20, "x"), (50, "x"),
+          f"CPU {ratio_of(theirs, mine):.1f}x; {len(looks[-1]['threads'])} threads; ours names managed code too", bigger=True)
+    longest = [look["stopped_max_ms"] for look in looks]
+    b.add("ST", "longest that a thread stood still, median of 9 looks", "", f"{max(longest):.2f} ms at most", statistics.median(longest),
+          (1, "ms"), (0.2, "ms"))
+
+
 def version_of(*command):
     try:
         return subprocess.run(command, capture_output=True, text=True).stdout.strip().splitlines()[0]
@@ -385,7 +401,7 @@ def results_text(b):
 
 
 ROWS = {"F4": (row_f4, False), "E4": (row_e4, False), "E5": (row_e5, False), "E6": (row_e6, False), "C1": (row_c1, False), "C4": (row_c4, True),
-        "B1": (row_b1, True), "B3": (row_b3, True)}
+        "B1": (row_b1, True), "B3": (row_b3, True), "ST": (row_st, True)}
 
 
 def main():
