@@ -67,6 +67,13 @@ void memory_pages_drop(struct memory_pages *pages)
     memset(pages->recent, 0, sizeof pages->recent);
 }
 
+void memory_pages_trim(struct memory_pages *pages)
+{
+    memory_pages_drop(pages);
+    while (pages->chunk_count)
+        free(pages->chunks[--pages->chunk_count]);
+}
+
 static uint64_t hash_number(uint64_t number)
 {
     return hash_pair(number, 0);

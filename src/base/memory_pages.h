@@ -48,6 +48,9 @@ void memory_pages_done(struct memory_pages *pages);
  */
 void memory_pages_drop(struct memory_pages *pages);
 
+/* Forgets all pages and gives their memory back. */
+void memory_pages_trim(struct memory_pages *pages);
+
 /* Notes that the bytes will be needed; memory_pages_fetch() reads what was noted in a few large reads. */
 void memory_pages_want(struct memory_pages *pages, uint64_t addr, uint64_t size);
 void memory_pages_fetch(struct memory_pages *pages);

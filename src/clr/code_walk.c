@@ -165,6 +165,14 @@ const struct code_walk_report *code_walk_report(const struct code_walk *walk)
     return &walk->report;
 }
 
+void code_walk_trim(struct code_walk *walk)
+{
+    struct fitted_layout *fit = &walk->fit;
+    loaded_types_done(&fit->types);
+    loaded_types_init(&fit->types, fit->pages, &fit->layout, fit->files);
+    memory_pages_trim(&walk->pages);
+}
+
 void code_walk_renew(struct code_walk *walk)
 {
     memory_pages_drop(&walk->pages);

@@ -88,6 +88,10 @@ const struct code_walk_report *code_walk_report(const struct code_walk *walk);
 /* Forgets what was read, since the process may have gone on. memory->mappings may have been replaced. */
 void code_walk_renew(struct code_walk *walk);
 
+/* Gives back the memory that the opening took, when little will be asked; the rest is read again when needed.
+ */
+void code_walk_trim(struct code_walk *walk);
+
 /* Return false to stop. */
 typedef bool code_walk_fn(void *user, const struct found_method *method);
 enum code_walk_which {

@@ -149,13 +149,13 @@ static void read_heap(struct heap_map *map, struct memory_pages *pages, const st
     int32_t context = offset_at(pages, fields, GENERATION_FIELD_CONTEXT);
     int32_t start = offset_at(pages, fields, GENERATION_FIELD_START);
     map->regions = offset_at(pages, fields, GENERATION_FIELD_ALLOCATION) == -1;
-    for (uint8_t g = 0; g < HEAP_GENERATIONS; g++) {
+    for (unsigned g = 0; g < HEAP_GENERATIONS; g++) {
         uint64_t generation = heap->table + g * size;
         add_gap(map, memory_pages_u64(pages, generation + (uint64_t)context),
                 memory_pages_u64(pages, generation + (uint64_t)context + 8));
         if (!map->regions && g < HEAP_GENERATION_LARGE - 1)
             continue; /* of segments the first three have one list */
-        read_list(map, pages, memory_pages_u64(pages, generation + (uint64_t)start), heap, g);
+        read_list(map, pages, memory_pages_u64(pages, generation + (uint64_t)start), heap, (uint8_t)g);
     }
 }
 

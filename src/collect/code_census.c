@@ -187,14 +187,15 @@ static bool ask_runtime(struct code_census *census, const struct target *target,
     return ok;
 }
 
+/* `target`: NULL for a core dump. */
 static void ask(struct code_census *census, const struct target *target,
                 const struct code_census_choice *choice)
 {
     struct telling telling = { .t = &census->b.trace };
     struct runtime_sink sink = { .user = &telling, .method = hear_method, .module = hear_module };
-    if (census->core ? ask_core(census, choice, &sink) : ask_memory(census, target, choice, &sink)) {
+    if (target ? ask_memory(census, target, choice, &sink) : ask_core(census, choice, &sink)) {
         census->told_by = RESOLVER_MEMORY;
-    } else if (!census->core) {
+    } else if (target) {
         telling.method_count = telling.module_count = 0;
         if (ask_runtime(census, target, &sink))
             census->told_by = RESOLVER_EVENTPIPE;

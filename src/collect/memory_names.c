@@ -106,6 +106,8 @@ static struct memory_session *memory_session_of(struct memory_names *names, uint
     if (!memory_session_start((pid_t)row->pid, row->start_ticks, target_files_root(names->files, process),
                               &known->session, &err))
         memory_refused(names, known, &err);
+    else
+        code_walk_trim(memory_session_walk(known->session)); /* samples lead to few of its modules */
     return known->session;
 }
 

@@ -140,13 +140,27 @@ uint32_t process_scan_read(struct trace_builder *b, uint32_t pid, uint64_t time_
     return process;
 }
 
+/* Whether the number still is that process's. */
+static bool is_there(const struct trace_process *row)
+{
+    uint64_t start_ticks;
+    return !row->to_ns && (!row->start_ticks || (proc_file_start_ticks((pid_t)row->pid, &start_ticks, NULL) &&
+                                                 start_ticks == row->start_ticks));
+}
+
 void process_scan_mappings(struct trace_builder *b, uint32_t process)
 {
     const struct trace_process *row = &b->trace.processes.rows[process];
-    uint64_t start_ticks;
-    if (!row->to_ns && (!row->start_ticks || (proc_file_start_ticks((pid_t)row->pid, &start_ticks, NULL) &&
-                                              start_ticks == row->start_ticks)))
+    if (is_there(row))
         scan_maps(b, process, row->pid, clock_monotonic_ns());
+}
+
+void process_scan_again(struct trace_builder *b, uint32_t process)
+{
+    uint32_t pid = b->trace.processes.rows[process].pid;
+    process_scan_mappings(b, process);
+    if (is_there(&b->trace.processes.rows[process]))
+        scan_threads(b, pid, clock_monotonic_ns());
 }
 
 void process_scan_mapping(struct trace_builder *b, uint32_t process, const struct perf_mmap *mmap,

@@ -20,6 +20,8 @@ uint32_t process_scan_read(struct trace_builder *b, uint32_t pid, uint64_t time_
 bool process_scan_identity(struct trace_builder *b, uint32_t process, const struct target *target);
 /* What a process of the trace's has mapped by now. */
 void process_scan_mappings(struct trace_builder *b, uint32_t process);
+/* The same, and its threads' names. */
+void process_scan_again(struct trace_builder *b, uint32_t process);
 /* Something executable is mapped. `path` as /proc/PID/maps has it, unescaped. */
 void process_scan_add_mapping(struct trace_builder *b, uint32_t process, uint64_t start, uint64_t size_bytes,
                               uint64_t file_off, struct span path, uint32_t major, uint32_t minor,

@@ -5,7 +5,21 @@
 
 #include "base/mem.h"
 
-enum { COMPACT_FROM_BYTES = 256 * 1024 };
+enum {
+    COMPACT_FROM_BYTES = 256 * 1024,
+    KEPT_BYTES = 1024 * 1024, /* of memory while nothing waits: the first look at a process takes long */
+};
+
+/* Empties it; keeps some of the memory. */
+static void clear_bytes(struct buffer *bytes)
+{
+    size_t ceiling = bytes->ceiling;
+    if (bytes->capacity > KEPT_BYTES) {
+        buffer_done(bytes);
+        buffer_init(bytes, ceiling);
+    }
+    buffer_clear(bytes);
+}
 
 void record_queue_init(struct record_queue *q, size_t bytes_max)
 {
@@ -61,7 +75,8 @@ static void record_queue_compact(struct record_queue *q)
 {
     if (q->first == q->count) {
         q->first = q->count = q->live_bytes = 0;
-        buffer_clear(&q->bytes);
+        clear_bytes(&q->bytes);
+        clear_bytes(&q->spare);
         return;
     }
     if (q->bytes.size < COMPACT_FROM_BYTES || q->live_bytes > q->bytes.size / 2)

@@ -555,6 +555,28 @@ static void recorder_attach(struct recorder *r, uint32_t pid)
         recorder_welcome(r, pid, known ? NEWCOMER_KNOWN : NEWCOMER_SEEN);
 }
 
+/* The first look at a process takes long: samples that come meanwhile would not fit into the rings. */
+static void recorder_meet(struct recorder *r, uint32_t pid)
+{
+    target_files_add(&r->files, process_scan_read(r->b, pid, 0), pid);
+    recorder_identify(r, pid);
+    if (!r->options.perf.on_exec)
+        recorder_attach(r, pid);
+}
+
+/* From now on the events report what is mapped and who is born; what came before is read from /proc. */
+static bool recorder_begin(struct recorder *r, struct error *err)
+{
+    r->started_ns = clock_monotonic_ns();
+    if (r->options.perf.on_exec)
+        return true;
+    if (!perf_events_enable(&r->events, err))
+        return false;
+    for (size_t i = 0; i < r->options.perf.pid_count; i++)
+        process_scan_again(r->b, trace_builder_process(r->b, (uint32_t)r->options.perf.pids[i]));
+    return true;
+}
+
 static bool recorder_prepare(struct recorder *r, struct error *err)
 {
     bool opened = r->options.kernel_chains ? perf_events_open(&r->options.perf, &r->events, err)
@@ -567,21 +589,14 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
     for (size_t i = 0; i < r->events.ring_count; i++)
         if (r->events.rings[i].page)
             r->polls[r->ring_polls++] = (struct pollfd){ .fd = r->events.ring_fds[i], .events = POLLIN };
-    /* the events report new mappings from now on; what was there before is read from /proc */
-    if (!r->options.perf.on_exec && !perf_events_enable(&r->events, err))
-        return false;
-    r->started_ns = clock_monotonic_ns();
     r->runtimes = runtime_names_new(r->b, r->options.runtime, r->options.note, r->options.user);
     r->memory = memory_names_new(r->b, &r->files, r->runtimes, r->options.note, r->options.user);
     r->stacks = sample_stacks_new(r->b, &r->files, r->memory, r->events.frames_max);
     runtime_names_watch(r->runtimes, &(struct method_watcher){ recorder_method, recorder_knows_methods, r });
-    for (size_t i = 0; i < r->options.perf.pid_count; i++) {
-        uint32_t pid = (uint32_t)r->options.perf.pids[i];
-        target_files_add(&r->files, process_scan_read(r->b, pid, 0), pid);
-        recorder_identify(r, pid);
-        if (!r->options.perf.on_exec)
-            recorder_attach(r, pid);
-    }
+    for (size_t i = 0; i < r->options.perf.pid_count; i++)
+        recorder_meet(r, (uint32_t)r->options.perf.pids[i]);
+    if (!recorder_begin(r, err))
+        return false;
     recorder_facts(r);
     if (r->options.release_fd >= 0 && write(r->options.release_fd, "", 1) != 1)
         return error_system(err, errno, "cannot start the command");

@@ -97,10 +97,12 @@ static struct jit_unwind *build(const struct unwind_format *format, unwind_read_
         struct jit_function f;
         ok = read_function(format, read, user, start - first, table + (size_t)i * format->entry_bytes, info,
                            &f);
+        if (!ok)
+            break;
         f.begin -= first;
         f.end -= first;
         f.info_at = (uint32_t)used;
-        ok = ok && f.begin >= end && f.end > f.begin && f.end <= CODE_BYTES_MAX;
+        ok = f.begin >= end && f.end > f.begin && f.end <= CODE_BYTES_MAX;
         if (!ok)
             break;
         infos = mem_grow(infos, &capacity, used + f.info_bytes, 1);
