@@ -278,8 +278,10 @@ static void read_dynamic(struct code_survey *survey, const struct surveyed_code 
     memory_pages_fetch(survey->pages);
 }
 
-/* What must not have changed since: the word before the code, the header's record, the record's name, the
- * name. */
+/*
+ * What must not have changed since: the word before the code, the header's record, and of a dynamic method
+ * the record's name, the name; of others the record and its type.
+ */
 enum { PROOF_PIECES = 4, PROOF_BYTES_MAX = 16, PROOFS = 120 };
 struct proof {
     struct surveyed_code *code;
@@ -290,9 +292,12 @@ static void start_proof(struct code_survey *survey, struct surveyed_code *code, 
                         struct memory_piece pieces[PROOF_PIECES])
 {
     const struct runtime_layout *layout = survey->layout;
-    uint64_t record = code->method.addr + layout->dynamic.name;
-    uint64_t name = memory_pages_u64(survey->pages, record);
-    size_t room = MEMORY_PAGE_BYTES - name % MEMORY_PAGE_BYTES;
+    bool dynamic = is_dynamic(code);
+    uint64_t record = code->method.addr + (dynamic ? layout->dynamic.name : 0);
+    uint64_t name = dynamic
+                        ? memory_pages_u64(survey->pages, record)
+                        : method_desc_chunk(survey->pages, layout, code->method.addr) + layout->chunk.table;
+    size_t room = dynamic ? MEMORY_PAGE_BYTES - name % MEMORY_PAGE_BYTES : 8;
     const uint64_t addrs[PROOF_PIECES] = { code->body.begin - 8, code->body.header + layout->header.method,
                                            record, name };
     *proof = (struct proof){ .code = code };
@@ -322,7 +327,7 @@ void code_survey_prove(struct code_survey *survey, struct surveyed_code *list, s
     size_t used = 0;
     read_dynamic(survey, list, count);
     for (size_t i = 0; i < count; i++) {
-        if (is_dynamic(&list[i])) {
+        if (list[i].described && (list[i].collectible || is_dynamic(&list[i]))) {
             start_proof(survey, &list[i], &proofs[used], &pieces[PROOF_PIECES * used]);
             used++;
         }

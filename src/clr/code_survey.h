@@ -48,9 +48,9 @@ bool code_survey_find(struct code_survey *survey, const struct code_range *range
 /* Reads anew what starts where in one range of jitted code. False when it makes no sense any more. */
 bool code_survey_renew_heap(struct code_survey *survey, const struct code_range *range);
 /*
- * Dynamic methods are freed, and their records used again, at any time. So what is known of those in the list
- * is read ahead, then their headers, records and names once more; those that differ lose their record
- * (described is false).
+ * Code that can be freed, and its records used again, may be so at any time. What is known of dynamic methods
+ * in the list is read ahead, what else was said of the list's pieces has been read before; then their headers
+ * and records are read once more: those that differ lose their record (described is false).
  */
 void code_survey_prove(struct code_survey *survey, struct surveyed_code *list, size_t count);
 

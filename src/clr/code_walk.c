@@ -180,6 +180,16 @@ void code_walk_renew(struct code_walk *walk)
     fitted_layout_forget_survey(&walk->fit);
 }
 
+/* Names are read before the proof that what they were read by has not changed. */
+static void prove(struct code_walk *w, struct surveyed_code *codes, size_t count)
+{
+    struct found_method unused;
+    for (size_t i = 0; i < count; i++)
+        if (codes[i].collectible && codes[i].described)
+            name_code(w, &codes[i], &unused);
+    code_survey_prove(survey(w), codes, count);
+}
+
 static void count_found(struct code_walk_report *report, const struct found_method *found)
 {
     report->stubs += found->kind == FOUND_STUB;
@@ -194,7 +204,7 @@ static bool list(struct code_walk *w, const struct code_choice *choice, code_wal
     bool going = true;
     struct code_walk_report *report = &w->report;
     struct surveyed_code *codes = code_survey_list(survey(w), choice, &count, &broken);
-    code_survey_prove(survey(w), codes, count);
+    prove(w, codes, count);
     report->methods = report->dynamic = report->stubs = report->unnamed = 0;
     report->broken = broken;
     for (size_t i = 0; going && i < count; i++) {
@@ -252,7 +262,7 @@ bool code_walk_find(struct code_walk *walk, uint64_t addr, struct found_method *
         return find_stub(walk, range, addr, out);
     if (!code_survey_find(survey(walk), range, addr, &code))
         return false;
-    code_survey_prove(survey(walk), &code, 1);
+    prove(walk, &code, 1);
     name_code(walk, &code, out);
     return true;
 }

@@ -14,6 +14,7 @@ enum {
     TOP_ENTRIES = 256, /* of the map's first level; user space has 47 bits, so that only the first is used */
     SCAN_BYTES_MAX = 16 << 20, /* of one module's data */
     SCAN_STEPS_MAX = 8 * CODE_RANGES_STEPS_MAX,
+    LOOKS_MAX = 4,
     CANDIDATE_STEPS_MAX = 1 << 16, /* of one word: data that runs in circles must not cost all the others */
 };
 
@@ -201,21 +202,35 @@ static bool try_module(struct memory_pages *pages, const struct memory_mapping *
     return false;
 }
 
-bool runtime_root_find(struct memory_pages *pages, struct runtime_root *out, struct error *err)
+/* One look at all modules that may be a runtime; *out_tried says how many there were. */
+static bool look(struct memory_pages *pages, bool scan, struct runtime_root *out, unsigned *out_tried,
+                 bool *seen)
 {
     const struct memory *memory = pages->memory;
-    bool seen = false;
-    unsigned tried = 0;
+    *out_tried = 0;
     for (int named = 1; named >= 0; named--)
-        for (size_t i = 0; i < memory->mapping_count && tried < CANDIDATES_MAX; i++) {
+        for (size_t i = 0; i < memory->mapping_count && *out_tried < CANDIDATES_MAX; i++) {
             const struct memory_mapping *m = &memory->mappings[i];
             if (!may_be_runtime(m, named))
                 continue;
-            seen |= named;
-            tried++;
-            if (try_module(pages, m, named, out))
+            *seen |= named;
+            ++*out_tried;
+            if (try_module(pages, m, named && scan, out))
                 return true;
         }
+    return false;
+}
+
+bool runtime_root_find(struct memory_pages *pages, struct runtime_root *out, struct error *err)
+{
+    bool seen = false;
+    unsigned tried = 1;
+    /* while code comes and goes a look may catch a list halfway */
+    for (unsigned looks = 1; looks <= LOOKS_MAX && tried; looks++) {
+        if (look(pages, looks == LOOKS_MAX, out, &tried, &seen))
+            return true;
+        memory_pages_drop(pages);
+    }
     return error_set(
         err, ERROR_UNSUPPORTED,
         seen ? "the runtime's list of code cannot be found in its memory (it may still be starting)"
