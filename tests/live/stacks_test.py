@@ -97,7 +97,7 @@ def check_waiting(checks, variant, work):
         target.load = Load(target.url, {"/off-cpu": 1, "/dict/7": 1, "/exception/5": 1, "/log": 1})
         target.wait_busy(1.5)
         recording = Recording(capture, "-p", target.pid, "-e", "context-switches")
-        wait_for(lambda: os.path.getsize(capture) > 10_000, "samples in the capture")
+        wait_for(lambda: os.path.getsize(capture) > 40_000, "samples in the capture")
         recording.stop()
     check_whole(checks, f"{variant} webapi, context switches", capture, "--event", "context-switches")
 
