@@ -2,9 +2,11 @@
 
 Usage: memory_check.py EVENTS MEMORY. Events: eventpipe_methods' output, of a session that began before and ended after.
 Code comes and goes: a record from memory is right when the runtime had announced that method with that size at that
-place for some of the time in question, and wrong when it announced other methods there only. Prints one line, and what
-is wrong; exit code 1 then, or when there was too little to compare.
+place for some of the time in question, and wrong when it announced other methods there only. A runtime under load leaves
+announcements out: a method that it never announced anywhere, though others of that kind, is not judged. Prints one line,
+and what is wrong; exit code 1 then, or when there was too little to compare.
 """
+import re
 import sys
 
 # Between two looks; a record is of the time before the look that found it.
@@ -37,12 +39,18 @@ def announced(path):
     return lives
 
 
+def kind(name):
+    return re.sub(r"[0-9]+", "0", name)
+
+
 lives = announced(sys.argv[1])
+names = {life[3] for there in lives.values() for life in there}
+kinds = {kind(name) for name in names}
 right = unknown = 0
 wrong = []
 for _, time_ns, addr, size, name in read(sys.argv[2]):
     there = [life for life in lives.get(addr, ()) if life[0] <= time_ns + LOOK_NS and (life[1] is None or life[1] >= time_ns)]
-    if not there:
+    if not there or (name not in names and kind(name) in kinds):
         unknown += 1  # it was gone before the session began, or between two looks
     elif any(life[2:] == [size, name] for life in there):
         right += 1
@@ -52,4 +60,4 @@ reused = sum(len({life[3] for life in there}) > 1 for there in lives.values())
 print(f"{right} right, {len(wrong)} wrong, {unknown} not announced; {reused} places had more than one method")
 for record in wrong[:5]:
     print("wrong:", record)
-sys.exit(1 if wrong or right < COMPARED_MIN or unknown > right else 0)
+sys.exit(1 if wrong or right < COMPARED_MIN or unknown * 5 > right else 0)

@@ -57,7 +57,7 @@ TESTS = [
                                                                        "10.0.11", "10.0.14")), seconds=900),
     Test("walk_settings", "walk_test.py", "events 10 jitty", "10-trimmed shapes", "10 jitty DOTNET_EnableDiagnostics=0",
          "10 jitty DOTNET_EnableWriteXorExecute=0", "10 shapes DOTNET_TieredCompilation=0",
-         "10 shapes DOTNET_TieredPGO=0 DOTNET_gcServer=1", "10 webapi DOTNET_ReadyToRun=0", seconds=900),
+         "10 shapes DOTNET_TieredPGO=0 DOTNET_gcServer=1", "10 webapi DOTNET_ReadyToRun=0", seconds=900, alone=True),
     Test("r2r_jitdump", "r2r_jitdump.sh", CLRPERF, seconds=600),
     Test("experiment", "experiment_test.py", seconds=600, alone=True),
     Test("loss", "loss_test.py", seconds=600, alone=True),
