@@ -12,6 +12,7 @@
 
 #include "base/own.h"
 #include "collect/cgroup.h"
+#include "temp_folder.h"
 
 static void put(const char *mount, const char *name, const char *text)
 {
@@ -47,8 +48,8 @@ static void test_memory_left(void **state)
         { "free/memory.max", "max\n" },
         { "free/memory.current", "7\n" },
     };
-    char mount[] = "/tmp/clrperf-test-XXXXXX", path[256];
-    assert_non_null(mkdtemp(mount));
+    char mount[200], path[256];
+    assert_true(temp_folder_make(mount, sizeof mount));
     for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
         snprintf(path, sizeof path, "%s/%s", mount, folders[i]);
         assert_int_equal(mkdir(path, 0700), 0);

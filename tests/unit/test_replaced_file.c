@@ -14,17 +14,17 @@
 
 #include "base/own.h"
 #include "base/replaced_file.h"
+#include "temp_folder.h"
 
 struct folder {
-    char path[64];
+    char path[200];
     int fd;
 };
 
 static int make_folder(void **state)
 {
     static struct folder f;
-    snprintf(f.path, sizeof f.path, "/tmp/replaced_file_XXXXXX");
-    assert_non_null(mkdtemp(f.path));
+    assert_true(temp_folder_make(f.path, sizeof f.path));
     f.fd = open(f.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(f.fd >= 0);
     *state = &f;

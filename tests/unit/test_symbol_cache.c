@@ -18,10 +18,11 @@
 #include "symbolize/late_names.h"
 #include "symbolize/native_image.h"
 #include "symbolize/symbol_cache.h"
+#include "temp_folder.h"
 #include "trace/builder.h"
 
 struct folder {
-    char path[64];
+    char path[200];
     struct symbol_cache cache;
 };
 
@@ -29,8 +30,7 @@ static int make_folder(void **state)
 {
     static struct folder f;
     struct error err;
-    snprintf(f.path, sizeof f.path, "/tmp/symbol_cache_XXXXXX");
-    assert_non_null(mkdtemp(f.path));
+    assert_true(temp_folder_make(f.path, sizeof f.path));
     if (!symbol_cache_open(f.path, false, &f.cache, &err))
         fail_msg("%s", err.what);
     *state = &f;
