@@ -561,6 +561,31 @@ uint32_t trace_builder_sample(struct trace_builder *b, struct raw_sample *s)
     return sample_push(b, s, stack);
 }
 
+uint32_t trace_builder_stack(struct trace_builder *b, uint32_t process, const uint64_t *addrs, size_t count,
+                             bool leaf_exact, uint64_t time_ns, enum stack_end end)
+{
+    static const bool none_exact[TRACE_STACK_DEPTH_MAX];
+    const struct raw_sample s = {
+        .time_ns = time_ns,
+        .user = addrs,
+        .user_count = count,
+        .user_exact = leaf_exact ? NULL : none_exact,
+        .end = end,
+    };
+    if (count == 0)
+        return end;
+    /* the same addresses mean other places when the leaf is not exact; a sample's chain has no end here */
+    uint64_t context = (uint64_t)!leaf_exact << 63 ^ (uint64_t)process << 34 ^
+                       (uint64_t)b->states[process].generation << 2 ^ end;
+    struct chain_key key = chain_key_of_bytes(span_of(addrs, count * sizeof *addrs), context);
+    uint32_t stack = chain_cache_find(b->chains, key);
+    if (!stack) {
+        stack = stack_intern(b, process, &s);
+        chain_cache_add(b->chains, key, stack);
+    }
+    return stack;
+}
+
 uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *functions, size_t count)
 {
     uint32_t stack = count > TRACE_STACK_DEPTH_MAX ? STACK_TRUNCATED : STACK_WHOLE;

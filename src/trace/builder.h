@@ -141,6 +141,12 @@ uint32_t trace_builder_sample(struct trace_builder *b, struct raw_sample *s);
 uint32_t trace_builder_sample_again(struct trace_builder *b, struct raw_sample *s);
 /* How a stack of this builder's ended. */
 enum stack_end trace_builder_stack_end(const struct trace_builder *b, uint32_t stack);
+/*
+ * The stack of a callchain in a process, leaf first, without a sample of it. `leaf_exact`: the leaf goes on
+ * at its address; else it, too, goes on behind a call, as an event's does. No addresses: the bare end.
+ */
+uint32_t trace_builder_stack(struct trace_builder *b, uint32_t process, const uint64_t *addrs, size_t count,
+                             bool leaf_exact, uint64_t time_ns, enum stack_end end);
 /* For importers whose frames have names already: a stack of functions, root first is `functions[0]`. */
 uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *functions, size_t count);
 /* The kind of event, added when new. */

@@ -218,6 +218,32 @@ static void test_judged_once(void **state)
     trace_builder_done(&b);
 }
 
+/* An event's stack is found as a sample's is, but its leaf is the place behind a call. */
+static void test_stack_without_sample(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    uint32_t process = trace_builder_process_start(&b, 10, 1);
+    uint32_t first = trace_builder_mapping(&b, process, 0x1000, 0x1000, 0, image(&b, "/bin/a"), 1);
+    trace_builder_mapping(&b, process, 0x2000, 0x1000, 0, image(&b, "/bin/b"), 1);
+    uint64_t chain[] = { 0x2000, 0x1200, 0x1300 };
+    uint32_t event = trace_builder_stack(&b, process, chain, 3, false, 5, STACK_WHOLE);
+    assert_int_equal(trace_builder_stack(&b, process, chain, 3, false, 6, STACK_WHOLE), event);
+    assert_true(leaf(&b, event)->is_return);
+    assert_int_equal(leaf(&b, event)->mapping, first); /* the call is the last thing there */
+    uint32_t exact = trace_builder_stack(&b, process, chain, 3, true, 7, STACK_WHOLE);
+    assert_int_not_equal(exact, event);
+    assert_false(leaf(&b, exact)->is_return);
+    assert_int_equal(b.trace.stacks.rows[exact].parent, b.trace.stacks.rows[event].parent);
+    assert_int_equal(sample(&b, 8, chain, 3), exact);
+    uint32_t broken = trace_builder_stack(&b, process, chain, 3, false, 9, STACK_BROKEN);
+    assert_int_equal(trace_builder_stack_end(&b, broken), STACK_BROKEN);
+    assert_int_equal(trace_builder_stack(&b, process, NULL, 0, false, 9, STACK_WHOLE), STACK_WHOLE);
+    assert_int_equal(b.trace.samples.count, 1);
+    trace_builder_done(&b);
+}
+
 static void test_fact_pairs(void **state)
 {
     (void)state;
@@ -246,6 +272,7 @@ int main(void)
         cmocka_unit_test(test_fork_shares_and_pids_return),
         cmocka_unit_test(test_deep_stack_is_cut_at_its_root),
         cmocka_unit_test(test_judged_once),
+        cmocka_unit_test(test_stack_without_sample),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
