@@ -171,7 +171,7 @@ static void capture_symbolize(struct capture *c, const struct symbol_cache *cach
     target_files_done(&files.roots);
 }
 
-static void capture_name(struct capture *c)
+void capture_name(struct capture *c)
 {
     struct symbol_cache cache;
     symbol_store_open(&cache);
@@ -218,7 +218,7 @@ static void capture_hint(struct error *err)
         error_hint(err, "record it again, or name a capture, a perf.data, perf script text or folded stacks");
 }
 
-bool capture_open(const char *path, struct capture *out, struct error *err)
+bool capture_read(const char *path, struct capture *out, struct error *err)
 {
     *out = (struct capture){ .path = path };
     trace_builder_init(&out->b, CAPTURE_CHAINS);
@@ -237,6 +237,13 @@ bool capture_open(const char *path, struct capture *out, struct error *err)
         capture_done(out);
         return false;
     }
+    return true;
+}
+
+bool capture_open(const char *path, struct capture *out, struct error *err)
+{
+    if (!capture_read(path, out, err))
+        return false;
     capture_name(out);
     return true;
 }

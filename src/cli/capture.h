@@ -22,6 +22,9 @@ struct capture {
  * input. Names what was not named when it was made. The caller ends with capture_done().
  */
 bool capture_open(const char *path, struct capture *out, struct error *err);
+/* The two halves of it, for what may need no names. */
+bool capture_read(const char *path, struct capture *out, struct error *err);
+void capture_name(struct capture *c);
 void capture_done(struct capture *c);
 /* Says on stderr what the user should know before believing the result: damage, a missing end. */
 void capture_warn(const struct capture *c);

@@ -32,6 +32,8 @@ static void print_verb_help(const char *program, const struct verb *verb)
                   verb->summary);
     if (verb->details)
         buffer_format(&out, "\n%s\n", verb->details);
+    if (verb->words)
+        verb->words(&out);
     if (verb->options) {
         if (verb->options->kind != OPTION_HEADING &&
             !(verb->options->kind == OPTION_GROUP && verb->options->group->kind == OPTION_HEADING))

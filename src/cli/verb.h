@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "cli/option.h"
 
@@ -32,9 +33,11 @@ struct verb_call {
 
 struct verb {
     const char *name;
-    const char *args;                  /* how usage shows them, or NULL when there are none */
-    const char *summary;               /* a line for the list of verbs */
-    const char *details;               /* text for --help below the summary, or NULL */
+    const char *args;    /* how usage shows them, or NULL when there are none */
+    const char *summary; /* a line for the list of verbs */
+    const char *details; /* text for --help below the summary, or NULL */
+    void (*words)(
+        struct buffer *out); /* appends what its arguments can be, a line each, for --help; or NULL */
     const struct option_spec *options; /* or NULL */
     const void *defaults;              /* of values_size bytes, or NULL: all zero */
     size_t values_size;

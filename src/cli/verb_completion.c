@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "cli/question.h"
 #include "cli/standard_output.h"
 #include "cli/target_options.h"
 #include "cli/verb.h"
@@ -108,6 +109,12 @@ static void offer_symbol_actions(const char *typed, struct buffer *out)
         offer(out, actions[i], typed);
 }
 
+static void offer_questions(const char *typed, struct buffer *out)
+{
+    for (const struct question *const *q = questions; *q; q++)
+        offer(out, (*q)->name, typed);
+}
+
 /* The words behind `clrperf`; the last one is being typed. */
 static void complete(const char *const *words, size_t count, struct buffer *out)
 {
@@ -121,6 +128,8 @@ static void complete(const char *const *words, size_t count, struct buffer *out)
         return;
     if (count == 2 && strcmp(verb->name, "symbols") == 0)
         offer_symbol_actions(typed, out);
+    if (count == 3 && strcmp(verb->name, "report") == 0)
+        offer_questions(typed, out);
     for (size_t i = 1; i + 1 < count; i++) {
         if (strcmp(words[i], "--") == 0)
             return; /* a command of somebody else */

@@ -1,0 +1,33 @@
+#include "cli/question.h"
+
+#include <string.h>
+
+extern const struct question question_samples, question_cpu, question_context_switches, question_threads,
+    question_processes;
+
+const struct question *const questions[] = {
+    &question_cpu, &question_context_switches, &question_threads, &question_processes, NULL,
+};
+
+const struct question *question_find(const char *name)
+{
+    if (!*name)
+        return &question_samples;
+    for (const struct question *const *q = questions; *q; q++)
+        if (strcmp((*q)->name, name) == 0)
+            return *q;
+    return NULL;
+}
+
+bool question_unknown(const char *name, struct error *err)
+{
+    struct buffer names;
+    buffer_init(&names, sizeof err->hint);
+    for (const struct question *const *q = questions; *q; q++)
+        buffer_format(&names, "%s%s", q == questions ? "" : ", ", (*q)->name);
+    buffer_u8(&names, 0);
+    error_set(err, ERROR_USAGE, "a report does not know the question '%s'", name);
+    error_hint(err, "one of: %s", (const char *)names.data);
+    buffer_done(&names);
+    return false;
+}

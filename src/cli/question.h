@@ -1,0 +1,47 @@
+/*
+ * question: what `clrperf report FILE QUESTION` answers; one file per question, listed in question.c.
+ */
+#ifndef CLRPERF_CLI_QUESTION_H
+#define CLRPERF_CLI_QUESTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/capture.h"
+#include "cli/profile_options.h"
+
+/* The options of `report`; each question looks at those that mean something to it. */
+struct report_values {
+    struct profile_choice choice;
+    const char *by, *callers, *callees, *strict;
+    uint32_t top;
+    bool inclusive, tree, lines, json, csv;
+};
+
+struct question_call {
+    const struct report_values *values;
+    const struct capture *capture; /* named when the question wants names */
+    int exit_code;                 /* set when it is not EXIT_OK though nothing failed */
+};
+
+struct question {
+    const char *name;
+    const char *summary;  /* a line for --help */
+    bool names_code;      /* shows functions: what has no name yet is looked up first */
+    bool has_csv;         /* takes --csv */
+    const char *provider; /* whose events it is made of, or NULL: of samples */
+    const char *record;   /* what `record -e` takes to have them */
+    /* Judges the options before the capture is read, which can take a while; or NULL. */
+    bool (*check)(const struct report_values *v, struct error *err);
+    /* Prints the answer. */
+    bool (*run)(struct question_call *call, struct error *err);
+};
+
+/* All questions, in the order of help; ends with NULL. */
+extern const struct question *const questions[];
+/* By name; "" is what a report answers that is asked nothing. NULL when there is none. */
+const struct question *question_find(const char *name);
+/* Fails with ERROR_USAGE and the names of all of them. */
+bool question_unknown(const char *name, struct error *err);
+
+#endif

@@ -1,0 +1,227 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/question.h"
+#include "cli/report_json.h"
+#include "cli/report_table.h"
+#include "cli/standard_output.h"
+#include "cli/verb.h"
+
+/* More than so many percent of the stacks are not whole, or of the user frames unnamed. */
+static bool report_is_too_poor(const struct report_values *v, const struct profile *p)
+{
+    const struct profile_counts *n = &p->counts;
+    char *end;
+    double most = v->strict ? strtod(v->strict, &end) : 100;
+    uint64_t stacks = n->whole + n->truncated + n->broken;
+    return (double)(n->truncated + n->broken) * 100 > most * (double)stacks ||
+           (double)n->unnamed * 100 > most * (double)n->user_frames;
+}
+
+static bool report_strict(const char *text, struct error *err)
+{
+    char *end = NULL;
+    double percent = text ? strtod(text, &end) : 0;
+    if (!text || (end != text && !*end && percent >= 0 && percent <= 100))
+        return true;
+    error_set(err, ERROR_USAGE, "--strict wants a share in percent, not '%s'", text);
+    return error_hint(err, "as in: --strict 0.1");
+}
+
+static bool report_by(const char *text, enum hot_by *out, struct error *err)
+{
+    for (unsigned i = 0; i < REPORT_BY_NAMES; i++)
+        if (strcmp(report_by_names[i], text) == 0) {
+            *out = (enum hot_by)i;
+            return true;
+        }
+    error_set(err, ERROR_USAGE, "--by does not know '%s'", text);
+    return error_hint(err, "one of: function, module, type, thread, process");
+}
+
+static bool report_print(struct buffer *text, struct error *err)
+{
+    bool ok = stdout_text(text, err);
+    buffer_done(text);
+    return ok;
+}
+
+static bool report_hot_rows(const struct report_values *v, enum hot_by by, const struct capture *c,
+                            const struct profile *p, struct error *err)
+{
+    struct hot_table table;
+    hot_table_build(p, by, v->inclusive, v->top, &table);
+    bool ok;
+    if (v->json) {
+        ok = report_json_hot(c, p, &table, by, v->top, err);
+    } else {
+        struct buffer text;
+        buffer_init(&text, OUTPUT_BYTES_MAX);
+        report_head(c, p, &text);
+        report_hot(p, &table, by, v->top, stdout_width(), &text);
+        ok = report_print(&text, err);
+    }
+    hot_table_done(&table);
+    return ok;
+}
+
+static bool report_around(const struct report_values *v, const struct capture *c, const struct profile *p,
+                          struct error *err)
+{
+    const char *function = v->callers ? v->callers : v->callees;
+    struct hot_table table;
+    if (!hot_table_neighbours(p, function, v->callers != NULL, &table)) {
+        error_set(err, ERROR_USAGE, "no function of this capture is called '%s'", function);
+        return error_hint(err, "clrperf report %s --top 0 lists their names", c->path);
+    }
+    size_t top = v->top ? v->top + (size_t)1 : 0; /* row 0 is the function itself */
+    bool ok;
+    if (v->json) {
+        ok = report_json_hot(c, p, &table, HOT_BY_FUNCTION, top, err);
+    } else {
+        struct buffer text;
+        buffer_init(&text, OUTPUT_BYTES_MAX);
+        report_head(c, p, &text);
+        report_neighbours(p, &table, v->callers != NULL, top, stdout_width(), &text);
+        ok = report_print(&text, err);
+    }
+    hot_table_done(&table);
+    return ok;
+}
+
+static bool report_whole_tree(const struct report_values *v, const struct capture *c, const struct profile *p,
+                              struct error *err)
+{
+    if (v->json)
+        return report_json_tree(c, p, err);
+    struct buffer text;
+    buffer_init(&text, OUTPUT_BYTES_MAX);
+    report_head(c, p, &text);
+    report_tree(p, stdout_width(), &text);
+    return report_print(&text, err);
+}
+
+static bool samples_check(const struct report_values *v, struct error *err)
+{
+    enum hot_by by;
+    struct profile_options options;
+    if (!report_by(v->by, &by, err) || !report_strict(v->strict, err))
+        return false;
+    if ((v->callers != NULL) + (v->callees != NULL) + v->tree > 1) {
+        error_set(err, ERROR_USAGE, "--callers, --callees and --tree exclude each other");
+        return error_hint(err, "ask for one after the other");
+    }
+    if (v->lines && by != HOT_BY_FUNCTION) {
+        error_set(err, ERROR_USAGE, "--lines shows lines of functions, not with --by %s", v->by);
+        return error_hint(err, "leave --by out");
+    }
+    return profile_choice_options(&v->choice, &options, err);
+}
+
+static bool samples_answer(const struct report_values *v, enum hot_by by, bool threads,
+                           const struct capture *c, const struct profile *p, struct error *err)
+{
+    if (threads && v->json)
+        return report_json_threads(c, p, err);
+    if (v->tree)
+        return report_whole_tree(v, c, p, err);
+    return v->callers || v->callees ? report_around(v, c, p, err) : report_hot_rows(v, by, c, p, err);
+}
+
+/* `event` NULL: the one that --event says, else the capture's first. */
+static bool samples_report(struct question_call *call, enum hot_by by, bool threads, const char *event,
+                           struct error *err)
+{
+    const struct report_values *v = call->values;
+    const struct trace *t = &call->capture->b.trace;
+    struct profile_options options;
+    struct profile *p;
+    struct profile_choice choice = v->choice;
+    if (event)
+        choice.event = event;
+    if (!profile_choice_options(&v->choice, &options, err) ||
+        !profile_choice_event(&choice, t, &options, err))
+        return false;
+    options.lines = v->lines;
+    if (!profile_build(t, &options, &p, err))
+        return false;
+    bool ok = samples_answer(v, by, threads, call->capture, p, err);
+    if (ok && report_is_too_poor(v, p))
+        call->exit_code = EXIT_LOSS;
+    profile_free(p);
+    return ok;
+}
+
+static enum hot_by samples_by(const struct report_values *v)
+{
+    enum hot_by by = HOT_BY_FUNCTION;
+    report_by(v->by, &by, NULL); /* samples_check() found it good */
+    return by;
+}
+
+static bool samples_run(struct question_call *call, struct error *err)
+{
+    return samples_report(call, samples_by(call->values), false, NULL, err);
+}
+
+static bool cpu_run(struct question_call *call, struct error *err)
+{
+    return samples_report(call, samples_by(call->values), false, "cpu", err);
+}
+
+static bool context_switches_run(struct question_call *call, struct error *err)
+{
+    return samples_report(call, samples_by(call->values), false, "context-switches", err);
+}
+
+static bool threads_run(struct question_call *call, struct error *err)
+{
+    return samples_report(call, HOT_BY_THREAD, true, NULL, err);
+}
+
+static bool processes_run(struct question_call *call, struct error *err)
+{
+    return samples_report(call, HOT_BY_PROCESS, false, NULL, err);
+}
+
+/* What a report without a question shows: the capture's first kind of samples. */
+extern const struct question question_samples, question_cpu, question_context_switches, question_threads,
+    question_processes;
+const struct question question_samples = {
+    .name = "",
+    .names_code = true,
+    .check = samples_check,
+    .run = samples_run,
+};
+
+const struct question question_cpu = {
+    .name = "cpu",
+    .summary = "the functions that used the CPU (what is shown without a question)",
+    .names_code = true,
+    .check = samples_check,
+    .run = cpu_run,
+};
+
+const struct question question_context_switches = {
+    .name = "context-switches",
+    .summary = "the functions that gave up the CPU",
+    .names_code = true,
+    .check = samples_check,
+    .run = context_switches_run,
+};
+
+const struct question question_threads = {
+    .name = "threads",
+    .summary = "a row for each thread",
+    .names_code = true,
+    .check = samples_check,
+    .run = threads_run,
+};
+
+const struct question question_processes = {
+    .name = "processes",
+    .summary = "a row for each process",
+    .names_code = true,
+    .check = samples_check,
+    .run = processes_run,
+};
