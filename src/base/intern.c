@@ -76,3 +76,8 @@ const char *intern_text(const struct intern *set, uint32_t id)
 {
     return id < set->count ? set->strings[id] : "";
 }
+
+struct span intern_span(const struct intern *set, uint32_t id)
+{
+    return id < set->count ? span_of(set->strings[id], set->sizes[id]) : span_of("", 0);
+}

@@ -32,5 +32,6 @@ uint32_t intern_cstr(struct intern *set, const char *text);
 bool intern_append(struct intern *set, struct span text);
 /* "" for an id that is not in the set. Valid as long as the set. */
 const char *intern_text(const struct intern *set, uint32_t id);
+struct span intern_span(const struct intern *set, uint32_t id);
 
 #endif

@@ -46,6 +46,7 @@ void trace_builder_done(struct trace_builder *b)
     id_map_done(&b->images);
     id_map_done(&b->threads);
     id_map_done(&b->pids);
+    id_map_done(&b->event_types);
     chain_cache_free(b->chains);
     free(b->changed);
     free(b->ends);
@@ -106,6 +107,11 @@ static uint32_t process_begin(struct trace_builder *b, uint32_t pid, uint64_t ti
     return id;
 }
 
+static uint64_t event_type_hash(const struct trace_event_type *type)
+{
+    return hash_pair(hash_pair(type->event_id, type->version), hash_pair(type->provider, type->name));
+}
+
 void trace_builder_adopt(struct trace_builder *b, struct trace *t)
 {
     function_index_done(&b->functions);
@@ -113,6 +119,8 @@ void trace_builder_adopt(struct trace_builder *b, struct trace *t)
     b->trace = *t;
     *t = (struct trace){ 0 };
     function_index_init(&b->functions, &b->trace);
+    for (uint32_t id = 1; id < b->trace.event_types.count; id++)
+        id_map_add(&b->event_types, event_type_hash(&b->trace.event_types.rows[id]), id);
     for (uint32_t id = 1; id < b->trace.processes.count; id++)
         process_enter(b, id);
     for (uint32_t id = 1; id < b->trace.mappings.count; id++) {
@@ -602,17 +610,25 @@ uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *func
     return stack;
 }
 
-/* They are few: a recording keeps what it asked for. */
+static bool event_type_same(const void *table, uint32_t id, const void *key)
+{
+    const struct trace *t = table;
+    const struct trace_event_type *a = &t->event_types.rows[id], *b = key;
+    return a->event_id == b->event_id && a->version == b->version && a->provider == b->provider &&
+           a->name == b->name && a->fields == b->fields && a->params == b->params &&
+           a->keywords == b->keywords && a->level == b->level && a->opcode == b->opcode &&
+           a->pointer_size == b->pointer_size && a->description == b->description;
+}
+
 uint32_t trace_builder_event_type(struct trace_builder *b, const struct trace_event_type *type)
 {
-    for (uint32_t id = 1; id < b->trace.event_types.count; id++) {
-        const struct trace_event_type *row = &b->trace.event_types.rows[id];
-        if (row->event_id == type->event_id && row->version == type->version &&
-            row->provider == type->provider && row->name == type->name)
-            return id;
-    }
-    uint32_t id = trace_push(&b->trace.event_types);
+    uint64_t hash = event_type_hash(type);
+    uint32_t id = id_map_find(&b->event_types, hash, event_type_same, &b->trace, type);
+    if (id)
+        return id;
+    id = trace_push(&b->trace.event_types);
     b->trace.event_types.rows[id] = *type;
+    id_map_add(&b->event_types, hash, id);
     return id;
 }
 

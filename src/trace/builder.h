@@ -32,7 +32,7 @@ struct process_state {
 struct trace_builder {
     struct trace trace;
     struct function_index functions;
-    struct id_map locations, images, threads, pids;
+    struct id_map locations, images, threads, pids, event_types;
     struct child_index stacks;
     struct location_memo *memo;   /* by a hash of the address: what location_get() said last */
     struct process_state *states; /* by process id */

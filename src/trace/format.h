@@ -47,6 +47,8 @@ enum format_section {
     FORMAT_EVENT_TYPES,
     FORMAT_SUBSCRIPTIONS,
     FORMAT_EVENTS,
+    FORMAT_EVENT_DESCRIPTIONS, /* of event types */
+    FORMAT_EVENT_ACTIVITIES,   /* of the events of the section before */
 };
 
 enum format_state_bits { FORMAT_SYMBOLIZED = 1 };

@@ -30,6 +30,7 @@ void trace_init(struct trace *t)
         trace_push(&t->stacks);
     trace_push(&t->event_types);
     trace_push(&t->events);
+    trace_push(&t->event_activities);
     trace_push(&t->subscriptions);
     buffer_init(&t->payloads, TRACE_PAYLOADS_CEILING);
     trace_push(&t->losses);
@@ -50,6 +51,7 @@ void trace_done(struct trace *t)
     free(t->stacks.rows);
     free(t->event_types.rows);
     free(t->events.rows);
+    free(t->event_activities.rows);
     free(t->subscriptions.rows);
     buffer_done(&t->payloads);
     free(t->losses.rows);
@@ -69,9 +71,19 @@ const char *trace_string(const struct trace *t, uint32_t id)
     return intern_text(&t->strings, id);
 }
 
+struct span trace_string_span(const struct trace *t, uint32_t id)
+{
+    return intern_span(&t->strings, id);
+}
+
 uint32_t trace_add_string(struct trace *t, const char *text)
 {
     return intern_cstr(&t->strings, text);
+}
+
+uint32_t trace_add_span(struct trace *t, struct span text)
+{
+    return intern_add(&t->strings, text);
 }
 
 struct span trace_event_payload(const struct trace *t, const struct trace_event *event)
@@ -90,6 +102,33 @@ bool trace_push_event(struct trace *t, const struct trace_event *event, struct s
     t->events.rows[id].payload_off = (uint32_t)off;
     t->events.rows[id].payload_bytes = (uint32_t)payload.size;
     return true;
+}
+
+void trace_push_event_activity(struct trace *t, struct span id, struct span related)
+{
+    if (t->events.count <= 1 || (id.size == 0 && related.size == 0))
+        return;
+    uint32_t row_id = trace_push(&t->event_activities);
+    struct trace_event_activity *row = &t->event_activities.rows[row_id];
+    row->event = (uint32_t)(t->events.count - 1);
+    if (id.size == sizeof row->id)
+        memcpy(row->id, id.data, sizeof row->id);
+    if (related.size == sizeof row->related)
+        memcpy(row->related, related.data, sizeof row->related);
+}
+
+const struct trace_event_activity *trace_event_activity(const struct trace *t, uint32_t event)
+{
+    size_t low = 1, high = t->event_activities.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (t->event_activities.rows[middle].event < event)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    bool found = low < t->event_activities.count && t->event_activities.rows[low].event == event;
+    return found ? &t->event_activities.rows[low] : NULL;
 }
 
 enum stack_end trace_stack_end(const struct trace *t, uint32_t stack)

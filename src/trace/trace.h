@@ -201,6 +201,20 @@ struct trace_event_type {
     uint32_t provider; /* string: "Microsoft-Windows-DotNETRuntime" */
     uint32_t name;     /* string; "" where clr/ knows it by its id */
     uint32_t event_id, version;
+    /* What the event says of its own payload (clr/event_schema.h); both empty for the runtime's own events.
+     */
+    uint32_t fields, params; /* strings of any bytes */
+    uint64_t keywords;
+    uint8_t level;        /* 0: always told, 1 critical, ... 5 verbose */
+    uint8_t opcode;       /* 0 info, 1 start, 2 stop, ... */
+    uint8_t pointer_size; /* of addresses in payloads: 4 or 8; 0: not known, which means 8 */
+    uint8_t description;  /* enum event_description_format: how `fields` and `params` are written */
+};
+
+/* Of what a trace_event_type's `fields` and `params` are. Written to captures: append only. */
+enum event_description_format {
+    EVENT_DESCRIBED_V5, /* as in nettrace 3 to 5: the list of fields from its count on, and the "V2 params" */
+    EVENT_DESCRIBED_V6, /* as in nettrace 6: the list of fields from its count on; no params */
 };
 
 /* One event as its provider sent it; clr/ says what the payload means. */
@@ -211,6 +225,12 @@ struct trace_event {
     uint32_t thread;                     /* 0: none that is known */
     uint32_t stack;                      /* 0: none */
     uint32_t payload_off, payload_bytes; /* in trace.payloads */
+};
+
+/* What an event was part of, where its provider keeps track. */
+struct trace_event_activity {
+    uint32_t event;
+    uint8_t id[16], related[16]; /* zero: none */
 };
 
 /* What a provider in a process was asked to tell, and when: events that are not there then did not happen. */
@@ -257,7 +277,8 @@ struct trace {
     TRACE_TABLE(trace_location) locations;
     TRACE_TABLE(trace_stack) stacks;
     TRACE_TABLE(trace_event_type) event_types;
-    TRACE_TABLE(trace_event) events; /* in time order per thread of their process only */
+    TRACE_TABLE(trace_event) events;                    /* in time order per thread of their process only */
+    TRACE_TABLE(trace_event_activity) event_activities; /* in the order of events; most have none */
     TRACE_TABLE(trace_subscription) subscriptions;
     struct buffer payloads; /* of events */
     TRACE_TABLE(trace_loss) losses;
@@ -272,11 +293,18 @@ void trace_init(struct trace *t);
 void trace_done(struct trace *t);
 
 const char *trace_string(const struct trace *t, uint32_t id);
+/* The same with its size: descriptions of events hold any byte. */
+struct span trace_string_span(const struct trace *t, uint32_t id);
 uint32_t trace_add_string(struct trace *t, const char *text);
+uint32_t trace_add_span(struct trace *t, struct span text);
 /* An event's payload, valid until the next event is added. */
 struct span trace_event_payload(const struct trace *t, const struct trace_event *event);
 /* Adds an event with this payload. False, and nothing added, when there is no room for it. */
 bool trace_push_event(struct trace *t, const struct trace_event *event, struct span payload);
+/* Says what the event that was added last belongs to: 16 bytes each, or empty. */
+void trace_push_event_activity(struct trace *t, struct span id, struct span related);
+/* What an event belongs to, or NULL. */
+const struct trace_event_activity *trace_event_activity(const struct trace *t, uint32_t event);
 /* How the stack ended. */
 enum stack_end trace_stack_end(const struct trace *t, uint32_t stack);
 /* A fact's value, or NULL. */

@@ -25,6 +25,7 @@ struct reader {
     uint64_t missing;   /* rows of lost blocks so far */
     uint64_t searched;  /* bytes of blocks that were looked at behind damage */
     struct buffer stored, raw;
+    size_t section_events; /* where the last section's events begin; 0: there was none in this block */
     bool ended;
 };
 
@@ -422,12 +423,56 @@ static bool read_events(struct reader *r, struct cursor *c, uint64_t count)
         t->events.rows[i].stack = cursor_varuint32(c);
     for (size_t i = from; i < t->events.count; i++)
         t->events.rows[i].payload_bytes = cursor_varuint32(c);
-    if (read_payloads(t, c, from))
+    if (read_payloads(t, c, from)) {
+        r->section_events = from;
         return true;
+    }
     t->events.count = from; /* as with samples: no half a section */
     t->payloads.size = payloads;
     t->payloads.failed = false;
     return false;
+}
+
+static bool read_event_descriptions(struct reader *r, struct cursor *c, uint64_t first, uint64_t count)
+{
+    for (uint64_t id = first; count; count--, id++) {
+        uint8_t level = cursor_u8(c), opcode = cursor_u8(c), pointer_size = cursor_u8(c);
+        uint8_t description = cursor_u8(c);
+        uint64_t keywords = cursor_varuint64(c);
+        uint32_t fields = cursor_varuint32(c), params = cursor_varuint32(c);
+        if (!cursor_ok(c) || id == 0 || id >= r->trace->event_types.count)
+            return false;
+        struct trace_event_type *row = &r->trace->event_types.rows[id];
+        row->level = level;
+        row->opcode = opcode;
+        row->pointer_size = pointer_size;
+        row->description = description;
+        row->keywords = keywords;
+        row->fields = fields;
+        row->params = params;
+    }
+    return true;
+}
+
+static bool read_event_activities(struct reader *r, struct cursor *c, uint64_t count)
+{
+    struct trace *t = r->trace;
+    uint64_t event = r->section_events;
+    if (event == 0)
+        return false;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t step = cursor_varuint64(c);
+        struct span id = cursor_bytes(c, 16), related = cursor_bytes(c, 16);
+        if (!cursor_ok(c) || (i && step == 0) || step >= t->events.count - event)
+            return false;
+        event += step;
+        uint32_t row = trace_push(&t->event_activities);
+        t->event_activities.rows[row].event = (uint32_t)event;
+        memcpy(t->event_activities.rows[row].id, id.data, id.size);
+        memcpy(t->event_activities.rows[row].related, related.data, related.size);
+    }
+    r->section_events = 0; /* they are told once */
+    return true;
 }
 
 static bool read_section(struct reader *r, struct cursor *c)
@@ -472,6 +517,10 @@ static bool read_section(struct reader *r, struct cursor *c)
         return read_subscriptions(r, c, first, count);
     case FORMAT_EVENTS:
         return read_events(r, c, count);
+    case FORMAT_EVENT_DESCRIPTIONS:
+        return read_event_descriptions(r, c, first, count);
+    case FORMAT_EVENT_ACTIVITIES:
+        return read_event_activities(r, c, count);
     }
     return false; /* a section has no length of its own: what follows an unknown one cannot be read */
 }
@@ -516,6 +565,7 @@ static void reader_block(struct reader *r, const struct block_head *head, struct
         return;
     }
     struct cursor c = cursor_over(content);
+    r->section_events = 0;
     while (head->type == FORMAT_BATCH && cursor_left(&c))
         if (!read_section(r, &c)) {
             r->malformed++;

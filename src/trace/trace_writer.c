@@ -34,7 +34,7 @@ struct trace_writer {
     ZSTD_CCtx *zstd;
     /* rows that are on disk already: ids below */
     size_t strings, facts, images, processes, threads, mappings, functions, codes, locations, names, stacks,
-        losses, method_lines, event_types, subscriptions;
+        losses, method_lines, event_types, event_descriptions, subscriptions, event_activities;
     uint64_t last_sample_ns, last_event_ns;
     bool symbolized;
 };
@@ -93,7 +93,8 @@ bool trace_writer_open(int fd, struct trace_writer **out, struct error *err)
     struct trace_writer *w = mem_alloc(1, sizeof *w);
     w->fd = fd;
     w->strings = w->facts = w->images = w->processes = w->threads = w->mappings = w->functions = w->codes =
-        w->locations = w->names = w->losses = w->event_types = w->subscriptions = 1;
+        w->locations = w->names = w->losses = w->event_types = w->event_descriptions = w->subscriptions =
+            w->event_activities = 1;
     w->stacks = STACK_ROOTS;
     buffer_init(&w->raw, FORMAT_RAW_BYTES_MAX);
     w->zstd = ZSTD_createCCtx();
@@ -305,6 +306,17 @@ static void put_event_type(struct buffer *raw, const struct trace_event_type *ro
     buffer_varuint(raw, row->version);
 }
 
+static void put_event_description(struct buffer *raw, const struct trace_event_type *row)
+{
+    buffer_u8(raw, row->level);
+    buffer_u8(raw, row->opcode);
+    buffer_u8(raw, row->pointer_size);
+    buffer_u8(raw, row->description);
+    buffer_varuint(raw, row->keywords);
+    buffer_varuint(raw, row->fields);
+    buffer_varuint(raw, row->params);
+}
+
 static void put_subscription(struct buffer *raw, const struct trace_subscription *row)
 {
     buffer_varuint(raw, row->process);
@@ -492,20 +504,39 @@ static void writer_event_columns(struct trace_writer *w, const struct trace *t, 
     }
 }
 
+/* What events of these belong to, of which most belong to nothing. */
+static void writer_activities(struct trace_writer *w, const struct trace *t, size_t from, size_t to)
+{
+    const struct trace_event_activity *rows = t->event_activities.rows;
+    size_t first = w->event_activities, end = first;
+    while (end < t->event_activities.count && rows[end].event < to)
+        end++;
+    w->event_activities = end;
+    if (end == first)
+        return;
+    writer_section(w, FORMAT_EVENT_ACTIVITIES, 0, end - first);
+    for (size_t i = first; i < end; i++) {
+        buffer_varuint(&w->raw, rows[i].event - (i > first ? rows[i - 1].event : from));
+        buffer_append(&w->raw, rows[i].id, sizeof rows[i].id);
+        buffer_append(&w->raw, rows[i].related, sizeof rows[i].related);
+    }
+}
+
 /* Like the samples they are not needed any more once they are written. */
 static bool writer_events(struct trace_writer *w, struct trace *t, struct error *err)
 {
-    enum { EVENT_ROW_BYTES = 36 };
+    enum { EVENT_ROW_BYTES = 36 + 37 }; /* and what it belongs to */
     for (size_t from = 1; from < t->events.count;) {
         size_t to = from;
         for (size_t bytes = 0; to < t->events.count && bytes < WRITER_BATCH_BYTES; to++)
             bytes += EVENT_ROW_BYTES + t->events.rows[to].payload_bytes;
         writer_event_columns(w, t, from, to);
+        writer_activities(w, t, from, to);
         from = to;
         if (!writer_room(w, err))
             return false;
     }
-    t->events.count = 1;
+    t->events.count = t->event_activities.count = w->event_activities = 1;
     buffer_clear(&t->payloads);
     return true;
 }
@@ -514,6 +545,7 @@ static bool writer_events(struct trace_writer *w, struct trace *t, struct error 
 static bool writer_told(struct trace_writer *w, struct trace *t, struct error *err)
 {
     WRITE_TABLE(w, FORMAT_EVENT_TYPES, event_types, t->event_types, put_event_type)
+    WRITE_TABLE(w, FORMAT_EVENT_DESCRIPTIONS, event_descriptions, t->event_types, put_event_description)
     WRITE_TABLE(w, FORMAT_SUBSCRIPTIONS, subscriptions, t->subscriptions, put_subscription)
     return writer_events(w, t, err);
 }

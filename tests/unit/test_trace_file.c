@@ -76,7 +76,13 @@ static void add_events(struct trace_builder *b, size_t first)
         uint32_t type = trace_builder_event_type(
             b, &(struct trace_event_type){ .provider = trace_add_string(&b->trace, "Some-Provider"),
                                            .event_id = (uint32_t)(i % 3),
-                                           .version = 2 });
+                                           .version = 2,
+                                           .level = 5,
+                                           .opcode = 1,
+                                           .pointer_size = 4,
+                                           .keywords = 0xf00000000001,
+                                           .fields = trace_add_span(&b->trace, span_of("\1\0\0\0", 4)),
+                                           .params = trace_add_string(&b->trace, "params") });
         const struct trace_event row = { .time_ns = START_NS + i * STEP_NS,
                                          .type = type,
                                          .process = process,
@@ -84,6 +90,8 @@ static void add_events(struct trace_builder *b, size_t first)
         uint8_t payload[16];
         memset(payload, (int)i, sizeof payload);
         assert_true(trace_push_event(&b->trace, &row, span_of(payload, i % 16)));
+        if (i % 8 == 0)
+            trace_push_event_activity(&b->trace, span_of(payload, 16), span_of("", 0));
     }
 }
 
@@ -176,6 +184,10 @@ static void check_events(const struct trace *t)
         assert_int_equal(payload.size, at % 16);
         for (size_t k = 0; k < payload.size; k++)
             assert_int_equal(payload.data[k], (uint8_t)at);
+        const struct trace_event_activity *activity = trace_event_activity(t, (uint32_t)i);
+        assert_true(!activity || at % 8 == 0);
+        for (size_t k = 0; activity && k < sizeof activity->id; k++)
+            assert_true(activity->id[k] == (uint8_t)at && activity->related[k] == 0);
     }
 }
 
@@ -210,6 +222,14 @@ static void test_round_trip(void **state)
     assert_string_equal(trace_string(&t, t.event_types.rows[event->type].provider), "Some-Provider");
     assert_int_equal(t.event_types.rows[event->type].event_id, 2);
     assert_int_equal(t.event_types.rows[event->type].version, 2);
+    const struct trace_event_type *type = &t.event_types.rows[event->type];
+    assert_true(span_equals(trace_string_span(&t, type->fields), span_of("\1\0\0\0", 4)));
+    assert_string_equal(trace_string(&t, type->params), "params");
+    assert_int_equal(type->keywords, 0xf00000000001);
+    assert_true(type->level == 5 && type->opcode == 1 && type->pointer_size == 4);
+    assert_int_equal(t.event_activities.count, 1 + (FLUSHES * SAMPLES_PER_FLUSH + 7) / 8);
+    assert_non_null(trace_event_activity(&t, 1));
+    assert_null(trace_event_activity(&t, 2));
     assert_int_equal(t.processes.rows[event->process].pid, PID);
     assert_int_equal(t.threads.rows[event->thread].tid, PID);
     assert_int_equal(t.subscriptions.count, 2);
