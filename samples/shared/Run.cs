@@ -86,6 +86,26 @@ namespace Samples
             answering.Start();
         }
 
+        /// <summary>
+        /// Works in rounds: until the run is over or, when the second argument is `asked`, one for each line on
+        /// standard input, answered with the truth when the round is done.
+        /// </summary>
+        public void Rounds(string[] args, Action round)
+        {
+            if (args.Length > 1 && args[1] == "asked")
+            {
+                while (!Over && Console.In.ReadLine() != null)
+                {
+                    round();
+                    Truth.PrintSoFar();
+                }
+                return;
+            }
+            AnswerInput();
+            while (!Over)
+                round();
+        }
+
         /// <summary>Ends the run early.</summary>
         public void Stop()
         {

@@ -51,6 +51,7 @@ namespace Samples
         private readonly List<Phase> phases = new List<Phase>();
         private readonly SortedDictionary<string, long> counts = new SortedDictionary<string, long>(StringComparer.Ordinal);
         private readonly SortedDictionary<string, Func<long>> asked = new SortedDictionary<string, Func<long>>(StringComparer.Ordinal);
+        private readonly List<KeyValuePair<string, string>> lists = new List<KeyValuePair<string, string>>();
         private int printed;
 
         public Truth(string sample)
@@ -82,6 +83,13 @@ namespace Samples
                 asked[name] = value;
         }
 
+        /// <summary>Adds a row, an object of JSON, to the list of this name.</summary>
+        public void Add(string list, string row)
+        {
+            lock (lists)
+                lists.Add(new KeyValuePair<string, string>(list, row));
+        }
+
         public string ToJson()
         {
             var json = new StringBuilder();
@@ -107,7 +115,9 @@ namespace Samples
                     separator = ",";
                 }
             }
-            return json.Append("}}").ToString();
+            json.Append('}');
+            AppendLists(json);
+            return json.Append('}').ToString();
         }
 
         /// <summary>Prints the truth, the first time it is called.</summary>
@@ -140,6 +150,29 @@ namespace Samples
             for (int i = 0; i < phase.Expected.Count; i++)
                 json.Append(i == 0 ? "" : ",").Append(Quoted(phase.Expected[i]));
             json.Append("]}");
+        }
+
+        private void AppendLists(StringBuilder json)
+        {
+            lock (lists)
+            {
+                var names = new SortedSet<string>(StringComparer.Ordinal);
+                foreach (KeyValuePair<string, string> row in lists)
+                    names.Add(row.Key);
+                foreach (string name in names)
+                {
+                    json.Append(',').Append(Quoted(name)).Append(":[");
+                    string separator = "";
+                    foreach (KeyValuePair<string, string> row in lists)
+                    {
+                        if (row.Key != name)
+                            continue;
+                        json.Append(separator).Append(row.Value);
+                        separator = ",";
+                    }
+                    json.Append(']');
+                }
+            }
         }
 
         private static string Number(double value) => value.ToString("F6", CultureInfo.InvariantCulture);

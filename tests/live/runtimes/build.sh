@@ -16,7 +16,8 @@ cache=${CLRPERF_TEST_CACHE:-$HOME/.cache/clrperf-tests}
 # of servicing builds those that the package registry still has
 servicing=(8.0.29 8.0.33 9.0.18 9.0.22 10.0.11 10.0.14)
 variants=(10 9 8 10-r2r 10-single 10-single-compressed 8-single 10-trimmed 10-composite 3.1 "${servicing[@]}")
-programs=(asyncchain primes r2rhot pinvoke readline jitty shapes deadlock positions runtimework webapi)
+programs=(asyncchain gcstorm allocs throws locks pool primes r2rhot pinvoke readline jitty shapes deadlock positions runtimework webapi)
+newer=(asyncchain gcstorm allocs throws locks pool webapi)
 
 export DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_NOLOGO=1 MSBUILDDISABLENODEREUSE=1 DOTNET_CLI_USE_MSBUILD_SERVER=0
 
@@ -117,7 +118,7 @@ install_31() {
 build_31() {
     local program=$1 out=$2
     local home=$cache/sdk-3.1 log=$cache/work/3.1-$program.log tiered=true reference
-    [[ $program == webapi || $program == asyncchain ]] && not_here "$program uses interfaces that .NET Core 3.1 does not have"
+    contains "$program" "${newer[@]}" && not_here "$program uses interfaces that .NET Core 3.1 does not have"
     install_31
     grep -q '<TieredCompilation>false' "$samples/$program/$program.csproj" && tiered=false
     local arguments=(-nologo -optimize+ -debug:portable -unsafe+ -nullable:enable -warnaserror+ -deterministic+
@@ -190,7 +191,7 @@ list() {
     for variant in "${variants[@]}"; do
         printf '%-22s %s\n' "$variant" "$(variant_options "$variant")"
     done
-    echo "samples: ${programs[*]} (3.1: all but webapi and asyncchain)"
+    echo "samples: ${programs[*]} (3.1: all but ${newer[*]})"
 }
 
 case "${1-} $#" in
