@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "base/own.h"
@@ -50,6 +51,15 @@ static bool refuse(const char *option, const char *text, const char *wanted, str
     return error_hint(err, "%s", wanted);
 }
 
+static bool read_switch(const char *text, uint8_t *out)
+{
+    bool on = !text || strcasecmp(text, "true") == 0;
+    if (!on && strcasecmp(text, "false") != 0)
+        return false;
+    *out = on ? SWITCH_ON : SWITCH_OFF;
+    return true;
+}
+
 /* `option` is how the user wrote it, for messages. */
 static bool store(struct found found, const char *option, const char *text, struct error *err)
 {
@@ -84,6 +94,10 @@ static bool store(struct found found, const char *option, const char *text, stru
     case OPTION_RATE:
         if (!units_parse_rate(text, slot))
             return refuse(option, text, "give a rate in Hz, for example 99 or 999", err);
+        return true;
+    case OPTION_SWITCH:
+        if (!read_switch(text, slot))
+            return refuse(option, text, "give true or false", err);
         return true;
     case OPTION_GROUP:
     case OPTION_HEADING:
@@ -155,7 +169,7 @@ static bool unknown(const struct option_spec *table, const char *option, struct 
     const char *names[NAMES_MAX];
     size_t count = list_names(table, names, 0);
     AUTO_FREE char *typed = mem_copy_string(option + strspn(option, "-"));
-    typed[strcspn(typed, "=")] = 0;
+    typed[strcspn(typed, "=:")] = 0;
     error_set(err, ERROR_USAGE, "there is no option '%.*s'", (int)strcspn(option, "="), option);
     const char *close = strlen(typed) > 1 ? option_suggest(typed, names, count) : NULL;
     if (close)
@@ -172,10 +186,20 @@ struct parser {
     struct error *err;
 };
 
+/* The next word, when it says which way. */
+static const char *switch_value(struct parser *p)
+{
+    uint8_t value;
+    bool has = p->at + 1 < p->argc && read_switch(p->argv[p->at + 1], &value);
+    return has ? p->argv[++p->at] : NULL;
+}
+
 static bool take_value(struct parser *p, struct found found, const char *option, const char *attached)
 {
     if (attached)
         return store(found, option, attached, p->err);
+    if (found.spec->kind == OPTION_SWITCH)
+        return store(found, option, switch_value(p), p->err);
     if (p->at + 1 >= p->argc || strcmp(p->argv[p->at + 1], "--") == 0) {
         error_set(p->err, ERROR_USAGE, "%s needs a value", option);
         return error_hint(p->err, "--help says which");
@@ -183,10 +207,10 @@ static bool take_value(struct parser *p, struct found found, const char *option,
     return store(found, option, p->argv[++p->at], p->err);
 }
 
-/* --name, --name=value, --name value */
+/* --name, --name=value, --name:value, --name value */
 static bool parse_long(struct parser *p, const char *word)
 {
-    size_t name_size = strcspn(word + 2, "=");
+    size_t name_size = strcspn(word + 2, "=:");
     const char *attached = word[2 + name_size] ? word + 2 + name_size + 1 : NULL;
     struct found found = find(p->table, p->values, word + 2, name_size, 0);
     if (!found.spec)

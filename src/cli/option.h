@@ -19,9 +19,12 @@ enum option_kind {
     OPTION_DURATION,    /* uint64_t, ns */
     OPTION_SIZE,        /* uint64_t, bytes */
     OPTION_RATE,        /* uint64_t, per second */
+    OPTION_SWITCH,      /* uint8_t, enum option_switch: on by its presence, or `true`, `false` behind it */
     OPTION_GROUP,       /* a struct with a table of its own, shared by several verbs */
     OPTION_HEADING,     /* only text: `help` above the options that follow */
 };
+
+enum option_switch { SWITCH_NOT_GIVEN, SWITCH_OFF, SWITCH_ON };
 
 struct option_list {
     const char **items; /* owned; the strings are argv's */

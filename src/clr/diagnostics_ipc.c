@@ -27,9 +27,7 @@ static void append_string(struct buffer *out, const char *text)
 {
     size_t start = out->size;
     buffer_u32le(out, 0);
-    if (!text || !*text)
-        return;
-    size_t units = utf16_append(out, text) + 1;
+    size_t units = utf16_append(out, text ? text : "") + 1; /* an empty one, too, as dotnet-trace has it */
     buffer_u16le(out, 0);
     if (out->failed)
         return;
@@ -99,6 +97,16 @@ static void append_filter(struct buffer *out, const struct ipc_provider *p)
         out->data[start + i] = (uint8_t)(count >> 8 * i);
 }
 
+static bool chooses_rundown(const struct ipc_session_request *request)
+{
+    return request->rundown_keywords && request->rundown_keywords != IPC_RUNDOWN_DEFAULT;
+}
+
+static bool wants_any_rundown(const struct ipc_session_request *request)
+{
+    return request->rundown_keywords && !(request->rundown_chosen_only && chooses_rundown(request));
+}
+
 static void append_body(struct buffer *out, enum ipc_command command,
                         const struct ipc_session_request *request, const struct ipc_provider *providers,
                         size_t count)
@@ -110,7 +118,7 @@ static void append_body(struct buffer *out, enum ipc_command command,
     if (command >= IPC_COLLECT_TRACING4)
         buffer_u64le(out, request->rundown_keywords);
     else if (command >= IPC_COLLECT_TRACING2)
-        buffer_u8(out, request->rundown_keywords != 0);
+        buffer_u8(out, wants_any_rundown(request));
     if (command >= IPC_COLLECT_TRACING3)
         buffer_u8(out, request->stacks);
     buffer_u32le(out, (uint32_t)count);
@@ -160,14 +168,19 @@ enum ipc_command ipc_best_collect(const struct ipc_session_request *request)
     for (size_t i = 0; i < request->provider_count; i++)
         if (request->providers[i].filter != IPC_FILTER_NONE)
             return IPC_COLLECT_TRACING5;
-    if (request->rundown_keywords)
+    if (chooses_rundown(request))
         return IPC_COLLECT_TRACING4;
     return request->stacks ? IPC_COLLECT_TRACING2 : IPC_COLLECT_TRACING3;
 }
 
-enum ipc_command ipc_older_collect(enum ipc_command command)
+enum ipc_command ipc_older_collect(enum ipc_command command, const struct ipc_session_request *request)
 {
-    return command > IPC_COLLECT_TRACING && command <= IPC_COLLECT_TRACING5 ? command - 1 : 0;
+    if (command <= IPC_COLLECT_TRACING || command > IPC_COLLECT_TRACING5)
+        return 0;
+    command--;
+    if (command == IPC_COLLECT_TRACING4 && !chooses_rundown(request))
+        command--;
+    return command == IPC_COLLECT_TRACING3 && request->stacks ? IPC_COLLECT_TRACING2 : command;
 }
 
 void ipc_append_stop(struct buffer *out, uint64_t session_id)

@@ -20,8 +20,11 @@ enum {
     IPC_HEADER_BYTES = 20,
     IPC_MESSAGE_MAX = 65535,
     IPC_PROVIDERS_MAX = 1000,
-    IPC_BUFFER_MB_MAX = 1024,
+    IPC_BUFFER_MB_MAX = 16384,
 };
+
+/* What older ways to ask for a rundown mean. */
+#define IPC_RUNDOWN_DEFAULT UINT64_C(0x80020139)
 
 /* Command set above command id. */
 enum ipc_command {
@@ -68,8 +71,9 @@ struct ipc_provider {
 struct ipc_session_request {
     uint32_t buffer_mb; /* 1 to IPC_BUFFER_MB_MAX, of the target's memory */
     bool stacks;
-    /* Rundown events at the end: 0 none. A command that cannot choose gives all or none. */
+    /* Rundown events at the end: 0 none. A command that cannot choose gives all of the default, or none. */
     uint64_t rundown_keywords;
+    bool rundown_chosen_only;             /* none where the choice cannot be said */
     const struct ipc_provider *providers; /* 1 and more; several of one name are merged */
     size_t provider_count;
 };
@@ -84,8 +88,8 @@ bool ipc_append_collect(struct buffer *out, enum ipc_command command,
                         const struct ipc_session_request *request, struct error *err);
 /* The newest command `request` needs; step down from it with ipc_older_collect(). */
 enum ipc_command ipc_best_collect(const struct ipc_session_request *request);
-/* The next older way to ask, or 0. */
-enum ipc_command ipc_older_collect(enum ipc_command command);
+/* The next older way to ask that says less of `request`, or 0. */
+enum ipc_command ipc_older_collect(enum ipc_command command, const struct ipc_session_request *request);
 void ipc_append_stop(struct buffer *out, uint64_t session_id);
 /* A request without content: IPC_PROCESS_INFO*, IPC_RESUME_RUNTIME. */
 void ipc_append_plain(struct buffer *out, enum ipc_command command);

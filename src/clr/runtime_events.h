@@ -18,6 +18,7 @@
 
 #define RUNTIME_PROVIDER         "Microsoft-Windows-DotNETRuntime"
 #define RUNTIME_RUNDOWN_PROVIDER "Microsoft-Windows-DotNETRuntimeRundown"
+#define RUNTIME_SAMPLE_PROVIDER  "Microsoft-DotNETCore-SampleProfiler"
 
 /* Keywords of both providers. */
 enum {
@@ -29,6 +30,10 @@ enum {
        seen). */
     RUNTIME_KEYWORD_END_ENUMERATION = 0x80,
 };
+/* Objects picked at random; since .NET 10. */
+#define RUNTIME_KEYWORD_ALLOCATION_SAMPLING UINT64_C(0x80000000000)
+
+enum { RUNTIME_ALLOCATION_TICK = 10 }; /* an event's id */
 
 enum runtime_event_kind {
     RUNTIME_EVENT_OTHER,

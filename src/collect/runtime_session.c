@@ -307,7 +307,7 @@ static bool ask_methods(struct runtime_session *s, struct error *err)
     };
     bool unknown = true, ok = false;
     enum ipc_command command = ipc_best_collect(&request);
-    for (; command && !ok && unknown; command = ipc_older_collect(command)) {
+    for (; command && !ok && unknown; command = ipc_older_collect(command, &request)) {
         ok = ask_stream(s, command, &request, &unknown, err);
         s->tells_collections = ok && provider.keywords & RUNTIME_KEYWORD_GC;
         provider.keywords = methods; /* older ways cannot choose */

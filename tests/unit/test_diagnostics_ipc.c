@@ -38,16 +38,17 @@ static void test_requests(void **state)
     struct ipc_session_request request = { .buffer_mb = 256, .providers = &ab, .provider_count = 1 };
     buffer_clear(&b);
     assert_true(ipc_append_collect(&b, IPC_COLLECT_TRACING2, &request, &err));
-    check_bytes(&b,
-                MAGIC
-                "\x3b\0\2\3\0\0\0\1\0\0\1\0\0\0\0\1\0\0\0\1\0\0\0\0\0\0\0\4\0\0\0\3\0\0\0A\0b\0\0\0\0\0\0\0",
-                0x3b);
+    check_bytes(
+        &b,
+        MAGIC
+        "\x3d\0\2\3\0\0\0\1\0\0\1\0\0\0\0\1\0\0\0\1\0\0\0\0\0\0\0\4\0\0\0\3\0\0\0A\0b\0\0\0\1\0\0\0\0\0",
+        0x3d);
     buffer_clear(&b);
     assert_true(ipc_append_collect(&b, IPC_COLLECT_TRACING, &request, &err));
-    assert_int_equal(b.size, 0x3a);
+    assert_int_equal(b.size, 0x3c);
     buffer_clear(&b);
     assert_true(ipc_append_collect(&b, IPC_COLLECT_TRACING3, &request, &err));
-    assert_int_equal(b.size, 0x3c);
+    assert_int_equal(b.size, 0x3e);
 
     static const uint32_t ids[] = { 1, 2, 1 }; /* a repeated one would silence the provider */
     struct ipc_provider filtered = ab;
@@ -62,9 +63,9 @@ static void test_requests(void **state)
     check_bytes(
         &b,
         MAGIC
-        "\x54\0\2\6\0\0\0\0\0\0\0\1\0\0\1\0\0\0\x39\1\2\x80\0\0\0\0\1\1\0\0\0\1\0\0\0\0\0\0\0\4\0\0\0\3\0"
-        "\0\0A\0b\0\0\0\0\0\0\0\1\2\0\0\0\1\0\0\0\2\0\0\0",
-        0x54);
+        "\x56\0\2\6\0\0\0\0\0\0\0\1\0\0\1\0\0\0\x39\1\2\x80\0\0\0\0\1\1\0\0\0\1\0\0\0\0\0\0\0\4\0\0\0\3\0"
+        "\0\0A\0b\0\0\0\1\0\0\0\0\0\1\2\0\0\0\1\0\0\0\2\0\0\0",
+        0x56);
     buffer_done(&b);
 }
 
@@ -134,16 +135,28 @@ static void test_what_cannot_be_asked(void **state)
         struct ipc_session_request request;
         enum ipc_command command;
     } cases[] = {
-        { "buffer of 0 MB", { 0, false, 0, &ab, 1 }, IPC_COLLECT_TRACING2 },
-        { "buffer of 1025 MB", { 1025, false, 0, &ab, 1 }, IPC_COLLECT_TRACING2 },
-        { "0 event providers", { 1, false, 0, &ab, 0 }, IPC_COLLECT_TRACING2 },
-        { "1001 event providers", { 1, false, 0, many, 1001 }, IPC_COLLECT_TRACING2 },
-        { "without a name", { 1, false, 0, &nameless, 1 }, IPC_COLLECT_TRACING2 },
-        { "level 6", { 1, false, 0, &loud, 1 }, IPC_COLLECT_TRACING2 },
-        { "once with a choice", { 1, false, 0, filters, 2 }, IPC_COLLECT_TRACING5 },
-        { "different arguments", { 1, false, 0, args, 2 }, IPC_COLLECT_TRACING5 },
-        { "do not fit", { 1, false, 0, &huge, 1 }, IPC_COLLECT_TRACING2 },
-        { "no command", { 1, false, 0, &ab, 1 }, IPC_PROCESS_INFO },
+        { "buffer of 0 MB", { .buffer_mb = 0, .providers = &ab, .provider_count = 1 }, IPC_COLLECT_TRACING2 },
+        { "buffer of 16385 MB",
+          { .buffer_mb = 16385, .providers = &ab, .provider_count = 1 },
+          IPC_COLLECT_TRACING2 },
+        { "0 event providers",
+          { .buffer_mb = 1, .providers = &ab, .provider_count = 0 },
+          IPC_COLLECT_TRACING2 },
+        { "1001 event providers",
+          { .buffer_mb = 1, .providers = many, .provider_count = 1001 },
+          IPC_COLLECT_TRACING2 },
+        { "without a name",
+          { .buffer_mb = 1, .providers = &nameless, .provider_count = 1 },
+          IPC_COLLECT_TRACING2 },
+        { "level 6", { .buffer_mb = 1, .providers = &loud, .provider_count = 1 }, IPC_COLLECT_TRACING2 },
+        { "once with a choice",
+          { .buffer_mb = 1, .providers = filters, .provider_count = 2 },
+          IPC_COLLECT_TRACING5 },
+        { "different arguments",
+          { .buffer_mb = 1, .providers = args, .provider_count = 2 },
+          IPC_COLLECT_TRACING5 },
+        { "do not fit", { .buffer_mb = 1, .providers = &huge, .provider_count = 1 }, IPC_COLLECT_TRACING2 },
+        { "no command", { .buffer_mb = 1, .providers = &ab, .provider_count = 1 }, IPC_PROCESS_INFO },
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct buffer b;
@@ -176,9 +189,18 @@ static void test_ladder(void **state)
     enum ipc_command command = ipc_best_collect(&request);
     for (enum ipc_command expected = IPC_COLLECT_TRACING5; expected >= IPC_COLLECT_TRACING; expected--) {
         assert_int_equal(command, expected);
-        command = ipc_older_collect(command);
+        command = ipc_older_collect(command, &request);
     }
     assert_int_equal(command, 0);
+
+    /* with stacks, 3 says no more than 2; without a choice of rundown, 4 no more than 3 */
+    request.stacks = true;
+    assert_int_equal(ipc_older_collect(IPC_COLLECT_TRACING5, &request), IPC_COLLECT_TRACING4);
+    assert_int_equal(ipc_older_collect(IPC_COLLECT_TRACING4, &request), IPC_COLLECT_TRACING2);
+    request.rundown_keywords = IPC_RUNDOWN_DEFAULT;
+    assert_int_equal(ipc_older_collect(IPC_COLLECT_TRACING5, &request), IPC_COLLECT_TRACING2);
+    p.filter = IPC_FILTER_NONE;
+    assert_int_equal(ipc_best_collect(&request), IPC_COLLECT_TRACING2);
 }
 
 static void test_reply_headers(void **state)
