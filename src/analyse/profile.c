@@ -24,9 +24,9 @@ struct profile_build {
     size_t node_capacity;
     /* by trace stack; where runtimes told of collections: once for each enum gc_time, see stack_use_of() */
     struct stack_use *stacks;
-    uint32_t
-        path[TRACE_STACK_DEPTH_MAX]; /* of node_find(), which would have to clear one of its own each time */
-    uint32_t *thread_of;             /* by trace thread */
+    uint32_t path[TRACE_STACK_DEPTH_MAX]; /* of node_find_folded(), which would have to clear one of its own
+                                             each time */
+    uint32_t *thread_of;                  /* by trace thread */
     uint32_t *process_of;
     struct runtime_work work;
     struct gc_history gc;
@@ -90,25 +90,47 @@ static uint32_t node_find_folded(struct profile_build *b, uint32_t stack, unsign
     return node;
 }
 
-static uint32_t node_find(struct profile_build *b, uint32_t stack)
+/* A sample of the kind and the stretch of time that were asked for. */
+static bool sample_is_asked(const struct profile_build *b, size_t i)
 {
-    uint32_t *path = b->path, asked = stack;
-    size_t depth = 0;
-    while (stack >= STACK_ROOTS && b->stacks[stack].node == UINT32_MAX && depth < TRACE_STACK_DEPTH_MAX) {
-        path[depth++] = stack;
-        stack = b->t->stacks.rows[stack].parent;
+    const struct trace_samples *s = &b->t->samples;
+    const struct profile_options *o = b->options;
+    uint64_t start_ns = b->p->start_monotonic_ns;
+    uint64_t time_ns = s->time_ns[i] > start_ns ? s->time_ns[i] - start_ns : 0;
+    return s->kind[i] == o->kind && time_ns >= o->from_ns && (!o->to_ns || time_ns < o->to_ns);
+}
+
+/* Which stacks are a sample's, or callers of one. The caller frees. */
+static bool *stacks_asked(const struct profile_build *b)
+{
+    const struct trace *t = b->t;
+    bool *asked = mem_alloc(t->stacks.count, sizeof *asked);
+    for (size_t i = 0; i < t->samples.count; i++)
+        if (sample_is_asked(b, i))
+            asked[t->samples.stack[i]] = true;
+    for (size_t stack = t->stacks.count; stack-- > STACK_ROOTS;)
+        if (asked[stack])
+            asked[t->stacks.rows[stack].parent] = true;
+    return asked;
+}
+
+/*
+ * The nodes of all stacks, unless runtime frames are folded. A stack comes after its callers: in that order
+ * each is looked at once, and what it needs was looked at lately.
+ */
+static void nodes_of_stacks(struct profile_build *b)
+{
+    const struct trace *t = b->t;
+    AUTO_FREE bool *asked = stacks_asked(b);
+    for (uint32_t root = 0; root < STACK_ROOTS; root++)
+        if (asked[root])
+            b->stacks[root].node = node_of_root(b, root ? root : STACK_BROKEN);
+    for (size_t stack = STACK_ROOTS; stack < t->stacks.count; stack++) {
+        const struct trace_stack *row = &t->stacks.rows[stack];
+        if (asked[stack])
+            b->stacks[stack].node =
+                node_get(b, b->stacks[row->parent].node, frame_table_location(&b->frames, row->location));
     }
-    uint32_t node;
-    if (stack >= STACK_ROOTS)
-        node = depth < TRACE_STACK_DEPTH_MAX ? b->stacks[stack].node : node_of_root(b, STACK_TRUNCATED);
-    else
-        node = b->stacks[stack].node = node_of_root(b, stack ? stack : STACK_BROKEN);
-    while (depth > 0) {
-        uint32_t at = path[--depth];
-        node = node_get(b, node, frame_table_location(&b->frames, b->t->stacks.rows[at].location));
-        b->stacks[at].node = node;
-    }
-    return b->stacks[asked].node = node;
 }
 
 static size_t stack_uses(const struct profile_build *b)
@@ -133,15 +155,13 @@ static uint32_t stack_look(struct profile_build *b, size_t use, uint32_t thread)
     enum runtime_work_class work = runtime_work_of(&b->work, stack, thread, when, &frames);
     b->work_of_stack[use] = (uint8_t)work;
     return b->stacks[use].node =
-               b->options->group_runtime ? node_find_folded(b, stack, work, frames) : node_find(b, stack);
+               b->options->group_runtime ? node_find_folded(b, stack, work, frames) : b->stacks[stack].node;
 }
 
 static inline uint32_t node_of_sample(struct profile_build *b, size_t use, uint32_t thread)
 {
-    uint32_t node = b->stacks[use].node;
-    if (!b->work_of_stack)
-        return node != UINT32_MAX ? node : node_find(b, (uint32_t)use);
-    return b->work_of_stack[use] != WORK_CLASSES ? node : stack_look(b, use, thread);
+    bool is_new = b->work_of_stack && b->work_of_stack[use] == WORK_CLASSES;
+    return is_new ? stack_look(b, use, thread) : b->stacks[use].node;
 }
 
 static uint32_t process_get(struct profile_build *b, uint32_t process)
@@ -264,6 +284,8 @@ static void profile_add_samples(struct profile_build *b)
     if (!o->tree_only)
         columns_begin(p, s->count);
     AUTO_FREE struct sample_order *order = o->tree_only ? NULL : sample_order_of(s);
+    if (!o->group_runtime)
+        nodes_of_stacks(b);
     for (size_t k = 0; k < s->count; k++) {
         size_t i = order ? order[k].at : k;
         if (k + AHEAD < s->count)
@@ -271,7 +293,7 @@ static void profile_add_samples(struct profile_build *b)
         uint64_t time_ns = s->time_ns[i] > p->start_monotonic_ns ? s->time_ns[i] - p->start_monotonic_ns : 0;
         uint64_t samples = p->weights_are_samples ? s->weight[i] : 1;
         p->counts.recorded += s->kind[i] == o->kind ? samples : 0;
-        if (s->kind[i] != o->kind || time_ns < o->from_ns || (o->to_ns && time_ns >= o->to_ns))
+        if (!sample_is_asked(b, i))
             continue;
         size_t use = stack_use_of(b, i);
         uint32_t node = node_of_sample(b, use, s->thread[i]);

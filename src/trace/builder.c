@@ -474,37 +474,43 @@ enum stack_end trace_builder_stack_end(const struct trace_builder *b, uint32_t s
     return (enum stack_end)b->ends[stack];
 }
 
-/* The outermost `count` of a chain's user frames, upon a root. */
-static struct chain_key callers_key(const struct raw_sample *s, size_t user_count, size_t count,
-                                    uint64_t context)
+/* A new chain is mostly an old one with other leaves: every CALLERS_STEP frames from the root the stack is
+ * remembered. */
+enum { CALLERS_STEP = 4, CALLERS_MARKS_MAX = TRACE_STACK_DEPTH_MAX / CALLERS_STEP };
+
+/* The keys of a chain's outermost CALLERS_STEP, 2 * CALLERS_STEP, ... frames, without the leaf. Returns how
+ * many. */
+static size_t callers_keys(const struct trace_builder *b, const struct raw_sample *s, size_t user_count,
+                           uint64_t context, struct chain_key keys[CALLERS_MARKS_MAX])
 {
-    const uint64_t *callers = s->user + user_count - count;
-    return chain_key_of_bytes(span_of(callers, count * sizeof *callers), context);
+    size_t marks = user_count ? (user_count - 1) / CALLERS_STEP : 0;
+    struct chain_key key = { context, context };
+    for (size_t mark = 0; mark < marks; mark++) {
+        const uint64_t *part = s->user + user_count - (mark + 1) * CALLERS_STEP;
+        key = chain_key_join(key, chain_key_of_bytes(span_of(part, CALLERS_STEP * sizeof *part), 0));
+        keys[mark] = key;
+        chain_cache_prefetch(b->chains, key);
+    }
+    return marks;
 }
 
-/*
- * A new chain is mostly an old one with other leaves: every CALLERS_STEP frames from the root the stack is
- * remembered as if it were a chain of its own, so that only what is new is walked.
- */
+/* Only what is new of a chain is walked. */
 static uint32_t stack_of_user(struct trace_builder *b, uint32_t process, const struct raw_sample *s,
                               size_t user_count, uint32_t root)
 {
-    enum { CALLERS_STEP = 16 };
+    struct chain_key keys[CALLERS_MARKS_MAX];
     uint64_t context = ~((uint64_t)process << 34 ^ (uint64_t)b->states[process].generation << 2 ^ root);
     uint32_t stack = 0;
-    size_t known = user_count ? (user_count - 1) / CALLERS_STEP * CALLERS_STEP : 0; /* never the leaf */
-    for (; known > 0; known -= CALLERS_STEP) {
-        stack = chain_cache_find(b->chains, callers_key(s, user_count, known, context));
-        if (stack)
-            break;
-    }
+    size_t marks = callers_keys(b, s, user_count, context, keys), known = marks;
+    while (known > 0 && !(stack = chain_cache_find(b->chains, keys[known - 1])))
+        known--;
     if (!stack)
         stack = root;
-    for (size_t i = user_count - known; i-- > 0;) {
+    for (size_t i = user_count - known * CALLERS_STEP; i-- > 0;) {
         bool is_return = s->user_exact ? !s->user_exact[i] : i > 0;
         stack = stack_push(b, stack, location_of(b, process, s->user[i], is_return, s->time_ns));
-        if (i > 0 && (user_count - i) % CALLERS_STEP == 0)
-            chain_cache_add(b->chains, callers_key(s, user_count, user_count - i, context), stack);
+        if (known < marks && user_count - i == (known + 1) * CALLERS_STEP)
+            chain_cache_add(b->chains, keys[known++], stack);
     }
     return stack;
 }

@@ -5,6 +5,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/id_map.h"
 #include "base/mem.h"
 
 /* 96 bits of the key are kept: looking a chain up is one wait for memory, so that four entries share a line.
@@ -58,6 +59,12 @@ struct chain_key chain_key_of_bytes(struct span chain, uint64_t context)
     /* a seed would make XXH3 derive its secret anew each time */
     XXH128_hash_t hash = XXH3_128bits(chain.data, chain.size);
     return (struct chain_key){ hash.low64 ^ context * 0x9e3779b97f4a7c15ull, hash.high64 ^ context };
+}
+
+struct chain_key chain_key_join(struct chain_key callers, struct chain_key more)
+{
+    return (struct chain_key){ hash_pair(callers.low, more.low),
+                               hash_pair(callers.high ^ more.low, more.high) };
 }
 
 static struct chain_entry *chain_cache_slot(const struct chain_cache *cache, struct chain_key key)
