@@ -1,0 +1,22 @@
+/*
+ * event_schemas: the schema of each type of event in a trace, made when it is first asked for.
+ */
+#ifndef CLRPERF_ANALYSE_EVENT_SCHEMAS_H
+#define CLRPERF_ANALYSE_EVENT_SCHEMAS_H
+
+#include "clr/event_schema.h"
+#include "trace/trace.h"
+
+struct event_schemas {
+    const struct trace *trace;
+    struct event_schema **rows; /* by type; NULL: not asked for yet */
+    size_t count;
+};
+
+/* The trace must live as long, with the types it has now. */
+void event_schemas_init(struct event_schemas *x, const struct trace *t);
+void event_schemas_done(struct event_schemas *x);
+/* Of a type's id. Never NULL; an id that does not exist has the schema of an unknown event. Owned by `x`. */
+const struct event_schema *event_schemas_get(struct event_schemas *x, uint32_t type);
+
+#endif

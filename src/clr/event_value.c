@@ -1,0 +1,103 @@
+#include "clr/event_value.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/utf16.h"
+
+enum { FILETIME_PER_SECOND = 10000000 };
+static const uint64_t filetime_of_1970 = 116444736000000000;
+
+void event_value_append_text(struct buffer *out, const struct event_value *v)
+{
+    if (v->kind == EVENT_VALUE_TEXT16)
+        utf16_append_utf8(out, v->bytes);
+    else if (v->kind == EVENT_VALUE_TEXT8)
+        buffer_append(out, v->bytes.data, v->bytes.size);
+}
+
+bool event_value_is_number(const struct event_value *v)
+{
+    return v->kind >= EVENT_VALUE_BOOL && v->kind <= EVENT_VALUE_FLOAT;
+}
+
+static void append_guid(struct buffer *out, struct span id)
+{
+    if (id.size != 16)
+        return;
+    const uint8_t *b = id.data;
+    buffer_format(out, "%08" PRIx32 "-%04x-%04x-%02x%02x-", load_u32le(b), load_u16le(b + 4),
+                  load_u16le(b + 6), b[8], b[9]);
+    for (unsigned i = 10; i < 16; i++)
+        buffer_format(out, "%02x", b[i]);
+}
+
+static void append_time(struct buffer *out, uint64_t filetime)
+{
+    if (filetime < filetime_of_1970) { /* a DateTime that was never set */
+        buffer_format(out, "%" PRIu64, filetime);
+        return;
+    }
+    time_t seconds = (time_t)((filetime - filetime_of_1970) / FILETIME_PER_SECOND);
+    struct tm utc;
+    if (gmtime_r(&seconds, &utc))
+        buffer_format(out, "%04d-%02d-%02dT%02d:%02d:%02d.%07" PRIu64 "Z", utc.tm_year + 1900, utc.tm_mon + 1,
+                      utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, filetime % FILETIME_PER_SECOND);
+}
+
+/* The shortest spelling that reads back the same, of a float as of a double. */
+static void append_float(struct buffer *out, const struct event_value *v)
+{
+    char text[40];
+    for (int digits = v->size == 4 ? 6 : 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, v->f);
+        double back = strtod(text, NULL);
+        if (v->size == 4 ? (float)back == (float)v->f : back == v->f)
+            break;
+    }
+    buffer_string(out, text);
+}
+
+void event_value_append(struct buffer *out, const struct event_value *v)
+{
+    if (v->names && event_enum_append(out, v->names, v->u))
+        return;
+    switch (v->kind) {
+    case EVENT_VALUE_NONE:
+        return;
+    case EVENT_VALUE_BOOL:
+        buffer_string(out, v->u ? "true" : "false");
+        return;
+    case EVENT_VALUE_INT:
+        buffer_format(out, "%" PRId64, v->i);
+        return;
+    case EVENT_VALUE_UINT:
+        buffer_format(out, "%" PRIu64, v->u);
+        return;
+    case EVENT_VALUE_POINTER:
+        buffer_format(out, "0x%" PRIx64, v->u);
+        return;
+    case EVENT_VALUE_FLOAT:
+        append_float(out, v);
+        return;
+    case EVENT_VALUE_TEXT16:
+    case EVENT_VALUE_TEXT8:
+        event_value_append_text(out, v);
+        return;
+    case EVENT_VALUE_GUID:
+        append_guid(out, v->bytes);
+        return;
+    case EVENT_VALUE_TIME:
+        append_time(out, v->u);
+        return;
+    case EVENT_VALUE_ARRAY:
+        buffer_format(out, "[%" PRIu64 " items]", v->u);
+        return;
+    case EVENT_VALUE_BYTES:
+    case EVENT_VALUE_OBJECT:
+        buffer_format(out, "{%zu bytes}", v->bytes.size);
+        return;
+    }
+}

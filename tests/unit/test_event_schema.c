@@ -1,0 +1,431 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/own.h"
+#include "base/utf16.h"
+#include "clr/event_catalogue.h"
+#include "clr/event_layout.h"
+#include "clr/event_schema.h"
+
+enum { TEXT_MAX = 1 << 16, NEWEST = 4, ITEMS = 3 };
+
+static struct span text_of(const char *text)
+{
+    return span_of(text, strlen(text));
+}
+
+/* What a visitor was told: "Name=value;" and brackets. */
+static void note_value(void *user, const char *name, const struct event_value *v)
+{
+    struct buffer *out = user;
+    buffer_format(out, "%s=", name);
+    event_value_append(out, v);
+    buffer_u8(out, ';');
+}
+
+static void note_begin(void *user, const char *name, bool array)
+{
+    buffer_format(user, "%s%c", name, array ? '[' : '{');
+}
+
+static void note_end(void *user, bool array)
+{
+    buffer_u8(user, array ? ']' : '}');
+}
+
+static bool visit(const struct event_schema *s, struct span payload, struct buffer *out)
+{
+    buffer_clear(out);
+    const struct event_visitor visitor = { out, note_value, note_begin, note_end };
+    return event_schema_visit(s, payload, &visitor);
+}
+
+/* The text stays until the next call. */
+static const char *visited(const struct event_schema *s, struct span payload, bool expected_ok)
+{
+    static char text[4096];
+    struct buffer out;
+    buffer_init(&out, sizeof text);
+    assert_int_equal(visit(s, payload, &out), expected_ok);
+    buffer_u8(&out, 0);
+    memcpy(text, out.data, out.size);
+    buffer_done(&out);
+    return text;
+}
+
+static struct event_schema *runtime_event(uint32_t id, uint32_t version, unsigned pointer_size)
+{
+    return event_schema_new(&(struct event_description){ .provider = "Microsoft-Windows-DotNETRuntime",
+                                                         .event_id = id,
+                                                         .version = version,
+                                                         .name = "",
+                                                         .pointer_size = pointer_size });
+}
+
+/* ---- every event of the catalogue, there and back ---- */
+
+struct encoder {
+    const struct event_fields *fields;
+    struct buffer payload, told;
+    uint64_t next; /* values are all different */
+};
+
+static void encode_field(struct encoder *e, const struct event_field *f, const char *name);
+
+static void encode_number(struct encoder *e, const struct event_field *f, const char *name)
+{
+    uint64_t value = f->keeps ? ITEMS : e->next++;
+    struct event_value v = { .size = f->size, .u = value, .i = (int64_t)value, .f = 0, .names = f->names };
+    v.kind = f->type == FIELD_BOOL      ? EVENT_VALUE_BOOL
+             : f->type == FIELD_INT     ? EVENT_VALUE_INT
+             : f->type == FIELD_POINTER ? EVENT_VALUE_POINTER
+                                        : EVENT_VALUE_UINT;
+    if (f->size == 1)
+        v.u = value %= 100, v.i = (int64_t)value;
+    if (f->type == FIELD_BOOL)
+        v.u = value %= 2;
+    for (unsigned i = 0; i < f->size; i++)
+        buffer_u8(&e->payload, i < 8 ? (uint8_t)(value >> 8 * i) : 0);
+    note_value(&e->told, name, &v);
+}
+
+static void encode_text(struct encoder *e, const struct event_field *f, const char *name)
+{
+    char text[32];
+    snprintf(text, sizeof text, "text %u", (unsigned)e->next++);
+    if (f->type == FIELD_TEXT16) {
+        utf16_append(&e->payload, text);
+        buffer_u16le(&e->payload, 0);
+    } else {
+        buffer_append(&e->payload, text, strlen(text) + 1);
+    }
+    note_value(&e->told, name, &(struct event_value){ .kind = EVENT_VALUE_TEXT8, .bytes = text_of(text) });
+}
+
+static void encode_float(struct encoder *e, const char *name)
+{
+    double value = (double)e->next++ + 0.25;
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    buffer_u64le(&e->payload, bits);
+    note_value(&e->told, name, &(struct event_value){ .kind = EVENT_VALUE_FLOAT, .size = 8, .f = value });
+}
+
+static void encode_bytes(struct encoder *e, const struct event_field *f, const char *name)
+{
+    static const uint8_t zeros[16];
+    size_t size = f->type == FIELD_BYTES ? ITEMS : f->size;
+    buffer_append(&e->payload, zeros, size);
+    enum event_value_kind kind = f->type == FIELD_GUID ? EVENT_VALUE_GUID : EVENT_VALUE_BYTES;
+    if (f->type != FIELD_PAD)
+        note_value(&e->told, name, &(struct event_value){ .kind = kind, .bytes = span_of(zeros, size) });
+}
+
+static void encode_list(struct encoder *e, const struct event_field *f, const char *name)
+{
+    bool array = f->type == FIELD_ARRAY;
+    note_begin(&e->told, name, array);
+    for (uint32_t i = 0; i < (array ? ITEMS : f->members); i++) {
+        const struct event_field *row = &e->fields->rows[f->first + (array ? 0 : i)];
+        encode_field(e, row, row->name);
+    }
+    note_end(&e->told, array);
+}
+
+static void encode_field(struct encoder *e, const struct event_field *f, const char *name)
+{
+    switch ((enum event_field_type)f->type) {
+    case FIELD_ARRAY:
+    case FIELD_OBJECT:
+        encode_list(e, f, name);
+        break;
+    case FIELD_TEXT16:
+    case FIELD_TEXT8:
+        encode_text(e, f, name);
+        break;
+    case FIELD_FLOAT:
+        encode_float(e, name);
+        break;
+    case FIELD_GUID:
+    case FIELD_BYTES:
+    case FIELD_PAD:
+        encode_bytes(e, f, name);
+        break;
+    case FIELD_TIER: /* of flags that do not say "jitted" */
+        buffer_format(&e->told, "%s=ReadyToRun;", name);
+        break;
+    default:
+        encode_number(e, f, name);
+        break;
+    }
+}
+
+/* Each field alone is what it was among all. */
+static void check_reads(const struct event_schema *s, struct span payload)
+{
+    for (uint32_t i = 0; i < event_schema_fields(s); i++) {
+        struct buffer one;
+        buffer_init(&one, TEXT_MAX);
+        const struct event_visitor visitor = { &one, note_value, note_begin, note_end };
+        struct event_value v = { 0 };
+        assert_true(event_schema_visit_field(s, payload, (int)i, &visitor));
+        assert_true(event_schema_read(s, payload, (int)i, &v));
+        if (v.kind != EVENT_VALUE_ARRAY && v.kind != EVENT_VALUE_OBJECT && one.size) {
+            struct buffer told;
+            buffer_init(&told, TEXT_MAX);
+            note_value(&told, event_schema_field_name(s, i), &v);
+            assert_true(span_equals(buffer_span(&one), buffer_span(&told)));
+            buffer_done(&told);
+        }
+        buffer_done(&one);
+    }
+}
+
+/* Cut anywhere it tells what was before, and says that there should be more. */
+static void check_cuts(const struct event_schema *s, struct span payload, struct span whole)
+{
+    struct buffer out;
+    buffer_init(&out, TEXT_MAX);
+    for (size_t size = 0; size < payload.size; size++) {
+        AUTO_FREE uint8_t *copy = mem_alloc(size ? size : 1, 1);
+        for (size_t i = 0; i < size; i++)
+            copy[i] = payload.data[i];
+        assert_false(visit(s, span_of(copy, size), &out));
+        while (out.size && (out.data[out.size - 1] == ']' || out.data[out.size - 1] == '}'))
+            out.size--; /* what was open is closed */
+        assert_true(span_equals(buffer_span(&out), span_part(whole, 0, out.size)));
+        for (uint32_t i = 0; i < event_schema_fields(s); i++)
+            event_schema_read(s, span_of(copy, size), (int)i, &(struct event_value){ 0 });
+    }
+    buffer_done(&out);
+}
+
+static void check_event(const char *provider, const struct catalogue_event *event, uint32_t version,
+                        unsigned pointer_size)
+{
+    struct event_fields fields;
+    struct encoder e = { .fields = &fields, .next = 1000 };
+    struct buffer out;
+    event_fields_init(&fields);
+    buffer_init(&e.payload, TEXT_MAX);
+    buffer_init(&e.told, TEXT_MAX);
+    buffer_init(&out, TEXT_MAX);
+    event_layout_read(event->layout, version, pointer_size, &fields);
+    for (uint32_t i = 0; i < fields.root_count; i++)
+        encode_field(&e, &fields.rows[fields.root + i], fields.rows[fields.root + i].name);
+
+    struct event_schema *s = event_schema_new(&(struct event_description){ .provider = provider,
+                                                                           .event_id = event->id,
+                                                                           .version = version,
+                                                                           .name = "",
+                                                                           .pointer_size = pointer_size });
+    assert_string_equal(event_schema_name(s), event->name);
+    assert_true(event_schema_described(s));
+    struct span payload = buffer_span(&e.payload);
+    assert_true(visit(s, payload, &out));
+    assert_true(span_equals(buffer_span(&out), buffer_span(&e.told)));
+    check_reads(s, payload);
+    check_cuts(s, payload, buffer_span(&e.told));
+    buffer_u32le(&e.payload, 0xffffffff); /* what a later version appends */
+    assert_true(visit(s, buffer_span(&e.payload), &out));
+    assert_true(span_equals(buffer_span(&out), buffer_span(&e.told)));
+    event_schema_free(s);
+    buffer_done(&out);
+    buffer_done(&e.payload);
+    buffer_done(&e.told);
+    event_fields_done(&fields);
+}
+
+static void test_catalogue_round_trips(void **state)
+{
+    (void)state;
+    size_t events = 0;
+    for (const struct catalogue_provider *p = event_catalogue; p->name; p++)
+        for (size_t i = 0; i < p->count; i++, events++) {
+            assert_true(i == 0 || p->events[i - 1].id < p->events[i].id);
+            for (uint32_t version = 0; version <= NEWEST; version++)
+                for (unsigned pointer_size = 4; pointer_size <= 8; pointer_size += 4)
+                    check_event(p->name, &p->events[i], version, pointer_size);
+        }
+    assert_true(events > 200);
+}
+
+/* Every "=name" of a layout is an enumeration: a misspelt one would be silently without names. */
+static void test_enumerations_exist(void **state)
+{
+    (void)state;
+    for (const struct catalogue_provider *p = event_catalogue; p->name; p++)
+        for (size_t i = 0; i < p->count; i++)
+            for (const char *at = strchr(p->events[i].layout, '='); at; at = strchr(at, '=')) {
+                size_t size = strcspn(++at, ",}");
+                assert_non_null(event_enum_find(span_of(at, size)));
+            }
+}
+
+/* ---- payloads as runtimes sent them ---- */
+
+static struct event_value read_field(const struct event_schema *s, struct span payload, const char *name)
+{
+    struct event_value v = { 0 };
+    assert_true(event_schema_read(s, payload, event_schema_field(s, name), &v));
+    return v;
+}
+
+static void test_gc_start(void **state)
+{
+    (void)state;
+    static const uint8_t payload[] = { 7, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1,
+                                       0, 0, 0, 3, 0, 9, 0, 0, 0, 0, 0, 0, 0 };
+    struct event_schema *s = runtime_event(1, 2, 8);
+    struct span p = span_of(payload, sizeof payload);
+    assert_string_equal(event_schema_name(s), "GC/Start");
+    assert_string_equal(visited(s, p, true),
+                        "Count=7;Depth=2;Reason=Induced;Type=BackgroundGC;ClrInstanceID=3;"
+                        "ClientSequenceNumber=9;");
+    assert_int_equal(event_schema_u64(s, p, event_schema_field(s, "Depth"), 99), 2);
+    assert_int_equal(event_schema_u64(s, p, event_schema_field(s, "NoSuchField"), 99), 99);
+    assert_int_equal(event_schema_u64(s, span_of(payload, 7), event_schema_field(s, "Depth"), 99), 99);
+    event_schema_free(s);
+    s = runtime_event(1, 0, 8);
+    assert_string_equal(visited(s, span_of(payload, 8), true), "Count=7;Reason=LowMemory;");
+    event_schema_free(s);
+}
+
+/* Both are the runtime's C structs, with the bytes a compiler leaves between fields. */
+static void test_padded_structs(void **state)
+{
+    (void)state;
+    static const uint8_t compact[] = { 0, 0, 1, 0, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 0, 0,
+                                       0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0 };
+    static const uint8_t buckets[] = { 0, 0, 1, 0, 0x10, 0, 0, 0,    0, 0, 0, 0, 1, 0, 0,
+                                       0, 0, 0, 4, 0,    0, 0, 0x68, 1, 0, 0, 0, 0, 0, 0 };
+    struct event_schema *s = runtime_event(208, 0, 8);
+    assert_string_equal(
+        visited(s, span_of(compact, sizeof compact), true),
+        "ClrInstanceID=0;Count=1;Values[{TimePlan=3;TimeCompact=2;TimeRelocate=2;TotalRefs=0x5;"
+        "ZeroRefs=0x6;}]");
+    event_schema_free(s);
+    s = runtime_event(209, 0, 8);
+    assert_string_equal(visited(s, span_of(buckets, sizeof buckets), true),
+                        "ClrInstanceID=0;BucketKind=PlugsInCondemned;TotalSize=16;Count=1;"
+                        "Values[{Index=0;Count=4;Size=360;}]");
+    event_schema_free(s);
+}
+
+static void test_tier(void **state)
+{
+    (void)state;
+    struct buffer p;
+    buffer_init(&p, TEXT_MAX);
+    buffer_u64le(&p, 0x7f00);
+    buffer_u64le(&p, 0x7f10);
+    buffer_u64le(&p, 0x7f20);
+    buffer_u32le(&p, 64);
+    buffer_u32le(&p, 0x06000001);
+    buffer_u32le(&p, 0x8 | 4 << 7);
+    for (const char *text = "N\0M\0S\0"; *text; text += 2) {
+        utf16_append(&p, text);
+        buffer_u16le(&p, 0);
+    }
+    buffer_u16le(&p, 0);
+    struct event_schema *s = runtime_event(143, 1, 8);
+    assert_string_equal(
+        visited(s, buffer_span(&p), true),
+        "MethodID=0x7f00;ModuleID=0x7f10;MethodStartAddress=0x7f20;MethodSize=64;"
+        "MethodToken=0x6000001;MethodFlags=0x208;MethodNamespace=N;MethodName=M;MethodSignature=S;"
+        "ClrInstanceID=0;OptimizationTier=OptimizedTier1;");
+    assert_int_equal(read_field(s, buffer_span(&p), "OptimizationTier").u, 4);
+    assert_true(span_equals(read_field(s, buffer_span(&p), "MethodName").bytes, span_of("M", 2)));
+    event_schema_free(s);
+    buffer_done(&p);
+}
+
+static void test_unknown_events(void **state)
+{
+    (void)state;
+    struct event_schema *s = runtime_event(4711, 0, 8);
+    assert_string_equal(event_schema_name(s), "EventID(4711)");
+    assert_false(event_schema_described(s));
+    assert_int_equal(event_schema_fields(s), 0);
+    assert_string_equal(visited(s, span_of("abc", 3), true), "");
+    assert_false(event_schema_read(s, span_of("abc", 3), 0, &(struct event_value){ 0 }));
+    event_schema_free(s);
+}
+
+static void test_enum_texts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *id;
+        uint64_t value;
+        const char *text;
+    } cases[] = {
+        { "gc_reason", 17, "InducedAggressive" },
+        { "gc_reason", 99, "99" },
+        { "method_flags", 0, "None" },
+        { "method_flags", 0xa, "Generic, Jitted" },
+        { "method_flags", 0x10000008, "268435464" },
+        { "tiering", 15, "QuickJit, QuickJitForLoops, TieredPGO, ReadyToRun" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buffer out;
+        buffer_init(&out, TEXT_MAX);
+        const struct event_enum *names = event_enum_find(text_of(cases[i].id));
+        assert_non_null(names);
+        event_value_append(&out,
+                           &(struct event_value){
+                               .kind = EVENT_VALUE_UINT, .size = 4, .u = cases[i].value, .names = names });
+        assert_true(span_equals(buffer_span(&out), text_of(cases[i].text)));
+        buffer_done(&out);
+    }
+}
+
+static void test_value_texts(void **state)
+{
+    (void)state;
+    static const uint8_t guid[] = { 0x33, 0x22, 0x11, 0,    0x55, 0x44, 0x77, 0x66,
+                                    0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff };
+    const struct {
+        struct event_value v;
+        const char *text;
+    } cases[] = {
+        { { .kind = EVENT_VALUE_FLOAT, .size = 8, .f = 0.1 }, "0.1" },
+        { { .kind = EVENT_VALUE_FLOAT, .size = 4, .f = (double)1.1f }, "1.1" },
+        { { .kind = EVENT_VALUE_INT, .i = -5 }, "-5" },
+        { { .kind = EVENT_VALUE_TIME, .u = 133500000000000001 }, "2024-01-17T21:20:00.0000001Z" },
+        { { .kind = EVENT_VALUE_TIME, .u = 0 }, "0" },
+        { { .kind = EVENT_VALUE_BYTES, .bytes = { guid, 3 } }, "{3 bytes}" },
+        { { .kind = EVENT_VALUE_GUID, .bytes = { guid, 16 } }, "00112233-4455-6677-8899-aabbccddeeff" },
+        { { .kind = EVENT_VALUE_TEXT16, .bytes = { (const uint8_t *)"\xe9\0", 2 } }, "\xc3\xa9" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buffer out;
+        buffer_init(&out, TEXT_MAX);
+        event_value_append(&out, &cases[i].v);
+        buffer_u8(&out, 0);
+        assert_string_equal(out.data, cases[i].text);
+        buffer_done(&out);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_catalogue_round_trips),
+        cmocka_unit_test(test_enumerations_exist),
+        cmocka_unit_test(test_gc_start),
+        cmocka_unit_test(test_padded_structs),
+        cmocka_unit_test(test_tier),
+        cmocka_unit_test(test_unknown_events),
+        cmocka_unit_test(test_enum_texts),
+        cmocka_unit_test(test_value_texts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
