@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "collect/il_offsets.h"
 #include "collect/memory_session.h"
+#include "collect/stub_kinds.h"
 
 enum {
     MEMORY_PROCESSES_MAX = 4096,
@@ -38,6 +39,7 @@ struct memory_names {
     size_t capacity;
     uint64_t looked_ns;
     struct il_offsets *il_offsets;
+    struct stub_kinds *stub_kinds;
     struct method_place *found; /* of the question under way */
 };
 
@@ -48,6 +50,7 @@ struct memory_names *memory_names_new(struct trace_builder *b, const struct targ
     struct memory_names *names = mem_alloc(1, sizeof *names);
     *names = (struct memory_names){ .b = b, .files = files, .methods = methods, .note = note, .user = user };
     names->il_offsets = il_offsets_new(&b->trace);
+    names->stub_kinds = stub_kinds_new(&b->trace);
     return names;
 }
 
@@ -58,6 +61,7 @@ void memory_names_free(struct memory_names *names)
     for (size_t i = 0; i < names->capacity; i++)
         memory_session_close(names->processes[i].session);
     il_offsets_free(names->il_offsets);
+    stub_kinds_free(names->stub_kinds);
     free(names->processes);
     free(names);
 }
@@ -174,6 +178,7 @@ void memory_names_look(struct memory_names *names)
             continue;
         struct il_map_reader maps = memory_session_il_maps(known->session);
         il_offsets_update(names->il_offsets, known->process, &maps);
+        stub_kinds_update(names->stub_kinds, known->process, memory_session_memory(known->session));
         if (runtime_names_listens(names->methods, known->process))
             continue;
         struct runtime_sink sink = memory_sink(known);

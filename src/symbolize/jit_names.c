@@ -262,6 +262,17 @@ static void jit_names_by_place(struct jit_names *names)
     }
 }
 
+/* What was seen there when it was sampled counts more than what is there now. */
+static void jit_names_by_earlier_look(struct jit_names *names)
+{
+    const struct trace *t = names->naming->t;
+    for (size_t i = 0; i < names->count; i++) {
+        const struct trace_location *row = &t->locations.rows[names->locations[i]];
+        if (!row->function && row->stub)
+            jit_names_set_stub(names, names->locations[i], trace_string(t, row->stub));
+    }
+}
+
 /* The rest is told by its bytes, as long as the process still has them. */
 static void jit_names_by_code(struct jit_names *names)
 {
@@ -320,6 +331,7 @@ void jit_names_answer(struct naming *naming, uint32_t process, const uint64_t *a
     jit_names_lines(&names);
     jit_names_ask_files(&names);
     jit_names_by_place(&names);
+    jit_names_by_earlier_look(&names);
     jit_names_by_code(&names);
     jit_names_rest(&names);
     free(names.code_of);

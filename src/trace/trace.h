@@ -171,6 +171,7 @@ struct trace_location {
     /* the name, filled by the symbolizer */
     uint32_t function;
     uint32_t file, line;
+    uint32_t stub;    /* string: the stub that was seen there while its process lived, or 0; not kept in captures */
     uint32_t il_off;  /* or one of read/il_map.h's marks; not kept in captures */
     uint8_t tier;     /* enum code_tier */
     uint8_t resolver; /* enum resolver */
