@@ -415,6 +415,250 @@ static void test_value_texts(void **state)
     }
 }
 
+/* ---- events that describe themselves ---- */
+
+static void put_name(struct buffer *out, const char *name)
+{
+    utf16_append(out, name);
+    buffer_u16le(out, 0);
+}
+
+/* A field of nettrace 3 to 5's first list: the type is in front. */
+static void put_v1(struct buffer *out, uint32_t type, const char *name)
+{
+    buffer_u32le(out, type);
+    put_name(out, name);
+}
+
+/* One of the "V2 params": its size, its name, and `type` behind. */
+static void put_v2(struct buffer *out, const char *name, struct span type)
+{
+    struct buffer text;
+    buffer_init(&text, TEXT_MAX);
+    put_name(&text, name);
+    buffer_u32le(out, (uint32_t)(4 + text.size + type.size));
+    buffer_append(out, text.data, text.size);
+    buffer_append(out, type.data, type.size);
+    buffer_done(&text);
+}
+
+static struct event_schema *described(const char *name, uint8_t opcode, const struct buffer *fields,
+                                      const struct buffer *params, bool v6)
+{
+    const struct buffer none = { 0 };
+    return event_schema_new(&(struct event_description){ .provider = "My-Source",
+                                                         .event_id = 7,
+                                                         .name = name,
+                                                         .opcode = opcode,
+                                                         .fields = buffer_span(fields),
+                                                         .params = buffer_span(params ? params : &none),
+                                                         .pointer_size = 8,
+                                                         .v6 = v6 });
+}
+
+static void test_described_by_fields(void **state)
+{
+    (void)state;
+    struct buffer fields, p;
+    buffer_init(&fields, TEXT_MAX);
+    buffer_init(&p, TEXT_MAX);
+    buffer_u32le(&fields, 5);
+    put_v1(&fields, 9, "id");
+    put_v1(&fields, 3, "ok");
+    put_v1(&fields, 18, "text");
+    put_v1(&fields, 13, "ratio");
+    put_v1(&fields, 5, "small");
+    buffer_u32le(&p, (uint32_t)-2);
+    buffer_u32le(&p, 1); /* a Boolean of four bytes */
+    put_name(&p, "hi");
+    buffer_u32le(&p, 0x3fc00000);
+    buffer_u8(&p, 0xff);
+    struct event_schema *s = described("RequestStart", 1, &fields, NULL, false);
+    assert_string_equal(event_schema_name(s), "Request/Start");
+    assert_true(event_schema_described(s));
+    assert_string_equal(visited(s, buffer_span(&p), true), "id=-2;ok=true;text=hi;ratio=1.5;small=-1;");
+    assert_int_equal(event_schema_i64(s, buffer_span(&p), event_schema_field(s, "small"), 0), -1);
+    check_reads(s, buffer_span(&p));
+    event_schema_free(s);
+
+    fields.size -= 3; /* its last name is cut short: the fields before are known */
+    s = described("RequestStart", 1, &fields, NULL, false);
+    assert_false(event_schema_described(s));
+    assert_string_equal(visited(s, buffer_span(&p), true), "id=-2;ok=true;text=hi;ratio=1.5;");
+    event_schema_free(s);
+    buffer_done(&fields);
+    buffer_done(&p);
+}
+
+/* As EventSource.Write() sends: TraceEvent 4.0 reads four bytes for the Boolean, and all behind it wrong. */
+static void test_self_describing(void **state)
+{
+    (void)state;
+    struct buffer fields, p;
+    buffer_init(&fields, TEXT_MAX);
+    buffer_init(&p, TEXT_MAX);
+    buffer_u32le(&fields, 1);
+    buffer_u32le(&fields, 1); /* an object of 4, whose name is behind them */
+    buffer_u32le(&fields, 4);
+    put_v1(&fields, 3, "ok");
+    put_v1(&fields, 15, "price"); /* a decimal: a double */
+    buffer_u32le(&fields, 1);     /* an object in it, of one */
+    buffer_u32le(&fields, 1);
+    put_v1(&fields, 4, "letter");
+    put_name(&fields, "Inner");
+    put_v1(&fields, 10, "last");
+    put_name(&fields, "");
+    buffer_u8(&p, 1);
+    buffer_append(&p, "\0\0\0\0\0\0\xf4\x3f", 8);
+    buffer_append(&p, "A\0", 2);
+    buffer_u32le(&p, 77);
+    struct event_schema *s = described("Order", 0, &fields, NULL, false);
+    assert_string_equal(visited(s, buffer_span(&p), true), "ok=true;price=1.25;Inner{letter=A;}last=77;");
+    assert_int_equal(read_field(s, buffer_span(&p), "Inner").kind, EVENT_VALUE_OBJECT);
+    check_reads(s, buffer_span(&p));
+    event_schema_free(s);
+    buffer_done(&fields);
+    buffer_done(&p);
+}
+
+/* As DiagnosticSource sends: only the "V2 params" say what it is, an array of pairs. */
+static void test_arrays(void **state)
+{
+    (void)state;
+    struct buffer fields, params, item, p;
+    buffer_init(&fields, TEXT_MAX);
+    buffer_init(&params, TEXT_MAX);
+    buffer_init(&item, TEXT_MAX);
+    buffer_init(&p, TEXT_MAX);
+    buffer_u32le(&fields, 0);
+    buffer_u32le(&item, 19); /* array of */
+    buffer_u32le(&item, 1);  /* objects of */
+    buffer_u32le(&item, 2);
+    put_v2(&item, "Key", span_of("\x12\0\0\0", 4));
+    put_v2(&item, "Value", span_of("\x12\0\0\0", 4));
+    buffer_u32le(&params, 3);
+    put_v2(&params, "SourceName", span_of("\x12\0\0\0", 4));
+    put_v2(&params, "Arguments", buffer_span(&item));
+    put_v2(&params, "Last", span_of("\x06\0\0\0", 4));
+    put_name(&p, "src");
+    buffer_u16le(&p, 2);
+    put_name(&p, "a");
+    put_name(&p, "1");
+    put_name(&p, "b");
+    put_name(&p, "2");
+    buffer_u8(&p, 9);
+    struct event_schema *s = described("Activity1Stop", 2, &fields, &params, false);
+    static const char all[] = "SourceName=src;Arguments[{Key=a;Value=1;}{Key=b;Value=2;}]Last=9;";
+    assert_string_equal(event_schema_name(s), "Activity1/Stop");
+    assert_string_equal(visited(s, buffer_span(&p), true), all);
+    assert_int_equal(read_field(s, buffer_span(&p), "Arguments").u, 2);
+    check_reads(s, buffer_span(&p));
+    check_cuts(s, buffer_span(&p), text_of(all));
+    event_schema_free(s);
+    buffer_done(&fields);
+    buffer_done(&params);
+    buffer_done(&item);
+    buffer_done(&p);
+}
+
+/* A field of nettrace 6: its size without itself, its name in UTF-8, `type`. */
+static void put_v6(struct buffer *out, const char *name, struct span type)
+{
+    buffer_u16le(out, (uint16_t)(1 + strlen(name) + type.size));
+    buffer_u8(out, (uint8_t)strlen(name));
+    buffer_string(out, name);
+    buffer_append(out, type.data, type.size);
+}
+
+static void test_version_6(void **state)
+{
+    (void)state;
+    struct buffer fields, p;
+    buffer_init(&fields, TEXT_MAX);
+    buffer_init(&p, TEXT_MAX);
+    buffer_u16le(&fields, 6);
+    put_v6(&fields, "small", span_of("\x14", 1));
+    put_v6(&fields, "big", span_of("\x15", 1));
+    put_v6(&fields, "yes", span_of("\x1a", 1));
+    put_v6(&fields, "text", span_of("\x18\x17", 2));       /* at a place counted from this field's end */
+    put_v6(&fields, "pair", span_of("\x16\x06\x02\0", 4)); /* two bytes */
+    put_v6(&fields, "wide", span_of("\x19\x04", 2));       /* at a place counted from the start: UTF-16 */
+    buffer_append(&p, "\x03\x80\x01\x01", 4);              /* -2, 128, true */
+    buffer_u32le(&p, 2u << 16 | 6);                        /* from 8: at 14 */
+    buffer_append(&p, "\x0a\x0b", 2);
+    buffer_u32le(&p, 4u << 16 | 16);
+    buffer_append(&p, "okA\0B\0", 6);
+    struct event_schema *s = described("Tick", 0, &fields, NULL, true);
+    assert_true(event_schema_described(s));
+    assert_string_equal(visited(s, buffer_span(&p), true),
+                        "small=-2;big=128;yes=true;text=ok;pair[=10;=11;]wide=AB;");
+    check_reads(s, buffer_span(&p));
+    assert_string_equal(visited(s, span_of(p.data, p.size - 1), false),
+                        "small=-2;big=128;yes=true;text=ok;pair[=10;=11;]");
+    event_schema_free(s);
+    buffer_done(&fields);
+    buffer_done(&p);
+}
+
+/* Descriptions that lie: about counts, sizes, depth; and items without bytes, of which there may be any
+ * number. */
+static void test_bad_descriptions(void **state)
+{
+    (void)state;
+    struct buffer deep, many, empty;
+    buffer_init(&deep, TEXT_MAX);
+    buffer_init(&many, TEXT_MAX);
+    buffer_init(&empty, TEXT_MAX);
+    buffer_u32le(&deep, 1);
+    for (unsigned i = 0; i < 1000; i++) {
+        buffer_u32le(&deep, 1);
+        buffer_u32le(&deep, 1);
+    }
+    struct event_schema *s = described("Deep", 0, &deep, NULL, false);
+    assert_false(event_schema_described(s));
+    event_schema_free(s);
+    buffer_u32le(&many, UINT32_MAX);
+    put_v1(&many, 6, "only");
+    s = described("Many", 0, &many, NULL, false);
+    assert_false(event_schema_described(s));
+    assert_string_equal(visited(s, span_of("\x05", 1), true), "only=5;");
+    event_schema_free(s);
+    buffer_u16le(&empty, 1);
+    put_v6(&empty, "n",
+           span_of("\x16\x16\x01\0\0\xff\xff\xff\xff", 9)); /* 65535 x 65535 objects of nothing */
+    s = described("Empty", 0, &empty, NULL, true);
+    assert_true(event_schema_described(s));
+    assert_string_equal(visited(s, span_of("", 0), true), "n[[{}]]");
+    event_schema_free(s);
+    buffer_done(&deep);
+    buffer_done(&many);
+    buffer_done(&empty);
+}
+
+static void test_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint8_t opcode;
+        const char *shown;
+    } cases[] = {
+        { "RequestStart", 1, "Request/Start" },
+        { "RequestStart", 0, "Request/Start" },
+        { "RequestStop", 2, "Request/Stop" },
+        { "Request", 1, "Request/Start" },
+        { "Start", 0, "Start" },
+        { "EventCounters", 0, "EventCounters" },
+        { "TaskWaitBegin", 9, "TaskWaitBegin/Opcode(9)" },
+    };
+    const struct buffer none = { 0 };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct event_schema *s = described(cases[i].name, cases[i].opcode, &none, NULL, false);
+        assert_string_equal(event_schema_name(s), cases[i].shown);
+        event_schema_free(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -424,6 +668,12 @@ int main(void)
         cmocka_unit_test(test_padded_structs),
         cmocka_unit_test(test_tier),
         cmocka_unit_test(test_unknown_events),
+        cmocka_unit_test(test_described_by_fields),
+        cmocka_unit_test(test_self_describing),
+        cmocka_unit_test(test_arrays),
+        cmocka_unit_test(test_version_6),
+        cmocka_unit_test(test_bad_descriptions),
+        cmocka_unit_test(test_names),
         cmocka_unit_test(test_enum_texts),
         cmocka_unit_test(test_value_texts),
     };
