@@ -302,22 +302,28 @@ static void json_fact(struct json_writer *j, const struct trace *t, const char *
     json_put_string(j, key, trace_fact_value(t, fact));
 }
 
-void capture_json_head(struct json_writer *j, const struct capture *c, const struct profile *p)
+void capture_json_facts(struct json_writer *j, const struct capture *c, uint64_t realtime_ns,
+                        uint64_t duration_ns, double rate_hz)
 {
     const struct trace *t = &c->b.trace;
     char started[40] = "";
-    time_t seconds = (time_t)(p->start_realtime_ns / 1000000000u);
+    time_t seconds = (time_t)(realtime_ns / 1000000000u);
     struct tm utc;
-    if (p->start_realtime_ns && gmtime_r(&seconds, &utc))
+    if (realtime_ns && gmtime_r(&seconds, &utc))
         strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &utc);
     json_put_object(j, "capture");
     json_put_string(j, "file", c->path);
     json_fact(j, t, "format", FACT_FORMAT);
     json_put_string(j, "started", started[0] ? started : NULL);
-    json_put_double(j, "duration_s", (double)p->duration_ns / 1e9);
+    json_put_double(j, "duration_s", (double)duration_ns / 1e9);
     json_fact(j, t, "host", FACT_HOST);
     json_fact(j, t, "kernel", FACT_KERNEL);
-    json_put_known_double(j, "rate_hz", p->rate_hz > 0, p->rate_hz);
+    json_put_known_double(j, "rate_hz", rate_hz > 0, rate_hz);
     json_fact(j, t, "command_line", FACT_COMMAND_LINE);
     json_end_object(j);
+}
+
+void capture_json_head(struct json_writer *j, const struct capture *c, const struct profile *p)
+{
+    capture_json_facts(j, c, p->start_realtime_ns, p->duration_ns, p->rate_hz);
 }

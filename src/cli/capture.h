@@ -35,5 +35,8 @@ bool capture_export(const struct source *file, const struct export_format *forma
 void capture_json_losses(struct json_writer *j, const struct trace *t);
 /* The member "capture" of a report's JSON. */
 void capture_json_head(struct json_writer *j, const struct capture *c, const struct profile *p);
+/* The same without a profile: 0 is not known, and no sampling. */
+void capture_json_facts(struct json_writer *j, const struct capture *c, uint64_t realtime_ns,
+                        uint64_t duration_ns, double rate_hz);
 
 #endif

@@ -3,10 +3,10 @@
 #include <string.h>
 
 extern const struct question question_samples, question_cpu, question_context_switches, question_threads,
-    question_processes;
+    question_processes, question_gc;
 
 const struct question *const questions[] = {
-    &question_cpu, &question_context_switches, &question_threads, &question_processes, NULL,
+    &question_cpu, &question_context_switches, &question_threads, &question_processes, &question_gc, NULL,
 };
 
 const struct question *question_find(const char *name)

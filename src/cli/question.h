@@ -10,6 +10,8 @@
 #include "cli/capture.h"
 #include "cli/profile_options.h"
 
+enum { REPORT_TOP_UNSAID = UINT32_MAX };
+
 /* The options of `report`; each question looks at those that mean something to it. */
 struct report_values {
     struct profile_choice choice;
@@ -17,6 +19,17 @@ struct report_values {
     uint32_t top;
     bool inclusive, tree, lines, json, csv;
 };
+
+/* What --top and --by say; when they say nothing: `otherwise`. */
+static inline uint32_t report_top(const struct report_values *v, uint32_t otherwise)
+{
+    return v->top == REPORT_TOP_UNSAID ? otherwise : v->top;
+}
+
+static inline const char *report_by_word(const struct report_values *v, const char *otherwise)
+{
+    return v->by ? v->by : otherwise;
+}
 
 struct question_call {
     const struct report_values *values;
@@ -26,11 +39,13 @@ struct question_call {
 
 struct question {
     const char *name;
-    const char *summary;  /* a line for --help */
-    bool names_code;      /* shows functions: what has no name yet is looked up first */
-    bool has_csv;         /* takes --csv */
-    const char *provider; /* whose events it is made of, or NULL: of samples */
-    const char *record;   /* what `record -e` takes to have them */
+    const char *summary; /* a line for --help */
+    bool names_code;     /* shows functions: what has no name yet is looked up first */
+    bool has_csv;        /* takes --csv */
+    /* of what is made of events, not of samples: of which ones, and what `record -e` takes to have them */
+    const char *provider, *record;
+    uint64_t keywords;
+    uint8_t level;
     /* Judges the options before the capture is read, which can take a while; or NULL. */
     bool (*check)(const struct report_values *v, struct error *err);
     /* Prints the answer. */

@@ -7,6 +7,18 @@
 #include "cli/standard_output.h"
 #include "cli/verb.h"
 
+enum { SAMPLES_ROWS_SHOWN = 30 };
+
+static uint32_t samples_top(const struct report_values *v)
+{
+    return report_top(v, SAMPLES_ROWS_SHOWN);
+}
+
+static const char *samples_by_word(const struct report_values *v)
+{
+    return report_by_word(v, "function");
+}
+
 /* More than so many percent of the stacks are not whole, or of the user frames unnamed. */
 static bool report_is_too_poor(const struct report_values *v, const struct profile *p)
 {
@@ -50,15 +62,15 @@ static bool report_hot_rows(const struct report_values *v, enum hot_by by, const
                             const struct profile *p, struct error *err)
 {
     struct hot_table table;
-    hot_table_build(p, by, v->inclusive, v->top, &table);
+    hot_table_build(p, by, v->inclusive, samples_top(v), &table);
     bool ok;
     if (v->json) {
-        ok = report_json_hot(c, p, &table, by, v->top, err);
+        ok = report_json_hot(c, p, &table, by, samples_top(v), err);
     } else {
         struct buffer text;
         buffer_init(&text, OUTPUT_BYTES_MAX);
         report_head(c, p, &text);
-        report_hot(p, &table, by, v->top, stdout_width(), &text);
+        report_hot(p, &table, by, samples_top(v), stdout_width(), &text);
         ok = report_print(&text, err);
     }
     hot_table_done(&table);
@@ -74,7 +86,7 @@ static bool report_around(const struct report_values *v, const struct capture *c
         error_set(err, ERROR_USAGE, "no function of this capture is called '%s'", function);
         return error_hint(err, "clrperf report %s --top 0 lists their names", c->path);
     }
-    size_t top = v->top ? v->top + (size_t)1 : 0; /* row 0 is the function itself */
+    size_t top = samples_top(v) ? samples_top(v) + (size_t)1 : 0; /* row 0 is the function itself */
     bool ok;
     if (v->json) {
         ok = report_json_hot(c, p, &table, HOT_BY_FUNCTION, top, err);
@@ -105,14 +117,14 @@ static bool samples_check(const struct report_values *v, struct error *err)
 {
     enum hot_by by;
     struct profile_options options;
-    if (!report_by(v->by, &by, err) || !report_strict(v->strict, err))
+    if (!report_by(samples_by_word(v), &by, err) || !report_strict(v->strict, err))
         return false;
     if ((v->callers != NULL) + (v->callees != NULL) + v->tree > 1) {
         error_set(err, ERROR_USAGE, "--callers, --callees and --tree exclude each other");
         return error_hint(err, "ask for one after the other");
     }
     if (v->lines && by != HOT_BY_FUNCTION) {
-        error_set(err, ERROR_USAGE, "--lines shows lines of functions, not with --by %s", v->by);
+        error_set(err, ERROR_USAGE, "--lines shows lines of functions, not with --by %s", samples_by_word(v));
         return error_hint(err, "leave --by out");
     }
     return profile_choice_options(&v->choice, &options, err);
@@ -155,7 +167,7 @@ static bool samples_report(struct question_call *call, enum hot_by by, bool thre
 static enum hot_by samples_by(const struct report_values *v)
 {
     enum hot_by by = HOT_BY_FUNCTION;
-    report_by(v->by, &by, NULL); /* samples_check() found it good */
+    report_by(samples_by_word(v), &by, NULL); /* samples_check() found it good */
     return by;
 }
 

@@ -79,7 +79,7 @@ const struct verb verb_report = {
     .details = "FILE is a capture, or a perf.data, `perf script` text or folded stacks of another tool.",
     .words = report_words,
     .options = report_options,
-    .defaults = &(const struct report_values){ .top = 30, .by = "function" },
+    .defaults = &(const struct report_values){ .top = REPORT_TOP_UNSAID },
     .values_size = sizeof(struct report_values),
     .args_max = 2,
     .run = report_run,

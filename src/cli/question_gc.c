@@ -1,0 +1,369 @@
+#include "cli/question_gc.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/own.h"
+#include "base/units.h"
+#include "cli/standard_output.h"
+#include "cli/text_table.h"
+#include "clr/runtime_events.h"
+
+enum {
+    GC_ROWS_SHOWN = 30,
+    GC_TRIGGER_FRAMES = 2,
+    GC_LEVEL = 4,
+    GC_LONG_PAUSE_NS = 200000000,
+    CELL_MAX = 64,
+};
+
+extern const struct question question_gc;
+
+const char *const gc_kind_names[] = { "blocking", "background", "foreground" };
+const char *const gc_gen_names[GC_EVENT_GENS] = { "gen 0", "gen 1", "gen 2", "large", "pinned" };
+
+uint64_t gc_answer_told_ns(const struct gc_answer *a, uint32_t process)
+{
+    return capture_time_asked_ns(&a->scope.time, a->scope.trace, process, RUNTIME_PROVIDER,
+                                 RUNTIME_KEYWORD_GC);
+}
+
+static int by_pause(const void *a, const void *b)
+{
+    const struct gc_record *x = *(const struct gc_record *const *)a, *y = *(const struct gc_record *const *)b;
+    if (x->pause_ns != y->pause_ns)
+        return x->pause_ns > y->pause_ns ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct gc_record *x = *(const struct gc_record *const *)a, *y = *(const struct gc_record *const *)b;
+    return (x > y) - (x < y);
+}
+
+/* The complete ones; of too many the longest. */
+static size_t choose_rows(struct gc_answer *a, size_t top)
+{
+    size_t complete = 0;
+    a->rows = mem_alloc(a->stats.row_count + 1, sizeof *a->rows);
+    for (size_t i = 0; i < a->stats.row_count; i++)
+        if (a->stats.rows[i].complete)
+            a->rows[complete++] = &a->stats.rows[i];
+    a->row_count = complete;
+    if (top && top < complete) {
+        qsort(a->rows, complete, sizeof *a->rows, by_pause);
+        a->row_count = top;
+        qsort(a->rows, top, sizeof *a->rows, by_place);
+    }
+    return complete;
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+    return whole ? (double)part / (double)whole : 0;
+}
+
+static void head_counts(const struct gc_process_stats *p, struct buffer *out)
+{
+    const struct gc_sum *all = &p->all;
+    buffer_format(out, "collections %s", all->count ? units_count(all->count).text : "none");
+    const char *comma = ": ";
+    for (unsigned gen = 0; gen < 3; gen++) {
+        if (!p->by_generation[gen].count)
+            continue;
+        buffer_format(out, "%sgen %u %s", comma, gen, units_count(p->by_generation[gen].count).text);
+        comma = ", ";
+    }
+    if (all->background)
+        buffer_format(out, " (%s in the background)", units_count(all->background).text);
+    if (all->induced)
+        buffer_format(out, "; %s induced", units_count(all->induced).text);
+    if (p->incomplete)
+        buffer_format(out, "; %s more of which the begin or the end is missing",
+                      units_count(p->incomplete).text);
+    buffer_u8(out, '\n');
+}
+
+static void head_pauses(const struct gc_answer *a, const struct gc_process_stats *p, struct buffer *out)
+{
+    const struct gc_sum *all = &p->all;
+    uint64_t told_ns = gc_answer_told_ns(a, p->process), pause_ns = all->pause_ns + p->other_pause_ns;
+    if (!all->count)
+        return;
+    buffer_format(out, "pauses      %s in all", units_duration(pause_ns).text);
+    if (told_ns)
+        buffer_format(out, " (%.2f %% of the time)", share(pause_ns, told_ns) * 100);
+    buffer_format(out, "; mean %s, longest %s, to stop the threads at most %s",
+                  units_duration(all->pause_ns / all->count).text, units_duration(all->pause_max_ns).text,
+                  units_duration(all->suspend_max_ns).text);
+    if (p->other_pauses)
+        buffer_format(out, "; %s for no collection that was told", units_count(p->other_pauses).text);
+    buffer_u8(out, '\n');
+}
+
+static void head_sizes(const struct gc_answer *a, const struct gc_process_stats *p, struct buffer *out)
+{
+    const struct gc_record *last = NULL;
+    uint64_t told_ns = gc_answer_told_ns(a, p->process);
+    for (size_t i = 0; i < p->count; i++)
+        if (a->stats.rows[p->first + i].has_stats)
+            last = &a->stats.rows[p->first + i];
+    if (!last)
+        return;
+    buffer_string(out, "heap        ");
+    if (p->all.peak_max)
+        buffer_format(out, "at most %s, ", units_size(p->all.peak_max).text);
+    buffer_format(out, "%s after the last", units_size(last->heap_after).text);
+    if (p->all.allocated)
+        buffer_format(out, "; allocated %s", units_size(p->all.allocated).text);
+    if (p->all.allocated && told_ns)
+        buffer_format(out, " (%s/s)",
+                      units_size((uint64_t)((double)p->all.allocated * 1e9 / (double)told_ns)).text);
+    buffer_format(out, "; promoted %s\n", units_size(p->all.promoted).text);
+}
+
+/* The heap's size over the capture: what it was after the last collection until then. */
+static void head_strip(const struct gc_answer *a, const struct gc_process_stats *p, struct buffer *out)
+{
+    double sizes[QUESTION_STRIP], most = 0;
+    size_t next = 0;
+    double size = -1;
+    for (size_t i = 0; i < QUESTION_STRIP; i++) {
+        double to_s = (double)a->scope.time.duration_ns / 1e9 * (double)(i + 1) / QUESTION_STRIP, peak = -1;
+        for (; next < p->count; next++) {
+            const struct gc_record *row = &a->stats.rows[p->first + next];
+            if (capture_time_s(&a->scope.time, row->start_ns) > to_s)
+                break;
+            if (row->has_before && (double)row->heap_before > peak)
+                peak = (double)row->heap_before;
+            if (row->has_stats)
+                size = (double)row->heap_after;
+        }
+        sizes[i] = peak > size ? peak : size;
+        most = sizes[i] > most ? sizes[i] : most;
+    }
+    if (most <= 0)
+        return;
+    buffer_string(out, "heap size   ");
+    question_strip(sizes, QUESTION_STRIP, out);
+    buffer_format(out, "  0 to %s\n", units_size((uint64_t)most).text);
+}
+
+static void head_process(const struct gc_answer *a, const struct gc_process_stats *p, bool named,
+                         struct buffer *out)
+{
+    if (named) {
+        buffer_u8(out, '\n');
+        question_process(&a->scope, p->process, out);
+        buffer_u8(out, '\n');
+    }
+    head_counts(p, out);
+    head_pauses(a, p, out);
+    head_sizes(a, p, out);
+    head_strip(a, p, out);
+    if (p->finalized)
+        buffer_format(out, "finalized   %s objects\n", units_count(p->finalized).text);
+}
+
+static void add_duration(struct text_table *table, uint64_t ns)
+{
+    text_table_add(table, units_duration(ns).text);
+}
+
+static void add_size(struct text_table *table, bool known, uint64_t bytes)
+{
+    text_table_add(table, known ? units_size(bytes).text : NULL);
+}
+
+__attribute__((format(printf, 2, 3))) static void add_format(struct text_table *table, const char *format,
+                                                             ...)
+{
+    char cell[CELL_MAX];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(cell, sizeof cell, format, values);
+    va_end(values);
+    text_table_add(table, cell);
+}
+
+static void add_known(struct text_table *table, bool known, uint64_t count)
+{
+    if (known)
+        add_format(table, "%" PRIu64, count);
+    else
+        text_table_add(table, NULL);
+}
+
+static void add_sum(struct text_table *table, const char *name, const struct gc_sum *sum)
+{
+    text_table_add(table, name);
+    add_format(table, "%" PRIu64, sum->count);
+    add_format(table, "%" PRIu64, sum->induced);
+    add_duration(table, sum->pause_ns);
+    add_duration(table, sum->count ? sum->pause_ns / sum->count : 0);
+    add_duration(table, sum->pause_max_ns);
+    add_size(table, sum->peak_max != 0, sum->peak_max);
+    add_size(table, sum->with_allocated != 0, sum->allocated);
+    add_size(table, sum->with_stats != 0, sum->promoted);
+    add_known(table, sum->with_stats != 0, sum->pinned);
+}
+
+static void put_rollup(const struct gc_process_stats *p, struct buffer *out)
+{
+    static const struct text_column columns[] = {
+        { "generation", TEXT_LEFT }, { "count", TEXT_RIGHT },     { "induced", TEXT_RIGHT },
+        { "paused", TEXT_RIGHT },    { "mean", TEXT_RIGHT },      { "longest", TEXT_RIGHT },
+        { "peak heap", TEXT_RIGHT }, { "allocated", TEXT_RIGHT }, { "promoted", TEXT_RIGHT },
+        { "pinned", TEXT_RIGHT },
+    };
+    struct text_table table;
+    text_table_init(&table, columns, ARRAY_LEN(columns));
+    for (unsigned gen = 0; gen < 3; gen++)
+        if (p->by_generation[gen].count)
+            add_sum(&table, gc_gen_names[gen], &p->by_generation[gen]);
+    add_sum(&table, "all", &p->all);
+    buffer_u8(out, '\n');
+    text_table_print(&table, 0, out);
+    text_table_done(&table);
+}
+
+static void add_shares(struct text_table *table, const struct gc_record *row)
+{
+    double paused;
+    uint64_t fragmentation = 0;
+    for (unsigned gen = 0; gen < GC_EVENT_GENS; gen++)
+        fragmentation += row->gen[gen].fragmentation;
+    if (gc_record_pause_share(row, &paused))
+        add_format(table, "%.1f", paused * 100);
+    else
+        text_table_add(table, NULL);
+    const struct gc_gen_record *g = &row->gen[row->generation];
+    if (g->has_survival)
+        add_format(table, "%.0f", g->survival_share * 100);
+    else
+        text_table_add(table, NULL);
+    add_size(table, row->has_before, fragmentation);
+}
+
+static void add_row(struct gc_answer *a, struct text_table *table, const struct gc_record *row,
+                    struct buffer *cell)
+{
+    char label[8];
+    const char *reason = gc_reason_name(row->reason);
+    gc_record_label(row, label);
+    add_format(table, "%" PRIu32, row->number);
+    text_table_add(table, label);
+    add_format(table, "%.3f", capture_time_s(&a->scope.time, row->pause_from_ns));
+    add_duration(table, row->pause_ns);
+    add_duration(table, row->suspend_ns);
+    add_size(table, row->has_before, row->heap_before);
+    add_size(table, row->has_stats, row->heap_after);
+    add_size(table, row->has_stats, row->promoted);
+    add_shares(table, row);
+    add_known(table, row->has_stats, row->stats.pinned_count);
+    if (reason)
+        text_table_add(table, reason);
+    else
+        add_format(table, "%" PRIu32, row->reason);
+    buffer_clear(cell);
+    question_stack_text(&a->stacks, event_stacks_node(&a->stacks, row->trigger_stack), GC_TRIGGER_FRAMES,
+                        cell);
+    buffer_u8(cell, 0);
+    text_table_add(table, (const char *)cell->data);
+}
+
+static void put_rows(struct gc_answer *a, uint32_t process, struct buffer *out)
+{
+    static const struct text_column columns[] = {
+        { "#", TEXT_RIGHT },         { "gen", TEXT_LEFT },          { "at s", TEXT_RIGHT },
+        { "pause", TEXT_RIGHT },     { "stopping", TEXT_RIGHT },    { "before", TEXT_RIGHT },
+        { "after", TEXT_RIGHT },     { "promoted", TEXT_RIGHT },    { "paused %", TEXT_RIGHT },
+        { "survive %", TEXT_RIGHT }, { "fragm", TEXT_RIGHT },       { "pin", TEXT_RIGHT },
+        { "reason", TEXT_LEFT },     { "triggered by", TEXT_LEFT },
+    };
+    struct text_table table;
+    struct buffer cell;
+    buffer_init(&cell, OUTPUT_BYTES_MAX);
+    text_table_init(&table, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < a->row_count; i++)
+        if (a->rows[i]->process == process)
+            add_row(a, &table, a->rows[i], &cell);
+    buffer_u8(out, '\n');
+    if (table.cells)
+        text_table_print(&table, stdout_width(), out);
+    text_table_done(&table);
+    buffer_done(&cell);
+}
+
+static void put_long_pauses(const struct gc_answer *a, const struct gc_process_stats *p, struct buffer *out)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < p->count; i++)
+        count += a->stats.rows[p->first + i].pause_ns >= GC_LONG_PAUSE_NS;
+    if (count)
+        buffer_format(out, "long        %s pause%s of 200 ms or more\n", units_count(count).text,
+                      count == 1 ? "" : "s");
+}
+
+static bool put_text(struct gc_answer *a, size_t complete, struct error *err)
+{
+    struct buffer out;
+    buffer_init(&out, OUTPUT_BYTES_MAX);
+    question_head(&a->scope, &out);
+    if (!a->stats.process_count)
+        buffer_string(&out, "collections none\n");
+    for (size_t i = 0; i < a->stats.process_count; i++) {
+        const struct gc_process_stats *p = &a->stats.processes[i];
+        head_process(a, p, a->stats.process_count > 1, &out);
+        put_long_pauses(a, p, &out);
+        if (!p->all.count)
+            continue;
+        put_rollup(p, &out);
+        put_rows(a, p->process, &out);
+    }
+    if (a->row_count < complete)
+        buffer_format(&out, "the %zu with the longest pauses of %zu (--top 0 shows all)\n", a->row_count,
+                      complete);
+    if (a->stats.malformed)
+        buffer_format(&out, "%s events are not what a runtime sends, and were left out\n",
+                      units_count(a->stats.malformed).text);
+    return question_print(&out, err);
+}
+
+static bool gc_run(struct question_call *call, struct error *err)
+{
+    struct gc_answer a = { 0 };
+    if (!question_scope_init(&a.scope, call, err))
+        return false;
+    gc_stats_init(&a.stats, a.scope.trace, a.scope.from_ns, a.scope.to_ns);
+    if (!question_was_asked(&a.scope, &question_gc, a.stats.any, err)) {
+        gc_stats_done(&a.stats);
+        return false;
+    }
+    event_stacks_init(&a.stacks, a.scope.trace, a.scope.raw_names, EVENT_CUT_NOTHING);
+    bool table = !call->values->json && !call->values->csv;
+    size_t complete = choose_rows(&a, report_top(call->values, table ? GC_ROWS_SHOWN : 0));
+    bool ok = call->values->json  ? question_gc_json(&a, err)
+              : call->values->csv ? question_gc_csv(&a, err)
+                                  : put_text(&a, complete, err);
+    free(a.rows);
+    event_stacks_done(&a.stacks);
+    gc_stats_done(&a.stats);
+    return ok;
+}
+
+const struct question question_gc = {
+    .name = "gc",
+    .summary = "garbage collections: why, who began them, how long they paused, what they left",
+    .names_code = true,
+    .has_csv = true,
+    .provider = RUNTIME_PROVIDER,
+    .record = "gc",
+    .keywords = RUNTIME_KEYWORD_GC,
+    .level = GC_LEVEL,
+    .run = gc_run,
+};

@@ -1,0 +1,28 @@
+/*
+ * question_gc: every collection, as a table, JSON and CSV.
+ */
+#ifndef CLRPERF_CLI_QUESTION_GC_H
+#define CLRPERF_CLI_QUESTION_GC_H
+
+#include "analyse/gc_stats.h"
+#include "cli/question_put.h"
+
+/* What is asked, and the answer. */
+struct gc_answer {
+    struct question_scope scope;
+    struct gc_stats stats;
+    struct event_stacks stacks;    /* of who triggered */
+    const struct gc_record **rows; /* those that are shown, by process and time */
+    size_t row_count;
+};
+
+extern const char *const gc_kind_names[]; /* by enum gc_kind */
+extern const char *const gc_gen_names[GC_EVENT_GENS];
+
+/* How long a process could have told of collections, in ns. */
+uint64_t gc_answer_told_ns(const struct gc_answer *a, uint32_t process);
+
+bool question_gc_json(struct gc_answer *a, struct error *err);
+bool question_gc_csv(struct gc_answer *a, struct error *err);
+
+#endif
