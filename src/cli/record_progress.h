@@ -14,11 +14,14 @@
 
 struct record_progress_line {
     bool on, terminal, shown;
+    bool samples, events; /* what is counted; set by the owner after the begin */
     uint64_t logged_ns;
+    uint64_t seen_ns, seen_events, rate; /* of events */
 };
 
+/* `what` is recorded. */
 void record_progress_begin(struct record_progress_line *line, const char *name, size_t processes,
-                           uint64_t rate_hz);
+                           const char *what);
 /* `duration_ns`: 0 when the recording has no fixed end. */
 void record_progress_show(struct record_progress_line *line, const struct record_progress *now,
                           uint64_t duration_ns);

@@ -20,6 +20,7 @@
 #include "cli/launch.h"
 #include "cli/message.h"
 #include "cli/record_progress.h"
+#include "cli/record_sources.h"
 #include "cli/standard_output.h"
 #include "cli/symbol_store.h"
 #include "cli/target_finder.h"
@@ -42,6 +43,7 @@ enum {
 
 struct record_values {
     struct target_options target;
+    struct event_options asked;
     const char *out, *events;
     uint64_t rate_hz, duration_ns;
     const char *max_loss_text;
@@ -64,6 +66,7 @@ static bool record_max_loss(const char *text, double *out, struct error *err)
 /* One run of the verb, from its options to its summary. */
 struct record_run {
     const struct record_values *values;
+    struct record_sources sources;
     struct target_list targets;
     struct launch launch;
     bool launched;
@@ -200,7 +203,10 @@ static void record_describe(struct record_run *run, const struct verb_call *call
         buffer_string(&words, " -a");
     if (run->values->target.cgroup)
         buffer_format(&words, " --cgroup %s", run->values->target.cgroup);
-    buffer_format(&words, " -F %" PRIu64, run->values->rate_hz);
+    if (run->sources.cpu)
+        buffer_format(&words, " -F %" PRIu64, run->values->rate_hz);
+    if (run->values->events)
+        buffer_format(&words, " -e %s", run->values->events);
     for (size_t i = 0; call->command && i < call->command_count; i++)
         buffer_format(&words, "%s%s", i ? " " : " -- ", call->command[i]);
     if (words.size > RECORD_COMMAND_BYTES)
@@ -208,26 +214,6 @@ static void record_describe(struct record_run *run, const struct verb_call *call
     buffer_u8(&words, 0);
     trace_set_fact(t, FACT_COMMAND_LINE, (const char *)words.data);
     buffer_done(&words);
-}
-
-/* A list with commas. */
-static bool record_events(const char *list, struct perf_events_options *out, struct error *err)
-{
-    static const char switches[] = "context-switches";
-    for (const char *at = list; *at;) {
-        size_t size = strcspn(at, ",");
-        if (size == 3 && memcmp(at, "cpu", 3) == 0)
-            out->cpu = true;
-        else if (size == sizeof switches - 1 && memcmp(at, switches, size) == 0)
-            out->context_switches = true;
-        else {
-            error_set(err, ERROR_USAGE, "-e does not know '%.*s'", (int)size, at);
-            return error_hint(err, "a list of: cpu, context-switches");
-        }
-        at += size + (at[size] == ',');
-    }
-    return out->cpu || out->context_switches ||
-           error_set(err, ERROR_USAGE, "-e wants a list of: cpu, context-switches");
 }
 
 static bool record_start(struct record_run *run, struct error *err)
@@ -241,7 +227,11 @@ static bool record_start(struct record_run *run, struct error *err)
             .on_exec = run->launched,
             .rate_hz = (uint32_t)v->rate_hz,
             .ring_pages = RECORD_RING_PAGES,
+            .cpu = run->sources.cpu,
+            .context_switches = run->sources.context_switches,
         },
+        .topics = run->sources.has_topics ? &run->sources.topics : NULL,
+        .asked = run->sources.has_asked ? &run->sources.asked : NULL,
         .kernel_chains = v->frame_pointers,
         .duration_ns = v->duration_ns,
         .runtime = !v->no_runtime,
@@ -253,8 +243,6 @@ static bool record_start(struct record_run *run, struct error *err)
         .sampled = record_sampled,
         .user = run,
     };
-    if (!record_events(v->events, &options.perf, err))
-        return false;
     return recorder_start(&options, &run->b, run->w, &run->recorder, err);
 }
 
@@ -318,6 +306,8 @@ static void record_json(const struct record_run *run, struct json_writer *j)
     json_put_object(j, "lost_by");
     capture_json_losses(j, &run->b.trace);
     json_end_object(j);
+    json_put_u64(j, "events", s->events);
+    json_put_u64(j, "events_lost", s->events_lost);
     json_put_object(j, "stacks");
     json_put_u64(j, "whole", s->whole);
     json_put_u64(j, "truncated", s->truncated);
@@ -351,13 +341,24 @@ static void record_summary(const struct record_run *run)
     if (run->values->quiet)
         return;
     double seconds = (double)s->duration_ns / 1e9;
-    message_note("%s samples, %s lost, of %s process%s in %.1f s -> %s (%s)", units_count(s->samples).text,
-                 units_count(s->lost).text, units_count(s->processes).text, s->processes == 1 ? "" : "es",
-                 seconds, run->path, units_size(run->file_bytes).text);
+    bool samples = run->sources.cpu || run->sources.context_switches;
+    bool events = run->sources.has_topics || run->sources.has_asked;
+    struct buffer what;
+    buffer_init(&what, RECORD_COMMAND_BYTES);
+    if (samples)
+        buffer_format(&what, "%s samples, %s lost", units_count(s->samples).text, units_count(s->lost).text);
+    if (events)
+        buffer_format(&what, "%s%s events, %s lost", samples ? "; " : "", units_count(s->events).text,
+                      units_count(s->events_lost).text);
+    buffer_u8(&what, 0);
+    message_note("%s, of %s process%s in %.1f s -> %s (%s)", (const char *)what.data,
+                 units_count(s->processes).text, s->processes == 1 ? "" : "es", seconds, run->path,
+                 units_size(run->file_bytes).text);
+    buffer_done(&what);
     message_note("clrperf used %.2f %% of one CPU, %s",
                  seconds > 0 ? (double)clock_own_cpu_ns() / 1e7 / seconds : 0,
                  units_size(clock_own_peak_rss_bytes()).text);
-    if (s->samples == 0)
+    if (s->samples == 0 && samples)
         message_note("no samples: the target did not use the CPU while it was watched");
     else if (!run->export)
         message_note("next: clrperf report %s, clrperf export %s -o flame.html", run->path, run->path);
@@ -371,7 +372,8 @@ static bool record_too_lossy(const struct record_run *run)
            (double)run->stats.lost * 100.0 > percent * (double)attempted;
 }
 
-static bool record_check(const struct record_values *v, const struct verb_call *call, struct error *err)
+static bool record_check(const struct record_values *v, const struct record_sources *sources,
+                         const struct verb_call *call, struct error *err)
 {
     double percent;
     if (v->max_loss_text && !record_max_loss(v->max_loss_text, &percent, err))
@@ -380,9 +382,10 @@ static bool record_check(const struct record_values *v, const struct verb_call *
         error_set(err, ERROR_USAGE, "-F wants 1 to %d samples a second", RECORD_RATE_MAX);
         return error_hint(err, "leave -F out for %d, which suits most programs", RECORD_RATE_HZ);
     }
-    struct perf_events_options events = { 0 };
-    if (!record_events(v->events, &events, err))
-        return false;
+    if (v->no_runtime && (sources->has_topics || sources->has_asked)) {
+        error_set(err, ERROR_USAGE, "--no-runtime asks nothing of the runtime: there will be no events");
+        return error_hint(err, "leave out either --no-runtime, or the events of the runtime");
+    }
     if (v->out && strcmp(v->out, "-") == 0) {
         error_set(err, ERROR_USAGE, "a capture is not written to standard output");
         return error_hint(err, "record with -o FILE, then: clrperf export FILE -o - --format folded");
@@ -396,6 +399,17 @@ static bool record_check(const struct record_values *v, const struct verb_call *
     return true;
 }
 
+static void record_begin_line(struct record_run *run, const struct verb_call *call)
+{
+    struct buffer what;
+    buffer_init(&what, RECORD_COMMAND_BYTES);
+    record_sources_text(&run->sources, run->values->events, run->values->rate_hz, &what);
+    record_progress_begin(&run->line, record_target_name(run, call), run->pid_count, (const char *)what.data);
+    run->line.samples = run->sources.cpu || run->sources.context_switches;
+    run->line.events = run->sources.has_topics || run->sources.has_asked;
+    buffer_done(&what);
+}
+
 static bool record_whole(struct record_run *run, struct verb_call *call, struct error *err)
 {
     if (!record_select(run, call, err) || !record_open(run, call, err) || !record_start(run, err))
@@ -405,8 +419,7 @@ static bool record_whole(struct record_run *run, struct verb_call *call, struct 
     if (!run->export)
         run->created = false;
     if (!run->values->quiet)
-        record_progress_begin(&run->line, record_target_name(run, call), run->pid_count,
-                              run->values->rate_hz);
+        record_begin_line(run, call);
     record_describe(run, call);
     struct error failure = { 0 };
     bool ok = recorder_run(run->recorder, &run->stats, &failure);
@@ -422,9 +435,12 @@ static bool record_whole(struct record_run *run, struct verb_call *call, struct 
 static bool record_run(struct verb_call *call, struct error *err)
 {
     const struct record_values *v = call->values;
-    if (!record_check(v, call, err))
-        return false;
     struct record_run run = { .values = v, .cgroup_fd = -1, .capture_fd = -1, .export_fd = -1 };
+    if (!record_sources_read(v->events, &v->asked, v->force, record_note, &run, &run.sources, err) ||
+        !record_check(v, &run.sources, call, err)) {
+        record_sources_done(&run.sources);
+        return false;
+    }
     record_catch_signals();
     trace_builder_init(&run.b, RECORD_CHAINS);
     bool ok = record_whole(&run, call, err);
@@ -455,6 +471,7 @@ static bool record_run(struct verb_call *call, struct error *err)
         close(run.cgroup_fd);
     trace_builder_done(&run.b);
     target_list_done(&run.targets);
+    record_sources_done(&run.sources);
     free(run.pids);
     return ok;
 }
@@ -468,7 +485,9 @@ static const struct option_spec record_options[] = {
     { "freq", 'F', OPTION_RATE, offsetof(struct record_values, rate_hz), "samples a second and CPU (199)",
       NULL, NULL },
     { "event", 'e', OPTION_STRING, offsetof(struct record_values, events),
-      "what to record: cpu (the default), context-switches, or both with a comma", "LIST", NULL },
+      "what to record, with commas: cpu (the default), context-switches; of .NET runtimes: gc, jit, alloc, "
+      "alloc-sampled, exceptions, locks, threadpool, http, tasks",
+      "LIST", NULL },
     { "force", 0, OPTION_FLAG, offsetof(struct record_values, force), "overwrite FILE", NULL, NULL },
     { "frame-pointers", 0, OPTION_FLAG, offsetof(struct record_values, frame_pointers),
       "the kernel's own stacks: cheaper, but callers of leaf functions are missing", NULL, NULL },
@@ -479,6 +498,7 @@ static const struct option_spec record_options[] = {
     { "json", 0, OPTION_FLAG, offsetof(struct record_values, json), "print the summary as JSON", NULL, NULL },
     { "quiet", 'q', OPTION_FLAG, offsetof(struct record_values, quiet), "no progress, no summary", NULL,
       NULL },
+    { NULL, 0, OPTION_GROUP, offsetof(struct record_values, asked), NULL, NULL, event_option_specs },
     { NULL, 0, OPTION_GROUP, offsetof(struct record_values, target), NULL, NULL, target_option_specs },
     { 0 },
 };
@@ -488,7 +508,7 @@ const struct verb verb_record = {
     .args = "[-- COMMAND]",
     .summary = "sample the CPU of running .NET processes, or of a command, into a capture",
     .options = record_options,
-    .defaults = &(const struct record_values){ .rate_hz = RECORD_RATE_HZ, .events = "cpu" },
+    .defaults = &(const struct record_values){ .rate_hz = RECORD_RATE_HZ },
     .values_size = sizeof(struct record_values),
     .takes_command = true,
     .run = record_run,

@@ -180,7 +180,10 @@ enum ipc_command ipc_older_collect(enum ipc_command command, const struct ipc_se
     command--;
     if (command == IPC_COLLECT_TRACING4 && !chooses_rundown(request))
         command--;
-    return command == IPC_COLLECT_TRACING3 && request->stacks ? IPC_COLLECT_TRACING2 : command;
+    if (command == IPC_COLLECT_TRACING3 && request->stacks)
+        command--;
+    /* the oldest lists everything at the end, wanted or not */
+    return command == IPC_COLLECT_TRACING && !wants_any_rundown(request) ? 0 : command;
 }
 
 void ipc_append_stop(struct buffer *out, uint64_t session_id)

@@ -88,7 +88,7 @@ bool ipc_append_collect(struct buffer *out, enum ipc_command command,
                         const struct ipc_session_request *request, struct error *err);
 /* The newest command `request` needs; step down from it with ipc_older_collect(). */
 enum ipc_command ipc_best_collect(const struct ipc_session_request *request);
-/* The next older way to ask that says less of `request`, or 0. */
+/* The next older way to ask for less of `request`, or for more than it wants; 0 when there is none. */
 enum ipc_command ipc_older_collect(enum ipc_command command, const struct ipc_session_request *request);
 void ipc_append_stop(struct buffer *out, uint64_t session_id);
 /* A request without content: IPC_PROCESS_INFO*, IPC_RESUME_RUNTIME. */

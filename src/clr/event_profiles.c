@@ -168,7 +168,6 @@ bool event_profiles_add_clr(struct event_providers *p, const char *names, const 
         return error_hint(err,
                           "0 to 5, or one of LogAlways, Critical, Error, Warning, Informational, Verbose");
     }
-    runtime.plain_level = runtime.level;
     *out_ignored = event_providers_find(p, RUNTIME);
     return *out_ignored || event_providers_add(p, &runtime, err);
 }
@@ -193,12 +192,12 @@ enum { TOPIC_IDS_MAX = 24 };
 static const struct topic_provider {
     const char *topic, *provider;
     uint64_t keywords;
-    uint32_t level, plain_level;
+    uint32_t level, light_level; /* 0: it needs its level */
     uint32_t ids[TOPIC_IDS_MAX];
 } topic_providers[] = {
     { "gc", RUNTIME, 0x1, 4, 4, { 1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 14, 35, 39, 202, 204, 205, 208 } },
-    { "jit", RUNTIME, 0x1000000010, 5, 5, { 141, 143, 145, 281, 282, 283, 284 } },
-    { "alloc", RUNTIME, 0x1, 5, 5, { RUNTIME_ALLOCATION_TICK } },
+    { "jit", RUNTIME, 0x1000000010, 5, 0, { 141, 143, 145, 281, 282, 283, 284 } },
+    { "alloc", RUNTIME, 0x1, 5, 0, { RUNTIME_ALLOCATION_TICK } },
     { "alloc-sampled", RUNTIME, RUNTIME_KEYWORD_ALLOCATION_SAMPLING, 4, 4, { 303 } },
     { "exceptions", RUNTIME, 0x8000, 2, 2, { 80 } },
     { "locks", RUNTIME, 0x4000, 4, 4, { 81, 90, 91 } },
@@ -220,7 +219,8 @@ bool event_topics_add(struct event_providers *p, const char *name, size_t size)
         struct event_provider one = { .name = (char *)t->provider,
                                       .keywords = t->keywords,
                                       .level = t->level,
-                                      .plain_level = t->plain_level,
+                                      .light_keywords = t->light_level ? t->keywords : 0,
+                                      .light_level = t->light_level,
                                       .event_ids = (uint32_t *)t->ids,
                                       .asked_by = "-e" };
         while (one.event_id_count < TOPIC_IDS_MAX && t->ids[one.event_id_count])

@@ -70,9 +70,12 @@ static bool merge(struct event_provider *into, const struct event_provider *more
         into->event_ids = NULL;
         into->event_id_count = 0;
     }
+    uint64_t heavy = (into->keywords & ~into->light_keywords) | (more->keywords & ~more->light_keywords);
+    into->light_keywords = (into->light_keywords | more->light_keywords) & ~heavy;
     into->keywords |= more->keywords;
     into->level = more_talkative(into->level, more->level);
-    into->plain_level = more_talkative(into->plain_level, more->plain_level);
+    if (more->light_level > into->light_level)
+        into->light_level = more->light_level;
     return true;
 }
 
@@ -294,7 +297,6 @@ static bool parse_one(struct event_providers *p, char *text, struct error *err)
         return error_hint(err,
                           "0 to 5, or one of LogAlways, Critical, Error, Warning, Informational, Verbose");
     }
-    one.plain_level = one.level;
     if (args && !parse_arguments(args, &one.args, err))
         return error_context(err, "provider '%s'", text);
     bool ok = event_providers_add(p, &one, err);
@@ -330,16 +332,17 @@ void event_providers_request(const struct event_providers *p, bool choose, struc
 {
     for (size_t i = 0; i < p->count; i++) {
         const struct event_provider *one = &p->items[i];
-        choose = choose && one->event_id_count;
+        bool chosen = choose && one->event_id_count;
+        bool light = !chosen && one->event_id_count && one->light_keywords == one->keywords;
         out[i] = (struct ipc_provider){
             .name = one->name,
             .keywords = one->keywords,
-            .level = choose ? one->level : one->plain_level,
+            .level = light ? one->light_level : one->level,
             .args = one->args,
             .is_event_source = is_event_source(one->name),
-            .filter = choose ? IPC_FILTER_ALLOW : IPC_FILTER_NONE,
+            .filter = chosen ? IPC_FILTER_ALLOW : IPC_FILTER_NONE,
             .event_ids = one->event_ids,
-            .event_id_count = choose ? one->event_id_count : 0,
+            .event_id_count = chosen ? one->event_id_count : 0,
         };
     }
 }

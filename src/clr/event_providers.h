@@ -32,12 +32,13 @@ struct event_provider {
     uint32_t level;
     const char *asked_by; /* "--profile": how it came here, static */
     /*
-     * Events that are wanted of it; none: all. Runtimes before 10 cannot choose: then all events of the
-     * keywords up to `plain_level` come.
+     * Events that are wanted of it; none: all. Runtimes before 10 cannot choose: there `light_keywords` are
+     * asked for at `light_level` only, so that little else comes, and the rest at `level`.
      */
     uint32_t *event_ids;
     size_t event_id_count;
-    uint32_t plain_level;
+    uint64_t light_keywords;
+    uint32_t light_level;
 };
 
 struct event_providers {
@@ -78,10 +79,7 @@ bool event_providers_parse(struct event_providers *p, const char *list, struct e
 bool event_level_parse(const char *text, uint32_t *out);
 const char *event_level_name(uint32_t level);
 
-/*
- * As a request has them: `out` holds p->count, and borrows. `choose`: with the choice of events; else at the
- * level that goes without.
- */
+/* As a request has them, with their choices of events, or without. `out` holds p->count, and borrows. */
 void event_providers_request(const struct event_providers *p, bool choose, struct ipc_provider *out);
 /*
  * Whether both kinds of allocation events are asked for: the randomised one switches the other one off in

@@ -31,7 +31,7 @@ struct newcomer {
 };
 
 struct newcomers {
-    bool runtime;
+    const struct runtime_session_options *ask; /* or NULL */
     pthread_t thread;
     bool running;         /* of the thread; belongs to the caller */
     pthread_mutex_t lock; /* protects all below */
@@ -44,11 +44,11 @@ struct newcomers {
     bool finishing, stopped;
 };
 
-struct newcomers *newcomers_new(bool runtime)
+struct newcomers *newcomers_new(const struct runtime_session_options *ask)
 {
     struct newcomers *n = mem_alloc(1, sizeof *n);
     pthread_condattr_t monotonic;
-    n->runtime = runtime;
+    n->ask = ask;
     pthread_mutex_init(&n->lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -65,7 +65,8 @@ void newcomer_found_done(struct newcomer_found *found)
 }
 
 /* Asks its runtime for a session, when it has one. True when no other look would do better. */
-static bool newcomer_ask(const struct newcomer *one, struct newcomer_found *found)
+static bool newcomer_ask(const struct newcomer *one, const struct runtime_session_options *ask,
+                         struct newcomer_found *found)
 {
     const struct target *t = &found->target;
     bool last = one->looks + 1 >= LOOKS_MAX;
@@ -73,10 +74,9 @@ static bool newcomer_ask(const struct newcomer *one, struct newcomer_found *foun
         return last || (one->kind <= NEWCOMER_KNOWN && clock_realtime_ns() - t->started_ns > OLD_NS);
     bool hasty = one->looks + 1 < LATE_LOOK || one->kind == NEWCOMER_KNOWN;
     unsigned patience_ms = hasty ? PATIENCE_MS : LATE_PATIENCE_MS;
-    struct runtime_session_options options = { .connect_timeout_ms = patience_ms,
-                                               .reply_timeout_ms = patience_ms,
-                                               .collections = true,
-                                               .no_list = one->kind == NEWCOMER_KNOWN };
+    struct runtime_session_options options = *ask;
+    options.connect_timeout_ms = options.reply_timeout_ms = patience_ms;
+    options.no_list = one->kind == NEWCOMER_KNOWN;
     if (runtime_session_start(t->pid, t->start_ticks, &options, &found->session, &found->err))
         return true;
     found->refused = last || found->err.kind == ERROR_PERMISSION;
@@ -84,14 +84,15 @@ static bool newcomer_ask(const struct newcomer *one, struct newcomer_found *foun
 }
 
 /* Takes time. False when there is no such process any more. */
-static bool newcomer_look(const struct newcomer *one, bool runtime, struct newcomer_found *found, bool *over)
+static bool newcomer_look(const struct newcomer *one, const struct runtime_session_options *ask,
+                          struct newcomer_found *found, bool *over)
 {
     *found = (struct newcomer_found){ .process = one->process, .target = { .pidfd = -1 } };
     if (!target_open((pid_t)one->pid, &found->target, NULL))
         return false;
     if (one->start_ticks && found->target.start_ticks != one->start_ticks)
         return false;
-    *over = !runtime || newcomer_ask(one, found);
+    *over = !ask || newcomer_ask(one, ask, found);
     return true;
 }
 
@@ -168,7 +169,7 @@ static void *newcomers_run(void *user)
         bool over = false;
         n->looking = looked.kind != NEWCOMER_KNOWN;
         pthread_mutex_unlock(&n->lock);
-        bool there = newcomer_look(&looked, n->runtime, &found, &over);
+        bool there = newcomer_look(&looked, n->ask, &found, &over);
         pthread_mutex_lock(&n->lock);
         n->looking = false;
         newcomers_settle(n, &looked, there, over, &found);

@@ -34,8 +34,11 @@ enum newcomer_kind {
 
 struct newcomers;
 
-/* `runtime`: open sessions with .NET runtimes; else each process is looked at once. */
-struct newcomers *newcomers_new(bool runtime);
+/*
+ * `ask`: open sessions with .NET runtimes, for what it says (borrowed); how long to wait for them is not its
+ * to say. NULL: each process is looked at once.
+ */
+struct newcomers *newcomers_new(const struct runtime_session_options *ask);
 /* NULL is fine. What was not taken is dropped. */
 void newcomers_free(struct newcomers *n);
 /*

@@ -89,6 +89,13 @@ static struct source_attrs source_attrs_of(const struct perf_events_options *opt
         attr.sample_type |= PERF_SAMPLE_IDENTIFIER;
     if (options->cpu)
         attrs_add(&attrs, PERF_EVENT_CPU, attr);
+    if (!options->cpu && !options->context_switches) { /* to be told of processes and mappings */
+        attr.type = PERF_TYPE_SOFTWARE;
+        attr.config = PERF_COUNT_SW_DUMMY;
+        attr.freq = 0;
+        attr.sample_period = 1;
+        attrs_add(&attrs, PERF_EVENT_CPU, attr);
+    }
     if (!options->context_switches)
         return attrs;
     attr.type = PERF_TYPE_SOFTWARE;

@@ -29,7 +29,7 @@ struct perf_events_options {
     uint32_t user_stack_bytes;   /* of the stack from its pointer up, a multiple of 8 below 64 KiB; 0: none */
     uint32_t switch_stack_bytes; /* the same of samples at context switches */
     bool cpu;                    /* samples CPU time */
-    bool context_switches;       /* samples a thread whenever it leaves a CPU */
+    bool context_switches;       /* samples a thread whenever it leaves a CPU; neither: nothing is sampled */
 };
 
 enum perf_event_source { PERF_EVENT_CPU, PERF_EVENT_SWITCH, PERF_EVENT_SOURCES };

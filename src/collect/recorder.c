@@ -29,6 +29,7 @@ enum {
     RECORDER_NICE = -10,
     /* how far a runtime's events may lag behind the kernel's: it sends them every 100 ms or so */
     RECORDER_LAG_MS = 300,
+    RECORDER_HURRY_MS = 120,
     RECORDER_FLUSH_MS = 400,
     RECORDER_PROGRESS_MS = 250,
     RECORDER_QUEUE_BYTES = 64 << 20,
@@ -39,6 +40,7 @@ enum {
     RECORDER_RUNDOWN_MS = 60000,
     RECORDER_SILENCE_MS = 15000,
     RECORDER_STOPPED_SILENCE_MS = 1000,
+    RECORDER_RUNTIME_POLLS = 256, /* streams of runtimes that are waited for */
 };
 
 #define MS_NS 1000000ull
@@ -53,6 +55,7 @@ struct recorder {
     struct memory_names *memory;
     struct sample_stacks *stacks;
     struct target_files files;
+    struct runtime_session_options ask; /* of every runtime */
     struct newcomers *newcomers;
     bool newcomers_missed; /* and said so */
     struct record_stats stats;
@@ -294,6 +297,8 @@ static void recorder_drain(struct recorder *r, bool last)
     recorder_empty_rings(r);
     bool lagging = runtime_names_drain(r->runtimes, &r->queue);
     uint64_t lag_ns = lagging ? RECORDER_LAG_MS * MS_NS : MS_NS;
+    if (r->queue.live_bytes > RECORDER_QUEUE_BYTES / 2) /* rather out of order than without room */
+        lag_ns = RECORDER_HURRY_MS * MS_NS;
     recorder_release(r, last ? UINT64_MAX : now - lag_ns);
 }
 
@@ -310,11 +315,14 @@ static void recorder_progress(struct recorder *r, uint64_t now)
     if (!r->options.progress || now - r->progress_ns < RECORDER_PROGRESS_MS * MS_NS)
         return;
     r->progress_ns = now;
+    struct runtime_session_counts told = runtime_names_counts(r->runtimes);
     r->options.progress(r->options.user, &(struct record_progress){
                                              .elapsed_ns = now - r->started_ns,
                                              .samples = r->stats.samples,
                                              .lost = r->stats.lost,
                                              .broken = r->stats.broken,
+                                             .events = told.told,
+                                             .events_lost = told.lost,
                                              .file_bytes = trace_writer_bytes(r->w),
                                          });
 }
@@ -344,18 +352,34 @@ static bool recorder_over(struct recorder *r, uint64_t now)
     return true;
 }
 
-/* Sleeps until a ring is half full, the user pressed Enter, a signal came, or it is time to look. */
+/*
+ * Sleeps until a ring is half full, the user pressed Enter, a signal came, or it is time to look. What
+ * runtimes send is taken meanwhile: a connection holds little, and who cannot send drops events.
+ */
 static bool recorder_wait(struct recorder *r)
 {
-    nfds_t count = r->ring_polls;
-    if (r->options.stop_fd >= 0)
-        r->polls[count++] = (struct pollfd){ .fd = r->options.stop_fd, .events = POLLIN };
-    int ready = poll(r->polls, count, RECORDER_TICK_MS);
-    for (size_t i = 0; ready > 0 && i < r->ring_polls; i++)
-        if (r->polls[i].revents & (POLLHUP | POLLERR)) /* for ever, once the ring's own thread is gone */
-            r->polls[i].fd = -1;
-    bool entered = ready > 0 && r->options.stop_fd >= 0 && r->polls[r->ring_polls].revents;
-    return !entered;
+    uint64_t until_ns = clock_monotonic_ns() + RECORDER_TICK_MS * MS_NS, now_ns;
+    while ((now_ns = clock_monotonic_ns()) < until_ns) {
+        nfds_t count = r->ring_polls, own = r->ring_polls;
+        if (r->options.stop_fd >= 0)
+            r->polls[count++] = (struct pollfd){ .fd = r->options.stop_fd, .events = POLLIN };
+        own = count;
+        if (r->options.topics || r->options.asked)
+            count += runtime_names_polls(r->runtimes, &r->polls[count], RECORDER_RUNTIME_POLLS);
+        int ready = poll(r->polls, count, (int)((until_ns - now_ns) / MS_NS) + 1);
+        bool ring = false;
+        for (size_t i = 0; ready > 0 && i < r->ring_polls; i++) {
+            if (r->polls[i].revents & (POLLHUP | POLLERR)) /* for ever, once the ring's own thread is gone */
+                r->polls[i].fd = -1;
+            ring |= r->polls[i].revents != 0;
+        }
+        if (ready > 0 && r->options.stop_fd >= 0 && r->polls[r->ring_polls].revents)
+            return false;
+        if (ready <= 0 || ring || count == own)
+            return true;
+        runtime_names_drain(r->runtimes, &r->queue);
+    }
+    return true;
 }
 
 static bool recorder_loop(struct recorder *r, struct error *err)
@@ -463,6 +487,9 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     recorder_forget_targets(r);
     r->stats.processes = r->b->trace.processes.count - 1 - r->execs;
     r->stats.threads = r->b->trace.threads.count - 1;
+    struct runtime_session_counts told = runtime_names_counts(r->runtimes);
+    r->stats.events = told.told;
+    r->stats.events_lost = told.lost;
     *stats = r->stats;
     return ok;
 }
@@ -547,10 +574,9 @@ static void recorder_attach(struct recorder *r, uint32_t pid)
 {
     bool known = !r->options.kernel_chains && memory_names_open(r->memory, trace_builder_process(r->b, pid));
     unsigned patience_ms = known ? RECORDER_KNOWN_ATTACH_MS : RECORDER_ATTACH_MS;
-    const struct runtime_session_options options = { .connect_timeout_ms = patience_ms,
-                                                     .reply_timeout_ms = patience_ms,
-                                                     .collections = true,
-                                                     .no_list = known };
+    struct runtime_session_options options = r->ask;
+    options.connect_timeout_ms = options.reply_timeout_ms = patience_ms;
+    options.no_list = known;
     if (!runtime_names_attach(r->runtimes, pid, &options, !known))
         recorder_welcome(r, pid, known ? NEWCOMER_KNOWN : NEWCOMER_SEEN);
 }
@@ -577,15 +603,28 @@ static bool recorder_begin(struct recorder *r, struct error *err)
     return true;
 }
 
-static bool recorder_prepare(struct recorder *r, struct error *err)
+/* Without samples the kernel still tells of processes and mappings; where it may not, that is no failure. */
+static bool recorder_open_events(struct recorder *r, struct error *err)
 {
-    bool opened = r->options.kernel_chains ? perf_events_open(&r->options.perf, &r->events, err)
-                                           : stack_room_open(&r->options.perf, &r->events, err);
+    const struct perf_events_options *perf = &r->options.perf;
+    if (!perf->cpu && !perf->context_switches) {
+        perf_events_open(perf, &r->events, NULL);
+        return true;
+    }
+    bool opened = r->options.kernel_chains ? perf_events_open(perf, &r->events, err)
+                                           : stack_room_open(perf, &r->events, err);
     if (!opened || !recorder_sees_switches(r, err))
         return false;
     recorder_note_rights(r);
+    return true;
+}
+
+static bool recorder_prepare(struct recorder *r, struct error *err)
+{
+    if (!recorder_open_events(r, err))
+        return false;
     recorder_watch_exits(r);
-    r->polls = mem_alloc(r->events.ring_count + 1, sizeof *r->polls);
+    r->polls = mem_alloc(r->events.ring_count + 1 + RECORDER_RUNTIME_POLLS, sizeof *r->polls);
     for (size_t i = 0; i < r->events.ring_count; i++)
         if (r->events.rings[i].page)
             r->polls[r->ring_polls++] = (struct pollfd){ .fd = r->events.ring_fds[i], .events = POLLIN };
@@ -608,9 +647,13 @@ bool recorder_start(const struct recorder_options *options, struct trace_builder
 {
     struct recorder *r = mem_alloc(1, sizeof *r);
     r->options = *options;
+    r->events = (struct perf_events){ .filter = { -1, -1 } }; /* none, when they cannot be opened */
     r->b = b;
     r->w = w;
-    r->newcomers = newcomers_new(options->runtime);
+    r->ask = (struct runtime_session_options){ .collections = true,
+                                               .topics = options->topics,
+                                               .asked = options->asked };
+    r->newcomers = newcomers_new(options->runtime ? &r->ask : NULL);
     record_queue_init(&r->queue, RECORDER_QUEUE_BYTES);
     if (!recorder_prepare(r, err)) {
         recorder_free(r);

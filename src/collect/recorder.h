@@ -21,14 +21,18 @@ enum record_end { RECORD_ENDED_DURATION, RECORD_ENDED_SIGNAL, RECORD_ENDED_TARGE
 struct record_progress {
     uint64_t elapsed_ns;
     uint64_t samples, lost, broken;
+    uint64_t events, events_lost; /* of runtimes */
     uint64_t file_bytes;
 };
 
 struct recorder_options {
     struct perf_events_options perf;
-    uint64_t duration_ns;              /* 0: until stopped */
-    bool kernel_chains;                /* the kernel's own stacks, by frame pointers, nothing unwound */
-    bool runtime;                      /* ask .NET runtimes for the names of their methods */
+    uint64_t duration_ns; /* 0: until stopped */
+    bool kernel_chains;   /* the kernel's own stacks, by frame pointers, nothing unwound */
+    bool runtime;         /* ask .NET runtimes for the names of their methods */
+    /* what else to ask them; both borrowed, or NULL: see struct runtime_session_options */
+    const struct event_providers *topics;
+    const struct event_request *asked;
     const volatile sig_atomic_t *stop; /* set by a signal handler */
     int stop_fd;                       /* readable when the user pressed Enter, or -1 */
     int release_fd;                    /* a byte written here lets the waiting command go on, or -1 */
@@ -44,6 +48,7 @@ struct record_stats {
     uint64_t samples, lost, filtered;
     uint64_t whole, truncated, broken;
     uint64_t throttled;
+    uint64_t events, events_lost; /* that runtimes told of; dropped by them, at least */
     uint64_t processes, threads;
     uint64_t stopped_ns; /* when sampling ended, CLOCK_MONOTONIC */
     uint64_t rundown_ns; /* time the runtimes took to tell their methods */

@@ -9,6 +9,7 @@
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/own.h"
 #include "collect/proc_file.h"
 #include "collect/runtime_log.h"
 #include "read/procfs.h"
@@ -18,15 +19,15 @@ enum {
     /* of one runtime: what does not fit is counted */
     NAMES_METHODS_MAX = 4 << 20,
     NAMES_MODULES_MAX = 1 << 18,
-    NAMES_EVENTS_MAX = 4 << 20,
 };
 
 struct named_process {
     struct runtime_session *session; /* NULL when none could be opened, or when over */
     struct runtime_names *names;
     uint32_t process, pid;
-    uint64_t methods, modules, events; /* that it told */
-    uint32_t subscription;             /* to its events, or 0 */
+    uint64_t methods, modules; /* that it told */
+    struct runtime_log log;
+    struct thread_ids *threads;
     bool stopped;
 };
 
@@ -70,6 +71,7 @@ struct runtime_names {
     struct wanted_addr *wanted;
     size_t wanted_count;
     struct method_watcher watcher;
+    struct runtime_session_counts ended; /* of sessions that are over */
 };
 
 struct wanted_addr {
@@ -94,6 +96,7 @@ void runtime_names_free(struct runtime_names *names)
         return;
     for (size_t i = 0; i < names->process_count; i++) {
         runtime_session_close(names->processes[i]->session);
+        thread_ids_free(names->processes[i]->threads);
         free(names->processes[i]);
     }
     free(names->modules);
@@ -148,8 +151,8 @@ void runtime_names_add(struct runtime_names *names, uint32_t process, uint32_t p
     struct named_process *room = names_room(names);
     if (room) {
         *room = (struct named_process){ .session = session, .names = names, .process = process, .pid = pid };
-        if (runtime_session_tells_collections(session))
-            room->subscription = runtime_log_begin(names->b, process);
+        room->log = runtime_log_begin(names->b, process, runtime_session_told(session));
+        room->threads = thread_ids_new((pid_t)pid, names->b->trace.processes.rows[process].ns_pid);
         return;
     }
     struct error err;
@@ -258,8 +261,7 @@ static void names_module(void *user, const struct runtime_module *module)
 static void names_event(void *user, const struct runtime_event *event)
 {
     struct named_process *named = user;
-    if (named->events++ < NAMES_EVENTS_MAX)
-        runtime_log_add(named->names->b, named->process, event, named->names->queue);
+    runtime_log_add(named->names->b, named->process, named->threads, event, named->names->queue);
 }
 
 void runtime_names_module(struct runtime_names *names, uint32_t process, const struct runtime_module *module)
@@ -278,18 +280,51 @@ static uint64_t over(uint64_t count, uint64_t most)
     return count > most ? count - most : 0;
 }
 
+static void counts_add(struct runtime_session_counts *to, const struct runtime_session_counts *more)
+{
+    to->bytes += more->bytes;
+    to->events += more->events;
+    to->lost += more->lost;
+    to->told += more->told;
+    to->skipped += more->skipped;
+    to->replaced += more->replaced;
+}
+
+struct runtime_session_counts runtime_names_counts(const struct runtime_names *names)
+{
+    struct runtime_session_counts all = names->ended;
+    for (size_t i = 0; i < names->process_count; i++) {
+        if (!names->processes[i]->session)
+            continue;
+        struct runtime_session_counts one = runtime_session_counts(names->processes[i]->session);
+        counts_add(&all, &one);
+    }
+    return all;
+}
+
+size_t runtime_names_polls(const struct runtime_names *names, struct pollfd *out, size_t max)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < names->process_count && count + RUNTIME_SESSION_STREAMS <= max; i++)
+        if (names->processes[i]->session)
+            count += runtime_session_polls(names->processes[i]->session, &out[count]);
+    return count;
+}
+
 static void names_end_session(struct runtime_names *names, struct named_process *named)
 {
-    uint64_t lost = runtime_session_lost(named->session), now = clock_monotonic_ns();
-    uint64_t dropped = over(named->methods, NAMES_METHODS_MAX) + over(named->modules, NAMES_MODULES_MAX) +
-                       over(named->events, NAMES_EVENTS_MAX);
+    struct runtime_session_counts counts = runtime_session_counts(named->session);
+    uint64_t lost = counts.lost, now = clock_monotonic_ns();
+    counts_add(&names->ended, &counts);
+    uint64_t dropped = over(named->methods, NAMES_METHODS_MAX) + over(named->modules, NAMES_MODULES_MAX);
     if (lost)
         trace_builder_loss(names->b, LOSS_RUNTIME, named->process, 0, now, lost);
     if (dropped)
         trace_builder_loss(names->b, LOSS_QUEUE, named->process, 0, now, dropped);
-    if (named->subscription)
-        runtime_log_end(names->b, named->subscription);
+    runtime_log_end(names->b, &named->log);
+    thread_ids_free(named->threads);
     runtime_session_close(named->session);
+    named->threads = NULL;
     named->session = NULL;
 }
 
@@ -515,10 +550,7 @@ void runtime_names_give_up(struct runtime_names *names)
 void runtime_names_wait(const struct runtime_names *names, int timeout_ms)
 {
     struct pollfd polls[NAMES_SESSIONS_MAX * RUNTIME_SESSION_STREAMS];
-    nfds_t count = 0;
-    for (size_t i = 0; i < names->process_count; i++)
-        if (names->processes[i]->session)
-            count += runtime_session_polls(names->processes[i]->session, &polls[count]);
+    nfds_t count = runtime_names_polls(names, polls, ARRAY_LEN(polls));
     poll(polls, count, timeout_ms);
 }
 

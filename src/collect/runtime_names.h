@@ -82,6 +82,10 @@ bool runtime_names_running(const struct runtime_names *names);
 /* Whether nothing more can come for now: every process of a running session is stopped (SIGSTOP, a debugger).
  */
 bool runtime_names_stopped(const struct runtime_names *names);
+/* What all runtimes told, those that ended too. */
+struct runtime_session_counts runtime_names_counts(const struct runtime_names *names);
+/* Sets what becomes readable when there is something to drain, at most `max`. Returns how many. */
+size_t runtime_names_polls(const struct runtime_names *names, struct pollfd *out, size_t max);
 /* What all runtimes have sent so far: grows while they are at it. */
 uint64_t runtime_names_bytes(const struct runtime_names *names);
 /* Drops the sessions that still run; `note` is told that their lists are incomplete. */

@@ -1,20 +1,16 @@
 #include "collect/runtime_session.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/utf16.h"
-#include "clr/diagnostics_ipc.h"
 #include "clr/runtime_events.h"
 #include "collect/cgroup.h"
+#include "collect/event_stream.h"
 #include "collect/runtime_socket.h"
 #include "collect/time_namespace.h"
-#include "read/nettrace.h"
 
 enum {
     RECEIVE_BYTES = 256 << 10,
@@ -26,44 +22,88 @@ enum {
      * left: 5 % of that, but 4 MB.
      */
     BUFFER_MB = 16,
-    BUFFER_MIN_MB = 4, /* also of a stream of collections, which takes 1 KB for each */
+    EVENTS_BUFFER_MB = 256, /* of a stream of events somebody wants: as much as dotnet-trace takes */
+    BUFFER_MIN_MB = 4,      /* also of a stream of collections, which takes 1 KB for each */
     BUFFER_PART = 20,
-    STOP_CONNECT_MS = 200, /* whoever stops has other things to stop, too */
+    METHODS_LEVEL = EVENT_LEVEL_VERBOSE, /* below, the runtime tells of no method at all */
+    TYPES_MAX = NETTRACE_METADATA_MAX,
 };
 
-/* What the runtime calls a session: it sends what one request asked for. */
+/* The first one has methods, and whatever else fits. */
+enum stream_kind { STREAM_METHODS, STREAM_LIGHT, STREAM_ASKED };
+
 struct stream {
-    uint64_t id;
-    int fd;      /* or -1 */
-    int stop_fd; /* the connection that asked for the end, kept until close, or -1 */
+    struct runtime_session *session;
+    enum stream_kind kind;
+    struct event_stream from;
     struct nettrace_reader *reader;
 };
 
 struct runtime_session {
-    pid_t pid;
-    uint64_t start_ticks;
+    struct event_peer peer;
     struct runtime_session_options options;
     struct stream streams[RUNTIME_SESSION_STREAMS]; /* of methods first */
     size_t stream_count;
-    bool complete, tells_collections;
+    bool complete;
     int64_t clock_offset_ns; /* of the target's CLOCK_MONOTONIC to ours */
     struct ipc_process_info info;
     const struct runtime_sink *sink; /* during a drain */
     struct buffer text;
     struct runtime_session_counts counts;
-    uint8_t *received; /* RECEIVE_BYTES */
+    uint8_t *received;             /* RECEIVE_BYTES */
+    struct event_providers wanted; /* of the first two streams: their events are told */
+    struct event_providers told;   /* of all */
+    uint32_t *memos;               /* by type: the receiver's; [0] is unused */
+    size_t memo_count, memo_capacity;
 };
 
-/* What an event type is, kept in its mark: looked up once, not for every event. */
-enum { MARK_VERBOSE = 0x100 };
+/* What an event type is, kept in its mark: looked up once, not for every event. Its memo stands above. */
+enum { MARK_KIND = 0xff, MARK_VERBOSE = 0x100, MARK_TOLD = 0x200, MARK_MEMO_SHIFT = 32 };
+
+static bool is_wanted(struct runtime_session *s, const struct nettrace_type *type)
+{
+    buffer_clear(&s->text);
+    utf16_append_utf8(&s->text, type->provider);
+    buffer_u8(&s->text, 0);
+    const struct event_provider *p =
+        s->text.failed ? NULL : event_providers_find(&s->wanted, (const char *)s->text.data);
+    if (!p || !p->event_id_count)
+        return p;
+    for (size_t i = 0; i < p->event_id_count; i++)
+        if (p->event_ids[i] == type->event_id)
+            return true;
+    return false;
+}
+
+static bool is_told(const struct stream *stream, const struct nettrace_type *type)
+{
+    if (stream->kind == STREAM_ASKED) /* what the list at its end says, the trace says better */
+        return !utf16_equals_ascii(type->provider, RUNTIME_RUNDOWN_PROVIDER);
+    return is_wanted(stream->session, type);
+}
+
+static uint64_t new_memo(struct runtime_session *s)
+{
+    if (s->memo_count >= TYPES_MAX * RUNTIME_SESSION_STREAMS)
+        return 0;
+    s->memos = mem_grow(s->memos, &s->memo_capacity, s->memo_count + 2, sizeof *s->memos);
+    s->memos[++s->memo_count] = 0;
+    return (uint64_t)s->memo_count << MARK_MEMO_SHIFT;
+}
 
 static bool on_type(void *user, struct nettrace_type *type, struct error *err)
 {
-    (void)user;
+    struct stream *stream = user;
     (void)err;
-    type->mark = runtime_event_kind(type->provider, type->event_id);
-    if (runtime_event_is_verbose(type->provider, type->event_id))
-        type->mark |= MARK_VERBOSE;
+    type->mark = 0;
+    if (stream->kind == STREAM_METHODS) {
+        type->mark = runtime_event_kind(type->provider, type->event_id);
+        if (runtime_event_is_verbose(type->provider, type->event_id))
+            type->mark |= MARK_VERBOSE;
+    }
+    uint64_t memo = is_told(stream, type) ? new_memo(stream->session) : 0;
+    if (memo)
+        type->mark |= MARK_TOLD | memo;
     return true;
 }
 
@@ -114,7 +154,7 @@ static void tell_method(struct runtime_session *s, const struct nettrace_event *
         s->counts.skipped++;
         return;
     }
-    enum runtime_method_change change = change_of((enum runtime_event_kind)(event->type->mark & 0xff));
+    enum runtime_method_change change = change_of((enum runtime_event_kind)(event->type->mark & MARK_KIND));
     bool own_code = m.flags & (RUNTIME_METHOD_JITTED | RUNTIME_METHOD_DYNAMIC | RUNTIME_METHOD_HELPER);
     if (!own_code && !s->options.precompiled)
         return;
@@ -157,7 +197,7 @@ static void tell_module(struct runtime_session *s, const struct nettrace_event *
     if (s->text.failed || !s->sink->module)
         return;
     const struct runtime_module module = {
-        .change = change_of((enum runtime_event_kind)(event->type->mark & 0xff)),
+        .change = change_of((enum runtime_event_kind)(event->type->mark & MARK_KIND)),
         .time_ns = event->time_ns - (uint64_t)s->clock_offset_ns,
         .module_id = m.module_id,
         .path = buffer_span(&s->text),
@@ -165,28 +205,35 @@ static void tell_module(struct runtime_session *s, const struct nettrace_event *
     s->sink->module(s->sink->user, &module);
 }
 
-static void tell_event(struct runtime_session *s, const struct nettrace_event *event)
+static void tell_event(const struct stream *stream, const struct nettrace_event *event)
 {
-    if (!s->sink->event || !s->options.collections)
+    struct runtime_session *s = stream->session;
+    if (!s->sink->event)
         return;
-    buffer_clear(&s->text);
-    utf16_append_utf8(&s->text, event->type->provider);
+    const struct nettrace_info *info = nettrace_reader_info(stream->reader);
     const struct runtime_event told = {
         .time_ns = event->time_ns - (uint64_t)s->clock_offset_ns,
         .thread_id = event->thread_id,
-        .provider = buffer_span(&s->text),
-        .event_id = event->type->event_id,
-        .version = event->type->version,
+        .type = event->type,
+        .type_memo = &s->memos[event->type->mark >> MARK_MEMO_SHIFT],
+        .pointer_size = info ? info->pointer_size : 8,
+        .stack = event->stack,
         .payload = event->payload,
+        .activity = event->activity,
+        .related_activity = event->related_activity,
     };
+    s->counts.told++;
     s->sink->event(s->sink->user, &told);
 }
 
 static bool on_event(void *user, const struct nettrace_event *event, struct error *err)
 {
     (void)err;
-    struct runtime_session *s = user;
-    switch ((enum runtime_event_kind)(event->type->mark & 0xff)) {
+    struct stream *stream = user;
+    struct runtime_session *s = stream->session;
+    if (event->type->mark & MARK_TOLD)
+        tell_event(stream, event);
+    switch ((enum runtime_event_kind)(event->type->mark & MARK_KIND)) {
     case RUNTIME_EVENT_METHOD_LOAD:
     case RUNTIME_EVENT_METHOD_UNLOAD:
     case RUNTIME_EVENT_METHOD_EXISTS:
@@ -200,41 +247,9 @@ static bool on_event(void *user, const struct nettrace_event *event, struct erro
     case RUNTIME_EVENT_RUNDOWN_DONE:
         s->complete = true;
         break;
-    case RUNTIME_EVENT_GC_START:
-    case RUNTIME_EVENT_GC_END:
-    case RUNTIME_EVENT_SUSPEND_BEGIN:
-    case RUNTIME_EVENT_SUSPEND_END:
-    case RUNTIME_EVENT_RESTART_BEGIN:
-    case RUNTIME_EVENT_RESTART_END:
-        tell_event(s, event);
-        break;
-    case RUNTIME_EVENT_OTHER:
+    default:
         break;
     }
-    return true;
-}
-
-/*
- * Connects, sends `request` and reads the answer. *out_result is IPC_OK, or the error the runtime answered
- * with; then err is filled and the return value false. The connection stays open only when out_fd is given.
- */
-static bool ask(struct runtime_session *s, const struct buffer *request, struct buffer *answer, int *out_fd,
-                uint32_t *out_result, struct error *err)
-{
-    AUTO_FD int fd = -1;
-    bool is_error;
-    *out_result = IPC_OK;
-    if (!runtime_socket_connect(s->pid, s->start_ticks, s->options.connect_timeout_ms, &fd, err) ||
-        !runtime_socket_send(fd, buffer_span(request), err) ||
-        !runtime_socket_receive(fd, s->options.reply_timeout_ms, answer, &is_error, err))
-        return false;
-    if (is_error) {
-        *out_result = ipc_read_result(buffer_span(answer));
-        return error_set(err, ERROR_TARGET, "the .NET runtime answered with error %#" PRIx32 " (%s)",
-                         *out_result, ipc_result_name(*out_result));
-    }
-    if (out_fd)
-        *out_fd = take_fd(&fd);
     return true;
 }
 
@@ -250,7 +265,7 @@ static bool ask_info(struct runtime_session *s, struct error *err)
     for (size_t i = 0; i < ARRAY_LEN(questions) && !ok; i++) {
         buffer_clear(&request);
         ipc_append_plain(&request, questions[i]);
-        ok = ask(s, &request, &answer, NULL, &result, err) &&
+        ok = event_peer_ask(&s->peer, &request, &answer, NULL, &result, err) &&
              ipc_read_process_info(buffer_span(&answer), questions[i], &s->info, err);
         if (!ok && result != (uint32_t)IPC_UNKNOWN_COMMAND)
             break;
@@ -260,82 +275,149 @@ static bool ask_info(struct runtime_session *s, struct error *err)
     return ok || result == (uint32_t)IPC_UNKNOWN_COMMAND;
 }
 
-/*
- * Opens a stream in one way. *out_unknown: the runtime is too old for it. The stream is counted when it is
- * there.
- */
-static bool ask_stream(struct runtime_session *s, enum ipc_command command,
-                       const struct ipc_session_request *request, bool *out_unknown, struct error *err)
+/* What a stream is asked for; the providers are this plan's own. */
+static struct event_request plan_of(const struct runtime_session *s)
 {
-    struct buffer message, answer;
-    buffer_init(&message, IPC_MESSAGE_MAX);
-    buffer_init(&answer, IPC_MESSAGE_MAX);
+    return (struct event_request){ .buffer_mb = s->options.buffer_mb };
+}
+
+static void plan_methods(const struct runtime_session *s, struct event_request *plan)
+{
+    static uint32_t ids[] = { 141, 142, 143, 144, 152, 153 };
+    struct event_provider methods = {
+        .name = (char *)RUNTIME_PROVIDER,
+        .keywords = RUNTIME_KEYWORD_JIT | RUNTIME_KEYWORD_LOADER | RUNTIME_KEYWORD_END_ENUMERATION,
+        .level = METHODS_LEVEL,
+        .event_ids = ids,
+        .event_id_count = ARRAY_LEN(ids),
+    };
+    event_providers_add(&plan->providers, &methods, NULL);
+    plan->rundown_keywords = s->options.no_list ? 0 : RUNTIME_KEYWORD_JIT | RUNTIME_KEYWORD_LOADER;
+}
+
+/* When threads stood still for a collection. */
+static void want_collections(struct runtime_session *s)
+{
+    static uint32_t ids[] = { 1, 2, 3, 7, 8, 9 };
+    struct event_provider collections = {
+        .name = (char *)RUNTIME_PROVIDER,
+        .keywords = RUNTIME_KEYWORD_GC,
+        .level = EVENT_LEVEL_INFORMATIONAL,
+        .light_keywords = RUNTIME_KEYWORD_GC,
+        .light_level = EVENT_LEVEL_INFORMATIONAL,
+        .event_ids = ids,
+        .event_id_count = ARRAY_LEN(ids),
+    };
+    event_providers_add(&s->wanted, &collections, NULL);
+}
+
+/* The user's own stream tells of collections already: an event is told once. */
+static bool asked_tells_collections(const struct event_request *asked)
+{
+    const struct event_provider *p = asked ? event_providers_find(&asked->providers, RUNTIME_PROVIDER) : NULL;
+    return p && p->keywords & RUNTIME_KEYWORD_GC &&
+           (p->level == EVENT_LEVEL_ALWAYS || p->level >= EVENT_LEVEL_INFORMATIONAL);
+}
+
+static void add_all(struct event_providers *to, const struct event_providers *from)
+{
+    for (size_t i = 0; i < from->count; i++)
+        event_providers_add(to, &from->items[i], NULL);
+}
+
+static void want(struct runtime_session *s)
+{
+    const struct runtime_session_options *o = &s->options;
+    if (o->collections && !asked_tells_collections(o->asked))
+        want_collections(s);
+    if (o->topics)
+        add_all(&s->wanted, o->topics);
+    add_all(&s->told, &s->wanted);
+    if (o->asked)
+        add_all(&s->told, &o->asked->providers);
+}
+
+static bool open_stream(struct runtime_session *s, const struct event_request *request, bool choose,
+                        enum stream_kind kind, bool *out_unknown, struct error *err)
+{
     struct stream *stream = &s->streams[s->stream_count];
-    uint32_t result = IPC_OK;
-    bool ok = ipc_append_collect(&message, command, request, err) &&
-              ask(s, &message, &answer, &stream->fd, &result, err) &&
-              ipc_read_session_id(buffer_span(&answer), &stream->id, err);
-    *out_unknown = result == (uint32_t)IPC_UNKNOWN_COMMAND;
-    s->stream_count += ok;
-    buffer_done(&message);
-    buffer_done(&answer);
+    if (!event_stream_open(&s->peer, request, choose, &stream->from, out_unknown, err))
+        return false;
+    stream->kind = kind;
+    s->stream_count++;
+    return true;
+}
+
+/* Methods and all that is wanted, event by event. */
+static bool ask_chosen(struct runtime_session *s, bool *out_unknown, struct error *err)
+{
+    struct event_request plan = plan_of(s);
+    plan.stacks = s->options.topics;
+    plan_methods(s, &plan);
+    add_all(&plan.providers, &s->wanted);
+    bool ok = open_stream(s, &plan, true, STREAM_METHODS, out_unknown, err);
+    event_request_done(&plan);
     return ok;
 }
 
-/* Opens the stream of methods in the newest way the runtime understands; and of collections where events can
- * be chosen. */
-static bool ask_methods(struct runtime_session *s, struct error *err)
+/*
+ * For a runtime that cannot choose: with the methods, at their level, goes what needs it, and what that
+ * brings along anyway; the rest in a stream of its own.
+ */
+static void split_wanted(const struct runtime_session *s, struct event_request *methods,
+                         struct event_request *light)
 {
-    /* .NET 10 leaves out the rest of the keywords' events, many more and larger than what we want. */
-    static const uint32_t wanted[] = { 141, 142, 143, 144, 152, 153, 1, 2, 3, 7, 8, 9 };
-    enum { WANTED_COLLECTIONS = 6 };
-    const uint64_t methods = RUNTIME_KEYWORD_JIT | RUNTIME_KEYWORD_LOADER | RUNTIME_KEYWORD_END_ENUMERATION;
-    struct ipc_provider provider = {
-        .name = RUNTIME_PROVIDER,
-        .keywords = methods | (s->options.collections ? RUNTIME_KEYWORD_GC : 0),
-        .level = 5, /* below, the runtime tells of no method at all */
-        .filter = IPC_FILTER_ALLOW,
-        .event_ids = wanted,
-        .event_id_count = ARRAY_LEN(wanted) - (s->options.collections ? 0 : WANTED_COLLECTIONS),
-    };
-    const struct ipc_session_request request = {
-        .buffer_mb = s->options.buffer_mb,
-        .stacks = false,
-        .rundown_keywords = s->options.no_list ? 0 : RUNTIME_KEYWORD_JIT | RUNTIME_KEYWORD_LOADER,
-        .providers = &provider,
-        .provider_count = 1,
-    };
-    bool unknown = true, ok = false;
-    enum ipc_command command = ipc_best_collect(&request);
-    for (; command && !ok && unknown; command = ipc_older_collect(command, &request)) {
-        ok = ask_stream(s, command, &request, &unknown, err);
-        s->tells_collections = ok && provider.keywords & RUNTIME_KEYWORD_GC;
-        provider.keywords = methods; /* older ways cannot choose */
+    for (size_t i = 0; i < s->wanted.count; i++) {
+        struct event_provider part = s->wanted.items[i];
+        uint64_t all = part.keywords, verbose = all & ~part.light_keywords;
+        bool talkative = part.level == EVENT_LEVEL_VERBOSE || part.level == EVENT_LEVEL_ALWAYS;
+        part.event_id_count = 0;
+        part.keywords = part.light_keywords ? verbose : all;
+        if (part.keywords || !part.light_keywords)
+            event_providers_add(talkative ? &methods->providers : &light->providers, &part, NULL);
+        part.keywords = all & part.light_keywords;
+        part.level = part.light_level;
+        if (part.keywords)
+            event_providers_add(&light->providers, &part, NULL);
     }
+}
+
+static bool ask_plain(struct runtime_session *s, struct error *err)
+{
+    struct event_request methods = plan_of(s), light = plan_of(s);
+    bool unknown;
+    methods.stacks = light.stacks = s->options.topics;
+    if (!s->options.topics)
+        light.buffer_mb = BUFFER_MIN_MB;
+    plan_methods(s, &methods);
+    split_wanted(s, &methods, &light);
+    bool ok = open_stream(s, &methods, false, STREAM_METHODS, &unknown, err);
+    /* without it samples can still be named; but what was asked for must be there */
+    if (ok && light.providers.count && !open_stream(s, &light, false, STREAM_LIGHT, &unknown, err)) {
+        ok = !s->options.topics;
+        event_providers_done(&s->told);
+    }
+    event_request_done(&methods);
+    event_request_done(&light);
     return ok;
 }
 
-/* Without it samples can still be named: that it is not to be had is no failure. */
-static void ask_collections(struct runtime_session *s)
+static bool ask_streams(struct runtime_session *s, struct error *err)
 {
-    static const struct ipc_provider provider = { .name = RUNTIME_PROVIDER,
-                                                  .keywords = RUNTIME_KEYWORD_GC,
-                                                  .level = 4 };
-    const struct ipc_session_request request = { .buffer_mb = BUFFER_MIN_MB,
-                                                 .providers = &provider,
-                                                 .provider_count = 1 };
-    bool unknown;
-    s->tells_collections = ask_stream(s, IPC_COLLECT_TRACING3, &request, &unknown, NULL) ||
-                           (unknown && ask_stream(s, IPC_COLLECT_TRACING2, &request, &unknown, NULL));
+    bool unknown = false;
+    want(s);
+    if (!ask_chosen(s, &unknown, err) && (!unknown || !ask_plain(s, err)))
+        return false;
+    return !s->options.asked || open_stream(s, s->options.asked, false, STREAM_ASKED, &unknown, err);
 }
 
 static void set_options(struct runtime_session *s, const struct runtime_session_options *options)
 {
     s->options = *options;
     if (s->options.buffer_mb == 0)
-        s->options.buffer_mb = BUFFER_MB;
+        s->options.buffer_mb = options->topics ? EVENTS_BUFFER_MB : BUFFER_MB;
     uint64_t left_bytes;
-    if (cgroup_memory_left(s->pid, &left_bytes)) {
+    if (cgroup_memory_left(s->peer.pid, &left_bytes)) {
         uint64_t part_mb = (left_bytes / BUFFER_PART) >> 20;
         if (part_mb < BUFFER_MIN_MB)
             part_mb = BUFFER_MIN_MB;
@@ -346,27 +428,31 @@ static void set_options(struct runtime_session *s, const struct runtime_session_
         s->options.connect_timeout_ms = RUNTIME_SOCKET_CONNECT_MS;
     if (s->options.reply_timeout_ms == 0)
         s->options.reply_timeout_ms = RUNTIME_SOCKET_REPLY_MS;
+    s->peer.connect_timeout_ms = s->options.connect_timeout_ms;
+    s->peer.reply_timeout_ms = s->options.reply_timeout_ms;
 }
 
 bool runtime_session_start(pid_t pid, uint64_t start_ticks, const struct runtime_session_options *options,
                            struct runtime_session **out, struct error *err)
 {
     struct runtime_session *s = mem_alloc(1, sizeof *s);
-    s->pid = pid;
-    s->start_ticks = start_ticks;
+    s->peer = (struct event_peer){ .pid = pid, .start_ticks = start_ticks };
     set_options(s, options);
     buffer_init(&s->text, TEXT_MAX);
     s->received = mem_alloc(RECEIVE_BYTES, 1);
     s->clock_offset_ns = time_namespace_offsets(pid).monotonic_ns;
-    const struct nettrace_sink sink = { .user = s, .on_type = on_type, .on_event = on_event };
-    for (size_t i = 0; i < RUNTIME_SESSION_STREAMS; i++)
-        s->streams[i] = (struct stream){ .fd = -1, .stop_fd = -1, .reader = nettrace_reader_new(&sink) };
-    if (!ask_info(s, err) || !ask_methods(s, err)) {
+    for (size_t i = 0; i < RUNTIME_SESSION_STREAMS; i++) {
+        struct nettrace_sink sink = { .user = &s->streams[i], .on_type = on_type, .on_event = on_event };
+        s->streams[i] =
+            (struct stream){ .session = s, .from = EVENT_STREAM_NONE, .reader = nettrace_reader_new(&sink) };
+    }
+    bool ok = ask_info(s, err) && ask_streams(s, err);
+    s->options.topics = NULL;
+    s->options.asked = NULL;
+    if (!ok) {
         runtime_session_close(s);
         return false;
     }
-    if (s->options.collections && !s->tells_collections)
-        ask_collections(s);
     *out = s;
     return true;
 }
@@ -376,15 +462,15 @@ void runtime_session_close(struct runtime_session *s)
     if (!s)
         return;
     for (size_t i = 0; i < RUNTIME_SESSION_STREAMS; i++) {
-        if (s->streams[i].fd >= 0)
-            close(s->streams[i].fd);
-        if (s->streams[i].stop_fd >= 0)
-            close(s->streams[i].stop_fd);
+        event_stream_close(&s->streams[i].from);
         nettrace_reader_free(s->streams[i].reader);
     }
     ipc_process_info_done(&s->info);
+    event_providers_done(&s->wanted);
+    event_providers_done(&s->told);
     buffer_done(&s->text);
     free(s->received);
+    free(s->memos);
     free(s);
 }
 
@@ -392,42 +478,26 @@ size_t runtime_session_polls(const struct runtime_session *s, struct pollfd out[
 {
     size_t count = 0;
     for (size_t i = 0; i < s->stream_count; i++)
-        if (s->streams[i].fd >= 0)
-            out[count++] = (struct pollfd){ .fd = s->streams[i].fd, .events = POLLIN };
+        if (s->streams[i].from.fd >= 0)
+            out[count++] = (struct pollfd){ .fd = s->streams[i].from.fd, .events = POLLIN };
     return count;
-}
-
-static void end(struct stream *stream)
-{
-    if (stream->fd >= 0)
-        close(stream->fd);
-    stream->fd = -1;
 }
 
 static bool drain(struct runtime_session *s, struct stream *stream, struct error *err)
 {
-    for (size_t done = 0; stream->fd >= 0 && done < DRAIN_BYTES_MAX;) {
-        ssize_t got = recv(stream->fd, s->received, RECEIVE_BYTES, MSG_DONTWAIT);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0 && errno == EAGAIN)
+    for (size_t done = 0; done < DRAIN_BYTES_MAX;) {
+        ssize_t got = event_stream_read(&stream->from, s->received, RECEIVE_BYTES, err);
+        if (got < 0)
+            return error_context(err, "process %d", (int)s->peer.pid);
+        if (got == 0)
             return true;
-        if (got < 0) {
-            int e = errno;
-            end(stream);
-            return error_system(err, e, "the event stream of process %d broke off", (int)s->pid);
-        }
-        if (got == 0) {
-            end(stream);
-            return true;
-        }
         done += (size_t)got;
         if (!nettrace_reader_feed(stream->reader, span_of(s->received, (size_t)got), err)) {
-            end(stream);
-            return error_context(err, "process %d", (int)s->pid);
+            event_stream_end(&stream->from);
+            return error_context(err, "process %d", (int)s->peer.pid);
         }
         if (nettrace_reader_ended(stream->reader))
-            end(stream);
+            event_stream_end(&stream->from);
     }
     return true;
 }
@@ -438,33 +508,16 @@ bool runtime_session_drain(struct runtime_session *s, const struct runtime_sink 
     for (size_t i = 0; i < s->stream_count; i++)
         if (!drain(s, &s->streams[i], err)) {
             for (size_t other = 0; other < s->stream_count; other++)
-                end(&s->streams[other]);
+                event_stream_end(&s->streams[other].from);
             return false;
         }
     return true;
 }
 
-static bool stop(const struct runtime_session *s, struct stream *stream, struct error *err)
-{
-    if (stream->fd < 0 || stream->stop_fd >= 0)
-        return true;
-    struct buffer request;
-    buffer_init(&request, IPC_MESSAGE_MAX);
-    ipc_append_stop(&request, stream->id);
-    bool ok = runtime_socket_connect(s->pid, s->start_ticks, STOP_CONNECT_MS, &stream->stop_fd, err) &&
-              runtime_socket_send(stream->stop_fd, buffer_span(&request), err);
-    buffer_done(&request);
-    if (!ok && stream->stop_fd >= 0) {
-        close(stream->stop_fd);
-        stream->stop_fd = -1;
-    }
-    return ok;
-}
-
 bool runtime_session_stop(struct runtime_session *s, struct error *err)
 {
     for (size_t i = 0; i < s->stream_count; i++)
-        if (!stop(s, &s->streams[i], err))
+        if (!event_stream_stop(&s->peer, &s->streams[i].from, err))
             return false;
     return true;
 }
@@ -472,7 +525,7 @@ bool runtime_session_stop(struct runtime_session *s, struct error *err)
 bool runtime_session_ended(const struct runtime_session *s)
 {
     for (size_t i = 0; i < s->stream_count; i++)
-        if (s->streams[i].fd >= 0)
+        if (s->streams[i].from.fd >= 0)
             return false;
     return true;
 }
@@ -482,9 +535,9 @@ bool runtime_session_lists(const struct runtime_session *s)
     return !s->options.no_list;
 }
 
-bool runtime_session_tells_collections(const struct runtime_session *s)
+const struct event_providers *runtime_session_told(const struct runtime_session *s)
 {
-    return s->tells_collections;
+    return &s->told;
 }
 
 bool runtime_session_complete(const struct runtime_session *s)

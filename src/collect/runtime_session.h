@@ -2,13 +2,14 @@
  * runtime_session: what one .NET runtime tells while a recording runs.
  *
  * Asks the runtime over its diagnostics socket for an event stream: every method it jits or frees from
- * then on, every module it loads, at the end a list of the methods that exist; and, when wanted, when it
- * collects. Costs the target a bounded buffer; a full one loses events, never blocks it. Nothing of this
- * waits for the target without a deadline.
+ * then on, every module it loads, at the end a list of the methods that exist; and events that are wanted.
+ * Costs the target a bounded buffer; a full one loses events, never blocks it. Nothing of this waits for the
+ * target without a deadline.
  *
- * Method events come at the most talkative level only. Since .NET 10 single events can be chosen; earlier
- * ones would tell of every 100 KB allocated as well, so there collections come in a second stream, at a lower
- * level.
+ * Method events come at the most talkative level only. Since .NET 10 single events can be chosen, and one
+ * stream is enough; earlier runtimes would tell of every 100 KB allocated as well, so there what is less
+ * talkative comes in a second stream, at a lower level. What the user asked for in so many words comes in a
+ * stream of its own, asked for exactly so.
  *
  *     start -> poll, drain, ... -> stop -> poll, drain, ... until ended -> close
  */
@@ -23,6 +24,8 @@
 
 #include "base/cursor.h"
 #include "base/error.h"
+#include "clr/event_providers.h"
+#include "read/nettrace.h"
 #include "trace/trace.h"
 
 enum runtime_method_change {
@@ -62,13 +65,16 @@ struct runtime_module {
         path; /* of the IL, UTF-8, in the target's root; a bare name when in no file. Valid during the call */
 };
 
-/* An event that is kept as it is. Texts and payload are valid during the call. */
+/* An event that is kept as it is. Spans are valid during the call. */
 struct runtime_event {
-    uint64_t time_ns;
-    uint64_t thread_id;   /* in the target's pid namespace */
-    struct span provider; /* UTF-8 */
-    uint32_t event_id, version;
+    uint64_t time_ns;   /* CLOCK_MONOTONIC of this machine */
+    uint64_t thread_id; /* in the target's pid namespace */
+    const struct nettrace_type *type;
+    uint32_t *type_memo; /* the receiver's, of this type in this session; 0 at first */
+    uint32_t pointer_size;
+    struct span stack; /* addresses of pointer_size bytes, leaf first; empty: none */
     struct span payload;
+    struct span activity, related_activity; /* 16 bytes, or empty */
 };
 
 /* Callbacks of a drain; each may be NULL. */
@@ -86,9 +92,12 @@ struct runtime_session_options {
     bool precompiled;            /* tell of ReadyToRun methods too; their names are in their files */
     bool collections;            /* tell when it collects, too */
     bool no_list;                /* no list of methods at the end, which costs time */
+    /* both borrowed during the start, or NULL */
+    const struct event_providers *topics; /* what else to tell: only the events they choose are told */
+    const struct event_request *asked;    /* another stream, as it is; all its events are told */
 };
 
-enum { RUNTIME_SESSION_STREAMS = 2 };
+enum { RUNTIME_SESSION_STREAMS = 3 };
 
 struct runtime_session;
 
@@ -117,8 +126,8 @@ bool runtime_session_stop(struct runtime_session *s, struct error *err);
 bool runtime_session_ended(const struct runtime_session *s);
 /* The list of existing methods is to come at the end. */
 bool runtime_session_lists(const struct runtime_session *s);
-/* It tells when the runtime collects. */
-bool runtime_session_tells_collections(const struct runtime_session *s);
+/* The providers whose events it tells, as they were asked for. Owned by `s`. */
+const struct event_providers *runtime_session_told(const struct runtime_session *s);
 /* The list of existing methods arrived to its end. */
 bool runtime_session_complete(const struct runtime_session *s);
 /* Drops the connection, whereupon the runtime ends its side by itself. NULL is fine. */
@@ -132,6 +141,7 @@ const char *runtime_session_command_line(const struct runtime_session *s);
 struct runtime_session_counts {
     uint64_t bytes, events;
     uint64_t lost;     /* events the runtime dropped, at least */
+    uint64_t told;     /* events that were kept as they are */
     uint64_t skipped;  /* method events that were malformed or without a name */
     uint64_t replaced; /* characters that were none: shown as U+FFFD */
 };

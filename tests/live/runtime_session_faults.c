@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "base/utf16.h"
 #include "clr/runtime_events.h"
 #include "collect/runtime_session.h"
 
@@ -112,7 +113,7 @@ static void see_event(void *user, const struct runtime_event *event)
 {
     struct seen *seen = user;
     seen->events++;
-    assert_memory_equal(event->provider.data, RUNTIME_PROVIDER, event->provider.size);
+    assert_true(utf16_equals_ascii(event->type->provider, RUNTIME_PROVIDER));
     assert_int_equal(event->thread_id, 78);
     assert_int_equal(event->payload.size, 32);
     assert_true(event->time_ns >= 1500 && event->time_ns < 1504);
@@ -288,7 +289,7 @@ static void run_collecting(size_t i, bool no_list)
     const struct runtime_sink sink = { .user = &seen, .method = see_method, .event = see_event };
     if (!runtime_session_start(f.pid, 0, &options, &s, &err))
         fail_msg("%s: %s", collecting[i].mode, err.what);
-    bool tells = runtime_session_tells_collections(s);
+    bool tells = runtime_session_told(s)->count > 0;
     bool ok = drain(s, &sink, LONG_MS, (struct seen){ .unloads = 1 }, &err);
     ok = ok && runtime_session_stop(s, &err) && drain(s, &sink, LONG_MS, never, &err);
     bool ended = runtime_session_ended(s);

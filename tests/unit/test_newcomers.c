@@ -14,6 +14,8 @@
 
 enum { WAIT_MS = 10000 };
 
+static const struct runtime_session_options ask;
+
 static pid_t start_process(void)
 {
     pid_t pid = fork();
@@ -45,7 +47,7 @@ static void test_looks(void **state)
 {
     (void)state;
     static const enum newcomer_kind kinds[] = { NEWCOMER_SEEN, NEWCOMER_FORKED, NEWCOMER_EXECED };
-    struct newcomers *n = newcomers_new(true);
+    struct newcomers *n = newcomers_new(&ask);
     pid_t pid = start_process();
     for (uint32_t i = 0; i < 3; i++) {
         struct newcomer_found found;
@@ -67,7 +69,7 @@ static void test_looks(void **state)
 static void test_processes_that_end(void **state)
 {
     (void)state;
-    struct newcomers *n = newcomers_new(true);
+    struct newcomers *n = newcomers_new(&ask);
     struct newcomer_found found;
     pid_t pid = start_process();
     end_process(pid);
@@ -85,7 +87,7 @@ static void test_processes_that_end(void **state)
 static void test_finish(void **state)
 {
     (void)state;
-    struct newcomers *n = newcomers_new(true);
+    struct newcomers *n = newcomers_new(&ask);
     struct newcomer_found found;
     pid_t pid = start_process();
     assert_true(newcomers_add(n, 7, (uint32_t)pid, NEWCOMER_FORKED));
@@ -101,7 +103,7 @@ static void test_finish(void **state)
 static void test_too_many(void **state)
 {
     (void)state;
-    struct newcomers *n = newcomers_new(false);
+    struct newcomers *n = newcomers_new(NULL);
     bool ok = true;
     uint32_t count = 0;
     /* numbers that no process has wait as well */

@@ -1,0 +1,112 @@
+#include "cli/record_sources.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "clr/event_profiles.h"
+
+static void list_topics(struct buffer *out)
+{
+    buffer_string(out, "a list of: cpu, context-switches");
+    for (const struct event_topic *t = event_topics; t->name; t++)
+        buffer_format(out, ", %s", t->name);
+    buffer_u8(out, 0);
+}
+
+static bool refuse(struct error *err, const char *text, size_t size)
+{
+    struct buffer known;
+    buffer_init(&known, 4096);
+    list_topics(&known);
+    if (size)
+        error_set(err, ERROR_USAGE, "-e does not know '%.*s'", (int)size, text);
+    else
+        error_set(err, ERROR_USAGE, "-e names nothing to record");
+    error_hint(err, "%s", (const char *)known.data);
+    buffer_done(&known);
+    return false;
+}
+
+static bool read_list(const char *list, struct record_sources *out, struct error *err)
+{
+    static const char switches[] = "context-switches";
+    bool any = false;
+    for (const char *at = list; *at;) {
+        size_t size = strcspn(at, ",");
+        if (size == 3 && memcmp(at, "cpu", 3) == 0)
+            out->cpu = true;
+        else if (size == sizeof switches - 1 && memcmp(at, switches, size) == 0)
+            out->context_switches = true;
+        else if (event_topics_add(&out->topics, at, size))
+            out->has_topics = true;
+        else
+            return refuse(err, at, size);
+        any = true;
+        at += size + (at[size] == ',');
+    }
+    return any || refuse(err, "", 0);
+}
+
+/* What was asked in so many words says more: a topic joins it, so that no event comes twice. */
+static bool join(struct record_sources *s, struct error *err)
+{
+    for (size_t i = 0; s->has_asked && i < s->topics.count; i++)
+        if (!event_providers_add(&s->asked.providers, &s->topics.items[i], err))
+            return false;
+    if (s->has_asked)
+        event_providers_done(&s->topics);
+    s->has_topics &= !s->has_asked;
+    return true;
+}
+
+static bool check_clash(const struct record_sources *s, bool force,
+                        void (*note)(void *user, const char *text), void *user, struct error *err)
+{
+    if (!event_providers_clash(s->has_asked ? &s->asked.providers : &s->topics))
+        return true;
+    if (!s->has_asked && !force) {
+        error_set(err, ERROR_USAGE, "alloc and alloc-sampled exclude each other: the runtime sends only one");
+        return error_hint(err, "alloc-sampled needs .NET 10 and is the more exact");
+    }
+    if (note)
+        note(user, "allocation sampling (keyword 0x80000000000) switches AllocationTick off in the whole "
+                   "process, also for others who listen to it");
+    return true;
+}
+
+bool record_sources_read(const char *list, const struct event_options *options, bool force,
+                         void (*note)(void *user, const char *text), void *user, struct record_sources *out,
+                         struct error *err)
+{
+    *out = (struct record_sources){ .has_asked = event_options_given(options) };
+    if (!list && !out->has_asked)
+        out->cpu = true;
+    return (!list || read_list(list, out, err)) &&
+           (!out->has_asked || event_options_read(options, note, user, &out->asked, err)) && join(out, err) &&
+           check_clash(out, force, note, user, err);
+}
+
+void record_sources_done(struct record_sources *s)
+{
+    event_providers_done(&s->topics);
+    event_request_done(&s->asked);
+}
+
+void record_sources_text(const struct record_sources *s, const char *list, uint64_t rate_hz,
+                         struct buffer *out)
+{
+    if (s->cpu)
+        buffer_format(out, "CPU samples at %" PRIu64 " Hz", rate_hz);
+    if (s->context_switches)
+        buffer_format(out, "%scontext switches", out->size ? ", " : "");
+    for (const char *at = list ? list : ""; *at;) {
+        size_t size = strcspn(at, ",");
+        bool topic = !(size == 3 && memcmp(at, "cpu", 3) == 0) && memcmp(at, "context", 7) != 0;
+        if (topic)
+            buffer_format(out, "%s%.*s", out->size ? ", " : "", (int)size, at);
+        at += size + (at[size] == ',');
+    }
+    for (size_t i = 0; i < s->asked.providers.count && s->has_asked; i++)
+        buffer_format(out, "%s%s", out->size ? ", " : "", s->asked.providers.items[i].name);
+    buffer_u8(out, 0);
+}
