@@ -97,29 +97,6 @@ static struct known_memory *memory_of(struct memory_names *names, uint32_t proce
     return known;
 }
 
-/* The session of a process that has one, or NULL. */
-static struct memory_session *memory_session_of(struct memory_names *names, uint32_t process)
-{
-    struct known_memory *known = memory_of(names, process);
-    if (!known || known->session || known->given_up || clock_monotonic_ns() < known->next_try_ns)
-        return known ? known->session : NULL;
-    const struct trace_process *row = &names->b->trace.processes.rows[process];
-    struct error err;
-    if (row->to_ns || !row->runtime_version)
-        return NULL;
-    if (!memory_session_start((pid_t)row->pid, row->start_ticks, target_files_root(names->files, process),
-                              &known->session, &err))
-        memory_refused(names, known, &err);
-    else
-        code_walk_trim(memory_session_walk(known->session)); /* samples lead to few of its modules */
-    return known->session;
-}
-
-bool memory_names_open(struct memory_names *names, uint32_t process)
-{
-    return memory_session_of(names, process) != NULL;
-}
-
 /* Telling. */
 
 static void memory_method(void *user, const struct runtime_method *method)
@@ -140,6 +117,61 @@ static void memory_module(void *user, const struct runtime_module *module)
 static struct runtime_sink memory_sink(struct known_memory *known)
 {
     return (struct runtime_sink){ .user = known, .method = memory_method, .module = memory_module };
+}
+
+static int addr_compare(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The sampled addresses of a process of which no method is known. The caller frees. */
+static uint64_t *unnamed_addrs(const struct trace *t, uint32_t process, size_t *count)
+{
+    uint64_t *addrs = mem_alloc(t->locations.count, sizeof *addrs);
+    *count = 0;
+    for (size_t i = 1; i < t->locations.count; i++) {
+        const struct trace_location *row = &t->locations.rows[i];
+        if (row->process == process && !row->code)
+            addrs[(*count)++] = row->addr - (row->is_return ? 1 : 0);
+    }
+    qsort(addrs, *count, sizeof *addrs, addr_compare);
+    return addrs;
+}
+
+/* Names the methods of a process that samples led to before it was asked for them. */
+static void name_sampled(struct known_memory *known)
+{
+    size_t count;
+    uint64_t *addrs = unnamed_addrs(&known->names->b->trace, known->process, &count);
+    struct runtime_sink sink = memory_sink(known);
+    memory_session_name(known->session, addrs, count, &sink, NULL);
+    free(addrs);
+}
+
+/* The session of a process that has one, or NULL. */
+static struct memory_session *memory_session_of(struct memory_names *names, uint32_t process)
+{
+    struct known_memory *known = memory_of(names, process);
+    if (!known || known->session || known->given_up || clock_monotonic_ns() < known->next_try_ns)
+        return known ? known->session : NULL;
+    const struct trace_process *row = &names->b->trace.processes.rows[process];
+    struct error err;
+    if (row->to_ns || !row->runtime_version)
+        return NULL;
+    if (!memory_session_start((pid_t)row->pid, row->start_ticks, target_files_root(names->files, process),
+                              &known->session, &err))
+        memory_refused(names, known, &err);
+    if (!known->session)
+        return NULL;
+    name_sampled(known);                                 /* it may be gone before the end */
+    code_walk_trim(memory_session_walk(known->session)); /* samples lead to few of its modules */
+    return known->session;
+}
+
+bool memory_names_open(struct memory_names *names, uint32_t process)
+{
+    return memory_session_of(names, process) != NULL;
 }
 
 bool memory_names_read(struct memory_names *names, uint32_t process, uint64_t addr, void *into, size_t size)
@@ -188,26 +220,6 @@ void memory_names_look(struct memory_names *names)
 
 /* The end. */
 
-static int addr_compare(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* The sampled addresses of a process of which no method is known. The caller frees. */
-static uint64_t *unnamed_addrs(const struct trace *t, uint32_t process, size_t *count)
-{
-    uint64_t *addrs = mem_alloc(t->locations.count, sizeof *addrs);
-    *count = 0;
-    for (size_t i = 1; i < t->locations.count; i++) {
-        const struct trace_location *row = &t->locations.rows[i];
-        if (row->process == process && !row->code)
-            addrs[(*count)++] = row->addr - (row->is_return ? 1 : 0);
-    }
-    qsort(addrs, *count, sizeof *addrs, addr_compare);
-    return addrs;
-}
-
 /* Of methods that the runtime told of, whose modules it had before. */
 static void memory_modules(struct known_memory *known, const struct runtime_sink *sink)
 {
@@ -224,13 +236,10 @@ void memory_names_finish(struct memory_names *names)
         if (!names->processes[i].names || !memory_session_of(names, (uint32_t)i))
             continue;
         struct known_memory *known = &names->processes[i];
-        size_t count;
-        uint64_t *addrs = unnamed_addrs(&names->b->trace, known->process, &count);
+        name_sampled(known);
         struct runtime_sink sink = memory_sink(known);
-        memory_session_name(known->session, addrs, count, &sink, NULL);
         memory_modules(known, &sink);
         struct il_map_reader maps = memory_session_il_maps(known->session);
         il_offsets_finish(names->il_offsets, known->process, &maps);
-        free(addrs);
     }
 }
