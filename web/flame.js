@@ -935,7 +935,7 @@ function showFacts() {
         return item;
     }));
     const cpu = /^(cpu|task)-clock|^cycles/.test(meta.event);
-    byId('mode').textContent = cpu ? 'on-CPU' : meta.unit === 'ns' ? 'time' : meta.unit;
+    byId('mode').textContent = cpu ? 'on-CPU' : meta.event === 'thread-time' ? 'wall time' : meta.unit === 'ns' ? 'time' : meta.unit;
 }
 
 function showThreads() {

@@ -233,7 +233,8 @@ static void hot_by_frames(struct hot_build *b, enum hot_by by, bool inclusive, s
     qsort(b->table->rows, b->table->count, sizeof *b->table->rows,
           inclusive ? hot_compare_total : hot_compare_self);
     hot_reindex(b, by);
-    hot_add_when(b, shown ? shown : b->table->count);
+    if (b->p->sample_node)
+        hot_add_when(b, shown ? shown : b->table->count);
     free(b->row_of_frame);
 }
 

@@ -32,7 +32,8 @@ struct hot_table {
     struct arena arena;
 };
 
-/* `shown`: how many rows need their `when`; 0: all. `inclusive` sorts by total, else by self. */
+/* `shown`: how many rows need their `when`; 0: all. In a profile of the tree only none has `when` or
+ * `samples`. `inclusive` sorts by total, else by self. */
 void hot_table_build(const struct profile *p, enum hot_by by, bool inclusive, size_t shown,
                      struct hot_table *out);
 /*

@@ -255,23 +255,24 @@ static void profile_add_sample(struct profile_build *b, size_t i, size_t use, ui
 {
     const struct trace_samples *s = &b->t->samples;
     struct profile *p = b->p;
-    uint64_t samples = p->weights_are_samples ? s->weight[i] : 1;
+    uint64_t weight = b->options->weights ? b->options->weights[i] : s->weight[i];
+    uint64_t samples = p->weights_are_samples ? weight : 1;
     uint32_t thread = thread_get(b, s->thread[i]);
     b->stacks[use].entries++;
-    b->stacks[use].weight += s->weight[i];
+    b->stacks[use].weight += weight;
     p->threads[thread].samples += samples;
-    p->threads[thread].weight += s->weight[i];
+    p->threads[thread].weight += weight;
     p->counts.samples += samples;
-    p->counts.weight += s->weight[i];
+    p->counts.weight += weight;
     if (b->work_of_stack)
-        p->counts.work[b->work_of_stack[use]] += s->weight[i];
+        p->counts.work[b->work_of_stack[use]] += weight;
     size_t at = p->sample_count++;
     if (b->options->tree_only)
         return;
     p->sample_node[at] = node;
     p->sample_thread[at] = thread;
     p->sample_time_ns[at] = time_ns;
-    p->sample_weight[at] = s->weight[i];
+    p->sample_weight[at] = weight;
     p->sample_cpu[at] = s->cpu[i];
 }
 
@@ -364,6 +365,12 @@ static void profile_describe(struct profile_build *b)
         unit = "count";
         rate = NULL;
     }
+    if (b->options->kind == SAMPLE_WALL) {
+        event = trace_fact_value(t, FACT_WALL_EVENT);
+        unit = "ns";
+        rate = NULL;
+    }
+    p->is_wall = b->options->kind == SAMPLE_WALL;
     p->rate_hz = rate ? strtod(rate, NULL) : 0;
     p->start_realtime_ns = wall ? strtoull(wall, NULL, 10) : 0;
     p->weight_unit = unit ? frame_table_text(&b->frames, span_of(unit, strlen(unit))) : "samples";
@@ -419,6 +426,8 @@ static void build_begin(struct profile_build *b)
     arena_init(&p->arena, PROFILE_ARENA_BYTES);
     frame_table_init(&b->frames, t, b->options, &b->filter, p);
     runtime_work_init(&b->work, t);
+    if (b->options->kind == SAMPLE_WALL)
+        b->work.has_runtime = false; /* a sampler of managed frames does not see the runtime at work */
     gc_history_init(&b->gc, t);
     b->by_gc_time = b->work.has_runtime && b->gc.told;
     b->stacks = mem_alloc(stack_uses(b), sizeof *b->stacks);

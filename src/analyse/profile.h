@@ -85,6 +85,7 @@ struct profile {
 
     struct profile_counts counts;
     bool by_line;                /* frames are lines of functions */
+    bool is_wall;                /* threads were there; whether they ran is not known */
     bool weights_are_samples;    /* an entry stands for as many samples as its weight says */
     const char *weight_unit;     /* "ns", "count", "bytes", "samples" */
     const char *title;           /* what was recorded, for people: "webapi (pid 4711)" */
@@ -104,6 +105,7 @@ struct profile_options {
     bool lines;                 /* a frame is a line of a function */
     bool tree_only;             /* no sample columns: for what shows sums */
     enum sample_kind kind;
+    const uint64_t *weights; /* of the trace's samples, other than their own; NULL: their own */
 };
 
 /* ERROR_USAGE for a pattern that is none, ERROR_LIMIT when the texts have no room. The caller frees *out. */

@@ -215,10 +215,11 @@ static void capture_hint(struct error *err)
     else if (err->kind == ERROR_PERMISSION)
         error_hint(err, "read it as the user who recorded it, or as root");
     else if (err->kind == ERROR_INPUT)
-        error_hint(err, "record it again, or name a capture, a perf.data, perf script text or folded stacks");
+        error_hint(err, "record it again, or name a capture, a perf.data, a .nettrace, perf script text or "
+                        "folded stacks");
 }
 
-bool capture_read(const char *path, struct capture *out, struct error *err)
+bool capture_read(const char *path, import_wants_fn *wants, struct capture *out, struct error *err)
 {
     *out = (struct capture){ .path = path };
     trace_builder_init(&out->b, CAPTURE_CHAINS);
@@ -230,7 +231,7 @@ bool capture_read(const char *path, struct capture *out, struct error *err)
         if (!ok)
             error_context(err, "'%s'", path);
     } else {
-        ok = import_open(path, NULL, &out->b, &recognised, err);
+        ok = import_open(path, &(struct import_options){ .wants = wants }, &out->b, &recognised, err);
     }
     if (!ok) {
         capture_hint(err);
@@ -242,7 +243,7 @@ bool capture_read(const char *path, struct capture *out, struct error *err)
 
 bool capture_open(const char *path, struct capture *out, struct error *err)
 {
-    if (!capture_read(path, out, err))
+    if (!capture_read(path, import_wants_samples, out, err))
         return false;
     capture_name(out);
     return true;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/json_writer.h"
 #include "base/source.h"
+#include "import/import.h"
 #include "render/export_format.h"
 #include "trace/builder.h"
 
@@ -18,12 +19,16 @@ struct capture {
 };
 
 /*
- * Opens a capture, or a file of another tool: perf.data, `perf script` text, folded stacks; "-" is standard
- * input. Names what was not named when it was made. The caller ends with capture_done().
+ * Opens a capture, or a file of another tool: perf.data, `perf script` text, folded stacks, nettrace; "-" is
+ * standard input. Of a file of events it takes what samples are reported with. Names what was not named when
+ * it was made. The caller ends with capture_done().
  */
 bool capture_open(const char *path, struct capture *out, struct error *err);
-/* The two halves of it, for what may need no names. */
-bool capture_read(const char *path, struct capture *out, struct error *err);
+/*
+ * The two halves of it, for what may need no names, or not all events of a file of events: `wants` is of
+ * import_options, NULL: all.
+ */
+bool capture_read(const char *path, import_wants_fn *wants, struct capture *out, struct error *err);
 void capture_name(struct capture *c);
 void capture_done(struct capture *c);
 /* Says on stderr what the user should know before believing the result: damage, a missing end. */

@@ -1,5 +1,6 @@
 #include "cli/profile_options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -46,25 +47,47 @@ bool profile_choice_options(const struct profile_choice *choice, struct profile_
     return !choice->time || choice_time(choice->time, out, err);
 }
 
+/* What a capture has samples of, by the name that --event takes; the first one is shown unasked. */
+struct event_choice {
+    const char *name;
+    enum sample_kind kind;
+};
+
+static size_t choice_events(const struct trace *t, struct event_choice out[3])
+{
+    const char *counted = trace_fact_value(t, FACT_COUNTED_EVENT);
+    bool has_wall = trace_fact_value(t, FACT_WALL_EVENT);
+    size_t count = 0;
+    if (trace_fact_value(t, FACT_EVENT) || (!counted && !has_wall))
+        out[count++] = (struct event_choice){ "cpu", SAMPLE_CPU };
+    if (has_wall)
+        out[count++] = (struct event_choice){ "wall", SAMPLE_WALL };
+    if (counted)
+        out[count++] = (struct event_choice){ counted, SAMPLE_EVENT };
+    return count;
+}
+
 bool profile_choice_event(const struct profile_choice *choice, const struct trace *t,
                           struct profile_options *out, struct error *err)
 {
-    const char *counted = trace_fact_value(t, FACT_COUNTED_EVENT);
-    bool has_cpu = !counted || trace_fact_value(t, FACT_EVENT);
-    const char *wanted = choice->event ? choice->event : has_cpu ? "cpu" : counted;
-    bool is_counted = counted && strcmp(wanted, counted) == 0;
-    out->kind = is_counted ? SAMPLE_EVENT : SAMPLE_CPU;
-    if (is_counted || (has_cpu && strcmp(wanted, "cpu") == 0))
-        return true;
-    error_set(err, ERROR_USAGE, "this capture has no samples of '%s'", wanted);
-    return error_hint(err, "it has: %s%s%s; record others with: clrperf record -e cpu,context-switches",
-                      has_cpu ? "cpu" : "", has_cpu && counted ? ", " : "", counted ? counted : "");
+    struct event_choice events[3];
+    size_t count = choice_events(t, events);
+    for (size_t i = 0; i < count; i++)
+        if (!choice->event || strcmp(choice->event, events[i].name) == 0) {
+            out->kind = events[i].kind;
+            return true;
+        }
+    char known[256] = "";
+    for (size_t i = 0, used = 0; i < count && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", events[i].name);
+    error_set(err, ERROR_USAGE, "this capture has no samples of '%s'", choice->event);
+    return error_hint(err, "it has: %s; record others with: clrperf record -e cpu,context-switches", known);
 }
 
 const struct option_spec profile_choice_specs[] = {
     { NULL, 0, OPTION_HEADING, 0, "which samples", NULL, NULL },
     { "event", 0, OPTION_STRING, offsetof(struct profile_choice, event),
-      "of a capture with several events: cpu, context-switches", "NAME", NULL },
+      "of a capture with several events: cpu, wall, context-switches", "NAME", NULL },
     { "time", 0, OPTION_STRING, offsetof(struct profile_choice, time),
       "only between two times since the start", "FROM-TO", NULL },
     { "include", 0, OPTION_STRING_LIST, offsetof(struct profile_choice, include),

@@ -2,11 +2,18 @@
 
 #include <string.h>
 
-extern const struct question question_samples, question_cpu, question_context_switches, question_threads,
-    question_processes, question_gc;
+extern const struct question question_samples, question_cpu, question_wall, question_context_switches,
+    question_threads, question_processes, question_gc, question_topn;
 
 const struct question *const questions[] = {
-    &question_cpu, &question_context_switches, &question_threads, &question_processes, &question_gc, NULL,
+    &question_cpu,
+    &question_wall,
+    &question_context_switches,
+    &question_threads,
+    &question_processes,
+    &question_gc,
+    &question_topn,
+    NULL,
 };
 
 const struct question *question_find(const char *name)

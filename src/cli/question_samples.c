@@ -181,6 +181,11 @@ static bool cpu_run(struct question_call *call, struct error *err)
     return samples_report(call, samples_by(call->values), false, "cpu", err);
 }
 
+static bool wall_run(struct question_call *call, struct error *err)
+{
+    return samples_report(call, samples_by(call->values), false, "wall", err);
+}
+
 static bool context_switches_run(struct question_call *call, struct error *err)
 {
     return samples_report(call, samples_by(call->values), false, "context-switches", err);
@@ -197,11 +202,12 @@ static bool processes_run(struct question_call *call, struct error *err)
 }
 
 /* What a report without a question shows: the capture's first kind of samples. */
-extern const struct question question_samples, question_cpu, question_context_switches, question_threads,
-    question_processes;
+extern const struct question question_samples, question_cpu, question_wall, question_context_switches,
+    question_threads, question_processes;
 const struct question question_samples = {
     .name = "",
     .names_code = true,
+    .wants = import_wants_samples,
     .check = samples_check,
     .run = samples_run,
 };
@@ -210,14 +216,25 @@ const struct question question_cpu = {
     .name = "cpu",
     .summary = "the functions that used the CPU (what is shown without a question)",
     .names_code = true,
+    .wants = import_wants_samples,
     .check = samples_check,
     .run = cpu_run,
+};
+
+const struct question question_wall = {
+    .name = "wall",
+    .summary = "the functions that threads were in, running or not",
+    .names_code = true,
+    .wants = import_wants_samples,
+    .check = samples_check,
+    .run = wall_run,
 };
 
 const struct question question_context_switches = {
     .name = "context-switches",
     .summary = "the functions that gave up the CPU",
     .names_code = true,
+    .wants = import_wants_samples,
     .check = samples_check,
     .run = context_switches_run,
 };
@@ -226,6 +243,7 @@ const struct question question_threads = {
     .name = "threads",
     .summary = "a row for each thread",
     .names_code = true,
+    .wants = import_wants_samples,
     .check = samples_check,
     .run = threads_run,
 };
@@ -234,6 +252,7 @@ const struct question question_processes = {
     .name = "processes",
     .summary = "a row for each process",
     .names_code = true,
+    .wants = import_wants_samples,
     .check = samples_check,
     .run = processes_run,
 };

@@ -174,7 +174,10 @@ static void json_totals(struct json_writer *j, const struct capture *c, const st
     json_end_object(j);
     json_put_u64(j, "weight", p->counts.weight);
     json_put_string(j, "unit", p->weight_unit);
-    json_put_known_double(j, "cpu_s", strcmp(p->weight_unit, "ns") == 0, (double)p->counts.weight / 1e9);
+    bool is_time = strcmp(p->weight_unit, "ns") == 0;
+    json_put_known_double(j, "cpu_s", is_time && !p->is_wall, (double)p->counts.weight / 1e9);
+    if (p->is_wall)
+        json_put_double(j, "wall_s", (double)p->counts.weight / 1e9);
     json_stacks(j, p);
     json_frames(j, t, p);
     json_work(j, p);
@@ -315,7 +318,7 @@ bool report_json_threads(const struct capture *c, const struct profile *p, struc
     json_begin(&j, &text, "clrperf.report.threads/1");
     capture_json_head(&j, c, p);
     json_put_array(&j, "rows");
-    bool is_time = strcmp(p->weight_unit, "ns") == 0;
+    bool is_time = strcmp(p->weight_unit, "ns") == 0 && !p->is_wall;
     for (uint32_t i = 1; i < p->thread_count; i++) {
         const struct profile_thread *t = &p->threads[i];
         json_begin_object(&j);
@@ -325,6 +328,8 @@ bool report_json_threads(const struct capture *c, const struct profile *p, struc
         json_put_u64(&j, "samples", t->samples);
         json_put_known_double(&j, "cpu_s", is_time, (double)t->weight / 1e9);
         json_put_known_u64(&j, "on_cpu_ns", is_time, t->weight);
+        if (p->is_wall)
+            json_put_double(&j, "wall_s", (double)t->weight / 1e9);
         json_key(&j, "runnable_ns");
         json_null(&j);
         json_key(&j, "waiting_ns");

@@ -180,7 +180,7 @@ static void head_loss(const struct profile *p, struct buffer *out)
     if (n->samples != n->recorded)
         buffer_format(out, " of %s, by the filters given", units_count(n->recorded).text);
     if (strcmp(p->weight_unit, "ns") == 0)
-        buffer_format(out, ", %s of CPU time", units_duration(n->weight).text);
+        buffer_format(out, ", %s of %s time", units_duration(n->weight).text, p->is_wall ? "wall" : "CPU");
     buffer_format(out, "; %s lost (%.2f %%)", units_count(n->lost).text, percent(n->lost, attempted));
     const char *comma = ": ";
     for (unsigned i = 0; n->lost && i < LOSS_REASONS; i++) {
@@ -190,6 +190,10 @@ static void head_loss(const struct profile *p, struct buffer *out)
                       units_count(n->lost_by[i]).text);
         comma = ", ";
     }
+    if (p->is_wall &&
+        n->lost_by[LOSS_RUNTIME]) /* samples are events like others: which were lost nobody knows */
+        buffer_format(out, "; the runtime dropped at least %s events",
+                      units_count(n->lost_by[LOSS_RUNTIME]).text);
     buffer_u8(out, '\n');
 }
 
@@ -225,6 +229,24 @@ static void head_stacks(const struct trace *t, const struct profile *p, struct b
     buffer_u8(out, '\n');
 }
 
+/* "state    62.1 % in managed code, 37.9 % in native code or waiting": what a sampler of wall time knows. */
+static void head_states(const struct trace *t, const struct profile *p, struct buffer *out)
+{
+    const char *rest = trace_fact_value(t, FACT_WALL_STATES);
+    struct span name;
+    uint64_t value, managed = 0, all = 0;
+    if (!p->is_wall || !rest)
+        return;
+    while (trace_fact_pair(&rest, &name, &value)) {
+        all += value;
+        if (span_equals(name, span_of("managed", 7)))
+            managed += value;
+    }
+    buffer_format(out, "state    %.1f %% in managed code, %.1f %% in native code or waiting\n",
+                  percent(managed, all), percent(all - managed, all));
+    buffer_string(out, "note     wall time says where threads were, not that they ran on a CPU\n");
+}
+
 void report_head(const struct capture *c, const struct profile *p, struct buffer *out)
 {
     const struct trace *t = &c->b.trace;
@@ -247,6 +269,7 @@ void report_head(const struct capture *c, const struct profile *p, struct buffer
     head_stacks(t, p, out);
     head_names(p, out);
     head_work(p, out);
+    head_states(t, p, out);
     head_collections(p, out);
     const char *cpu = trace_fact_value(t, FACT_SELF_CPU_NS), *rss = trace_fact_value(t, FACT_SELF_PEAK_RSS);
     if (cpu && rss && p->duration_ns)

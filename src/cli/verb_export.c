@@ -119,7 +119,7 @@ const struct verb verb_export = {
     .args = "FILE",
     .summary = "write a capture as a flame graph or in another tool's format",
     .details =
-        "FILE is a capture, or a perf.data, `perf script` text or folded stacks of another tool.\n"
+        "FILE is a capture, or a perf.data, .nettrace, `perf script` text or folded stacks.\n"
         "The ending of -o chooses: .svg .html .folded .speedscope.json .pb.gz .perf.txt .firefox.json .json",
     .options = export_options,
     .values_size = sizeof(struct export_values),

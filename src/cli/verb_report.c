@@ -27,7 +27,7 @@ static bool report_run(struct verb_call *call, struct error *err)
     struct capture c;
     if (!question)
         return question_unknown(name, err);
-    if (!report_check(v, question, err) || !capture_read(call->args[0], &c, err))
+    if (!report_check(v, question, err) || !capture_read(call->args[0], question->wants, &c, err))
         return false;
     if (question->names_code)
         capture_name(&c);
@@ -76,7 +76,7 @@ const struct verb verb_report = {
     .name = "report",
     .args = "FILE [QUESTION]",
     .summary = "show where the time of a capture went",
-    .details = "FILE is a capture, or a perf.data, `perf script` text or folded stacks of another tool.",
+    .details = "FILE is a capture, or a perf.data, .nettrace, `perf script` text or folded stacks.",
     .words = report_words,
     .options = report_options,
     .defaults = &(const struct report_values){ .top = REPORT_TOP_UNSAID },

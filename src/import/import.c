@@ -6,11 +6,14 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "clr/runtime_events.h"
 #include "import/folded_import.h"
+#include "import/nettrace_import.h"
 #include "import/perf_data_import.h"
 #include "import/perf_script_import.h"
 #include "read/byte_stream.h"
 #include "read/folded.h"
+#include "read/nettrace.h"
 #include "read/perf_data.h"
 #include "read/perf_script.h"
 
@@ -25,6 +28,7 @@ static const struct {
     import_fn *import;
 } formats[] = {
     { perf_header_recognises, perf_data_import },
+    { nettrace_recognises, nettrace_import },
     { perf_script_recognises, perf_script_import },
     { folded_recognises, folded_import },
 };
@@ -37,9 +41,18 @@ static bool import_unknown(struct span head, struct error *err)
     for (size_t i = 0; i < 8 && i < head.size; i++)
         start[i] = head.data[i] >= ' ' && head.data[i] < 0x7f ? (char)head.data[i] : '.';
     return error_set(err, ERROR_INPUT,
-                     "it begins at byte 0 with '%s', and not as a perf.data ('PERFILE2'), the text of perf "
-                     "script ('comm pid time: event:') or folded stacks ('a;b;c 12')",
+                     "it begins at byte 0 with '%s', and not as a perf.data ('PERFILE2'), a .nettrace "
+                     "('Nettrace'), the text of perf script ('comm pid time: event:') or folded stacks "
+                     "('a;b;c 12')",
                      start);
+}
+
+enum import_want import_wants_samples(void *user, const char *provider, uint32_t event_id)
+{
+    (void)user;
+    if (runtime_event_kind_named(provider, event_id) >= RUNTIME_EVENT_GC_START)
+        return IMPORT_PAYLOADS;
+    return strcmp(provider, RUNTIME_STREAM_PROVIDER) == 0 ? IMPORT_EVENTS : IMPORT_NOTHING;
 }
 
 static bool import_stream(struct byte_stream *stream, const struct import_options *options,

@@ -2,20 +2,32 @@
  * import: fills a trace from a file that another tool made.
  *
  * What a file is, is decided by its content: `perf.data` (file or pipe layout), the text of
- * `perf script`, folded stacks.
+ * `perf script`, folded stacks, nettrace and NetPerf.
  */
 #ifndef CLRPERF_IMPORT_IMPORT_H
 #define CLRPERF_IMPORT_IMPORT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "trace/builder.h"
 
+/* How much of the events of a type is kept. */
+enum import_want { IMPORT_NOTHING, IMPORT_EVENTS /* without payloads */, IMPORT_PAYLOADS };
+
+typedef enum import_want import_wants_fn(void *user, const char *provider, uint32_t event_id);
+
 struct import_options {
     /* Which event's samples to take, by name; NULL: the first that has callchains. */
     const char *event;
+    /* Of a file of events: asked once for each type of them. NULL: everything is kept. */
+    import_wants_fn *wants;
+    void *user;
 };
+
+/* For reports of samples: what is said of collections besides. */
+import_wants_fn import_wants_samples;
 
 /*
  * Reads `path`, or standard input for "-", into a builder without rows. Fails with ERROR_INPUT, naming

@@ -44,6 +44,7 @@ struct nettrace_reader {
     struct nettrace_stacks stacks;
     struct nettrace_threads threads;
     struct nettrace_counts counts;
+    bool refused; /* by a callback: that is no damage */
     bool failed;
     struct error failure;
 };
@@ -78,6 +79,13 @@ static uint64_t to_ns(const struct nettrace_reader *r, uint64_t ticks)
     return (uint64_t)((unsigned __int128)ticks * NS_PER_SECOND / r->info.frequency);
 }
 
+/* What a callback said: its refusal is no fault of the stream's. */
+static bool called(struct nettrace_reader *r, bool ok)
+{
+    r->refused |= !ok;
+    return ok;
+}
+
 static bool define_type(struct nettrace_reader *r, struct span payload, struct error *err)
 {
     struct nettrace_type *type = NULL;
@@ -92,7 +100,7 @@ static bool define_type(struct nettrace_reader *r, struct span payload, struct e
     case NETTRACE_TYPE_NEW:
         break;
     }
-    return !r->sink.on_type || r->sink.on_type(r->sink.user, type, err);
+    return !r->sink.on_type || called(r, r->sink.on_type(r->sink.user, type, err));
 }
 
 static bool report_progress(struct nettrace_reader *r, uint64_t thread_id, struct nettrace_progress p,
@@ -102,7 +110,8 @@ static bool report_progress(struct nettrace_reader *r, uint64_t thread_id, struc
     r->counts.time_breaks += p.older;
     r->counts.limits += p.refused;
     r->counts.lost += p.lost;
-    return p.lost == 0 || !r->sink.on_loss || r->sink.on_loss(r->sink.user, thread_id, p.lost, err);
+    return p.lost == 0 || !r->sink.on_loss ||
+           called(r, r->sink.on_loss(r->sink.user, thread_id, p.lost, err));
 }
 
 static bool deliver(struct nettrace_reader *r, const struct nettrace_record *record, struct error *err)
@@ -110,6 +119,10 @@ static bool deliver(struct nettrace_reader *r, const struct nettrace_record *rec
     const struct nettrace_type *type = nettrace_types_find(&r->types, record->type_id);
     if (!type) {
         r->counts.untyped++;
+        return true;
+    }
+    if (type->unwanted) {
+        r->counts.events++;
         return true;
     }
     struct nettrace_event event = {
@@ -125,12 +138,13 @@ static bool deliver(struct nettrace_reader *r, const struct nettrace_record *rec
         .stack = record->stack,
         .payload = record->payload,
     };
-    if (r->version >= 4 && !nettrace_stacks_find(&r->stacks, record->stack_id, &event.stack))
+    if (r->version >= 4 &&
+        !nettrace_stacks_find(&r->stacks, record->stack_id, &event.stack, &event.stack_mark))
         r->counts.stackless++;
     if (event.stack.size % r->info.pointer_size != 0)
         return error_set(err, ERROR_INPUT, "the stack of an event is not a whole number of addresses");
     r->counts.events++;
-    return !r->sink.on_event || r->sink.on_event(r->sink.user, &event, err);
+    return !r->sink.on_event || called(r, r->sink.on_event(r->sink.user, &event, err));
 }
 
 static bool read_events(struct nettrace_reader *r, struct span content, bool is_metadata, struct error *err)
@@ -145,8 +159,11 @@ static bool read_events(struct nettrace_reader *r, struct span content, bool is_
                 return false;
             continue;
         }
-        if (record.ticks < block.min_ticks || record.ticks > block.max_ticks)
+        if (record.ticks < block.min_ticks || record.ticks > block.max_ticks) {
             r->counts.time_breaks++;
+            if (r->sink.on_damage)
+                return error_set(err, ERROR_INPUT, "an event outside the time of its block");
+        }
         if (r->version >= 4) {
             struct nettrace_progress p =
                 nettrace_threads_event(&r->threads, record.capture_thread_id, record.sequence, record.ticks);
@@ -171,11 +188,12 @@ static bool read_sequence_point(struct nettrace_reader *r, struct span content, 
             !report_progress(r, thread_id, nettrace_threads_reached(&r->threads, thread_id, sequence), err))
             return false;
     }
+    nettrace_threads_end_point(&r->threads);
+    nettrace_stacks_clear(&r->stacks); /* also where the point is damaged: old ids mean nothing any more */
     if (!cursor_finish(&c, err, "a sequence point"))
         return false;
-    nettrace_threads_end_point(&r->threads);
-    nettrace_stacks_clear(&r->stacks);
-    return !r->sink.on_sequence_point || r->sink.on_sequence_point(r->sink.user, to_ns(r, ticks), err);
+    return !r->sink.on_sequence_point ||
+           called(r, r->sink.on_sequence_point(r->sink.user, to_ns(r, ticks), err));
 }
 
 static bool read_block(struct nettrace_reader *r, struct span content, struct error *err)
@@ -189,6 +207,20 @@ static bool read_block(struct nettrace_reader *r, struct span content, struct er
     if (strcmp(r->type_name, "SPBlock") == 0)
         return read_sequence_point(r, content, err);
     return true; /* later versions may add kinds of blocks */
+}
+
+/* A block that is not what it should be need not be the end: the next one begins where its size says. */
+static bool take_block(struct nettrace_reader *r, struct span content, struct error *err)
+{
+    struct error what;
+    r->refused = false;
+    if (read_block(r, content, &what))
+        return true;
+    if (r->sink.on_damage && !r->refused)
+        return r->sink.on_damage(r->sink.user, r->stream_off, content.size, &what, err);
+    if (err)
+        *err = what;
+    return false;
 }
 
 static bool read_info(struct nettrace_reader *r, struct span bytes, struct error *err)
@@ -212,6 +244,7 @@ static bool read_info(struct nettrace_reader *r, struct span bytes, struct error
     if (r->has_info)
         return error_set(err, ERROR_INPUT, "the stream begins twice");
     r->info = info;
+    r->info.sync_ns = to_ns(r, info.sync_ticks);
     r->has_info = true;
     return !r->sink.on_info || r->sink.on_info(r->sink.user, &r->info, err);
 }
@@ -220,6 +253,12 @@ static void expect(struct nettrace_reader *r, enum stage stage, size_t want)
 {
     r->stage = stage;
     r->want = want;
+}
+
+bool nettrace_recognises(struct span head)
+{
+    return head.size >= 8 &&
+           (memcmp(head.data, "Nettrace", 8) == 0 || memcmp(head.data, "\x14\0\0\0!Fas", 8) == 0);
 }
 
 static bool take_magic(struct nettrace_reader *r, struct span bytes, struct error *err)
@@ -329,7 +368,7 @@ static bool take(struct nettrace_reader *r, struct span bytes, struct error *err
         return error_set(err, ERROR_INPUT, "an object '%s' without its end", r->type_name);
     if (strcmp(r->type_name, "Trace") == 0)
         return read_info(r, bytes, err);
-    return read_block(r, span_part(bytes, r->padding, r->block_size), err);
+    return take_block(r, span_part(bytes, r->padding, r->block_size), err);
 }
 
 static bool feed(struct nettrace_reader *r, struct span bytes, struct error *err)
@@ -373,6 +412,11 @@ bool nettrace_reader_ended(const struct nettrace_reader *r)
 const struct nettrace_info *nettrace_reader_info(const struct nettrace_reader *r)
 {
     return r->has_info ? &r->info : NULL;
+}
+
+uint64_t nettrace_reader_offset(const struct nettrace_reader *r)
+{
+    return r->stream_off;
 }
 
 const struct nettrace_counts *nettrace_reader_counts(const struct nettrace_reader *r)

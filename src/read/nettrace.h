@@ -33,7 +33,7 @@ enum {
 struct nettrace_info {
     uint32_t version; /* 3 or 4 */
     uint16_t utc[8];  /* year, month, weekday, day, hour, minute, second, millisecond at sync_ticks */
-    uint64_t sync_ticks;
+    uint64_t sync_ticks, sync_ns;
     uint64_t frequency;    /* ticks per second; 1e9 on Linux, where ticks are CLOCK_MONOTONIC */
     uint32_t pointer_size; /* 4 or 8 */
     uint32_t process_id;   /* in the target's pid namespace */
@@ -56,6 +56,7 @@ struct nettrace_type {
     struct span fields;
     struct span params;
     uint64_t mark; /* the consumer's, set from on_type(); 0 before */
+    bool unwanted; /* the consumer's, too: its events are counted and not delivered */
 };
 
 struct nettrace_event {
@@ -67,7 +68,8 @@ struct nettrace_event {
     uint32_t processor;                     /* UINT32_MAX: not known */
     bool sorted;                            /* no later event of the stream is older */
     struct span activity, related_activity; /* 16 bytes, or empty when zero */
-    struct span stack; /* addresses of info.pointer_size bytes, leaf first; empty: none */
+    struct span stack;    /* addresses of info.pointer_size bytes, leaf first; empty: none */
+    uint64_t *stack_mark; /* the consumer's, as long as the stream keeps this stack; 0 before; or NULL */
     struct span payload;
 };
 
@@ -85,11 +87,17 @@ struct nettrace_sink {
      * runtime notices late, and threads that ended may take their losses with them).
      */
     bool (*on_loss)(void *user, uint64_t capture_thread_id, uint64_t count, struct error *err);
+    /*
+     * The content of a block is not what the format says, or its events lie outside the time that it
+     * promises: what was delivered of it stays, the rest is left out. NULL: that ends the reading.
+     */
+    bool (*on_damage)(void *user, uint64_t stream_off, uint64_t size_bytes, const struct error *what,
+                      struct error *err);
 };
 
 struct nettrace_counts {
     uint64_t bytes;           /* fed */
-    uint64_t events;          /* delivered */
+    uint64_t events;          /* delivered, or of an unwanted type */
     uint64_t lost;            /* events the runtime dropped, at least */
     uint64_t untyped;         /* events whose description never came: skipped */
     uint64_t stackless;       /* events whose stack id is not known: delivered without it */
@@ -99,6 +107,9 @@ struct nettrace_counts {
 };
 
 struct nettrace_reader;
+
+/* Whether a file that begins with `head` is one. */
+bool nettrace_recognises(struct span head);
 
 /* `sink` is copied. Free with nettrace_reader_free(). */
 struct nettrace_reader *nettrace_reader_new(const struct nettrace_sink *sink);
@@ -113,6 +124,8 @@ bool nettrace_reader_feed(struct nettrace_reader *r, struct span bytes, struct e
 bool nettrace_reader_ended(const struct nettrace_reader *r);
 /* NULL until the stream's first object was read. */
 const struct nettrace_info *nettrace_reader_info(const struct nettrace_reader *r);
+/* How many bytes of the stream whole objects make up so far. */
+uint64_t nettrace_reader_offset(const struct nettrace_reader *r);
 const struct nettrace_counts *nettrace_reader_counts(const struct nettrace_reader *r);
 
 #endif

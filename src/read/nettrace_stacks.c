@@ -6,10 +6,6 @@
 #include "base/mem.h"
 #include "read/nettrace.h"
 
-struct nettrace_stack {
-    uint32_t off, size; /* in `addresses`; off UNKNOWN: none of this id */
-};
-
 enum { UNKNOWN = UINT32_MAX };
 
 void nettrace_stacks_init(struct nettrace_stacks *s)
@@ -39,7 +35,7 @@ static bool keep(struct nettrace_stacks *s, uint32_t id, struct span addresses)
         for (; s->count <= id; s->count++)
             s->by_id[s->count] = (struct nettrace_stack){ .off = (uint32_t)UNKNOWN };
     }
-    s->by_id[id] = (struct nettrace_stack){ (uint32_t)s->addresses.size, (uint32_t)addresses.size };
+    s->by_id[id] = (struct nettrace_stack){ (uint32_t)s->addresses.size, (uint32_t)addresses.size, 0 };
     buffer_append(&s->addresses, addresses.data, addresses.size);
     return true;
 }
@@ -63,10 +59,11 @@ bool nettrace_stacks_read(struct nettrace_stacks *s, struct span content, uint32
     return cursor_finish(&c, err, "a StackBlock");
 }
 
-bool nettrace_stacks_find(const struct nettrace_stacks *s, uint32_t id, struct span *out)
+bool nettrace_stacks_find(const struct nettrace_stacks *s, uint32_t id, struct span *out, uint64_t **out_mark)
 {
     if (id >= s->count || s->by_id[id].off == (uint32_t)UNKNOWN)
         return false;
+    *out_mark = &s->by_id[id].mark;
     *out = (struct span){ 0 };
     if (s->by_id[id].size)
         *out = span_part(buffer_span(&s->addresses), s->by_id[id].off, s->by_id[id].size);

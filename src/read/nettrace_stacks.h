@@ -8,6 +8,11 @@
 #include "base/cursor.h"
 #include "base/error.h"
 
+struct nettrace_stack {
+    uint32_t off, size; /* in `addresses`; off UINT32_MAX: none of this id */
+    uint64_t mark;      /* the consumer's */
+};
+
 struct nettrace_stacks {
     struct buffer addresses;
     struct nettrace_stack *by_id;
@@ -22,6 +27,7 @@ void nettrace_stacks_clear(struct nettrace_stacks *s);
 bool nettrace_stacks_read(struct nettrace_stacks *s, struct span content, uint32_t pointer_size,
                           uint64_t *refused, struct error *err);
 /* The addresses, leaf first; false when the id is not known. Valid until the next change. */
-bool nettrace_stacks_find(const struct nettrace_stacks *s, uint32_t id, struct span *out);
+bool nettrace_stacks_find(const struct nettrace_stacks *s, uint32_t id, struct span *out,
+                          uint64_t **out_mark);
 
 #endif

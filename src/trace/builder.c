@@ -600,6 +600,26 @@ uint32_t trace_builder_stack(struct trace_builder *b, uint32_t process, const ui
     return stack;
 }
 
+uint32_t trace_builder_stack_at(struct trace_builder *b, uint32_t stack, uint64_t time_ns,
+                                location_code_fn *code_at, void *user)
+{
+    uint32_t path[TRACE_STACK_DEPTH_MAX];
+    size_t depth = 0;
+    for (; stack >= STACK_ROOTS && depth < TRACE_STACK_DEPTH_MAX; stack = b->trace.stacks.rows[stack].parent)
+        path[depth++] = b->trace.stacks.rows[stack].location;
+    while (depth-- > 0) {
+        uint32_t location = path[depth], code = code_at(user, location, time_ns);
+        if (code) {
+            const struct trace_location row = b->trace.locations.rows[location];
+            location = location_get(
+                b, &(struct location_key){ row.addr, row.process, row.mapping, code, row.is_return },
+                time_ns);
+        }
+        stack = stack_push(b, stack, location);
+    }
+    return stack;
+}
+
 uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *functions, size_t count)
 {
     uint32_t stack = count > TRACE_STACK_DEPTH_MAX ? STACK_TRUNCATED : STACK_WHOLE;

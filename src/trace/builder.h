@@ -147,6 +147,11 @@ enum stack_end trace_builder_stack_end(const struct trace_builder *b, uint32_t s
  */
 uint32_t trace_builder_stack(struct trace_builder *b, uint32_t process, const uint64_t *addrs, size_t count,
                              bool leaf_exact, uint64_t time_ns, enum stack_end end);
+/* Which code was at a location at a time: a row of trace.codes, or 0 for what the location says itself. */
+typedef uint32_t location_code_fn(void *user, uint32_t location, uint64_t time_ns);
+/* The same stack with the code that was there at `time_ns`, for a source that learns of code afterwards. */
+uint32_t trace_builder_stack_at(struct trace_builder *b, uint32_t stack, uint64_t time_ns,
+                                location_code_fn *code_at, void *user);
 /* For importers whose frames have names already: a stack of functions, root first is `functions[0]`. */
 uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *functions, size_t count);
 /* The kind of event, added when new. */

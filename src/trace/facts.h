@@ -8,6 +8,8 @@
 
 #define FACT_EVENT                "event"         /* "cpu-clock" */
 #define FACT_COUNTED_EVENT        "counted_event" /* of SAMPLE_EVENT samples, which weigh 1: "context-switches" */
+#define FACT_WALL_EVENT           "wall_event" /* of SAMPLE_WALL samples, which weigh nanoseconds: "thread-time" */
+#define FACT_WALL_STATES          "wall_states"   /* nanoseconds of those by state: "managed 10 native 20" */
 #define FACT_UNIT                 "unit"          /* of sample weights: "ns", "count", "bytes", "samples" */
 #define FACT_RATE_HZ              "rate_hz"       /* samples per second and CPU */
 #define FACT_KERNEL_FRAMES        "kernel_frames" /* "yes" or "no" */

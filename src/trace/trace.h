@@ -96,7 +96,14 @@ enum image_kind {
 enum stack_end { STACK_WHOLE = 1, STACK_TRUNCATED, STACK_BROKEN, STACK_ROOTS };
 
 /* What a sample observed. Written to captures: append only. */
-enum sample_kind { SAMPLE_CPU, SAMPLE_WAIT, SAMPLE_WAKE, SAMPLE_EVENT, SAMPLE_KINDS };
+enum sample_kind {
+    SAMPLE_CPU,
+    SAMPLE_WAIT,
+    SAMPLE_WAKE,
+    SAMPLE_EVENT,
+    SAMPLE_WALL, /* the thread was there; whether it ran on a CPU is not known */
+    SAMPLE_KINDS
+};
 
 /* Why something was lost. Written to captures: append only. */
 enum loss_reason {
@@ -171,7 +178,8 @@ struct trace_location {
     /* the name, filled by the symbolizer */
     uint32_t function;
     uint32_t file, line;
-    uint32_t stub;    /* string: the stub that was seen there while its process lived, or 0; not kept in captures */
+    uint32_t
+        stub; /* string: the stub that was seen there while its process lived, or 0; not kept in captures */
     uint32_t il_off;  /* or one of read/il_map.h's marks; not kept in captures */
     uint8_t tier;     /* enum code_tier */
     uint8_t resolver; /* enum resolver */

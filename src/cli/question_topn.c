@@ -1,0 +1,113 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/hot.h"
+#include "analyse/thread_span.h"
+#include "base/own.h"
+#include "cli/json_put.h"
+#include "cli/question.h"
+#include "cli/standard_output.h"
+#include "trace/facts.h"
+
+static double share(uint64_t part, uint64_t whole)
+{
+    return whole ? (double)part / (double)whole : 0;
+}
+
+static size_t rows_shown(const struct question_call *call, const struct hot_table *table)
+{
+    size_t top = call->values->top;
+    return top && top < table->count ? top : table->count;
+}
+
+/* Rank, share of time with it anywhere on the stack, share with it on top: dotnet-trace's columns. */
+static bool topn_table(const struct question_call *call, const struct profile *p,
+                       const struct hot_table *table, struct error *err)
+{
+    struct buffer text;
+    buffer_init(&text, OUTPUT_BYTES_MAX);
+    buffer_format(&text, "rank  inclusive  exclusive  function\n");
+    for (size_t i = 0; i < rows_shown(call, table); i++) {
+        const struct hot_row *row = &table->rows[i];
+        buffer_format(&text, "%4zu  %8.2f%%  %8.2f%%  %s%s%s\n", i + 1,
+                      100 * share(row->total, p->counts.weight), 100 * share(row->self, p->counts.weight),
+                      row->module, *row->module ? "!" : "", row->name);
+    }
+    bool ok = stdout_text(&text, err);
+    buffer_done(&text);
+    return ok;
+}
+
+static bool topn_json(const struct question_call *call, const struct profile *p,
+                      const struct hot_table *table, struct error *err)
+{
+    struct buffer text;
+    struct json_writer j;
+    stdout_json(&j, &text);
+    json_begin_object(&j);
+    json_put_string(&j, "schema", "clrperf.report.topn/1");
+    capture_json_head(&j, call->capture, p);
+    json_put_object(&j, "totals");
+    json_put_u64(&j, "samples", p->counts.samples);
+    json_put_double(&j, "wall_s", (double)p->counts.weight / 1e9);
+    json_end_object(&j);
+    json_put_array(&j, "rows");
+    for (size_t i = 0; i < rows_shown(call, table); i++) {
+        const struct hot_row *row = &table->rows[i];
+        json_begin_object(&j);
+        json_put_u64(&j, "rank", i + 1);
+        json_put_string(&j, "name", row->name);
+        json_put_string(&j, "module", *row->module ? row->module : NULL);
+        json_put_double(&j, "inclusive_share", share(row->total, p->counts.weight));
+        json_put_double(&j, "exclusive_share", share(row->self, p->counts.weight));
+        json_end_object(&j);
+    }
+    json_end_array(&j);
+    json_end_object(&j);
+    return stdout_json_end(&j, err);
+}
+
+static bool topn_check(const struct report_values *v, struct error *err)
+{
+    struct profile_options options;
+    return profile_choice_options(&v->choice, &options, err);
+}
+
+static bool topn_run(struct question_call *call, struct error *err)
+{
+    const struct report_values *v = call->values;
+    const struct trace *t = &call->capture->b.trace;
+    struct profile_options options;
+    struct profile *p;
+    struct hot_table table;
+    if (!trace_fact_value(t, FACT_WALL_EVENT)) {
+        error_set(err, ERROR_USAGE, "this file has no samples of wall time");
+        return error_hint(err,
+                          "topN is for what dotnet-trace collects with the profile "
+                          "dotnet-sampled-thread-time; see: clrperf report %s",
+                          call->capture->path);
+    }
+    if (!profile_choice_options(&v->choice, &options, err))
+        return false;
+    AUTO_FREE uint64_t *weights = thread_span_weights(t);
+    options.kind = SAMPLE_WALL;
+    options.weights = weights;
+    options.tree_only = true;
+    if (!profile_build(t, &options, &p, err))
+        return false;
+    hot_table_build(p, HOT_BY_FUNCTION, v->inclusive, 1, &table);
+    bool ok = v->json ? topn_json(call, p, &table, err) : topn_table(call, p, &table, err);
+    hot_table_done(&table);
+    profile_free(p);
+    return ok;
+}
+
+extern const struct question question_topn;
+const struct question question_topn = {
+    .name = "topN",
+    .summary = "the functions threads spent their wall time in, weighed as dotnet-trace report topN does",
+    .names_code = true,
+    .wants = import_wants_samples,
+    .check = topn_check,
+    .run = topn_run,
+};

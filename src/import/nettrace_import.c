@@ -1,0 +1,537 @@
+#include "import/nettrace_import.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/own.h"
+#include "base/utf16.h"
+#include "base/utf8.h"
+#include "clr/host_command.h"
+#include "import/import_note.h"
+#include "import/nettrace_methods.h"
+#include "import/thread_time.h"
+#include "read/nettrace.h"
+#include "trace/facts.h"
+
+enum {
+    FRAMES_MAX = 1024,
+    THREADS_KNOWN = 256, /* a power of two */
+    TEXT_MAX = 1 << 20,
+    GAPS_MAX = 1024,
+    PROVIDERS_MAX = 4096, /* whose subscriptions are guessed */
+    ROUND_NS = 1000000,   /* of the runtime's sampler, when the file does not say */
+};
+
+/* What is done with the events of a type, besides keeping them. */
+enum type_job { JOB_NONE, JOB_SAMPLE, JOB_METHOD, JOB_MODULE, JOB_PROCESS_INFO, JOB_RUNTIME_INFO };
+
+/* A type of the stream; its number is the reader's mark. */
+struct imported_type {
+    uint32_t type; /* of the trace */
+    uint8_t job;
+    uint8_t want; /* enum import_want */
+    uint8_t kind; /* enum runtime_event_kind */
+    bool verbose;
+    bool rundown; /* told when the recording was over */
+};
+
+/* What a provider told at most, from which follows what it was asked at least. */
+struct provider_use {
+    uint32_t provider;
+    uint64_t keywords;
+    uint8_t level;
+};
+
+struct known_thread {
+    uint64_t tid;
+    uint32_t process, thread; /* of the trace */
+};
+
+struct nettrace_import {
+    struct trace_builder *b;
+    const struct import_options *options;
+    struct nettrace_reader *reader;
+    struct nettrace_methods methods;
+    struct imported_type *types; /* [0] is unused */
+    size_t type_count, type_capacity;
+    struct provider_use *uses;
+    size_t use_count, use_capacity;
+    struct known_thread threads[THREADS_KNOWN];
+    struct buffer text;
+    uint32_t process; /* of the trace; the stream's */
+    uint64_t first_ns, last_ns, point_ns;
+    uint64_t lost;          /* since the last sequence point */
+    uint64_t states_ns[2];  /* not known until weights are: samples by state, see sample_states */
+    uint8_t *sample_states; /* by sample: payload of the sampler's event */
+    size_t state_capacity;
+    uint64_t no_room; /* events that were not kept */
+    uint64_t samples;
+};
+
+static uint32_t add_utf16(struct nettrace_import *in, struct span text)
+{
+    buffer_clear(&in->text);
+    utf16_append_utf8(&in->text, text);
+    return intern_add(&in->b->trace.strings, buffer_span(&in->text));
+}
+
+/* Types. */
+
+static enum type_job job_of(struct imported_type *type, const char *provider, uint32_t event_id)
+{
+    if (strcmp(provider, RUNTIME_SAMPLER_PROVIDER) == 0)
+        return event_id == 0 ? JOB_SAMPLE : JOB_NONE;
+    if (strcmp(provider, RUNTIME_STREAM_PROVIDER) == 0)
+        return event_id == 1 ? JOB_PROCESS_INFO : JOB_NONE;
+    if ((strcmp(provider, RUNTIME_PROVIDER) == 0 || type->rundown) && event_id == 187)
+        return JOB_RUNTIME_INFO;
+    switch (type->kind) {
+    case RUNTIME_EVENT_METHOD_LOAD:
+    case RUNTIME_EVENT_METHOD_UNLOAD:
+    case RUNTIME_EVENT_METHOD_EXISTS:
+        return JOB_METHOD;
+    case RUNTIME_EVENT_MODULE_LOAD:
+    case RUNTIME_EVENT_MODULE_UNLOAD:
+    case RUNTIME_EVENT_MODULE_EXISTS:
+        return JOB_MODULE;
+    default:
+        return JOB_NONE;
+    }
+}
+
+static void note_use(struct nettrace_import *in, uint32_t provider, const struct nettrace_type *type)
+{
+    size_t i = 0;
+    while (i < in->use_count && in->uses[i].provider != provider)
+        i++;
+    if (i == PROVIDERS_MAX)
+        return;
+    if (i == in->use_count) {
+        in->uses = mem_grow(in->uses, &in->use_capacity, in->use_count + 1, sizeof *in->uses);
+        in->uses[in->use_count++] = (struct provider_use){ .provider = provider };
+    }
+    in->uses[i].keywords |= type->keywords;
+    if (type->level > in->uses[i].level)
+        in->uses[i].level = type->level < UINT8_MAX ? (uint8_t)type->level : UINT8_MAX;
+}
+
+static uint32_t add_type(struct nettrace_import *in, uint32_t provider, const struct nettrace_type *type)
+{
+    struct trace *t = &in->b->trace;
+    return trace_builder_event_type(
+        in->b, &(struct trace_event_type){
+                   .provider = provider,
+                   .name = add_utf16(in, type->name),
+                   .event_id = type->event_id,
+                   .version = type->version,
+                   .fields = trace_add_span(t, type->fields),
+                   .params = trace_add_span(t, type->params),
+                   .keywords = type->keywords,
+                   .level = type->level < UINT8_MAX ? (uint8_t)type->level : UINT8_MAX,
+                   .opcode = type->opcode,
+                   .pointer_size = (uint8_t)nettrace_reader_info(in->reader)->pointer_size,
+               });
+}
+
+static bool on_type(void *user, struct nettrace_type *type, struct error *err)
+{
+    struct nettrace_import *in = user;
+    uint32_t provider = add_utf16(in, type->provider);
+    const char *name = trace_string(&in->b->trace, provider);
+    struct imported_type row = {
+        .kind = (uint8_t)runtime_event_kind_named(name, type->event_id),
+        .verbose = runtime_event_is_verbose(type->provider, type->event_id),
+        .rundown = strcmp(name, RUNTIME_RUNDOWN_PROVIDER) == 0,
+        .want = (uint8_t)(in->options->wants ? in->options->wants(in->options->user, name, type->event_id)
+                                             : IMPORT_PAYLOADS),
+    };
+    (void)err;
+    row.job = (uint8_t)job_of(&row, name, type->event_id);
+    if (row.want != IMPORT_NOTHING)
+        row.type = add_type(in, provider, type);
+    if (!row.rundown)
+        note_use(in, provider, type);
+    if (in->type_count == 0)
+        in->type_count = 1;
+    in->types = mem_grow(in->types, &in->type_capacity, in->type_count + 1, sizeof *in->types);
+    in->types[in->type_count] = row;
+    type->mark = in->type_count++;
+    type->unwanted = row.job == JOB_NONE && row.want == IMPORT_NOTHING;
+    return true;
+}
+
+/* Events. */
+
+static uint32_t thread_of(struct nettrace_import *in, uint64_t tid, uint64_t time_ns)
+{
+    struct known_thread *known = &in->threads[(tid ^ tid >> 8) & (THREADS_KNOWN - 1)];
+    if (known->thread && known->tid == tid && known->process == in->process)
+        return known->thread;
+    if (tid == 0 || tid > UINT32_MAX)
+        return 0;
+    const struct trace_process *process = &in->b->trace.processes.rows[in->process];
+    *known = (struct known_thread){ tid, in->process,
+                                    trace_builder_thread(in->b, process->pid, (uint32_t)tid, time_ns) };
+    return known->thread;
+}
+
+/* Leaf first. False when there are none. */
+static size_t read_frames(const struct nettrace_import *in, struct span stack, uint64_t frames[FRAMES_MAX])
+{
+    size_t width = nettrace_reader_info(in->reader)->pointer_size, count = stack.size / width;
+    if (count > FRAMES_MAX)
+        count = FRAMES_MAX; /* more than the trace keeps */
+    for (size_t i = 0; i < count; i++)
+        frames[i] = width == 8 ? load_u64le(stack.data + 8 * i) : load_u32le(stack.data + 4 * i);
+    return count;
+}
+
+/* The mark of a stack of the stream holds what it became; a sample's leaf is exact, an event's is not. */
+static uint32_t stack_of(struct nettrace_import *in, const struct nettrace_event *event, bool is_sample)
+{
+    uint64_t *mark = event->stack_mark;
+    if (mark && *mark && (*mark & 1) == is_sample)
+        return (uint32_t)(*mark >> 1);
+    uint64_t frames[FRAMES_MAX];
+    size_t count = read_frames(in, event->stack, frames);
+    uint32_t stack =
+        trace_builder_stack(in->b, in->process, frames, count, is_sample, event->time_ns, STACK_WHOLE);
+    if (!is_sample && count == 0)
+        stack = 0;
+    if (mark)
+        *mark = (uint64_t)stack << 1 | is_sample;
+    return stack;
+}
+
+static void take_sample(struct nettrace_import *in, const struct nettrace_event *event)
+{
+    struct trace *t = &in->b->trace;
+    uint32_t thread = thread_of(in, event->thread_id, event->time_ns);
+    if (!thread)
+        return;
+    size_t at = t->samples.count;
+    trace_push_sample(&t->samples, event->time_ns, thread, stack_of(in, event, true), 0, SAMPLE_WALL, 0);
+    in->sample_states = mem_grow(in->sample_states, &in->state_capacity, at + 1, 1);
+    in->sample_states[at] = event->payload.size ? event->payload.data[0] : 0;
+}
+
+static void keep_event(struct nettrace_import *in, const struct imported_type *type,
+                       const struct nettrace_event *event)
+{
+    struct trace *t = &in->b->trace;
+    const struct trace_event row = {
+        .time_ns = event->time_ns,
+        .type = type->type,
+        .process = in->process,
+        .thread = thread_of(in, event->thread_id, event->time_ns),
+        .stack = event->stack.size ? stack_of(in, event, type->job == JOB_SAMPLE) : 0,
+    };
+    struct span payload = type->want == IMPORT_PAYLOADS ? event->payload : (struct span){ 0 };
+    if (!trace_push_event(t, &row, payload))
+        in->no_room++;
+    else if (event->activity.size || event->related_activity.size)
+        trace_push_event_activity(t, event->activity, event->related_activity);
+}
+
+/* "dotnet webapi.dll --urls ..." as one text: what runs is the first word, or what `dotnet` runs. */
+static void name_process(struct nettrace_import *in, const char *command_line)
+{
+    struct trace_process *row = &in->b->trace.processes.rows[in->process];
+    AUTO_FREE char *words = mem_copy_string(command_line);
+    size_t size = strlen(words);
+    for (size_t i = 0; i < size; i++)
+        if (words[i] == ' ')
+            words[i] = 0;
+    struct span first = span_of(words, strlen(words));
+    struct span name = host_assembly_name(first);
+    if (span_equals(name, span_of("dotnet", 6))) {
+        struct host_command command = host_command_read(span_of(words, size + 1));
+        if (command.assembly_path.size)
+            name = host_assembly_name(command.assembly_path);
+    }
+    if (!row->name && name.size)
+        row->name = intern_add(&in->b->trace.strings, name);
+}
+
+static void take_process_info(struct nettrace_import *in, const struct nettrace_event *event)
+{
+    struct trace *t = &in->b->trace;
+    struct cursor c = cursor_over(event->payload);
+    uint32_t command_line = add_utf16(in, utf16_zstring(&c));
+    if (!cursor_ok(&c))
+        return;
+    t->processes.rows[in->process].command_line = command_line;
+    name_process(in, trace_string(t, command_line));
+    utf16_zstring(&c); /* "Linux" */
+    struct span arch = utf16_zstring(&c);
+    if (!cursor_ok(&c)) /* runtime 3.x ends before */
+        return;
+    trace_set_fact(t, FACT_ARCH, trace_string(t, add_utf16(in, arch)));
+}
+
+/* RuntimeInformation: which runtime it is. */
+static void take_runtime_info(struct nettrace_import *in, const struct nettrace_event *event)
+{
+    struct cursor c = cursor_over(event->payload);
+    struct trace *t = &in->b->trace;
+    char version[64];
+    cursor_bytes(&c, 2 + 2 + 8); /* instance, kind, version of the class library */
+    unsigned major = cursor_u16le(&c), minor = cursor_u16le(&c), build = cursor_u16le(&c);
+    if (!cursor_ok(&c))
+        return;
+    /* that of a file: 10.0.1226 is 10.0.12 of 2026; .NET Core 3 counts in another way */
+    if (major >= 5)
+        snprintf(version, sizeof version, "%u.%u.%u", major, minor, build / 100);
+    else
+        snprintf(version, sizeof version, "3.x (%u.%u.%u)", major, minor, build);
+    t->processes.rows[in->process].runtime_version = trace_add_string(t, version);
+}
+
+static bool on_event(void *user, const struct nettrace_event *event, struct error *err)
+{
+    struct nettrace_import *in = user;
+    const struct imported_type *type = &in->types[event->type->mark];
+    (void)err;
+    if (!type->rundown && event->time_ns > in->last_ns && type->job != JOB_PROCESS_INFO)
+        in->last_ns = event->time_ns;
+    switch ((enum type_job)type->job) {
+    case JOB_SAMPLE:
+        take_sample(in, event);
+        break;
+    case JOB_METHOD:
+        nettrace_methods_tell(&in->methods, in->process, (enum runtime_event_kind)type->kind, type->verbose,
+                              event->type->version, event->time_ns, event->payload);
+        break;
+    case JOB_MODULE:
+        nettrace_methods_tell_module(&in->methods, in->b, in->process, event->type->version, event->payload);
+        break;
+    case JOB_PROCESS_INFO:
+        take_process_info(in, event);
+        break;
+    case JOB_RUNTIME_INFO:
+        take_runtime_info(in, event);
+        break;
+    case JOB_NONE:
+        break;
+    }
+    if (type->want != IMPORT_NOTHING)
+        keep_event(in, type, event);
+    return true;
+}
+
+/* The stream as a whole. */
+
+static uint64_t realtime_ns(const struct nettrace_info *info)
+{
+    struct tm utc = {
+        .tm_year = info->utc[0] - 1900,
+        .tm_mon = info->utc[1] - 1,
+        .tm_mday = info->utc[3],
+        .tm_hour = info->utc[4],
+        .tm_min = info->utc[5],
+        .tm_sec = info->utc[6],
+    };
+    time_t seconds = info->utc[0] >= 1970 ? timegm(&utc) : 0;
+    return seconds > 0 ? (uint64_t)seconds * 1000000000u + info->utc[7] * 1000000u : 0;
+}
+
+static void set_number(struct trace *t, const char *key, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    trace_set_fact(t, key, text);
+}
+
+static bool on_info(void *user, const struct nettrace_info *info, struct error *err)
+{
+    struct nettrace_import *in = user;
+    struct trace *t = &in->b->trace;
+    (void)err;
+    in->first_ns = in->last_ns = in->point_ns = info->sync_ns;
+    in->process = trace_builder_process_start(in->b, info->process_id, 0);
+    trace_set_fact(t, FACT_FORMAT, info->version < 4 ? "netperf" : "nettrace");
+    set_number(t, FACT_STARTED_MONOTONIC_NS, in->first_ns);
+    if (realtime_ns(info))
+        set_number(t, FACT_STARTED_REALTIME_NS, realtime_ns(info));
+    if (info->processors)
+        set_number(t, FACT_CPUS, info->processors);
+    return true;
+}
+
+static void tell_loss(struct nettrace_import *in, uint64_t to_ns)
+{
+    if (in->lost)
+        trace_builder_loss(in->b, LOSS_RUNTIME, in->process, in->point_ns, to_ns, in->lost);
+    in->lost = 0;
+    in->point_ns = to_ns;
+}
+
+static bool on_sequence_point(void *user, uint64_t time_ns, struct error *err)
+{
+    (void)err;
+    tell_loss(user, time_ns);
+    return true;
+}
+
+static bool on_loss(void *user, uint64_t capture_thread_id, uint64_t count, struct error *err)
+{
+    struct nettrace_import *in = user;
+    (void)capture_thread_id;
+    (void)err;
+    in->lost += count;
+    return true;
+}
+
+static void add_gap(struct trace *t, uint64_t file_off, uint64_t size_bytes)
+{
+    if (t->gaps.count > GAPS_MAX)
+        return;
+    uint32_t id = trace_push(&t->gaps);
+    t->gaps.rows[id] = (struct trace_gap){ file_off, size_bytes };
+}
+
+static bool on_damage(void *user, uint64_t stream_off, uint64_t size_bytes, const struct error *what,
+                      struct error *err)
+{
+    struct nettrace_import *in = user;
+    struct trace *t = &in->b->trace;
+    (void)err;
+    if (t->gaps.count == 1)
+        import_note(t, "the block at byte %" PRIu64 " is damaged: %s", stream_off, what->what);
+    add_gap(t, stream_off, size_bytes);
+    trace_builder_loss(in->b, LOSS_MALFORMED, in->process, in->last_ns, in->last_ns, 1);
+    return true;
+}
+
+static void set_samples(struct nettrace_import *in)
+{
+    struct trace *t = &in->b->trace;
+    enum { STATE_EXTERNAL = 1, STATE_MANAGED = 2 };
+    const struct nettrace_info *info = nettrace_reader_info(in->reader);
+    uint64_t managed_ns = 0, native_ns = 0, count = 0;
+    uint64_t period_ns = info->sampling_period_ns ? info->sampling_period_ns : ROUND_NS;
+    thread_time_weigh(t, period_ns);
+    for (size_t i = 0; i < t->samples.count; i++) {
+        count += t->samples.kind[i] == SAMPLE_WALL;
+        if (in->sample_states[i] == STATE_MANAGED)
+            managed_ns += t->samples.weight[i];
+        else
+            native_ns += t->samples.weight[i];
+    }
+    if (!count)
+        return;
+    AUTO_FREE char *states = mem_format("managed %" PRIu64 " native %" PRIu64, managed_ns, native_ns);
+    trace_set_fact(t, FACT_WALL_EVENT, "thread-time");
+    trace_set_fact(t, FACT_WALL_STATES, states);
+}
+
+static void set_subscriptions(struct nettrace_import *in)
+{
+    struct trace *t = &in->b->trace;
+    for (size_t i = 0; i < in->use_count; i++) {
+        uint32_t id = trace_push(&t->subscriptions);
+        t->subscriptions.rows[id] = (struct trace_subscription){
+            .process = in->process,
+            .provider = in->uses[i].provider,
+            .keywords = in->uses[i].keywords,
+            .from_ns = in->first_ns,
+            .to_ns = in->last_ns,
+            .level = in->uses[i].level,
+        };
+    }
+}
+
+static void set_notes(struct nettrace_import *in)
+{
+    struct trace *t = &in->b->trace;
+    const struct nettrace_counts *counts = nettrace_reader_counts(in->reader);
+    if (counts->untyped)
+        import_note(t, "%" PRIu64 " events were left out, as the file does not say what they are",
+                    counts->untyped);
+    if (counts->limits || in->methods.refused || in->no_room)
+        import_note(t, "%" PRIu64 " events, stacks or methods were left out: more than fit",
+                    counts->limits + in->methods.refused + in->no_room);
+    if (in->methods.malformed)
+        import_note(t, "%" PRIu64 " events about methods are malformed", in->methods.malformed);
+}
+
+static void finish(struct nettrace_import *in)
+{
+    struct trace *t = &in->b->trace;
+    tell_loss(in, in->last_ns);
+    set_number(t, FACT_DURATION_NS, in->last_ns - in->first_ns);
+    set_samples(in);
+    set_subscriptions(in);
+    set_notes(in);
+    nettrace_methods_name(&in->methods, in->b);
+    t->symbolized = true;
+    t->complete = nettrace_reader_ended(in->reader) && t->gaps.count == 1;
+}
+
+/* Feeds the reader to the end of the file. What was read before damage stays. */
+static bool read_all(struct nettrace_import *in, struct byte_stream *stream, struct error *err)
+{
+    enum { PIECE_BYTES = 1 << 20 };
+    struct error what;
+    for (;;) {
+        struct span piece;
+        if (!byte_stream_peek(stream, PIECE_BYTES, &piece, err))
+            return false;
+        if (piece.size == 0)
+            break;
+        if (!nettrace_reader_feed(in->reader, piece, &what)) {
+            if (!nettrace_reader_info(in->reader)) {
+                if (err)
+                    *err = what;
+                return false;
+            }
+            uint64_t off = nettrace_reader_offset(in->reader);
+            import_note(&in->b->trace, "reading ended at byte %" PRIu64 ": %s", off, what.what);
+            add_gap(&in->b->trace, off, stream->pos + piece.size - off);
+            return true;
+        }
+        byte_stream_take(stream, piece.size);
+    }
+    if (!nettrace_reader_info(in->reader))
+        return error_set(err, ERROR_INPUT, "it ends at byte %" PRIu64 ", before its first event",
+                         stream->pos);
+    if (!nettrace_reader_ended(in->reader))
+        import_note(&in->b->trace, "the file is cut at byte %" PRIu64 ": everything before is shown%s",
+                    stream->pos, in->methods.count > 1 ? "" : ", without names, which come last");
+    return true;
+}
+
+bool nettrace_import(struct byte_stream *stream, const struct import_options *options,
+                     struct trace_builder *b, struct error *err)
+{
+    struct nettrace_import *in = mem_alloc(1, sizeof *in);
+    struct nettrace_sink sink = {
+        .user = in,
+        .on_info = on_info,
+        .on_type = on_type,
+        .on_event = on_event,
+        .on_sequence_point = on_sequence_point,
+        .on_loss = on_loss,
+        .on_damage = on_damage,
+    };
+    in->b = b;
+    in->options = options;
+    in->reader = nettrace_reader_new(&sink);
+    nettrace_methods_init(&in->methods);
+    buffer_init(&in->text, TEXT_MAX);
+    bool ok = read_all(in, stream, err);
+    if (ok)
+        finish(in);
+    nettrace_reader_free(in->reader);
+    nettrace_methods_done(&in->methods);
+    buffer_done(&in->text);
+    free(in->types);
+    free(in->uses);
+    free(in->sample_states);
+    free(in);
+    return ok;
+}

@@ -1,0 +1,424 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../nettrace_sample.h"
+#include "base/own.h"
+#include "import/import.h"
+#include "import/nettrace_import.h"
+#include "trace/facts.h"
+
+#define RUNTIME "Microsoft-Windows-DotNETRuntime"
+#define RUNDOWN "Microsoft-Windows-DotNETRuntimeRundown"
+#define SAMPLER "Microsoft-DotNETCore-SampleProfiler"
+
+enum { SAMPLE = 1, LOAD, UNLOAD, EXISTS, OTHER };
+
+struct result {
+    struct trace_builder b;
+    struct error err;
+    bool ok;
+};
+
+static void import_with(struct result *r, struct span file, const struct import_options *options)
+{
+    struct byte_stream stream;
+    *r = (struct result){ 0 };
+    trace_builder_init(&r->b, 64);
+    byte_stream_over(&stream, file, 1 << 20);
+    r->ok = nettrace_import(&stream, options, &r->b, &r->err);
+    byte_stream_close(&stream);
+}
+
+static void import_bytes(struct result *r, struct span file)
+{
+    static const struct import_options everything;
+    import_with(r, file, &everything);
+}
+
+static void result_done(struct result *r)
+{
+    trace_builder_done(&r->b);
+}
+
+static const char *note(const struct result *r)
+{
+    const char *notes = trace_fact_value(&r->b.trace, FACT_NOTES);
+    return notes ? notes : "";
+}
+
+static void put_stacks(struct buffer *out, uint32_t first_id, const uint64_t (*stacks)[2], size_t count)
+{
+    struct buffer block;
+    buffer_init(&block, 4096);
+    buffer_u32le(&block, first_id);
+    buffer_u32le(&block, (uint32_t)count);
+    for (size_t i = 0; i < count; i++) {
+        buffer_u32le(&block, 16);
+        buffer_u64le(&block, stacks[i][0]);
+        buffer_u64le(&block, stacks[i][1]);
+    }
+    sample_block(out, "StackBlock", buffer_span(&block));
+    buffer_done(&block);
+}
+
+/* One event about the method Ns.Type::`name` at an address. */
+static void put_method(struct buffer *out, uint32_t type, uint32_t sequence, uint64_t ticks, uint64_t addr,
+                       const char *name)
+{
+    struct buffer payload;
+    buffer_init(&payload, 4096);
+    sample_method(&payload, addr, 0x100, 0x8 | 4 << 7, "Ns.Type", name, "void  ()");
+    sample_events(out, &(struct sample_event){ type, sequence, 9, 0, ticks, buffer_span(&payload) }, 1);
+    buffer_done(&payload);
+}
+
+static void put_samples(struct buffer *out, const struct sample_event *samples, size_t count)
+{
+    struct sample_event events[16];
+    static const uint8_t managed[4] = { 2 };
+    for (size_t i = 0; i < count; i++) {
+        events[i] = samples[i];
+        events[i].payload = span_of(managed, sizeof managed);
+    }
+    sample_events(out, events, count);
+}
+
+static void put_head(struct buffer *out)
+{
+    buffer_init(out, 1 << 20);
+    sample_begin(out, 1000000000, 8);
+    sample_type(out, SAMPLE, SAMPLER, 0, 0);
+    sample_type(out, LOAD, RUNTIME, 143, 1);
+    sample_type(out, UNLOAD, RUNTIME, 144, 1);
+    sample_type(out, EXISTS, RUNDOWN, 144, 1);
+    sample_type(out, OTHER, "Mine", 7, 0);
+}
+
+/* The name of a sample's leaf, or "". */
+static const char *leaf_name(const struct trace *t, uint32_t stack)
+{
+    const struct trace_location *row = &t->locations.rows[t->stacks.rows[stack].location];
+    return row->function ? trace_string(t, t->functions.rows[row->function].name) : "";
+}
+
+static void test_names_by_time(void **state)
+{
+    (void)state;
+    static const uint64_t stacks[][2] = { { 0x5010, 0x9100 } };
+    /* what lay at 0x5000 when each sample was taken; the listing of 0x9000 comes last of all */
+    static const struct {
+        uint64_t ticks;
+        const char *leaf;
+    } cases[] = {
+        { 1100, "" }, /* before anything was known there */
+        { 1300, "Ns.Type::First()" },
+        { 1500, "" }, /* freed */
+        { 1700, "Ns.Type::Second()" },
+        { 1900, "Ns.Type::Second()" },
+    };
+    struct sample_event samples[ARRAY_LEN(cases)];
+    struct buffer file;
+    struct result r;
+    put_head(&file);
+    put_stacks(&file, 1, stacks, 1);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        samples[i] = (struct sample_event){ SAMPLE, (uint32_t)i + 1, 11, 1, cases[i].ticks, { 0 } };
+    put_samples(&file, samples,
+                ARRAY_LEN(samples)); /* all before the methods, as another thread wrote them */
+    put_method(&file, LOAD, 1, 1200, 0x5000, "First");
+    put_method(&file, UNLOAD, 2, 1400, 0x5000, "First");
+    put_method(&file, LOAD, 3, 1600, 0x5000, "Second");
+    put_method(&file, EXISTS, 4, 2000, 0x5000, "Second");
+    put_method(&file, EXISTS, 5, 2000, 0x9000, "Main");
+    sample_end(&file);
+    import_bytes(&r, buffer_span(&file));
+    assert_true(r.ok);
+    const struct trace *t = &r.b.trace;
+    assert_int_equal(t->samples.count, ARRAY_LEN(cases));
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(t->samples.kind[i], SAMPLE_WALL);
+        assert_string_equal(leaf_name(t, t->samples.stack[i]), cases[i].leaf);
+        assert_string_equal(leaf_name(t, t->stacks.rows[t->samples.stack[i]].parent), "Ns.Type::Main()");
+    }
+    assert_true(t->complete);
+    assert_string_equal(note(&r), "");
+    result_done(&r);
+    buffer_done(&file);
+}
+
+/* An address at the end of one method and the start of the next: the caller is the one before. */
+static void test_leaf_and_caller(void **state)
+{
+    (void)state;
+    static const uint64_t stacks[][2] = { { 0x5100, 0x5100 } };
+    struct buffer file;
+    struct result r;
+    put_head(&file);
+    put_stacks(&file, 1, stacks, 1);
+    put_samples(&file, (struct sample_event[]){ { SAMPLE, 1, 11, 1, 1100, { 0 } } }, 1);
+    sample_events(&file, &(struct sample_event){ OTHER, 1, 12, 1, 1200, { 0 } }, 1);
+    put_method(&file, EXISTS, 1, 2000, 0x5000, "Caller");
+    put_method(&file, EXISTS, 2, 2000, 0x5100, "Leaf");
+    sample_end(&file);
+    import_bytes(&r, buffer_span(&file));
+    const struct trace *t = &r.b.trace;
+    assert_true(r.ok);
+    assert_string_equal(leaf_name(t, t->samples.stack[0]), "Ns.Type::Leaf()");
+    assert_string_equal(leaf_name(t, t->stacks.rows[t->samples.stack[0]].parent), "Ns.Type::Caller()");
+    const struct trace_event *event = NULL;
+    for (size_t i = 1; i < t->events.count; i++)
+        if (t->event_types.rows[t->events.rows[i].type].event_id == 7)
+            event = &t->events.rows[i];
+    assert_non_null(event);
+    assert_string_equal(leaf_name(t, event->stack), "Ns.Type::Caller()");
+    assert_int_equal(t->threads.rows[event->thread].tid, 12);
+    assert_int_equal(t->event_types.rows[event->type].keywords, 0x30);
+    result_done(&r);
+    buffer_done(&file);
+}
+
+/* Threads 1 to 3 in rounds 100 apart; 2 is gone after the second, 3 comes with the third. */
+static void test_weights(void **state)
+{
+    (void)state;
+    static const uint64_t stacks[][2] = { { 0x5010, 0x5020 } };
+    static const struct {
+        uint32_t tid;
+        uint64_t ticks, weight;
+    } cases[] = {
+        { 1, 1000, 100 }, { 2, 1010, 100 }, { 1, 1100, 105 },     { 2, 1110, 95 /* to the next round */ },
+        { 1, 1205, 100 }, { 3, 1206, 101 }, { 1, 1305, 1000000 }, { 3, 1307, 1000000 },
+    };
+    struct sample_event samples[ARRAY_LEN(cases)];
+    struct buffer file;
+    struct result r;
+    put_head(&file);
+    put_stacks(&file, 1, stacks, 1);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        samples[i] = (struct sample_event){ SAMPLE, 1, cases[i].tid, 1, cases[i].ticks, { 0 } };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        for (size_t before = 0; before < i; before++)
+            samples[i].sequence += cases[before].tid == cases[i].tid;
+    put_samples(&file, samples, ARRAY_LEN(samples));
+    sample_end(&file);
+    import_bytes(&r, buffer_span(&file));
+    assert_true(r.ok);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_int_equal(r.b.trace.samples.weight[i], cases[i].weight);
+    assert_non_null(strstr(trace_fact_value(&r.b.trace, FACT_WALL_STATES), "managed 2000601 native 0"));
+    result_done(&r);
+    buffer_done(&file);
+}
+
+static enum import_want wants_samples(void *user, const char *provider, uint32_t event_id)
+{
+    ++*(int *)user;
+    (void)event_id;
+    return strcmp(provider, "Mine") == 0 ? IMPORT_EVENTS : IMPORT_NOTHING;
+}
+
+static void test_interest(void **state)
+{
+    (void)state;
+    struct buffer file;
+    struct result r;
+    int asked = 0;
+    put_head(&file);
+    put_samples(&file, (struct sample_event[]){ { SAMPLE, 1, 11, 0, 1100, { 0 } } }, 1);
+    sample_events(&file, &(struct sample_event){ OTHER, 1, 12, 0, 1200, span_of("abcd", 4) }, 1);
+    put_method(&file, EXISTS, 1, 2000, 0x5000, "Main");
+    sample_end(&file);
+    import_with(&r, buffer_span(&file), &(struct import_options){ .wants = wants_samples, .user = &asked });
+    assert_true(r.ok);
+    assert_int_equal(asked, 5);
+    assert_int_equal(r.b.trace.samples.count, 1);
+    assert_int_equal(r.b.trace.events.count, 2);
+    assert_int_equal(r.b.trace.events.rows[1].payload_bytes, 0);
+    result_done(&r);
+    buffer_done(&file);
+}
+
+static void test_losses(void **state)
+{
+    (void)state;
+    struct buffer file;
+    struct result r;
+    put_head(&file);
+    sample_events(&file, &(struct sample_event){ OTHER, 6, 12, 0, 1200, { 0 } }, 1); /* 5 before it */
+    sample_point(&file, 1300, 12, 8);                                                /* 2 behind it */
+    sample_events(&file, &(struct sample_event){ OTHER, 10, 12, 0, 1400, { 0 } }, 1);
+    sample_end(&file);
+    import_bytes(&r, buffer_span(&file));
+    assert_true(r.ok);
+    const struct trace *t = &r.b.trace;
+    assert_int_equal(t->losses.count, 3);
+    assert_int_equal(t->losses.rows[1].count, 7);
+    assert_int_equal(t->losses.rows[1].reason, LOSS_RUNTIME);
+    assert_int_equal(t->losses.rows[1].to_ns, 1300);
+    assert_int_equal(t->losses.rows[2].count, 1);
+    result_done(&r);
+    buffer_done(&file);
+}
+
+/* A block whose content is no content: what comes behind it is read, and the user is told. */
+static void test_damaged_block(void **state)
+{
+    (void)state;
+    static const uint8_t header[] = { 20, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 0, 0, 0, 0 };
+    static const struct {
+        const char *name, *bytes;
+        size_t size;
+    } cases[] = {
+        { "cut in a header", "\xcf\x05", 2 },
+        { "longer than the block", "\x81\x05\x10\x7f", 4 },
+        { "outside its time", "\x41\x05\xff\xff\xff\xff\xff\xff\x7f", 9 },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buffer file, block;
+        struct result r;
+        put_head(&file);
+        buffer_init(&block, 64);
+        buffer_append(&block, header, sizeof header);
+        buffer_append(&block, cases[i].bytes, cases[i].size);
+        sample_block(&file, "EventBlock", buffer_span(&block));
+        sample_events(&file, &(struct sample_event){ OTHER, 1, 12, 0, 1200, { 0 } }, 1);
+        sample_end(&file);
+        import_bytes(&r, buffer_span(&file));
+        assert_true(r.ok);
+        assert_int_equal(r.b.trace.events.count, 2);
+        assert_int_equal(r.b.trace.gaps.count, 2);
+        assert_false(r.b.trace.complete);
+        assert_non_null(strstr(note(&r), "is damaged"));
+        result_done(&r);
+        buffer_done(&block);
+        buffer_done(&file);
+    }
+}
+
+struct golden {
+    uint8_t bytes[128 << 10];
+    size_t size;
+};
+
+static void golden_read(struct golden *g, const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, GOLDEN_DIR "/nettrace/%s", name);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    g->size = fread(g->bytes, 1, sizeof g->bytes, file);
+    fclose(file);
+}
+
+static const char *const goldens[] = { "primes.netperf", "primes.nettrace" };
+
+static void test_real_files(void **state)
+{
+    struct golden *g = *state;
+    for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
+        struct result r;
+        golden_read(g, goldens[i]);
+        import_bytes(&r, span_of(g->bytes, g->size));
+        assert_true(r.ok);
+        const struct trace *t = &r.b.trace;
+        const struct trace_process *process = &t->processes.rows[1];
+        assert_int_equal(t->samples.count, 150);
+        assert_string_equal(trace_string(t, process->name), "primes");
+        assert_string_equal(trace_string(t, process->runtime_version), "10.0.12");
+        assert_true(t->complete);
+        size_t named = 0;
+        for (size_t at = 0; at < t->samples.count; at++)
+            named += strcmp(leaf_name(t, t->samples.stack[at]), "") != 0;
+        assert_int_equal(named, 150);
+        result_done(&r);
+    }
+}
+
+/* Whatever is missing at the end: whole blocks before it are there, and the user is told. */
+static void test_cut(void **state)
+{
+    struct golden *g = *state;
+    for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
+        golden_read(g, goldens[i]);
+        size_t samples = 0;
+        for (size_t size = 0; size < g->size; size += size < 600 || size > g->size - 200 ? 1 : 97) {
+            struct result r;
+            import_bytes(&r, span_of(g->bytes, size));
+            assert_true(r.ok || r.err.kind == ERROR_INPUT);
+            if (r.ok) {
+                assert_false(r.b.trace.complete);
+                assert_non_null(strstr(note(&r), "the file is cut at byte"));
+                assert_true(r.b.trace.samples.count >= samples);
+                samples = r.b.trace.samples.count;
+            }
+            result_done(&r);
+        }
+        assert_int_equal(samples, 150);
+    }
+}
+
+static void check_ids(const struct trace *t)
+{
+    for (size_t i = 0; i < t->samples.count; i++)
+        assert_true(t->samples.thread[i] < t->threads.count && t->samples.stack[i] < t->stacks.count);
+    for (size_t i = 1; i < t->events.count; i++)
+        assert_true(t->events.rows[i].thread < t->threads.count &&
+                    t->events.rows[i].stack < t->stacks.count &&
+                    t->events.rows[i].type < t->event_types.count);
+}
+
+/* One bit is another one: an error, or something that can be shown. */
+static void test_flipped_bits(void **state)
+{
+    struct golden *g = *state;
+    for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
+        golden_read(g, goldens[i]);
+        for (size_t at = 0; at < g->size; at += at < 400 ? 1 : 53) {
+            struct result r;
+            uint8_t bit = (uint8_t)(1u << (at % 8));
+            g->bytes[at] ^= bit;
+            import_bytes(&r, span_of(g->bytes, g->size));
+            g->bytes[at] ^= bit;
+            if (r.ok)
+                check_ids(&r.b.trace);
+            else
+                assert_true(r.err.what[0]);
+            result_done(&r);
+        }
+    }
+}
+
+static int golden_new(void **state)
+{
+    *state = malloc(sizeof(struct golden));
+    return *state ? 0 : -1;
+}
+
+static int golden_free(void **state)
+{
+    free(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names_by_time),
+        cmocka_unit_test(test_leaf_and_caller),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_interest),
+        cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_damaged_block),
+        cmocka_unit_test_setup_teardown(test_real_files, golden_new, golden_free),
+        cmocka_unit_test_setup_teardown(test_cut, golden_new, golden_free),
+        cmocka_unit_test_setup_teardown(test_flipped_bits, golden_new, golden_free),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
