@@ -156,14 +156,14 @@ namespace Throws
         [MethodImpl(MethodImplOptions.NoInlining)]
         private static void NullDereference()
         {
-            Thrown("System.NullReferenceException", "", "NullDereference");
+            Thrown("System.NullReferenceException", "Object reference not set to an instance of an object.", "NullDereference");
             truth.Count("never", nothing!.GetHashCode());
         }
 
         [MethodImpl(MethodImplOptions.NoInlining)]
         private static void DivideByZero()
         {
-            Thrown("System.DivideByZeroException", "", "DivideByZero");
+            Thrown("System.DivideByZeroException", "Attempted to divide by zero.", "DivideByZero");
             truth.Count("never", 1 / zero);
         }
 

@@ -48,9 +48,13 @@ static uint32_t node_get(struct event_stacks *stacks, uint32_t parent, uint32_t 
 
 /* Types of the core library whose methods are cut; each list ends with NULL. */
 static const char *const throw_types[] = { "System.Runtime.EH.", NULL };
-static const char *const wait_types[] = { "System.Threading.Monitor.",       "System.Threading.Lock.",
-                                          "System.Threading.Condition.",     "System.Threading.WaitHandle.",
-                                          "System.Threading.WaitSubsystem.", NULL };
+static const char *const wait_types[] = { "System.Threading.Monitor.",
+                                          "System.Threading.Lock.",
+                                          "System.Threading.Condition.",
+                                          "System.Threading.WaitHandle.",
+                                          "System.Threading.WaitSubsystem.",
+                                          "System.Diagnostics.Tracing.NativeRuntimeEventSource.",
+                                          NULL };
 static const char *const source_types[] = { "System.Diagnostics.Tracing.EventPipeEventProvider.",
                                             "System.Diagnostics.Tracing.EventProvider.",
                                             "System.Diagnostics.Tracing.EventSource.", NULL };

@@ -30,6 +30,7 @@ static bool is_chosen(const struct trace *t, const struct trace_event_type *type
 void told_events_init(struct told_events *told, const struct trace *t, const struct told_choice *choice)
 {
     *told = (struct told_events){ .trace = t };
+    event_schemas_init(&told->schemas, t);
     AUTO_FREE bool *chosen = mem_alloc(t->event_types.count + 1, sizeof *chosen);
     size_t capacity = 0;
     for (size_t i = 1; i < t->event_types.count; i++)
@@ -49,6 +50,7 @@ void told_events_init(struct told_events *told, const struct trace *t, const str
 
 void told_events_done(struct told_events *told)
 {
+    event_schemas_done(&told->schemas);
     free(told->rows);
 }
 
@@ -70,6 +72,20 @@ struct span told_payload(const struct told_events *told, const struct told_event
 uint32_t told_pointer_size(const struct told_events *told, const struct told_event *e)
 {
     return told->trace->event_types.rows[told_row(told, e)->type].pointer_size == 4 ? 4 : 8;
+}
+
+bool told_field(struct told_events *told, const struct told_event *e, const char *name,
+                struct event_value *out)
+{
+    const struct event_schema *schema = event_schemas_get(&told->schemas, told_row(told, e)->type);
+    return event_schema_read(schema, told_payload(told, e), event_schema_field(schema, name), out);
+}
+
+uint64_t told_number(struct told_events *told, const struct told_event *e, const char *name,
+                     uint64_t fallback)
+{
+    struct event_value value;
+    return told_field(told, e, name, &value) && event_value_is_number(&value) ? value.u : fallback;
 }
 
 bool told_was_asked(const struct trace *t, const char *provider, uint64_t keywords, uint8_t level)

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyse/event_schemas.h"
 #include "trace/trace.h"
 
 struct told_event {
@@ -22,6 +23,7 @@ struct told_event {
 
 struct told_events {
     const struct trace *trace; /* borrowed */
+    struct event_schemas schemas;
     struct told_event *rows;
     size_t count;
 };
@@ -47,6 +49,13 @@ static inline const struct trace_event *told_row(const struct told_events *told,
 struct span told_payload(const struct told_events *told, const struct told_event *e);
 /* Bytes of an address in the event's payload: 4 or 8. */
 uint32_t told_pointer_size(const struct told_events *told, const struct told_event *e);
+
+/* A field by its name in the schema (clr/event_schema.h). False when the payload does not have it. */
+bool told_field(struct told_events *told, const struct told_event *e, const char *name,
+                struct event_value *out);
+/* The same of numbers: `fallback` when it is not there. */
+uint64_t told_number(struct told_events *told, const struct told_event *e, const char *name,
+                     uint64_t fallback);
 
 /* Whether some process was asked for such events: those that are not there then did not happen. */
 bool told_was_asked(const struct trace *t, const char *provider, uint64_t keywords, uint8_t level);

@@ -2,9 +2,19 @@
 
 #include <string.h>
 
-extern const struct question question_samples, question_cpu, question_wall, question_context_switches,
-    question_threads, question_processes, question_gc, question_topn;
+extern const struct question question_samples;
+extern const struct question question_cpu;
+extern const struct question question_wall;
+extern const struct question question_context_switches;
+extern const struct question question_threads;
+extern const struct question question_processes;
+extern const struct question question_gc;
+extern const struct question question_alloc;
+extern const struct question question_exceptions;
+extern const struct question question_locks;
+extern const struct question question_topn;
 
+/* clang-format off */
 const struct question *const questions[] = {
     &question_cpu,
     &question_wall,
@@ -12,9 +22,13 @@ const struct question *const questions[] = {
     &question_threads,
     &question_processes,
     &question_gc,
+    &question_alloc,
+    &question_exceptions,
+    &question_locks,
     &question_topn,
     NULL,
 };
+/* clang-format on */
 
 const struct question *question_find(const char *name)
 {

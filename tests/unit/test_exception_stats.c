@@ -1,0 +1,97 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analyse/exception_stats.h"
+#include "told_fixture.h"
+
+enum { THREAD = 10, INNER = 1, NESTED = 2, RETHROWN = 4 };
+
+static void put_thrown(struct told_fixture *f, const char *type, const char *message, uint16_t flags)
+{
+    told_text(f, type);
+    told_text(f, message);
+    buffer_u64le(&f->payload, 0x7f00);
+    buffer_u32le(&f->payload, 0x80131537);
+    buffer_u16le(&f->payload, flags);
+    buffer_u16le(&f->payload, 1);
+}
+
+static void thrown(struct told_fixture *f, uint64_t time_ns, const char *type, const char *message,
+                   uint16_t flags)
+{
+    put_thrown(f, type, message, flags);
+    told_event(f, time_ns, THREAD, EXCEPTION_EVENT_THROWN, 1);
+}
+
+static void test_counts(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    struct exception_stats stats;
+    struct event_groups groups;
+    told_fixture_begin(&f);
+    f.stack =
+        told_stack(&f, "app", (const char *const[]){ "App.Program::Main()", "App.Price::Parse()", NULL });
+    thrown(&f, 10, "System.FormatException", "no price", 16);
+    thrown(&f, 20, "System.FormatException", "no price", 16);
+    thrown(&f, 30, "System.FormatException", "another", 16);
+    f.stack = 0;
+    thrown(&f, 40, "System.ArgumentException", "", 16 | INNER | NESTED);
+    thrown(&f, 50, "System.ArgumentException", "", 16 | RETHROWN);
+    exception_stats_init(&stats, &f.b.trace, false, 0, 0);
+    assert_int_equal(stats.tally.total.count, 4);
+    assert_int_equal(stats.rethrown, 1);
+    assert_int_equal(stats.nested, 1);
+    assert_int_equal(stats.malformed, 0);
+    event_groups_init(&groups, &stats.tally, TALLY_BY_TEXT);
+    assert_int_equal(groups.count, 2);
+    assert_int_equal(groups.rows[0].sum.count, 3);
+    assert_int_equal(groups.rows[0].count, 2);
+    const struct tally_row *most = event_group_row(&groups, &groups.rows[0], 0);
+    assert_string_equal(intern_text(&stats.tally.texts, most->detail), "no price");
+    assert_string_equal(event_stacks_leaf(&stats.stacks, most->node)->name, "App.Price.Parse");
+    event_groups_done(&groups);
+    exception_stats_done(&stats);
+    /* in a stretch of time */
+    exception_stats_init(&stats, &f.b.trace, false, 15, 35);
+    assert_int_equal(stats.tally.total.count, 2);
+    exception_stats_done(&stats);
+    told_fixture_end(&f);
+}
+
+static void test_cut_payloads(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    struct exception_stats stats;
+    struct buffer whole;
+    told_fixture_begin(&f);
+    buffer_init(&whole, 1 << 10);
+    put_thrown(&f, "T", "m", 0);
+    buffer_append(&whole, f.payload.data, f.payload.size);
+    for (size_t size = 0; size < whole.size; size++) {
+        buffer_clear(&f.payload);
+        buffer_append(&f.payload, whole.data, size);
+        told_event(&f, 1000 + size, THREAD, EXCEPTION_EVENT_THROWN, 1);
+    }
+    exception_stats_init(&stats, &f.b.trace, false, 0, 0);
+    assert_int_equal(stats.malformed, 4); /* the type is cut */
+    assert_int_equal(stats.tally.total.count, whole.size - 4);
+    exception_stats_done(&stats);
+    buffer_done(&whole);
+    told_fixture_end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_cut_payloads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
