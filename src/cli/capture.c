@@ -17,6 +17,7 @@
 #include "base/target_root.h"
 #include "cli/json_put.h"
 #include "cli/message.h"
+#include "cli/profile_options.h"
 #include "cli/symbol_store.h"
 #include "collect/proc_file.h"
 #include "collect/runtime_names.h"
@@ -282,6 +283,20 @@ bool capture_export(const struct source *file, const struct export_format *forma
         profile_free(p);
     }
     trace_done(&t);
+    return ok;
+}
+
+bool capture_export_open(const struct capture *c, const struct export_format *format, int fd,
+                         struct error *err)
+{
+    const struct profile_choice choice = { 0 };
+    struct profile_options options = { .tree_only = format->tree_only };
+    struct profile *p;
+    if (!profile_choice_event(&choice, &c->b.trace, &options, err) ||
+        !profile_build(&c->b.trace, &options, &p, err))
+        return false;
+    bool ok = export_profile_to_fd(format, p, &(struct export_options){ 0 }, fd, err);
+    profile_free(p);
     return ok;
 }
 

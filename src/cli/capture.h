@@ -36,6 +36,9 @@ void capture_warn(const struct capture *c);
 
 /* Loads a capture of ours and writes it in an export format to `fd`, which stays the caller's. */
 bool capture_export(const struct source *file, const struct export_format *format, int fd, struct error *err);
+/* The same of a file that is open. */
+bool capture_export_open(const struct capture *c, const struct export_format *format, int fd,
+                         struct error *err);
 /* The members of "lost_by". */
 void capture_json_losses(struct json_writer *j, const struct trace *t);
 /* The member "capture" of a report's JSON. */

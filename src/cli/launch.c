@@ -10,7 +10,15 @@
 
 #include "base/own.h"
 
-static _Noreturn void launch_child(const char *const *command, int release, int failure)
+static void launch_hide_io(void)
+{
+    AUTO_FD int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; null >= 0 && fd <= 2; fd++)
+        dup2(null, fd);
+}
+
+static _Noreturn void launch_child(const char *const *command, const struct launch_options *options,
+                                   int release, int failure)
 {
     char byte;
     ssize_t got;
@@ -23,6 +31,10 @@ static _Noreturn void launch_child(const char *const *command, int release, int 
     signal(SIGTERM, SIG_DFL);
     signal(SIGPIPE, SIG_DFL); /* ignored is inherited, also over an exec */
     signal(SIGXFSZ, SIG_DFL);
+    if (options && options->diagnostic_port)
+        setenv("DOTNET_DiagnosticPorts", options->diagnostic_port, 1);
+    if (options && options->silent)
+        launch_hide_io();
     execvp(command[0], (char *const *)command);
     int e = errno;
     if (write(failure, &e, sizeof e) < 0)
@@ -30,7 +42,8 @@ static _Noreturn void launch_child(const char *const *command, int release, int 
     _exit(127);
 }
 
-bool launch_start(const char *const *command, struct launch *out, struct error *err)
+bool launch_start(const char *const *command, const struct launch_options *options, struct launch *out,
+                  struct error *err)
 {
     int release[2] = { -1, -1 }, failure[2] = { -1, -1 };
     if (pipe2(release, O_CLOEXEC) < 0)
@@ -45,7 +58,7 @@ bool launch_start(const char *const *command, struct launch *out, struct error *
     if (pid == 0) {
         close(release[1]);
         close(failure[0]);
-        launch_child(command, release[0], failure[1]);
+        launch_child(command, options, release[0], failure[1]);
     }
     int e = errno;
     close(release[0]);

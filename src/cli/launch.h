@@ -16,8 +16,15 @@ struct launch {
     int failure_fd; /* gives errno when the exec failed; nothing when it worked */
 };
 
-/* Forks; the child keeps our stdio, environment and folder. `command` ends with NULL. */
-bool launch_start(const char *const *command, struct launch *out, struct error *err);
+struct launch_options {
+    const char *diagnostic_port; /* that .NET runtimes in it call before they begin, or NULL */
+    bool silent;                 /* without our stdio */
+};
+
+/* Forks; the child keeps our stdio, environment and folder. `command` ends with NULL; `options` may be NULL.
+ */
+bool launch_start(const char *const *command, const struct launch_options *options, struct launch *out,
+                  struct error *err);
 /* After it was released: whether the command could be started at all. */
 bool launch_started(struct launch *l, const char *name, struct error *err);
 /*

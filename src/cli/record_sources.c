@@ -86,6 +86,28 @@ bool record_sources_read(const char *list, const struct event_options *options, 
            check_clash(out, force, note, user, err);
 }
 
+bool record_sources_read_stream(const char *list, const struct event_options *options, bool force,
+                                void (*note)(void *user, const char *text), void *user,
+                                struct record_sources *out, struct error *err)
+{
+    if (!record_sources_read(list, options, force, note, user, out, err))
+        return false;
+    out->cpu = false;
+    if (out->has_asked)
+        return true;
+    if (!event_options_read(options, note, user, &out->asked, err))
+        return false;
+    out->has_asked = true;
+    if (out->has_topics) { /* rather than what is asked when nothing is said */
+        event_providers_done(&out->asked.providers);
+        out->asked.providers = out->topics;
+        event_providers_init(&out->topics);
+        out->chosen = true;
+        out->has_topics = false;
+    }
+    return true;
+}
+
 void record_sources_done(struct record_sources *s)
 {
     event_providers_done(&s->topics);

@@ -14,6 +14,7 @@ struct record_sources {
     struct event_providers topics; /* of runtimes, by -e */
     struct event_request asked;    /* of runtimes, in so many words */
     bool has_topics, has_asked;
+    bool chosen; /* what is asked is asked event by event, where the runtime can */
 };
 
 /*
@@ -24,6 +25,13 @@ struct record_sources {
 bool record_sources_read(const char *list, const struct event_options *options, bool force,
                          void (*note)(void *user, const char *text), void *user, struct record_sources *out,
                          struct error *err);
+/*
+ * The same for a file of a runtime's events, where all is asked in one request: topics too; nothing given
+ * means what it means to dotnet-trace.
+ */
+bool record_sources_read_stream(const char *list, const struct event_options *options, bool force,
+                                void (*note)(void *user, const char *text), void *user,
+                                struct record_sources *out, struct error *err);
 void record_sources_done(struct record_sources *s);
 /* "CPU samples at 199 Hz, gc, jit" */
 void record_sources_text(const struct record_sources *s, const char *list, uint64_t rate_hz,

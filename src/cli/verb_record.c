@@ -16,15 +16,17 @@
 #include "base/units.h"
 #include "cli/capture.h"
 #include "cli/capture_file.h"
-#include "cli/json_put.h"
 #include "cli/launch.h"
 #include "cli/message.h"
+#include "cli/record_port.h"
 #include "cli/record_progress.h"
 #include "cli/record_sources.h"
-#include "cli/standard_output.h"
+#include "cli/record_stream.h"
+#include "cli/record_summary.h"
+#include "cli/record_values.h"
+#include "cli/stop_signal.h"
 #include "cli/symbol_store.h"
 #include "cli/target_finder.h"
-#include "cli/target_options.h"
 #include "cli/verb.h"
 #include "collect/cgroup.h"
 #include "collect/recorder.h"
@@ -39,15 +41,6 @@ enum {
     RECORD_RING_PAGES = 128,
     RECORD_CHAINS = 32768,
     RECORD_COMMAND_BYTES = 32768, /* of the command line a capture keeps */
-};
-
-struct record_values {
-    struct target_options target;
-    struct event_options asked;
-    const char *out, *events;
-    uint64_t rate_hz, duration_ns;
-    const char *max_loss_text;
-    bool force, json, no_runtime, quiet, frame_pointers;
 };
 
 /* "5", "0.1", "5%" */
@@ -66,8 +59,12 @@ static bool record_max_loss(const char *text, double *out, struct error *err)
 /* One run of the verb, from its options to its summary. */
 struct record_run {
     const struct record_values *values;
+    const volatile sig_atomic_t *stopped; /* by a signal */
     struct record_sources sources;
+    struct diagnostic_port *port;    /* that runtimes call when they start, or NULL */
+    struct diagnostic_caller caller; /* who called first; pid 0: nobody */
     struct target_list targets;
+    struct stopping_event *stopping; /* or NULL */
     struct launch launch;
     bool launched;
     pid_t *pids;
@@ -88,35 +85,25 @@ struct record_run {
     bool created;                        /* the file at `path` is ours and there is no result in it yet */
 };
 
-static volatile sig_atomic_t record_stopped;
-
-static void record_on_signal(int signal_number)
-{
-    record_stopped = signal_number;
-}
-
-static void record_catch_signals(void)
-{
-    struct sigaction action = { .sa_handler = record_on_signal }, hangup;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    /* under nohup it stays ignored */
-    if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler != SIG_IGN)
-        sigaction(SIGHUP, &action, NULL);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); /* a file at its limit is a failed write like any other */
-}
-
 static bool record_select(struct record_run *run, const struct verb_call *call, struct error *err)
 {
     const struct record_values *v = run->values;
+    bool events = run->sources.has_topics || run->sources.has_asked;
+    if (!record_port_open(v, call->command && events, &run->port, err))
+        return false;
     if (call->command) {
-        if (!launch_start(call->command, &run->launch, err))
+        struct launch_options how = record_port_launch(v, run->port);
+        if (!launch_start(call->command, &how, &run->launch, err))
             return false;
         run->launched = true;
         run->pids = mem_alloc(1, sizeof *run->pids);
         run->pids[run->pid_count++] = run->launch.pid;
         return true;
+    }
+    if (v->port) {
+        run->pids = mem_alloc(1, sizeof *run->pids);
+        return record_port_target(v, run->port, run->stopped, &run->caller, &run->pids[run->pid_count++],
+                                  err);
     }
     if (v->target.all)
         return true;
@@ -232,10 +219,13 @@ static bool record_start(struct record_run *run, struct error *err)
         },
         .topics = run->sources.has_topics ? &run->sources.topics : NULL,
         .asked = run->sources.has_asked ? &run->sources.asked : NULL,
+        .port = run->port,
+        .resume = v->resume != SWITCH_OFF,
+        .stopping = run->stopping,
         .kernel_chains = v->frame_pointers,
         .duration_ns = v->duration_ns,
         .runtime = !v->no_runtime,
-        .stop = &record_stopped,
+        .stop = run->stopped,
         .stop_fd = isatty(STDIN_FILENO) && !run->launched ? STDIN_FILENO : -1,
         .release_fd = run->launched ? run->launch.release_fd : -1,
         .progress = v->quiet ? NULL : record_show,
@@ -243,7 +233,9 @@ static bool record_start(struct record_run *run, struct error *err)
         .sampled = record_sampled,
         .user = run,
     };
-    return recorder_start(&options, &run->b, run->w, &run->recorder, err);
+    if (!recorder_start(&options, &run->b, run->w, &run->recorder, err))
+        return false;
+    return !run->caller.pid || record_port_resume(v, run->port, &run->caller, err);
 }
 
 /* Names everything and ends the file. What could not be recorded to the end is written all the same. */
@@ -292,73 +284,26 @@ static bool record_export(struct record_run *run, struct error *err)
     return true;
 }
 
-static void record_json(const struct record_run *run, struct json_writer *j)
+static struct record_summary record_outcome(const struct record_run *run)
 {
-    static const char *const ends[] = { "duration", "signal", "target_exit", "error" };
-    const struct record_stats *s = &run->stats;
-    json_begin_object(j);
-    json_put_string(j, "schema", "clrperf.record/1");
-    json_put_string(j, "file", run->path);
-    json_put_double(j, "duration_s", (double)s->duration_ns / 1e9);
-    json_put_u64(j, "samples", s->samples);
-    json_put_u64(j, "attempted", s->samples + s->lost);
-    json_put_u64(j, "lost", s->lost);
-    json_put_object(j, "lost_by");
-    capture_json_losses(j, &run->b.trace);
-    json_end_object(j);
-    json_put_u64(j, "events", s->events);
-    json_put_u64(j, "events_lost", s->events_lost);
-    json_put_object(j, "stacks");
-    json_put_u64(j, "whole", s->whole);
-    json_put_u64(j, "truncated", s->truncated);
-    json_put_u64(j, "broken", s->broken);
-    json_end_object(j);
-    json_put_u64(j, "processes", s->processes);
-    json_put_u64(j, "threads", s->threads);
-    json_put_u64(j, "bytes", run->file_bytes);
-    json_put_object(j, "self");
-    json_put_double(j, "cpu_s", (double)clock_own_cpu_ns() / 1e9);
-    json_put_u64(j, "peak_rss_bytes", clock_own_peak_rss_bytes());
-    json_put_double(j, "stop_to_closed_ms", (double)run->stop_to_closed_ns / 1e6);
-    json_put_double(j, "rundown_ms", (double)s->rundown_ns / 1e6);
-    json_end_object(j);
-    json_put_string(j, "ended_by", ends[s->ended_by]);
-    json_end_object(j);
+    return (struct record_summary){
+        .path = run->path,
+        .stats = &run->stats,
+        .trace = &run->b.trace,
+        .file_bytes = run->file_bytes,
+        .stop_to_closed_ns = run->stop_to_closed_ns,
+        .samples = run->sources.cpu || run->sources.context_switches,
+        .events = run->sources.has_topics || run->sources.has_asked,
+    };
 }
 
-static bool record_print_json(const struct record_run *run, struct error *err)
+static void record_tell(const struct record_run *run)
 {
-    struct buffer text;
-    struct json_writer j;
-    stdout_json(&j, &text);
-    record_json(run, &j);
-    return stdout_json_end(&j, err);
-}
-
-static void record_summary(const struct record_run *run)
-{
-    const struct record_stats *s = &run->stats;
+    struct record_summary s = record_outcome(run);
     if (run->values->quiet)
         return;
-    double seconds = (double)s->duration_ns / 1e9;
-    bool samples = run->sources.cpu || run->sources.context_switches;
-    bool events = run->sources.has_topics || run->sources.has_asked;
-    struct buffer what;
-    buffer_init(&what, RECORD_COMMAND_BYTES);
-    if (samples)
-        buffer_format(&what, "%s samples, %s lost", units_count(s->samples).text, units_count(s->lost).text);
-    if (events)
-        buffer_format(&what, "%s%s events, %s lost", samples ? "; " : "", units_count(s->events).text,
-                      units_count(s->events_lost).text);
-    buffer_u8(&what, 0);
-    message_note("%s, of %s process%s in %.1f s -> %s (%s)", (const char *)what.data,
-                 units_count(s->processes).text, s->processes == 1 ? "" : "es", seconds, run->path,
-                 units_size(run->file_bytes).text);
-    buffer_done(&what);
-    message_note("clrperf used %.2f %% of one CPU, %s",
-                 seconds > 0 ? (double)clock_own_cpu_ns() / 1e7 / seconds : 0,
-                 units_size(clock_own_peak_rss_bytes()).text);
-    if (s->samples == 0 && samples)
+    record_summary_text(&s);
+    if (s.samples && run->stats.samples == 0)
         message_note("no samples: the target did not use the CPU while it was watched");
     else if (!run->export)
         message_note("next: clrperf report %s, clrperf export %s -o flame.html", run->path, run->path);
@@ -432,24 +377,40 @@ static bool record_whole(struct record_run *run, struct verb_call *call, struct 
     return finished && (!run->export || record_export(run, err));
 }
 
+static bool record_stopping(struct record_run *run, struct error *err)
+{
+    const struct record_values *v = run->values;
+    if (!v->stopping_provider && !v->stopping_event && !v->stopping_fields)
+        return true;
+    if (!run->sources.has_asked && !run->sources.has_topics)
+        return error_set(err, ERROR_USAGE,
+                         "a stopping event is none that is recorded: ask for it with -e, "
+                         "--profile or --providers");
+    return stopping_event_new(v->stopping_provider, v->stopping_event, v->stopping_fields, &run->stopping,
+                              err);
+}
+
 static bool record_run(struct verb_call *call, struct error *err)
 {
     const struct record_values *v = call->values;
+    if (record_stream_is_meant(v))
+        return record_stream(v, call, err);
     struct record_run run = { .values = v, .cgroup_fd = -1, .capture_fd = -1, .export_fd = -1 };
     if (!record_sources_read(v->events, &v->asked, v->force, record_note, &run, &run.sources, err) ||
-        !record_check(v, &run.sources, call, err)) {
+        !record_check(v, &run.sources, call, err) || !record_stopping(&run, err)) {
         record_sources_done(&run.sources);
         return false;
     }
-    record_catch_signals();
+    run.stopped = stop_signal_catch();
     trace_builder_init(&run.b, RECORD_CHAINS);
     bool ok = record_whole(&run, call, err);
     if (ok) {
-        record_summary(&run);
+        record_tell(&run);
         if (record_too_lossy(&run))
             call->exit_code = EXIT_LOSS;
+        struct record_summary outcome = record_outcome(&run);
         if (v->json)
-            ok = record_print_json(&run, err);
+            ok = record_summary_json(&outcome, err);
     }
     if (run.created)
         unlink(run.path);
@@ -457,8 +418,9 @@ static bool record_run(struct verb_call *call, struct error *err)
     bool watched = run.stats.samples + run.stats.duration_ns != 0;
     if (run.launched && watched && !ok)
         message_warning("%s; '%s' may still run, its end is waited for", err->what, call->command[0]);
+    diagnostic_port_let_all_go(run.port);
     if (run.launched && watched)
-        call->exit_code = launch_wait(&run.launch, &record_stopped);
+        call->exit_code = launch_wait(&run.launch, run.stopped);
     else if (run.launched)
         launch_abandon(&run.launch);
     if (run.w)
@@ -471,6 +433,8 @@ static bool record_run(struct verb_call *call, struct error *err)
         close(run.cgroup_fd);
     trace_builder_done(&run.b);
     target_list_done(&run.targets);
+    diagnostic_port_close(run.port);
+    stopping_event_free(run.stopping);
     record_sources_done(&run.sources);
     free(run.pids);
     return ok;
@@ -488,6 +452,22 @@ static const struct option_spec record_options[] = {
       "what to record, with commas: cpu (the default), context-switches; of .NET runtimes: gc, jit, alloc, "
       "alloc-sampled, exceptions, locks, threadpool, http, tasks",
       "LIST", NULL },
+    { "diagnostic-port", 0, OPTION_STRING, offsetof(struct record_values, port),
+      "the runtime that calls there when it starts (DOTNET_DiagnosticPorts=PATH), or that listens there",
+      "PATH[,listen|connect]", NULL },
+    { "dport", 0, OPTION_STRING, offsetof(struct record_values, port), NULL, NULL, NULL },
+    { "resume-runtime", 0, OPTION_SWITCH, offsetof(struct record_values, resume),
+      "let a runtime that waits at its start go on (true)", "true|false", NULL },
+    { "show-child-io", 0, OPTION_SWITCH, offsetof(struct record_values, show_child_io),
+      "the command keeps our standard streams (true)", "true|false", NULL },
+    { "stopping-event-provider-name", 0, OPTION_STRING, offsetof(struct record_values, stopping_provider),
+      "end when this provider tells of an event", "NAME", NULL },
+    { "stopping-event-event-name", 0, OPTION_STRING, offsetof(struct record_values, stopping_event),
+      "end at its event of this name, GC/Start", "NAME", NULL },
+    { "stopping-event-payload-filter", 0, OPTION_STRING, offsetof(struct record_values, stopping_fields),
+      "end at one whose fields have these values", "FIELD:VALUE,...", NULL },
+    { "format", 0, OPTION_STRING, offsetof(struct record_values, format),
+      "NetTrace, or besides that file Speedscope", "FORMAT", NULL },
     { "force", 0, OPTION_FLAG, offsetof(struct record_values, force), "overwrite FILE", NULL, NULL },
     { "frame-pointers", 0, OPTION_FLAG, offsetof(struct record_values, frame_pointers),
       "the kernel's own stacks: cheaper, but callers of leaf functions are missing", NULL, NULL },

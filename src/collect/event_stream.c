@@ -33,6 +33,18 @@ bool event_peer_ask(const struct event_peer *peer, const struct buffer *question
     return true;
 }
 
+void event_peer_resume(const struct event_peer *peer)
+{
+    struct buffer request, answer;
+    uint32_t result;
+    buffer_init(&request, IPC_MESSAGE_MAX);
+    buffer_init(&answer, IPC_MESSAGE_MAX);
+    ipc_append_plain(&request, IPC_RESUME_RUNTIME);
+    event_peer_ask(peer, &request, &answer, NULL, &result, NULL);
+    buffer_done(&request);
+    buffer_done(&answer);
+}
+
 static bool ask_in_one_way(const struct event_peer *peer, enum ipc_command command,
                            const struct ipc_session_request *request, struct event_stream *out,
                            bool *out_unknown, struct error *err)

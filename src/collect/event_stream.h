@@ -36,6 +36,8 @@ struct event_stream {
  */
 bool event_peer_ask(const struct event_peer *peer, const struct buffer *question, struct buffer *answer,
                     int *out_fd, uint32_t *out_result, struct error *err);
+/* Lets the runtime go on if it waits at its start; one that does not wait answers the same. */
+void event_peer_resume(const struct event_peer *peer);
 /*
  * Opens a stream. `choose`: with the request's choices of events, in the way that has them, or not at all;
  * else without. *out_unknown: the runtime is too old for every way there was to ask.

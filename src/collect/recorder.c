@@ -88,6 +88,12 @@ static void recorder_welcome(struct recorder *r, uint32_t pid, enum newcomer_kin
                                          "jitted methods will have no names");
 }
 
+static void recorder_take_session(struct recorder *r, struct newcomer_found *found)
+{
+    runtime_names_add(r->runtimes, found->process, (uint32_t)found->target.pid, found->session);
+    found->session = NULL; /* runtime_names has it */
+}
+
 static void recorder_take_newcomers(struct recorder *r)
 {
     struct newcomer_found found;
@@ -95,11 +101,10 @@ static void recorder_take_newcomers(struct recorder *r)
         uint32_t pid = (uint32_t)found.target.pid;
         if (process_scan_identity(r->b, found.process, &found.target)) {
             target_files_add(&r->files, found.process, pid);
-            if (found.session)
-                runtime_names_add(r->runtimes, found.process, pid, found.session);
+            if (found.session && !runtime_names_listens(r->runtimes, found.process))
+                recorder_take_session(r, &found);
             else if (found.refused && !memory_names_open(r->memory, found.process))
                 runtime_names_refused(r->runtimes, pid, &found.err);
-            found.session = NULL; /* runtime_names has it */
         }
         newcomer_found_done(&found);
     }
@@ -345,6 +350,8 @@ static bool recorder_over(struct recorder *r, uint64_t now)
         r->stats.ended_by = RECORD_ENDED_SIGNAL;
     else if (r->options.duration_ns && now - r->started_ns >= r->options.duration_ns)
         r->stats.ended_by = RECORD_ENDED_DURATION;
+    else if (runtime_names_stop_seen(r->runtimes))
+        r->stats.ended_by = RECORD_ENDED_STOP_WHEN;
     else if (recorder_targets_gone(r))
         r->stats.ended_by = RECORD_ENDED_TARGET_EXIT;
     else
@@ -363,6 +370,9 @@ static bool recorder_wait(struct recorder *r)
         nfds_t count = r->ring_polls, own = r->ring_polls;
         if (r->options.stop_fd >= 0)
             r->polls[count++] = (struct pollfd){ .fd = r->options.stop_fd, .events = POLLIN };
+        if (r->options.port)
+            r->polls[count++] =
+                (struct pollfd){ .fd = diagnostic_port_fd(r->options.port), .events = POLLIN };
         own = count;
         if (r->options.topics || r->options.asked)
             count += runtime_names_polls(r->runtimes, &r->polls[count], RECORDER_RUNTIME_POLLS);
@@ -375,11 +385,52 @@ static bool recorder_wait(struct recorder *r)
         }
         if (ready > 0 && r->options.stop_fd >= 0 && r->polls[r->ring_polls].revents)
             return false;
-        if (ready <= 0 || ring || count == own)
+        if (ready <= 0 || ring || count == own || (r->options.port && r->polls[own - 1].revents))
             return true;
         runtime_names_drain(r->runtimes, &r->queue);
     }
     return true;
+}
+
+/* Of those that were there before us everything is known from the start. */
+static void recorder_identify(struct recorder *r, uint32_t pid)
+{
+    struct target target;
+    if (!target_open((pid_t)pid, &target, NULL))
+        return;
+    process_scan_identity(r->b, trace_builder_process(r->b, pid), &target);
+    target_done(&target);
+}
+
+/*
+ * A runtime that waits at its start: what the kernel tells of the process is in the trace before it is asked,
+ * and it goes on once it is listened to.
+ */
+static void recorder_called(struct recorder *r, const struct diagnostic_caller *caller)
+{
+    uint32_t pid = (uint32_t)caller->pid;
+    struct error err;
+    recorder_drain(r, true);
+    uint32_t process = recorder_process(r, pid, clock_monotonic_ns());
+    process_scan_again(r->b, process);
+    recorder_identify(r, pid);
+    recorder_take_newcomers(r);
+    newcomers_remove(r->newcomers, pid);
+    struct runtime_session_options options = r->ask;
+    options.connect_timeout_ms = options.reply_timeout_ms = RECORDER_ATTACH_MS;
+    if (!runtime_names_listens(r->runtimes, process))
+        runtime_names_attach(r->runtimes, pid, &options, true);
+    if (!r->options.resume)
+        diagnostic_port_keep(r->options.port, caller);
+    else if (!diagnostic_port_resume(r->options.port, caller, &err) && r->options.note)
+        r->options.note(r->options.user, err.what);
+}
+
+static void recorder_take_callers(struct recorder *r)
+{
+    struct diagnostic_caller caller;
+    while (r->options.port && diagnostic_port_take(r->options.port, &caller))
+        recorder_called(r, &caller);
 }
 
 static bool recorder_loop(struct recorder *r, struct error *err)
@@ -393,6 +444,7 @@ static bool recorder_loop(struct recorder *r, struct error *err)
             return false;
         }
         recorder_take_newcomers(r);
+        recorder_take_callers(r);
         memory_names_look(r->memory);
         recorder_progress(r, now);
         if (!going)
@@ -543,16 +595,6 @@ static void recorder_note_rights(const struct recorder *r)
                     "only - fix: run with sudo, or sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf");
 }
 
-/* Of those that were there before us everything is known from the start. */
-static void recorder_identify(struct recorder *r, uint32_t pid)
-{
-    struct target target;
-    if (!target_open((pid_t)pid, &target, NULL))
-        return;
-    process_scan_identity(r->b, trace_builder_process(r->b, pid), &target);
-    target_done(&target);
-}
-
 static void recorder_method(void *user, uint32_t process, const struct method_place *method, bool ends)
 {
     const struct recorder *r = user;
@@ -624,7 +666,7 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
     if (!recorder_open_events(r, err))
         return false;
     recorder_watch_exits(r);
-    r->polls = mem_alloc(r->events.ring_count + 1 + RECORDER_RUNTIME_POLLS, sizeof *r->polls);
+    r->polls = mem_alloc(r->events.ring_count + 2 + RECORDER_RUNTIME_POLLS, sizeof *r->polls);
     for (size_t i = 0; i < r->events.ring_count; i++)
         if (r->events.rings[i].page)
             r->polls[r->ring_polls++] = (struct pollfd){ .fd = r->events.ring_fds[i], .events = POLLIN };
@@ -650,9 +692,9 @@ bool recorder_start(const struct recorder_options *options, struct trace_builder
     r->events = (struct perf_events){ .filter = { -1, -1 } }; /* none, when they cannot be opened */
     r->b = b;
     r->w = w;
-    r->ask = (struct runtime_session_options){ .collections = true,
-                                               .topics = options->topics,
-                                               .asked = options->asked };
+    r->ask = (struct runtime_session_options){
+        .collections = true, .topics = options->topics, .asked = options->asked, .stopping = options->stopping
+    };
     r->newcomers = newcomers_new(options->runtime ? &r->ask : NULL);
     record_queue_init(&r->queue, RECORDER_QUEUE_BYTES);
     if (!recorder_prepare(r, err)) {

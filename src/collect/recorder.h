@@ -11,12 +11,20 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "clr/stopping_event.h"
+#include "collect/diagnostic_port.h"
 #include "collect/perf_events.h"
 #include "collect/target_files.h"
 #include "trace/builder.h"
 #include "trace/trace_writer.h"
 
-enum record_end { RECORD_ENDED_DURATION, RECORD_ENDED_SIGNAL, RECORD_ENDED_TARGET_EXIT, RECORD_ENDED_ERROR };
+enum record_end {
+    RECORD_ENDED_DURATION,
+    RECORD_ENDED_SIGNAL,
+    RECORD_ENDED_TARGET_EXIT,
+    RECORD_ENDED_STOP_WHEN,
+    RECORD_ENDED_ERROR
+};
 
 struct record_progress {
     uint64_t elapsed_ns;
@@ -33,6 +41,9 @@ struct recorder_options {
     /* what else to ask them; both borrowed, or NULL: see struct runtime_session_options */
     const struct event_providers *topics;
     const struct event_request *asked;
+    struct stopping_event *stopping;   /* borrowed, or NULL */
+    struct diagnostic_port *port;      /* that runtimes call when they start; borrowed, or NULL */
+    bool resume;                       /* let them go on once they are listened to */
     const volatile sig_atomic_t *stop; /* set by a signal handler */
     int stop_fd;                       /* readable when the user pressed Enter, or -1 */
     int release_fd;                    /* a byte written here lets the waiting command go on, or -1 */

@@ -72,6 +72,7 @@ struct runtime_names {
     size_t wanted_count;
     struct method_watcher watcher;
     struct runtime_session_counts ended; /* of sessions that are over */
+    bool stop_seen;                      /* in one of them */
 };
 
 struct wanted_addr {
@@ -302,6 +303,14 @@ struct runtime_session_counts runtime_names_counts(const struct runtime_names *n
     return all;
 }
 
+bool runtime_names_stop_seen(const struct runtime_names *names)
+{
+    for (size_t i = 0; i < names->process_count; i++)
+        if (names->processes[i]->session && runtime_session_stop_seen(names->processes[i]->session))
+            return true;
+    return names->stop_seen;
+}
+
 size_t runtime_names_polls(const struct runtime_names *names, struct pollfd *out, size_t max)
 {
     size_t count = 0;
@@ -316,6 +325,7 @@ static void names_end_session(struct runtime_names *names, struct named_process 
     struct runtime_session_counts counts = runtime_session_counts(named->session);
     uint64_t lost = counts.lost, now = clock_monotonic_ns();
     counts_add(&names->ended, &counts);
+    names->stop_seen |= runtime_session_stop_seen(named->session);
     uint64_t dropped = over(named->methods, NAMES_METHODS_MAX) + over(named->modules, NAMES_MODULES_MAX);
     if (lost)
         trace_builder_loss(names->b, LOSS_RUNTIME, named->process, 0, now, lost);

@@ -82,6 +82,8 @@ bool runtime_names_running(const struct runtime_names *names);
 /* Whether nothing more can come for now: every process of a running session is stopped (SIGSTOP, a debugger).
  */
 bool runtime_names_stopped(const struct runtime_names *names);
+/* A runtime told of the event that ends the recording. */
+bool runtime_names_stop_seen(const struct runtime_names *names);
 /* What all runtimes told, those that ended too. */
 struct runtime_session_counts runtime_names_counts(const struct runtime_names *names);
 /* Sets what becomes readable when there is something to drain, at most `max`. Returns how many. */

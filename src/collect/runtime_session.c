@@ -44,7 +44,7 @@ struct runtime_session {
     struct runtime_session_options options;
     struct stream streams[RUNTIME_SESSION_STREAMS]; /* of methods first */
     size_t stream_count;
-    bool complete;
+    bool complete, stop_seen;
     int64_t clock_offset_ns; /* of the target's CLOCK_MONOTONIC to ours */
     struct ipc_process_info info;
     const struct runtime_sink *sink; /* during a drain */
@@ -223,6 +223,8 @@ static void tell_event(const struct stream *stream, const struct nettrace_event 
         .related_activity = event->related_activity,
     };
     s->counts.told++;
+    if (s->options.stopping && !s->stop_seen)
+        s->stop_seen = stopping_event_is(s->options.stopping, event->type, told.pointer_size, event->payload);
     s->sink->event(s->sink->user, &told);
 }
 
@@ -538,6 +540,11 @@ bool runtime_session_lists(const struct runtime_session *s)
 const struct event_providers *runtime_session_told(const struct runtime_session *s)
 {
     return &s->told;
+}
+
+bool runtime_session_stop_seen(const struct runtime_session *s)
+{
+    return s->stop_seen;
 }
 
 bool runtime_session_complete(const struct runtime_session *s)

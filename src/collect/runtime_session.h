@@ -25,6 +25,7 @@
 #include "base/cursor.h"
 #include "base/error.h"
 #include "clr/event_providers.h"
+#include "clr/stopping_event.h"
 #include "read/nettrace.h"
 #include "trace/trace.h"
 
@@ -95,6 +96,7 @@ struct runtime_session_options {
     /* both borrowed during the start, or NULL */
     const struct event_providers *topics; /* what else to tell: only the events they choose are told */
     const struct event_request *asked;    /* another stream, as it is; all its events are told */
+    struct stopping_event *stopping;      /* looked for among the events that are told; or NULL */
 };
 
 enum { RUNTIME_SESSION_STREAMS = 3 };
@@ -128,6 +130,8 @@ bool runtime_session_ended(const struct runtime_session *s);
 bool runtime_session_lists(const struct runtime_session *s);
 /* The providers whose events it tells, as they were asked for. Owned by `s`. */
 const struct event_providers *runtime_session_told(const struct runtime_session *s);
+/* The stopping event was among those that were told. */
+bool runtime_session_stop_seen(const struct runtime_session *s);
 /* The list of existing methods arrived to its end. */
 bool runtime_session_complete(const struct runtime_session *s);
 /* Drops the connection, whereupon the runtime ends its side by itself. NULL is fine. */

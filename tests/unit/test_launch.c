@@ -26,7 +26,7 @@ static void test_exit_codes(void **state)
         const char *const command[] = { "sh", "-c", cases[i].script, NULL };
         volatile sig_atomic_t stopped_by = SIGINT; /* of a terminal: the command has its own */
         struct launch l;
-        assert_true(launch_start(command, &l, NULL));
+        assert_true(launch_start(command, NULL, &l, NULL));
         release(&l);
         assert_true(launch_started(&l, command[0], NULL));
         assert_int_equal(launch_wait(&l, &stopped_by), cases[i].code);
@@ -39,7 +39,7 @@ static void test_missing_command(void **state)
     const char *const command[] = { "/nonexistent/program", NULL };
     struct error err = { 0 };
     struct launch l;
-    assert_true(launch_start(command, &l, NULL));
+    assert_true(launch_start(command, NULL, &l, NULL));
     release(&l);
     assert_false(launch_started(&l, command[0], &err));
     assert_string_equal(err.what, "cannot run '/nonexistent/program': No such file or directory");
@@ -64,7 +64,7 @@ static void test_term_is_passed_on(void **state)
     for (int late = 0; late < 2; late++) {
         struct launch l;
         test_stopped_by = late ? 0 : SIGTERM;
-        assert_true(launch_start(command, &l, NULL));
+        assert_true(launch_start(command, NULL, &l, NULL));
         release(&l);
         assert_true(launch_started(&l, command[0], NULL));
         pid_t sender = late ? fork() : -1;

@@ -1,0 +1,290 @@
+#include "cli/record_stream.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/own.h"
+#include "cli/capture.h"
+#include "cli/capture_file.h"
+#include "cli/launch.h"
+#include "cli/message.h"
+#include "cli/record_port.h"
+#include "cli/record_progress.h"
+#include "cli/record_sources.h"
+#include "cli/record_summary.h"
+#include "cli/stop_signal.h"
+#include "collect/runtime_socket.h"
+#include "collect/stream_recording.h"
+#include "collect/target_select.h"
+#include "render/export_format.h"
+
+enum { WORDS_MAX = 32768, PATH_SIZE = 4096 };
+
+/* One run, from its options to its summary. */
+struct stream_run {
+    const struct record_values *values;
+    const volatile sig_atomic_t *stopped; /* by a signal */
+    struct record_sources sources;
+    const struct export_format *export; /* a second file, or NULL */
+    struct target_list targets;
+    struct diagnostic_port *port;
+    struct diagnostic_caller caller; /* pid 0: nobody called */
+    struct launch launch;
+    bool launched, created;
+    pid_t pid;
+    uint64_t start_ticks;
+    const char *path, *name;
+    char made_path[128];
+    int fd;
+    struct stopping_event *stopping;
+    struct record_progress_line line;
+    struct record_stats stats;
+};
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), end_size = strlen(end);
+    return size > end_size && strcasecmp(text + size - end_size, end) == 0;
+}
+
+/* Whether -e names what only the kernel sees. */
+static bool wants_kernel(const char *list)
+{
+    for (const char *at = list ? list : ""; *at;) {
+        size_t size = strcspn(at, ",");
+        if ((size == 3 && memcmp(at, "cpu", 3) == 0) ||
+            (size == 16 && memcmp(at, "context-switches", 16) == 0))
+            return true;
+        at += size + (at[size] == ',');
+    }
+    return false;
+}
+
+bool record_stream_is_meant(const struct record_values *v)
+{
+    return (v->format || (v->out && ends_with(v->out, ".nettrace"))) && !wants_kernel(v->events);
+}
+
+static void note(void *user, const char *text)
+{
+    struct stream_run *run = user;
+    record_progress_clear(&run->line);
+    message_warning("%s", text);
+}
+
+static void show(void *user, const struct record_progress *now)
+{
+    struct stream_run *run = user;
+    record_progress_show(&run->line, now, run->values->duration_ns);
+}
+
+static bool read_format(struct stream_run *run, struct error *err)
+{
+    const char *format = run->values->format;
+    if (!format || strcasecmp(format, "nettrace") == 0)
+        return true;
+    run->export = strcasecmp(format, "speedscope") == 0 ? export_format_by_name("speedscope")
+                  : strcasecmp(format, "chromium") == 0 ? export_format_by_name("chromium")
+                                                        : NULL;
+    if (run->export)
+        return true;
+    error_set(err, ERROR_USAGE, "'%s' is no value for --format", format);
+    return error_hint(err, "NetTrace or Speedscope; for others: clrperf export FILE.nettrace -o ...");
+}
+
+static bool read_stopping(struct stream_run *run, struct error *err)
+{
+    const struct record_values *v = run->values;
+    return (!v->stopping_provider && !v->stopping_event && !v->stopping_fields) ||
+           stopping_event_new(v->stopping_provider, v->stopping_event, v->stopping_fields, &run->stopping,
+                              err);
+}
+
+static bool read_values(struct stream_run *run, const struct verb_call *call, struct error *err)
+{
+    const struct record_values *v = run->values;
+    struct target_query query = target_options_query(&v->target);
+    unsigned targets = (call->command != NULL) + (v->port != NULL) + !target_query_is_empty(&query);
+    if (targets > 1) {
+        error_set(err, ERROR_USAGE,
+                  "a command after --, a diagnostic port and a running target exclude each other");
+        return error_hint(err, "leave out all but one");
+    }
+    if (v->no_runtime || v->target.all)
+        return error_set(err, ERROR_USAGE,
+                         "%s and a .nettrace file exclude each other: it holds what one "
+                         "runtime sends",
+                         v->no_runtime ? "--no-runtime" : "-a");
+    return record_sources_read_stream(v->events, &v->asked, v->force, note, run, &run->sources, err) &&
+           read_format(run, err) && read_stopping(run, err);
+}
+
+static bool select_process(struct stream_run *run, struct error *err)
+{
+    struct target_query query = target_options_query(&run->values->target);
+    query.one = true;
+    if (!target_select(&query, &run->targets, err))
+        return false;
+    const struct target *t = &run->targets.items[0];
+    run->pid = t->pid;
+    run->start_ticks = t->start_ticks;
+    run->name = target_label(t);
+    return true;
+}
+
+static bool launch(struct stream_run *run, const struct verb_call *call, struct error *err)
+{
+    struct launch_options how = record_port_launch(run->values, run->port);
+    const char *slash = strrchr(call->command[0], '/');
+    run->name = slash ? slash + 1 : call->command[0];
+    if (!launch_start(call->command, &how, &run->launch, err))
+        return false;
+    run->launched = true;
+    if (write(run->launch.release_fd, "", 1) != 1)
+        return error_set(err, ERROR_SYSTEM, "cannot start the command");
+    if (!launch_started(&run->launch, call->command[0], err) ||
+        !record_port_wait(run->port, run->launch.pid, run->stopped, &run->caller, err))
+        return false;
+    run->pid = run->caller.pid;
+    return true;
+}
+
+static bool select_runtime(struct stream_run *run, const struct verb_call *call, struct error *err)
+{
+    if (!record_port_open(run->values, call->command != NULL, &run->port, err))
+        return false;
+    if (call->command)
+        return launch(run, call, err);
+    run->name = "dotnet";
+    return run->values->port
+               ? record_port_target(run->values, run->port, run->stopped, &run->caller, &run->pid, err)
+               : select_process(run, err);
+}
+
+static bool create_file(struct stream_run *run, struct error *err)
+{
+    run->path = run->values->out;
+    if (!run->path) {
+        char name[sizeof run->made_path];
+        capture_file_name(run->name, (uint32_t)run->pid, name, sizeof name);
+        *strrchr(name, '.') = '\0';
+        snprintf(run->made_path, sizeof run->made_path, "%.100s.nettrace", name);
+        run->path = run->made_path;
+    }
+    run->created = capture_file_create(run->path, run->values->force, &run->fd, err);
+    return run->created;
+}
+
+/* A runtime that waits at its start goes on now; of one that does not wait nothing is heard. */
+static bool started(void *user, struct error *err)
+{
+    struct stream_run *run = user;
+    const struct record_values *v = run->values;
+    struct buffer what;
+    if (!v->quiet) {
+        buffer_init(&what, WORDS_MAX);
+        record_sources_text(&run->sources, NULL, 0, &what);
+        record_progress_begin(&run->line, run->name, 1, (const char *)what.data);
+        run->line.events = true;
+        buffer_done(&what);
+    }
+    if (run->caller.pid)
+        return record_port_resume(v, run->port, &run->caller, err);
+    if (v->resume != SWITCH_OFF)
+        event_peer_resume(&(struct event_peer){ run->pid, run->start_ticks, RUNTIME_SOCKET_CONNECT_MS,
+                                                RUNTIME_SOCKET_REPLY_MS });
+    return true;
+}
+
+static bool record(struct stream_run *run, struct error *err)
+{
+    const struct record_values *v = run->values;
+    struct stream_recording_options options = {
+        .peer = { run->pid, run->start_ticks, RUNTIME_SOCKET_CONNECT_MS, RUNTIME_SOCKET_REPLY_MS },
+        .request = &run->sources.asked,
+        .choose = run->sources.chosen,
+        .out_fd = run->fd,
+        .duration_ns = v->duration_ns,
+        .stopping = run->stopping,
+        .stop = run->stopped,
+        .stop_fd = isatty(STDIN_FILENO) && !run->launched ? STDIN_FILENO : -1,
+        .started = started,
+        .progress = v->quiet ? NULL : show,
+        .note = note,
+        .user = run,
+    };
+    bool ok = stream_recording_run(&options, &run->stats, err);
+    record_progress_clear(&run->line);
+    diagnostic_port_let_all_go(run->port);
+    return ok;
+}
+
+/* The same name with the other format's extension, as dotnet-trace has it. */
+static bool convert(const struct stream_run *run, struct error *err)
+{
+    char path[PATH_SIZE];
+    size_t size = strlen(run->path) - (ends_with(run->path, ".nettrace") ? strlen(".nettrace") : 0);
+    snprintf(path, sizeof path, "%.*s%s", (int)size, run->path, run->export->extension);
+    AUTO_FD int fd = -1;
+    struct capture c;
+    if (!capture_file_create(path, run->values->force, &fd, err) || !capture_open(run->path, &c, err))
+        return false;
+    bool ok = capture_export_open(&c, run->export, fd, err);
+    capture_done(&c);
+    return ok;
+}
+
+static bool tell(const struct stream_run *run, struct error *err)
+{
+    struct stat st;
+    const struct record_summary s = {
+        .path = run->path,
+        .stats = &run->stats,
+        .file_bytes = fstat(run->fd, &st) == 0 ? (uint64_t)st.st_size : 0,
+        .stop_to_closed_ns = 0,
+        .events = true,
+    };
+    if (!run->values->quiet)
+        record_summary_text(&s);
+    return !run->values->json || record_summary_json(&s, err);
+}
+
+static bool run_whole(struct stream_run *run, const struct verb_call *call, struct error *err)
+{
+    if (!read_values(run, call, err) || !select_runtime(run, call, err) || !create_file(run, err) ||
+        !record(run, err))
+        return false;
+    run->created = false;
+    return (!run->export || convert(run, err)) && tell(run, err);
+}
+
+bool record_stream(const struct record_values *v, struct verb_call *call, struct error *err)
+{
+    struct stream_run run = { .values = v, .fd = -1 };
+    run.stopped = stop_signal_catch();
+    bool ok = run_whole(&run, call, err);
+    struct stat st;
+    if (run.created && (fstat(run.fd, &st) < 0 || st.st_size == 0))
+        unlink(run.path);
+    if (run.port && !ok)
+        diagnostic_port_let_all_go(run.port);
+    if (run.launched && !ok)
+        message_warning("%s; the end of '%s' is waited for", err->what, call->command[0]);
+    if (run.launched)
+        call->exit_code = launch_wait(&run.launch, run.stopped);
+    diagnostic_port_close(run.port);
+    stopping_event_free(run.stopping);
+    record_sources_done(&run.sources);
+    target_list_done(&run.targets);
+    if (run.fd >= 0)
+        close(run.fd);
+    return ok;
+}

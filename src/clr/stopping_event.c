@@ -1,0 +1,157 @@
+#include "clr/stopping_event.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/utf16.h"
+#include "clr/event_schema.h"
+
+enum { TEXT_MAX = 1 << 16, FIELDS_MAX = 32 };
+
+struct wanted_field {
+    const char *name, *value;
+};
+
+/* What a type was found to be, so that it is looked at once. */
+struct known_type {
+    const struct nettrace_type *type;
+    const uint8_t *fields; /* of a type that was described anew these lie elsewhere */
+    uint32_t event_id, version;
+    struct event_schema *schema;
+    bool named;
+};
+
+struct stopping_event {
+    char *provider, *event, *text;
+    struct wanted_field fields[FIELDS_MAX];
+    size_t field_count;
+    struct known_type *known;
+    size_t known_count, known_capacity;
+};
+
+static bool read_fields(struct stopping_event *s, const char *fields, struct error *err)
+{
+    s->text = mem_copy_string(fields);
+    char *rest = s->text;
+    for (char *pair; (pair = strsep(&rest, ","));) {
+        char *colon = strchr(pair, ':');
+        if (!colon || colon == pair)
+            return error_set(err, ERROR_USAGE, "'%s' is no field:value of a stopping event", pair);
+        if (s->field_count == FIELDS_MAX)
+            return error_set(err, ERROR_USAGE, "more than %d fields of a stopping event", FIELDS_MAX);
+        *colon = '\0';
+        s->fields[s->field_count++] = (struct wanted_field){ pair, colon + 1 };
+    }
+    return true;
+}
+
+bool stopping_event_new(const char *provider, const char *event, const char *fields,
+                        struct stopping_event **out, struct error *err)
+{
+    if (!provider || !*provider || (fields && !event)) {
+        error_set(err, ERROR_USAGE, "a stopping event needs %s",
+                  provider && *provider ? "a name before its fields can be compared" : "its provider");
+        return error_hint(err, "--stopping-event-provider-name P --stopping-event-event-name E "
+                               "--stopping-event-payload-filter field:value,...");
+    }
+    struct stopping_event *s = mem_alloc(1, sizeof *s);
+    s->provider = mem_copy_string(provider);
+    s->event = event ? mem_copy_string(event) : NULL;
+    if (fields && !read_fields(s, fields, err)) {
+        stopping_event_free(s);
+        return false;
+    }
+    *out = s;
+    return true;
+}
+
+void stopping_event_free(struct stopping_event *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->known_count; i++)
+        event_schema_free(s->known[i].schema);
+    free(s->known);
+    free(s->provider);
+    free(s->event);
+    free(s->text);
+    free(s);
+}
+
+static struct known_type know(const struct stopping_event *s, const struct nettrace_type *type,
+                              uint32_t pointer_size)
+{
+    struct buffer name;
+    buffer_init(&name, TEXT_MAX);
+    utf16_append_utf8(&name, type->name);
+    buffer_u8(&name, 0);
+    const char *own_name = name.failed ? "" : (const char *)name.data;
+    struct known_type known = {
+        .type = type, .fields = type->fields.data, .event_id = type->event_id, .version = type->version
+    };
+    known.schema = event_schema_new(&(struct event_description){
+        .provider = s->provider,
+        .event_id = type->event_id,
+        .version = type->version,
+        .name = own_name,
+        .opcode = type->opcode,
+        .fields = type->fields,
+        .params = type->params,
+        .pointer_size = pointer_size,
+    });
+    known.named = !s->event || strcmp(s->event, own_name) == 0 ||
+                  strcmp(s->event, event_schema_name(known.schema)) == 0;
+    buffer_done(&name);
+    return known;
+}
+
+static const struct known_type *find(struct stopping_event *s, const struct nettrace_type *type,
+                                     uint32_t pointer_size)
+{
+    for (size_t i = 0; i < s->known_count; i++) {
+        const struct known_type *k = &s->known[i];
+        if (k->type == type && k->fields == type->fields.data && k->event_id == type->event_id &&
+            k->version == type->version)
+            return k;
+    }
+    s->known = mem_grow(s->known, &s->known_capacity, s->known_count + 1, sizeof *s->known);
+    s->known[s->known_count] = know(s, type, pointer_size);
+    return &s->known[s->known_count++];
+}
+
+/* As reports print it, or, of a number, in decimal. */
+static bool has_value(const struct event_value *value, const char *wanted)
+{
+    struct buffer text;
+    char number[32];
+    buffer_init(&text, TEXT_MAX);
+    event_value_append(&text, value);
+    buffer_u8(&text, 0);
+    bool same = !text.failed && strcmp((const char *)text.data, wanted) == 0;
+    buffer_done(&text);
+    if (value->kind == EVENT_VALUE_INT)
+        snprintf(number, sizeof number, "%" PRId64, value->i);
+    else
+        snprintf(number, sizeof number, "%" PRIu64, value->u);
+    return same ||
+           (event_value_is_number(value) && value->kind != EVENT_VALUE_FLOAT && strcmp(number, wanted) == 0);
+}
+
+bool stopping_event_is(struct stopping_event *s, const struct nettrace_type *type, uint32_t pointer_size,
+                       struct span payload)
+{
+    if (!utf16_equals_ascii(type->provider, s->provider))
+        return false;
+    const struct known_type *known = find(s, type, pointer_size);
+    for (size_t i = 0; known->named && i < s->field_count; i++) {
+        struct event_value value;
+        int field = event_schema_field(known->schema, s->fields[i].name);
+        if (!event_schema_read(known->schema, payload, field, &value) ||
+            !has_value(&value, s->fields[i].value))
+            return false;
+    }
+    return known->named;
+}

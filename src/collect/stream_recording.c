@@ -1,0 +1,194 @@
+#include "collect/stream_recording.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "read/nettrace.h"
+
+enum {
+    RECEIVE_BYTES = 1 << 20,
+    TICK_MS = 50,
+    PROGRESS_MS = 250,
+    /* how long a runtime may take to end, how long it may be silent, how often it is asked */
+    END_MS = 60000,
+    SILENCE_MS = 15000,
+    ASK_AGAIN_MS = 500,
+    READS_AT_ONCE = 64,
+};
+
+#define MS_NS UINT64_C(1000000)
+
+struct stream_recording {
+    const struct stream_recording_options *options;
+    struct event_stream stream;
+    struct nettrace_reader *reader;
+    bool malformed; /* and no longer looked at; written it is all the same */
+    bool stop_seen;
+    uint8_t *received;
+    uint64_t bytes, started_ns, progress_ns, heard_ns;
+};
+
+static bool on_event(void *user, const struct nettrace_event *event, struct error *err)
+{
+    struct stream_recording *r = user;
+    (void)err;
+    const struct nettrace_info *info = nettrace_reader_info(r->reader);
+    if (!r->stop_seen && r->options->stopping)
+        r->stop_seen = stopping_event_is(r->options->stopping, event->type, info ? info->pointer_size : 8,
+                                         event->payload);
+    return true;
+}
+
+static bool write_whole(struct stream_recording *r, size_t size, struct error *err)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t put = write(r->options->out_fd, r->received + done, size - done);
+        if (put < 0 && errno != EINTR)
+            return error_system(err, errno, "cannot write the event stream");
+        done += put > 0 ? (size_t)put : 0;
+    }
+    r->bytes += size;
+    return true;
+}
+
+/* Takes what has come. A connection that breaks ends the stream; only a file that takes no more is a failure.
+ */
+static bool take(struct stream_recording *r, struct error *err)
+{
+    for (unsigned i = 0; i < READS_AT_ONCE; i++) {
+        ssize_t got = event_stream_read(&r->stream, r->received, RECEIVE_BYTES, NULL);
+        if (got <= 0)
+            return true;
+        r->heard_ns = clock_monotonic_ns();
+        if (!write_whole(r, (size_t)got, err))
+            return false;
+        if (!r->malformed)
+            r->malformed = !nettrace_reader_feed(r->reader, span_of(r->received, (size_t)got), NULL);
+    }
+    return true;
+}
+
+static void tell_progress(struct stream_recording *r, uint64_t now_ns)
+{
+    if (!r->options->progress || now_ns - r->progress_ns < PROGRESS_MS * MS_NS)
+        return;
+    const struct nettrace_counts *counts = nettrace_reader_counts(r->reader);
+    r->progress_ns = now_ns;
+    r->options->progress(r->options->user, &(struct record_progress){
+                                               .elapsed_ns = now_ns - r->started_ns,
+                                               .events = counts->events,
+                                               .events_lost = counts->lost,
+                                               .file_bytes = r->bytes,
+                                           });
+}
+
+/* Sleeps until something comes or it is time to look. False when the user wants the end. */
+static bool wait_for(const struct stream_recording *r, int stop_fd)
+{
+    struct pollfd polls[] = { { .fd = r->stream.fd, .events = POLLIN }, { .fd = stop_fd, .events = POLLIN } };
+    int ready = poll(polls, 2, TICK_MS);
+    return !(ready > 0 && polls[1].revents);
+}
+
+static bool is_over(struct stream_recording *r, bool going, enum record_end *out)
+{
+    const struct stream_recording_options *o = r->options;
+    if (r->stream.fd < 0)
+        *out = RECORD_ENDED_TARGET_EXIT;
+    else if (r->stop_seen)
+        *out = RECORD_ENDED_STOP_WHEN;
+    else if (!going || (o->stop && *o->stop))
+        *out = RECORD_ENDED_SIGNAL;
+    else if (o->duration_ns && clock_monotonic_ns() - r->started_ns >= o->duration_ns)
+        *out = RECORD_ENDED_DURATION;
+    else
+        return false;
+    return true;
+}
+
+static bool record(struct stream_recording *r, enum record_end *out, struct error *err)
+{
+    bool going = true;
+    while (!is_over(r, going, out)) {
+        going = wait_for(r, r->options->stop_fd);
+        if (!take(r, err)) {
+            *out = RECORD_ENDED_ERROR;
+            return false;
+        }
+        tell_progress(r, clock_monotonic_ns());
+    }
+    return true;
+}
+
+/* Whoever reads on gets the rest, and the list of methods. */
+static bool end(struct stream_recording *r, struct error *err)
+{
+    uint64_t begin_ns = clock_monotonic_ns(), asked_ns = 0, now_ns = begin_ns;
+    r->heard_ns = begin_ns;
+    while (r->stream.fd >= 0 && now_ns - begin_ns < END_MS * MS_NS &&
+           now_ns - r->heard_ns < SILENCE_MS * MS_NS) {
+        if (now_ns - asked_ns >= ASK_AGAIN_MS * MS_NS) {
+            asked_ns = now_ns;
+            event_stream_stop(&r->options->peer, &r->stream, NULL);
+        }
+        wait_for(r, -1);
+        if (!take(r, err))
+            return false;
+        now_ns = clock_monotonic_ns();
+    }
+    return true;
+}
+
+static void tell_end(const struct stream_recording *r)
+{
+    if (!r->options->note)
+        return;
+    if (r->malformed)
+        r->options->note(r->options->user, "what the runtime sent is no event stream from some place on");
+    else if (!nettrace_reader_ended(r->reader))
+        r->options->note(r->options->user,
+                         "the event stream has no end: the target ended, or did not answer; "
+                         "what came before is there");
+}
+
+static bool run(struct stream_recording *r, struct record_stats *stats, struct error *err)
+{
+    bool unknown;
+    const struct stream_recording_options *o = r->options;
+    if (!(o->choose && event_stream_open(&o->peer, o->request, true, &r->stream, &unknown, err)) &&
+        !((!o->choose || unknown) &&
+          event_stream_open(&o->peer, o->request, false, &r->stream, &unknown, err)))
+        return false;
+    r->started_ns = clock_monotonic_ns();
+    if (o->started && !o->started(o->user, err))
+        return false;
+    bool ok = record(r, &stats->ended_by, err);
+    stats->stopped_ns = clock_monotonic_ns();
+    stats->duration_ns = stats->stopped_ns - r->started_ns;
+    ok = ok && end(r, err);
+    stats->rundown_ns = clock_monotonic_ns() - stats->stopped_ns;
+    tell_end(r);
+    return ok;
+}
+
+bool stream_recording_run(const struct stream_recording_options *options, struct record_stats *stats,
+                          struct error *err)
+{
+    struct stream_recording r = { .options = options, .stream = EVENT_STREAM_NONE };
+    const struct nettrace_sink sink = { .user = &r, .on_event = on_event };
+    *stats = (struct record_stats){ .processes = 1 };
+    r.received = mem_alloc(RECEIVE_BYTES, 1);
+    r.reader = nettrace_reader_new(&sink);
+    bool ok = run(&r, stats, err);
+    const struct nettrace_counts *counts = nettrace_reader_counts(r.reader);
+    stats->events = counts->events;
+    stats->events_lost = counts->lost;
+    event_stream_close(&r.stream);
+    nettrace_reader_free(r.reader);
+    free(r.received);
+    return ok;
+}
