@@ -293,10 +293,17 @@ def row_b3(b, web):
 
 # E4, E5: name tables. F4: start-up.
 
-def names_program(b):
+SYSTEM_LIBRARIES = ("-lzstd", "-lz", "-llzma", "-lxxhash", "-liberty", "-lm")
+
+
+def libraries(b, *names):
+    """Ours, of the build that is measured."""
     build = pathlib.Path(b.options.build).resolve() / "src"
-    libraries = [build / f"{d}/lib{d}.a" for d in ("symbolize", "clr", "trace", "read", "base")]
-    return b.compile("names", "-I" + str(ROOT / "src"), *libraries, "-lzstd", "-lz", "-llzma", "-lxxhash", "-liberty", "-lm")
+    return [build / f"{name}/lib{name}.a" for name in names]
+
+
+def names_program(b):
+    return b.compile("names", "-I" + str(ROOT / "src"), *libraries(b, "symbolize", "clr", "trace", "read", "base"), *SYSTEM_LIBRARIES)
 
 
 def names_figures(program, *arguments):
@@ -352,6 +359,37 @@ def row_e6(b):
           f"median of {len(walls)}; fastest {min(walls):.1f} ms; {int(walks[0][2]):,} pages of 4 KiB each")
 
 
+# U1, U2: the unwinder alone.
+
+def unwind_figures(b, *arguments):
+    """What bench/unwind.c prints: KEY VALUE lines."""
+    live = ROOT / "tests/live"
+    program = b.compile("unwind", "-D_GNU_SOURCE", "-I" + str(ROOT / "src"), "-I" + str(live), live / "live_code.c",
+                        *libraries(b, "collect", "unwind", "clr", "trace", "read", "base"), "-ldw", *SYSTEM_LIBRARIES, "-ljansson")
+    text = subprocess.run([program, *map(str, arguments)], check=True, capture_output=True, text=True).stdout
+    return {key: float(value) for key, value in map(str.split, text.splitlines())}
+
+
+def row_u1(b, web):
+    """Samples as `record` takes them, each unwound after 8 MiB of other data went through the CPU's caches."""
+    if not pathlib.Path("/usr/include/elfutils/libdwfl.h").exists():
+        return b.skip("U1", "libdw-dev, the peer, is not installed")
+    said = unwind_figures(b, "stacks", web.process.pid, 2000)
+    if said["samples"] < 100:
+        raise RuntimeError(f"U1: {said['samples']:.0f} samples of that depth")
+    peer, ours = said["disturbed_peer_us"], said["disturbed_us"]
+    b.add("U1", f"unwinding a stack of {said['depth']:.0f} frames, caches disturbed, CPU", f"libdw: {peer:.2f} us", f"{ours:.2f} us",
+          ours, (8, "us"), (3, "us"), f"{said['samples']:.0f} samples, whole {said['whole_share']:.2%}; warm {said['warm_us']:.2f} us")
+    b.add("U1", "the same, libdw / ours", f"{peer:.2f} us", f"{ours:.2f} us", peer / ours, (4, "x"), (12, "x"),
+          f"warm {said['warm_peer_us'] / said['warm_us']:.1f}x; {said['equal_share']:.1%} of its stacks have our frames", bigger=True)
+
+
+def row_u2(b, web):
+    said = unwind_figures(b, "rows", web.process.pid)
+    b.add("U2", f"unwind rows of all {said['images']:.0f} native images of webapi, CPU", "", f"{said['rows_ms']:.1f} ms", said["rows_ms"],
+          (40, "ms"), (20, "ms"), f"{said['rows']:,.0f} rows; the largest image {said['largest_ms']:.1f} ms; fastest {said['fastest_ms']:.1f} ms")
+
+
 def row_f4(b):
     tiny = b.work / "tiny.folded"
     tiny.write_text("main;work 7\nmain;rest 3\n")
@@ -401,7 +439,7 @@ def results_text(b):
 
 
 ROWS = {"F4": (row_f4, False), "E4": (row_e4, False), "E5": (row_e5, False), "E6": (row_e6, False), "C1": (row_c1, False), "C4": (row_c4, True),
-        "B1": (row_b1, True), "B3": (row_b3, True), "ST": (row_st, True)}
+        "B1": (row_b1, True), "B3": (row_b3, True), "ST": (row_st, True), "U1": (row_u1, True), "U2": (row_u2, True)}
 
 
 def main():

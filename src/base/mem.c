@@ -21,6 +21,15 @@ void *mem_alloc(size_t count, size_t item_size)
     return mem_or_die(calloc(count ? count : 1, item_size ? item_size : 1));
 }
 
+void *mem_alloc_lines(size_t count, size_t item_size)
+{
+    size_t size;
+    if (__builtin_mul_overflow(count, item_size, &size) || size > SIZE_MAX - MEM_LINE_BYTES)
+        mem_or_die(NULL);
+    size = (size + MEM_LINE_BYTES) / MEM_LINE_BYTES * MEM_LINE_BYTES;
+    return memset(mem_or_die(aligned_alloc(MEM_LINE_BYTES, size)), 0, size);
+}
+
 void *mem_resize(void *old, size_t count, size_t item_size)
 {
     size_t size;

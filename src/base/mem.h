@@ -10,6 +10,9 @@
 
 /* Zeroed. The caller frees with free(). */
 void *mem_alloc(size_t count, size_t item_size);
+/* As mem_alloc(), beginning at a line of the CPU's caches. */
+enum { MEM_LINE_BYTES = 64 };
+void *mem_alloc_lines(size_t count, size_t item_size);
 void *mem_resize(void *old, size_t count, size_t item_size);
 char *mem_copy_string(const char *text);
 char *mem_format(const char *format, ...) __attribute__((format(printf, 1, 2)));

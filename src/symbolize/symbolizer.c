@@ -194,9 +194,10 @@ void symbolizer_run(struct trace *t, struct function_index *functions,
     *result = (struct symbolizer_result){ 0 };
     naming_init(&naming, t, functions, options);
     symbolize_ask(t, &kernel, &images, &jit);
-    symbolize_kernel(&naming, &kernel, options, &result->kernel_hidden);
     symbolize_images(&naming, &images);
     symbolize_jit(&naming, &jit);
+    symbolize_kernel(&naming, &kernel, options,
+                     &result->kernel_hidden); /* what another thread reads meanwhile */
     t->symbolized = true;
     naming_done(&naming);
     free(kernel.items);

@@ -14,6 +14,10 @@ enum {
     READER_MISSING_ROWS_MAX = 1 << 22,
     READER_FACTS_MAX = 1024, /* they are looked up one after the other */
     READER_SCAN_BYTES = 64 * 1024,
+    /* what a file may unpack to: a block of zeros is a ten thousandth of itself, captures are a twentieth at
+       least */
+    READER_RAW_BYTES_FREE = 64 << 20,
+    READER_RAW_TIMES = 100,
     READER_SEARCH_MAX = 16, /* how often the file may be gone through for what only looks like blocks */
 };
 
@@ -24,6 +28,7 @@ struct reader {
     uint64_t malformed; /* sections or rows that made no sense */
     uint64_t missing;   /* rows of lost blocks so far */
     uint64_t searched;  /* bytes of blocks that were looked at behind damage */
+    uint64_t unpacked;  /* bytes of blocks that were read */
     struct buffer stored, raw;
     size_t section_events; /* where the last section's events begin; 0: there was none in this block */
     bool ended;
@@ -611,6 +616,14 @@ static void reader_gap(struct reader *r, uint64_t file_off, uint64_t size_bytes)
     r->trace->gaps.rows[gap] = (struct trace_gap){ file_off, size_bytes };
 }
 
+/* A file that unpacks to far more than any capture was made to fill memory. */
+static bool reader_is_bomb(struct reader *r, const struct block_head *head)
+{
+    r->unpacked += head->raw;
+    return r->unpacked > READER_RAW_BYTES_FREE &&
+           (r->unpacked - READER_RAW_BYTES_FREE) / READER_RAW_TIMES > r->file->size;
+}
+
 static void reader_blocks(struct reader *r)
 {
     uint64_t offset = FORMAT_HEADER_BYTES;
@@ -624,6 +637,11 @@ static void reader_blocks(struct reader *r)
                 reader_gap(r, offset, next - offset);
             offset = next;
             continue;
+        }
+        if (reader_is_bomb(r, &head)) {
+            reader_gap(r, offset, r->file->size - offset);
+            r->malformed++;
+            return;
         }
         if (head.sequence != sequence && r->trace->gaps.count <= 1)
             reader_gap(r, offset, 0);

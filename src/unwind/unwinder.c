@@ -74,7 +74,8 @@ struct unwinder *unwinder_new(const struct unwind_space *space, unsigned cache_b
     u->space = *space;
     u->generation = 1;
     u->cache_bits = cache_bits;
-    u->cache = mem_alloc((size_t)1 << cache_bits, sizeof *u->cache);
+    _Static_assert(MEM_LINE_BYTES % sizeof *u->cache == 0, "none lies in two lines");
+    u->cache = mem_alloc_lines((size_t)1 << cache_bits, sizeof *u->cache);
     return u;
 }
 
@@ -218,11 +219,15 @@ __attribute__((noinline)) static struct step resolve_caller(const struct unwinde
     }
 }
 
+static struct cached_step *cache_slot(const struct unwinder *u, uint64_t ip)
+{
+    return &u->cache[(ip * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - u->cache_bits)];
+}
+
 /* Remembered, unless nothing is known: that can change without anything known becoming wrong. */
 static struct step caller_step(struct unwinder *u, uint64_t ip)
 {
-    size_t slot = (size_t)((ip * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - u->cache_bits));
-    struct cached_step *cached = &u->cache[slot];
+    struct cached_step *cached = cache_slot(u, ip);
     if (cached->ip == ip && cached->generation == u->generation)
         return (struct step){ (enum step_kind)cached->kind, cached->rule };
     struct step step = resolve_caller(u, ip);
@@ -557,6 +562,14 @@ static void run_splice(struct run *r, struct unwind_frame *frames, size_t max, s
         run_end_by_tails(r, frames, max, result);
 }
 
+/* Most frames are in the kernel's chain, too: what is remembered of them is fetched at once, not one after
+ * another. */
+static void expect_frames(const struct unwinder *u, const struct unwind_sample *sample)
+{
+    for (size_t i = 0; i < sample->kernel_count; i++)
+        __builtin_prefetch(cache_slot(u, sample->kernel_chain[i]));
+}
+
 struct unwind_result unwinder_run(struct unwinder *u, const struct unwind_sample *sample,
                                   struct unwind_frame *frames, size_t max)
 {
@@ -570,6 +583,7 @@ struct unwind_result unwinder_run(struct unwinder *u, const struct unwind_sample
     struct place at = { .ip = registers->ip, .sp = registers->sp, .fp = registers->fp, .exact = true };
     struct unwind_result result = { .end = UNWIND_END_DEPTH, .end_ip = at.ip };
     enum unwind_found found = UNWIND_FOUND_LEAF;
+    expect_frames(u, sample);
     while (result.count < max) {
         frames[result.count++] = (struct unwind_frame){ at.ip, (uint8_t)found, at.exact, at.hijacked };
         if (!run_advance(&r, &at, &found, &result.end))

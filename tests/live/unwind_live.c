@@ -6,14 +6,14 @@
  * Compares with the kernel's own chains by frame pointers. The process is only read.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/uio.h>
+
+#include "live_code.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -21,21 +21,13 @@
 #include "collect/perf_events.h"
 #include "collect/record_queue.h"
 #include "collect/runtime_session.h"
-#include "read/procfs.h"
-#include "unwind/process_code.h"
-#include "unwind/x64_code.h"
 
 enum {
     FRAMES_MAX = 1024,
     LAG_MS = 400, /* how far the runtime's events may be behind */
-    MAPS_BYTES_MAX = 16 << 20,
     QUEUE_BYTES = 256 << 20,
     CULPRITS_MAX = 4096,
     DESCRIBED_BITS = 16,
-};
-
-struct file_image {
-    char *path;
 };
 
 struct method_item { /* of the queue */
@@ -59,13 +51,9 @@ struct described {
 };
 
 struct live {
-    pid_t pid;
+    struct live_code of;
     struct perf_events events;
     struct record_queue queue;
-    struct unwind_images *images;
-    struct process_code *code;
-    struct file_image *files; /* [0] stands for none */
-    size_t file_count, file_capacity;
     struct named_method *names;
     size_t name_count, name_capacity;
     FILE *folded;
@@ -82,72 +70,12 @@ struct live {
     struct unwind_frame stack[FRAMES_MAX];
 };
 
-static bool open_image(void *user, uint32_t image, struct source *out)
-{
-    const struct live *live = user;
-    if (image >= live->file_count)
-        return false;
-    if (strcmp(live->files[image].path, "[vdso]") == 0)
-        return unwind_vdso(out);
-    AUTO_FREE char *path = mem_format("/proc/%d/root%s", (int)live->pid, live->files[image].path);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    return fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, out, NULL);
-}
-
-static void close_image(void *user, struct source *file)
-{
-    (void)user;
-    if (file->fd >= 0)
-        close(file->fd);
-}
-
-static bool read_target(void *user, uint64_t addr, void *into, size_t size)
-{
-    const struct live *live = user;
-    struct iovec local = { into, size }, remote = { (void *)(uintptr_t)addr, size };
-    return process_vm_readv(live->pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
-}
-
-static uint32_t file_number(struct live *live, struct span path)
-{
-    if (path.size == 0 || (path.data[0] != '/' && !span_equals(path, span_of("[vdso]", 6))) ||
-        (path.size > 7 && memcmp(path.data, "/memfd:", 7) == 0) || (path.size > 1 && path.data[1] == '/'))
-        return PROCESS_CODE_NO_IMAGE;
-    for (size_t i = 1; i < live->file_count; i++)
-        if (span_equals(path, span_of(live->files[i].path, strlen(live->files[i].path))))
-            return (uint32_t)i;
-    live->files = mem_grow(live->files, &live->file_capacity, live->file_count + 1, sizeof *live->files);
-    live->files[live->file_count].path = mem_format("%.*s", (int)path.size, (const char *)path.data);
-    return (uint32_t)live->file_count++;
-}
-
-static bool scan_maps(struct live *live)
-{
-    char name[64];
-    snprintf(name, sizeof name, "/proc/%d/maps", (int)live->pid);
-    AUTO_STREAM FILE *file = fopen(name, "re");
-    if (!file)
-        return false;
-    AUTO_FREE char *text = mem_alloc(1, MAPS_BYTES_MAX);
-    struct span rest = span_of(text, fread(text, 1, MAPS_BYTES_MAX, file));
-    struct proc_mapping m;
-    while (procfs_next_mapping(&rest, &m, NULL))
-        if (m.executable)
-            process_code_map(live->code, m.start, m.end - m.start, m.file_off, file_number(live, m.path));
-    return true;
-}
-
-static void refresh_maps(void *user)
-{
-    scan_maps(user);
-}
-
 static void queue_method(void *user, const struct runtime_method *m)
 {
     struct live *live = user;
     struct method_item item = { m->addr, m->size_bytes, m->change == RUNTIME_METHOD_UNLOADED, m->dynamic };
     if (m->change == RUNTIME_METHOD_EXISTS_AT_END) { /* lived before we looked, mostly */
-        process_code_method(live->code, m->addr, m->size_bytes, m->dynamic);
+        process_code_method(live->of.code, m->addr, m->size_bytes, m->dynamic);
     } else {
         record_queue_add(&live->queue, m->time_ns, QUEUE_CODE, span_of(&item, sizeof item));
     }
@@ -161,7 +89,7 @@ static void queue_method(void *user, const struct runtime_method *m)
 
 static void describe(struct live *live, uint64_t addr, char *into, size_t size)
 {
-    struct unwind_code code = process_code_at(live->code, addr);
+    struct unwind_code code = process_code_at(live->of.code, addr);
     static const char *const kinds[] = { "none", "elf", "pe", "jitted", "other" };
     if (code.kind == UNWIND_CODE_JITTED)
         for (size_t i = live->name_count; i-- > 0;)
@@ -170,7 +98,7 @@ static void describe(struct live *live, uint64_t addr, char *into, size_t size)
                 return;
             }
     char name[64], line[4400];
-    snprintf(name, sizeof name, "/proc/%d/maps", (int)live->pid);
+    snprintf(name, sizeof name, "/proc/%d/maps", (int)live->of.pid);
     AUTO_STREAM FILE *file =
         code.kind == UNWIND_CODE_ELF || code.kind == UNWIND_CODE_PE ? fopen(name, "re") : NULL;
     while (file && fgets(line, sizeof line, file)) {
@@ -255,7 +183,7 @@ static void check_calls(struct live *live, const struct unwind_result *result)
         uint8_t before[8];
         const struct unwind_frame *f = &live->stack[i];
         if (f->exact || f->hijacked || f->found == UNWIND_FOUND_KERNEL ||
-            !read_target(live, f->ip - sizeof before, before, sizeof before))
+            !live_code_read(&live->of, f->ip - sizeof before, before, sizeof before))
             continue;
         live->checked++;
         if (!machine_own()->is_after_call(span_of(before, sizeof before)))
@@ -266,7 +194,7 @@ static void check_calls(struct live *live, const struct unwind_result *result)
 static void take_sample(struct live *live, const struct perf_sample *sample)
 {
     struct unwind_registers registers;
-    if (sample->who.pid != (uint32_t)live->pid)
+    if (sample->who.pid != (uint32_t)live->of.pid)
         return;
     if (!machine_registers_of_perf(machine_own(), sample->user_regs, &registers)) {
         live->no_user++;
@@ -275,7 +203,7 @@ static void take_sample(struct live *live, const struct perf_sample *sample)
     struct perf_callchain chain = perf_callchain_split(sample->callchain, live->chain, FRAMES_MAX);
     struct unwind_sample input = { &registers, sample->user_stack, chain.user, chain.user_count };
     uint64_t begin_ns = clock_own_cpu_ns();
-    struct unwind_result result = process_code_unwind(live->code, &input, live->stack, FRAMES_MAX);
+    struct unwind_result result = process_code_unwind(live->of.code, &input, live->stack, FRAMES_MAX);
     uint64_t spent_ns = clock_own_cpu_ns() - begin_ns;
     live->unwind_ns += spent_ns;
     live->spent_ns =
@@ -310,9 +238,9 @@ static void take_record(struct live *live, struct span bytes)
     if (record.type == PERF_RECORD_SAMPLE)
         take_sample(live, &record.sample);
     else if ((record.type == PERF_RECORD_MMAP || record.type == PERF_RECORD_MMAP2) &&
-             record.mmap.pid == (uint32_t)live->pid && record.mmap.prot & PROT_EXEC)
-        process_code_map(live->code, record.mmap.addr, record.mmap.size_bytes, record.mmap.file_off,
-                         file_number(live, record.mmap.path));
+             record.mmap.pid == (uint32_t)live->of.pid && record.mmap.prot & PROT_EXEC)
+        live_code_map(&live->of, record.mmap.addr, record.mmap.size_bytes, record.mmap.file_off,
+                      record.mmap.path);
     else if (record.type == PERF_RECORD_LOST || record.type == PERF_RECORD_LOST_SAMPLES)
         live->lost += record.lost.count;
 }
@@ -327,9 +255,9 @@ static void take_item(void *user, enum queue_item_kind kind, struct span bytes)
     }
     memcpy(&item, bytes.data, sizeof item);
     if (item.ends)
-        process_code_method_end(live->code, item.addr);
+        process_code_method_end(live->of.code, item.addr);
     else
-        process_code_method(live->code, item.addr, item.size_bytes, item.dynamic);
+        process_code_method(live->of.code, item.addr, item.size_bytes, item.dynamic);
 }
 
 static bool queue_record(void *user, struct span bytes)
@@ -363,7 +291,7 @@ static void list_methods(struct live *live)
     struct runtime_session *s;
     const struct runtime_session_options options = { 0 };
     const struct runtime_sink sink = { .user = live, .method = queue_method };
-    if (!runtime_session_start(live->pid, 0, &options, &s, &err)) {
+    if (!runtime_session_start(live->of.pid, 0, &options, &s, &err)) {
         fprintf(stderr, "no methods: %s\n", err.what);
         return;
     }
@@ -423,8 +351,8 @@ static void report(struct live *live)
                i + 1 < UNWIND_FOUND_KINDS ? "," : "");
     printf("; hijacked %" PRIu64 "\n", live->hijacked);
     printf("callers that follow no call: %" PRIu64 " of %" PRIu64 "\n", live->not_after_call, live->checked);
-    struct unwind_images_stats images = unwind_images_stats(live->images);
-    struct process_code_stats code = process_code_stats(live->code);
+    struct unwind_images_stats images = unwind_images_stats(live->of.images);
+    struct process_code_stats code = process_code_stats(live->of.code);
     printf("%.2f us a sample (slowest %.1f ms), of which images %.1f ms in all: %u opened, %u refused; "
            "without them %.2f us\n",
            (double)live->unwind_ns / samples / 1e3, (double)live->slowest_ns / 1e6,
@@ -444,7 +372,7 @@ static void report(struct live *live)
 
 int main(int argc, char **argv)
 {
-    static struct live live = { .file_count = 1, .file_capacity = 0 };
+    static struct live live;
     struct perf_events_options options = { .cgroup_fd = -1,
                                            .rate_hz = 499,
                                            .ring_pages = 4096,
@@ -454,7 +382,7 @@ int main(int argc, char **argv)
                                            .cpu = true };
     if (argc < 3)
         return 2;
-    live.pid = (pid_t)strtol(argv[1], NULL, 10);
+    pid_t pid = (pid_t)strtol(argv[1], NULL, 10);
     for (int i = 3; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "0";
         if (strcmp(argv[i], "-s") == 0) {
@@ -469,22 +397,15 @@ int main(int argc, char **argv)
             live.folded = fopen(value, "we");
         i++;
     }
-    options.pids = &live.pid;
+    options.pids = &pid;
     options.pid_count = 1;
-    live.files = mem_grow(NULL, &live.file_capacity, 16, sizeof *live.files);
-    live.files[0].path = mem_copy_string("");
     record_queue_init(&live.queue, QUEUE_BYTES);
-    live.images = unwind_images_new();
-    live.code = process_code_new(live.images,
-                                 &(struct process_code_access){ machine_own(), open_image, close_image,
-                                                                read_target, refresh_maps, NULL, &live });
-
     struct error err;
     struct runtime_session *session = NULL;
-    if (!scan_maps(&live))
+    if (!live_code_open(&live.of, pid, NULL))
         return 1;
     const struct runtime_session_options session_options = { 0 };
-    if (!runtime_session_start(live.pid, 0, &session_options, &session, &err))
+    if (!runtime_session_start(pid, 0, &session_options, &session, &err))
         fprintf(stderr, "no runtime: %s\n", err.what);
     list_methods(&live);
     if (!perf_events_open(&options, &live.events, &err) || !perf_events_enable(&live.events, &err)) {
@@ -496,8 +417,7 @@ int main(int argc, char **argv)
     report(&live);
     perf_events_close(&live.events);
     runtime_session_close(session);
-    process_code_free(live.code);
-    unwind_images_free(live.images);
+    live_code_close(&live.of);
     record_queue_done(&live.queue);
     if (live.folded)
         fclose(live.folded);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <zstd.h>
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -395,22 +396,28 @@ static void test_endless_name(void **state)
 }
 
 /* A block that a program of bad will could write: all of its checksums are right. */
-static void append_block(struct buffer *file, uint32_t sequence, uint32_t stored, struct span payload)
+static void append_packed_block(struct buffer *file, uint32_t sequence, uint16_t flags, uint32_t stored,
+                                uint32_t raw, struct span payload)
 {
     size_t head = file->size;
     uint32_t seed = load_u32le(file->data + FORMAT_HEADER_BYTES - 4);
     buffer_u32le(file, FORMAT_BLOCK_MAGIC);
     buffer_u16le(file, FORMAT_BATCH);
-    buffer_u16le(file, 0);
+    buffer_u16le(file, flags);
     buffer_u32le(file, sequence);
     buffer_u32le(file, stored);
-    buffer_u32le(file, stored);
+    buffer_u32le(file, raw);
     buffer_u64le(file, 0);
     buffer_u32le(file,
                  crc32c(crc32c(seed, file->data + head, file->size - head), payload.data, payload.size));
     buffer_append(file, payload.data, payload.size);
     while (file->size % FORMAT_BLOCK_ALIGN)
         buffer_u8(file, 0);
+}
+
+static void append_block(struct buffer *file, uint32_t sequence, uint32_t stored, struct span payload)
+{
+    append_packed_block(file, sequence, 0, stored, stored, payload);
 }
 
 static void append_section(struct buffer *payload, enum format_section kind, uint64_t first, uint64_t count)
@@ -549,6 +556,35 @@ static void test_false_blocks(void **state)
     buffer_done(&file);
 }
 
+/* A small file that unpacks to gigabytes: what is read of it is bounded, and the rest is a gap. */
+static void test_bomb(void **state)
+{
+    enum { BLOCKS = 300 };
+    const struct written *w = *state;
+    struct buffer file, zeros, packed;
+    buffer_init(&file, 1 << 20);
+    buffer_init(&zeros, FORMAT_RAW_BYTES_MAX);
+    buffer_init(&packed, 1 << 20);
+    memset(buffer_reserve(&zeros, FORMAT_RAW_BYTES_MAX), 0, FORMAT_RAW_BYTES_MAX);
+    uint8_t *room = buffer_reserve(&packed, 1 << 16);
+    size_t size = ZSTD_compress(room, 1 << 16, zeros.data, FORMAT_RAW_BYTES_MAX, 3);
+    assert_false(ZSTD_isError(size));
+    buffer_append(&file, w->bytes, FORMAT_HEADER_BYTES);
+    for (uint32_t i = 0; i < BLOCKS; i++)
+        append_packed_block(&file, i, FORMAT_ZSTD, (uint32_t)size, FORMAT_RAW_BYTES_MAX, span_of(room, size));
+    struct trace t;
+    assert_true(load(file.data, file.size, &t));
+    assert_false(t.complete);
+    assert_int_equal(t.gaps.count, 2);
+    assert_true(t.gaps.rows[1].size_bytes > file.size / 2);
+    assert_int_equal(t.losses.rows[1].reason, LOSS_MALFORMED);
+    assert_true(t.losses.rows[1].count < BLOCKS / 4);
+    trace_done(&t);
+    buffer_done(&file);
+    buffer_done(&zeros);
+    buffer_done(&packed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -557,7 +593,7 @@ int main(void)
         cmocka_unit_test(test_failed_write), cmocka_unit_test(test_many_lost_rows),
         cmocka_unit_test(test_deep_stack),   cmocka_unit_test(test_many_facts),
         cmocka_unit_test(test_false_blocks), cmocka_unit_test(test_endless_name),
-        cmocka_unit_test(test_bad_events),
+        cmocka_unit_test(test_bad_events),   cmocka_unit_test(test_bomb),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
