@@ -475,7 +475,7 @@ static void finish(struct nettrace_import *in)
 /* Feeds the reader to the end of the file. What was read before damage stays. */
 static bool read_all(struct nettrace_import *in, struct byte_stream *stream, struct error *err)
 {
-    enum { PIECE_BYTES = 1 << 20 };
+    enum { PIECE_BYTES = 256 << 10 }; /* stays in the second-level cache until it is decoded */
     struct error what;
     for (;;) {
         struct span piece;

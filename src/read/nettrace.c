@@ -147,30 +147,34 @@ static bool deliver(struct nettrace_reader *r, const struct nettrace_record *rec
     return !r->sink.on_event || called(r, r->sink.on_event(r->sink.user, &event, err));
 }
 
+/* Follows a thread's numbers; false when a callback refuses what was lost. */
+static inline bool follow(struct nettrace_reader *r, const struct nettrace_record *record, struct error *err)
+{
+    if (nettrace_threads_event_next(&r->threads, record->capture_thread_id, record->sequence, record->ticks))
+        return true;
+    struct nettrace_progress p =
+        nettrace_threads_event(&r->threads, record->capture_thread_id, record->sequence, record->ticks);
+    return report_progress(r, record->capture_thread_id, p, err);
+}
+
 static bool read_events(struct nettrace_reader *r, struct span content, bool is_metadata, struct error *err)
 {
     struct nettrace_block block;
-    struct nettrace_record record;
+    const struct nettrace_record *record;
     if (!nettrace_block_open(&block, content, r->version, err))
         return false;
-    while (nettrace_block_next(&block, &record)) {
-        if (is_metadata || (r->version < 4 && record.type_id == 0)) {
-            if (!define_type(r, record.payload, err))
+    while ((record = nettrace_block_next(&block))) {
+        if (is_metadata || (r->version < 4 && record->type_id == 0)) {
+            if (!define_type(r, record->payload, err))
                 return false;
             continue;
         }
-        if (record.ticks < block.min_ticks || record.ticks > block.max_ticks) {
+        if (record->ticks < block.min_ticks || record->ticks > block.max_ticks) {
             r->counts.time_breaks++;
             if (r->sink.on_damage)
                 return error_set(err, ERROR_INPUT, "an event outside the time of its block");
         }
-        if (r->version >= 4) {
-            struct nettrace_progress p =
-                nettrace_threads_event(&r->threads, record.capture_thread_id, record.sequence, record.ticks);
-            if (!report_progress(r, record.capture_thread_id, p, err))
-                return false;
-        }
-        if (!deliver(r, &record, err))
+        if ((r->version >= 4 && !follow(r, record, err)) || !deliver(r, record, err))
             return false;
     }
     return nettrace_block_finish(&block, err);

@@ -8,13 +8,6 @@
 /* Below this many, threads that ended are not worth a clean-up. */
 enum { CROWD = 4096 };
 
-struct nettrace_thread {
-    uint64_t id;
-    uint64_t ticks; /* of its latest event */
-    uint32_t last;  /* its latest number */
-    bool listed;    /* by the current sequence point */
-};
-
 void nettrace_threads_done(struct nettrace_threads *t)
 {
     id_map_done(&t->ids);
@@ -76,6 +69,7 @@ struct nettrace_progress nettrace_threads_event(struct nettrace_threads *t, uint
     if (row) {
         p.older = !p.back && ticks < row->ticks;
         row->ticks = ticks;
+        t->latest = (size_t)(row - t->rows);
     }
     return p;
 }
@@ -93,6 +87,7 @@ struct nettrace_progress nettrace_threads_reached(struct nettrace_threads *t, ui
 void nettrace_threads_end_point(struct nettrace_threads *t)
 {
     bool crowd = t->count > CROWD;
+    t->latest = 0;
     if (crowd)
         id_map_clear(&t->ids);
     size_t kept = 1;

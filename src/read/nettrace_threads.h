@@ -8,11 +8,19 @@
 
 #include "base/id_map.h"
 
+struct nettrace_thread {
+    uint64_t id;
+    uint64_t ticks; /* of its latest event */
+    uint32_t last;  /* its latest number */
+    bool listed;    /* by the current sequence point */
+};
+
 struct nettrace_threads {
     struct id_map ids;
     struct nettrace_thread *rows; /* ids are 1 and up */
     size_t count, capacity;
-    bool forgot; /* threads beyond our bound were not kept: a first number above 1 says nothing any more */
+    size_t latest; /* row of the latest event's thread, or 0 */
+    bool forgot;   /* threads beyond our bound were not kept: a first number above 1 says nothing any more */
 };
 
 /* What one number told. */
@@ -22,6 +30,21 @@ struct nettrace_progress {
     bool older;    /* the time did */
     bool refused;  /* one thread too many */
 };
+
+/* An event of the same thread as the one before, with the next number: nearly all are. False, and nothing
+ * done, when it is not. */
+static inline bool nettrace_threads_event_next(struct nettrace_threads *t, uint64_t thread_id,
+                                               uint32_t sequence, uint64_t ticks)
+{
+    if (!t->latest)
+        return false;
+    struct nettrace_thread *row = &t->rows[t->latest];
+    if (row->id != thread_id || sequence != row->last + 1 || ticks < row->ticks)
+        return false;
+    row->last = sequence;
+    row->ticks = ticks;
+    return true;
+}
 
 void nettrace_threads_done(struct nettrace_threads *t);
 /* An event of this number was read. */
