@@ -57,8 +57,10 @@ static size_t choice_events(const struct trace *t, struct event_choice out[3])
 {
     const char *counted = trace_fact_value(t, FACT_COUNTED_EVENT);
     bool has_wall = trace_fact_value(t, FACT_WALL_EVENT);
+    const char *format = trace_fact_value(t, FACT_FORMAT);
+    bool is_events = format && (strcmp(format, "nettrace") == 0 || strcmp(format, "netperf") == 0);
     size_t count = 0;
-    if (trace_fact_value(t, FACT_EVENT) || (!counted && !has_wall))
+    if (trace_fact_value(t, FACT_EVENT) || (!counted && !has_wall && !is_events))
         out[count++] = (struct event_choice){ "cpu", SAMPLE_CPU };
     if (has_wall)
         out[count++] = (struct event_choice){ "wall", SAMPLE_WALL };
@@ -77,6 +79,12 @@ bool profile_choice_event(const struct profile_choice *choice, const struct trac
             out->kind = events[i].kind;
             return true;
         }
+    if (!count) {
+        error_set(err, ERROR_USAGE, "this file has no samples, only events");
+        return error_hint(err,
+                          "clrperf report --help lists questions about events; dotnet-trace samples with "
+                          "--profile dotnet-sampled-thread-time");
+    }
     char known[256] = "";
     for (size_t i = 0, used = 0; i < count && used < sizeof known; i++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", events[i].name);

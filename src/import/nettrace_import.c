@@ -62,7 +62,8 @@ struct nettrace_import {
     size_t use_count, use_capacity;
     struct known_thread threads[THREADS_KNOWN];
     struct buffer text;
-    uint32_t process; /* of the trace; the stream's */
+    uint32_t process; /* of the trace; whose event is looked at */
+    uint64_t pid;     /* its number */
     uint64_t first_ns, last_ns, point_ns;
     uint64_t lost;          /* since the last sequence point */
     uint64_t states_ns[2];  /* not known until weights are: samples by state, see sample_states */
@@ -133,6 +134,7 @@ static uint32_t add_type(struct nettrace_import *in, uint32_t provider, const st
                    .keywords = type->keywords,
                    .level = type->level < UINT8_MAX ? (uint8_t)type->level : UINT8_MAX,
                    .opcode = type->opcode,
+                   .description = type->is_v6 ? EVENT_DESCRIBED_V6 : EVENT_DESCRIBED_V5,
                    .pointer_size = (uint8_t)nettrace_reader_info(in->reader)->pointer_size,
                });
 }
@@ -171,7 +173,7 @@ static uint32_t thread_of(struct nettrace_import *in, uint64_t tid, uint64_t tim
     struct known_thread *known = &in->threads[(tid ^ tid >> 8) & (THREADS_KNOWN - 1)];
     if (known->thread && known->tid == tid && known->process == in->process)
         return known->thread;
-    if (tid == 0 || tid > UINT32_MAX)
+    if (tid == 0 || tid > UINT32_MAX || !in->process)
         return 0;
     const struct trace_process *process = &in->b->trace.processes.rows[in->process];
     *known = (struct known_thread){ tid, in->process,
@@ -190,11 +192,14 @@ static size_t read_frames(const struct nettrace_import *in, struct span stack, u
     return count;
 }
 
-/* The mark of a stack of the stream holds what it became; a sample's leaf is exact, an event's is not. */
+/*
+ * The mark of a stack of the stream holds what it became; a sample's leaf is exact, an event's is not, and
+ * what an address means depends on the process.
+ */
 static uint32_t stack_of(struct nettrace_import *in, const struct nettrace_event *event, bool is_sample)
 {
-    uint64_t *mark = event->stack_mark;
-    if (mark && *mark && (*mark & 1) == is_sample)
+    uint64_t *mark = event->stack_mark, whose = (uint64_t)in->process << 33 | is_sample;
+    if (mark && *mark && (*mark & ~((uint64_t)UINT32_MAX << 1)) == whose)
         return (uint32_t)(*mark >> 1);
     uint64_t frames[FRAMES_MAX];
     size_t count = read_frames(in, event->stack, frames);
@@ -203,7 +208,7 @@ static uint32_t stack_of(struct nettrace_import *in, const struct nettrace_event
     if (!is_sample && count == 0)
         stack = 0;
     if (mark)
-        *mark = (uint64_t)stack << 1 | is_sample;
+        *mark = whose | (uint64_t)stack << 1;
     return stack;
 }
 
@@ -228,7 +233,7 @@ static void keep_event(struct nettrace_import *in, const struct imported_type *t
         .type = type->type,
         .process = in->process,
         .thread = thread_of(in, event->thread_id, event->time_ns),
-        .stack = event->stack.size ? stack_of(in, event, type->job == JOB_SAMPLE) : 0,
+        .stack = event->stack.size && in->process ? stack_of(in, event, type->job == JOB_SAMPLE) : 0,
     };
     struct span payload = type->want == IMPORT_PAYLOADS ? event->payload : (struct span){ 0 };
     if (!trace_push_event(t, &row, payload))
@@ -291,14 +296,25 @@ static void take_runtime_info(struct nettrace_import *in, const struct nettrace_
     t->processes.rows[in->process].runtime_version = trace_add_string(t, version);
 }
 
+/* Makes the process of this number the one whose events come. Of several an event may not say whose it is. */
+static void turn_to(struct nettrace_import *in, uint64_t pid)
+{
+    if (pid == in->pid)
+        return;
+    bool known = pid <= UINT32_MAX && (pid || nettrace_reader_info(in->reader)->version < 6);
+    in->pid = pid;
+    in->process = known ? trace_builder_process_start(in->b, (uint32_t)pid, 0) : 0;
+}
+
 static bool on_event(void *user, const struct nettrace_event *event, struct error *err)
 {
     struct nettrace_import *in = user;
     const struct imported_type *type = &in->types[event->type->mark];
     (void)err;
+    turn_to(in, event->process_id);
     if (!type->rundown && event->time_ns > in->last_ns && type->job != JOB_PROCESS_INFO)
         in->last_ns = event->time_ns;
-    switch ((enum type_job)type->job) {
+    switch (in->process ? (enum type_job)type->job : JOB_NONE) {
     case JOB_SAMPLE:
         take_sample(in, event);
         break;
@@ -352,7 +368,7 @@ static bool on_info(void *user, const struct nettrace_info *info, struct error *
     struct trace *t = &in->b->trace;
     (void)err;
     in->first_ns = in->last_ns = in->point_ns = info->sync_ns;
-    in->process = trace_builder_process_start(in->b, info->process_id, 0);
+    turn_to(in, info->process_id);
     trace_set_fact(t, FACT_FORMAT, info->version < 4 ? "netperf" : "nettrace");
     set_number(t, FACT_STARTED_MONOTONIC_NS, in->first_ns);
     if (realtime_ns(info))
@@ -362,10 +378,28 @@ static bool on_info(void *user, const struct nettrace_info *info, struct error *
     return true;
 }
 
+/* The process that the stream is of; 0 when it is of several. */
+static uint32_t stream_process(const struct nettrace_import *in)
+{
+    return trace_builder_process(in->b, nettrace_reader_info(in->reader)->process_id);
+}
+
+static bool on_thread(void *user, uint64_t process_id, uint64_t thread_id, struct span name,
+                      struct error *err)
+{
+    struct nettrace_import *in = user;
+    (void)err;
+    if (process_id == 0 || process_id > UINT32_MAX || thread_id == 0 || thread_id > UINT32_MAX)
+        return true;
+    turn_to(in, process_id);
+    trace_builder_thread_name(in->b, (uint32_t)process_id, (uint32_t)thread_id, name, 0);
+    return true;
+}
+
 static void tell_loss(struct nettrace_import *in, uint64_t to_ns)
 {
     if (in->lost)
-        trace_builder_loss(in->b, LOSS_RUNTIME, in->process, in->point_ns, to_ns, in->lost);
+        trace_builder_loss(in->b, LOSS_RUNTIME, stream_process(in), in->point_ns, to_ns, in->lost);
     in->lost = 0;
     in->point_ns = to_ns;
 }
@@ -403,7 +437,7 @@ static bool on_damage(void *user, uint64_t stream_off, uint64_t size_bytes, cons
     if (t->gaps.count == 1)
         import_note(t, "the block at byte %" PRIu64 " is damaged: %s", stream_off, what->what);
     add_gap(t, stream_off, size_bytes);
-    trace_builder_loss(in->b, LOSS_MALFORMED, in->process, in->last_ns, in->last_ns, 1);
+    trace_builder_loss(in->b, LOSS_MALFORMED, stream_process(in), in->last_ns, in->last_ns, 1);
     return true;
 }
 
@@ -432,17 +466,18 @@ static void set_samples(struct nettrace_import *in)
 static void set_subscriptions(struct nettrace_import *in)
 {
     struct trace *t = &in->b->trace;
-    for (size_t i = 0; i < in->use_count; i++) {
-        uint32_t id = trace_push(&t->subscriptions);
-        t->subscriptions.rows[id] = (struct trace_subscription){
-            .process = in->process,
-            .provider = in->uses[i].provider,
-            .keywords = in->uses[i].keywords,
-            .from_ns = in->first_ns,
-            .to_ns = in->last_ns,
-            .level = in->uses[i].level,
-        };
-    }
+    for (uint32_t process = 1; process < t->processes.count; process++)
+        for (size_t i = 0; i < in->use_count; i++) {
+            uint32_t id = trace_push(&t->subscriptions);
+            t->subscriptions.rows[id] = (struct trace_subscription){
+                .process = process,
+                .provider = in->uses[i].provider,
+                .keywords = in->uses[i].keywords,
+                .from_ns = in->first_ns,
+                .to_ns = in->last_ns,
+                .level = in->uses[i].level,
+            };
+        }
 }
 
 static void set_notes(struct nettrace_import *in)
@@ -513,12 +548,14 @@ bool nettrace_import(struct byte_stream *stream, const struct import_options *op
         .user = in,
         .on_info = on_info,
         .on_type = on_type,
+        .on_thread = on_thread,
         .on_event = on_event,
         .on_sequence_point = on_sequence_point,
         .on_loss = on_loss,
         .on_damage = on_damage,
     };
     in->b = b;
+    in->pid = UINT64_MAX;
     in->options = options;
     in->reader = nettrace_reader_new(&sink);
     nettrace_methods_init(&in->methods);

@@ -1,9 +1,9 @@
 /*
  * nettrace: the event stream of a .NET runtime, as it comes over its diagnostics socket or lies in a file.
  *
- * Reads "Nettrace" version 4 (all runtimes from 3.0 to 10; its later prose name is 5) and its
- * predecessor NetPerf version 3. Specified in microsoft/perfview,
- * src/TraceEvent/EventPipe/NetTraceFormat_v5.md and NetPerfFormat.md.
+ * Reads "Nettrace" version 4 (all runtimes from 3.0 to 10; its later prose name is 5), version 6 (of several
+ * processes, by other tools) and the predecessor NetPerf version 3. Specified in microsoft/perfview,
+ * src/TraceEvent/EventPipe/NetTraceFormat.md, NetTraceFormat_v5.md and NetPerfFormat.md.
  *
  * The reader is pushed: feed it bytes in pieces of any size, it calls back for every whole block.
  * Callbacks come in stream order, which is time order within one capturing thread but not across
@@ -27,16 +27,17 @@ enum {
     NETTRACE_STACKS_MAX = 1 << 18,       /* between two sequence points */
     NETTRACE_STACK_BYTES_MAX = 64 << 20, /* between two sequence points */
     NETTRACE_THREADS_MAX = 1 << 17,
+    NETTRACE_LABELS_MAX = 1 << 20, /* lists between two sequence points */
 };
 
 /* The stream's first object. */
 struct nettrace_info {
-    uint32_t version; /* 3 or 4 */
+    uint32_t version; /* 3, 4 or 6 */
     uint16_t utc[8];  /* year, month, weekday, day, hour, minute, second, millisecond at sync_ticks */
     uint64_t sync_ticks, sync_ns;
     uint64_t frequency;    /* ticks per second; 1e9 on Linux, where ticks are CLOCK_MONOTONIC */
     uint32_t pointer_size; /* 4 or 8 */
-    uint32_t process_id;   /* in the target's pid namespace */
+    uint32_t process_id;   /* in the target's pid namespace; 0 in a stream of several processes */
     uint32_t processors;
     uint32_t sampling_period_ns;
 };
@@ -44,6 +45,7 @@ struct nettrace_info {
 /* What kind of event a record is. Kept by the reader as long as it lives. */
 struct nettrace_type {
     uint32_t id;          /* of this description, in this stream */
+    bool is_v6;           /* `fields` are written as nettrace 6 does */
     struct span provider; /* UTF-16LE */
     struct span name;     /* UTF-16LE; empty for the runtime's own events */
     uint32_t event_id;
@@ -52,7 +54,7 @@ struct nettrace_type {
     uint8_t opcode; /* 0 info, 1 start, 2 stop, ... */
     uint64_t keywords;
     /* Field descriptions, undecoded: i32 count and fields (type before name), and the "V2 params" tag's
-     * content. */
+     * content; of nettrace 6: u16 count and fields, and nothing. */
     struct span fields;
     struct span params;
     uint64_t mark; /* the consumer's, set from on_type(); 0 before */
@@ -62,6 +64,7 @@ struct nettrace_type {
 struct nettrace_event {
     const struct nettrace_type *type;
     uint64_t time_ns;                       /* ticks scaled to nanoseconds */
+    uint64_t process_id;                    /* 0: not known */
     uint64_t thread_id;                     /* the thread the event is about, in the target's pid namespace */
     uint64_t capture_thread_id;             /* the thread that wrote it; nearly always the same */
     uint32_t sequence;                      /* attempts to write of the capturing thread, from 1 */
@@ -79,6 +82,9 @@ struct nettrace_sink {
     bool (*on_info)(void *user, const struct nettrace_info *info, struct error *err);
     /* A new or changed event type. `type->mark` may be set through the pointer. */
     bool (*on_type)(void *user, struct nettrace_type *type, struct error *err);
+    /* Of nettrace 6: a thread is listed. `name` is UTF-8, or empty. */
+    bool (*on_thread)(void *user, uint64_t process_id, uint64_t thread_id, struct span name,
+                      struct error *err);
     bool (*on_event)(void *user, const struct nettrace_event *event, struct error *err);
     /* Everything before is older than `time_ns`, everything after is newer. */
     bool (*on_sequence_point)(void *user, uint64_t time_ns, struct error *err);
@@ -116,7 +122,7 @@ struct nettrace_reader *nettrace_reader_new(const struct nettrace_sink *sink);
 void nettrace_reader_free(struct nettrace_reader *r);
 /*
  * Takes the next bytes of the stream. Fails for good when they are not what the format says
- * (ERROR_INPUT, ERROR_LIMIT, ERROR_UNSUPPORTED for nettrace 6) or a callback fails; what was
+ * (ERROR_INPUT, ERROR_LIMIT, ERROR_UNSUPPORTED for nettrace 7) or a callback fails; what was
  * delivered before stays true. Bytes after the end of the stream are ignored.
  */
 bool nettrace_reader_feed(struct nettrace_reader *r, struct span bytes, struct error *err);

@@ -84,6 +84,19 @@ struct nettrace_progress nettrace_threads_reached(struct nettrace_threads *t, ui
     return p;
 }
 
+void nettrace_threads_end(struct nettrace_threads *t, uint64_t thread_id)
+{
+    uint32_t found = id_map_find(&t->ids, hash_pair(thread_id, 0), same_thread, t, &thread_id);
+    if (found)
+        t->rows[found] = (struct nettrace_thread){ .id = thread_id };
+}
+
+void nettrace_threads_clear(struct nettrace_threads *t)
+{
+    id_map_clear(&t->ids);
+    t->count = t->latest = 0;
+}
+
 void nettrace_threads_end_point(struct nettrace_threads *t)
 {
     bool crowd = t->count > CROWD;

@@ -53,6 +53,9 @@ struct nettrace_progress nettrace_threads_event(struct nettrace_threads *t, uint
 /* A sequence point says that the thread has tried this number. */
 struct nettrace_progress nettrace_threads_reached(struct nettrace_threads *t, uint64_t thread_id,
                                                   uint32_t sequence);
+/* The thread is over; its id may be another one's from now on. */
+void nettrace_threads_end(struct nettrace_threads *t, uint64_t thread_id);
+void nettrace_threads_clear(struct nettrace_threads *t);
 /* The sequence point is over: threads it did not list have ended and may be forgotten. */
 void nettrace_threads_end_point(struct nettrace_threads *t);
 

@@ -3,8 +3,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buffer.h"
 #include "base/mem.h"
 #include "base/utf16.h"
+
+/* Of nettrace 6. */
+enum {
+    OPTION_OPCODE = 1,
+    OPTION_KEYWORDS = 3,
+    OPTION_TEMPLATE,
+    OPTION_DESCRIPTION,
+    OPTION_KEY_VALUE,
+    OPTION_GUID,
+    OPTION_LEVEL,
+    OPTION_VERSION
+};
 
 enum { TYPE_OBJECT = 1, NESTING_MAX = 32, TAG_OPCODE = 1, TAG_PARAMS = 2 };
 
@@ -99,26 +112,156 @@ static void grow(struct nettrace_types *t, uint32_t id)
     t->count = count;
 }
 
+void nettrace_types_clear(struct nettrace_types *t)
+{
+    if (t->count)
+        memset(t->by_id, 0, t->count * sizeof *t->by_id);
+}
+
+/* A copy in the arena, or an empty span when there is no room: *ok says so. */
+static struct span keep_bytes(struct nettrace_types *t, struct span bytes, bool *ok)
+{
+    uint8_t *copy = arena_array(&t->arena, bytes.size, 1);
+    if (!copy) {
+        *ok = false;
+        return (struct span){ 0 };
+    }
+    if (bytes.size)
+        memcpy(copy, bytes.data, bytes.size);
+    return span_of(copy, bytes.size);
+}
+
+/* Makes room for a type that was read from `raw`, with a copy of that. */
+static enum nettrace_type_change keep_type(struct nettrace_types *t, const struct nettrace_type *type,
+                                           struct span raw, struct kept_type **out)
+{
+    if (type->id == 0)
+        return NETTRACE_TYPE_BAD;
+    if (type->id >= NETTRACE_METADATA_MAX)
+        return NETTRACE_TYPE_REFUSED;
+    struct nettrace_type *old = nettrace_types_find(t, type->id);
+    if (old && span_equals(((struct kept_type *)old)->payload, raw))
+        return NETTRACE_TYPE_SAME;
+    bool ok = true;
+    struct kept_type *kept = arena_array(&t->arena, 1, sizeof *kept);
+    struct span copy = keep_bytes(t, raw, &ok);
+    grow(t, type->id);
+    t->by_id[type->id] = NULL;
+    if (!kept || !ok)
+        return NETTRACE_TYPE_REFUSED;
+    kept->payload = copy;
+    *out = kept;
+    return NETTRACE_TYPE_NEW;
+}
+
 enum nettrace_type_change nettrace_types_define(struct nettrace_types *t, struct span payload,
                                                 struct nettrace_type **out)
 {
     struct nettrace_type type;
-    if (!read_type(payload, &type) || type.id == 0)
+    struct kept_type *kept;
+    if (!read_type(payload, &type))
         return NETTRACE_TYPE_BAD;
-    if (type.id >= NETTRACE_METADATA_MAX)
-        return NETTRACE_TYPE_REFUSED;
-    struct nettrace_type *old = nettrace_types_find(t, type.id);
-    if (old && span_equals(((struct kept_type *)old)->payload, payload))
-        return NETTRACE_TYPE_SAME;
-    struct kept_type *kept = arena_array(&t->arena, 1, sizeof *kept);
-    uint8_t *bytes = arena_array(&t->arena, payload.size, 1);
-    grow(t, type.id);
-    t->by_id[type.id] = NULL;
-    if (!kept || !bytes)
-        return NETTRACE_TYPE_REFUSED;
-    memcpy(bytes, payload.data, payload.size);
-    kept->payload = span_of(bytes, payload.size);
+    enum nettrace_type_change change = keep_type(t, &type, payload, &kept);
+    if (change != NETTRACE_TYPE_NEW)
+        return change;
     read_type(kept->payload, &kept->type);
+    t->by_id[type.id] = &kept->type;
+    *out = &kept->type;
+    return NETTRACE_TYPE_NEW;
+}
+
+/* Nettrace 6. */
+
+static struct span read_text(struct cursor *c)
+{
+    return cursor_bytes(c, cursor_varuint32(c));
+}
+
+static void read_options(struct cursor c, struct nettrace_type *out)
+{
+    while (cursor_left(&c) > 0) {
+        switch (cursor_u8(&c)) {
+        case OPTION_OPCODE:
+            out->opcode = cursor_u8(&c);
+            break;
+        case OPTION_KEYWORDS:
+            out->keywords = cursor_u64le(&c);
+            break;
+        case OPTION_KEY_VALUE:
+            read_text(&c);
+            read_text(&c);
+            break;
+        case OPTION_TEMPLATE:
+        case OPTION_DESCRIPTION:
+            read_text(&c);
+            break;
+        case OPTION_GUID:
+            cursor_skip(&c, 16);
+            break;
+        case OPTION_LEVEL:
+            out->level = cursor_u8(&c);
+            break;
+        case OPTION_VERSION:
+            out->version = cursor_u8(&c);
+            break;
+        default: /* a later version's, of unknown size */
+            return;
+        }
+    }
+}
+
+/* Provider and name are as in the row: UTF-8. */
+static bool read_type_v6(struct span row, struct nettrace_type *out)
+{
+    struct cursor c = cursor_over(row);
+    struct nettrace_type type = { .is_v6 = true, .id = cursor_varuint32(&c) };
+    type.provider = read_text(&c);
+    type.event_id = cursor_varuint32(&c);
+    type.name = read_text(&c);
+    size_t fields_off = c.pos;
+    uint16_t count = cursor_u16le(&c);
+    for (unsigned i = 0; i < count && cursor_ok(&c); i++)
+        cursor_skip(&c, cursor_u16le(&c));
+    if (!cursor_ok(&c))
+        return false;
+    type.fields = span_part(row, fields_off, c.pos - fields_off);
+    if (cursor_left(&c) > 0)
+        read_options(cursor_over(cursor_bytes(&c, cursor_u16le(&c))), &type);
+    *out = type;
+    return cursor_ok(&c);
+}
+
+/* UTF-8 as the UTF-16 that earlier versions have, in the arena. */
+static struct span keep_utf16(struct nettrace_types *t, struct span text, bool *ok)
+{
+    struct buffer terminated, units;
+    buffer_init(&terminated, NETTRACE_BLOCK_MAX);
+    buffer_init(&units, 2 * (size_t)NETTRACE_BLOCK_MAX);
+    buffer_append(&terminated, text.data, text.size);
+    buffer_u8(&terminated, 0);
+    utf16_append(&units, (const char *)terminated.data);
+    struct span kept = keep_bytes(t, buffer_span(&units), ok);
+    buffer_done(&terminated);
+    buffer_done(&units);
+    return kept;
+}
+
+enum nettrace_type_change nettrace_types_define_v6(struct nettrace_types *t, struct span row,
+                                                   struct nettrace_type **out)
+{
+    struct nettrace_type type;
+    struct kept_type *kept;
+    bool ok = true;
+    if (!read_type_v6(row, &type))
+        return NETTRACE_TYPE_BAD;
+    enum nettrace_type_change change = keep_type(t, &type, row, &kept);
+    if (change != NETTRACE_TYPE_NEW)
+        return change;
+    read_type_v6(kept->payload, &kept->type);
+    kept->type.provider = keep_utf16(t, kept->type.provider, &ok);
+    kept->type.name = keep_utf16(t, kept->type.name, &ok);
+    if (!ok)
+        return NETTRACE_TYPE_REFUSED;
     t->by_id[type.id] = &kept->type;
     *out = &kept->type;
     return NETTRACE_TYPE_NEW;

@@ -19,6 +19,11 @@ void nettrace_types_done(struct nettrace_types *t);
 struct nettrace_type *nettrace_types_find(const struct nettrace_types *t, uint32_t id);
 
 enum nettrace_type_change { NETTRACE_TYPE_BAD, NETTRACE_TYPE_NEW, NETTRACE_TYPE_SAME, NETTRACE_TYPE_REFUSED };
+/* Forgets all descriptions: their ids may be used again. What was given out stays valid. */
+void nettrace_types_clear(struct nettrace_types *t);
+/* The same as below for a row of nettrace 6. */
+enum nettrace_type_change nettrace_types_define_v6(struct nettrace_types *t, struct span row,
+                                                   struct nettrace_type **out);
 /*
  * Reads a metadata record's payload. NEW: *out is the type, described for the first time or anew.
  * REFUSED: our bounds are reached. BAD: the record is malformed.

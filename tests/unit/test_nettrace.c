@@ -105,7 +105,12 @@ static bool tell_loss(void *user, uint64_t thread_id, uint64_t count, struct err
 static struct nettrace_reader *new_reader(struct told *told)
 {
     buffer_init(&told->text, 1 << 20);
-    const struct nettrace_sink sink = { told, tell_info, tell_type, tell_event, tell_point, tell_loss };
+    const struct nettrace_sink sink = { .user = told,
+                                        .on_info = tell_info,
+                                        .on_type = tell_type,
+                                        .on_event = tell_event,
+                                        .on_sequence_point = tell_point,
+                                        .on_loss = tell_loss };
     return nettrace_reader_new(&sink);
 }
 
@@ -200,8 +205,8 @@ static void test_refused_starts(void **state)
         const char *what;
     } cases[] = {
         { "not a trace at all", 18, ERROR_INPUT, "no event stream" },
-        { "Nettrace\0\0\0\0\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, ERROR_UNSUPPORTED,
-          "nettrace version 6" },
+        { "Nettrace\0\0\0\0\7\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32, ERROR_UNSUPPORTED,
+          "nettrace version 7" },
         { "Nettrace\x14\0\0\0!FastSerialization.2", 32, ERROR_INPUT, "no event stream" },
         { "Nettrace\x14\0\0\0!FastSerialization.1\7", 33, ERROR_INPUT,
           "byte 7 where an object should begin" },

@@ -317,7 +317,7 @@ static void golden_read(struct golden *g, const char *name)
     fclose(file);
 }
 
-static const char *const goldens[] = { "primes.netperf", "primes.nettrace" };
+static const char *const goldens[] = { "primes.netperf", "primes.nettrace", "primes-v6.nettrace" };
 
 static void test_real_files(void **state)
 {
@@ -332,6 +332,9 @@ static void test_real_files(void **state)
         assert_int_equal(t->samples.count, 150);
         assert_string_equal(trace_string(t, process->name), "primes");
         assert_string_equal(trace_string(t, process->runtime_version), "10.0.12");
+        bool is_v6 = strcmp(goldens[i], "primes-v6.nettrace") == 0;
+        assert_int_equal(
+            strncmp(trace_string(t, t->threads.rows[t->samples.thread[0]].name), "thread ", 7) == 0, is_v6);
         assert_true(t->complete);
         size_t named = 0;
         for (size_t at = 0; at < t->samples.count; at++)

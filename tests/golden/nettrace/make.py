@@ -263,4 +263,5 @@ def main():
     print(f"{path}: {len(small)} of {len(stream)} bytes")
 
 
-main()
+if __name__ == "__main__":
+    main()
