@@ -165,16 +165,51 @@ void json_string(struct json_writer *w, const char *text)
         json_null(w);
 }
 
+/* Documents are mostly numbers: printf takes ten times as long. */
+static void append_u64(struct buffer *out, uint64_t value)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = (char)('0' + value % 10);
+    while (value /= 10);
+    buffer_append(out, digits + at, sizeof digits - at);
+}
+
+static uint64_t append_sign(struct buffer *out, int64_t value)
+{
+    if (value < 0)
+        buffer_u8(out, '-');
+    return value < 0 ? -(uint64_t)value : (uint64_t)value;
+}
+
 void json_u64(struct json_writer *w, uint64_t value)
 {
     begin_value(w);
-    buffer_format(w->out, "%" PRIu64, value);
+    append_u64(w->out, value);
 }
 
 void json_i64(struct json_writer *w, int64_t value)
 {
     begin_value(w);
-    buffer_format(w->out, "%" PRId64, value);
+    append_u64(w->out, append_sign(w->out, value));
+}
+
+void json_ns_as_s(struct json_writer *w, int64_t ns)
+{
+    enum { SECOND = 1000000000, DIGITS = 9 };
+    begin_value(w);
+    uint64_t value = append_sign(w->out, ns), rest = value % SECOND;
+    append_u64(w->out, value / SECOND);
+    if (!rest)
+        return;
+    char digits[1 + DIGITS] = ".";
+    size_t used = DIGITS;
+    for (size_t i = DIGITS; i > 0; i--, rest /= 10)
+        digits[i] = (char)('0' + rest % 10);
+    while (digits[used] == '0')
+        used--;
+    buffer_append(w->out, digits, used + 1);
 }
 
 void json_double(struct json_writer *w, double value)
@@ -193,6 +228,22 @@ void json_double(struct json_writer *w, double value)
     buffer_string(w->out, text);
 }
 
+void json_float(struct json_writer *w, float value)
+{
+    if (!isfinite(value)) {
+        json_null(w);
+        return;
+    }
+    char text[40];
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, (double)value);
+        if (strtof(text, NULL) == value)
+            break;
+    }
+    begin_value(w);
+    buffer_string(w->out, text);
+}
+
 void json_hex(struct json_writer *w, uint64_t value)
 {
     begin_value(w);
@@ -205,10 +256,32 @@ void json_bool(struct json_writer *w, bool value)
     buffer_string(w->out, value ? "true" : "false");
 }
 
+void json_raw(struct json_writer *w, struct span json)
+{
+    begin_value(w);
+    buffer_append(w->out, json.data, json.size);
+}
+
 void json_null(struct json_writer *w)
 {
     begin_value(w);
     buffer_string(w->out, "null");
+}
+
+void json_next(struct json_writer *w)
+{
+    assert(w->depth == 0 && !w->after_key);
+    buffer_u8(w->out, '\n');
+    flush(w, JSON_FLUSH_BYTES);
+}
+
+static bool writer_result(const struct json_writer *w, struct error *err)
+{
+    if (w->out->failed)
+        return error_set(err, ERROR_LIMIT, "the JSON document is larger than %zu bytes", w->out->ceiling);
+    if (w->failed)
+        return error_system(err, w->os_error, "cannot write the JSON document");
+    return true;
 }
 
 bool json_finish(struct json_writer *w, struct error *err)
@@ -216,9 +289,12 @@ bool json_finish(struct json_writer *w, struct error *err)
     assert(w->depth == 0 && !w->after_key);
     buffer_u8(w->out, '\n');
     flush(w, 0);
-    if (w->out->failed)
-        return error_set(err, ERROR_LIMIT, "the JSON document is larger than %zu bytes", w->out->ceiling);
-    if (w->failed)
-        return error_system(err, w->os_error, "cannot write the JSON document");
-    return true;
+    return writer_result(w, err);
+}
+
+bool json_end_lines(struct json_writer *w, struct error *err)
+{
+    assert(w->depth == 0 && !w->after_key);
+    flush(w, 0);
+    return writer_result(w, err);
 }

@@ -50,15 +50,24 @@ void json_u64(struct json_writer *w, uint64_t value);
 void json_i64(struct json_writer *w, int64_t value);
 /* The shortest decimal that reads back the same; null when not finite. */
 void json_double(struct json_writer *w, double value);
+void json_float(struct json_writer *w, float value);
+/* Nanoseconds as seconds, exactly. */
+void json_ns_as_s(struct json_writer *w, int64_t ns);
 /* An address: "0x7f00..." */
 void json_hex(struct json_writer *w, uint64_t value);
 void json_bool(struct json_writer *w, bool value);
+/* A value that is JSON already. */
+void json_raw(struct json_writer *w, struct span json);
 void json_null(struct json_writer *w);
 
+/* Ends one document of several, each on a line of its own. */
+void json_next(struct json_writer *w);
 /*
  * Ends the document (every object and array must be closed) with a newline and flushes it; a next
  * document may follow (JSON lines). False when a flush or the buffer's ceiling dropped something.
  */
 bool json_finish(struct json_writer *w, struct error *err);
+/* The same behind the last json_next(). */
+bool json_end_lines(struct json_writer *w, struct error *err);
 
 #endif

@@ -95,7 +95,8 @@ bool profile_choice_event(const struct profile_choice *choice, const struct trac
 const struct option_spec profile_choice_specs[] = {
     { NULL, 0, OPTION_HEADING, 0, "which samples", NULL, NULL },
     { "event", 0, OPTION_STRING, offsetof(struct profile_choice, event),
-      "of a capture with several events: cpu, wall, context-switches", "NAME", NULL },
+      "of a capture with several events: cpu, wall, context-switches; of the question events: a glob", "NAME",
+      NULL },
     { "time", 0, OPTION_STRING, offsetof(struct profile_choice, time),
       "only between two times since the start", "FROM-TO", NULL },
     { "include", 0, OPTION_STRING_LIST, offsetof(struct profile_choice, include),

@@ -12,6 +12,7 @@ extern const struct question question_gc;
 extern const struct question question_alloc;
 extern const struct question question_exceptions;
 extern const struct question question_locks;
+extern const struct question question_events;
 extern const struct question question_topn;
 
 /* clang-format off */
@@ -25,6 +26,7 @@ const struct question *const questions[] = {
     &question_alloc,
     &question_exceptions,
     &question_locks,
+    &question_events,
     &question_topn,
     NULL,
 };

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "cli/capture.h"
+#include "cli/event_choice.h"
 #include "cli/profile_options.h"
 
 enum { REPORT_TOP_UNSAID = UINT32_MAX };
@@ -15,6 +16,7 @@ enum { REPORT_TOP_UNSAID = UINT32_MAX };
 /* The options of `report`; each question looks at those that mean something to it. */
 struct report_values {
     struct profile_choice choice;
+    struct event_choice events;
     const char *by, *callers, *callees, *strict;
     uint32_t top;
     bool inclusive, tree, lines, json, csv;

@@ -141,8 +141,7 @@ void question_json_thread(struct json_writer *j, const struct question_scope *sc
     json_put_known_u64(j, key, thread != 0, scope->trace->threads.rows[thread].tid);
 }
 
-/* "module!name", as the folded output has it. */
-static void put_frame(const struct profile_frame *f, struct buffer *out)
+void question_frame(const struct profile_frame *f, struct buffer *out)
 {
     size_t module = strlen(f->module);
     if (module && (strncmp(f->name, f->module, module) != 0 || f->name[module] != '!')) {
@@ -176,7 +175,7 @@ void question_json_stack(struct json_writer *j, const struct event_stacks *stack
     json_begin_array(j);
     for (size_t i = 0; i < depth; i++) {
         buffer_clear(&text);
-        put_frame(event_stacks_leaf(stacks, path[i]), &text);
+        question_frame(event_stacks_leaf(stacks, path[i]), &text);
         json_span(j, buffer_span(&text));
     }
     json_end_array(j);
@@ -205,7 +204,7 @@ void question_stack_csv(const struct event_stacks *stacks, uint32_t node, struct
     for (size_t i = 0; i < depth; i++) {
         if (i)
             buffer_u8(out, ';');
-        put_frame(event_stacks_leaf(stacks, path[i]), out);
+        question_frame(event_stacks_leaf(stacks, path[i]), out);
     }
 }
 

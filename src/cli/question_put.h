@@ -50,6 +50,8 @@ void question_json_thread(struct json_writer *j, const struct question_scope *sc
 /* The member "stack": names with their modules, the root first; null without one. */
 void question_json_stack(struct json_writer *j, const struct event_stacks *stacks, uint32_t node);
 bool question_json_end(struct json_writer *j, struct error *err);
+/* "module!name", as the folded output has it. */
+void question_frame(const struct profile_frame *f, struct buffer *out);
 
 /* "Orders.Export < Web.Handle < ...", the leaf first, at most so many frames; "" for node 0. */
 void question_stack_text(const struct event_stacks *stacks, uint32_t node, unsigned frames,

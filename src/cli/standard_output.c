@@ -32,13 +32,22 @@ void stdout_json(struct json_writer *w, struct buffer *buffer)
     json_init_stream(w, buffer, json_flush_to_fd, (void *)&stdout_fd);
 }
 
-bool stdout_json_end(struct json_writer *w, struct error *err)
+static bool stdout_ended(struct json_writer *w, bool ok, struct error *err)
 {
-    bool ok = json_finish(w, err);
     if (!ok && w->failed)
         stdout_refused(err ? err->os_error : 0, err);
     buffer_done(w->out);
     return ok;
+}
+
+bool stdout_json_end(struct json_writer *w, struct error *err)
+{
+    return stdout_ended(w, json_finish(w, err), err);
+}
+
+bool stdout_json_end_lines(struct json_writer *w, struct error *err)
+{
+    return stdout_ended(w, json_end_lines(w, err), err);
 }
 
 size_t stdout_width(void)

@@ -69,6 +69,7 @@ static const struct option_spec report_options[] = {
     { "csv", 0, OPTION_FLAG, offsetof(struct report_values, csv),
       "print comma-separated values instead of a table: of questions about runtime events", NULL, NULL },
     { NULL, 0, OPTION_GROUP, offsetof(struct report_values, choice), NULL, NULL, profile_choice_specs },
+    { NULL, 0, OPTION_GROUP, offsetof(struct report_values, events), NULL, NULL, event_choice_specs },
     { 0 },
 };
 

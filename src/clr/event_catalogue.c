@@ -50,7 +50,7 @@
 #define SET_HANDLE       "p HandleID, p ObjectID, u4 Kind=handle_kind, u4 Generation, x8 AppDomainID, clr"
 #define DESTROY_HANDLE   "p HandleID, clr"
 #define PINNED_OBJECT    "p HandleID, p ObjectID, u8 ObjectSize, s TypeName, clr"
-#define PLUG             "p PlugStart, p PlugEnd, p GapBeforeSize, clr"
+#define PLUG             "p PlugStart, p PlugEnd, n GapBeforeSize, clr"
 #define COMPILED                                                                                             \
     "s MethodBeingCompiledNamespace, s MethodBeingCompiledName, s MethodBeingCompiledNameSignature, "
 #define INLINING                                                                                             \
@@ -64,12 +64,12 @@
     "clr, s AssemblyName, s AssemblyPath, s RequestingAssembly, s AssemblyLoadContext, "                     \
     "s RequestingAssemblyLoadContext"
 #define GENERATION                                                                                           \
-    "{p SizeBefore, p FreeListSpaceBefore, p FreeObjSpaceBefore, p SizeAfter, p FreeListSpaceAfter, "        \
-    "p FreeObjSpaceAfter, p In, p PinnedSurv, p NonePinnedSurv, p NewAllocation}"
+    "{n SizeBefore, n FreeListSpaceBefore, n FreeObjSpaceBefore, n SizeAfter, n FreeListSpaceAfter, "        \
+    "n FreeObjSpaceAfter, n In, n PinnedSurv, n NonePinnedSurv, n NewAllocation}"
 #define PER_HEAP                                                                                             \
-    "clr, p FreeListAllocated, p FreeListRejected, p EndOfSegAllocated, p CondemnedAllocated, "              \
-    "p PinnedAllocated, p PinnedAllocatedAdvance, u4 RunningFreeListEfficiency, x4 CondemnReasons0, "        \
-    "x4 CondemnReasons1, x4 CompactMechanisms, x4 ExpandMechanisms, u4 HeapIndex, p ExtraGen0Commit, "       \
+    "clr, n FreeListAllocated, n FreeListRejected, n EndOfSegAllocated, n CondemnedAllocated, "              \
+    "n PinnedAllocated, n PinnedAllocatedAdvance, u4 RunningFreeListEfficiency, x4 CondemnReasons0, "        \
+    "x4 CondemnReasons1, x4 CompactMechanisms, x4 ExpandMechanisms, u4 HeapIndex, n ExtraGen0Commit, "       \
     "u4 Count, GenData[Count]" GENERATION
 #define GLOBAL_HEAP                                                                                          \
     "u8 FinalYoungestDesired, i4 NumHeaps, u4 CondemnedGeneration, u4 Gen0ReductionCount, "                  \
@@ -243,7 +243,7 @@ static const struct catalogue_event runtime_events[] = {
     { 206, "GC/GenAwareBegin", "u4 Count, clr" },
     { 207, "GC/GenAwareEnd", "u4 Count, clr" },
     { 208, "GC/LOHCompact",
-      "clr, u2 Count, Values[Count]{u4 TimePlan, u4 TimeCompact, u4 TimeRelocate, pad4, p TotalRefs, p "
+      "clr, u2 Count, Values[Count]{u4 TimePlan, u4 TimeCompact, u4 TimeRelocate, pad4, n TotalRefs, n "
       "ZeroRefs}" },
     { 209, "GC/FitBucketInfo",
       "clr, u2 BucketKind=bucket_kind, u8 TotalSize, u2 Count, Values[Count]{u2 Index, pad2, u4 Count, u8 "

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #define VALUES(name) static const struct event_enum_value name[]
-#define ENUM(name, flags)                                                                                    \
+#define ENUM(name, is_flags, ...)                                                                            \
     {                                                                                                        \
-#name, flags, name, sizeof name / sizeof *(name)                                                     \
+        .id = #name, .values = name, .count = sizeof name / sizeof *(name), .flags = (is_flags), __VA_ARGS__ \
     }
 
 /* dotnet/runtime, src/coreclr/vm/ClrEtwAll.man (valueMap, bitMap), as TraceEvent's enumerations spell them.
@@ -78,6 +78,7 @@ VALUES(gc_settings) = {
     { 1, "GCSettingsConcurrent" },      { 2, "GCSettingsLargePages" },    { 4, "GCSettingsFrozenSegs" },
     { 8, "GCSettingsHardLimitConfig" }, { 16, "GCSettingsNoAffinitize" },
 };
+/* Above them the tier and, in the highest four, which part of the code it is. */
 VALUES(method_flags) = {
     { 0x1, "Dynamic" },
     { 0x2, "Generic" },
@@ -194,7 +195,7 @@ static const struct event_enum enums[] = {
     ENUM(join_type, false),
     ENUM(bucket_kind, false),
     ENUM(gc_settings, true),
-    ENUM(method_flags, true),
+    ENUM(method_flags, true, .other = 0xffffff80),
     ENUM(tier, false),
     ENUM(module_flags, true),
     ENUM(assembly_flags, true),
@@ -245,6 +246,7 @@ static void append_flags(struct buffer *out, const struct event_enum *e, uint64_
 
 bool event_enum_append(struct buffer *out, const struct event_enum *e, uint64_t value)
 {
+    value &= ~(uint64_t)e->other;
     const char *name = event_enum_name(e, value);
     if (name) {
         buffer_string(out, name);

@@ -18,6 +18,7 @@ struct event_enum_value {
 struct event_enum {
     const char *id; /* as the catalogue refers to it: "gc_reason" */
     bool flags;     /* bits, of which several may be set: "Jitted, Generic" */
+    uint32_t other; /* of flags: bits that say something else, and are left out of the names */
     const struct event_enum_value *values;
     uint32_t count;
 };

@@ -48,13 +48,13 @@ static const struct {
     enum event_field_type type;
     uint8_t size;
 } words[] = {
-    { "u1", FIELD_UINT, 1 },     { "u2", FIELD_UINT, 2 },    { "u4", FIELD_UINT, 4 },
-    { "u8", FIELD_UINT, 8 },     { "i4", FIELD_INT, 4 },     { "i8", FIELD_INT, 8 },
-    { "x4", FIELD_POINTER, 4 },  { "x8", FIELD_POINTER, 8 }, { "p", FIELD_POINTER, 0 },
-    { "f8", FIELD_FLOAT, 8 },    { "b4", FIELD_BOOL, 4 },    { "s", FIELD_TEXT16, 0 },
-    { "a", FIELD_TEXT8, 0 },     { "g", FIELD_GUID, 16 },    { "tier", FIELD_TIER, 0 },
-    { "bytes", FIELD_BYTES, 0 }, { "pad2", FIELD_PAD, 2 },   { "pad4", FIELD_PAD, 4 },
-    { "clr", FIELD_UINT, 2 },
+    { "u1", FIELD_UINT, 1 },    { "u2", FIELD_UINT, 2 },     { "u4", FIELD_UINT, 4 },
+    { "u8", FIELD_UINT, 8 },    { "i4", FIELD_INT, 4 },      { "i8", FIELD_INT, 8 },
+    { "x4", FIELD_POINTER, 4 }, { "x8", FIELD_POINTER, 8 },  { "n", FIELD_UINT, 0 },
+    { "p", FIELD_POINTER, 0 },  { "f8", FIELD_FLOAT, 8 },    { "b4", FIELD_BOOL, 4 },
+    { "s", FIELD_TEXT16, 0 },   { "a", FIELD_TEXT8, 0 },     { "g", FIELD_GUID, 16 },
+    { "tier", FIELD_TIER, 0 },  { "bytes", FIELD_BYTES, 0 }, { "pad2", FIELD_PAD, 2 },
+    { "pad4", FIELD_PAD, 4 },   { "clr", FIELD_UINT, 2 },
 };
 
 static bool layout_type(struct layout *l, struct span word, struct event_field *out)
@@ -62,8 +62,8 @@ static bool layout_type(struct layout *l, struct span word, struct event_field *
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (span_equals(word, span_of(words[i].word, strlen(words[i].word)))) {
             out->type = words[i].type;
-            bool pointer = out->type == FIELD_POINTER && words[i].size == 0;
-            out->size = pointer ? (uint8_t)l->pointer_size : words[i].size;
+            bool native = (out->type == FIELD_POINTER || out->type == FIELD_UINT) && words[i].size == 0;
+            out->size = native ? (uint8_t)l->pointer_size : words[i].size;
             return true;
         }
     return false;

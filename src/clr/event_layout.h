@@ -5,7 +5,7 @@
  *
  *   u4 Count            unsigned of 1, 2, 4 or 8 bytes;  i4 signed;  f8 float;  b4 boolean
  *   x8 MethodID         unsigned, shown in hex: addresses, and ids that are addresses
- *   p Address           the same of the process's pointer size
+ *   p Address           the same of the process's pointer size;  n Size  so, but shown as a number
  *   s Name, a Reason    UTF-16LE and 8-bit text that a zero ends
  *   g Signature         GUID
  *   clr                 u2 ClrInstanceID

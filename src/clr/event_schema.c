@@ -9,7 +9,7 @@
 #include "clr/event_catalogue.h"
 #include "clr/event_layout.h"
 
-enum { METHOD_JITTED = 0x8, TIER_READY_TO_RUN = 8 };
+enum { METHOD_JITTED = 0x8, METHOD_HELPER = 0x10, TIER_READY_TO_RUN = 8 };
 
 struct event_schema {
     char *name;
@@ -197,10 +197,11 @@ static bool value_of_part(struct walk *w, const struct event_field *f, struct ev
     return true;
 }
 
-/* The tier is three bits of the flags of jitted methods. */
+/* The tier is three bits of the flags of jitted methods. Helpers are of the runtime's own making. */
 static void value_of_tier(const struct event_field *f, uint64_t flags, struct event_value *v)
 {
-    value_of_integer(v, flags & METHOD_JITTED ? flags >> 7 & 7 : TIER_READY_TO_RUN, false, 1);
+    uint64_t other = flags & METHOD_HELPER ? 0 : TIER_READY_TO_RUN;
+    value_of_integer(v, flags & METHOD_JITTED ? flags >> 7 & 7 : other, false, 1);
     v->names = f->names;
 }
 
@@ -393,17 +394,21 @@ static bool has_suffix(const char *text, const char *suffix)
 /* "RequestStart" is the start of "Request"; where the event does not say so, its name does. */
 static char *name_from_itself(const struct event_description *d)
 {
-    static const char *const opcodes[] = { "Info", "Start", "Stop" };
+    static const char *const opcodes[] = {
+        "Info",   "Start",   "Stop",    "DataCollectionStart", "DataCollectionStop", "Extension", "Reply",
+        "Resume", "Suspend", "Transfer"
+    };
+    unsigned opcode = d->opcode;
     if (!d->name[0])
         return mem_format("EventID(%u)", d->event_id);
-    for (unsigned opcode = 1; opcode <= 2; opcode++) {
-        bool named = has_suffix(d->name, opcodes[opcode]);
-        if (d->opcode != opcode && (d->opcode != 0 || !named))
-            continue;
-        size_t task = strlen(d->name) - (named ? strlen(opcodes[opcode]) : 0);
-        return mem_format("%.*s/%s", (int)task, d->name, opcodes[opcode]);
-    }
-    return d->opcode ? mem_format("%s/Opcode(%u)", d->name, d->opcode) : mem_copy_string(d->name);
+    if (opcode == 0 && (has_suffix(d->name, "Start") || has_suffix(d->name, "Stop")))
+        opcode = has_suffix(d->name, "Start") ? 1 : 2;
+    if (opcode == 0)
+        return mem_copy_string(d->name);
+    if (opcode >= sizeof opcodes / sizeof *opcodes)
+        return mem_format("%s/%u", d->name, opcode);
+    size_t named = has_suffix(d->name, opcodes[opcode]) ? strlen(opcodes[opcode]) : 0;
+    return mem_format("%.*s/%s", (int)(strlen(d->name) - named), d->name, opcodes[opcode]);
 }
 
 /* Fields of the event itself whose place does not depend on the payload. */

@@ -131,13 +131,54 @@ static void test_stream(void **state)
     buffer_done(&out);
 }
 
+/* Documents a line each. */
+static void test_lines(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t ns;
+        const char *text;
+    } times[] = {
+        { 0, "0\n" },
+        { 1, "0.000000001\n" },
+        { 1500000000, "1.5\n" },
+        { -2000000010, "-2.00000001\n" },
+        { 7000000000, "7\n" },
+    };
+    struct buffer out;
+    struct json_writer w;
+    struct error err;
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        buffer_init(&out, 100);
+        json_init(&w, &out);
+        json_ns_as_s(&w, times[i].ns);
+        json_next(&w);
+        assert_true(json_end_lines(&w, &err));
+        assert_true(span_equals(buffer_span(&out), span_of(times[i].text, strlen(times[i].text))));
+        buffer_done(&out);
+    }
+    static const char lines[] = "[18446744073709551615,-9223372036854775808,1.1,{\"a\":1}]\nnull\n";
+    buffer_init(&out, 100);
+    json_init(&w, &out);
+    json_begin_array(&w);
+    json_u64(&w, UINT64_MAX);
+    json_i64(&w, INT64_MIN);
+    json_float(&w, 1.1f);
+    json_raw(&w, span_of("{\"a\":1}", 7));
+    json_end_array(&w);
+    json_next(&w);
+    json_float(&w, INFINITY);
+    json_next(&w);
+    assert_true(json_end_lines(&w, &err));
+    assert_true(span_equals(buffer_span(&out), span_of(lines, sizeof lines - 1)));
+    buffer_done(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_document),
-        cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_ceiling),
-        cmocka_unit_test(test_stream),
+        cmocka_unit_test(test_document), cmocka_unit_test(test_strings), cmocka_unit_test(test_ceiling),
+        cmocka_unit_test(test_stream),   cmocka_unit_test(test_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

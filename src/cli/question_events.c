@@ -1,0 +1,354 @@
+#include "cli/question_events.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "cli/csv_text.h"
+#include "cli/event_fields.h"
+#include "cli/standard_output.h"
+#include "cli/text_table.h"
+
+enum { ROWS_SHOWN = 30, ROWS_AT_ONCE = 1000, FRAMES_SHOWN = 32, CELL_BYTES_MAX = 16 << 20 };
+
+/* ---- one event's cells ---- */
+
+static const char *cell_text(struct buffer *cell)
+{
+    buffer_u8(cell, 0);
+    return cell->failed ? "[too long]" : (const char *)cell->data;
+}
+
+/* The runtime's own events are known by their names; those of others say whose they are. */
+static void cell_event(const struct events_answer *a, const struct event_schema *s, uint32_t event,
+                       struct buffer *cell)
+{
+    static const char runtime[] = "Microsoft-Windows-DotNETRuntime";
+    const char *provider = trace_string(a->scope.trace, events_type(a, event)->provider);
+    if (strncmp(provider, runtime, sizeof runtime - 1) != 0)
+        buffer_format(cell, "%s ", provider);
+    buffer_string(cell, event_schema_name(s));
+}
+
+/* What is no text and no number is shown as all fields are. */
+static void cell_field(const struct event_schema *s, struct span payload, const char *name,
+                       struct buffer *cell)
+{
+    struct event_value v;
+    if (event_schema_read(s, payload, event_schema_field(s, name), &v))
+        event_value_append(cell, &v);
+}
+
+static void cell_fields(const struct event_schema *s, struct span payload, struct buffer *cell)
+{
+    event_fields_text(s, payload, cell);
+    if (payload.size && event_schema_fields(s) == 0)
+        event_bytes_hex(payload, cell);
+}
+
+static void cell_thread(const struct events_answer *a, uint32_t thread, struct buffer *cell)
+{
+    if (thread)
+        buffer_format(cell, "%" PRIu32, a->scope.trace->threads.rows[thread].tid);
+}
+
+/* ---- table ---- */
+
+static void table_row(struct events_answer *a, struct text_table *table, uint32_t event, bool processes,
+                      struct buffer *cell)
+{
+    const struct trace *t = a->scope.trace;
+    const struct trace_event *row = &t->events.rows[event];
+    const struct event_schema *s = event_query_schema(&a->query, event);
+    struct span payload = trace_event_payload(t, row);
+    char time[40];
+    snprintf(time, sizeof time, "%.6f", capture_time_s(&a->scope.time, row->time_ns));
+    text_table_add(table, time);
+    buffer_clear(cell);
+    if (processes) {
+        question_process(&a->scope, row->process, cell);
+        text_table_add(table, cell_text(cell));
+        buffer_clear(cell);
+    }
+    cell_thread(a, row->thread, cell);
+    text_table_add(table, cell_text(cell));
+    buffer_clear(cell);
+    cell_event(a, s, event, cell);
+    text_table_add(table, cell_text(cell));
+    for (size_t i = 0; i < a->wanted.column_count; i++) {
+        buffer_clear(cell);
+        cell_field(s, payload, a->wanted.columns[i], cell);
+        text_table_add(table, cell_text(cell));
+    }
+    buffer_clear(cell);
+    if (!a->wanted.column_count)
+        cell_fields(s, payload, cell);
+    if (a->stacks_shown && row->stack >= STACK_ROOTS) {
+        buffer_string(cell, "  at ");
+        question_stack_text(&a->stacks, event_stacks_node(&a->stacks, row->stack), FRAMES_SHOWN, cell);
+    }
+    if (!a->wanted.column_count || a->stacks_shown)
+        text_table_add(table, cell_text(cell));
+}
+
+static size_t table_columns(const struct events_answer *a, bool processes, struct text_column *out)
+{
+    size_t count = 0;
+    out[count++] = (struct text_column){ "time s", TEXT_RIGHT };
+    if (processes)
+        out[count++] = (struct text_column){ "process", TEXT_LEFT };
+    out[count++] = (struct text_column){ "thread", TEXT_RIGHT };
+    out[count++] = (struct text_column){ "event", TEXT_LEFT };
+    for (size_t i = 0; i < a->wanted.column_count; i++)
+        out[count++] = (struct text_column){ a->wanted.columns[i], TEXT_LEFT };
+    if (!a->wanted.column_count || a->stacks_shown)
+        out[count++] = (struct text_column){ a->wanted.column_count ? "stack" : "fields", TEXT_LEFT };
+    return count;
+}
+
+/* Up to so many rows. Their number. */
+static uint64_t table_part(struct events_answer *a, const struct text_column *columns, size_t column_count,
+                           bool processes, uint64_t most, struct buffer *out)
+{
+    struct text_table table;
+    struct buffer cell;
+    uint64_t rows = 0;
+    text_table_init(&table, columns, column_count);
+    buffer_init(&cell, CELL_BYTES_MAX);
+    for (uint32_t event = 0; rows < most && (event = event_query_next(&a->query)); rows++)
+        table_row(a, &table, event, processes, &cell);
+    if (rows)
+        text_table_print(&table, stdout_width(), out);
+    buffer_done(&cell);
+    text_table_done(&table);
+    return rows;
+}
+
+/* Part by part, as there may be millions; each with its titles. */
+static bool events_table(struct events_answer *a, struct error *err)
+{
+    struct text_column columns[EVENT_COLUMNS_MAX + 5];
+    bool processes = question_has_processes(&a->scope), ok = true;
+    size_t column_count = table_columns(a, processes, columns);
+    struct buffer out;
+    uint64_t shown = 0, rows, more = 0;
+    buffer_init(&out, OUTPUT_BYTES_MAX);
+    question_head(&a->scope, &out);
+    buffer_u8(&out, '\n');
+    do {
+        uint64_t most = a->top && a->top - shown < ROWS_AT_ONCE ? a->top - shown : ROWS_AT_ONCE;
+        rows = table_part(a, columns, column_count, processes, most, &out);
+        shown += rows;
+        ok = stdout_text(&out, err);
+        buffer_clear(&out);
+    } while (ok && rows == ROWS_AT_ONCE && shown != a->top);
+    while (ok && event_query_next(&a->query))
+        more++;
+    if (!shown)
+        buffer_string(&out, "no such events\n");
+    if (more)
+        buffer_format(&out, "%s more; --top 0 shows all, --counts how many of each kind\n",
+                      units_count(more).text);
+    return question_print(&out, ok ? err : NULL) && ok;
+}
+
+/* A number that names something, and counts nothing. */
+static struct units_text number_text(uint32_t number)
+{
+    struct units_text out;
+    snprintf(out.text, sizeof out.text, "%" PRIu32, number);
+    return out;
+}
+
+static bool counts_table(struct events_answer *a, struct error *err)
+{
+    static const struct text_column columns[] = {
+        { "events", TEXT_RIGHT },  { "with stack", TEXT_RIGHT }, { "payloads", TEXT_RIGHT },
+        { "id", TEXT_RIGHT },      { "version", TEXT_RIGHT },    { "event", TEXT_LEFT },
+        { "provider", TEXT_LEFT },
+    };
+    struct event_count *rows;
+    size_t count = event_counts_take(&a->query, &rows);
+    struct text_table table;
+    struct buffer out;
+    text_table_init(&table, columns, sizeof columns / sizeof *columns);
+    buffer_init(&out, OUTPUT_BYTES_MAX);
+    question_head(&a->scope, &out);
+    buffer_u8(&out, '\n');
+    for (size_t i = 0; i < count && (!a->top || i < a->top); i++) {
+        text_table_add(&table, units_count(rows[i].count).text);
+        text_table_add(&table, units_count(rows[i].with_stack).text);
+        text_table_add(&table, units_size(rows[i].payload_bytes).text);
+        text_table_add(&table, number_text(rows[i].id).text);
+        text_table_add(&table, number_text(rows[i].version).text);
+        text_table_add(&table, rows[i].event);
+        text_table_add(&table, rows[i].provider);
+    }
+    text_table_print(&table, stdout_width(), &out);
+    text_table_done(&table);
+    free(rows);
+    return question_print(&out, err);
+}
+
+/* ---- CSV ---- */
+
+static void csv_row(struct events_answer *a, struct csv_text *csv, uint32_t event, struct buffer *cell)
+{
+    const struct trace *t = a->scope.trace;
+    const struct trace_event *row = &t->events.rows[event];
+    const struct trace_event_type *type = events_type(a, event);
+    const struct event_schema *s = event_query_schema(&a->query, event);
+    struct span payload = trace_event_payload(t, row);
+    char time[40];
+    snprintf(time, sizeof time, "%.9f", capture_time_s(&a->scope.time, row->time_ns));
+    csv_string(csv, time);
+    csv_string(csv, trace_string(t, t->processes.rows[row->process].name));
+    csv_known_u64(csv, row->process != 0, t->processes.rows[row->process].pid);
+    csv_known_u64(csv, row->thread != 0, t->threads.rows[row->thread].tid);
+    csv_string(csv, trace_string(t, type->provider));
+    csv_string(csv, event_schema_name(s));
+    csv_u64(csv, type->event_id);
+    csv_u64(csv, type->version);
+    for (size_t i = 0; i < a->wanted.column_count; i++) {
+        buffer_clear(cell);
+        cell_field(s, payload, a->wanted.columns[i], cell);
+        csv_string(csv, cell_text(cell));
+    }
+    if (!a->wanted.column_count) {
+        buffer_clear(cell);
+        cell_fields(s, payload, cell);
+        csv_string(csv, cell_text(cell));
+    }
+    if (a->stacks_shown) {
+        buffer_clear(cell);
+        question_stack_csv(&a->stacks, event_stacks_node(&a->stacks, row->stack), cell);
+        csv_string(csv, cell_text(cell));
+    }
+    csv_end_row(csv);
+}
+
+static void csv_head(const struct events_answer *a, struct csv_text *csv)
+{
+    static const char *const titles[] = { "time_s",   "process", "pid", "thread",
+                                          "provider", "event",   "id",  "version" };
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        csv_string(csv, titles[i]);
+    for (size_t i = 0; i < a->wanted.column_count; i++)
+        csv_string(csv, a->wanted.columns[i]);
+    if (!a->wanted.column_count)
+        csv_string(csv, "fields");
+    if (a->stacks_shown)
+        csv_string(csv, "stack");
+    csv_end_row(csv);
+}
+
+static bool events_csv(struct events_answer *a, struct error *err)
+{
+    struct buffer out, cell;
+    struct csv_text csv;
+    uint64_t rows = 0;
+    bool ok = true;
+    buffer_init(&out, OUTPUT_BYTES_MAX);
+    buffer_init(&cell, CELL_BYTES_MAX);
+    csv_init(&csv, &out);
+    csv_head(a, &csv);
+    for (uint32_t event = 0; ok && (event = event_query_next(&a->query));) {
+        csv_row(a, &csv, event, &cell);
+        if (++rows == a->top)
+            break;
+        if (out.size < JSON_FLUSH_BYTES)
+            continue;
+        ok = stdout_text(&out, err);
+        buffer_clear(&out);
+    }
+    buffer_done(&cell);
+    return question_print(&out, ok ? err : NULL) && ok;
+}
+
+static bool counts_csv(struct events_answer *a, struct error *err)
+{
+    struct buffer out;
+    struct csv_text csv;
+    struct event_count *rows;
+    size_t count = event_counts_take(&a->query, &rows);
+    buffer_init(&out, OUTPUT_BYTES_MAX);
+    csv_init(&csv, &out);
+    csv_titles(&csv, "provider,event,id,version,count,with_stack,payload_bytes");
+    for (size_t i = 0; i < count && (!a->top || i < a->top); i++) {
+        csv_string(&csv, rows[i].provider);
+        csv_string(&csv, rows[i].event);
+        csv_u64(&csv, rows[i].id);
+        csv_u64(&csv, rows[i].version);
+        csv_u64(&csv, rows[i].count);
+        csv_u64(&csv, rows[i].with_stack);
+        csv_u64(&csv, rows[i].payload_bytes);
+        csv_end_row(&csv);
+    }
+    free(rows);
+    return question_print(&out, err);
+}
+
+/* ---- the question ---- */
+
+static bool events_check(const struct report_values *v, struct error *err)
+{
+    struct event_wanted wanted;
+    struct profile_options options;
+    if (!profile_choice_options(&v->choice, &options, err) || !event_wanted_read(&v->events, &wanted, err))
+        return false;
+    event_wanted_done(&wanted);
+    if (v->events.counts && (v->events.columns || v->events.stacks)) {
+        error_set(err, ERROR_USAGE, "--counts shows neither fields nor stacks");
+        return error_hint(err, "leave --counts out");
+    }
+    return true;
+}
+
+static bool events_print(struct events_answer *a, const struct report_values *v, struct error *err)
+{
+    if (v->events.counts)
+        return v->json  ? question_events_json_counts(a, err)
+               : v->csv ? counts_csv(a, err)
+                        : counts_table(a, err);
+    return v->json ? question_events_json(a, err) : v->csv ? events_csv(a, err) : events_table(a, err);
+}
+
+static bool events_run(struct question_call *call, struct error *err)
+{
+    const struct report_values *v = call->values;
+    struct events_answer a = { .stacks_shown = v->events.stacks };
+    if (!question_scope_init(&a.scope, call, err) || !event_wanted_read(&v->events, &a.wanted, err))
+        return false;
+    const struct event_wish wish = {
+        .provider = v->events.provider,
+        .event = v->choice.event,
+        .process = v->events.process,
+        .thread = v->events.thread,
+        .text = v->events.text,
+        .from_ns = a.scope.from_ns,
+        .to_ns = a.scope.to_ns,
+        .conditions = a.wanted.conditions,
+        .condition_count = a.wanted.condition_count,
+    };
+    bool table = !v->events.counts && !v->json && !v->csv;
+    a.top = report_top(v, table ? ROWS_SHOWN : 0);
+    event_query_init(&a.query, a.scope.trace, &wish, !v->events.counts);
+    event_stacks_init(&a.stacks, a.scope.trace, a.scope.raw_names, EVENT_CUT_NOTHING);
+    bool ok = events_print(&a, v, err);
+    event_stacks_done(&a.stacks);
+    event_query_done(&a.query);
+    event_wanted_done(&a.wanted);
+    return ok;
+}
+
+extern const struct question question_events;
+const struct question question_events = {
+    .name = "events",
+    .summary = "the events of .NET runtimes and event sources, with their fields",
+    .names_code = true,
+    .has_csv = true,
+    .check = events_check,
+    .run = events_run,
+};

@@ -1,0 +1,30 @@
+/*
+ * question_events: the events themselves, as a table, JSON lines and CSV.
+ */
+#ifndef CLRPERF_CLI_QUESTION_EVENTS_H
+#define CLRPERF_CLI_QUESTION_EVENTS_H
+
+#include "analyse/event_counts.h"
+#include "cli/event_choice.h"
+#include "cli/question_put.h"
+
+/* What is asked, and where the answer comes from. */
+struct events_answer {
+    struct question_scope scope;
+    struct event_wanted wanted;
+    struct event_query query;
+    struct event_stacks stacks;
+    uint64_t top; /* rows; 0: all */
+    bool stacks_shown;
+};
+
+/* The event's type, for what its schema does not say. */
+static inline const struct trace_event_type *events_type(const struct events_answer *a, uint32_t event)
+{
+    return &a->scope.trace->event_types.rows[a->scope.trace->events.rows[event].type];
+}
+
+bool question_events_json(struct events_answer *a, struct error *err);
+bool question_events_json_counts(struct events_answer *a, struct error *err);
+
+#endif

@@ -1,0 +1,174 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analyse/event_counts.h"
+#include "base/own.h"
+#include "told_fixture.h"
+
+enum { MS = 1000000, GC_START = 1, TICK = 10, EXCEPTION = 80 };
+
+static void told_gc(struct told_fixture *f, uint64_t time_ns, uint32_t tid, uint32_t number, uint32_t reason)
+{
+    buffer_u32le(&f->payload, number);
+    buffer_u32le(&f->payload, 2);
+    buffer_u32le(&f->payload, reason);
+    buffer_u32le(&f->payload, 0);
+    buffer_u16le(&f->payload, 0);
+    buffer_u64le(&f->payload, 0);
+    told_event(f, time_ns, tid, GC_START, 2);
+}
+
+static void told_tick(struct told_fixture *f, uint64_t time_ns, uint32_t tid, const char *type,
+                      uint64_t bytes)
+{
+    buffer_u32le(&f->payload, (uint32_t)bytes);
+    buffer_u32le(&f->payload, 1);
+    buffer_u16le(&f->payload, 0);
+    buffer_u64le(&f->payload, bytes);
+    buffer_u64le(&f->payload, 0x7f0000001000);
+    told_text(f, type);
+    buffer_u32le(&f->payload, 0);
+    told_event(f, time_ns, tid, TICK, 2);
+}
+
+static int setup(void **state)
+{
+    static struct told_fixture f;
+    told_fixture_begin(&f);
+    told_gc(&f, 30 * MS, 11, 3, 1);
+    told_gc(&f, 40 * MS, 11, 4, 7);
+    told_tick(&f, 10 * MS, 12, "System.String", 100000); /* of another thread: told later, and earlier */
+    told_tick(&f, 35 * MS, 12, "System.Byte[]", 5000000000);
+    told_text(&f, "System.Exception");
+    told_text(&f, "It Broke");
+    told_event(&f, 35 * MS, 12, EXCEPTION, 1); /* its payload is cut short */
+    f.provider = "My-Source";
+    told_event(&f, 50 * MS, 0, 5, 0);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    told_fixture_end(*state);
+    return 0;
+}
+
+/* The ids of what is found, in its order: "10@12 1@11 ". */
+static const char *found(const struct trace *t, const struct event_wish *wish)
+{
+    static char text[256];
+    struct event_query q;
+    struct buffer out;
+    buffer_init(&out, sizeof text);
+    event_query_init(&q, t, wish, true);
+    for (uint32_t event = event_query_next(&q); event; event = event_query_next(&q))
+        buffer_format(&out, "%u@%u ", t->event_types.rows[t->events.rows[event].type].event_id,
+                      t->threads.rows[t->events.rows[event].thread].tid);
+    event_query_done(&q);
+    buffer_u8(&out, 0);
+    assert_false(out.failed);
+    memcpy(text, out.data, out.size);
+    buffer_done(&out);
+    return text;
+}
+
+static void test_in_order_of_time(void **state)
+{
+    const struct told_fixture *f = *state;
+    assert_string_equal(found(&f->b.trace, &(struct event_wish){ 0 }), "10@12 1@11 10@12 80@12 1@11 5@0 ");
+}
+
+static void test_filters(void **state)
+{
+    const struct told_fixture *f = *state;
+    static const struct {
+        struct event_wish wish;
+        const char *found;
+    } cases[] = {
+        { { .provider = "my-*" }, "5@0 " },
+        { { .provider = "*runtime", .event = "gc/s*" }, "1@11 1@11 " },
+        { { .event = "80" }, "80@12 " },
+        { { .event = "GC" }, "" },
+        { { .thread = "12" }, "10@12 10@12 80@12 " },
+        { { .thread = "1" }, "" },
+        { { .process = "no-such" }, "" },
+        { { .from_ns = 30 * MS, .to_ns = 40 * MS }, "1@11 10@12 80@12 " },
+        { { .text = "it broke" }, "80@12 " },
+        { { .text = "induced" }, "1@11 1@11 " },
+        { { .text = "EVENTID(5)" }, "5@0 " },
+        { { .text = "nowhere" }, "" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        assert_string_equal(found(&f->b.trace, &cases[i].wish), cases[i].found);
+}
+
+static void test_conditions(void **state)
+{
+    const struct told_fixture *f = *state;
+    static const struct {
+        struct event_condition condition;
+        const char *found;
+    } cases[] = {
+        { { "Reason", EVENT_IS, "Induced" }, "1@11 " },
+        { { "Reason", EVENT_IS, "induced*" }, "1@11 1@11 " },
+        { { "Reason", EVENT_IS, "7" }, "1@11 " },
+        { { "Reason", EVENT_IS_NOT, "InducedNotForced" }, "1@11 " },
+        { { "Count", EVENT_MORE, "3" }, "1@11 " },
+        { { "Count", EVENT_AT_LEAST, "3" }, "1@11 1@11 " },
+        { { "Count", EVENT_LESS, "3.5" }, "1@11 " },
+        { { "Count", EVENT_AT_MOST, "-1" }, "" },
+        { { "Count", EVENT_IS, "0x4" }, "1@11 " },
+        { { "Count", EVENT_IS, "four" }, "" },
+        { { "AllocationAmount64", EVENT_IS, "5000000000" }, "10@12 " },
+        { { "TypeName", EVENT_IS, "*byte\\[\\]" }, "10@12 " },
+        { { "TypeName", EVENT_IS_NOT, "System.String" }, "10@12 " },
+        { { "TypeID", EVENT_IS, "0x7f0000001000" }, "10@12 10@12 " },
+        { { "ExceptionHRESULT", EVENT_IS, "0" }, "" }, /* cut off: not there */
+        { { "NoSuchField", EVENT_IS_NOT, "1" }, "" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct event_wish wish = { .conditions = &cases[i].condition, .condition_count = 1 };
+        assert_string_equal(found(&f->b.trace, &wish), cases[i].found);
+    }
+    static const struct event_condition both[] = { { "Reason", EVENT_IS, "induced*" },
+                                                   { "Count", EVENT_IS, "4" } };
+    assert_string_equal(
+        found(&f->b.trace, &(struct event_wish){ .conditions = both, .condition_count = ARRAY_LEN(both) }),
+        "1@11 ");
+}
+
+static void test_counts(void **state)
+{
+    const struct told_fixture *f = *state;
+    struct event_query q;
+    struct event_count *rows;
+    event_query_init(&q, &f->b.trace, &(struct event_wish){ 0 }, false);
+    size_t count = event_counts_take(&q, &rows);
+    assert_int_equal(count, 4);
+    assert_string_equal(rows[0].event, "Exception/Start");
+    assert_string_equal(rows[1].event, "GC/AllocationTick");
+    assert_int_equal(rows[1].count, 2);
+    assert_int_equal(rows[2].payload_bytes, 2 * 26);
+    assert_int_equal(rows[2].with_stack, 0);
+    assert_string_equal(rows[3].provider, "My-Source");
+    free(rows);
+    event_query_done(&q);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_in_order_of_time),
+        cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_counts),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
