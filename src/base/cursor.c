@@ -86,6 +86,23 @@ uint64_t cursor_varuint64(struct cursor *c)
     return cursor_leb128(c, 64);
 }
 
+int64_t cursor_sleb64(struct cursor *c)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; shift < 70; shift += 7) {
+        uint8_t byte = cursor_u8(c);
+        if (shift < 64)
+            value |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80)) {
+            if (byte & 0x40 && shift + 7 < 64)
+                value |= UINT64_MAX << (shift + 7);
+            return (int64_t)value;
+        }
+    }
+    c->failed = true;
+    return 0;
+}
+
 int64_t cursor_zigzag64(struct cursor *c)
 {
     uint64_t coded = cursor_varuint64(c);

@@ -55,6 +55,8 @@ uint64_t cursor_u64le(struct cursor *c);
 /* LEB128: at most 5 and 10 bytes; a longer or wider one fails. */
 uint32_t cursor_varuint32(struct cursor *c);
 uint64_t cursor_varuint64(struct cursor *c);
+/* Signed LEB128, as DWARF has it: at most 10 bytes. */
+int64_t cursor_sleb64(struct cursor *c);
 /* Zigzag-coded LEB128, as buffer_zigzag64() writes it. */
 int64_t cursor_zigzag64(struct cursor *c);
 /* Bytes up to a NUL, which is passed but not counted; fails when there is none. */

@@ -122,7 +122,7 @@ static bool read_base(const struct cfa_params *m, struct span expression, uint8_
     if (op < OP_BREG0 || op > OP_BREG31)
         return false;
     *out_register = register_number(m, op - OP_BREG0);
-    *out_off = eh_read_sleb(&e);
+    *out_off = cursor_sleb64(&e);
     *out_rest = cursor_bytes(&e, cursor_left(&e));
     return cursor_ok(&e);
 }
@@ -204,7 +204,7 @@ static bool run_cfa(struct cfa_program *p, struct cursor *c, uint8_t op)
         return true;
     case CFA_DEF_CFA_SF:
         number = cursor_varuint64(c);
-        define_cfa(p, number, factored_off(p, eh_read_sleb(c)));
+        define_cfa(p, number, factored_off(p, cursor_sleb64(c)));
         return true;
     case CFA_DEF_CFA_REGISTER:
         redefine_cfa(p, register_number(p->params, cursor_varuint64(c)), p->rule.cfa_off);
@@ -213,7 +213,7 @@ static bool run_cfa(struct cfa_program *p, struct cursor *c, uint8_t op)
         redefine_cfa(p, p->rule.cfa_register, (int64_t)cursor_varuint64(c));
         return true;
     case CFA_DEF_CFA_OFFSET_SF:
-        redefine_cfa(p, p->rule.cfa_register, factored_off(p, eh_read_sleb(c)));
+        redefine_cfa(p, p->rule.cfa_register, factored_off(p, cursor_sleb64(c)));
         return true;
     case CFA_DEF_CFA_EXPRESSION:
         set_cfa_expression(p, cursor_bytes(c, cursor_varuint64(c)));
@@ -248,7 +248,7 @@ static void run_register(struct cfa_program *p, struct cursor *c, uint8_t op)
         set_factored(p, number, (int64_t)cursor_varuint64(c));
         break;
     case CFA_OFFSET_EXTENDED_SF:
-        set_factored(p, number, eh_read_sleb(c));
+        set_factored(p, number, cursor_sleb64(c));
         break;
     case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
         set_factored(p, number, (int64_t)(0 - cursor_varuint64(c)));

@@ -74,16 +74,6 @@ struct search {
     char path[DEBUG_LINE_PATH_MAX];
 };
 
-static int64_t cursor_sleb64(struct cursor *c)
-{
-    size_t start = c->pos;
-    uint64_t value = cursor_varuint64(c);
-    unsigned bits = (unsigned)(7 * (c->pos - start));
-    if (bits && bits < 64 && value >> (bits - 1) & 1)
-        value |= UINT64_MAX << bits;
-    return (int64_t)value;
-}
-
 static uint64_t cursor_offset(struct cursor *c, bool is_64)
 {
     return is_64 ? cursor_u64le(c) : cursor_u32le(c);
@@ -393,25 +383,35 @@ static void run_program(struct search *s, struct unit *u)
     }
 }
 
-bool debug_line_find(struct span section, struct span strings, const uint64_t *addrs, size_t count,
-                     debug_line_fn *answer, void *user, struct error *err)
+/* Opens the unit at the cursor, which is left behind it. False for one that is left out. */
+static bool open_unit(struct cursor *c, struct unit *u)
+{
+    *u = (struct unit){ 0 };
+    uint64_t size = cursor_u32le(c);
+    u->is_64 = size == LENGTH_IS_64;
+    if (u->is_64)
+        size = cursor_u64le(c);
+    struct span unit = cursor_bytes(c, size);
+    return cursor_ok(c) && read_header(cursor_over(unit), u);
+}
+
+bool debug_line_find(const struct debug_line_sections *sections, const uint64_t *programs,
+                     size_t program_count, const uint64_t *addrs, size_t count, debug_line_fn *answer,
+                     void *user, struct error *err)
 {
     struct search *s = mem_alloc(1, sizeof *s);
-    *s = (struct search){ .strings = strings,
+    *s = (struct search){ .strings = sections->strings,
                           .addrs = addrs,
                           .count = count,
                           .answered = mem_alloc(count + 1, sizeof(bool)),
                           .answer = answer,
                           .user = user };
-    struct cursor c = cursor_over(section);
-    while (cursor_left(&c) && s->steps < STEPS_MAX) {
-        struct unit u = { 0 };
-        uint64_t size = cursor_u32le(&c);
-        u.is_64 = size == LENGTH_IS_64;
-        if (u.is_64)
-            size = cursor_u64le(&c);
-        struct span unit = cursor_bytes(&c, size);
-        if (cursor_ok(&c) && read_header(cursor_over(unit), &u))
+    struct cursor c = cursor_over(sections->line);
+    for (size_t i = 0; cursor_left(&c) && s->steps < STEPS_MAX && (!programs || i < program_count); i++) {
+        struct unit u;
+        if (programs)
+            cursor_seek(&c, programs[i]);
+        if (open_unit(&c, &u))
             run_program(s, &u);
     }
     bool cut = s->steps >= STEPS_MAX;
@@ -420,4 +420,20 @@ bool debug_line_find(struct span section, struct span strings, const uint64_t *a
     if (cut)
         return error_set(err, ERROR_LIMIT, ".debug_line asks for too much work");
     return cursor_finish(&c, err, ".debug_line");
+}
+
+bool debug_line_path(const struct debug_line_sections *sections, uint64_t program, uint64_t file,
+                     char path[DEBUG_LINE_PATH_MAX], uint64_t *work)
+{
+    struct search *s = mem_alloc(1, sizeof *s);
+    struct cursor c = cursor_over(sections->line);
+    struct unit u;
+    s->strings = sections->strings;
+    cursor_seek(&c, program);
+    bool found = open_unit(&c, &u) && spell_path(s, &u, file);
+    *work += u.program.pos + 1; /* its header */
+    if (found)
+        memcpy(path, s->path, strlen(s->path) + 1);
+    free(s);
+    return found;
 }

@@ -22,23 +22,6 @@ enum {
     AUGMENTATION_MAX = 16,
 };
 
-int64_t eh_read_sleb(struct cursor *c)
-{
-    uint64_t value = 0;
-    for (unsigned shift = 0; shift < 70; shift += 7) {
-        uint8_t byte = cursor_u8(c);
-        if (shift < 64)
-            value |= (uint64_t)(byte & 0x7f) << shift;
-        if (!(byte & 0x80)) {
-            if (byte & 0x40 && shift + 7 < 64)
-                value |= ~(uint64_t)0 << (shift + 7);
-            return (int64_t)value;
-        }
-    }
-    c->failed = true;
-    return 0;
-}
-
 /* The value of an encoded pointer, without what it is relative to. */
 static uint64_t read_value(struct cursor *c, uint8_t encoding)
 {
@@ -172,7 +155,7 @@ static bool read_cie(struct span section, uint64_t section_addr, uint64_t offset
     else if (version != 1 && version != 3)
         return false;
     cie.code_align = cursor_varuint64(&c);
-    cie.data_align = eh_read_sleb(&c);
+    cie.data_align = cursor_sleb64(&c);
     cie.return_register = version == 1 ? cursor_u8(&c) : cursor_varuint64(&c);
     if (!cursor_ok(&c) || !read_augmentation(&c, letters, section_addr, &cie))
         return false;

@@ -49,9 +49,6 @@ struct eh_frame_iterator eh_frame_over(struct span section, uint64_t section_add
 /* The next FDE; false at the end or where the section is damaged. */
 bool eh_frame_next(struct eh_frame_iterator *it, struct eh_fde *out);
 
-/* A signed LEB128, as these sections use it. */
-int64_t eh_read_sleb(struct cursor *c);
-
 struct eh_range {
     uint32_t start; /* from the table's base */
     uint32_t size_bytes;

@@ -6,17 +6,13 @@
 
 #include "base/own.h"
 #include "read/pe.h"
+#include "symbolize/native_source.h"
 #include "symbolize/pdb_file.h"
-
-static bool has_lines(const struct elf *e)
-{
-    return elf_section_named(e, ".debug_line") != NULL;
-}
 
 static void take_debug_file(struct debug_file *debug, struct image_symbols *out)
 {
     out->place = debug->place;
-    out->lines = has_lines(&debug->elf);
+    out->lines = native_source_has(&debug->elf);
     debug_file_close(debug);
 }
 
@@ -25,7 +21,7 @@ static void find_native(const struct elf *e, const char *path, const struct debu
 {
     struct debug_file debug;
     out->id = symbol_id_of_elf(e);
-    out->lines = has_lines(e);
+    out->lines = native_source_has(e);
     if (elf_section_of_type(e, ELF_SECTION_SYMTAB))
         out->place.where = SYMBOLS_INSIDE;
     else if (debug_file_open(e, path, find, &debug))

@@ -58,6 +58,30 @@ void naming_set(struct naming *naming, uint32_t location, const struct code_name
     row->unnamed = UNNAMED_NOT;
 }
 
+void naming_set_source(struct naming *naming, uint32_t location, const struct source_frame *frames,
+                       size_t count)
+{
+    struct trace *t = naming->t;
+    struct trace_location *row = &t->locations.rows[location];
+    struct trace_function function = t->functions.rows[row->function];
+    const struct source_frame *own = &frames[count - 1];
+    row->file = own->file ? trace_add_string(t, own->file) : 0;
+    row->line = own->line;
+    if (count == 1 || count - 1 > TRACE_INLINED_MAX)
+        return;
+    row->inlined = (uint32_t)t->inlined.count;
+    row->inlined_count = (uint8_t)(count - 1);
+    for (size_t i = 0; i + 1 < count; i++) {
+        function.name = trace_add_string(t, frames[i].function);
+        uint32_t id = trace_push(&t->inlined);
+        t->inlined.rows[id] = (struct trace_inlined){
+            .function = function_index_add(naming->functions, t, &function),
+            .file = frames[i].file ? trace_add_string(t, frames[i].file) : 0,
+            .line = frames[i].line,
+        };
+    }
+}
+
 int naming_open(const struct naming *naming, uint32_t process, const char *path)
 {
     return naming->files->open ? naming->files->open(naming->files->user, process, path) : -1;

@@ -6,6 +6,7 @@
 
 #include "symbolize/assembly_set.h"
 #include "symbolize/code_name.h"
+#include "symbolize/native_source.h"
 #include "symbolize/source_lines.h"
 #include "symbolize/symbolizer.h"
 
@@ -42,6 +43,9 @@ void naming_set_origin(struct naming *naming, uint32_t location, uint64_t start,
                        const char *mvid);
 /* Gives a location its name. */
 void naming_set(struct naming *naming, uint32_t location, const struct code_name *name);
+/* Gives a location that has its name its native source: as native_source_fn says. */
+void naming_set_source(struct naming *naming, uint32_t location, const struct source_frame *frames,
+                       size_t count);
 /* Opens a file as a process sees it; -1 when it cannot. */
 int naming_open(const struct naming *naming, uint32_t process, const char *path);
 /*

@@ -26,7 +26,6 @@ enum {
     ASKED_OFTEN = 256,
     STRINGS_KEPT_MAX = 8 << 20,
     HELPER_STRINGS_MAX = 1 << 16,
-    LINES_BYTES_MAX = 128 << 20,
 };
 
 /* One source of names. */
@@ -408,11 +407,9 @@ struct asked_addr {
     size_t index;
 };
 
-struct asked_lines {
+struct asked_sources {
     struct asked_addr *asked; /* ascending */
-    uint64_t *addrs;          /* the same */
-    size_t count;
-    debug_line_fn *answer;
+    native_source_fn *answer;
     void *user;
 };
 
@@ -422,58 +419,43 @@ static int asked_compare(const void *a, const void *b)
     return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-static void answer_asked(void *user, size_t index, const char *file, uint32_t line)
+static void answer_asked(void *user, size_t index, const struct source_frame *frames, size_t count)
 {
-    const struct asked_lines *lines = user;
-    lines->answer(lines->user, lines->asked[index].index, file, line);
+    const struct asked_sources *sources = user;
+    sources->answer(sources->user, sources->asked[index].index, frames, count);
 }
 
-static void lines_of_elf(const struct elf *e, struct asked_lines *asked)
-{
-    const struct elf_section *section = elf_section_named(e, ".debug_line");
-    const struct elf_section *names = elf_section_named(e, ".debug_line_str");
-    struct buffer lines, strings;
-    buffer_init(&lines, LINES_BYTES_MAX);
-    buffer_init(&strings, LINES_BYTES_MAX);
-    if (elf_section_load(e, section, &lines, NULL) && (!names || elf_section_load(e, names, &strings, NULL)))
-        debug_line_find(buffer_span(&lines), buffer_span(&strings), asked->addrs, asked->count, answer_asked,
-                        asked, NULL);
-    buffer_done(&lines);
-    buffer_done(&strings);
-}
-
-static void lines_of_debug_file(const struct native_image *image, struct asked_lines *asked)
+static void sources_of_debug_file(const struct native_image *image, const uint64_t *addrs, size_t count,
+                                  struct asked_sources *asked)
 {
     struct source file;
     struct elf debug;
     if (image->debug_fd < 0 || !source_over_fd(image->debug_fd, 0, UINT64_MAX, &file, NULL) ||
         !elf_open(&file, &debug, NULL))
         return;
-    if (elf_section_named(&debug, ".debug_line"))
-        lines_of_elf(&debug, asked);
+    native_source_find(&debug, addrs, count, answer_asked, asked);
     elf_done(&debug);
 }
 
-void native_image_lines(struct native_image *image, const uint64_t *file_offs, size_t count,
-                        debug_line_fn *answer, void *user)
+void native_image_sources(struct native_image *image, const uint64_t *file_offs, size_t count,
+                          native_source_fn *answer, void *user)
 {
-    bool own = elf_section_named(&image->elf, ".debug_line") != NULL;
+    bool own = native_source_has(&image->elf);
     if (count == 0 || (!own && image->debug_fd < 0))
         return;
-    struct asked_lines asked = { .answer = answer, .user = user };
-    asked.asked = mem_alloc(count, sizeof *asked.asked);
-    asked.addrs = mem_alloc(count, sizeof *asked.addrs);
+    AUTO_FREE struct asked_addr *pairs = mem_alloc(count, sizeof *pairs);
+    AUTO_FREE uint64_t *addrs = mem_alloc(count, sizeof *addrs);
+    struct asked_sources asked = { pairs, answer, user };
+    size_t known = 0;
     for (size_t i = 0; i < count; i++) {
-        asked.asked[asked.count].index = i;
-        asked.count += elf_addr_of_file_off(&image->elf, file_offs[i], &asked.asked[asked.count].addr);
+        pairs[known].index = i;
+        known += elf_addr_of_file_off(&image->elf, file_offs[i], &pairs[known].addr);
     }
-    qsort(asked.asked, asked.count, sizeof *asked.asked, asked_compare);
-    for (size_t i = 0; i < asked.count; i++)
-        asked.addrs[i] = asked.asked[i].addr;
+    qsort(pairs, known, sizeof *pairs, asked_compare);
+    for (size_t i = 0; i < known; i++)
+        addrs[i] = pairs[i].addr;
     if (own)
-        lines_of_elf(&image->elf, &asked);
+        native_source_find(&image->elf, addrs, known, answer_asked, &asked);
     else
-        lines_of_debug_file(image, &asked);
-    free(asked.asked);
-    free(asked.addrs);
+        sources_of_debug_file(image, addrs, known, &asked);
 }

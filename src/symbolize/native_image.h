@@ -14,9 +14,9 @@
 #include <stdint.h>
 
 #include "base/source.h"
-#include "read/debug_line.h"
 #include "symbolize/code_name.h"
 #include "symbolize/debug_file.h"
+#include "symbolize/native_source.h"
 
 struct native_image; /* belongs to one thread: finding fills caches */
 
@@ -44,11 +44,11 @@ bool native_image_find_addr(struct native_image *image, uint64_t addr, struct co
                             uint64_t *out_function_start);
 
 /*
- * The source lines of code at `file_offs`, from the image's own .debug_line or its debug file's. Each
- * is answered at most once. Nothing for an image without, or with one that is too large.
+ * Where code at `file_offs` is in its source, by the image's own DWARF or its debug file's. Each is answered
+ * at most once. Nothing for an image without, or with one that is too large.
  */
-void native_image_lines(struct native_image *image, const uint64_t *file_offs, size_t count,
-                        debug_line_fn *answer, void *user);
+void native_image_sources(struct native_image *image, const uint64_t *file_offs, size_t count,
+                          native_source_fn *answer, void *user);
 
 /* In hex; "" when the image has none. */
 const char *native_image_build_id(const struct native_image *image);

@@ -161,7 +161,7 @@ static void symbolize_images(struct naming *naming, struct questions *q)
             image_names_open(naming, q->items[from].image, &locations[from], to - from);
         for (size_t i = from; i < to; i++)
             image_names_answer(names, naming, locations[i], q->items[i].key);
-        image_names_lines(names, naming, &locations[from], &file_offs[from], to - from);
+        image_names_sources(names, naming, &locations[from], &file_offs[from], to - from);
         image_names_close(names);
         from = to;
     }

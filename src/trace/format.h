@@ -49,6 +49,7 @@ enum format_section {
     FORMAT_EVENTS,
     FORMAT_EVENT_DESCRIPTIONS, /* of event types */
     FORMAT_EVENT_ACTIVITIES,   /* of the events of the section before */
+    FORMAT_INLINED,            /* functions inlined at locations */
 };
 
 enum format_state_bits { FORMAT_SYMBOLIZED = 1 };

@@ -26,6 +26,7 @@ void trace_init(struct trace *t)
     trace_push(&t->codes);
     trace_push(&t->functions);
     trace_push(&t->locations);
+    trace_push(&t->inlined);
     for (unsigned root = 0; root < STACK_ROOTS; root++)
         trace_push(&t->stacks);
     trace_push(&t->event_types);
@@ -48,6 +49,7 @@ void trace_done(struct trace *t)
     free(t->codes.rows);
     free(t->functions.rows);
     free(t->locations.rows);
+    free(t->inlined.rows);
     free(t->stacks.rows);
     free(t->event_types.rows);
     free(t->events.rows);

@@ -18,6 +18,8 @@
 enum {
     /* Deeper stacks are cut at the root's end and marked truncated. */
     TRACE_STACK_DEPTH_MAX = 512,
+    /* Of functions that were inlined at one location. */
+    TRACE_INLINED_MAX = 64,
     /* An event with a larger payload is not kept: runtimes send 64 KiB at most. */
     TRACE_PAYLOAD_BYTES_MAX = 1 << 16,
 };
@@ -173,20 +175,27 @@ struct trace_location {
     uint32_t process; /* 0 for kernel code */
     uint32_t mapping; /* 0 when none covers it */
     uint32_t code;    /* 0 when no method was known there at the time */
+    uint32_t inlined; /* row of trace.inlined: the innermost function that the compiler put there; 0: none */
     uint64_t addr;
     uint64_t first_ns;
     /* the name, filled by the symbolizer */
     uint32_t function;
-    uint32_t file, line;
-    uint32_t
-        stub; /* string: the stub that was seen there while its process lived, or 0; not kept in captures */
-    uint32_t il_off;  /* or one of read/il_map.h's marks; not kept in captures */
-    uint8_t tier;     /* enum code_tier */
-    uint8_t resolver; /* enum resolver */
-    uint8_t unnamed;  /* enum unnamed_cause */
-    bool is_return;   /* the address is a return address: the call is before it */
+    uint32_t file, line; /* in that function: of a call, where others were inlined */
+    uint32_t stub;       /* string: what was seen there while its process lived, or 0; not kept in captures */
+    uint32_t il_off;     /* or one of read/il_map.h's marks; not kept in captures */
+    uint8_t tier;        /* enum code_tier */
+    uint8_t resolver;    /* enum resolver */
+    uint8_t unnamed;     /* enum unnamed_cause */
+    bool is_return;      /* the address is a return address: the call is before it */
     bool il_known;
-    bool line_of_method; /* `line` is where the method begins: which statement ran is not known */
+    bool line_of_method;   /* `line` is where the method begins: which statement ran is not known */
+    uint8_t inlined_count; /* rows from `inlined` on, each inlined into the next, the last into `function` */
+};
+
+/* A function that the compiler inlined, and where in it a location is. */
+struct trace_inlined {
+    uint32_t function;
+    uint32_t file, line; /* line 0: not known */
 };
 
 /* Interned: a stack is its leaf location upon its callers. Ids below STACK_ROOTS are the roots. */
@@ -284,6 +293,7 @@ struct trace {
     TRACE_TABLE(trace_code) codes;
     TRACE_TABLE(trace_function) functions;
     TRACE_TABLE(trace_location) locations;
+    TRACE_TABLE(trace_inlined) inlined;
     TRACE_TABLE(trace_stack) stacks;
     TRACE_TABLE(trace_event_type) event_types;
     TRACE_TABLE(trace_event) events;                    /* in time order per thread of their process only */

@@ -335,6 +335,41 @@ static bool read_method_lines(struct reader *r, struct cursor *c, uint64_t first
     return true;
 }
 
+/* The rows of one location. */
+static bool read_inlined_at(struct trace *t, struct cursor *c, uint64_t location)
+{
+    uint64_t count = cursor_varuint64(c);
+    if (location == 0 || location >= t->locations.count || count == 0 || count > TRACE_INLINED_MAX)
+        return false;
+    size_t first = t->inlined.count;
+    for (uint64_t i = 0; i < count; i++) {
+        struct trace_inlined row = { .function = cursor_varuint32(c) };
+        row.file = cursor_varuint32(c);
+        row.line = cursor_varuint32(c);
+        if (!cursor_ok(c))
+            return false;
+        uint32_t id = trace_push(&t->inlined);
+        t->inlined.rows[id] = row;
+    }
+    t->locations.rows[location].inlined = (uint32_t)first;
+    t->locations.rows[location].inlined_count = (uint8_t)count;
+    return true;
+}
+
+static bool read_inlined(struct reader *r, struct cursor *c, uint64_t count)
+{
+    uint64_t location = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t step = cursor_varuint64(c);
+        if (!cursor_ok(c) || step >= r->trace->locations.count)
+            return false;
+        location += step;
+        if (!read_inlined_at(r->trace, c, location))
+            return false;
+    }
+    return true;
+}
+
 static bool read_stacks(struct reader *r, struct cursor *c, uint64_t first, uint64_t count)
 {
     uint64_t missing;
@@ -526,6 +561,8 @@ static bool read_section(struct reader *r, struct cursor *c)
         return read_event_descriptions(r, c, first, count);
     case FORMAT_EVENT_ACTIVITIES:
         return read_event_activities(r, c, count);
+    case FORMAT_INLINED:
+        return read_inlined(r, c, count);
     }
     return false; /* a section has no length of its own: what follows an unknown one cannot be read */
 }
@@ -698,6 +735,8 @@ static void reader_check_references(struct reader *r)
         clear_if_beyond(&t->locations.rows[i].code, t->codes.count, bad);
         clear_if_beyond(&t->locations.rows[i].function, t->functions.count, bad);
     }
+    for (size_t i = 1; i < t->inlined.count; i++)
+        clear_if_beyond(&t->inlined.rows[i].function, t->functions.count, bad);
     for (size_t i = STACK_ROOTS; i < t->stacks.count; i++)
         clear_if_beyond(&t->stacks.rows[i].location, t->locations.count, bad);
     for (size_t i = 1; i < t->subscriptions.count; i++)

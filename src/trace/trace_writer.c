@@ -34,7 +34,7 @@ struct trace_writer {
     ZSTD_CCtx *zstd;
     /* rows that are on disk already: ids below */
     size_t strings, facts, images, processes, threads, mappings, functions, codes, locations, names, stacks,
-        losses, method_lines, event_types, event_descriptions, subscriptions, event_activities;
+        losses, method_lines, inlined, event_types, event_descriptions, subscriptions, event_activities;
     uint64_t last_sample_ns, last_event_ns;
     bool symbolized;
 };
@@ -281,6 +281,19 @@ static void put_name(struct buffer *raw, const struct trace_location *row)
     buffer_u8(raw, row->tier);
     buffer_u8(raw, row->resolver);
     buffer_u8(raw, row->unnamed);
+}
+
+static void put_inlined(struct buffer *raw, const struct trace *t, size_t location, size_t before)
+{
+    const struct trace_location *row = &t->locations.rows[location];
+    const struct trace_inlined *inlined = &t->inlined.rows[row->inlined];
+    buffer_varuint(raw, location - before);
+    buffer_varuint(raw, row->inlined_count);
+    for (unsigned i = 0; i < row->inlined_count; i++) {
+        buffer_varuint(raw, inlined[i].function);
+        buffer_varuint(raw, inlined[i].file);
+        buffer_varuint(raw, inlined[i].line);
+    }
 }
 
 static void put_loss(struct buffer *raw, const struct trace_loss *row)
@@ -570,6 +583,33 @@ static bool writer_method_lines(struct trace_writer *w, const struct trace *t, s
     return true;
 }
 
+/* The locations at which something was inlined, and what. */
+static bool writer_inlined(struct trace_writer *w, const struct trace *t, struct error *err)
+{
+    enum { LOCATION_BYTES = 10, ROW_BYTES = 15 };
+    while (t->symbolized && w->inlined < t->locations.count) {
+        size_t from = w->inlined, at = from, count = 0, bytes = 0;
+        for (; at < t->locations.count && bytes < WRITER_BATCH_BYTES; at++)
+            if (t->locations.rows[at].inlined_count) {
+                count++;
+                bytes += LOCATION_BYTES + t->locations.rows[at].inlined_count * (size_t)ROW_BYTES;
+            }
+        w->inlined = at;
+        if (count == 0)
+            continue;
+        writer_section(w, FORMAT_INLINED, 0, count);
+        for (size_t i = from, before = 0; i < at; i++) {
+            if (!t->locations.rows[i].inlined_count)
+                continue;
+            put_inlined(&w->raw, t, i, before);
+            before = i;
+        }
+        if (!writer_room(w, err))
+            return false;
+    }
+    return true;
+}
+
 bool trace_writer_flush(struct trace_writer *w, struct trace_builder *b, struct error *err)
 {
     if (w->failed) {
@@ -583,7 +623,7 @@ bool trace_writer_flush(struct trace_writer *w, struct trace_builder *b, struct 
         return false;
     return writer_changed(w, b, err) && writer_locations(w, t, err) && writer_names(w, t, err) &&
            writer_stacks(w, t, err) && writer_samples(w, &b->trace.samples, err) &&
-           writer_method_lines(w, t, err) && writer_told(w, &b->trace, err) &&
+           writer_method_lines(w, t, err) && writer_told(w, &b->trace, err) && writer_inlined(w, t, err) &&
            (!w->raw.size || writer_block(w, FORMAT_BATCH, err));
 }
 

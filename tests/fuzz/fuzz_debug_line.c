@@ -24,7 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     size_t strings = data[0] < size - 1 ? data[0] : size - 1;
-    debug_line_find(span_of(data + 1 + strings, size - 1 - strings), span_of(data + 1, strings), addrs,
-                    ARRAY_LEN(addrs), take, answered, NULL);
+    struct debug_line_sections sections = { span_of(data + 1 + strings, size - 1 - strings),
+                                            span_of(data + 1, strings) };
+    debug_line_find(&sections, NULL, 0, addrs, ARRAY_LEN(addrs), take, answered, NULL);
     return 0;
 }

@@ -107,14 +107,38 @@ static void test_buffer_ceiling(void **state)
     buffer_done(&b);
 }
 
+static void test_sleb64(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t bytes[11];
+        size_t size;
+        bool ok;
+        int64_t value;
+    } cases[] = {
+        { { 0x02 }, 1, true, 2 },
+        { { 0x7e }, 1, true, -2 },
+        { { 0xff, 0x00 }, 2, true, 127 },
+        { { 0x80, 0x7f }, 2, true, -128 },
+        { { 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f }, 10, true, INT64_MIN },
+        { { 0xff }, 1, false, 0 },
+        { { 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00 }, 11, false, 0 },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct cursor c = cursor_over(span_of(cases[i].bytes, cases[i].size));
+        int64_t value = cursor_sleb64(&c);
+        assert_int_equal(cursor_ok(&c), cases[i].ok);
+        if (cases[i].ok)
+            assert_true(value == cases[i].value && cursor_left(&c) == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_varuint32),
-        cmocka_unit_test(test_failure_sticks),
-        cmocka_unit_test(test_counts_that_wrap),
-        cmocka_unit_test(test_zstring),
-        cmocka_unit_test(test_written_numbers_read_back),
+        cmocka_unit_test(test_varuint32),      cmocka_unit_test(test_sleb64),
+        cmocka_unit_test(test_failure_sticks), cmocka_unit_test(test_counts_that_wrap),
+        cmocka_unit_test(test_zstring),        cmocka_unit_test(test_written_numbers_read_back),
         cmocka_unit_test(test_buffer_ceiling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

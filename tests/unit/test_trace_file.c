@@ -107,6 +107,19 @@ static struct trace_location with_line(struct trace_builder *b, size_t i, uint32
     return row;
 }
 
+/* At each location as many functions as its id, modulo 3, says. */
+static void add_inlined(struct trace_builder *b, size_t location, uint32_t function)
+{
+    struct trace *t = &b->trace;
+    t->locations.rows[location].inlined = (uint32_t)t->inlined.count;
+    t->locations.rows[location].inlined_count = (uint8_t)(location % 3);
+    for (size_t i = 0; i < location % 3; i++) {
+        uint32_t id = trace_push(&t->inlined);
+        t->inlined.rows[id] = (struct trace_inlined){ function, trace_add_string(t, "inline.h"),
+                                                      (uint32_t)(location * 10 + i) };
+    }
+}
+
 static void name_locations(struct trace_builder *b)
 {
     uint32_t function = trace_builder_function(b, &(struct trace_function){
@@ -114,8 +127,10 @@ static void name_locations(struct trace_builder *b)
                                                       .module = trace_add_string(&b->trace, "webapi"),
                                                       .kind = CODE_NATIVE,
                                                   });
-    for (size_t i = 1; i < b->trace.locations.count; i++)
+    for (size_t i = 1; i < b->trace.locations.count; i++) {
         b->trace.locations.rows[i] = with_line(b, i, function);
+        add_inlined(b, i, function);
+    }
     b->trace.symbolized = true;
 }
 
@@ -192,6 +207,21 @@ static void check_events(const struct trace *t)
     }
 }
 
+/* What there is at a location is all there was. */
+static void check_inlined(const struct trace *t)
+{
+    for (size_t i = 1; i < t->locations.count; i++) {
+        const struct trace_location *row = &t->locations.rows[i];
+        assert_true(row->inlined_count == 0 || row->inlined_count == i % 3);
+        assert_true(row->inlined_count == 0 || row->inlined + row->inlined_count <= t->inlined.count);
+        for (unsigned k = 0; k < row->inlined_count; k++) {
+            const struct trace_inlined *inlined = &t->inlined.rows[row->inlined + k];
+            assert_int_equal(inlined->line, i * 10 + k);
+            assert_true(inlined->function < t->functions.count);
+        }
+    }
+}
+
 static int setup(void **state)
 {
     struct written *w = mem_alloc(1, sizeof *w);
@@ -251,6 +281,8 @@ static void test_round_trip(void **state)
         assert_int_equal(t.locations.rows[i].line, i + 100);
         assert_int_equal(t.locations.rows[i].line_of_method, i % 2);
     }
+    check_inlined(&t);
+    assert_int_equal(t.locations.rows[2].inlined_count, 2);
     trace_done(&t);
 }
 
@@ -276,6 +308,7 @@ static void test_every_length(void **state)
         assert_true(!t.complete || size > w->flushed_at[FLUSHES - 1]);
         assert_true(t.events.count >= 1 + expected / 2);
         check_samples(&t);
+        check_inlined(&t);
         check_events(&t);
         trace_done(&t);
     }
