@@ -37,7 +37,7 @@ struct frame_key {
 
 static bool line_same(const struct profile_frame *a, const struct profile_frame *b)
 {
-    return a->line == b->line && a->line_of_method == b->line_of_method &&
+    return a->line == b->line && a->line_of_method == b->line_of_method && a->inlined == b->inlined &&
            (a->file == b->file || (a->file && b->file && strcmp(a->file, b->file) == 0));
 }
 
@@ -117,6 +117,25 @@ static uint32_t frame_of_function(struct frame_table *table, const struct trace_
     return id;
 }
 
+uint32_t frame_table_inlined(struct frame_table *table, uint32_t inlined, uint32_t location)
+{
+    const struct trace *t = table->trace;
+    if (table->of_inlined[inlined])
+        return table->of_inlined[inlined];
+    const struct trace_inlined *row = &t->inlined.rows[inlined];
+    const struct trace_function *f = &t->functions.rows[row->function];
+    const char *name = row->function ? trace_string(t, f->name) : "[unknown]";
+    struct profile_frame like = { .kind = f->kind,
+                                  .resolver = t->locations.rows[location].resolver,
+                                  .inlined = true };
+    if (row->line)
+        like.file = frame_file(table, row->file);
+    if (like.file)
+        like.line = row->line;
+    uint32_t frame = frame_get(table, span_of(name, strlen(name)), trace_string(t, f->module), &like);
+    return table->of_inlined[inlined] = frame;
+}
+
 /* What is shown of a location that nobody could name: its file and offset, or that it is unknown. */
 static uint32_t frame_of_unnamed(struct frame_table *table, const struct trace_location *row)
 {
@@ -194,6 +213,7 @@ void frame_table_init(struct frame_table *table, const struct trace *t, const st
     buffer_init(&table->module, FRAME_TEXT_BYTES);
     table->of_location = mem_alloc(t->locations.count, sizeof *table->of_location);
     table->of_function = mem_alloc(t->functions.count, sizeof *table->of_function);
+    table->of_inlined = mem_alloc(t->inlined.count, sizeof *table->of_inlined);
     table->file_of_string = mem_alloc(t->strings.count, sizeof *table->file_of_string);
     p->frames = mem_grow(NULL, &table->capacity, 64, sizeof *p->frames);
     p->frames[0] = (struct profile_frame){ .name = "", .module = "" };
@@ -207,6 +227,7 @@ void frame_table_done(struct frame_table *table)
     buffer_done(&table->module);
     free(table->of_location);
     free(table->of_function);
+    free(table->of_inlined);
     free(table->file_of_string);
     free(table->matched);
 }

@@ -28,6 +28,7 @@ struct frame_table {
     size_t capacity;
     uint32_t *of_location; /* 0: not looked at yet */
     uint32_t *of_function;
+    uint32_t *of_inlined;               /* by row of trace.inlined */
     const char **file_of_string;        /* by string: the text to show, when it is a source file's */
     uint32_t of_work[WORK_CLASSES + 1]; /* folded kinds of work; the last: between managed code */
     uint64_t *matched;                  /* by frame: the filter's patterns that match it */
@@ -42,6 +43,8 @@ void frame_table_done(struct frame_table *table);
 
 /* The frame of a row of the trace's locations. */
 uint32_t frame_table_location(struct frame_table *table, uint32_t location);
+/* With lines, the frame of a row of the trace's inlined functions, at a row of its locations. */
+uint32_t frame_table_inlined(struct frame_table *table, uint32_t inlined, uint32_t location);
 /* The frame that stands for folded ones: of a kind of work, or, for WORK_CLASSES, between managed code. */
 uint32_t frame_table_work(struct frame_table *table, unsigned work);
 /* A frame of our own, such as "[truncated]". */

@@ -25,7 +25,7 @@ struct hot_key {
 
 static bool hot_same_line(const struct hot_row *a, const struct hot_row *b)
 {
-    return a->line == b->line && a->line_of_method == b->line_of_method &&
+    return a->line == b->line && a->line_of_method == b->line_of_method && a->inlined == b->inlined &&
            (a->file == b->file || (a->file && b->file && strcmp(a->file, b->file) == 0));
 }
 
@@ -105,6 +105,7 @@ static uint32_t hot_row_of_frame(struct hot_build *b, uint32_t frame, enum hot_b
     like.file = f->file;
     like.line = f->line;
     like.line_of_method = f->line_of_method;
+    like.inlined = f->inlined;
     return hot_row_of(b, span_of(f->name, strlen(f->name)), f->module, &like);
 }
 
@@ -159,7 +160,8 @@ static int hot_compare_names(const struct hot_row *x, const struct hot_row *y)
 {
     int order = strcmp(x->name, y->name);
     order = order ? order : strcmp(x->module, y->module);
-    return order ? order : (x->line > y->line) - (x->line < y->line);
+    order = order ? order : (x->line > y->line) - (x->line < y->line);
+    return order ? order : x->inlined - y->inlined;
 }
 
 static int hot_compare_self(const void *a, const void *b)

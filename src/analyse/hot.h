@@ -19,7 +19,7 @@ struct hot_row {
     const char *name, *module; /* owned by the table or its profile */
     const char *file;          /* NULL unknown */
     uint32_t line;             /* as in profile_frame */
-    bool line_of_method;
+    bool line_of_method, inlined;
     uint8_t kind, tier;
     uint64_t self, total;            /* weight: as the leaf / anywhere in the stack, a sample once */
     uint64_t samples;                /* with it as the leaf */

@@ -67,6 +67,16 @@ static uint32_t node_of_root(struct profile_build *b, uint32_t root)
     return node_get(b, 0, frame_table_own(&b->frames, root == STACK_TRUNCATED ? "[truncated]" : "[broken]"));
 }
 
+/* Of a location below `parent`: its function and, with lines, what was inlined into it. */
+static uint32_t node_of_location(struct profile_build *b, uint32_t parent, uint32_t location)
+{
+    const struct trace_location *row = &b->t->locations.rows[location];
+    uint32_t node = node_get(b, parent, frame_table_location(&b->frames, location));
+    for (unsigned i = b->options->lines ? row->inlined_count : 0; i-- > 0;)
+        node = node_get(b, node, frame_table_inlined(&b->frames, row->inlined + i, location));
+    return node;
+}
+
 /* The node of a stack whose runtime frames are folded: those at its end by `work`, others to "[runtime]". */
 static uint32_t node_find_folded(struct profile_build *b, uint32_t stack, unsigned work, size_t work_frames)
 {
@@ -82,7 +92,7 @@ static uint32_t node_find_folded(struct profile_build *b, uint32_t stack, unsign
         if (own && !was_own)
             node = node_get(b, node, frame_table_work(&b->frames, WORK_CLASSES));
         else if (!own)
-            node = node_get(b, node, frame_table_location(&b->frames, location));
+            node = node_of_location(b, node, location);
         was_own = own;
     }
     if (depth)
@@ -128,8 +138,7 @@ static void nodes_of_stacks(struct profile_build *b)
     for (size_t stack = STACK_ROOTS; stack < t->stacks.count; stack++) {
         const struct trace_stack *row = &t->stacks.rows[stack];
         if (asked[stack])
-            b->stacks[stack].node =
-                node_get(b, b->stacks[row->parent].node, frame_table_location(&b->frames, row->location));
+            b->stacks[stack].node = node_of_location(b, b->stacks[row->parent].node, row->location);
     }
 }
 

@@ -3,9 +3,9 @@
  * reads.
  *
  * Immutable once built. Frames are functions as they are shown: the same name in the same module is
- * one frame, whatever its tier or address; when asked for, one for each source line of it. Node 0 is the
- * root; a node's parent has a smaller index. All texts are UTF-8 without control characters, owned by the
- * profile.
+ * one frame, whatever its tier or address; when asked for, one for each source line of it, and then functions
+ * that the compiler inlined are frames, too. Node 0 is the root; a node's parent has a smaller index. All
+ * texts are UTF-8 without control characters, owned by the profile.
  */
 #ifndef CLRPERF_ANALYSE_PROFILE_H
 #define CLRPERF_ANALYSE_PROFILE_H
@@ -26,6 +26,7 @@ struct profile_frame {
     const char *file;    /* source file, or NULL */
     uint32_t line;       /* in it; of a whole function: the first one that ran. 0 unknown */
     bool line_of_method; /* `line` is where the method begins: the statement is not known */
+    bool inlined;        /* by the compiler, into the frame that called it; only with lines */
     uint8_t kind;        /* enum code_kind: where most of its samples' locations were */
     uint8_t tier;        /* enum code_tier, likewise */
     uint8_t resolver;    /* enum resolver */
@@ -102,7 +103,7 @@ struct profile_options {
     const char *const *include; /* NULL-terminated: keep samples with a frame that matches each */
     const char *const *exclude; /* NULL-terminated: drop samples with a frame that matches any */
     bool group_runtime;         /* the runtime's frames folded to one for each kind of work */
-    bool lines;                 /* a frame is a line of a function */
+    bool lines;                 /* a frame is a line of a function, also of one that was inlined */
     bool tree_only;             /* no sample columns: for what shows sums */
     enum sample_kind kind;
     const uint64_t *weights; /* of the trace's samples, other than their own; NULL: their own */

@@ -179,6 +179,8 @@ static void fill_name(struct fact_search *s, struct address_fact *fact, uint32_t
     fact->file = row->line ? row->file : 0;
     fact->line = row->line;
     fact->line_of_method = row->line_of_method;
+    fact->inlined = row->inlined;
+    fact->inlined_count = row->inlined_count;
 }
 
 /* Of a stub the runtime's memory tells the method that it leads to. */
@@ -259,4 +261,16 @@ void address_facts_done(struct address_facts *facts)
 const char *address_facts_text(const struct address_facts *facts, uint32_t id)
 {
     return id ? trace_string(&facts->census.b.trace, id) : NULL;
+}
+
+const struct trace_inlined *address_facts_inlined(const struct address_facts *facts,
+                                                  const struct address_fact *fact, uint32_t i)
+{
+    return &facts->census.b.trace.inlined.rows[fact->inlined + i];
+}
+
+const char *address_facts_function(const struct address_facts *facts, const struct trace_inlined *inlined)
+{
+    const struct trace *t = &facts->census.b.trace;
+    return trace_string(t, t->functions.rows[inlined->function].name);
 }

@@ -21,12 +21,13 @@ struct address_fact {
     uint32_t function, module;
     uint64_t offset; /* of the address in the function */
     bool has_offset;
-    uint32_t il_off;     /* or one of read/il_map.h's marks */
-    uint32_t file, line; /* line 0: not known */
-    bool line_of_method; /* the line is where the method begins: which statement is not known */
-    uint8_t kind;        /* enum code_kind */
-    uint8_t tier;        /* enum code_tier */
-    uint8_t resolver;    /* enum resolver; RESOLVER_NONE: nobody knows a name */
+    uint32_t il_off;                 /* or one of read/il_map.h's marks */
+    uint32_t file, line;             /* line 0: not known */
+    bool line_of_method;             /* the line is where the method begins: which statement is not known */
+    uint32_t inlined, inlined_count; /* rows of the trace's inlined functions, as of a trace_location */
+    uint8_t kind;                    /* enum code_kind */
+    uint8_t tier;                    /* enum code_tier */
+    uint8_t resolver;                /* enum resolver; RESOLVER_NONE: nobody knows a name */
 };
 
 struct address_facts {
@@ -42,6 +43,10 @@ bool address_facts_find(const struct target *target, const uint64_t *addrs, size
 void address_facts_find_core(struct core_target *core, const uint64_t *addrs, size_t count, bool raw_names,
                              struct address_facts *out);
 void address_facts_done(struct address_facts *facts);
+/* One of the functions that were inlined there, the innermost is number 0; and what it is called. */
+const struct trace_inlined *address_facts_inlined(const struct address_facts *facts,
+                                                  const struct address_fact *fact, uint32_t i);
+const char *address_facts_function(const struct address_facts *facts, const struct trace_inlined *inlined);
 /* NULL for 0. Valid as long as the facts. */
 const char *address_facts_text(const struct address_facts *facts, uint32_t id);
 

@@ -212,6 +212,8 @@ static void json_hot_row(struct json_writer *j, const struct hot_row *row, const
     json_put_string(j, "file", row->file);
     json_put_known_u64(j, "line", row->line, row->line);
     json_put_line_is(j, row->line, row->line_of_method);
+    if (p->by_line)
+        json_put_bool(j, "inlined", row->inlined);
     json_put_u64(j, "self", row->self);
     json_put_u64(j, "total", row->total);
     json_put_u64(j, "samples", row->samples);
@@ -267,6 +269,7 @@ static void json_tree_node(struct json_writer *j, const struct profile *p, uint3
         json_put_string(j, "file", f->file);
         json_put_known_u64(j, "line", f->line, f->line);
         json_put_line_is(j, f->line, f->line_of_method);
+        json_put_bool(j, "inlined", f->inlined);
     }
     json_put_u64(j, "total", p->total[node]);
     json_put_u64(j, "self", p->self[node]);

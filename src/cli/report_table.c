@@ -52,17 +52,40 @@ static void put_cut(struct buffer *out, const char *text, size_t columns, bool p
         buffer_u8(out, ' ');
 }
 
-/* " (Program.cs:42)": where a row is in its source, "~" before a line that is only its method's; or "". */
-static void place_text(const char *file, uint32_t line, bool of_method, struct buffer *out)
+/* Where a row is, when rows are lines. */
+struct place {
+    const char *file; /* NULL: not known */
+    uint32_t line;
+    bool of_method, inlined;
+};
+
+static struct place place_of_row(const struct hot_row *row, bool by_line)
 {
+    return by_line ? (struct place){ row->file, row->line, row->line_of_method, row->inlined }
+                   : (struct place){ 0 };
+}
+
+static struct place place_of_frame(const struct profile_frame *frame, bool by_line)
+{
+    return by_line ? (struct place){ frame->file, frame->line, frame->line_of_method, frame->inlined }
+                   : (struct place){ 0 };
+}
+
+/* " (Program.cs:42)", "~" before a line that is only its method's; " (inlined)"; or "". */
+static void place_text(struct place place, struct buffer *out)
+{
+    const char *file = place.file;
+    uint32_t line = place.line;
     buffer_clear(out);
     if (file && line) {
         const char *name = file;
         for (const char *at = file; *at; at++)
             if (*at == '/' || *at == '\\')
                 name = at + 1;
-        buffer_format(out, " (%s:%s%" PRIu32 ")", name, of_method ? "~" : "", line);
+        buffer_format(out, " (%s:%s%" PRIu32 ")", name, place.of_method ? "~" : "", line);
     }
+    if (place.inlined)
+        buffer_string(out, " (inlined)");
     buffer_u8(out, 0);
 }
 
@@ -70,7 +93,7 @@ static void place_text(const char *file, uint32_t line, bool of_method, struct b
 static void put_function(struct buffer *out, const char *name, const char *place, size_t columns, bool pad)
 {
     size_t behind = utf8_width(span_of(place, strlen(place)));
-    size_t before = columns > behind + PLACE_NAME_MIN ? columns - behind : columns;
+    size_t before = columns >= behind + PLACE_NAME_MIN ? columns - behind : columns;
     size_t width = utf8_width(span_of(name, strlen(name)));
     put_cut(out, name, before, pad && before == columns);
     if (before == columns)
@@ -303,8 +326,9 @@ static struct report_columns columns_for(const struct hot_table *table, size_t r
         const struct hot_row *row = &table->rows[i];
         size_t name = text_width(row->name), module = text_width(row->module);
         if (lines) {
-            place_text(row->file, row->line, row->line_of_method, &place);
-            name += text_width((const char *)place.data);
+            place_text(place_of_row(row, true), &place);
+            size_t behind = text_width((const char *)place.data);
+            name = (behind && name < PLACE_NAME_MIN ? PLACE_NAME_MIN : name) + behind;
         }
         c.name = name > c.name ? name : c.name;
         c.module = module > c.module ? module : c.module;
@@ -349,7 +373,7 @@ void report_hot(const struct profile *p, const struct hot_table *table, enum hot
         const struct hot_row *row = &table->rows[i];
         buffer_format(out, "%6.2f   %6.2f  %9s  ", percent(row->self, p->counts.weight),
                       percent(row->total, p->counts.weight), units_count(row->samples).text);
-        place_text(p->by_line ? row->file : NULL, row->line, row->line_of_method, &place);
+        place_text(place_of_row(row, p->by_line), &place);
         put_function(out, row->name, (const char *)place.data, c.name, true);
         if (by != HOT_BY_MODULE) {
             buffer_string(out, "  ");
@@ -386,7 +410,7 @@ void report_neighbours(const struct profile *p, const struct hot_table *table, b
         const struct hot_row *row = &table->rows[i];
         buffer_format(out, "%6.2f    %6.2f  %9s  ", percent(row->total, table->rows[0].total),
                       percent(row->total, p->counts.weight), units_count(row->samples).text);
-        place_text(p->by_line ? row->file : NULL, row->line, row->line_of_method, &place);
+        place_text(place_of_row(row, p->by_line), &place);
         put_function(out, row->name, (const char *)place.data, c.name, true);
         buffer_string(out, "  ");
         put_cut(out, row->module, c.module, false);
@@ -435,7 +459,7 @@ static void tree_line(const struct profile *p, uint32_t node, size_t depth, size
     size_t room = width > used + REPORT_NAME_MIN ? width - used : width ? REPORT_NAME_MIN : REPORT_WIDE;
     struct buffer place;
     buffer_init(&place, PLACE_BYTES_MAX);
-    place_text(p->by_line ? f->file : NULL, f->line, f->line_of_method, &place);
+    place_text(place_of_frame(f, p->by_line), &place);
     put_function(out, f->name, (const char *)place.data, room, false);
     buffer_done(&place);
     buffer_u8(out, '\n');

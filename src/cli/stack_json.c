@@ -1,5 +1,44 @@
 #include "cli/stack_view.h"
 
+static void write_place(const struct stack_view *view, uint32_t file, uint32_t line, const char *line_is,
+                        struct json_writer *w)
+{
+    json_key(w, "file");
+    json_string(w, line ? trace_string(&view->b.trace, file) : NULL);
+    json_key(w, "line");
+    if (line)
+        json_u64(w, line);
+    else
+        json_null(w);
+    json_key(w, "line_is");
+    json_string(w, line ? line_is : NULL);
+}
+
+/* What the compiler inlined at a frame: frames of their own, at the same address. */
+static void write_inlined(const struct stack_view *view, const struct shown_frame *frame, unsigned i,
+                          struct json_writer *w)
+{
+    const struct trace *t = &view->b.trace;
+    const struct trace_inlined *inlined = &t->inlined.rows[frame->location->inlined + i];
+    const struct trace_function *function = &t->functions.rows[inlined->function];
+    const char *module = trace_string(t, function->module);
+    json_begin_object(w);
+    json_key(w, "function");
+    json_string(w, trace_string(t, function->name));
+    json_key(w, "module");
+    json_string(w, module[0] ? module : NULL);
+    json_key(w, "kind");
+    json_string(w, code_kind_name((enum code_kind)function->kind));
+    json_key(w, "tier");
+    json_null(w);
+    write_place(view, inlined->file, inlined->line, "statement", w);
+    json_key(w, "inlined");
+    json_bool(w, true);
+    json_key(w, "address");
+    json_hex(w, frame->location->addr);
+    json_end_object(w);
+}
+
 static void write_frame(const struct stack_view *view, const struct shown_frame *frame, struct json_writer *w)
 {
     const struct trace_location *location = frame->location;
@@ -13,15 +52,9 @@ static void write_frame(const struct stack_view *view, const struct shown_frame 
     json_string(w, code_kind_name((enum code_kind)frame->frame->kind));
     json_key(w, "tier");
     json_string(w, code_tier_name((enum code_tier)location->tier));
-    json_key(w, "file");
-    json_string(w, location->line ? trace_string(&view->b.trace, location->file) : NULL);
-    json_key(w, "line");
-    if (location->line)
-        json_u64(w, location->line);
-    else
-        json_null(w);
-    json_key(w, "line_is");
-    json_string(w, !location->line ? NULL : location->line_of_method ? "method" : "statement");
+    write_place(view, location->file, location->line, location->line_of_method ? "method" : "statement", w);
+    json_key(w, "inlined");
+    json_bool(w, false);
     json_key(w, "address");
     json_hex(w, location->addr);
     json_end_object(w);
@@ -35,9 +68,14 @@ static void write_frames(const struct stack_view *view, const struct stack_row *
     };
     json_key(w, "frames");
     json_begin_array(w);
-    for (size_t i = 0; row->stack && i < row->stack->count; i++)
-        if (!managed_only || shown_frame_is_managed(&row->stack->frames[i]))
-            write_frame(view, &row->stack->frames[i], w);
+    for (size_t i = 0; row->stack && i < row->stack->count; i++) {
+        const struct shown_frame *frame = &row->stack->frames[i];
+        if (managed_only && !shown_frame_is_managed(frame))
+            continue;
+        for (unsigned k = 0; k < frame->location->inlined_count; k++)
+            write_inlined(view, frame, k, w);
+        write_frame(view, frame, w);
+    }
     json_end_array(w);
     json_key(w, "end");
     json_string(w, row->stack ? ends[row->stack->end] : "broken");

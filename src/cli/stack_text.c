@@ -66,6 +66,31 @@ static void text_state(const struct stack_view *view, const struct stack_row *ro
     buffer_done(&wait);
 }
 
+static void text_line(const struct stack_view *view, uint32_t file, uint32_t line, bool of_method,
+                      struct buffer *out)
+{
+    if (!line)
+        return;
+    buffer_string(out, " in ");
+    append_safe(out, trace_string(&view->b.trace, file));
+    buffer_format(out, ":%s%" PRIu32, of_method ? "~" : "", line);
+}
+
+/* What the compiler inlined at a frame, which is below. */
+static void text_inlined(const struct stack_view *view, const struct shown_frame *frame, struct buffer *out)
+{
+    const struct trace *t = &view->b.trace;
+    for (unsigned i = 0; i < frame->location->inlined_count; i++) {
+        const struct trace_inlined *inlined = &t->inlined.rows[frame->location->inlined + i];
+        const struct trace_function *function = &t->functions.rows[inlined->function];
+        buffer_string(out, "    ");
+        append_safe(out, trace_string(t, function->name));
+        buffer_string(out, " (inlined)");
+        text_line(view, inlined->file, inlined->line, false, out);
+        buffer_string(out, "\n");
+    }
+}
+
 static void text_frames(const struct stack_view *view, const struct stack_row *row, bool managed_only,
                         struct buffer *out)
 {
@@ -74,17 +99,13 @@ static void text_frames(const struct stack_view *view, const struct stack_row *r
         const char *module = frame->frame->module, *name = frame->frame->name;
         if (managed_only && !shown_frame_is_managed(frame))
             continue;
+        text_inlined(view, frame, out);
         buffer_format(out, "    %s", name);
         if (frame->frame->unnamed)
             buffer_format(out, " 0x%" PRIx64, frame->location->addr);
         if (module[0] && strncmp(name, module, strlen(module)) != 0)
             buffer_format(out, "  (%s)", module);
-        if (frame->location->line) {
-            buffer_string(out, " in ");
-            append_safe(out, trace_string(&view->b.trace, frame->location->file));
-            buffer_format(out, ":%s%" PRIu32, frame->location->line_of_method ? "~" : "",
-                          frame->location->line);
-        }
+        text_line(view, frame->location->file, frame->location->line, frame->location->line_of_method, out);
         buffer_string(out, "\n");
     }
     if (row->stack->end == STACK_BROKEN)

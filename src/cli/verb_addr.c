@@ -101,6 +101,23 @@ static void number(struct json_writer *w, const char *key, bool known, uint64_t 
         json_null(w);
 }
 
+/* The innermost first. */
+static void write_inlined(struct json_writer *w, const struct address_facts *facts,
+                          const struct address_fact *row)
+{
+    json_key(w, "inlined");
+    json_begin_array(w);
+    for (uint32_t i = 0; i < row->inlined_count; i++) {
+        const struct trace_inlined *inlined = address_facts_inlined(facts, row, i);
+        json_begin_object(w);
+        member(w, "function", address_facts_function(facts, inlined));
+        member(w, "file", inlined->line ? address_facts_text(facts, inlined->file) : NULL);
+        number(w, "line", inlined->line != 0, inlined->line);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
 static void write_row(struct json_writer *w, const struct address_facts *facts,
                       const struct address_fact *row)
 {
@@ -121,9 +138,7 @@ static void write_row(struct json_writer *w, const struct address_facts *facts,
     member(w, "file", address_facts_text(facts, row->file));
     number(w, "line", row->line != 0, row->line);
     member(w, "resolver", named ? resolver_name((enum resolver)row->resolver) : NULL);
-    json_key(w, "inlined");
-    json_begin_array(w);
-    json_end_array(w);
+    write_inlined(w, facts, row);
     json_end_object(w);
 }
 
@@ -170,6 +185,20 @@ static void append_line(struct buffer *out, const struct address_facts *facts, c
     buffer_u8(out, '\n');
 }
 
+static void append_inlined(struct buffer *out, const struct address_facts *facts,
+                           const struct address_fact *row)
+{
+    for (uint32_t i = 0; i < row->inlined_count; i++) {
+        const struct trace_inlined *inlined = address_facts_inlined(facts, row, i);
+        append_text(out, "    inlined   ", address_facts_function(facts, inlined));
+        if (inlined->line) {
+            append_text(out, " in ", address_facts_text(facts, inlined->file));
+            buffer_format(out, ":%" PRIu32, inlined->line);
+        }
+        buffer_u8(out, '\n');
+    }
+}
+
 static void append_row(struct buffer *out, const struct address_facts *facts, const struct address_fact *row)
 {
     const char *function = address_facts_text(facts, row->function);
@@ -185,6 +214,7 @@ static void append_row(struct buffer *out, const struct address_facts *facts, co
         append_text(out, "; named by ", resolver_name((enum resolver)row->resolver));
         buffer_u8(out, '\n');
     }
+    append_inlined(out, facts, row);
     append_line(out, facts, row);
     const char *nothing = facts->census.core ? "not in the dump" : "none";
     append_text(out, "    mapping   ", row->mapping ? address_facts_text(facts, row->mapping) : nothing);

@@ -63,7 +63,7 @@ static const struct option_spec report_options[] = {
     { "tree", 0, OPTION_FLAG, offsetof(struct report_values, tree), "the call tree from the root", NULL,
       NULL },
     { "lines", 0, OPTION_FLAG, offsetof(struct report_values, lines),
-      "a row for each source line of a function", NULL, NULL },
+      "a row for each source line of a function, also of inlined native ones", NULL, NULL },
     { "json", 0, OPTION_FLAG, offsetof(struct report_values, json), "print JSON instead of a table", NULL,
       NULL },
     { "csv", 0, OPTION_FLAG, offsetof(struct report_values, csv),

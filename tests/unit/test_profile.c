@@ -204,7 +204,6 @@ static void test_recursion_is_its_own_callee(void **state)
     trace_builder_done(&b);
 }
 
-/* Names of modules come from strangers, too: of any length, and with what would steer a terminal. */
 /* Calls of f at two lines, and one of which only the method's line is known. */
 static void test_lines(void **state)
 {
@@ -262,6 +261,73 @@ static void test_lines(void **state)
     trace_builder_done(&b);
 }
 
+/* f at one line, where g was inlined, and h into that, at two lines; and f without anything inlined. */
+static void test_inlined(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "main", "f" };
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    b.trace.symbolized = true;
+    struct trace *t = &b.trace;
+    uint32_t file = trace_add_string(t, "/src/f.c");
+    uint32_t thread = trace_builder_thread(&b, 1, 2, 0);
+    add(&b, 0, names, 2, 0);
+    uint32_t outer = t->stacks.rows[t->stacks.count - 1].parent;
+    struct trace_location f = t->locations.rows[t->stacks.rows[t->stacks.count - 1].location];
+    struct trace_function g = t->functions.rows[f.function], h = g;
+    g.name = trace_add_string(t, "g");
+    h.name = trace_add_string(t, "h");
+    uint32_t g_id = trace_builder_function(&b, &g), h_id = trace_builder_function(&b, &h);
+    f.file = file;
+    f.line = 10;
+    for (uint32_t i = 0; i < 3; i++) {
+        uint32_t location = trace_push(&t->locations), stack = trace_push(&t->stacks);
+        t->locations.rows[location] = f;
+        if (i < 2) {
+            uint32_t inner = trace_push(&t->inlined), call = trace_push(&t->inlined);
+            t->inlined.rows[inner] = (struct trace_inlined){ h_id, file, 30 + i };
+            t->inlined.rows[call] = (struct trace_inlined){ g_id, file, 20 };
+            t->locations.rows[location].inlined = inner;
+            t->locations.rows[location].inlined_count = 2;
+        }
+        t->stacks.rows[stack] = (struct trace_stack){ outer, location };
+        trace_push_sample(&t->samples, 1000 + i, thread, stack, 1 + i, SAMPLE_CPU, 0);
+    }
+    struct hot_table table;
+    struct profile *p = built(&b, &(struct profile_options){ .lines = true });
+    hot_table_build(p, HOT_BY_FUNCTION, true, 0, &table);
+    const struct hot_row *row_g = row_named(&table, "g");
+    assert_int_equal(row_g->total, 3);
+    assert_int_equal(row_g->self, 0);
+    assert_true(row_g->inlined && row_g->line == 20);
+    size_t seen = 0;
+    for (size_t i = 0; i < table.count; i++) {
+        const struct hot_row *row = &table.rows[i];
+        if (strcmp(row->name, "h") == 0 && ++seen)
+            assert_true(row->inlined && row->self == row->line - 29 && row->total == row->self);
+        if (strcmp(row->name, "f") == 0 && row->line == 10)
+            assert_true(!row->inlined && row->total == 6 && row->self == 3);
+    }
+    assert_int_equal(seen, 2);
+    hot_table_done(&table);
+    uint32_t path[8];
+    assert_int_equal(profile_path(p, p->sample_node[1], path), 4); /* main, f, g, h */
+    assert_string_equal(p->frames[path[1]].name, "f");
+    assert_string_equal(p->frames[path[2]].name, "g");
+    assert_string_equal(p->frames[path[3]].name, "h");
+    profile_free(p);
+    /* as a whole they are f's */
+    p = built(&b, &(struct profile_options){ 0 });
+    hot_table_build(p, HOT_BY_FUNCTION, false, 0, &table);
+    assert_int_equal(table.count, 2);
+    assert_int_equal(row_named(&table, "f")->self, 6);
+    hot_table_done(&table);
+    profile_free(p);
+    trace_builder_done(&b);
+}
+
+/* Names of modules come from strangers, too: of any length, and with what would steer a terminal. */
 static void test_hostile_module(void **state)
 {
     (void)state;
@@ -301,6 +367,7 @@ int main(void)
         cmocka_unit_test(test_large_counts),
         cmocka_unit_test(test_recursion_is_its_own_callee),
         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_inlined),
         cmocka_unit_test(test_hostile_module),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
