@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/own.h"
@@ -98,6 +99,11 @@ static void read_process(struct alloc_stats *stats, struct told_events *told, co
     for (size_t i = 0; i < count; i++)
         if (events[i].id == wanted)
             add_event(stats, told, &events[i], type);
+}
+
+bool alloc_stats_wants(const char *provider, uint32_t event_id)
+{
+    return strcmp(provider, RUNTIME_PROVIDER) == 0 && told_ids_have(alloc_ids, event_id);
 }
 
 void alloc_stats_init(struct alloc_stats *stats, const struct trace *t, bool raw_names, uint64_t from_ns,

@@ -27,6 +27,9 @@ struct alloc_stats {
     bool any;
 };
 
+/* The events that it is made of. */
+bool alloc_stats_wants(const char *provider, uint32_t event_id);
+
 void alloc_stats_init(struct alloc_stats *stats, const struct trace *t, bool raw_names, uint64_t from_ns,
                       uint64_t to_ns);
 void alloc_stats_done(struct alloc_stats *stats);

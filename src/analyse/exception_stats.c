@@ -1,5 +1,7 @@
 #include "analyse/exception_stats.h"
 
+#include <string.h>
+
 #include "clr/runtime_events.h"
 
 enum {
@@ -32,6 +34,11 @@ static void read_event(struct exception_stats *stats, struct told_events *told, 
     uint32_t node = event_stacks_node(&stats->stacks, told_row(told, e)->stack);
     stats->is_full |= !event_tally_add(&stats->tally, buffer_span(type), buffer_span(message), node,
                                        e->process, e->time_ns, &(struct event_weight){ .weight = 1 });
+}
+
+bool exception_stats_wants(const char *provider, uint32_t event_id)
+{
+    return strcmp(provider, RUNTIME_PROVIDER) == 0 && told_ids_have(exception_ids, event_id);
 }
 
 void exception_stats_init(struct exception_stats *stats, const struct trace *t, bool raw_names,

@@ -21,6 +21,9 @@ struct exception_stats {
     bool any;
 };
 
+/* The events that it is made of. */
+bool exception_stats_wants(const char *provider, uint32_t event_id);
+
 void exception_stats_init(struct exception_stats *stats, const struct trace *t, bool raw_names,
                           uint64_t from_ns, uint64_t to_ns);
 void exception_stats_done(struct exception_stats *stats);

@@ -426,6 +426,11 @@ static void read_process(struct gc_stats *stats, const struct told_events *told,
     }
 }
 
+bool gc_stats_wants(const char *provider, uint32_t event_id)
+{
+    return strcmp(provider, RUNTIME_PROVIDER) == 0 && told_ids_have(gc_ids, event_id);
+}
+
 void gc_stats_init(struct gc_stats *stats, const struct trace *t, uint64_t from_ns, uint64_t to_ns)
 {
     *stats = (struct gc_stats){ .trace = t };

@@ -113,6 +113,9 @@ struct gc_stats {
     bool any;           /* there were events of collections */
 };
 
+/* The events that it is made of. */
+bool gc_stats_wants(const char *provider, uint32_t event_id);
+
 /* Those that begin between two times of the trace; to_ns 0: to its end. The caller ends it. */
 void gc_stats_init(struct gc_stats *stats, const struct trace *t, uint64_t from_ns, uint64_t to_ns);
 void gc_stats_done(struct gc_stats *stats);

@@ -1,6 +1,7 @@
 #include "analyse/lock_stats.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/own.h"
@@ -75,6 +76,11 @@ static void read_all(struct lock_reading *r)
     for (size_t i = 1; i < t->threads.count; i++)
         r->stats->unfinished += r->open[i] != NULL;
     free(r->open);
+}
+
+bool lock_stats_wants(const char *provider, uint32_t event_id)
+{
+    return strcmp(provider, RUNTIME_PROVIDER) == 0 && told_ids_have(lock_ids, event_id);
 }
 
 void lock_stats_init(struct lock_stats *stats, const struct trace *t, bool raw_names, uint64_t from_ns,

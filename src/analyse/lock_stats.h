@@ -28,6 +28,9 @@ struct lock_stats {
     bool any;
 };
 
+/* The events that it is made of. */
+bool lock_stats_wants(const char *provider, uint32_t event_id);
+
 void lock_stats_init(struct lock_stats *stats, const struct trace *t, bool raw_names, uint64_t from_ns,
                      uint64_t to_ns);
 void lock_stats_done(struct lock_stats *stats);

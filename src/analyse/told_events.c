@@ -16,15 +16,20 @@ static int told_compare(const void *a, const void *b)
     return (x->event > y->event) - (x->event < y->event);
 }
 
+bool told_ids_have(const uint16_t *ids, uint32_t id)
+{
+    for (; *ids; ids++)
+        if (*ids == id)
+            return true;
+    return false;
+}
+
 static bool is_chosen(const struct trace *t, const struct trace_event_type *type,
                       const struct told_choice *choice)
 {
     if (strcmp(trace_string(t, type->provider), choice->provider) != 0)
         return false;
-    for (const uint16_t *id = choice->ids; *id; id++)
-        if (*id == type->event_id)
-            return true;
-    return false;
+    return told_ids_have(choice->ids, type->event_id);
 }
 
 void told_events_init(struct told_events *told, const struct trace *t, const struct told_choice *choice)

@@ -35,6 +35,9 @@ struct told_choice {
     uint64_t from_ns, to_ns;
 };
 
+/* Whether a list of ids holds one. */
+bool told_ids_have(const uint16_t *ids, uint32_t id);
+
 void told_events_init(struct told_events *told, const struct trace *t, const struct told_choice *choice);
 void told_events_done(struct told_events *told);
 

@@ -9,10 +9,12 @@ extern const struct question question_context_switches;
 extern const struct question question_threads;
 extern const struct question question_processes;
 extern const struct question question_gc;
+extern const struct question question_jit;
 extern const struct question question_alloc;
 extern const struct question question_exceptions;
 extern const struct question question_locks;
 extern const struct question question_events;
+extern const struct question question_threadpool;
 extern const struct question question_topn;
 
 /* clang-format off */
@@ -23,10 +25,12 @@ const struct question *const questions[] = {
     &question_threads,
     &question_processes,
     &question_gc,
+    &question_jit,
     &question_alloc,
     &question_exceptions,
     &question_locks,
     &question_events,
+    &question_threadpool,
     &question_topn,
     NULL,
 };

@@ -230,11 +230,18 @@ static bool alloc_run(struct question_call *call, struct error *err)
     return ok;
 }
 
+static enum import_want alloc_wants(void *user, const char *provider, uint32_t event_id)
+{
+    (void)user;
+    return alloc_stats_wants(provider, event_id) ? IMPORT_PAYLOADS : IMPORT_NOTHING;
+}
+
 const struct question question_alloc = {
     .name = "alloc",
     .summary = "what was allocated, by type, stack or function, with error bars",
     .names_code = true,
     .has_csv = true,
+    .wants = alloc_wants,
     .provider = RUNTIME_PROVIDER,
     .record = "alloc",
     .keywords = RUNTIME_KEYWORD_GC,

@@ -195,11 +195,18 @@ static bool exceptions_run(struct question_call *call, struct error *err)
     return ok;
 }
 
+static enum import_want exceptions_wants(void *user, const char *provider, uint32_t event_id)
+{
+    (void)user;
+    return exception_stats_wants(provider, event_id) ? IMPORT_PAYLOADS : IMPORT_NOTHING;
+}
+
 const struct question question_exceptions = {
     .name = "exceptions",
     .summary = "which exceptions were thrown, where, and how often",
     .names_code = true,
     .has_csv = true,
+    .wants = exceptions_wants,
     .provider = RUNTIME_PROVIDER,
     .record = "exceptions",
     .keywords = EXCEPTION_KEYWORD,

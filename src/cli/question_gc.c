@@ -356,11 +356,18 @@ static bool gc_run(struct question_call *call, struct error *err)
     return ok;
 }
 
+static enum import_want gc_wants(void *user, const char *provider, uint32_t event_id)
+{
+    (void)user;
+    return gc_stats_wants(provider, event_id) ? IMPORT_PAYLOADS : IMPORT_NOTHING;
+}
+
 const struct question question_gc = {
     .name = "gc",
     .summary = "garbage collections: why, who began them, how long they paused, what they left",
     .names_code = true,
     .has_csv = true,
+    .wants = gc_wants,
     .provider = RUNTIME_PROVIDER,
     .record = "gc",
     .keywords = RUNTIME_KEYWORD_GC,

@@ -204,11 +204,18 @@ static bool locks_run(struct question_call *call, struct error *err)
     return ok;
 }
 
+static enum import_want locks_wants(void *user, const char *provider, uint32_t event_id)
+{
+    (void)user;
+    return lock_stats_wants(provider, event_id) ? IMPORT_PAYLOADS : IMPORT_NOTHING;
+}
+
 const struct question question_locks = {
     .name = "locks",
     .summary = "which locks threads waited for, where and how long, and who held them",
     .names_code = true,
     .has_csv = true,
+    .wants = locks_wants,
     .provider = RUNTIME_PROVIDER,
     .record = "locks",
     .keywords = LOCK_KEYWORD,
