@@ -157,3 +157,34 @@ def compare_events(clrperf, oracle, path, *providers):
                 found.add("time", their["event"], "", (our_ns, their_ns))
             found.compare(ours, their)
     return found
+
+
+def spelled(frame):
+    """A frame of clrperf's --raw-names as TraceEvent writes it; "?" of one without a name."""
+    module, _, method = frame.rpartition("!") if "::" not in frame else frame.partition("!")
+    return f"{module}!{method.replace('::', '.', 1)}" if "::" in frame else "?"
+
+
+def compare_stacks(clrperf, oracle, path):
+    """Stacks of all events: depth, and the method at each place."""
+    mine = by_thread((event for event in lines_of([clrperf, "report", path, "events", "--json", "--top", "0",
+                                                   "--raw-names"]) if event["stack"]),
+                     lambda event: round(event["time_s"] * 1e9), lambda event: event["thread"])
+    theirs = by_thread(lines_of([*oracle, "--stacks", path]), lambda event: event["ns"],
+                       lambda event: event["tid"] or None)
+    found = Differences()
+    for key in theirs.keys() | mine.keys():
+        a, b = mine.get(key, []), theirs.get(key, [])
+        if len(a) != len(b):
+            found.add("count", key[0], key[1], (len(a), len(b)))
+            continue
+        for (_, ours), (_, their) in zip(a, b):
+            frames = [spelled(frame) for frame in reversed(ours["stack"])]
+            found.events += 1
+            found.fields += len(frames)
+            if len(frames) != len(their["stack"]):
+                found.add("depth", key[0], key[1], (frames, their["stack"]))
+            for place, (x, y) in enumerate(zip(frames, their["stack"])):
+                if x != y:
+                    found.add("frame", key[0], key[1], (place, x, y))
+    return found

@@ -43,6 +43,7 @@ TESTS = [
     *(Test(f"async_{variant}", "async_test.py", variant, seconds=900) for variant in ("10", "9", "8")),
     *(Test(f"stack_{variant}", "stack_test.py", variant, seconds=900) for variant in ("10", "9", "8")),
     *(Test(f"addr_{variant}", "addr_test.py", variant, seconds=600) for variant in ("10", "9", "8")),
+    *(Test(f"events_{variant}", "events_test.py", variant, seconds=900) for variant in ("10", "9", "8")),
     Test("oracle_10", "oracle_test.py", "10", seconds=900),
     Test("oracle_8", "oracle_test.py", "8", seconds=900),
     *(Test(f"runtime_work_{variant}", "runtime_work_test.py", variant, seconds=600) for variant in ("10", "9", "8")),
