@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -106,15 +105,40 @@ void json_end_array(struct json_writer *w)
 /* Most text is plain: runs of it are copied, the rest is looked at one by one. */
 static size_t plain_run(struct span text)
 {
+    const uint64_t ones = 0x0101010101010101, highest = ones << 7;
     size_t size = 0;
+    for (; text.size - size >= 8;
+         size += 8) { /* eight at once; some that are plain do not seem so: see below */
+        uint64_t eight = load_u64le(text.data + size);
+        uint64_t quotes = eight ^ ones * '"', slashes = eight ^ ones * '\\', deletes = eight ^ ones * 0x7f;
+        uint64_t control = eight - ones * 0x20;
+        if ((eight | control | (quotes - ones) | (slashes - ones) | (deletes - ones)) & highest)
+            break;
+    }
     while (size < text.size && text.data[size] >= 0x20 && text.data[size] < 0x7f && text.data[size] != '"' &&
            text.data[size] != '\\')
         size++;
     return size;
 }
 
+/* Keys and most texts are plain as a whole. */
+static bool append_plain(struct buffer *out, struct span text)
+{
+    if (plain_run(text) < text.size || out->capacity - out->size < text.size + 2 ||
+        out->ceiling - out->size < text.size + 2)
+        return false;
+    uint8_t *at = out->data + out->size;
+    at[0] = '"';
+    memcpy(at + 1, text.data, text.size);
+    at[text.size + 1] = '"';
+    out->size += text.size + 2;
+    return true;
+}
+
 static void append_quoted(struct buffer *out, struct span text)
 {
+    if (!out->failed && text.size && append_plain(out, text))
+        return;
     buffer_u8(out, '"');
     struct cursor c = cursor_over(text);
     while (cursor_left(&c)) {
@@ -246,8 +270,17 @@ void json_float(struct json_writer *w, float value)
 
 void json_hex(struct json_writer *w, uint64_t value)
 {
+    char digits[4 + 16];
+    size_t at = sizeof digits;
     begin_value(w);
-    buffer_format(w->out, "\"0x%" PRIx64 "\"", value);
+    digits[--at] = '"';
+    do
+        digits[--at] = "0123456789abcdef"[value & 0xf];
+    while (value >>= 4);
+    digits[--at] = 'x';
+    digits[--at] = '0';
+    digits[--at] = '"';
+    buffer_append(w->out, digits + at, sizeof digits - at);
 }
 
 void json_bool(struct json_writer *w, bool value)

@@ -4,11 +4,36 @@
 
 #include "base/utf8.h"
 
+/* Appends what is ASCII at the beginning of `text`, four units at a time. Returns how many units that were.
+ */
+static size_t append_ascii(struct buffer *out, struct span text)
+{
+    enum { AT_ONCE = 256 };
+    const uint64_t others = 0xff80ff80ff80ff80, ones = 0x0001000100010001, highest = 0x8000800080008000;
+    uint8_t bytes[AT_ONCE];
+    size_t units = 0, count = text.size / 2;
+    while (count - units >= 4) {
+        size_t have = 0;
+        while (have + 4 <= AT_ONCE && count - units - have >= 4) {
+            uint64_t four = load_u64le(text.data + 2 * (units + have));
+            if ((four & others) | ((four - ones) & highest)) /* above 0x7f, or a zero */
+                break;
+            for (unsigned i = 0; i < 4; i++)
+                bytes[have++] = (uint8_t)(four >> 16 * i);
+        }
+        buffer_append(out, bytes, have);
+        units += have;
+        if (have < AT_ONCE)
+            break;
+    }
+    return units;
+}
+
 size_t utf16_append_utf8(struct buffer *out, struct span text)
 {
     size_t replaced = 0;
     size_t units = text.size / 2;
-    for (size_t i = 0; i < units; i++) {
+    for (size_t i = append_ascii(out, text); i < units; i++) {
         uint32_t unit = load_u16le(text.data + 2 * i);
         if (unit - 0xd800 < 0x800 || unit == 0) {
             uint32_t low = i + 1 < units ? load_u16le(text.data + 2 * i + 2) : 0;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -131,6 +132,34 @@ static void test_stream(void **state)
     buffer_done(&out);
 }
 
+/* What has to be escaped is, wherever it stands. */
+static void test_every_place(void **state)
+{
+    (void)state;
+    static const struct {
+        char byte;
+        const char *escaped;
+    } odd[] = { { '"', "\\\"" },     { '\\', "\\\\" },    { '\n', "\\n" },
+                { 0x1f, "\\u001f" }, { 0x7f, "\\u007f" }, { '~', "~" } };
+    for (size_t k = 0; k < sizeof odd / sizeof *odd; k++)
+        for (size_t at = 0; at < 20; at++) {
+            char text[21], expected[64];
+            memset(text, '!', sizeof text); /* the character before the quotation mark's */
+            text[20] = 0;
+            text[at] = odd[k].byte;
+            snprintf(expected, sizeof expected, "\"%.*s%s%s\"\n", (int)at, text, odd[k].escaped,
+                     text + at + 1);
+            struct buffer out;
+            struct json_writer w;
+            buffer_init(&out, 100);
+            json_init(&w, &out);
+            json_string(&w, text);
+            json_next(&w);
+            assert_true(span_equals(buffer_span(&out), span_of(expected, strlen(expected))));
+            buffer_done(&out);
+        }
+}
+
 /* Documents a line each. */
 static void test_lines(void **state)
 {
@@ -178,7 +207,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_document), cmocka_unit_test(test_strings), cmocka_unit_test(test_ceiling),
-        cmocka_unit_test(test_stream),   cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_stream),   cmocka_unit_test(test_lines),   cmocka_unit_test(test_every_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -109,6 +109,39 @@ static void test_zstring(void **state)
     assert_true(cursor_ok(&c));
 }
 
+/* What is no ASCII, at each place of a text that otherwise is. */
+static void test_every_place(void **state)
+{
+    (void)state;
+    static const struct {
+        uint16_t unit;
+        const char *text;
+    } odd[] = { { 0, "\xef\xbf\xbd" },
+                { 0x7f, "\x7f" },
+                { 0x80, "\xc2\x80" },
+                { 0xe9, "\xc3\xa9" },
+                { 0x2603, "\xe2\x98\x83" } };
+    for (size_t k = 0; k < ARRAY_LEN(odd); k++)
+        for (size_t at = 0; at < 300; at++) {
+            struct buffer units, expected, out;
+            buffer_init(&units, 1000);
+            buffer_init(&expected, 1000);
+            buffer_init(&out, 1000);
+            for (size_t i = 0; i < 300; i++) {
+                buffer_u16le(&units, i == at ? odd[k].unit : (uint16_t)('a' + i % 26));
+                if (i == at)
+                    buffer_string(&expected, odd[k].text);
+                else
+                    buffer_u8(&expected, (uint8_t)('a' + i % 26));
+            }
+            assert_int_equal(utf16_append_utf8(&out, buffer_span(&units)), odd[k].unit == 0);
+            assert_true(span_equals(buffer_span(&out), buffer_span(&expected)));
+            buffer_done(&units);
+            buffer_done(&expected);
+            buffer_done(&out);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +149,7 @@ int main(void)
         cmocka_unit_test(test_there_and_back),
         cmocka_unit_test(test_bytes_that_are_no_utf8),
         cmocka_unit_test(test_zstring),
+        cmocka_unit_test(test_every_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
