@@ -277,8 +277,10 @@ bool capture_export(const struct source *file, const struct export_format *forma
     struct profile *p;
     if (!trace_reader_load(file, &t, err))
         return false;
-    bool ok = profile_build(&t, &(struct profile_options){ .kind = SAMPLE_CPU }, &p, err);
-    if (ok) {
+    bool ok = format->write_trace
+                  ? export_trace_to_fd(format, &t, fd, err)
+                  : profile_build(&t, &(struct profile_options){ .kind = SAMPLE_CPU }, &p, err);
+    if (ok && !format->write_trace) {
         ok = export_profile_to_fd(format, p, &(struct export_options){ 0 }, fd, err);
         profile_free(p);
     }

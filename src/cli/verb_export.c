@@ -8,6 +8,7 @@
 #include "cli/profile_options.h"
 #include "cli/verb.h"
 #include "render/export_format.h"
+#include "render/nettrace.h"
 
 struct export_values {
     struct profile_choice choice;
@@ -55,43 +56,78 @@ static bool export_choose(const struct export_values *v, const struct export_for
     return error_hint(err, "end it with one of:%s; or give --format", known);
 }
 
+/* To `fd`: of the samples that were chosen, or all of the capture. */
+static bool export_write_to(const struct export_values *v, const struct export_format *format,
+                            const struct capture *c, int fd, struct error *err)
+{
+    struct profile_options options;
+    struct profile *p;
+    if (format->write_trace)
+        return export_trace_to_fd(format, &c->b.trace, fd, err);
+    if (!profile_choice_options(&v->choice, &options, err) ||
+        !profile_choice_event(&v->choice, &c->b.trace, &options, err))
+        return false;
+    options.tree_only = format->tree_only;
+    if (!profile_build(&c->b.trace, &options, &p, err))
+        return false;
+    bool ok = export_profile_to_fd(format, p, &v->shape, fd, err);
+    profile_free(p);
+    return ok;
+}
+
 static bool export_write(const struct export_values *v, const struct export_format *format,
-                         const struct profile *p, struct error *err)
+                         const struct capture *c, struct error *err)
 {
     if (strcmp(v->out, "-") == 0)
-        return export_profile_to_fd(format, p, &v->shape, STDOUT_FILENO, err) ||
+        return export_write_to(v, format, c, STDOUT_FILENO, err) ||
                error_context(err, "writing to standard output");
     AUTO_FD int file = -1;
     if (!capture_file_create(v->out, v->force, &file, err))
         return false;
-    if (export_profile_to_fd(format, p, &v->shape, file, err))
+    if (export_write_to(v, format, c, file, err))
         return true;
     unlink(v->out); /* half a file is none in any of the formats */
     return error_context(err, "writing '%s'", v->out);
+}
+
+/* What holds everything takes no choice of samples. */
+static bool export_check(const struct export_values *v, const struct export_format *format, struct error *err)
+{
+    const struct profile_choice *c = &v->choice;
+    struct profile_options options;
+    if (format->write_trace &&
+        (c->time || c->event || c->group || c->raw_names || c->include.count || c->exclude.count)) {
+        error_set(err, ERROR_USAGE, "a %s file holds all of a capture", format->extension);
+        return error_hint(err, "leave the options about samples out, or choose another format");
+    }
+    return profile_choice_options(c, &options, err);
+}
+
+static void export_warn(const struct capture *c, const struct export_format *format)
+{
+    uint32_t others;
+    uint32_t process = format->write_trace ? nettrace_process(&c->b.trace, &others) : 0;
+    if (process && others)
+        message_warning("the file holds one process, %u; %u other%s left out",
+                        c->b.trace.processes.rows[process].pid, others, others == 1 ? " is" : "s are");
 }
 
 static bool export_run(struct verb_call *call, struct error *err)
 {
     const struct export_values *v = call->values;
     const struct export_format *format;
-    struct profile_options options;
     struct capture c;
-    struct profile *p;
     if (call->arg_count < 1) {
         error_set(err, ERROR_USAGE, "which capture?");
         return error_hint(err, "clrperf export FILE -o flame.html; record one with: clrperf record -d 10s");
     }
-    if (!export_choose(v, &format, err) || !profile_choice_options(&v->choice, &options, err) ||
-        !capture_open(call->args[0], &c, err))
+    if (!export_choose(v, &format, err) || !export_check(v, format, err) ||
+        !capture_read(call->args[0], format->write_trace ? NULL : import_wants_samples, &c, err))
         return false;
+    capture_name(&c);
     capture_warn(&c);
-    options.tree_only = format->tree_only;
-    bool ok = profile_choice_event(&v->choice, &c.b.trace, &options, err) &&
-              profile_build(&c.b.trace, &options, &p, err);
-    if (ok) {
-        ok = export_write(v, format, p, err);
-        profile_free(p);
-    }
+    export_warn(&c, format);
+    bool ok = export_write(v, format, &c, err);
     capture_done(&c);
     return ok;
 }
@@ -120,7 +156,8 @@ const struct verb verb_export = {
     .summary = "write a capture as a flame graph or in another tool's format",
     .details =
         "FILE is a capture, or a perf.data, .nettrace, `perf script` text or folded stacks.\n"
-        "The ending of -o chooses: .svg .html .folded .speedscope.json .pb.gz .perf.txt .firefox.json .json",
+        "The ending of -o chooses: .svg .html .folded .speedscope.json .pb.gz .perf.txt .firefox.json .json\n"
+        ".nettrace",
     .options = export_options,
     .values_size = sizeof(struct export_values),
     .args_max = 1,

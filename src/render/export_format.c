@@ -8,6 +8,7 @@
 #include "render/flame_html.h"
 #include "render/flame_svg.h"
 #include "render/folded.h"
+#include "render/nettrace.h"
 #include "render/perf_text.h"
 #include "render/pprof.h"
 #include "render/profile_json.h"
@@ -31,6 +32,8 @@ static const struct export_format formats[] = {
     { "firefox", ".firefox.json.gz", "for the Firefox Profiler, compressed", true, false, firefox_write },
     { "json", ".json", "everything in columns, for scripts", false, false, profile_json_write },
     { "json", ".json.gz", "everything in columns, compressed", true, false, profile_json_write },
+    { "nettrace", ".nettrace", "events and samples, for dotnet-trace and TraceEvent", false, false, NULL,
+      nettrace_write },
 };
 
 const struct export_format *export_formats(size_t *count)
@@ -80,5 +83,13 @@ bool export_profile_to_fd(const struct export_format *format, const struct profi
     struct output out;
     output_over_fd(&out, fd);
     bool ok = export_profile(format, p, options, &out, err);
+    return output_close(&out, ok ? err : NULL) && ok;
+}
+
+bool export_trace_to_fd(const struct export_format *format, const struct trace *t, int fd, struct error *err)
+{
+    struct output out;
+    output_over_fd(&out, fd);
+    bool ok = format->write_trace(t, &out, err) && output_ok(&out, err);
     return output_close(&out, ok ? err : NULL) && ok;
 }

@@ -19,6 +19,8 @@ struct export_format {
     bool tree_only; /* it shows sums and needs no sample columns */
     bool (*write)(const struct profile *p, const struct export_options *options, struct output *out,
                   struct error *err);
+    /* Instead of `write`: it holds everything that was recorded, and is written from the trace itself. */
+    bool (*write_trace)(const struct trace *t, struct output *out, struct error *err);
 };
 
 /* All rows; the first of a name has its usual extension. */
@@ -34,5 +36,8 @@ bool export_profile(const struct export_format *format, const struct profile *p,
 /* The same to a descriptor, which stays the caller's. */
 bool export_profile_to_fd(const struct export_format *format, const struct profile *p,
                           const struct export_options *options, int fd, struct error *err);
+
+/* The same of a format that is written from the trace. */
+bool export_trace_to_fd(const struct export_format *format, const struct trace *t, int fd, struct error *err);
 
 #endif

@@ -278,7 +278,8 @@ static void test_every_format_reports_a_full_sink(void **state)
     struct profile p;
     profile_fixture_nasty(&p);
     for (size_t i = 0; i < count; i++) {
-        for (size_t ceiling = 0; ceiling < 100; ceiling += 33) {
+        /* what is written from a trace has a test of its own */
+        for (size_t ceiling = 0; formats[i].write && ceiling < 100; ceiling += 33) {
             struct buffer memory;
             struct output out;
             struct error err = { 0 };

@@ -1,0 +1,452 @@
+#include "render/nettrace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/own.h"
+#include "base/utf16.h"
+#include "render/nettrace_stream.h"
+#include "trace/facts.h"
+
+#define SAMPLER "Microsoft-DotNETCore-SampleProfiler"
+#define RUNDOWN "Microsoft-Windows-DotNETRuntimeRundown"
+#define STREAM  "Microsoft-DotNETCore-EventPipe"
+
+enum {
+    PAYLOAD_BYTES_MAX = 1 << 20,
+    METHOD_BYTES = 16, /* of the place that a function is given */
+    MODULE_BYTES = 16,
+    PERIOD_NS = 1000000, /* of the runtime's sampler */
+};
+
+/* Where no code lies: below what the kernel gives to programs, far above what is mapped by hand. */
+static const uint64_t METHODS_AT = 0x10000000000, MODULES_AT = 0x18000000000;
+
+/* What a sample said: outside managed code, or in it. */
+enum sample_state { STATE_NOTHING, STATE_EXTERNAL = 1, STATE_MANAGED = 2 };
+
+/* One thing to write. */
+struct moment {
+    uint64_t time_ns;
+    uint32_t at;   /* sample or event */
+    uint8_t state; /* enum sample_state; STATE_NOTHING: an event */
+};
+
+struct nettrace_writer {
+    const struct trace *t;
+    struct nettrace_stream stream;
+    uint32_t process;
+    struct moment *moments;
+    size_t moment_count, moment_capacity;
+    uint32_t *type_of;  /* by event type: the stream's, or 0 */
+    uint32_t *stack_of; /* by stack: the stream's, or 0 */
+    bool *used;         /* by function; behind them the two ends of stacks */
+    uint32_t sample_type, empty_stack;
+    uint64_t end_ns;
+    struct buffer payload;
+};
+
+uint32_t nettrace_process(const struct trace *t, uint32_t *out_others)
+{
+    AUTO_FREE uint64_t *things = mem_alloc(t->processes.count, sizeof *things);
+    uint32_t best = 0;
+    for (size_t i = 0; i < t->samples.count; i++)
+        things[t->threads.rows[t->samples.thread[i]].process]++;
+    for (size_t i = 1; i < t->events.count; i++)
+        things[t->events.rows[i].process]++;
+    *out_others = 0;
+    for (uint32_t i = 1; i < t->processes.count; i++) {
+        *out_others += things[i] > 0;
+        if (things[i] && (!best || things[i] > things[best]))
+            best = i;
+    }
+    *out_others -= best != 0;
+    return best;
+}
+
+/* What is written. */
+
+static void add_moment(struct nettrace_writer *w, uint64_t time_ns, uint32_t at, enum sample_state state)
+{
+    w->moments = mem_grow(w->moments, &w->moment_capacity, w->moment_count + 1, sizeof *w->moments);
+    w->moments[w->moment_count++] = (struct moment){ time_ns, at, (uint8_t)state };
+    if (time_ns > w->end_ns)
+        w->end_ns = time_ns;
+}
+
+static bool has_events_of(const struct trace *t, const char *provider)
+{
+    for (size_t i = 1; i < t->events.count; i++)
+        if (strcmp(trace_string(t, t->event_types.rows[t->events.rows[i].type].provider), provider) == 0)
+            return true;
+    return false;
+}
+
+/* Readers count a sample until the thread's next one: where that comes late, the sample's own time is ended.
+ */
+static void add_samples(struct nettrace_writer *w)
+{
+    const struct trace_samples *s = &w->t->samples;
+    bool skips_wall = has_events_of(w->t, SAMPLER); /* those say more */
+    AUTO_FREE uint64_t *next_ns = mem_alloc(w->t->threads.count, sizeof *next_ns);
+    for (size_t i = s->count; i-- > 0;) {
+        bool is_time = s->kind[i] == SAMPLE_CPU || (s->kind[i] == SAMPLE_WALL && !skips_wall);
+        if (!is_time || w->t->threads.rows[s->thread[i]].process != w->process || i > UINT32_MAX)
+            continue;
+        uint64_t *next = &next_ns[s->thread[i]], end_ns = s->time_ns[i] + s->weight[i];
+        add_moment(w, s->time_ns[i], (uint32_t)i, STATE_MANAGED);
+        if (!*next || *next > end_ns + s->weight[i] / 2)
+            add_moment(w, end_ns, (uint32_t)i, STATE_EXTERNAL);
+        *next = s->time_ns[i];
+    }
+}
+
+static int moment_compare(const void *a, const void *b)
+{
+    const struct moment *x = a, *y = b;
+    if (x->time_ns != y->time_ns)
+        return x->time_ns < y->time_ns ? -1 : 1;
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
+    return (x->state > y->state) - (x->state < y->state);
+}
+
+static void collect(struct nettrace_writer *w)
+{
+    const struct trace *t = w->t;
+    add_samples(w);
+    for (uint32_t i = 1; i < t->events.count; i++)
+        if (t->events.rows[i].process == w->process)
+            add_moment(w, t->events.rows[i].time_ns, i, STATE_NOTHING);
+    if (w->moment_count)
+        qsort(w->moments, w->moment_count, sizeof *w->moments, moment_compare);
+}
+
+/* Stacks. */
+
+static uint64_t method_addr(uint32_t function)
+{
+    return METHODS_AT + (uint64_t)function * METHOD_BYTES;
+}
+
+/* Functions have numbers below; what ended a stack early is shown as one, too. */
+static uint32_t function_of_end(const struct trace *t, enum stack_end end)
+{
+    return (uint32_t)t->functions.count + (end == STACK_BROKEN);
+}
+
+static uint64_t frame_addr(struct nettrace_writer *w, uint32_t function)
+{
+    w->used[function] = true;
+    return method_addr(function) + METHOD_BYTES / 2;
+}
+
+static uint32_t stream_stack(struct nettrace_writer *w, uint32_t stack)
+{
+    const struct trace *t = w->t;
+    uint64_t frames[TRACE_STACK_DEPTH_MAX + 1];
+    size_t count = 0;
+    uint32_t at = stack;
+    if (stack < STACK_ROOTS)
+        return w->empty_stack;
+    if (w->stack_of[stack])
+        return w->stack_of[stack];
+    for (; at >= STACK_ROOTS && count < TRACE_STACK_DEPTH_MAX; at = t->stacks.rows[at].parent) {
+        const struct trace_location *row = &t->locations.rows[t->stacks.rows[at].location];
+        frames[count++] = row->function ? frame_addr(w, row->function) : row->addr;
+    }
+    if (at != STACK_WHOLE)
+        frames[count++] =
+            frame_addr(w, function_of_end(t, at == STACK_BROKEN ? STACK_BROKEN : STACK_TRUNCATED));
+    return w->stack_of[stack] = nettrace_stream_add_stack(&w->stream, frames, count);
+}
+
+static void begin_stacks(struct nettrace_writer *w)
+{
+    memset(w->stack_of, 0, w->t->stacks.count * sizeof *w->stack_of);
+    w->empty_stack = nettrace_stream_add_stack(&w->stream, NULL, 0);
+}
+
+/* Events. */
+
+static uint32_t stream_type(struct nettrace_writer *w, uint32_t type)
+{
+    const struct trace *t = w->t;
+    const struct trace_event_type *row = &t->event_types.rows[type];
+    bool described = row->description == EVENT_DESCRIBED_V5; /* nettrace 4 cannot say it in the way of 6 */
+    if (!w->type_of[type])
+        w->type_of[type] = nettrace_stream_add_type(
+            &w->stream, &(struct nettrace_stream_type){
+                            .provider = trace_string(t, row->provider),
+                            .name = trace_string(t, row->name),
+                            .event_id = row->event_id,
+                            .version = row->version,
+                            .level = row->level,
+                            .keywords = row->keywords,
+                            .opcode = row->opcode,
+                            .fields = described ? trace_string_span(t, row->fields) : (struct span){ 0 },
+                            .params = described ? trace_string_span(t, row->params) : (struct span){ 0 },
+                        });
+    return w->type_of[type];
+}
+
+static void write_event(struct nettrace_writer *w, const struct moment *m)
+{
+    const struct trace *t = w->t;
+    const struct trace_event *row = &t->events.rows[m->at];
+    const struct trace_event_activity *activity = trace_event_activity(t, m->at);
+    struct nettrace_stream_event event = {
+        .type = stream_type(w, row->type),
+        .stack = stream_stack(w, row->stack),
+        .time_ns = m->time_ns,
+        .thread_id = t->threads.rows[row->thread].tid,
+        .payload = trace_event_payload(t, row),
+    };
+    if (activity) {
+        event.activity = span_of(activity->id, sizeof activity->id);
+        event.related_activity = span_of(activity->related, sizeof activity->related);
+    }
+    nettrace_stream_add_event(&w->stream, &event);
+}
+
+static void write_sample(struct nettrace_writer *w, const struct moment *m)
+{
+    const struct trace *t = w->t;
+    const uint8_t state[4] = { m->state };
+    if (!w->sample_type)
+        w->sample_type = nettrace_stream_add_type(
+            &w->stream, &(struct nettrace_stream_type){ .provider = SAMPLER, .name = "", .level = 4 });
+    bool in_code = m->state == STATE_MANAGED;
+    nettrace_stream_add_event(
+        &w->stream, &(struct nettrace_stream_event){
+                        .type = w->sample_type,
+                        .stack = in_code ? stream_stack(w, t->samples.stack[m->at]) : w->empty_stack,
+                        .time_ns = m->time_ns,
+                        .thread_id = t->threads.rows[t->samples.thread[m->at]].tid,
+                        .payload = span_of(state, sizeof state),
+                    });
+}
+
+/* Names. */
+
+static uint32_t rundown_type(struct nettrace_writer *w, uint32_t event_id, uint32_t version,
+                             uint64_t keywords)
+{
+    return nettrace_stream_add_type(&w->stream, &(struct nettrace_stream_type){ .provider = RUNDOWN,
+                                                                                .name = "",
+                                                                                .event_id = event_id,
+                                                                                .version = version,
+                                                                                .level = 4,
+                                                                                .keywords = keywords });
+}
+
+/* On no thread: dotnet-trace takes what a thread tells for a look at what it does. */
+static void write_rundown(struct nettrace_writer *w, uint32_t type)
+{
+    nettrace_stream_add_event(&w->stream, &(struct nettrace_stream_event){
+                                              .type = type,
+                                              .stack = w->empty_stack,
+                                              .time_ns = w->end_ns,
+                                              .payload = buffer_span(&w->payload),
+                                          });
+    buffer_clear(&w->payload);
+}
+
+static void put_utf16(struct buffer *out, const char *text, size_t size)
+{
+    AUTO_FREE char *part = mem_format("%.*s", (int)size, text);
+    utf16_append(out, part);
+    buffer_u16le(out, 0);
+}
+
+/* "Ns.Type::Method(int)" in the three parts that the event has; a native name is all method. */
+static void put_name(struct buffer *out, const char *name, enum code_kind kind)
+{
+    const char *arguments = strchr(name, '('), *method = name;
+    size_t size = arguments && code_kind_is_managed(kind) ? (size_t)(arguments - name) : strlen(name);
+    for (size_t i = 0; code_kind_is_managed(kind) && i + 1 < size; i++)
+        if (name[i] == ':' && name[i + 1] == ':')
+            method = name + i + 2;
+    put_utf16(out, name, method > name ? (size_t)(method - name) - 2 : 0);
+    put_utf16(out, method, size - (size_t)(method - name));
+    put_utf16(out, name + size, strlen(name + size));
+}
+
+static uint32_t method_flags(enum code_kind kind)
+{
+    enum { DYNAMIC = 1, JITTED = 8, HELPER = 0x10 };
+    return kind == CODE_R2R                            ? 0
+           : kind == CODE_DYNAMIC                      ? DYNAMIC | JITTED
+           : kind == CODE_STUB || kind == CODE_RUNTIME ? HELPER
+                                                       : JITTED;
+}
+
+static void write_method(struct nettrace_writer *w, uint32_t type, uint32_t function, const char *name,
+                         enum code_kind kind, uint32_t module)
+{
+    struct buffer *out = &w->payload;
+    buffer_u64le(out, method_addr(function));
+    buffer_u64le(out, MODULES_AT + (uint64_t)module * MODULE_BYTES);
+    buffer_u64le(out, method_addr(function));
+    buffer_u32le(out, METHOD_BYTES);
+    buffer_u32le(out, 0); /* token */
+    buffer_u32le(out, method_flags(kind));
+    put_name(out, name, kind);
+    buffer_u16le(out, 0); /* runtime instance */
+    write_rundown(w, type);
+}
+
+static void write_methods(struct nettrace_writer *w)
+{
+    enum { METHOD = 144, KEYWORD_JIT = 0x30 };
+    const struct trace *t = w->t;
+    uint32_t type = rundown_type(w, METHOD, 1, KEYWORD_JIT);
+    for (uint32_t i = 1; i < t->functions.count; i++) {
+        const struct trace_function *f = &t->functions.rows[i];
+        if (w->used[i])
+            write_method(w, type, i, trace_string(t, f->name), (enum code_kind)f->kind, f->module);
+    }
+    for (unsigned end = STACK_TRUNCATED; end <= STACK_BROKEN; end++) {
+        uint32_t function = function_of_end(t, (enum stack_end)end);
+        if (w->used[function])
+            write_method(w, type, function, end == STACK_BROKEN ? "[broken]" : "[truncated]", CODE_UNKNOWN,
+                         0);
+    }
+}
+
+/* Readers show a module by its file's name without the ending. */
+static void write_modules(struct nettrace_writer *w)
+{
+    enum { MODULE = 154, KEYWORD_LOADER = 8 };
+    const struct trace *t = w->t;
+    AUTO_FREE bool *told = mem_alloc(t->strings.count, sizeof *told);
+    uint32_t type = rundown_type(w, MODULE, 1, KEYWORD_LOADER);
+    for (uint32_t i = 1; i < t->functions.count; i++) {
+        uint32_t module = t->functions.rows[i].module;
+        if (!w->used[i] || !module || told[module])
+            continue;
+        told[module] = true;
+        AUTO_FREE char *path = mem_format("%s.dll", trace_string(t, module));
+        struct buffer *out = &w->payload;
+        buffer_u64le(out, MODULES_AT + (uint64_t)module * MODULE_BYTES);
+        buffer_u64le(out, MODULES_AT + (uint64_t)module * MODULE_BYTES); /* assembly */
+        buffer_u64le(out, 0);                                            /* flags, reserved */
+        put_utf16(out, path, strlen(path));
+        put_utf16(out, "", 0);
+        buffer_u16le(out, 0);
+        write_rundown(w, type);
+    }
+}
+
+/* Whose stream it is, unless it came with that. */
+static void write_process_info(struct nettrace_writer *w)
+{
+    enum { TYPE_STRING = 18 };
+    static const char *const names[] = { "CommandLine", "OSInformation", "ArchInformation" };
+    const struct trace *t = w->t;
+    const char *arch = trace_fact_value(t, FACT_ARCH);
+    const struct trace_process *process = &t->processes.rows[w->process];
+    const char *values[] = { trace_string(t, process->command_line ? process->command_line : process->name),
+                             "Linux", arch ? arch : "" };
+    if (has_events_of(t, STREAM))
+        return;
+    struct buffer fields;
+    buffer_init(&fields, PAYLOAD_BYTES_MAX);
+    buffer_u32le(&fields, ARRAY_LEN(names));
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        buffer_u32le(&fields, TYPE_STRING);
+        put_utf16(&fields, names[i], strlen(names[i]));
+        put_utf16(&w->payload, values[i], strlen(values[i]));
+    }
+    write_rundown(w, nettrace_stream_add_type(&w->stream, &(struct nettrace_stream_type){
+                                                              .provider = STREAM,
+                                                              .name = "ProcessInfo",
+                                                              .event_id = 1,
+                                                              .version = 1,
+                                                              .fields = buffer_span(&fields),
+                                                          }));
+    buffer_done(&fields);
+}
+
+static void write_end(struct nettrace_writer *w)
+{
+    enum { DONE = 146, KEYWORD_DONE = 0x20038 };
+    write_process_info(w);
+    write_methods(w);
+    write_modules(w);
+    buffer_u16le(&w->payload, 0);
+    write_rundown(w, rundown_type(w, DONE, 1, KEYWORD_DONE));
+}
+
+/* All together. */
+
+static uint64_t fact_number(const struct trace *t, const char *key)
+{
+    const char *value = trace_fact_value(t, key);
+    return value ? strtoull(value, NULL, 10) : 0;
+}
+
+static uint64_t lost_events(const struct nettrace_writer *w)
+{
+    uint64_t lost = 0;
+    for (size_t i = 1; i < w->t->losses.count; i++)
+        if (w->t->losses.rows[i].reason == LOSS_RUNTIME)
+            lost += w->t->losses.rows[i].count;
+    return lost < INT32_MAX ? lost : INT32_MAX;
+}
+
+static void write_all(struct nettrace_writer *w, struct output *out)
+{
+    const struct trace *t = w->t;
+    const struct trace_process *process = &t->processes.rows[w->process];
+    uint64_t first_ns = w->moments[0].time_ns, start_ns = fact_number(t, FACT_STARTED_MONOTONIC_NS);
+    uint64_t realtime_ns = fact_number(t, FACT_STARTED_REALTIME_NS);
+    if (!start_ns || start_ns > first_ns)
+        start_ns = first_ns;
+    nettrace_stream_begin(&w->stream,
+                          &(struct nettrace_stream_head){
+                              .start_ns = start_ns,
+                              .realtime_ns = realtime_ns,
+                              .pointer_size = 8,
+                              .process_id = process->ns_pid ? process->ns_pid : process->pid,
+                              .processors = (uint32_t)fact_number(t, FACT_CPUS),
+                              .sampling_period_ns = PERIOD_NS,
+                          },
+                          out);
+    begin_stacks(w);
+    for (size_t i = 0; i < w->moment_count; i++) {
+        if (w->moments[i].state == STATE_NOTHING)
+            write_event(w, &w->moments[i]);
+        else
+            write_sample(w, &w->moments[i]);
+        if (nettrace_stream_wants_point(&w->stream)) {
+            nettrace_stream_add_point(&w->stream, w->moments[i].time_ns, 0);
+            begin_stacks(w);
+        }
+    }
+    write_end(w);
+    nettrace_stream_add_point(&w->stream, w->end_ns, lost_events(w));
+    nettrace_stream_end(&w->stream);
+}
+
+bool nettrace_write(const struct trace *t, struct output *out, struct error *err)
+{
+    uint32_t others;
+    struct nettrace_writer w = { .t = t, .process = nettrace_process(t, &others) };
+    collect(&w);
+    if (w.moment_count) {
+        w.type_of = mem_alloc(t->event_types.count, sizeof *w.type_of);
+        w.stack_of = mem_alloc(t->stacks.count, sizeof *w.stack_of);
+        w.used = mem_alloc(t->functions.count + 2, sizeof *w.used);
+        buffer_init(&w.payload, PAYLOAD_BYTES_MAX);
+        write_all(&w, out);
+        buffer_done(&w.payload);
+        free(w.type_of);
+        free(w.stack_of);
+        free(w.used);
+    }
+    free(w.moments);
+    return w.moment_count ? output_ok(out, err)
+                          : error_set(err, ERROR_INPUT, "there are neither samples of time nor events");
+}

@@ -1,0 +1,60 @@
+/*
+ * nettrace_stream: writes an event stream as a .NET runtime would: nettrace 4.
+ *
+ * Events come in time order; everything that an event refers to is written before it. The format is that of
+ * read/nettrace.h.
+ */
+#ifndef CLRPERF_RENDER_NETTRACE_STREAM_H
+#define CLRPERF_RENDER_NETTRACE_STREAM_H
+
+#include "base/buffer.h"
+#include "base/id_map.h"
+#include "render/output.h"
+
+struct nettrace_stream {
+    struct output *out;                  /* borrowed */
+    uint64_t off;                        /* bytes written */
+    struct buffer types, stacks, events; /* of the blocks that come next */
+    uint32_t type_count, first_stack, stack_count;
+    uint64_t block_from_ns, block_to_ns; /* of the events */
+    uint32_t latest_sequence;            /* of the event before */
+    bool latest_had_activity;
+    struct id_map thread_ids;
+    struct nettrace_stream_thread *threads; /* [0] is unused */
+    size_t thread_count, thread_capacity;
+};
+
+struct nettrace_stream_head {
+    uint64_t start_ns;    /* CLOCK_MONOTONIC, as all times are */
+    uint64_t realtime_ns; /* at that time; 0 unknown */
+    uint32_t pointer_size, process_id, processors, sampling_period_ns;
+};
+
+struct nettrace_stream_type {
+    const char *provider, *name; /* UTF-8 */
+    uint32_t event_id, version, level;
+    uint64_t keywords;
+    uint8_t opcode;
+    struct span fields, params; /* as read/nettrace.h has them; empty: none */
+};
+
+struct nettrace_stream_event {
+    uint32_t type, stack; /* as nettrace_stream_type() and _stack() gave them */
+    uint64_t time_ns, thread_id;
+    struct span payload, activity, related_activity; /* the last two 16 bytes or empty */
+};
+
+void nettrace_stream_begin(struct nettrace_stream *s, const struct nettrace_stream_head *head,
+                           struct output *out);
+uint32_t nettrace_stream_add_type(struct nettrace_stream *s, const struct nettrace_stream_type *type);
+/* Addresses leaf first; none are the stack of events without one. */
+uint32_t nettrace_stream_add_stack(struct nettrace_stream *s, const uint64_t *addrs, size_t count);
+void nettrace_stream_add_event(struct nettrace_stream *s, const struct nettrace_stream_event *event);
+/* After so many stacks ids begin anew: those given out mean nothing any more. */
+bool nettrace_stream_wants_point(const struct nettrace_stream *s);
+/* Ends what stacks were given out so far. `lost`: so many events of some thread came not so far. */
+void nettrace_stream_add_point(struct nettrace_stream *s, uint64_t time_ns, uint64_t lost);
+/* Ends the stream and frees what it holds. */
+void nettrace_stream_end(struct nettrace_stream *s);
+
+#endif

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""nettrace_test.py VARIANT: files of dotnet-trace, and files for it.
+
+dotnet-trace collects thread time of primes and webapi. Its own topN and speedscope conversion of the files are compared
+with ours; then files that we write are given to it. Skips where dotnet-trace cannot be had.
+"""
+import collections
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+
+from live import CLRPERF, HERE, PLAIN_ENVIRONMENT, Checks, Load, Skip, Target, Work, sample_command
+
+SECONDS = 4
+TOP = 15
+# Rounding of what dotnet-trace prints, in percent.
+SHARE_OFF = 0.011
+# A thread's last sample counts until the next round with us and nothing with dotnet-trace; rounds are slow at first.
+TOTAL_OFF_MS, TOTAL_OFF = 30.0, 0.01
+
+
+def tool():
+    built = subprocess.run([os.path.join(HERE, "runtimes/build.sh"), "tool", "dotnet-trace"], capture_output=True, text=True)
+    if built.returncode == 77:
+        raise Skip(built.stderr.strip().splitlines()[-1] if built.stderr.strip() else "no dotnet-trace")
+    assert built.returncode == 0, built.stderr
+    return shlex.split(built.stdout)
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=240,
+                          env=dict(os.environ, DOTNET_CLI_TELEMETRY_OPTOUT="1"))
+    assert done.returncode == 0, f"{' '.join(command)}: {done.stdout[-300:]} {done.stderr[-300:]}"
+    return done.stdout
+
+
+def collect(tracer, pid, file):
+    run(*tracer, "collect", "-p", str(pid), "--profile", "dotnet-sampled-thread-time,dotnet-common", "--duration",
+        f"00:00:0{SECONDS}", "-o", file)
+
+
+def theirs(tracer, file, inclusive):
+    """(name without type and arguments, inclusive, exclusive) by rank; pseudo frames are left out."""
+    rows = []
+    for line in run(*tracer, "report", file, "topN", "-n", str(TOP), *(["--inclusive"] if inclusive else [])).splitlines():
+        match = re.match(r"\d+\.\s+(.*?)\s+([\d.]+)%\s+([\d.]+)%\s*$", line)
+        if match and not match[1].startswith(("(Non-Activities)", "Threads")):
+            rows.append((match[1], float(match[2]), float(match[3])))
+    return rows
+
+
+def ours(file, inclusive):
+    said = json.loads(run(CLRPERF, "report", file, "topN", "-n", "0", "--raw-names", "--json", *(["-i"] if inclusive else [])))
+    return [(row["name"].replace("::", "."), 100 * row["inclusive_share"], 100 * row["exclusive_share"]) for row in said["rows"]]
+
+
+def same_method(short, full):
+    """dotnet-trace cuts names at both ends."""
+    if short == "Missing Symbol":
+        return full == "[unknown]"
+    name = short.split("(")[0].split("!")[-1]
+    return full.split("(")[0].endswith(name)
+
+
+def check_topn(checks, tracer, name, file):
+    for inclusive in (False, True):
+        rows, missing = ours(file, inclusive), []
+        for method, total, self in theirs(tracer, file, inclusive):
+            if not any(same_method(method, full) and abs(total - t) <= SHARE_OFF and abs(self - s) <= SHARE_OFF
+                       for full, t, s in rows):
+                missing.append((method, total, self))
+        checks.check(f"{name}: topN{' --inclusive' if inclusive else ''} has dotnet-trace's figures", not missing,
+                     f"{TOP} rows" if not missing else str(missing[:3]))
+
+
+def totals(path):
+    """Milliseconds with each method on the stack, all threads together."""
+    with open(path, encoding="utf-8") as file:
+        said = json.load(file)
+    names, sums = [frame["name"].replace("::", ".") for frame in said["shared"]["frames"]], collections.Counter()
+    factor = {"milliseconds": 1, "nanoseconds": 1e-6, "microseconds": 1e-3, "seconds": 1e3}
+    sampled = [p for p in said["profiles"] if p["type"] == "sampled"]
+    for profile in sampled[:1]:  # all threads
+        for stack, weight in zip(profile["samples"], profile["weights"]):
+            for name in {names[frame] for frame in stack}:
+                sums[name] += weight * factor[profile["unit"]]
+    for profile in (p for p in said["profiles"] if p["type"] == "evented"):
+        stack, before = [], 0
+        for event in profile["events"]:
+            for name in set(stack):
+                sums[name] += (event["at"] - before) * factor[profile["unit"]]
+            before = event["at"]
+            if event["type"] == "O":
+                stack.append(names[event["frame"]])
+            else:
+                stack.pop()
+    return sums
+
+
+def check_convert(checks, tracer, name, file, work):
+    run(*tracer, "convert", file, "--format", "Speedscope", "-o", work.file("theirs"))
+    run(CLRPERF, "export", file, "-o", work.file("ours.speedscope.json"), "--modules", "--raw-names", "--force")
+    wanted, got = totals(work.file("theirs.speedscope.json")), totals(work.file("ours.speedscope.json"))
+    wanted = {method: ms for method, ms in wanted.items() if "!" in method and not method.startswith("?!")}
+    off = {method: (round(ms, 2), round(got.get(method, 0), 2)) for method, ms in wanted.items()
+           if abs(ms - got.get(method, 0)) > TOTAL_OFF_MS + TOTAL_OFF * ms}
+    checks.check(f"{name}: methods have the totals of dotnet-trace convert", wanted and not off,
+                 f"{len(wanted)} methods" if not off else f"{len(off)} of {len(wanted)} differ: {list(off.items())[:3]}")
+
+
+def check_write(checks, tracer, name, file, work):
+    again = work.file("again.nettrace")
+    run(CLRPERF, "export", file, "-o", again, "--force")
+    first, second = theirs(tracer, file, False), theirs(tracer, again, False)
+    checks.check(f"{name}: dotnet-trace reports what we wrote as it does what we read", first and first == second,
+                 f"{len(first)} rows" if first == second else f"{first[:3]} {second[:3]}")
+
+
+def check_file(checks, tracer, name, file, work):
+    said = run(CLRPERF, "report", file)
+    checks.check(f"{name}: a report says wall time and not CPU time", " of wall time" in said and "CPU time" not in said)
+    check_topn(checks, tracer, name, file)
+    check_convert(checks, tracer, name, file, work)
+    check_write(checks, tracer, name, file, work)
+
+
+def check_primes(checks, variant, tracer):
+    with Work() as work, Target(sample_command(variant, "primes") + ["0"], env=PLAIN_ENVIRONMENT) as target:
+        target.wait_busy(1.0)
+        collect(tracer, target.pid, work.file("primes.nettrace"))
+        check_file(checks, tracer, f"{variant} primes", work.file("primes.nettrace"), work)
+
+
+def check_webapi(checks, variant, tracer):
+    command = sample_command(variant, "webapi") + ["0", "--urls", "http://127.0.0.1:0"]
+    with Work() as work, Target(command, env=PLAIN_ENVIRONMENT) as target:
+        target.load = Load(target.url, {"/on-cpu": 1, "/off-cpu": 1, "/dict/5": 1, "/exception/3": 1})
+        collect(tracer, target.pid, work.file("webapi.nettrace"))
+        target.load.stop()
+        check_file(checks, tracer, f"{variant} webapi", work.file("webapi.nettrace"), work)
+
+
+def check_cpu_capture(checks, variant, tracer):
+    """A capture of CPU samples becomes a file whose methods took what they took."""
+    with Work() as work, Target(sample_command(variant, "primes") + ["0"], env=PLAIN_ENVIRONMENT) as target:
+        target.wait_busy(1.0)
+        run(CLRPERF, "record", "-p", str(target.pid), "-F", "499", "-d", "2s", "-o", work.file("cpu.clrperf"), "-q")
+        run(CLRPERF, "export", work.file("cpu.clrperf"), "-o", work.file("cpu.nettrace"))
+        run(*tracer, "convert", work.file("cpu.nettrace"), "--format", "Speedscope", "-o", work.file("cpu"))
+        said = json.loads(run(CLRPERF, "report", work.file("cpu.clrperf"), "--json", "--top", "0"))
+        got = totals(work.file("cpu.speedscope.json"))
+    wanted = sum(row["total"] for row in said["rows"] if row["name"].endswith("CountPrimes")) / 1e6
+    seen = sum(ms for method, ms in got.items() if "CountPrimes" in method)
+    checks.check(f"{variant} primes: CPU samples keep their time in a .nettrace", abs(seen - wanted) <= 0.03 * wanted,
+                 f"{seen:.0f} ms of {wanted:.0f} ms")
+
+
+def main():
+    checks, variant = Checks(), sys.argv[1]
+    try:
+        tracer = tool()
+    except Skip as why:
+        checks.skip("nettrace", str(why))
+        return checks.exit()
+    checks.run("primes", check_primes, variant, tracer)
+    checks.run("webapi", check_webapi, variant, tracer)
+    checks.run("cpu capture", check_cpu_capture, variant, tracer)
+    return checks.exit()
+
+
+sys.exit(main())
