@@ -58,6 +58,11 @@ class Bench:
             raise RuntimeError(f"{' '.join(argv)[:200]} ended with {status}: {said[-300:]}")
         return Cost((user_us + sys_us) / 1e6, wall_ns / 1e9, rss_kb / 1024, status)
 
+    def show(self, row, what, peer, ours, note):
+        """A figure without a bar."""
+        self.lines.append(Line(row, what, peer, ours, "", "", "", "", note))
+        print(f"{row:4} {what}: {peer} | {ours} {note}", flush=True)
+
     def add(self, row, what, peer, ours, figure, must, aim, note="", bigger=False):
         """`figure` is compared with the bars: at least them when bigger is better, else at most."""
         ok = (lambda bar: figure >= bar) if bigger else (lambda bar: figure <= bar)
@@ -337,6 +342,8 @@ def row_e5(b):
 
 
 WALKS = 20
+WALK_METHODS = 12_000  # what its bar is for; a service has more after a while
+MAP_SYMBOLS = 120_000
 
 
 def row_e6(b):
@@ -353,10 +360,24 @@ def row_e6(b):
     # the first also prints them
     walks = [re.match(r"walk: ([\d.]+) ms; (\d+) methods.* (\d+) pages", line) for line in said.splitlines()]
     walks = [found.groups() for found in walks if found][1:]
-    walls = [float(ms) for ms, _, _ in walks]
-    b.add("E6", f"names of {int(walks[0][1]):,} jitted methods from a process's memory, wall", "",
+    methods = int(walks[0][1])
+    walls = [float(ms) * WALK_METHODS / methods for ms, _, _ in walks]
+    b.add("E6", f"names of {WALK_METHODS:,} jitted methods from a process's memory, wall", "",
           f"{statistics.median(walls):.1f} ms", statistics.median(walls), (25, "ms"), (10, "ms"),
-          f"median of {len(walls)}; fastest {min(walls):.1f} ms; {int(walks[0][2]):,} pages of 4 KiB each")
+          f"of {methods:,} methods, each walk scaled; median of {len(walls)}; fastest {min(walls):.1f} ms; "
+          f"{int(walks[0][2]):,} pages of 4 KiB each")
+
+
+def row_mp(b, web):
+    """All code of the service: most of it is precompiled."""
+    out = b.work / "webapi.map"
+    costs = [b.cost([b.clrperf, "map", "-p", web.process.pid, "-o", out]) for _ in range(9)]
+    with open(out, "rb") as lines:
+        symbols = sum(1 for _ in lines)
+    scaled = [c.wall_s * 1e3 * MAP_SYMBOLS / symbols for c in costs]
+    b.add("MP", f"map of {MAP_SYMBOLS:,} symbols, wall", "", f"{statistics.median(scaled):.0f} ms", statistics.median(scaled),
+          (1000, "ms"), (500, "ms"), f"of {symbols:,} symbols, scaled; median of {len(costs)}; CPU {median(costs) * 1e3:.0f} ms; "
+          f"{median(costs, 'rss_mb'):.0f} MB")
 
 
 # U1, U2: the unwinder alone.
@@ -388,6 +409,51 @@ def row_u2(b, web):
     said = unwind_figures(b, "rows", web.process.pid)
     b.add("U2", f"unwind rows of all {said['images']:.0f} native images of webapi, CPU", "", f"{said['rows_ms']:.1f} ms", said["rows_ms"],
           (40, "ms"), (20, "ms"), f"{said['rows']:,.0f} rows; the largest image {said['largest_ms']:.1f} ms; fastest {said['fastest_ms']:.1f} ms")
+
+
+SWITCH_MS = 3000
+
+
+def cost_of_a_switch(b, tracer):
+    """CPU nanoseconds of a context switch in a program that does nothing else, with `tracer` (command for a pid, or None)."""
+    target = subprocess.Popen([b.work / "switches", str(SWITCH_MS)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    tracing = None
+    try:
+        pid = target.stdout.readline().split()[1]
+        if tracer:
+            tracing = subprocess.Popen(["taskset", "-c", "1", *map(str, tracer(pid))], stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL)
+            time.sleep(1)
+        said = target.communicate("go\n", timeout=60)[0]
+    finally:
+        target.kill()
+        target.wait()
+        if tracing:
+            tracing.send_signal(signal.SIGINT)
+            tracing.wait()
+    return float(said.split()[1])
+
+
+def row_u3(b):
+    if not b.perf or os.cpu_count() < 2 or not shutil.which("taskset"):
+        return b.skip("U3", "needs perf, taskset and two CPUs")
+    b.compile("switches", "-D_GNU_SOURCE", "-pthread", "-fno-omit-frame-pointer")
+    file = b.work / "u3"
+    ways = {
+        "alone": None,
+        "perf -g": lambda pid: [b.perf, "record", "-q", "-g", "-e", "context-switches", "-c", "1", "-o", file, "-p", pid],
+        "perf dwarf": lambda pid: [b.perf, "record", "-q", "--call-graph", "dwarf,16384", "-e", "context-switches", "-c", "1", "-o",
+                                   file, "-p", pid],
+        "whole": lambda pid: [b.clrperf, "record", "-q", "-e", "context-switches", "-p", pid, "-o", file, "--force"],
+        "pointers": lambda pid: [b.clrperf, "record", "-q", "-e", "context-switches", "--frame-pointers", "-p", pid, "-o", file,
+                                 "--force"],
+    }
+    runs = [{name: cost_of_a_switch(b, way) for name, way in ways.items()} for _ in range(b.options.pairs)]
+    extra = {name: statistics.median(run[name] - run["alone"] for run in runs) / 1e3 for name in ways}
+    b.show("U3", "what a context switch costs the target in addition, CPU",
+           f"perf record -g {extra['perf -g']:.2f} us; with 16 KiB of stack {extra['perf dwarf']:.2f} us",
+           f"{extra['whole']:.2f} us; with --frame-pointers {extra['pointers']:.2f} us",
+           f"24 frames; a switch alone takes {statistics.median(run['alone'] for run in runs) / 1e3:.2f} us")
 
 
 def row_f4(b):
@@ -439,7 +505,8 @@ def results_text(b):
 
 
 ROWS = {"F4": (row_f4, False), "E4": (row_e4, False), "E5": (row_e5, False), "E6": (row_e6, False), "C1": (row_c1, False), "C4": (row_c4, True),
-        "B1": (row_b1, True), "B3": (row_b3, True), "ST": (row_st, True), "U1": (row_u1, True), "U2": (row_u2, True)}
+        "B1": (row_b1, True), "B3": (row_b3, True), "ST": (row_st, True), "U1": (row_u1, True), "U2": (row_u2, True), "U3": (row_u3, False),
+        "MP": (row_mp, True)}
 
 
 def main():
