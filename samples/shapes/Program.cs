@@ -18,6 +18,7 @@ namespace Shapes
             Members.AddTo(catalogue);
             Calls.AddTo(catalogue);
             Exceptions.AddTo(catalogue);
+            Loaded.AddTo(catalogue);
 #if !NETCOREAPP3_1
             Modern.AddTo(catalogue);
 #endif

@@ -14,6 +14,7 @@ CPU_S = 2.0
 METHOD_LINES = 30
 # Loops of lambdas that were inlined are of no statement of the method they are in.
 KNOWN_SHARE = 0.9
+IN_NO_FILE = "Shapes.Loaded.Spin"
 
 
 def source(path):
@@ -66,7 +67,9 @@ def check_shapes(checks, variant, name, precompiled):
         target.wait_busy(1.0)
         record_busy(work.file("c"), target.pid, RATE, CPU_S)
         rows = [row for row in report(work.file("c"), "--lines", "--top", "0")["rows"] if row["module"] == "shapes"]
-    managed = [row for row in rows if row["kind"] in ("jit", "r2r")]
+    managed = [row for row in rows if row["kind"] in ("jit", "r2r") and row["name"] != IN_NO_FILE]
+    checks.check(f"{name}: an assembly that was loaded from an array of bytes has no lines",
+                 all(row["file"] is None for row in rows if row["name"] == IN_NO_FILE) and len(managed) < len(rows))
     known = [row for row in managed if row["line_is"] == "statement"]
     weight = sum(row["self"] for row in managed)
     share = sum(row["self"] for row in known) / max(1, weight)

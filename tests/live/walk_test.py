@@ -2,8 +2,8 @@
 """walk_test.py CASE...: jitted code of stopped processes is named from their memory, all of it, and as ClrMD names it.
 
 A CASE is "VARIANT PROGRAM [NAME=VALUE...]". For each: the walk finds its layout and names all code that it finds; one that is
-derived from the process, as if its version were not known, is the same to the number; and ClrMD, which shares no code with us,
-says the same of 10,000 random addresses in that code. Two more cases: "unknown", a runtime that says it is of a version nobody
+derived from the process, as if its version were not known, is the same to the number; ClrMD, which shares no code with us,
+says the same of 10,000 random addresses in that code; and a recording names its frames. Two more cases: "unknown", a runtime that says it is of a version nobody
 knows; and "events VARIANT PROGRAM", what memory tells while the program runs against what the runtime announces of it.
 """
 import bisect
@@ -18,7 +18,7 @@ import subprocess
 import sys
 
 from live import (CLRPERF, HERE, PLAIN_ENVIRONMENT, Checks, Target, Work, dump, helper, oracle_command, record_busy,
-                  sample_command)
+                  report, sample_command)
 from oracle import ask_clrmd, last, ours
 
 ADDRESSES = 10000
@@ -84,7 +84,21 @@ def check_case(checks, case):
                      "; ".join(line for line in ways.stdout.splitlines() if not line.startswith("way")))
         if not re.search("single|3.1", variant):  # of which ClrMD finds no runtime, or brings none to read it with
             compare_with_clrmd(checks, case, target.pid, found)
+        target.process.send_signal(signal.SIGCONT)
+        if program != "webapi":  # which nobody asks for anything
+            check_names(checks, case, target.pid)
         checks.check(f"{case}: the target lives on", target.alive())
+
+
+def check_names(checks, case, pid):
+    """A recording of the same process leaves no frame without a name."""
+    with Work() as work:
+        capture = work.file("names.clrperf")
+        record_busy(capture, pid, 999, 1)
+        frames = report(capture, "--top", "1")["totals"]["frames"]
+    checks.check(f"{case}: record leaves at most 0.1 % of the user frames without a name",
+                 frames["user"] > 1000 and frames["unnamed"] <= 0.001 * frames["user"],
+                 f"{frames['unnamed']} of {frames['user']} {frames['unnamed_by'] or ''}")
 
 
 def check_unknown(checks):
