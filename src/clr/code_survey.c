@@ -9,6 +9,7 @@
 enum {
     CODES_MAX = 1 << 21,
     MAPS_BYTES_MAX = 32 << 20, /* of all heaps: of 2 GiB of code */
+    THIN_ROW = 8,
 };
 
 void code_survey_read(struct code_survey *survey, struct memory_pages *pages,
@@ -106,11 +107,13 @@ static struct starts list_starts(struct code_survey *survey, const struct code_c
     return list;
 }
 
+/* Keeps some in a row, then leaves out others: neighbours have their records on the same pages. */
 static void thin_out(struct starts *list, size_t at_most)
 {
     size_t step = at_most ? list->count / at_most + 1 : 1, kept = 0;
-    for (size_t i = 0; i < list->count; i += step)
-        list->starts[kept++] = list->starts[i];
+    for (size_t i = 0; i < list->count; i++)
+        if (i / THIN_ROW % step == 0)
+            list->starts[kept++] = list->starts[i];
     list->count = kept;
 }
 

@@ -37,7 +37,7 @@ struct code_choice {
     bool collectible;      /* those only that may be freed */
     const uint64_t *addrs; /* those only that hold one of these, ascending; NULL: any */
     size_t addr_count;
-    size_t at_most; /* about so many of them, evenly spread; 0: all */
+    size_t at_most; /* about so many of them, in short rows that are evenly spread; 0: all */
 };
 /* The pieces, by address; those whose header makes no sense are only counted. The caller frees the list. */
 struct surveyed_code *code_survey_list(struct code_survey *survey, const struct code_choice *choice,
