@@ -16,7 +16,8 @@ struct stub_kinds;
 /* Of the locations of `t`, which must outlive it. */
 struct stub_kinds *stub_kinds_new(struct trace *t);
 void stub_kinds_free(struct stub_kinds *kinds);
-/* Looks at the locations of the process that were added since the last time. What cannot be read is left out. */
+/* Looks at the locations of the process that were added since the last time. What cannot be read is left out.
+ */
 void stub_kinds_update(struct stub_kinds *kinds, uint32_t process, const struct memory *memory);
 
 #endif
