@@ -1,19 +1,18 @@
 #include "analyse/event_schemas.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
 void event_schemas_init(struct event_schemas *x, const struct trace *t)
 {
-    x->trace = t;
-    x->count = t->event_types.count;
-    x->rows = mem_alloc(x->count, sizeof(struct event_schema *));
+    *x = (struct event_schemas){ .trace = t };
 }
 
 void event_schemas_done(struct event_schemas *x)
 {
-    for (size_t i = 0; i < x->count; i++)
+    for (size_t i = 0; i < x->capacity; i++)
         event_schema_free(x->rows[i]);
     free(x->rows);
     *x = (struct event_schemas){ 0 };
@@ -36,8 +35,12 @@ static struct event_schema *schema_of(const struct trace *t, const struct trace_
 
 const struct event_schema *event_schemas_get(struct event_schemas *x, uint32_t type)
 {
-    if (type >= x->count)
+    if (type >= x->trace->event_types.count)
         type = 0;
+    size_t had = x->capacity;
+    x->rows = mem_grow(x->rows, &x->capacity, (size_t)type + 1, sizeof(struct event_schema *));
+    if (x->capacity > had)
+        memset(x->rows + had, 0, (x->capacity - had) * sizeof(struct event_schema *));
     if (!x->rows[type])
         x->rows[type] = schema_of(x->trace, &x->trace->event_types.rows[type]);
     return x->rows[type];

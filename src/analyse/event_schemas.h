@@ -10,10 +10,10 @@
 struct event_schemas {
     const struct trace *trace;
     struct event_schema **rows; /* by type; NULL: not asked for yet */
-    size_t count;
+    size_t capacity;
 };
 
-/* The trace must live as long, with the types it has now. */
+/* The trace must live as long; types may be added to it. */
 void event_schemas_init(struct event_schemas *x, const struct trace *t);
 void event_schemas_done(struct event_schemas *x);
 /* Of a type's id. Never NULL; an id that does not exist has the schema of an unknown event. Owned by `x`. */

@@ -13,6 +13,7 @@ extern const struct verb verb_doctor;
 extern const struct verb verb_addr;
 extern const struct verb verb_map;
 extern const struct verb verb_symbols;
+extern const struct verb verb_trace;
 extern const struct verb verb_r2rmap;
 extern const struct verb verb_completion;
 extern const struct verb verb_complete;
@@ -23,6 +24,7 @@ const struct verb *const verbs[] = {
     &verb_report,
     &verb_export,
     &verb_stack,
+    &verb_trace,
     &verb_ps,
     &verb_doctor,
     &verb_map,
