@@ -7,6 +7,8 @@
 
 enum {
     LENGTH_IS_64 = 0xffffffff,
+    LENGTH_BYTES_MAX = 12,
+    UNIT_BYTES_MAX = 128 << 20,
     VERSION_MIN = 2,
     VERSION_MAX = 5,
     FORMATS_MAX = 16,
@@ -383,16 +385,50 @@ static void run_program(struct search *s, struct unit *u)
     }
 }
 
-/* Opens the unit at the cursor, which is left behind it. False for one that is left out. */
-static bool open_unit(struct cursor *c, struct unit *u)
+/*
+ * Opens the unit at `offset`, with its bytes in `memory`. False for one that is left out; *out_size is 0 when
+ * not even the next one can be found.
+ */
+static bool open_unit(const struct elf_bytes *line, uint64_t offset, struct buffer *memory, struct unit *u,
+                      uint64_t *out_size)
 {
     *u = (struct unit){ 0 };
-    uint64_t size = cursor_u32le(c);
+    *out_size = 0;
+    uint64_t left = offset < line->size ? line->size - offset : 0;
+    struct cursor c =
+        cursor_over(elf_bytes_get(line, offset, left < LENGTH_BYTES_MAX ? left : LENGTH_BYTES_MAX, memory));
+    uint64_t size = cursor_u32le(&c);
     u->is_64 = size == LENGTH_IS_64;
     if (u->is_64)
-        size = cursor_u64le(c);
-    struct span unit = cursor_bytes(c, size);
-    return cursor_ok(c) && read_header(cursor_over(unit), u);
+        size = cursor_u64le(&c);
+    if (!cursor_ok(&c) || size > left - c.pos)
+        return false;
+    *out_size = c.pos + size;
+    return read_header(cursor_over(elf_bytes_get(line, offset + c.pos, size, memory)), u);
+}
+
+/* All units, or those at `programs`. */
+static bool run_units(struct search *s, const struct elf_bytes *line, const uint64_t *programs,
+                      size_t program_count)
+{
+    struct buffer memory;
+    bool ok = true;
+    uint64_t at = 0, size = 0;
+    buffer_init(&memory, UNIT_BYTES_MAX);
+    for (size_t i = 0; ok && s->steps < STEPS_MAX; i++, at += size) {
+        struct unit u;
+        if (programs ? i == program_count : at >= line->size)
+            break;
+        if (programs) {
+            at = programs[i];
+            size = 0;
+        }
+        if (open_unit(line, at, &memory, &u, &size))
+            run_program(s, &u);
+        ok = size != 0;
+    }
+    buffer_done(&memory);
+    return ok;
 }
 
 bool debug_line_find(const struct debug_line_sections *sections, const uint64_t *programs,
@@ -406,34 +442,31 @@ bool debug_line_find(const struct debug_line_sections *sections, const uint64_t 
                           .answered = mem_alloc(count + 1, sizeof(bool)),
                           .answer = answer,
                           .user = user };
-    struct cursor c = cursor_over(sections->line);
-    for (size_t i = 0; cursor_left(&c) && s->steps < STEPS_MAX && (!programs || i < program_count); i++) {
-        struct unit u;
-        if (programs)
-            cursor_seek(&c, programs[i]);
-        if (open_unit(&c, &u))
-            run_program(s, &u);
-    }
+    bool ok = run_units(s, &sections->line, programs, program_count);
     bool cut = s->steps >= STEPS_MAX;
     free(s->answered);
     free(s);
     if (cut)
         return error_set(err, ERROR_LIMIT, ".debug_line asks for too much work");
-    return cursor_finish(&c, err, ".debug_line");
+    return ok || error_set(err, ERROR_INPUT, ".debug_line breaks off");
 }
 
 bool debug_line_path(const struct debug_line_sections *sections, uint64_t program, uint64_t file,
                      char path[DEBUG_LINE_PATH_MAX], uint64_t *work)
 {
     struct search *s = mem_alloc(1, sizeof *s);
-    struct cursor c = cursor_over(sections->line);
+    struct buffer memory;
     struct unit u;
+    uint64_t size;
+    buffer_init(&memory, UNIT_BYTES_MAX);
     s->strings = sections->strings;
-    cursor_seek(&c, program);
-    bool found = open_unit(&c, &u) && spell_path(s, &u, file);
+    bool found = open_unit(&sections->line, program, &memory, &u, &size) && spell_path(s, &u, file);
     *work += u.program.pos + 1; /* its header */
+    if (memory.size)            /* it had to be read from the file */
+        *work += size;
     if (found)
         memcpy(path, s->path, strlen(s->path) + 1);
+    buffer_done(&memory);
     free(s);
     return found;
 }

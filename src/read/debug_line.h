@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/cursor.h"
+#include "read/elf_bytes.h"
 
 enum { DEBUG_LINE_PATH_MAX = 4096 };
 
@@ -20,7 +20,8 @@ enum { DEBUG_LINE_PATH_MAX = 4096 };
 typedef void debug_line_fn(void *user, size_t index, const char *file, uint32_t line);
 
 struct debug_line_sections {
-    struct span line, strings; /* .debug_line; .debug_line_str, or empty */
+    struct elf_bytes line; /* .debug_line: of units that are not asked for nothing is read */
+    struct span strings;   /* .debug_line_str, or empty */
 };
 
 /*

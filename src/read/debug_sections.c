@@ -28,12 +28,21 @@ static struct source open_source(const struct elf *e, struct debug_sections *s, 
     return out;
 }
 
+static struct elf_bytes open_bytes(const struct elf *e, const char *name)
+{
+    const struct elf_section *section = elf_section_named(e, name);
+    struct elf_bytes out;
+    if (!section || !elf_bytes_open(e, section, SECTION_BYTES_MAX, &out, NULL))
+        return elf_bytes_over_span((struct span){ 0 });
+    return out;
+}
+
 void debug_sections_open(const struct elf *e, struct debug_sections *out)
 {
     struct debug_sections s = { 0 };
-    s.lines.line = load(e, &s, ".debug_line");
+    s.lines.line = open_bytes(e, ".debug_line");
+    s.info = open_bytes(e, ".debug_info");
     s.lines.strings = load(e, &s, ".debug_line_str");
-    s.info = open_source(e, &s, ".debug_info");
     s.str = open_source(e, &s, ".debug_str");
     s.abbrev = load(e, &s, ".debug_abbrev");
     s.addr = load(e, &s, ".debug_addr");
@@ -48,5 +57,7 @@ void debug_sections_close(struct debug_sections *sections)
 {
     for (size_t i = 0; i < sections->memory_count; i++)
         buffer_done(&sections->memory[i]);
+    elf_bytes_close(&sections->info);
+    elf_bytes_close(&sections->lines.line);
     *sections = (struct debug_sections){ 0 };
 }

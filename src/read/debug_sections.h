@@ -7,13 +7,14 @@
 #define CLRPERF_READ_DEBUG_SECTIONS_H
 
 #include "read/debug_line.h"
-#include "read/elf.h"
+#include "read/elf_bytes.h"
 
-enum { DEBUG_SECTIONS = 10 };
+enum { DEBUG_SECTIONS = 8 };
 
 /* Without compression; those that the file does not have, or that are too large, are empty. */
 struct debug_sections {
-    struct source info, str; /* large: what is not compressed stays in the file */
+    struct elf_bytes info; /* large, and little of it is needed */
+    struct source str;     /* large: when it is not compressed it stays in the file */
     struct span abbrev, addr, str_offsets, ranges, rnglists, aranges;
     struct debug_line_sections lines;
     struct buffer memory[DEBUG_SECTIONS]; /* owned: of the above */

@@ -47,16 +47,6 @@ void debug_unit_done(struct debug_unit *unit)
     buffer_done(&unit->memory);
 }
 
-static struct span bytes_of(struct debug_unit *unit, const struct source *info, uint64_t offset,
-                            uint64_t size)
-{
-    if (info->fd < 0) /* an offset beyond it is in no part of the span */
-        return span_part(info->memory, info->start + offset, size);
-    if (!source_load(info, offset, size, &unit->memory, NULL))
-        return (struct span){ 0 };
-    return buffer_span(&unit->memory);
-}
-
 /* The length, and what is behind it of the header; leaves the cursor at the root. */
 static bool read_header(struct debug_unit *unit, struct cursor *c, uint64_t left, struct span abbrevs)
 {
@@ -98,11 +88,11 @@ static bool read_root(struct debug_unit *unit, const struct debug_sections *sect
 static bool open_part(struct debug_unit *unit, const struct debug_sections *sections, uint64_t offset,
                       uint64_t most)
 {
-    const struct source *info = &sections->info;
+    const struct elf_bytes *info = &sections->info;
     uint64_t left = offset < info->size ? info->size - offset : 0;
     unit->offset = offset;
     unit->size_bytes = 0;
-    struct cursor c = cursor_over(bytes_of(unit, info, offset, left < most ? left : most));
+    struct cursor c = cursor_over(elf_bytes_get(info, offset, left < most ? left : most, &unit->memory));
     if (!read_header(unit, &c, left, sections->abbrev))
         return false;
     uint64_t size = unit->size_bytes < most ? unit->size_bytes : most;

@@ -14,6 +14,7 @@ enum {
     SYMBOL_BYTES = 24,
     RELA_BYTES = 24,
     COMPRESSION_HEADER_BYTES = 24,
+    COMPRESSION_SIZE_OFF = 8,
     SECTIONS_MAX = 64 * 1024,
     SEGMENTS_MAX = 4096,
     SECTION_NAMES_MAX = 16 << 20,
@@ -204,8 +205,8 @@ const struct elf_section *elf_section_at(const struct elf *e, uint64_t addr)
     return NULL;
 }
 
-bool elf_section_source(const struct elf *e, const struct elf_section *section, struct buffer *unpacked,
-                        struct source *out, struct error *err)
+bool elf_section_stored(const struct elf *e, const struct elf_section *section, struct source *out,
+                        bool *out_packed, uint64_t *out_size, struct error *err)
 {
     if (!has_bytes(section) || section->file_off > e->file.size ||
         section->size_bytes > e->file.size - section->file_off)
@@ -214,6 +215,8 @@ bool elf_section_source(const struct elf *e, const struct elf_section *section, 
     struct source raw = source_part(&e->file, section->file_off, section->size_bytes);
     if (!(section->flags & FLAG_COMPRESSED)) {
         *out = raw;
+        *out_packed = false;
+        *out_size = raw.size;
         return true;
     }
     uint8_t header[COMPRESSION_HEADER_BYTES];
@@ -222,8 +225,25 @@ bool elf_section_source(const struct elf *e, const struct elf_section *section, 
     if (load_u32le(header) != COMPRESSION_ZLIB)
         return error_set(err, ERROR_UNSUPPORTED, "section '%s' is compressed by method %" PRIu32,
                          elf_section_name(e, section), load_u32le(header));
-    struct source packed = source_part(&raw, sizeof header, raw.size - sizeof header);
-    if (!unpack_zlib(&packed, unpacked, err))
+    *out = source_part(&raw, sizeof header, raw.size - sizeof header);
+    *out_packed = true;
+    *out_size = load_u64le(header + COMPRESSION_SIZE_OFF);
+    return true;
+}
+
+bool elf_section_source(const struct elf *e, const struct elf_section *section, struct buffer *unpacked,
+                        struct source *out, struct error *err)
+{
+    struct source stored;
+    bool is_packed = false;
+    uint64_t size;
+    if (!elf_section_stored(e, section, &stored, &is_packed, &size, err))
+        return false;
+    if (!is_packed) {
+        *out = stored;
+        return true;
+    }
+    if (!unpack_zlib(&stored, unpacked, err))
         return error_context(err, "section '%s'", elf_section_name(e, section));
     *out = source_over_span(buffer_span(unpacked));
     return true;

@@ -82,6 +82,12 @@ const struct elf_section *elf_section_of_type(const struct elf *e, enum elf_sect
 const struct elf_section *elf_section_at(const struct elf *e, uint64_t addr);
 
 /*
+ * The bytes of a section as they lie in the file, and how many they are when they are unpacked. *out_packed:
+ * they are a zlib stream.
+ */
+bool elf_section_stored(const struct elf *e, const struct elf_section *section, struct source *out,
+                        bool *out_packed, uint64_t *out_size, struct error *err);
+/*
  * The bytes of a section as a source: the file's own, or, for a compressed section (zlib),
  * `unpacked`, which the caller initialises with a ceiling and keeps as long as the source.
  */

@@ -1,7 +1,10 @@
 #include "read/unpack.h"
 
 #include <lzma.h>
+#include <stdlib.h>
 #include <zlib.h>
+
+#include "base/mem.h"
 
 enum {
     INPUT_BYTES = 64 * 1024,
@@ -139,4 +142,66 @@ bool unpack_xz(const struct source *packed, struct buffer *out, struct error *er
     bool ok = decode_all(&stream, packed, out, err);
     lzma_end(&stream);
     return ok;
+}
+
+struct unpacking {
+    struct source packed;
+    uint64_t offset; /* of the next input */
+    struct buffer out;
+    size_t size; /* room in `out`, from the start: what was given away must not move */
+    z_stream stream;
+    bool ended;
+    uint8_t input[INPUT_BYTES];
+};
+
+bool unpacking_open(const struct source *packed, uint64_t size, size_t ceiling, struct unpacking **out,
+                    struct error *err)
+{
+    struct unpacking *u = mem_alloc(1, sizeof *u);
+    buffer_init(&u->out, ceiling);
+    u->packed = *packed;
+    size_t limit = output_limit(packed, &u->out);
+    if (size > limit || (size && !buffer_reserve(&u->out, (size_t)size)) || inflateInit(&u->stream) != Z_OK) {
+        buffer_done(&u->out);
+        free(u);
+        return too_large(limit, err);
+    }
+    u->size = (size_t)size;
+    *out = u;
+    return true;
+}
+
+void unpacking_close(struct unpacking *u)
+{
+    if (!u)
+        return;
+    inflateEnd(&u->stream);
+    buffer_done(&u->out);
+    free(u);
+}
+
+/* One piece more. */
+static bool unpack_on(struct unpacking *u)
+{
+    if (u->stream.avail_in == 0) {
+        size_t size = 0;
+        if (!next_input(&u->packed, &u->offset, u->input, &size, NULL) || size == 0)
+            return false;
+        u->stream.next_in = u->input;
+        u->stream.avail_in = (uInt)size;
+    }
+    size_t room = u->size - u->out.size < OUTPUT_BYTES ? u->size - u->out.size : OUTPUT_BYTES;
+    u->stream.next_out = u->out.data + u->out.size;
+    u->stream.avail_out = (uInt)room;
+    int result = inflate(&u->stream, Z_NO_FLUSH);
+    u->out.size += room - u->stream.avail_out;
+    return result == Z_OK;
+}
+
+struct span unpacking_get(struct unpacking *u, uint64_t end)
+{
+    while (!u->ended && u->out.size < end && u->out.size < u->size)
+        u->ended = !unpack_on(u);
+    struct span all = buffer_span(&u->out);
+    return end < all.size ? span_part(all, 0, end) : all;
 }

@@ -22,4 +22,17 @@ bool unpack_deflate(const struct source *packed, struct buffer *out, struct erro
 /* An xz file. */
 bool unpack_xz(const struct source *packed, struct buffer *out, struct error *err);
 
+/* A zlib stream that is unpacked as far as it is asked for. */
+struct unpacking;
+
+/*
+ * `packed` is copied, what it is over is borrowed. `size`: of the whole, as the stream's owner claims.
+ * ERROR_LIMIT when that is more than `ceiling`, or than the input may ask for.
+ */
+bool unpacking_open(const struct source *packed, uint64_t size, size_t ceiling, struct unpacking **out,
+                    struct error *err);
+void unpacking_close(struct unpacking *u);
+/* The bytes up to `end`, fewer when the stream is damaged or ends before. They stay where they are. */
+struct span unpacking_get(struct unpacking *u, uint64_t end);
+
 #endif

@@ -24,8 +24,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     size_t strings = data[0] < size - 1 ? data[0] : size - 1;
-    struct debug_line_sections sections = { span_of(data + 1 + strings, size - 1 - strings),
-                                            span_of(data + 1, strings) };
+    struct debug_line_sections sections = {
+        elf_bytes_over_span(span_of(data + 1 + strings, size - 1 - strings)), span_of(data + 1, strings)
+    };
     debug_line_find(&sections, NULL, 0, addrs, ARRAY_LEN(addrs), take, answered, NULL);
     return 0;
 }

@@ -16,7 +16,7 @@
 
 enum { ADDRS_MAX = 640, CHAIN_BYTES = 256, CUT_STRIDE = 16 };
 
-static const char *const samples[] = { "gcc2", "gcc4", "gcc5", "gcc5-lto", "clang4", "clang5" };
+static const char *const samples[] = { "gcc2", "gcc4", "gcc5", "gcc5-gz", "gcc5-lto", "clang4", "clang5" };
 
 /* What a judge says of every byte of the code: "NAME FILE:LINE ...", the innermost first. */
 struct golden {
@@ -225,44 +225,69 @@ static uint8_t *copy_of(struct span bytes, size_t size)
     return memcpy(mem_alloc(size ? size : 1, 1), bytes.data, size);
 }
 
-/* Asks with each section cut at every byte: what is not there is missing, and nothing else comes up. */
+/* Puts a part of a section in its place, and asks. `part` is `whole`'s beginning. */
+typedef void cut_fn(struct debug_sections *sections, size_t section, struct span part);
+
+/* With one section cut at every byte. What is not there is missing; with `judged` nothing else comes up. */
+static void ask_cut(const char *name, struct debug_sections *sections, const struct golden *golden,
+                    size_t few, cut_fn *put, size_t section, struct span whole, bool judged)
+{
+    for (size_t size = 0; size < whole.size; size++) {
+        AUTO_FREE uint8_t *bytes = copy_of(whole, size);
+        AUTO_FREE struct answers *answers = mem_alloc(1, sizeof *answers);
+        put(sections, section, span_of(bytes, size));
+        ask(sections, golden->addrs, few, answers);
+        for (size_t i = 0; judged && i < few; i++)
+            if (answers->rows[i].inlined && !is_right(answers, i, golden->chains[i]))
+                fail_msg("%s cut at %zu: 0x%" PRIx64 " is '%s'", name, size, golden->addrs[i],
+                         answers->rows[i].chain);
+    }
+    put(sections, section, whole);
+}
+
+enum { CUT_SPANS = 6 };
+
+static struct span *span_at(struct debug_sections *s, size_t section)
+{
+    struct span *const parts[CUT_SPANS] = { &s->abbrev, &s->addr,     &s->str_offsets,
+                                            &s->ranges, &s->rnglists, &s->lines.strings };
+    return parts[section];
+}
+
+static void put_span(struct debug_sections *s, size_t section, struct span part)
+{
+    *span_at(s, section) = part;
+}
+
+static const char *const byte_sections[] = { ".debug_info", ".debug_line" };
+
+static void put_bytes(struct debug_sections *s, size_t section, struct span part)
+{
+    *(section ? &s->lines.line : &s->info) = elf_bytes_over_span(part);
+}
+
 static void test_cut(void **state)
 {
     (void)state;
     struct golden *golden = mem_alloc(1, sizeof *golden);
     for (size_t s = 0; s < ARRAY_LEN(samples); s++) {
         struct fixture f;
-        struct buffer info;
+        struct buffer whole;
         fixture_open(samples[s], &f);
         golden_read(samples[s], golden);
         size_t few = golden_thin(golden);
-        buffer_init(&info, 1 << 20);
-        assert_true(elf_section_load(&f.elf, elf_section_named(&f.elf, ".debug_info"), &info, NULL));
-        const struct span whole_info = buffer_span(&info);
         struct debug_sections cut = f.sections;
-        struct span *const parts[] = { &cut.abbrev,   &cut.addr,       &cut.str_offsets,  &cut.ranges,
-                                       &cut.rnglists, &cut.lines.line, &cut.lines.strings };
-        for (size_t p = 0; p <= ARRAY_LEN(parts); p++) {
-            struct span whole = p < ARRAY_LEN(parts) ? *parts[p] : whole_info;
-            for (size_t size = 0; size < whole.size; size++) {
-                AUTO_FREE uint8_t *bytes = copy_of(whole, size);
-                struct answers *answers = mem_alloc(1, sizeof *answers);
-                if (p < ARRAY_LEN(parts))
-                    *parts[p] = span_of(bytes, size);
-                else
-                    cut.info = source_over_span(span_of(bytes, size));
-                ask(&cut, golden->addrs, few, answers);
-                /* a unit that is cut is left out */
-                for (size_t i = 0; p == ARRAY_LEN(parts) && i < few; i++)
-                    if (answers->rows[i].inlined && !is_right(answers, i, golden->chains[i]))
-                        fail_msg("%s cut at %zu: 0x%" PRIx64 " is '%s'", samples[s], size, golden->addrs[i],
-                                 answers->rows[i].chain);
-                free(answers);
-            }
-            if (p < ARRAY_LEN(parts))
-                *parts[p] = whole;
+        for (size_t p = 0; p < CUT_SPANS; p++)
+            ask_cut(samples[s], &cut, golden, few, put_span, p, *span_at(&cut, p), false);
+        buffer_init(&whole, 1 << 20);
+        for (size_t p = 0; p < ARRAY_LEN(byte_sections); p++) {
+            const struct elf_bytes before = p ? cut.lines.line : cut.info;
+            assert_true(elf_section_load(&f.elf, elf_section_named(&f.elf, byte_sections[p]), &whole, NULL));
+            /* a unit that is cut is left out; without its lines the chain is there, and without them */
+            ask_cut(samples[s], &cut, golden, few, put_bytes, p, buffer_span(&whole), p == 0);
+            *(p ? &cut.lines.line : &cut.info) = before;
         }
-        buffer_done(&info);
+        buffer_done(&whole);
         fixture_close(&f);
     }
     free(golden);
@@ -296,7 +321,7 @@ static void test_circle(void **state)
     }
     buffer_u32le(&info, HEADER + 34); /* itself */
     buffer_u16le(&info, 0);
-    struct debug_sections sections = { .info = source_over_span(buffer_span(&info)),
+    struct debug_sections sections = { .info = elf_bytes_over_span(buffer_span(&info)),
                                        .str = source_over_span((struct span){ 0 }),
                                        .abbrev = span_of(circle_abbrev, sizeof circle_abbrev) };
     struct answers *answers = mem_alloc(1, sizeof *answers);

@@ -97,7 +97,8 @@ static void test_every_address(void **state)
         struct error err;
         if (samples[s].strings)
             strings = load(samples[s].strings);
-        struct debug_line_sections sections = { buffer_span(&lines), buffer_span(&strings) };
+        struct debug_line_sections sections = { elf_bytes_over_span(buffer_span(&lines)),
+                                                buffer_span(&strings) };
         if (!debug_line_find(&sections, NULL, 0, golden.addrs, golden.count, take, answers, &err))
             fail_msg("%s: %s", samples[s].name, err.what);
         assert_int_equal(answers->count, golden.count);
@@ -118,7 +119,7 @@ static void test_elsewhere(void **state)
     static const uint64_t addrs[] = { 0, 4, 0x400fff, 0x402000, UINT64_MAX };
     struct buffer lines = load("v4.line");
     struct answers *answers = mem_alloc(1, sizeof *answers);
-    struct debug_line_sections sections = { .line = buffer_span(&lines) };
+    struct debug_line_sections sections = { .line = elf_bytes_over_span(buffer_span(&lines)) };
     assert_true(debug_line_find(&sections, NULL, 0, addrs, ARRAY_LEN(addrs), take, answers, NULL));
     assert_int_equal(answers->count, 0);
     free(answers);
@@ -135,7 +136,7 @@ static void test_cut(void **state)
             AUTO_FREE uint8_t *part = mem_alloc(size, 1);
             struct answers *answers = mem_alloc(1, sizeof *answers);
             memcpy(part, lines.data, size);
-            struct debug_line_sections sections = { .line = span_of(part, size) };
+            struct debug_line_sections sections = { .line = elf_bytes_over_span(span_of(part, size)) };
             if (debug_line_find(&sections, NULL, 0, golden.addrs, golden.count, take, answers, NULL) ||
                 answers->count)
                 fail_msg("%s cut at %zu", samples[s].name, size);
@@ -153,7 +154,7 @@ static void test_endless_table(void **state)
                                     1,  1, 0xfb, 14, 13, 0,    1,    1,    1,    1,    0,    0,    0,
                                     1,  0, 0,    1,  0,  0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f };
     struct answers *answers = mem_alloc(1, sizeof *answers);
-    struct debug_line_sections sections = { .line = span_of(unit, sizeof unit) };
+    struct debug_line_sections sections = { .line = elf_bytes_over_span(span_of(unit, sizeof unit)) };
     assert_true(debug_line_find(&sections, NULL, 0, golden.addrs, golden.count, take, answers, NULL));
     assert_int_equal(answers->count, 0);
     free(answers);
