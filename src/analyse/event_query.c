@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/own.h"
 
 enum { WANTED = 1, UNWANTED, QUERY_TEXT_MAX = 8 << 20 };
 
@@ -49,10 +49,9 @@ static uint32_t *order_by_time(const struct trace *t)
     if (sorted)
         return NULL;
     struct order o = { .events = t->events.rows, .from = mem_alloc(count, sizeof *o.from) };
-    AUTO_FREE uint32_t *other = mem_alloc(count, sizeof *other);
     for (size_t i = 0; i < count; i++)
         o.from[i] = (uint32_t)i + 1;
-    o.to = other;
+    o.to = mem_alloc(count, sizeof *o.to);
     while (run_end(&o, 0, count) < count) {
         for (size_t from = 0; from < count;) {
             size_t middle = run_end(&o, from, count), end = run_end(&o, middle, count);
@@ -63,7 +62,7 @@ static uint32_t *order_by_time(const struct trace *t)
         o.from = o.to;
         o.to = swap;
     }
-    other = o.to;
+    free(o.to);
     return o.from;
 }
 

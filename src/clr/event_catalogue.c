@@ -408,7 +408,7 @@ static const struct catalogue_event eventpipe_events[] = {
     { 1, "ProcessInfo", "s CommandLine, s OSInformation, s ArchInformation" },
 };
 
-#define EVENTS(table) table, sizeof table / sizeof *(table)
+#define EVENTS(table) (table), sizeof(table) / sizeof *(table)
 
 const struct catalogue_provider event_catalogue[] = {
     { "Microsoft-Windows-DotNETRuntime", false, EVENTS(runtime_events) },
