@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""events_test.py VARIANT...: dotnet-trace records a web service with each of its profiles, and with providers that say
+"""events_test.py VARIANT...: a program sends events of which each field is known; recorded by dotnet-trace and by
+clrperf, every field must be what was sent, also where TraceEvent reads something else. Then dotnet-trace records a web service with each of its profiles, and with providers that say
 more; `clrperf report FILE.nettrace events` must find in these files what TraceEvent finds: the same events at the same
 times, their names, their fields, their stacks frame by frame."""
 import json
 import os
 import subprocess
 import sys
+import time
 
 from events_compare import compare_events, compare_stacks, lines_of
 from live import CLRPERF, HERE, Checks, Load, Target, Work, clrperf, oracle_command, output_of, sample_command, succeeded
@@ -28,6 +30,7 @@ RECORDINGS = {
                  "System.Diagnostics.Metrics:0x7:4:SessionId=x;Metrics=System.Runtime,"
                  f"Microsoft-Diagnostics-DiagnosticSource:{ALL_BITS}:FilterAndPayloadSpecs=\"[AS]*\""],
 }
+EVENTS_PER_ROUND = 100  # of samples/sources
 PATHS = {"/exception/3": 1, "/alloc/200": 1, "/dict/5": 1, "/off-cpu": 1}
 
 
@@ -59,6 +62,51 @@ def check_file(checks, name, path, oracle):
     check_counts(checks, name, path)
 
 
+def sent(i):
+    """What samples/sources sends for each number, by event."""
+    return {
+        "Everything": {
+            "i": i, "yes": i % 2 == 0, "tiny": i, "small": i - 50, "big": i << 33, "unsigned": (1 << 64) - 1 - i,
+            "ratio": float(f"{i}.1"), "exact": float(f"{i}.1"), "text": f"text {i}",
+            "id": f"{i:08x}-0002-0003-0000-000000000000", "when": f"2026-01-01T00:00:00.{i:07}Z", "colour": 1 << i % 3,
+            "no": i % 3 == 0},
+        "Request/Start": {"i": i, "path": f"/page/{i}"},
+        "Request/Stop": {"i": i},
+        "Nothing": {},
+        "Handover/Transfer": {"i": i},
+        # of EventSource.Write(): a Boolean has one byte, a decimal is a double
+        "Order": {
+            "Paid": i % 2 == 0, "Number": i, "Price": i + 0.25, "Letter": chr(ord("a") + i % 26), "Item": f"item {i} \u20ac",
+            "To": {"Street": f"street {i}", "House": -i, "Far": i % 3 == 0}, "Last": i % 5 == 0},
+    }
+
+
+def check_sent(checks, name, path, count):
+    events = [event for event in lines_of([CLRPERF, "report", path, "events", "--json", "--provider", "Samples-*"])]
+    expected = [(kind, fields) for i in range(count) for kind, fields in sent(i).items()]
+    wrong = [(event["event"], event["fields"], kind, fields) for event, (kind, fields) in zip(events, expected)
+             if (event["event"], event["fields"]) != (kind, fields) or not event["stack"] or "cut" in event]
+    checks.check(f"{name}_sent", len(events) == len(expected) and not wrong,
+                 str(wrong[:1]) if wrong else f"{len(events)} events")
+
+
+def check_sources(checks, variant):
+    tool = output_of(os.path.join(HERE, "runtimes/build.sh"), "tool", "dotnet-trace")
+    providers = f"Samples-Sources:{ALL_BITS},Samples-Self:{ALL_BITS}"
+    with Work() as work, Target([*sample_command(variant, "sources"), "0", "asked"]) as target:
+        for recorder, file in (([*tool, "collect"], "sent.nettrace"), ([CLRPERF, "record"], "sent.clrperf")):
+            path = work.file(file)
+            command = [*recorder, "-p", str(target.pid), "-o", path, "--providers", providers, "--duration", "00:00:00:05"]
+            with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE) as recording:
+                time.sleep(2.5)
+                target.truth()  # a round
+                _, errors = recording.communicate(timeout=60)
+            failure = " ".join(errors.decode().split())[-300:] if recording.returncode else ""
+            if checks.check(f"{variant}_{file}_recorded", not failure and recording.returncode == 0, failure):
+                check_sent(checks, f"{variant}_{file}", path, EVENTS_PER_ROUND)
+
+
 def check_variant(checks, variant):
     oracle = oracle_command("events")
     tool = output_of(os.path.join(HERE, "runtimes/build.sh"), "tool", "dotnet-trace")
@@ -80,6 +128,7 @@ def check_variant(checks, variant):
 def main():
     checks = Checks()
     for variant in sys.argv[1:] or ["10"]:
+        checks.run(f"sources_{variant}", check_sources, variant)
         checks.run(f"events_{variant}", check_variant, variant)
     checks.exit()
 
