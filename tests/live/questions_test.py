@@ -9,14 +9,15 @@ import os
 import subprocess
 import sys
 
+from stats_compare import compare_gc, compare_jit
 from live import CLRPERF, PLAIN_ENVIRONMENT, Checks, Recording, Target, Work, clrperf, report, sample_command, succeeded
 
 SERVER = {"DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2", "DOTNET_GCHeapAffinitizeMask": "3"}
 
 
-def observe(variant, sample, events, work, rounds=1, environment=None):
+def observe(variant, sample, events, work, rounds=1, environment=None, kind="clrperf"):
     """The sample's truth, and a capture that began before its first round and ended behind its last."""
-    path = work.file(f"{sample}-{len(os.listdir(work.path))}.clrperf")
+    path = work.file(f"{sample}-{len(os.listdir(work.path))}.{kind}")
     command = sample_command(variant, sample) + ["0", "asked"]
     with Target(command, env={**PLAIN_ENVIRONMENT, **(environment or {})}) as target:
         recording = Recording(path, "-p", target.pid, "-e", events)
@@ -170,6 +171,18 @@ def check_jit(checks, variant, work):
                  f"{answer['totals']['timed']} of {answer['totals']['count']}")
 
 
+def check_peer(checks, variant, work):
+    """The same file, read by TraceEvent."""
+    for server in (False, True):
+        name = f"{variant} gc{' server' if server else ''} against TraceEvent"
+        _, path, _ = observe(variant, "gcstorm", "gc", work, 2, SERVER if server else None, "nettrace")
+        different, count, turned = compare_gc(path)
+        checks.check(name, count > 50 and not different, f"{count} collections, {len(turned)} of them turned blocking; {different[:4]}")
+    _, path, _ = observe(variant, "throws", "jit", work, 1, kind="nettrace")
+    different, count = compare_jit(path)
+    checks.check(f"{variant} jit against TraceEvent", count > 20 and not different, f"{count} methods; {different[:4]}")
+
+
 def check_unanswerable(checks, variant, work):
     """What was not recorded is not 'none'."""
     _, path, _ = observe(variant, "throws", "exceptions", work)
@@ -188,6 +201,7 @@ GROUPS = {
     "locks": check_locks,
     "pool": check_threadpool,
     "jitty": check_jit,
+    "peer": check_peer,
     "unanswerable": check_unanswerable,
 }
 

@@ -3,6 +3,7 @@
 #
 #   build.sh names      what ClrMD calls code addresses of a process or a core
 #   build.sh events     what TraceEvent finds in the events of a .nettrace file
+#   build.sh stats      TraceEvent's GCStats and JITStats of a .nettrace file
 #   build.sh methods    what TraceEvent finds about methods in a .nettrace file
 #
 # The cache is $CLRPERF_TEST_CACHE, or ~/.cache/clrperf-tests. Exit code 77: not to be had on this machine, the reason
@@ -13,7 +14,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 cache=${CLRPERF_TEST_CACHE:-$HOME/.cache/clrperf-tests}
 oracle=${1-}
 if [[ $# != 1 || ! -f $here/$oracle/$oracle.csproj ]]; then
-    sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
     exit 2
 fi
 
