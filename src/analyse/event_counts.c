@@ -21,6 +21,12 @@ static struct event_count *count_types(struct event_query *q)
 {
     const struct trace *t = q->trace;
     struct event_count *rows = mem_alloc(t->event_types.count, sizeof *rows);
+    for (uint32_t type = 1; type < t->event_types.count; type++) {
+        const struct trace_event_type *row = &t->event_types.rows[type];
+        rows[type].count = row->counted;
+        rows[type].with_stack = row->counted_with_stack;
+        rows[type].payload_bytes = row->counted_bytes;
+    }
     for (uint32_t event = event_query_next(q); event; event = event_query_next(q)) {
         const struct trace_event *e = &t->events.rows[event];
         rows[e->type].count++;

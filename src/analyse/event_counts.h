@@ -16,7 +16,8 @@ struct event_count {
     uint64_t payload_bytes;
 };
 
-/* Counts what is left of the query. Rows by provider, event, id and version; the caller frees them. */
+/* Counts what is left of the query, and what was counted when the trace was made. Rows by provider, event, id
+ * and version; the caller frees them. */
 size_t event_counts_take(struct event_query *q, struct event_count **out_rows);
 
 #endif

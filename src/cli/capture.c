@@ -220,7 +220,8 @@ static void capture_hint(struct error *err)
                         "folded stacks");
 }
 
-bool capture_read(const char *path, import_wants_fn *wants, struct capture *out, struct error *err)
+bool capture_read(const char *path, import_wants_fn *wants, const void *user, struct capture *out,
+                  struct error *err)
 {
     *out = (struct capture){ .path = path };
     trace_builder_init(&out->b, CAPTURE_CHAINS);
@@ -232,7 +233,8 @@ bool capture_read(const char *path, import_wants_fn *wants, struct capture *out,
         if (!ok)
             error_context(err, "'%s'", path);
     } else {
-        ok = import_open(path, &(struct import_options){ .wants = wants }, &out->b, &recognised, err);
+        ok = import_open(path, &(struct import_options){ .wants = wants, .user = user }, &out->b, &recognised,
+                         err);
     }
     if (!ok) {
         capture_hint(err);
@@ -244,7 +246,7 @@ bool capture_read(const char *path, import_wants_fn *wants, struct capture *out,
 
 bool capture_open(const char *path, struct capture *out, struct error *err)
 {
-    if (!capture_read(path, import_wants_samples, out, err))
+    if (!capture_read(path, import_wants_samples, NULL, out, err))
         return false;
     capture_name(out);
     return true;

@@ -25,10 +25,11 @@ struct capture {
  */
 bool capture_open(const char *path, struct capture *out, struct error *err);
 /*
- * The two halves of it, for what may need no names, or not all events of a file of events: `wants` is of
- * import_options, NULL: all.
+ * The two halves of it, for what may need no names, or not all events of a file of events: `wants` and `user`
+ * are of import_options, NULL: all.
  */
-bool capture_read(const char *path, import_wants_fn *wants, struct capture *out, struct error *err);
+bool capture_read(const char *path, import_wants_fn *wants, const void *user, struct capture *out,
+                  struct error *err);
 void capture_name(struct capture *c);
 void capture_done(struct capture *c);
 /* Says on stderr what the user should know before believing the result: damage, a missing end. */

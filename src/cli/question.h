@@ -48,7 +48,8 @@ struct question {
     const char *provider, *record;
     uint64_t keywords;
     uint8_t level;
-    import_wants_fn *wants; /* which events of a file of events it looks at; NULL: all */
+    import_wants_fn
+        *wants; /* which events of a file of events it looks at, given the report_values; NULL: all */
     /* Judges the options before the capture is read, which can take a while; or NULL. */
     bool (*check)(const struct report_values *v, struct error *err);
     /* Prints the answer. */

@@ -343,12 +343,25 @@ static bool events_run(struct question_call *call, struct error *err)
     return ok;
 }
 
+/* Counts of everything need no event in memory: a file may be larger than that. */
+static enum import_want events_want(const void *user, const char *provider, uint32_t event_id)
+{
+    const struct report_values *v = user;
+    const struct event_choice *c = &v->events;
+    bool all = !c->provider && !c->process && !c->thread && !c->text && !c->where.count && !v->choice.event &&
+               !v->choice.time;
+    (void)provider;
+    (void)event_id;
+    return c->counts && all ? IMPORT_COUNTS : IMPORT_PAYLOADS;
+}
+
 extern const struct question question_events;
 const struct question question_events = {
     .name = "events",
     .summary = "the events of .NET runtimes and event sources, with their fields",
     .names_code = true,
     .has_csv = true,
+    .wants = events_want,
     .check = events_check,
     .run = events_run,
 };

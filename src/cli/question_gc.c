@@ -356,7 +356,7 @@ static bool gc_run(struct question_call *call, struct error *err)
     return ok;
 }
 
-static enum import_want gc_wants(void *user, const char *provider, uint32_t event_id)
+static enum import_want gc_wants(const void *user, const char *provider, uint32_t event_id)
 {
     (void)user;
     return gc_stats_wants(provider, event_id) ? IMPORT_PAYLOADS : IMPORT_NOTHING;

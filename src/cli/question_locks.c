@@ -150,7 +150,7 @@ static bool locks_run(struct question_call *call, struct error *err)
     return ok;
 }
 
-static enum import_want locks_wants(void *user, const char *provider, uint32_t event_id)
+static enum import_want locks_wants(const void *user, const char *provider, uint32_t event_id)
 {
     (void)user;
     return lock_stats_wants(provider, event_id) ? IMPORT_PAYLOADS : IMPORT_NOTHING;

@@ -47,6 +47,15 @@ uint64_t question_lost(const struct question_scope *scope)
     return lost;
 }
 
+/* Events were counted and not kept, so that it is not known whose they are: whoever is there is told of. */
+static bool were_counted(const struct trace *t)
+{
+    for (size_t i = 1; i < t->event_types.count; i++)
+        if (t->event_types.rows[i].counted)
+            return true;
+    return false;
+}
+
 /* By process: whether it sent events. The caller frees. */
 static bool *processes_with_events(const struct trace *t, size_t *out_count)
 {
@@ -58,6 +67,11 @@ static bool *processes_with_events(const struct trace *t, size_t *out_count)
             with[process] = true;
             ++*out_count;
         }
+    }
+    bool counted = were_counted(t);
+    for (uint32_t i = 1; i < t->processes.count && counted; i++) {
+        *out_count += !with[i];
+        with[i] = true;
     }
     return with;
 }

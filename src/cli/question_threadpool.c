@@ -257,7 +257,7 @@ static bool threadpool_run(struct question_call *call, struct error *err)
     return ok;
 }
 
-static enum import_want threadpool_wants(void *user, const char *provider, uint32_t event_id)
+static enum import_want threadpool_wants(const void *user, const char *provider, uint32_t event_id)
 {
     (void)user;
     return threadpool_stats_wants(provider, event_id) ? IMPORT_PAYLOADS : IMPORT_NOTHING;

@@ -122,7 +122,7 @@ static bool export_run(struct verb_call *call, struct error *err)
         return error_hint(err, "clrperf export FILE -o flame.html; record one with: clrperf record -d 10s");
     }
     if (!export_choose(v, &format, err) || !export_check(v, format, err) ||
-        !capture_read(call->args[0], format->write_trace ? NULL : import_wants_samples, &c, err))
+        !capture_read(call->args[0], format->write_trace ? NULL : import_wants_samples, NULL, &c, err))
         return false;
     capture_name(&c);
     capture_warn(&c);

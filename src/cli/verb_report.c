@@ -27,7 +27,7 @@ static bool report_run(struct verb_call *call, struct error *err)
     struct capture c;
     if (!question)
         return question_unknown(name, err);
-    if (!report_check(v, question, err) || !capture_read(call->args[0], question->wants, &c, err))
+    if (!report_check(v, question, err) || !capture_read(call->args[0], question->wants, v, &c, err))
         return false;
     if (question->names_code)
         capture_name(&c);

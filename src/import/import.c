@@ -47,7 +47,7 @@ static bool import_unknown(struct span head, struct error *err)
                      start);
 }
 
-enum import_want import_wants_samples(void *user, const char *provider, uint32_t event_id)
+enum import_want import_wants_samples(const void *user, const char *provider, uint32_t event_id)
 {
     (void)user;
     if (runtime_event_kind_named(provider, event_id) >= RUNTIME_EVENT_GC_START)

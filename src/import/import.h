@@ -14,16 +14,21 @@
 #include "trace/builder.h"
 
 /* How much of the events of a type is kept. */
-enum import_want { IMPORT_NOTHING, IMPORT_EVENTS /* without payloads */, IMPORT_PAYLOADS };
+enum import_want {
+    IMPORT_NOTHING,
+    IMPORT_COUNTS, /* how many there are, in the rows of their types */
+    IMPORT_EVENTS, /* without payloads */
+    IMPORT_PAYLOADS,
+};
 
-typedef enum import_want import_wants_fn(void *user, const char *provider, uint32_t event_id);
+typedef enum import_want import_wants_fn(const void *user, const char *provider, uint32_t event_id);
 
 struct import_options {
     /* Which event's samples to take, by name; NULL: the first that has callchains. */
     const char *event;
     /* Of a file of events: asked once for each type of them. NULL: everything is kept. */
     import_wants_fn *wants;
-    void *user;
+    const void *user;
 };
 
 /* For reports of samples: what is said of collections besides. */

@@ -242,6 +242,13 @@ static void keep_event(struct nettrace_import *in, const struct imported_type *t
         trace_push_event_activity(t, event->activity, event->related_activity);
 }
 
+static void count_event(struct trace_event_type *type, const struct nettrace_event *event)
+{
+    type->counted++;
+    type->counted_with_stack += event->stack.size > 0;
+    type->counted_bytes += event->payload.size;
+}
+
 /* "dotnet webapi.dll --urls ..." as one text: what runs is the first word, or what `dotnet` runs. */
 static void name_process(struct nettrace_import *in, const char *command_line)
 {
@@ -334,7 +341,9 @@ static bool on_event(void *user, const struct nettrace_event *event, struct erro
     case JOB_NONE:
         break;
     }
-    if (type->want != IMPORT_NOTHING)
+    if (type->want == IMPORT_COUNTS)
+        count_event(&in->b->trace.event_types.rows[type->type], event);
+    else if (type->want != IMPORT_NOTHING)
         keep_event(in, type, event);
     return true;
 }

@@ -227,6 +227,8 @@ struct trace_event_type {
     uint8_t opcode;       /* 0 info, 1 start, 2 stop, ... */
     uint8_t pointer_size; /* of addresses in payloads: 4 or 8; 0: not known, which means 8 */
     uint8_t description;  /* enum event_description_format: how `fields` and `params` are written */
+    /* Events that an importer was asked to count only; not in captures. */
+    uint64_t counted, counted_with_stack, counted_bytes;
 };
 
 /* Of what a trace_event_type's `fields` and `params` are. Written to captures: append only. */

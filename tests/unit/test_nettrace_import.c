@@ -217,10 +217,12 @@ static void test_weights(void **state)
     buffer_done(&file);
 }
 
-static enum import_want wants_samples(void *user, const char *provider, uint32_t event_id)
+static enum import_want wants_samples(const void *user, const char *provider, uint32_t event_id)
 {
-    ++*(int *)user;
+    ++**(int *const *)user;
     (void)event_id;
+    if (strcmp(provider, RUNDOWN) == 0)
+        return IMPORT_COUNTS;
     return strcmp(provider, "Mine") == 0 ? IMPORT_EVENTS : IMPORT_NOTHING;
 }
 
@@ -229,18 +231,23 @@ static void test_interest(void **state)
     (void)state;
     struct buffer file;
     struct result r;
-    int asked = 0;
+    int asked = 0, *asked_at = &asked;
     put_head(&file);
     put_samples(&file, (struct sample_event[]){ { SAMPLE, 1, 11, 0, 1100, { 0 } } }, 1);
     sample_events(&file, &(struct sample_event){ OTHER, 1, 12, 0, 1200, span_of("abcd", 4) }, 1);
     put_method(&file, EXISTS, 1, 2000, 0x5000, "Main");
     sample_end(&file);
-    import_with(&r, buffer_span(&file), &(struct import_options){ .wants = wants_samples, .user = &asked });
+    import_with(&r, buffer_span(&file),
+                &(struct import_options){ .wants = wants_samples, .user = &asked_at });
     assert_true(r.ok);
     assert_int_equal(asked, 5);
     assert_int_equal(r.b.trace.samples.count, 1);
     assert_int_equal(r.b.trace.events.count, 2);
     assert_int_equal(r.b.trace.events.rows[1].payload_bytes, 0);
+    uint64_t counted = 0;
+    for (size_t i = 1; i < r.b.trace.event_types.count; i++)
+        counted += r.b.trace.event_types.rows[i].counted;
+    assert_int_equal(counted, 1);
     result_done(&r);
     buffer_done(&file);
 }
