@@ -142,7 +142,7 @@ static void capture_ask_runtimes(struct capture *c)
 {
     struct trace *t = &c->b.trace;
     AUTO_FREE bool *unknown = processes_with_unknown_code(t);
-    struct runtime_names *names = runtime_names_new(&c->b, true, NULL, NULL);
+    struct runtime_names *names = runtime_names_new(&c->b, true, false, NULL, NULL);
     const struct runtime_session_options options = { .connect_timeout_ms = CAPTURE_PATIENCE_MS,
                                                      .reply_timeout_ms = CAPTURE_PATIENCE_MS };
     for (uint32_t i = 1; i < t->processes.count; i++) {

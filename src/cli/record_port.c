@@ -11,8 +11,9 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "cli/message.h"
+#include "collect/event_stream.h"
 
-enum { LOOK_MS = 100 };
+enum { LOOK_MS = 100, FORGET_MS = 1000 };
 
 /* PATH, PATH,listen: true; PATH,connect: false. Like dotnet-trace we listen when nothing is said. */
 static bool split_port(const char *text, char path[108], bool *out_listen, struct error *err)
@@ -103,6 +104,8 @@ bool record_port_target(const struct record_values *v, struct diagnostic_port *p
 bool record_port_resume(const struct record_values *v, struct diagnostic_port *port,
                         const struct diagnostic_caller *caller, struct error *err)
 {
+    if (!v->port)
+        event_peer_forget_port(&(struct event_peer){ caller->pid, 0, FORGET_MS, FORGET_MS });
     if (v->resume != SWITCH_OFF)
         return diagnostic_port_resume(port, caller, err);
     diagnostic_port_keep(port, caller);

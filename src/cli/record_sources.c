@@ -83,6 +83,7 @@ bool record_sources_read(const char *list, const struct event_options *options, 
         out->cpu = true;
     return (!list || read_list(list, out, err)) &&
            (!out->has_asked || event_options_read(options, note, user, &out->asked, err)) && join(out, err) &&
+           (!out->has_asked || event_request_check(&out->asked, err)) &&
            check_clash(out, force, note, user, err);
 }
 

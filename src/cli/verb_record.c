@@ -221,6 +221,7 @@ static bool record_start(struct record_run *run, struct error *err)
         .asked = run->sources.has_asked ? &run->sources.asked : NULL,
         .port = run->port,
         .resume = v->resume != SWITCH_OFF,
+        .port_is_ours = !v->port,
         .stopping = run->stopping,
         .kernel_chains = v->frame_pointers,
         .duration_ns = v->duration_ns,

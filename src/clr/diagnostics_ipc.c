@@ -192,6 +192,19 @@ void ipc_append_stop(struct buffer *out, uint64_t session_id)
     buffer_u64le(out, session_id);
 }
 
+void ipc_append_set_environment(struct buffer *out, const char *name, const char *value)
+{
+    struct buffer body;
+    buffer_init(&body, IPC_MESSAGE_MAX - IPC_HEADER_BYTES);
+    append_string(&body, name);
+    append_string(&body, value);
+    if (body.failed)
+        out->failed = true;
+    append_header(out, IPC_SET_ENVIRONMENT, (uint16_t)(IPC_HEADER_BYTES + body.size));
+    buffer_append(out, body.data, body.size);
+    buffer_done(&body);
+}
+
 void ipc_append_plain(struct buffer *out, enum ipc_command command)
 {
     append_header(out, command, IPC_HEADER_BYTES);

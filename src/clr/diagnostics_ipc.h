@@ -36,6 +36,7 @@ enum ipc_command {
     IPC_COLLECT_TRACING5 = 0x0206, /* 10: which event ids */
     IPC_PROCESS_INFO = 0x0400,     /* 5 */
     IPC_RESUME_RUNTIME = 0x0401,   /* 5 */
+    IPC_SET_ENVIRONMENT = 0x0403,  /* 6 */
     IPC_PROCESS_INFO2 = 0x0404,    /* 6 */
     IPC_PROCESS_INFO3 = 0x0408,    /* 8 */
 };
@@ -91,6 +92,8 @@ enum ipc_command ipc_best_collect(const struct ipc_session_request *request);
 /* The next older way to ask for less of `request`, or for more than it wants; 0 when there is none. */
 enum ipc_command ipc_older_collect(enum ipc_command command, const struct ipc_session_request *request);
 void ipc_append_stop(struct buffer *out, uint64_t session_id);
+/* Sets a variable of the target's environment, for processes it starts from now on. Neither is NULL. */
+void ipc_append_set_environment(struct buffer *out, const char *name, const char *value);
 /* A request without content: IPC_PROCESS_INFO*, IPC_RESUME_RUNTIME. */
 void ipc_append_plain(struct buffer *out, enum ipc_command command);
 

@@ -405,3 +405,14 @@ struct ipc_session_request event_request_ipc(const struct event_request *r, bool
         .provider_count = r->providers.count,
     };
 }
+
+bool event_request_check(const struct event_request *r, struct error *err)
+{
+    AUTO_FREE struct ipc_provider *providers = mem_alloc(r->providers.count + 1, sizeof *providers);
+    struct ipc_session_request ipc = event_request_ipc(r, true, providers);
+    struct buffer request;
+    buffer_init(&request, IPC_MESSAGE_MAX);
+    bool ok = ipc_append_collect(&request, IPC_COLLECT_TRACING5, &ipc, err);
+    buffer_done(&request);
+    return ok;
+}

@@ -57,6 +57,8 @@ struct event_request {
 };
 
 void event_request_done(struct event_request *r);
+/* Whether it can be asked at all; ERROR_USAGE when it is more than a request holds. */
+bool event_request_check(const struct event_request *r, struct error *err);
 /*
  * As diagnostics_ipc has it. `providers`: room for r->providers.count, which the result borrows. `choose`:
  * see event_providers_request().

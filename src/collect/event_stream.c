@@ -33,16 +33,31 @@ bool event_peer_ask(const struct event_peer *peer, const struct buffer *question
     return true;
 }
 
+static void ask_in_passing(const struct event_peer *peer, const struct buffer *request)
+{
+    struct buffer answer;
+    uint32_t result;
+    buffer_init(&answer, IPC_MESSAGE_MAX);
+    event_peer_ask(peer, request, &answer, NULL, &result, NULL);
+    buffer_done(&answer);
+}
+
 void event_peer_resume(const struct event_peer *peer)
 {
-    struct buffer request, answer;
-    uint32_t result;
+    struct buffer request;
     buffer_init(&request, IPC_MESSAGE_MAX);
-    buffer_init(&answer, IPC_MESSAGE_MAX);
     ipc_append_plain(&request, IPC_RESUME_RUNTIME);
-    event_peer_ask(peer, &request, &answer, NULL, &result, NULL);
+    ask_in_passing(peer, &request);
     buffer_done(&request);
-    buffer_done(&answer);
+}
+
+void event_peer_forget_port(const struct event_peer *peer)
+{
+    struct buffer request;
+    buffer_init(&request, IPC_MESSAGE_MAX);
+    ipc_append_set_environment(&request, "DOTNET_DiagnosticPorts", "");
+    ask_in_passing(peer, &request);
+    buffer_done(&request);
 }
 
 static bool ask_in_one_way(const struct event_peer *peer, enum ipc_command command,

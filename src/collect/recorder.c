@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "collect/event_stream.h"
 #include "collect/memory_names.h"
 #include "collect/newcomers.h"
 #include "collect/process_scan.h"
@@ -70,6 +71,11 @@ struct recorder {
     uint64_t execs;         /* processes that became another program: two rows each */
 };
 
+static bool recorder_wants_events(const struct recorder *r)
+{
+    return r->options.topics || r->options.asked;
+}
+
 static void recorder_loss(struct recorder *r, enum loss_reason reason, uint64_t count, uint64_t time_ns)
 {
     trace_builder_loss(r->b, reason, 0, time_ns, time_ns, count);
@@ -103,7 +109,8 @@ static void recorder_take_newcomers(struct recorder *r)
             target_files_add(&r->files, found.process, pid);
             if (found.session && !runtime_names_listens(r->runtimes, found.process))
                 recorder_take_session(r, &found);
-            else if (found.refused && !memory_names_open(r->memory, found.process))
+            else if (found.refused &&
+                     (recorder_wants_events(r) || !memory_names_open(r->memory, found.process)))
                 runtime_names_refused(r->runtimes, pid, &found.err);
         }
         newcomer_found_done(&found);
@@ -374,7 +381,7 @@ static bool recorder_wait(struct recorder *r)
             r->polls[count++] =
                 (struct pollfd){ .fd = diagnostic_port_fd(r->options.port), .events = POLLIN };
         own = count;
-        if (r->options.topics || r->options.asked)
+        if (recorder_wants_events(r))
             count += runtime_names_polls(r->runtimes, &r->polls[count], RECORDER_RUNTIME_POLLS);
         int ready = poll(r->polls, count, (int)((until_ns - now_ns) / MS_NS) + 1);
         bool ring = false;
@@ -420,6 +427,9 @@ static void recorder_called(struct recorder *r, const struct diagnostic_caller *
     options.connect_timeout_ms = options.reply_timeout_ms = RECORDER_ATTACH_MS;
     if (!runtime_names_listens(r->runtimes, process))
         runtime_names_attach(r->runtimes, pid, &options, true);
+    if (r->options.port_is_ours)
+        event_peer_forget_port(
+            &(struct event_peer){ (pid_t)pid, 0, RECORDER_KNOWN_ATTACH_MS, RECORDER_KNOWN_ATTACH_MS });
     if (!r->options.resume)
         diagnostic_port_keep(r->options.port, caller);
     else if (!diagnostic_port_resume(r->options.port, caller, &err) && r->options.note)
@@ -540,6 +550,8 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     r->stats.processes = r->b->trace.processes.count - 1 - r->execs;
     r->stats.threads = r->b->trace.threads.count - 1;
     struct runtime_session_counts told = runtime_names_counts(r->runtimes);
+    if (recorder_wants_events(r) && told.bytes == 0 && r->options.note)
+        r->options.note(r->options.user, "no .NET runtime told of any event");
     r->stats.events = told.told;
     r->stats.events_lost = told.lost;
     *stats = r->stats;
@@ -615,12 +627,13 @@ static bool recorder_knows_methods(void *user, uint32_t process)
 static void recorder_attach(struct recorder *r, uint32_t pid)
 {
     bool known = !r->options.kernel_chains && memory_names_open(r->memory, trace_builder_process(r->b, pid));
-    unsigned patience_ms = known ? RECORDER_KNOWN_ATTACH_MS : RECORDER_ATTACH_MS;
+    bool hasty = known && !recorder_wants_events(r);
+    unsigned patience_ms = hasty ? RECORDER_KNOWN_ATTACH_MS : RECORDER_ATTACH_MS;
     struct runtime_session_options options = r->ask;
     options.connect_timeout_ms = options.reply_timeout_ms = patience_ms;
     options.no_list = known;
     if (!runtime_names_attach(r->runtimes, pid, &options, !known))
-        recorder_welcome(r, pid, known ? NEWCOMER_KNOWN : NEWCOMER_SEEN);
+        recorder_welcome(r, pid, hasty ? NEWCOMER_KNOWN : NEWCOMER_SEEN);
 }
 
 /* The first look at a process takes long: samples that come meanwhile would not fit into the rings. */
@@ -670,7 +683,8 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
     for (size_t i = 0; i < r->events.ring_count; i++)
         if (r->events.rings[i].page)
             r->polls[r->ring_polls++] = (struct pollfd){ .fd = r->events.ring_fds[i], .events = POLLIN };
-    r->runtimes = runtime_names_new(r->b, r->options.runtime, r->options.note, r->options.user);
+    r->runtimes = runtime_names_new(r->b, r->options.runtime, recorder_wants_events(r), r->options.note,
+                                    r->options.user);
     r->memory = memory_names_new(r->b, &r->files, r->runtimes, r->options.note, r->options.user);
     r->stacks = sample_stacks_new(r->b, &r->files, r->memory, r->events.frames_max);
     runtime_names_watch(r->runtimes, &(struct method_watcher){ recorder_method, recorder_knows_methods, r });

@@ -44,6 +44,7 @@ struct recorder_options {
     struct stopping_event *stopping;   /* borrowed, or NULL */
     struct diagnostic_port *port;      /* that runtimes call when they start; borrowed, or NULL */
     bool resume;                       /* let them go on once they are listened to */
+    bool port_is_ours; /* only the command that is recorded knows it */
     const volatile sig_atomic_t *stop; /* set by a signal handler */
     int stop_fd;                       /* readable when the user pressed Enter, or -1 */
     int release_fd;                    /* a byte written here lets the waiting command go on, or -1 */

@@ -57,7 +57,7 @@ struct code_origin {
 
 struct runtime_names {
     struct trace_builder *b;
-    bool enabled;
+    bool enabled, events;
     void (*note)(void *user, const char *text);
     void *user;
     struct named_process *processes[NAMES_SESSIONS_MAX];
@@ -80,12 +80,13 @@ struct wanted_addr {
     uint32_t process;
 };
 
-struct runtime_names *runtime_names_new(struct trace_builder *b, bool enabled,
+struct runtime_names *runtime_names_new(struct trace_builder *b, bool enabled, bool events,
                                         void (*note)(void *user, const char *text), void *user)
 {
     struct runtime_names *names = mem_alloc(1, sizeof *names);
     names->b = b;
     names->enabled = enabled;
+    names->events = events;
     names->note = note;
     names->user = user;
     return names;
@@ -116,21 +117,39 @@ static bool names_are_known(const struct runtime_names *names, uint32_t process)
     return names->watcher.is_known && names->watcher.is_known(names->watcher.user, process);
 }
 
-/* `when`: they were jitted, "" or with a blank in front. */
-static void names_tell(struct runtime_names *names, uint32_t pid, const char *when, const struct error *err)
+static void names_note(const struct runtime_names *names, uint32_t pid, const char *what, const char *when,
+                       const struct error *err)
 {
     char text[1200];
-    if (names_are_known(names, trace_builder_process(names->b, pid)))
-        return;
-    snprintf(text, sizeof text, "jitted methods of process %" PRIu32 "%s will have no names: %s%s%s", pid,
-             when, err->what, err->hint[0] ? "; " : "", err->hint);
+    snprintf(text, sizeof text, "%s of process %" PRIu32 "%s %s: %s%s%s", what, pid, when,
+             what[0] == 'e' ? "are missing" : "will have no names", err->what, err->hint[0] ? "; " : "",
+             err->hint);
     if (names->note)
         names->note(names->user, text);
 }
 
+/* `when`: they were jitted, "" or with a blank in front. */
+static void names_tell(struct runtime_names *names, uint32_t pid, const char *when, const struct error *err)
+{
+    if (!names_are_known(names, trace_builder_process(names->b, pid)))
+        names_note(names, pid, "jitted methods", when, err);
+}
+
+/* That it ended by itself, or broke off, matters to events whoever knows the methods. */
+static void names_tell_broken(struct runtime_names *names, uint32_t pid, const struct error *err)
+{
+    if (names->events)
+        names_note(names, pid, "events", " from now on", err);
+    else
+        names_tell(names, pid, " from now on", err);
+}
+
 void runtime_names_refused(struct runtime_names *names, uint32_t pid, const struct error *err)
 {
-    names_tell(names, pid, "", err);
+    if (names->events)
+        names_note(names, pid, "events", "", err);
+    else
+        names_tell(names, pid, "", err);
 }
 
 /* The place of a session that is over, or a new one; NULL when all are taken. */
@@ -351,7 +370,7 @@ bool runtime_names_drain(struct runtime_names *names, struct record_queue *queue
         };
         struct error err;
         if (!runtime_session_drain(named->session, &sink, &err)) {
-            names_tell(names, named->pid, " from now on", &err);
+            names_tell_broken(names, named->pid, &err);
             names_end_session(names, named);
         } else if (runtime_session_ended(named->session)) {
             if (!runtime_session_complete(named->session)) {

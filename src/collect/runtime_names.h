@@ -27,8 +27,11 @@ struct method_place {
 /* Told of each method in its turn, in step with the samples. */
 typedef void method_change_fn(void *user, uint32_t process, const struct method_place *method, bool ends);
 
-/* `note` is told, once a process, why its methods will have no names; may be NULL. Off when not `enabled`. */
-struct runtime_names *runtime_names_new(struct trace_builder *b, bool enabled,
+/*
+ * `note` is told, once a process, why its methods will have no names, or, when `events` are what is wanted, why
+ * there are none; may be NULL. Off when not `enabled`.
+ */
+struct runtime_names *runtime_names_new(struct trace_builder *b, bool enabled, bool events,
                                         void (*note)(void *user, const char *text), void *user);
 void runtime_names_free(struct runtime_names *names);
 /* Who else has to do with methods; functions may be NULL. */

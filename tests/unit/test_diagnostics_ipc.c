@@ -32,6 +32,9 @@ static void test_requests(void **state)
     ipc_append_plain(&b, IPC_PROCESS_INFO);
     check_bytes(&b, MAGIC "\x14\0\4\0\0\0", 20);
     buffer_clear(&b);
+    ipc_append_set_environment(&b, "A", "");
+    check_bytes(&b, MAGIC "\x22\0\4\3\0\0\2\0\0\0A\0\0\0\1\0\0\0\0\0", 34);
+    buffer_clear(&b);
     ipc_append_stop(&b, 0x7f12ac003450);
     check_bytes(&b, MAGIC "\x1c\0\2\1\0\0\x50\x34\0\xac\x12\x7f\0\0", 28);
 
