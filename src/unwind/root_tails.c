@@ -13,6 +13,8 @@ void root_tails_learn(struct root_tails *t, const struct unwind_frame *frames, s
     for (size_t i = count; i-- > 1 && count - i <= ROOT_TAIL_FRAMES;) {
         if (frames[i].found != UNWIND_FOUND_CFI) /* only native functions have just one caller */
             return;
+        if (frames[i].exact || frames[i - 1].exact) /* interrupted anywhere, or a leaf, which many call */
+            return;
         size_t at = tail_index(t, frames[i - 1].ip);
         if (at < t->count && t->tails[at].caller != frames[i].ip)
             t->tails[at].caller = 0;

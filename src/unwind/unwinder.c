@@ -540,9 +540,7 @@ static void run_splice(struct run *r, struct unwind_frame *frames, size_t max, s
 {
     const struct unwind_sample *s = r->sample;
     size_t i = chain_splice(frames, result->count, s->kernel_chain, s->kernel_count);
-    if (i == 0)
-        return;
-    for (; i < s->kernel_count; i++) {
+    for (; i > 0 && i < s->kernel_count; i++) {
         struct place next = { .ip = s->kernel_chain[i] };
         if (!is_code(r, &next))
             break;
@@ -554,11 +552,10 @@ static void run_splice(struct run *r, struct unwind_frame *frames, size_t max, s
             (struct unwind_frame){ next.ip, UNWIND_FOUND_KERNEL, .hijacked = next.hijacked };
     }
     const struct unwind_frame *last = &frames[result->count - 1];
-    if (last->found != UNWIND_FOUND_KERNEL)
-        return;
-    if (caller_step(r->u, last->ip).kind == STEP_ROOT)
+    if (last->found == UNWIND_FOUND_KERNEL && caller_step(r->u, last->ip).kind == STEP_ROOT)
         result->end = UNWIND_END_ROOT;
-    else
+    else if (last->found == UNWIND_FOUND_KERNEL ||
+             result->end == UNWIND_END_CUT) /* in a thread's first frames, too */
         run_end_by_tails(r, frames, max, result);
 }
 

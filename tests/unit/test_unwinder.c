@@ -470,11 +470,34 @@ static void test_tails(void **state)
                                 .words = { 0, 0, 0, FRAMED + 9, 0, 7, ROOT + 5 } };
     struct world_case cut = { "", .ip = METHOD + 0x50, .words = { 0 }, .word_count = 1,
                               .kernel = { METHOD + 0x50, FRAMED + 9 } };
+    /* the bytes end in the frame where the kernel's chain does */
+    struct world_case last = whole, alone = whole;
+    last.word_count = alone.word_count = 5;
+    last.kernel[0] = PUSHED + 9;
+    last.kernel[1] = FRAMED + 9;
     struct unwind_result r = world_run(w, u, &cut, ARRAY_LEN(w->frames));
     assert_int_equal(r.end, UNWIND_END_CUT);
+    r = world_run(w, u, &last, ARRAY_LEN(w->frames));
+    assert_int_equal(r.end, UNWIND_END_CUT);
+    assert_int_equal(r.count, 2);
     r = world_run(w, u, &whole, ARRAY_LEN(w->frames));
     assert_int_equal(r.end, UNWIND_END_ROOT);
     unwinder_forget(u);
+    for (unsigned i = 0; i < 2; i++) {
+        r = world_run(w, u, i ? &last : &alone, ARRAY_LEN(w->frames));
+        assert_int_equal(r.end, UNWIND_END_ROOT);
+        assert_int_equal(r.count, 3);
+        assert_int_equal(w->frames[2].ip, ROOT + 5);
+        assert_int_equal(w->frames[2].found, UNWIND_FOUND_ROOT_TAIL);
+    }
+    /* who called a leaf is not learned: others call it as well */
+    struct world_case leaf = { "", .ip = FRAMED + 8, .fp = AT(2), .words = { 0, 0, 7, ROOT + 5 } };
+    r = world_run(w, u, &leaf, ARRAY_LEN(w->frames));
+    assert_int_equal(r.end, UNWIND_END_ROOT);
+    leaf.word_count = SIZE_MAX;
+    r = world_run(w, u, &leaf, ARRAY_LEN(w->frames));
+    assert_int_equal(r.end, UNWIND_END_CUT);
+    assert_int_equal(r.count, 1);
     r = world_run(w, u, &cut, ARRAY_LEN(w->frames));
     assert_int_equal(r.end, UNWIND_END_ROOT);
     assert_int_equal(r.count, 3);
