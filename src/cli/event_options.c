@@ -29,17 +29,24 @@ bool event_options_given(const struct event_options *options)
            (options->clr_events && *options->clr_events);
 }
 
-static bool read_buffer(const struct event_options *options, struct event_request *out, struct error *err)
+bool event_options_buffer(const struct event_options *options, uint32_t *out_mb, struct error *err)
 {
-    uint64_t mb;
-    out->buffer_mb = DEFAULT_BUFFER_MB;
-    if (!options->buffer_mb)
-        return true;
-    if (!units_parse_count(options->buffer_mb, &mb) || mb < 1 || mb > IPC_BUFFER_MB_MAX) {
+    uint64_t mb = 0;
+    if (options->buffer_mb &&
+        (!units_parse_count(options->buffer_mb, &mb) || mb < 1 || mb > IPC_BUFFER_MB_MAX)) {
         error_set(err, ERROR_USAGE, "'%s' is no value for --buffersize", options->buffer_mb);
         return error_hint(err, "give a number of MB, 1 to %d", IPC_BUFFER_MB_MAX);
     }
-    out->buffer_mb = (uint32_t)mb;
+    *out_mb = (uint32_t)mb;
+    return true;
+}
+
+static bool read_buffer(const struct event_options *options, struct event_request *out, struct error *err)
+{
+    uint32_t mb;
+    if (!event_options_buffer(options, &mb, err))
+        return false;
+    out->buffer_mb = mb ? mb : DEFAULT_BUFFER_MB;
     return true;
 }
 

@@ -23,6 +23,8 @@ extern const struct option_spec event_option_specs[];
 /* Whether any provider is asked for. */
 bool event_options_given(const struct event_options *options);
 
+/* --buffersize; *out is 0 when it was not given. */
+bool event_options_buffer(const struct event_options *options, uint32_t *out_mb, struct error *err);
 /*
  * What they ask for; nothing given means what dotnet-trace does then. `note` is told what was ignored; may be
  * NULL. Fails with ERROR_USAGE. The caller ends *out with event_request_done(), also after a failure.

@@ -81,7 +81,7 @@ bool record_sources_read(const char *list, const struct event_options *options, 
     *out = (struct record_sources){ .has_asked = event_options_given(options) };
     if (!list && !out->has_asked)
         out->cpu = true;
-    return (!list || read_list(list, out, err)) &&
+    return (!list || read_list(list, out, err)) && event_options_buffer(options, &out->buffer_mb, err) &&
            (!out->has_asked || event_options_read(options, note, user, &out->asked, err)) && join(out, err) &&
            (!out->has_asked || event_request_check(&out->asked, err)) &&
            check_clash(out, force, note, user, err);

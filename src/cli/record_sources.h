@@ -14,7 +14,8 @@ struct record_sources {
     struct event_providers topics; /* of runtimes, by -e */
     struct event_request asked;    /* of runtimes, in so many words */
     bool has_topics, has_asked;
-    bool chosen; /* what is asked is asked event by event, where the runtime can */
+    uint32_t buffer_mb; /* of the target's memory, for topics; 0: usual */
+    bool chosen;        /* what is asked is asked event by event, where the runtime can */
 };
 
 /*

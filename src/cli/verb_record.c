@@ -222,6 +222,7 @@ static bool record_start(struct record_run *run, struct error *err)
         .port = run->port,
         .resume = v->resume != SWITCH_OFF,
         .port_is_ours = !v->port,
+        .events_buffer_mb = run->sources.buffer_mb,
         .stopping = run->stopping,
         .kernel_chains = v->frame_pointers,
         .duration_ns = v->duration_ns,

@@ -486,11 +486,15 @@ static bool names_spares_any(const struct runtime_names *names)
     return false;
 }
 
-/* Runtimes hand over what they have every 100 ms or so, or when they are told to stop. */
+/*
+ * Runtimes hand over what they have every 100 ms or so, or when they are told to stop. Who asked for events
+ * wants them all.
+ */
 void runtime_names_spare(struct runtime_names *names, struct record_queue *queue)
 {
-    enum { LAST_WORDS_MS = 150 };
-    uint64_t end_ns = clock_monotonic_ns() + LAST_WORDS_MS * UINT64_C(1000000), now_ns;
+    enum { LAST_WORDS_MS = 150, LAST_EVENTS_MS = 5000 };
+    unsigned patience_ms = names->events ? LAST_EVENTS_MS : LAST_WORDS_MS;
+    uint64_t end_ns = clock_monotonic_ns() + patience_ms * UINT64_C(1000000), now_ns;
     for (size_t i = 0; i < names->process_count; i++) {
         struct named_process *named = names->processes[i];
         if (names_spares(names, named) && !runtime_session_lists(named->session))

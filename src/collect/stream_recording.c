@@ -129,8 +129,9 @@ static bool end(struct stream_recording *r, struct error *err)
 {
     uint64_t begin_ns = clock_monotonic_ns(), asked_ns = 0, now_ns = begin_ns;
     r->heard_ns = begin_ns;
-    while (r->stream.fd >= 0 && now_ns - begin_ns < END_MS * MS_NS &&
-           now_ns - r->heard_ns < SILENCE_MS * MS_NS) {
+    uint64_t end_ns = (r->options->end_ms ? r->options->end_ms : END_MS) * MS_NS;
+    uint64_t silence_ns = (r->options->silence_ms ? r->options->silence_ms : SILENCE_MS) * MS_NS;
+    while (r->stream.fd >= 0 && now_ns - begin_ns < end_ns && now_ns - r->heard_ns < silence_ns) {
         if (now_ns - asked_ns >= ASK_AGAIN_MS * MS_NS) {
             asked_ns = now_ns;
             event_stream_stop(&r->options->peer, &r->stream, NULL);

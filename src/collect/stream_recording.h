@@ -17,8 +17,9 @@ struct stream_recording_options {
     const struct event_request *request;
     bool choose; /* the request's choices of events matter, where the runtime has them */
     int out_fd;
-    uint64_t duration_ns;                           /* 0: until stopped */
-    struct stopping_event *stopping;                /* or NULL */
+    uint64_t duration_ns;            /* 0: until stopped */
+    unsigned end_ms, silence_ms;     /* how long the runtime may take to end, and be silent then; 0: usual */
+    struct stopping_event *stopping; /* or NULL */
     const volatile sig_atomic_t *stop;              /* set by a signal handler */
     int stop_fd;                                    /* readable when the user pressed Enter, or -1 */
     bool (*started)(void *user, struct error *err); /* the session is there; or NULL */

@@ -29,6 +29,7 @@
 #include "base/utf16.h"
 #include "clr/runtime_events.h"
 #include "collect/runtime_session.h"
+#include "collect/stream_recording.h"
 
 /* On a crowded machine even a good answer takes long: only what never comes is waited for in vain. */
 enum { SHORT_MS = 400, LONG_MS = 30000 };
@@ -308,6 +309,100 @@ static void test_collections(void **state)
         run_collecting(i, i % 2);
 }
 
+/* Streams that are written to a file as they are; how that ends. */
+static const struct {
+    const char *mode;
+    unsigned events, ms; /* that are told, at least; that it may take */
+    enum record_end end;
+    bool whole, says; /* the file ends as it should; and if not, the user is told */
+} streams[] = {
+    { "net10", 52, LONG_MS, RECORD_ENDED_DURATION, true, false },
+    { "net8", 52, LONG_MS, RECORD_ENDED_DURATION, true, false },
+    { "core3", 52, LONG_MS, RECORD_ENDED_DURATION, true, false },
+    { "suspended", 0, SHORT_MS * 4, RECORD_ENDED_DURATION, false, true },
+    { "stuck", 2, SHORT_MS * 4, RECORD_ENDED_DURATION, false, true },
+    { "breaks", 2, LONG_MS, RECORD_ENDED_DURATION, false, true },
+    { "garbage", 0, LONG_MS, RECORD_ENDED_DURATION, false, true },
+    { "endless", 2, SHORT_MS * 8, RECORD_ENDED_DURATION, false, true },
+};
+
+static void see_note(void *user, const char *text)
+{
+    (void)text;
+    ++*(unsigned *)user;
+}
+
+static void run_stream(size_t i)
+{
+    struct fake f;
+    fake_start(&f, streams[i].mode);
+    struct event_provider runtime = { .name = (char *)RUNTIME_PROVIDER, .keywords = 0x18, .level = 5 };
+    struct event_request request = { .buffer_mb = 4,
+                                     .stacks = true,
+                                     .rundown_keywords = IPC_RUNDOWN_DEFAULT };
+    assert_true(event_providers_add(&request.providers, &runtime, NULL));
+    FILE *file = tmpfile();
+    assert_non_null(file);
+    unsigned notes = 0;
+    const struct stream_recording_options options = {
+        .peer = { f.pid, 0, LONG_MS, LONG_MS },
+        .request = &request,
+        .out_fd = fileno(file),
+        .duration_ns = SHORT_MS * UINT64_C(500000),
+        .end_ms = SHORT_MS * 4,
+        .silence_ms = SHORT_MS,
+        .stop_fd = -1,
+        .note = see_note,
+        .user = &notes,
+    };
+    struct record_stats stats;
+    struct error err = { 0 };
+    uint64_t start_ns = clock_monotonic_ns();
+    bool ok = stream_recording_run(&options, &stats, &err);
+    uint64_t took_ms = (clock_monotonic_ns() - start_ns) / 1000000;
+    bool alive = fake_end(&f);
+    if (!ok || !alive || stats.events < streams[i].events || took_ms > streams[i].ms + LONG_MS / 4 ||
+        (notes > 0) != streams[i].says ||
+        (stats.ended_by != streams[i].end && stats.ended_by != RECORD_ENDED_TARGET_EXIT))
+        fail_msg("%s: %llu events, %u notes, ended by %d, %llu ms, alive %d: %s", streams[i].mode,
+                 (unsigned long long)stats.events, notes, stats.ended_by, (unsigned long long)took_ms, alive,
+                 err.what);
+    event_request_done(&request);
+    fclose(file);
+}
+
+static void test_streams(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(streams); i++)
+        run_stream(i);
+}
+
+/* No stream at all: nothing is written, and the reason is told. */
+static void test_streams_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(failures); i++) {
+        bool collects = strncmp(failures[i].mode, "collect-", 8) == 0 || failures[i].untouched;
+        if (!collects) /* it answers another question so */
+            continue;
+        struct fake f;
+        fake_start(&f, failures[i].mode);
+        struct event_provider runtime = { .name = (char *)RUNTIME_PROVIDER, .level = 4 };
+        struct event_request request = { .buffer_mb = 4 };
+        assert_true(event_providers_add(&request.providers, &runtime, NULL));
+        const struct stream_recording_options options = {
+            .peer = { f.pid, 0, SHORT_MS, SHORT_MS }, .request = &request, .out_fd = -1, .stop_fd = -1
+        };
+        struct record_stats stats;
+        struct error err = { 0 };
+        assert_false(stream_recording_run(&options, &stats, &err));
+        if (!strstr(err.what, failures[i].what) || !fake_end(&f))
+            fail_msg("%s: %s", failures[i].mode, err.what);
+        event_request_done(&request);
+    }
+}
+
 static void test_processes_without_a_runtime(void **state)
 {
     (void)state;
@@ -359,6 +454,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_failures),    cmocka_unit_test(test_sessions),
         cmocka_unit_test(test_collections), cmocka_unit_test(test_processes_without_a_runtime),
+        cmocka_unit_test(test_streams),     cmocka_unit_test(test_streams_refused),
         cmocka_unit_test(test_death),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
