@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""A script that calls `dotnet-trace collect` works when the name is replaced: same files, same codes.
+
+    collect_test.py [VARIANT]
+"""
+import collections
+import json
+import os
+import subprocess
+import sys
+
+from live import CLRPERF, HERE, Checks, Target, Work, output_of, sample_command
+
+# Both listen to one program at the same time. Events by the thousand must be in both files; rare ones may have
+# happened before the other was there.
+FREQUENT = 200
+LINES = [
+    "",
+    "--profile dotnet-common",
+    "--profile gc-verbose --rundown false",
+    "--profile gc-collect",
+    "--profile dotnet-sampled-thread-time,gc-verbose",
+    "--clrevents gc+exception+contention --clreventlevel informational",
+    "--clrevents gc+gchandle --clreventlevel 5 --buffersize 64",
+    "--providers Microsoft-Windows-DotNETRuntime:0x8001:4 --rundown true",
+    "--providers Microsoft-Windows-DotNETRuntime:4c14fccbd:5",
+    "--providers Microsoft-DotNETCore-SampleProfiler,Microsoft-Windows-DotNETRuntime:8000:2",
+    "--providers System.Runtime:0:1:EventCounterIntervalSec=1",
+]
+WRONG = ["--profile nope", "--clrevents nope", "--providers :1:4", "--providers A:1:bogus", "--clreventlevel 5 --clrevents"]
+
+
+def counts(path):
+    done = subprocess.run([CLRPERF, "report", path, "events", "--counts", "--json"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{path}: {done.stderr}")
+    seen = collections.Counter()
+    for row in json.loads(done.stdout)["rows"]:
+        seen[(row["provider"], row["id"], row["version"])] += row["count"]
+    return seen
+
+
+def start(tool, pid, line, path):
+    return subprocess.Popen([*tool, "collect", "-p", str(pid), "-o", path, "--duration", "00:00:00:02", *line.split()],
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def check_line(checks, work, tool, target, number, line):
+    name = line or "(nothing)"
+    paths = [work.file(f"{number}.theirs.nettrace"), work.file(f"{number}.ours.nettrace")]
+    both = [start(one, target.pid, line, path) for one, path in zip((tool, [CLRPERF]), paths)]
+    texts = [process.communicate(timeout=120)[0].decode(errors="replace") for process in both]
+    codes = [process.returncode for process in both]
+    if not checks.check(f"{name}: ends well", codes == [0, 0], f"{codes} {texts[1][-200:] if codes[1] else ''}"):
+        return
+    theirs, ours = counts(paths[0]), counts(paths[1])
+    often = [{kind for kind in seen if seen[kind] >= FREQUENT} for seen in (theirs, ours)]
+    lacking = (often[0] - set(ours)) | (often[1] - set(theirs))
+    far = {kind: (theirs[kind], ours[kind]) for kind in often[0] & often[1] if not 0.3 < theirs[kind] / ours[kind] < 3}
+    checks.check(f"{name}: the same events", not lacking and not far and sum(ours.values()) > 0,
+                 f"{sum(ours.values())} events of {len(ours)} kinds; only in one: {sorted(lacking)}, too few in one: {far}")
+    done = subprocess.run([*tool, "convert", paths[1], "--format", "Speedscope", "-o", work.file(f"{number}")],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    checks.check(f"{name}: dotnet-trace reads it", done.returncode == 0, done.stdout[-200:] if done.returncode else "")
+
+
+def check_wrong(checks, work, tool, target):
+    for line in WRONG:
+        codes = []
+        for one in (tool, [CLRPERF]):
+            process = start(one, target.pid, line, work.file("wrong.nettrace"))
+            process.communicate(timeout=60)
+            codes.append(process.returncode)
+        checks.check(f"{line}: refused by both", all(codes), str(codes))
+
+
+def main():
+    variant = sys.argv[1] if len(sys.argv) > 1 else "10"
+    checks = Checks()
+    with Work() as work:
+        tool = output_of(os.path.join(HERE, "runtimes/build.sh"), "tool", "dotnet-trace")
+        with Target([*sample_command(variant, "throws"), "0"]) as target:
+            for number, line in enumerate(LINES):
+                checks.run(line, check_line, work, tool, target, number, line)
+            checks.run("wrong lines", check_wrong, work, tool, target)
+            checks.check("the program lives", target.alive())
+    checks.exit()
+
+
+if __name__ == "__main__":
+    main()
