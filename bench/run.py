@@ -9,6 +9,7 @@ import os
 import pathlib
 import platform
 import re
+import shlex
 import shutil
 import signal
 import statistics
@@ -482,6 +483,74 @@ def row_st(b, web):
           (1, "ms"), (0.2, "ms"))
 
 
+# Files of events.
+
+def other_tool(*command):
+    """What tests/ builds or installs, or RuntimeError."""
+    built = subprocess.run(command, capture_output=True, text=True)
+    if built.returncode:
+        raise RuntimeError(f"{command[-1]} cannot be had: {(built.stderr.strip().splitlines() or ['?'])[-1]}")
+    return shlex.split(built.stdout)
+
+
+def event_file(b, web, name, providers):
+    """What dotnet-trace collects of webapi, which wrk, where it is there, asks as fast as it answers."""
+    file = b.work / f"{name}.nettrace"
+    if file.exists():
+        return file
+    tracer = other_tool(ROOT / "tests/live/runtimes/build.sh", "tool", "dotnet-trace")
+    wrk = shutil.which("wrk")
+    load = subprocess.Popen([wrk, "-t1", "-c8", f"-d{b.options.seconds + 5}s", web.url + "/dict/5"], stdout=subprocess.DEVNULL) if wrk else None
+    subprocess.run([*tracer, "collect", "-p", str(web.process.pid), "--buffersize", "1024", "--providers", providers, "--duration",
+                    f"00:00:{b.options.seconds:02}", "-o", str(file)], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    if load:
+        load.wait()
+    return file
+
+
+def row_d1(b, web):
+    every = ":0xFFFFFFFFFFFF:5,"
+    file = event_file(b, web, "events", "Microsoft-Windows-DotNETRuntime:0x4C14FCCBD:5,Microsoft-AspNetCore-Server-Kestrel" + every +
+                      "System.Net.Sockets" + every + "System.Threading.Tasks.TplEventSource:0xFFFFFFFFFFFF:5")
+    decode = other_tool(ROOT / "tests/oracle/build.sh", "decode")
+    warm, cold, mine, counted = [], [], [], 0
+    for _ in range(b.options.pairs):
+        passes = [line.split() for line in subprocess.run([*decode, str(file), "4"], capture_output=True, text=True,
+                                                          check=True).stdout.splitlines()]
+        cold.append(float(passes[0][1]))
+        warm.append(float(passes[-1][1]))
+        said = b.work / "counts.json"
+        mine.append(b.cost([b.clrperf, "report", file, "events", "--counts", "--json"], said))
+        counted = sum(row["count"] for row in json.loads(said.read_text())["rows"])
+    events, cpu_s, size = int(passes[0][0]), median(mine), file.stat().st_size
+    void = "" if events == counted else f"VOID: {events} events with TraceEvent, {counted} with us; "
+    what = f"events of a .nettrace counted by kind, {events / 1e6:.1f} M, {size / 1e6:.0f} MB, CPU"
+    ratio = statistics.median(w / m.cpu_s for w, m in zip(warm, mine))
+    b.add("D1", what + ", against TraceEvent's warm pass", f"{statistics.median(warm) * 1e3:.0f} ms", f"{cpu_s * 1e3:.0f} ms", ratio, (12, "x"), (40, "x"),
+          f"{void}its first pass {statistics.median(cold) / cpu_s:.1f}x; {events / cpu_s / 1e6:.0f} M events/s", bigger=True)
+    b.add("D1", "the same, bytes of the file a second of CPU", "", f"{size / cpu_s / 1e9:.1f} GB/s", size / cpu_s / 1e9, (2, "GB/s"), (6, "GB/s"), bigger=True)
+    rss = max(m.rss_mb for m in mine)
+    b.add("D1", "the same, peak RSS", "", f"{rss:.1f} MB", rss, (32, "MB"), (16, "MB"))
+
+
+def row_d2(b, web):
+    file = event_file(b, web, "threads", "Microsoft-DotNETCore-SampleProfiler:0:5,Microsoft-Windows-DotNETRuntime:0x100003801D:4")
+    tracer = other_tool(ROOT / "tests/live/runtimes/build.sh", "tool", "dotnet-trace")
+    size = f"{file.stat().st_size / 1e6:.0f} MB"
+    theirs, mine = pairs(b.options.slow_pairs, lambda: b.cost([*tracer, "report", file, "topN"], b.work / "topn.txt"),
+                         lambda: b.cost([b.clrperf, "report", file, "topN", "--top", "5", "--json"], b.work / "topn.json"))
+    shares = re.findall(r"([\d.]+)%\s+([\d.]+)%", (b.work / "topn.txt").read_text())
+    ours = [(100 * row["inclusive_share"], 100 * row["exclusive_share"]) for row in json.loads((b.work / "topn.json").read_text())["rows"]]
+    same = all(abs(float(t) - t2) < 0.011 and abs(float(s) - s2) < 0.011 for (t, s), (t2, s2) in zip(shares, ours))
+    b.add("D2", f"topN of a thread-time .nettrace, {size}, CPU", f"{median(theirs) * 1e3:.0f} ms", f"{median(mine) * 1e3:.0f} ms", ratio_of(theirs, mine),
+          (60, "x"), (250, "x"), ("" if same else f"VOID: {shares[:3]} and {ours[:3]}; ") + f"wall {ratio_of(theirs, mine, 'wall_s'):.0f}x; "
+          f"peak RSS {median(theirs, 'rss_mb'):.0f} and {median(mine, 'rss_mb'):.0f} MB", bigger=True)
+    theirs, mine = pairs(b.options.slow_pairs, lambda: b.cost([*tracer, "convert", file, "--format", "Speedscope", "-o", b.work / "theirs"]),
+                         lambda: b.cost([b.clrperf, "export", file, "-o", b.work / "ours.speedscope.json", "--force"]))
+    b.add("D3", "the same file to speedscope, against dotnet-trace convert, CPU", f"{median(theirs) * 1e3:.0f} ms", f"{median(mine) * 1e3:.0f} ms",
+          ratio_of(theirs, mine), (20, "x"), (80, "x"), f"wall {ratio_of(theirs, mine, 'wall_s'):.0f}x", bigger=True)
+
+
 def version_of(*command):
     try:
         return subprocess.run(command, capture_output=True, text=True).stdout.strip().splitlines()[0]
@@ -505,7 +574,7 @@ def results_text(b):
 
 
 ROWS = {"F4": (row_f4, False), "E4": (row_e4, False), "E5": (row_e5, False), "E6": (row_e6, False), "C1": (row_c1, False), "C4": (row_c4, True),
-        "B1": (row_b1, True), "B3": (row_b3, True), "ST": (row_st, True), "U1": (row_u1, True), "U2": (row_u2, True), "U3": (row_u3, False),
+        "B1": (row_b1, True), "B3": (row_b3, True), "ST": (row_st, True), "D1": (row_d1, True), "D2": (row_d2, True), "U1": (row_u1, True), "U2": (row_u2, True), "U3": (row_u3, False),
         "MP": (row_mp, True)}
 
 

@@ -31,7 +31,8 @@ enum type_job { JOB_NONE, JOB_SAMPLE, JOB_METHOD, JOB_MODULE, JOB_PROCESS_INFO, 
 
 /* A type of the stream; its number is the reader's mark. */
 struct imported_type {
-    uint32_t type; /* of the trace */
+    const struct nettrace_type *told; /* the reader's */
+    uint32_t type;                    /* of the trace */
     uint8_t job;
     uint8_t want; /* enum import_want */
     uint8_t kind; /* enum runtime_event_kind */
@@ -161,8 +162,9 @@ static bool on_type(void *user, struct nettrace_type *type, struct error *err)
         in->type_count = 1;
     in->types = mem_grow(in->types, &in->type_capacity, in->type_count + 1, sizeof *in->types);
     in->types[in->type_count] = row;
+    in->types[in->type_count].told = type;
     type->mark = in->type_count++;
-    type->unwanted = row.job == JOB_NONE && row.want == IMPORT_NOTHING;
+    type->unwanted = row.job == JOB_NONE && row.want < IMPORT_EVENTS;
     return true;
 }
 
@@ -240,13 +242,6 @@ static void keep_event(struct nettrace_import *in, const struct imported_type *t
         in->no_room++;
     else if (event->activity.size || event->related_activity.size)
         trace_push_event_activity(t, event->activity, event->related_activity);
-}
-
-static void count_event(struct trace_event_type *type, const struct nettrace_event *event)
-{
-    type->counted++;
-    type->counted_with_stack += event->stack.size > 0;
-    type->counted_bytes += event->payload.size;
 }
 
 /* "dotnet webapi.dll --urls ..." as one text: what runs is the first word, or what `dotnet` runs. */
@@ -341,9 +336,7 @@ static bool on_event(void *user, const struct nettrace_event *event, struct erro
     case JOB_NONE:
         break;
     }
-    if (type->want == IMPORT_COUNTS)
-        count_event(&in->b->trace.event_types.rows[type->type], event);
-    else if (type->want != IMPORT_NOTHING)
+    if (type->want >= IMPORT_EVENTS)
         keep_event(in, type, event);
     return true;
 }
@@ -503,9 +496,26 @@ static void set_notes(struct nettrace_import *in)
         import_note(t, "%" PRIu64 " events about methods are malformed", in->methods.malformed);
 }
 
+/* What the reader counted, also of events that were not delivered. */
+static void take_counts(struct nettrace_import *in)
+{
+    for (size_t i = 1; i < in->type_count; i++) {
+        const struct imported_type *type = &in->types[i];
+        if (!type->rundown && type->job != JOB_PROCESS_INFO && type->told->latest_ns > in->last_ns)
+            in->last_ns = type->told->latest_ns;
+        if (type->want != IMPORT_COUNTS)
+            continue;
+        struct trace_event_type *row = &in->b->trace.event_types.rows[type->type];
+        row->counted += type->told->events;
+        row->counted_with_stack += type->told->events_with_stack;
+        row->counted_bytes += type->told->payload_bytes;
+    }
+}
+
 static void finish(struct nettrace_import *in)
 {
     struct trace *t = &in->b->trace;
+    take_counts(in);
     tell_loss(in, in->last_ns);
     set_number(t, FACT_DURATION_NS, in->last_ns - in->first_ns);
     set_samples(in);

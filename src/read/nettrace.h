@@ -57,6 +57,8 @@ struct nettrace_type {
      * content; of nettrace 6: u16 count and fields, and nothing. */
     struct span fields;
     struct span params;
+    /* The reader's: what was told of it so far, wanted or not. */
+    uint64_t events, events_with_stack, payload_bytes, latest_ns;
     uint64_t mark; /* the consumer's, set from on_type(); 0 before */
     bool unwanted; /* the consumer's, too: its events are counted and not delivered */
 };

@@ -94,8 +94,9 @@ static void read_plain(struct nettrace_block *b, struct nettrace_record *r)
 }
 
 /*
- * The header is read without a check for each byte: there are HEADER_BYTES_MAX behind `at`, if need be
- * zeros. A trace has millions of them.
+ * The header is read without a check for each byte: there are HEADER_BYTES_MAX behind `at` and 8 more, if
+ * need be zeros. A trace has millions of them, and how long a number is can hardly be predicted: up to 8
+ * bytes are put together without asking.
  */
 static inline uint64_t take_varuint(const uint8_t **at, unsigned bytes_max, uint64_t largest_last, bool *bad)
 {
@@ -168,10 +169,10 @@ static void read_compressed(struct nettrace_block *b)
     struct cursor *c = &b->c;
     struct span rest = { c->bytes.data + c->pos, c->bytes.size - c->pos };
     size_t size;
-    if (rest.size >= HEADER_BYTES_MAX) {
+    if (rest.size >= HEADER_BYTES_MAX + sizeof(uint64_t)) {
         size = read_header(b, rest.data, rest);
     } else {
-        uint8_t padded[HEADER_BYTES_MAX] = { 0 };
+        uint8_t padded[HEADER_BYTES_MAX + 2 * sizeof(uint64_t)] = { 0 };
         memcpy(padded, rest.data, rest.size);
         size = read_header(b, padded, rest);
     }

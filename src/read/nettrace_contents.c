@@ -99,21 +99,37 @@ static void complete_v6(struct nettrace_contents *r, const struct nettrace_recor
         event->related_activity = span_of(labels->related_activity, sizeof labels->related_activity);
 }
 
+static void count(struct nettrace_type *type, uint64_t time_ns, const struct nettrace_record *record,
+                  struct span stack)
+{
+    type->events++;
+    type->events_with_stack += stack.size > 0;
+    type->payload_bytes += record->payload.size;
+    if (time_ns > type->latest_ns)
+        type->latest_ns = time_ns;
+}
+
 static bool deliver(struct nettrace_contents *r, const struct nettrace_record *record, struct error *err)
 {
-    const struct nettrace_type *type = nettrace_types_find(&r->types, record->type_id);
+    struct nettrace_type *type = nettrace_types_find(&r->types, record->type_id);
+    struct span stack = record->stack;
+    uint64_t *stack_mark = NULL, time_ns = nettrace_info_ns(&r->info, record->ticks);
     if (!type) {
         r->counts.untyped++;
         return true;
     }
-    if (type->unwanted) {
-        r->counts.events++;
+    if (r->info.version >= 4)
+        r->counts.stackless += !nettrace_stacks_find(&r->stacks, record->stack_id, &stack, &stack_mark);
+    else if (stack.size % r->info.pointer_size != 0)
+        return error_set(err, ERROR_INPUT, "the stack of an event is not a whole number of addresses");
+    r->counts.events++;
+    count(type, time_ns, record, stack);
+    if (type->unwanted || !r->sink.on_event)
         return true;
-    }
     struct nettrace_event event = {
         .type = type,
         .process_id = r->info.process_id,
-        .time_ns = nettrace_info_ns(&r->info, record->ticks),
+        .time_ns = time_ns,
         .thread_id = record->thread_id,
         .capture_thread_id = record->capture_thread_id,
         .sequence = record->sequence,
@@ -121,18 +137,13 @@ static bool deliver(struct nettrace_contents *r, const struct nettrace_record *r
         .sorted = record->sorted,
         .activity = record->activity,
         .related_activity = record->related_activity,
-        .stack = record->stack,
+        .stack = stack,
+        .stack_mark = stack_mark,
         .payload = record->payload,
     };
-    if (r->info.version >= 4 &&
-        !nettrace_stacks_find(&r->stacks, record->stack_id, &event.stack, &event.stack_mark))
-        r->counts.stackless++;
     if (r->info.version >= 6)
         complete_v6(r, record, &event);
-    if (event.stack.size % r->info.pointer_size != 0)
-        return error_set(err, ERROR_INPUT, "the stack of an event is not a whole number of addresses");
-    r->counts.events++;
-    return !r->sink.on_event || called(r, r->sink.on_event(r->sink.user, &event, err));
+    return called(r, r->sink.on_event(r->sink.user, &event, err));
 }
 
 /* Follows a thread's numbers; false when a callback refuses what was lost. */

@@ -4,10 +4,8 @@
 
 enum { NS_PER_SECOND = 1000000000 };
 
-uint64_t nettrace_info_ns(const struct nettrace_info *info, uint64_t ticks)
+uint64_t nettrace_info_scaled_ns(const struct nettrace_info *info, uint64_t ticks)
 {
-    if (info->frequency == NS_PER_SECOND)
-        return ticks;
     return (uint64_t)((unsigned __int128)ticks * NS_PER_SECOND / info->frequency);
 }
 

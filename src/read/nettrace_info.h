@@ -6,8 +6,12 @@
 
 #include "read/nettrace.h"
 
-/* Ticks scaled to nanoseconds. */
-uint64_t nettrace_info_ns(const struct nettrace_info *info, uint64_t ticks);
+/* Ticks scaled to nanoseconds, where they are not that already. */
+uint64_t nettrace_info_scaled_ns(const struct nettrace_info *info, uint64_t ticks);
+static inline uint64_t nettrace_info_ns(const struct nettrace_info *info, uint64_t ticks)
+{
+    return info->frequency == 1000000000 ? ticks : nettrace_info_scaled_ns(info, ticks);
+}
 /* Reads the content of a Trace object, or of a Trace block of nettrace 6. *odd_clock: it says no frequency.
  */
 bool nettrace_info_read(struct span content, uint32_t version, struct nettrace_info *out, bool *odd_clock,

@@ -58,14 +58,3 @@ bool nettrace_stacks_read(struct nettrace_stacks *s, struct span content, uint32
     }
     return cursor_finish(&c, err, "a StackBlock");
 }
-
-bool nettrace_stacks_find(const struct nettrace_stacks *s, uint32_t id, struct span *out, uint64_t **out_mark)
-{
-    if (id >= s->count || s->by_id[id].off == (uint32_t)UNKNOWN)
-        return false;
-    *out_mark = &s->by_id[id].mark;
-    *out = (struct span){ 0 };
-    if (s->by_id[id].size)
-        *out = span_part(buffer_span(&s->addresses), s->by_id[id].off, s->by_id[id].size);
-    return true;
-}

@@ -27,7 +27,16 @@ void nettrace_stacks_clear(struct nettrace_stacks *s);
 bool nettrace_stacks_read(struct nettrace_stacks *s, struct span content, uint32_t pointer_size,
                           uint64_t *refused, struct error *err);
 /* The addresses, leaf first; false when the id is not known. Valid until the next change. */
-bool nettrace_stacks_find(const struct nettrace_stacks *s, uint32_t id, struct span *out,
-                          uint64_t **out_mark);
+static inline bool nettrace_stacks_find(const struct nettrace_stacks *s, uint32_t id, struct span *out,
+                                        uint64_t **out_mark)
+{
+    if (id >= s->count || s->by_id[id].off == UINT32_MAX)
+        return false;
+    *out_mark = &s->by_id[id].mark;
+    *out = (struct span){ 0 };
+    if (s->by_id[id].size)
+        *out = (struct span){ s->addresses.data + s->by_id[id].off, s->by_id[id].size };
+    return true;
+}
 
 #endif

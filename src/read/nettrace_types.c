@@ -38,11 +38,6 @@ void nettrace_types_done(struct nettrace_types *t)
     free(t->by_id);
 }
 
-struct nettrace_type *nettrace_types_find(const struct nettrace_types *t, uint32_t id)
-{
-    return id < t->count ? t->by_id[id] : NULL;
-}
-
 /* Passes `count` fields, each: i32 type code, [an object: i32 count and as many fields], name. */
 static void skip_fields(struct cursor *c, uint32_t count)
 {

@@ -16,7 +16,10 @@ struct nettrace_types {
 void nettrace_types_init(struct nettrace_types *t);
 void nettrace_types_done(struct nettrace_types *t);
 /* NULL when the stream has not described it. */
-struct nettrace_type *nettrace_types_find(const struct nettrace_types *t, uint32_t id);
+static inline struct nettrace_type *nettrace_types_find(const struct nettrace_types *t, uint32_t id)
+{
+    return id < t->count ? t->by_id[id] : NULL;
+}
 
 enum nettrace_type_change { NETTRACE_TYPE_BAD, NETTRACE_TYPE_NEW, NETTRACE_TYPE_SAME, NETTRACE_TYPE_REFUSED };
 /* Forgets all descriptions: their ids may be used again. What was given out stays valid. */

@@ -4,6 +4,7 @@
 #   build.sh names      what ClrMD calls code addresses of a process or a core
 #   build.sh events     what TraceEvent finds in the events of a .nettrace file
 #   build.sh stats      TraceEvent's GCStats and JITStats of a .nettrace file
+#   build.sh decode     how many events TraceEvent finds in a .nettrace file, and how long it takes
 #   build.sh methods    what TraceEvent finds about methods in a .nettrace file
 #
 # The cache is $CLRPERF_TEST_CACHE, or ~/.cache/clrperf-tests. Exit code 77: not to be had on this machine, the reason
