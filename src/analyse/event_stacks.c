@@ -59,11 +59,16 @@ static const char *const source_types[] = { "System.Diagnostics.Tracing.EventPip
                                             "System.Diagnostics.Tracing.EventProvider.",
                                             "System.Diagnostics.Tracing.EventSource.", NULL };
 
+static const char *const task_types[] = { "System.Threading.Tasks.", "System.Runtime.CompilerServices.",
+                                          "System.Diagnostics.Tracing.", "System.Threading.ThreadPool",
+                                          NULL };
+
 static bool is_cut(const struct event_stacks *stacks, uint32_t frame)
 {
-    static const char *const *const types[] = {
-        [EVENT_CUT_THROW] = throw_types, [EVENT_CUT_WAIT] = wait_types, [EVENT_CUT_SOURCE] = source_types
-    };
+    static const char *const *const types[] = { [EVENT_CUT_THROW] = throw_types,
+                                                [EVENT_CUT_WAIT] = wait_types,
+                                                [EVENT_CUT_TASK] = task_types,
+                                                [EVENT_CUT_SOURCE] = source_types };
     const struct profile_frame *f = &stacks->names->frames[frame];
     if (stacks->cut == EVENT_CUT_NOTHING || strcmp(f->module, "System.Private.CoreLib") != 0)
         return false;

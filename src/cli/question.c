@@ -13,6 +13,8 @@ extern const struct question question_jit;
 extern const struct question question_alloc;
 extern const struct question question_exceptions;
 extern const struct question question_locks;
+extern const struct question question_http;
+extern const struct question question_tasks;
 extern const struct question question_events;
 extern const struct question question_threadpool;
 extern const struct question question_topn;
@@ -29,6 +31,8 @@ const struct question *const questions[] = {
     &question_alloc,
     &question_exceptions,
     &question_locks,
+    &question_http,
+    &question_tasks,
     &question_events,
     &question_threadpool,
     &question_topn,

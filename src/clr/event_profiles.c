@@ -206,7 +206,8 @@ static const struct topic_provider {
     { "http", "Microsoft.AspNetCore.Hosting", 0, 4, 4, { 0 } },
     { "http", "Microsoft-AspNetCore-Server-Kestrel", 0, 4, 4, { 0 } },
     { "http", TASKS_PROVIDER, 0x80, 4, 4, { 0 } },
-    { "tasks", TASKS_PROVIDER, 0xc3, 4, 4, { 0 } },
+    /* the end of a wait is verbose */
+    { "tasks", TASKS_PROVIDER, 0xc3, 5, 0, { 7, 8, 9, 10, 11 } },
 };
 
 bool event_topics_add(struct event_providers *p, const char *name, size_t size)

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import urllib.request
 
 from stats_compare import compare_gc, compare_jit
 from live import CLRPERF, PLAIN_ENVIRONMENT, Checks, Recording, Target, Work, clrperf, report, sample_command, succeeded
@@ -183,6 +184,28 @@ def check_peer(checks, variant, work):
     checks.check(f"{variant} jit against TraceEvent", count > 20 and not different, f"{count} methods; {different[:4]}")
 
 
+def check_web(checks, variant, work):
+    """A service and what was asked of it: requests, and the tasks that a request blocks for."""
+    path, name = work.file("web.clrperf"), f"{variant} http"
+    asked = {"/mini/on-cpu": 2, "/off-cpu": 5, "/dict/7": 20, "/exception/3": 20}
+    with Target(sample_command(variant, "webapi") + ["0", "--urls", "http://127.0.0.1:0"]) as target:
+        recording = Recording(path, "-p", target.pid, "-e", "http,tasks,gc")
+        for route, times in asked.items():
+            for _ in range(times):
+                urllib.request.urlopen(target.url + route, timeout=30).read()
+        recording.stop()
+    answer = report(path, "http")
+    seen = {row["name"]: row for row in answer["rows"] if row["kind"] == "server"}
+    counts = {route: seen.get(f"GET {route}", {"count": 0})["count"] for route in asked}
+    checks.check(f"{name}: every request", counts == asked and answer["totals"]["unfinished"] == 0, str(counts))
+    slow = seen["GET /off-cpu"]
+    checks.check(f"{name}: how long", 100 <= slow["p50_ms"] <= slow["p99_ms"] <= slow["max_ms"] < 1000 and
+                 slow["slowest"][0]["duration_ms"] == slow["max_ms"], f"{slow['p50_ms']:.1f} to {slow['max_ms']:.1f} ms")
+    waits = [row for row in report(path, "tasks")["rows"] if row["kind"] == "wait" and "OffCpu" in (row["name"] or "")]
+    checks.check(f"{variant} tasks: the action that blocks", len(waits) == 1 and waits[0]["count"] == asked["/off-cpu"] and
+                 90 < waits[0]["mean_ms"] < 500, str([(row["name"], row["count"], row["mean_ms"]) for row in waits]))
+
+
 def check_unanswerable(checks, variant, work):
     """What was not recorded is not 'none'."""
     _, path, _ = observe(variant, "throws", "exceptions", work)
@@ -202,6 +225,7 @@ GROUPS = {
     "pool": check_threadpool,
     "jitty": check_jit,
     "peer": check_peer,
+    "web": check_web,
     "unanswerable": check_unanswerable,
 }
 

@@ -1,0 +1,174 @@
+#include "analyse/http_spans.h"
+
+#include <string.h>
+
+#include "analyse/told_events.h"
+#include "base/buffer.h"
+#include "base/own.h"
+#include "clr/runtime_events.h"
+
+enum { NAME_BYTES_MAX = 1 << 18, HTTP_LEVEL = 4, IDS = 4, STATUS_FAILED = 500 };
+
+/* A source of requests: the ids of its events (0: none) and the fields of a name. */
+static const struct http_source {
+    const char *provider, *kind;
+    uint16_t start, stop, failed;
+    const char *key; /* a field that names the request, or NULL: the activity does */
+} sources[] = {
+    { "Microsoft.AspNetCore.Hosting", "server", 3, 4, 5, NULL },
+    { "Microsoft-AspNetCore-Server-Kestrel", "server", 3, 4, 0, "requestId" },
+    { "System.Net.Http", "client", 1, 2, 3, NULL },
+};
+
+static const struct http_source *source_of(const char *provider)
+{
+    for (size_t i = 0; i < ARRAY_LEN(sources); i++)
+        if (strcmp(sources[i].provider, provider) == 0)
+            return &sources[i];
+    return NULL;
+}
+
+bool http_spans_wants(const char *provider, uint32_t event_id)
+{
+    const struct http_source *s = source_of(provider);
+    return (s && (event_id == s->start || event_id == s->stop || (s->failed && event_id == s->failed))) ||
+           runtime_event_kind_named(provider, event_id) >= RUNTIME_EVENT_GC_START;
+}
+
+bool http_spans_asked(const struct trace *t)
+{
+    for (size_t i = 0; i < ARRAY_LEN(sources); i++)
+        if (told_was_asked(t, sources[i].provider, UINT64_MAX, HTTP_LEVEL))
+            return true;
+    return false;
+}
+
+struct http_reading {
+    struct http_spans *spans;
+    struct told_events *told;
+    const struct http_source *source;
+    uint32_t kind;
+    struct buffer name;
+};
+
+/* What tells one request from another while it goes on. */
+static void key_of(struct http_reading *r, const struct told_event *e, uint8_t key[16], uint32_t *out_scope)
+{
+    const struct trace_event *row = told_row(r->told, e);
+    const struct trace_event_activity *activity = trace_event_activity(r->told->trace, e->event);
+    static const uint8_t none[16];
+    struct event_value value;
+    memset(key, 0, 16);
+    *out_scope = e->process;
+    if (r->source->key && told_field(r->told, e, r->source->key, &value)) {
+        uint64_t hash = hash_bytes(value.bytes.data, value.bytes.size);
+        memcpy(key, &hash, sizeof hash);
+    } else if (activity && memcmp(activity->id, none, sizeof none) != 0) {
+        memcpy(key, activity->id, sizeof activity->id);
+    } else {
+        memcpy(key, &row->thread, sizeof row->thread);
+    }
+}
+
+static void put_field(struct http_reading *r, const struct told_event *e, const char *field)
+{
+    struct event_value value;
+    if (told_field(r->told, e, field, &value))
+        event_value_append_text(&r->name, &value);
+}
+
+/* The name without the query, which differs each time. */
+static uint32_t name_of(struct http_reading *r, const struct told_event *e)
+{
+    buffer_clear(&r->name);
+    if (r->source->start == 1) {
+        put_field(r, e, "scheme");
+        buffer_string(&r->name, "://");
+        put_field(r, e, "host");
+        uint64_t port = told_number(r->told, e, "port", 0);
+        if (port && port != 80 && port != 443)
+            buffer_format(&r->name, ":%u", (unsigned)port);
+        put_field(r, e, "pathAndQuery");
+    } else {
+        put_field(r, e, "method");
+        buffer_u8(&r->name, ' ');
+        put_field(r, e, "path");
+    }
+    uint8_t *query = r->name.size ? memchr(r->name.data, '?', r->name.size) : NULL;
+    struct span name = buffer_span(&r->name);
+    if (query)
+        name.size = (size_t)(query - r->name.data);
+    uint32_t id = intern_add(&r->spans->table.texts, name);
+    r->spans->table.is_full |= !id && name.size;
+    return id;
+}
+
+static void read_event(struct http_reading *r, const struct told_event *e)
+{
+    const struct trace_event *row = told_row(r->told, e);
+    uint8_t key[16];
+    uint32_t scope;
+    key_of(r, e, key, &scope);
+    if (e->id == r->source->start) {
+        struct span_row span = { .start_ns = e->time_ns,
+                                 .process = e->process,
+                                 .thread = row->thread,
+                                 .stack = row->stack,
+                                 .kind = r->kind,
+                                 .name = name_of(r, e),
+                                 .status = SPAN_STATUS_NONE };
+        span_table_begin(&r->spans->table, key, scope, &span);
+        return;
+    }
+    struct span_row *open = span_table_find(&r->spans->table, key, scope);
+    if (open && e->id == r->source->failed)
+        open->failed = true;
+    if (e->id != r->source->stop)
+        return;
+    uint64_t status = told_number(r->told, e, "statusCode", 0);
+    if (open && status && status < INT32_MAX) {
+        open->status = (int32_t)status;
+        open->failed |= status >= STATUS_FAILED;
+    }
+    span_table_end(&r->spans->table, key, scope, e->time_ns);
+}
+
+static bool read_source(struct http_spans *spans, const struct trace *t, const struct http_source *source,
+                        uint64_t from_ns, uint64_t to_ns)
+{
+    const uint16_t ids[IDS] = { source->start, source->stop, source->failed, 0 };
+    struct told_events told;
+    told_events_init(&told, t,
+                     &(struct told_choice){
+                         .provider = source->provider, .ids = ids, .from_ns = from_ns, .to_ns = to_ns });
+    struct http_reading r = { .spans = spans, .told = &told, .source = source };
+    r.kind = intern_cstr(&spans->table.texts, source->kind);
+    buffer_init(&r.name, NAME_BYTES_MAX);
+    for (size_t i = 0; i < told.count; i++)
+        read_event(&r, &told.rows[i]);
+    bool any = told.count != 0;
+    buffer_done(&r.name);
+    told_events_done(&told);
+    return any;
+}
+
+void http_spans_init(struct http_spans *spans, const struct trace *t, uint64_t from_ns, uint64_t to_ns)
+{
+    *spans = (struct http_spans){ 0 };
+    span_table_init(&spans->table);
+    bool has_server = false;
+    for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
+        bool is_server = strcmp(sources[i].kind, "server") == 0;
+        if (is_server && has_server)
+            continue;
+        bool any = read_source(spans, t, &sources[i], from_ns, to_ns);
+        has_server |= is_server && any;
+        spans->any |= any;
+    }
+    span_table_seal(&spans->table, t);
+}
+
+void http_spans_done(struct http_spans *spans)
+{
+    span_table_done(&spans->table);
+}

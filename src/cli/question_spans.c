@@ -1,0 +1,188 @@
+#include "cli/question_spans.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/own.h"
+#include "base/units.h"
+#include "cli/csv_text.h"
+#include "cli/json_put.h"
+#include "cli/standard_output.h"
+#include "cli/text_table.h"
+
+enum { SPAN_ROWS_SHOWN = 30, SLOWEST_SHOWN = 5, CELL_MAX = 64 };
+
+static double ms(uint64_t ns)
+{
+    return (double)ns / 1e6;
+}
+
+static const char *text_of(const struct spans_answer *a, uint32_t id)
+{
+    const char *text = intern_text(&a->table->texts, id);
+    return *text ? text : NULL;
+}
+
+static size_t rows_shown(const struct spans_answer *a, const struct span_groups *groups)
+{
+    const struct report_values *v = a->scope.call->values;
+    size_t top = report_top(v, v->json || v->csv ? 0 : SPAN_ROWS_SHOWN);
+    return top && top < groups->count ? top : groups->count;
+}
+
+static uint64_t at_ns(const struct span_groups *groups, const struct span_group *group, double share)
+{
+    return span_ns(span_group_at(groups, group, share));
+}
+
+static void put_slowest(struct json_writer *j, const struct spans_answer *a, const struct span_groups *groups,
+                        const struct span_group *group)
+{
+    json_put_array(j, "slowest");
+    for (uint64_t i = 0; i < SLOWEST_SHOWN && i < group->count; i++) {
+        const struct span_row *row = &a->table->rows[groups->order[group->first + group->count - 1 - i]];
+        json_begin_object(j);
+        question_json_process(j, &a->scope, row->process);
+        question_json_thread(j, &a->scope, "thread", row->thread);
+        json_put_double(j, "start_s", capture_time_s(&a->scope.time, row->start_ns));
+        json_put_double(j, "duration_ms", ms(span_ns(row)));
+        json_put_double(j, "gc_ms", ms(row->gc_ns));
+        json_put_known_u64(j, "status", row->status != SPAN_STATUS_NONE, (uint64_t)row->status);
+        json_put_bool(j, "failed", row->failed);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
+static void put_row(struct json_writer *j, const struct spans_answer *a, const struct span_groups *groups,
+                    const struct span_group *group)
+{
+    json_begin_object(j);
+    json_put_string(j, "kind", text_of(a, group->kind));
+    json_put_string(j, "name", text_of(a, group->name));
+    json_put_u64(j, "count", group->count);
+    json_put_u64(j, "failed", group->failed);
+    json_put_double(j, "total_ms", ms(group->total_ns));
+    json_put_double(j, "mean_ms", ms(group->total_ns) / (double)group->count);
+    json_put_double(j, "p50_ms", ms(at_ns(groups, group, 0.5)));
+    json_put_double(j, "p90_ms", ms(at_ns(groups, group, 0.9)));
+    json_put_double(j, "p99_ms", ms(at_ns(groups, group, 0.99)));
+    json_put_double(j, "max_ms", ms(at_ns(groups, group, 1)));
+    json_put_double(j, "gc_ms", ms(group->gc_ns));
+    put_slowest(j, a, groups, group);
+    json_end_object(j);
+}
+
+static bool put_json(const struct spans_answer *a, const struct span_groups *groups, struct error *err)
+{
+    struct buffer text;
+    struct json_writer j;
+    uint64_t failed = 0;
+    for (size_t i = 0; i < groups->count; i++)
+        failed += groups->rows[i].failed;
+    question_json_begin(&j, &text, &a->scope, a->schema);
+    json_put_object(&j, "totals");
+    json_put_u64(&j, "count", a->table->count);
+    json_put_u64(&j, "failed", failed);
+    json_put_u64(&j, "unfinished", a->table->unfinished);
+    json_put_u64(&j, "unbegun", a->table->unbegun);
+    json_put_u64(&j, "lost", question_lost(&a->scope));
+    json_put_u64(&j, "malformed", a->malformed);
+    json_end_object(&j);
+    json_put_array(&j, "rows");
+    for (size_t i = 0; i < rows_shown(a, groups); i++)
+        put_row(&j, a, groups, &groups->rows[i]);
+    json_end_array(&j);
+    return question_json_end(&j, err);
+}
+
+/* A row for each span, in the order they ended. */
+static bool put_csv(const struct spans_answer *a, struct error *err)
+{
+    struct buffer out;
+    struct csv_text csv;
+    buffer_init(&out, OUTPUT_BYTES_MAX);
+    csv_init(&csv, &out);
+    csv_titles(&csv, "pid,thread,kind,name,start_s,duration_ms,gc_ms,status,failed");
+    for (size_t i = 0; i < a->table->count; i++) {
+        const struct span_row *row = &a->table->rows[i];
+        csv_u64(&csv, a->scope.trace->processes.rows[row->process].pid);
+        csv_known_u64(&csv, row->thread != 0, a->scope.trace->threads.rows[row->thread].tid);
+        csv_string(&csv, text_of(a, row->kind));
+        csv_string(&csv, text_of(a, row->name));
+        csv_double(&csv, capture_time_s(&a->scope.time, row->start_ns));
+        csv_double(&csv, ms(span_ns(row)));
+        csv_double(&csv, ms(row->gc_ns));
+        csv_known_u64(&csv, row->status != SPAN_STATUS_NONE, (uint64_t)row->status);
+        csv_u64(&csv, row->failed);
+        csv_end_row(&csv);
+    }
+    return question_print(&out, err);
+}
+
+static void put_head(const struct spans_answer *a, struct buffer *out)
+{
+    double seconds = (double)a->scope.time.duration_ns / 1e9;
+    question_head(&a->scope, out);
+    buffer_format(out, "%-11s %s", a->what, a->table->count ? units_count(a->table->count).text : "none");
+    if (a->table->count && seconds > 0)
+        buffer_format(out, " (%.1f a second)", (double)a->table->count / seconds);
+    if (a->table->unfinished)
+        buffer_format(out, "; %s more did not end", units_count(a->table->unfinished).text);
+    if (a->table->unbegun)
+        buffer_format(out, "; %s more had begun before", units_count(a->table->unbegun).text);
+    buffer_string(out, "\n\n");
+}
+
+static void add_row(const struct spans_answer *a, const struct span_groups *groups,
+                    const struct span_group *group, struct text_table *table)
+{
+    static const double shares[] = { 0.5, 0.9, 0.99, 1 };
+    const struct span_row *slowest = span_group_at(groups, group, 1);
+    char cell[CELL_MAX];
+    text_table_add(table, units_count(group->count).text);
+    text_table_add(table, group->failed ? units_count(group->failed).text : NULL);
+    text_table_add(table, units_duration(group->total_ns).text);
+    text_table_add(table, units_duration(group->total_ns / group->count).text);
+    for (size_t i = 0; i < ARRAY_LEN(shares); i++)
+        text_table_add(table, units_duration(at_ns(groups, group, shares[i])).text);
+    snprintf(cell, sizeof cell, "%.3f", capture_time_s(&a->scope.time, slowest->start_ns));
+    text_table_add(table, cell);
+    text_table_add(table, group->gc_ns ? units_duration(group->gc_ns).text : NULL);
+    text_table_add(table, text_of(a, group->kind));
+    text_table_add(table, text_of(a, group->name));
+}
+
+static bool put_text(const struct spans_answer *a, const struct span_groups *groups, struct error *err)
+{
+    const struct text_column columns[] = {
+        { "count", TEXT_RIGHT }, { "failed", TEXT_RIGHT }, { "total", TEXT_RIGHT }, { "mean", TEXT_RIGHT },
+        { "50 %", TEXT_RIGHT },  { "90 %", TEXT_RIGHT },   { "99 %", TEXT_RIGHT },  { "slowest", TEXT_RIGHT },
+        { "at s", TEXT_RIGHT },  { "in GC", TEXT_RIGHT },  { "kind", TEXT_LEFT },   { a->name, TEXT_LEFT },
+    };
+    struct buffer out;
+    struct text_table table;
+    buffer_init(&out, OUTPUT_BYTES_MAX);
+    put_head(a, &out);
+    text_table_init(&table, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < rows_shown(a, groups); i++)
+        add_row(a, groups, &groups->rows[i], &table);
+    if (table.cells)
+        text_table_print(&table, stdout_width(), &out);
+    if (rows_shown(a, groups) < groups->count)
+        buffer_format(&out, "... %zu more (--top 0 shows all)\n", groups->count - rows_shown(a, groups));
+    text_table_done(&table);
+    return question_print(&out, err);
+}
+
+bool question_spans_put(const struct spans_answer *a, struct error *err)
+{
+    const struct report_values *v = a->scope.call->values;
+    struct span_groups groups;
+    if (v->csv)
+        return put_csv(a, err);
+    span_groups_init(&groups, a->table);
+    bool ok = v->json ? put_json(a, &groups, err) : put_text(a, &groups, err);
+    span_groups_done(&groups);
+    return ok;
+}

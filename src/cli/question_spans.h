@@ -1,0 +1,22 @@
+/*
+ * question_spans: answers made of what began and ended (analyse/span_table.h): requests, tasks.
+ */
+#ifndef CLRPERF_CLI_QUESTION_SPANS_H
+#define CLRPERF_CLI_QUESTION_SPANS_H
+
+#include "analyse/span_table.h"
+#include "cli/question_put.h"
+
+struct spans_answer {
+    struct question_scope scope;
+    const struct span_table *table;
+    const char *schema;
+    const char *what; /* the line above the table: "requests" */
+    const char *name; /* the column of names: "request" */
+    uint64_t malformed;
+};
+
+/* Prints the table, JSON or CSV as asked. */
+bool question_spans_put(const struct spans_answer *a, struct error *err);
+
+#endif

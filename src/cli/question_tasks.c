@@ -1,0 +1,39 @@
+#include "analyse/task_spans.h"
+#include "cli/question_spans.h"
+
+extern const struct question question_tasks;
+
+static bool tasks_run(struct question_call *call, struct error *err)
+{
+    struct spans_answer a = { .schema = "clrperf.report.tasks/1", .what = "tasks", .name = "scheduled by" };
+    struct task_spans spans;
+    if (!question_scope_init(&a.scope, call, err))
+        return false;
+    task_spans_init(&spans, a.scope.trace, a.scope.raw_names, a.scope.from_ns, a.scope.to_ns);
+    a.table = &spans.table;
+    a.malformed = spans.malformed;
+    bool ok =
+        question_was_asked(&a.scope, &question_tasks, spans.any || task_spans_asked(a.scope.trace), err) &&
+        question_spans_put(&a, err);
+    task_spans_done(&spans);
+    return ok;
+}
+
+static enum import_want tasks_wants(const void *user, const char *provider, uint32_t event_id)
+{
+    (void)user;
+    return task_spans_wants(provider, event_id) ? IMPORT_PAYLOADS : IMPORT_NOTHING;
+}
+
+const struct question question_tasks = {
+    .name = "tasks",
+    .summary = "tasks: how long they were queued, ran, and were waited for, by who scheduled them",
+    .names_code = true,
+    .has_csv = true,
+    .wants = tasks_wants,
+    .provider = "System.Threading.Tasks.TplEventSource",
+    .record = "tasks",
+    .keywords = 0x2,
+    .level = 4,
+    .run = tasks_run,
+};
