@@ -53,6 +53,8 @@ static struct debug_unit *unit_around(struct debug_names *names, struct debug_un
         return &names->other;
     if (!names->starts)
         list_units(names);
+    if (!names->starts)
+        return NULL;
     size_t next = debug_addrs_from(names->starts, names->start_count, offset + 1);
     names->other_open = next && debug_unit_open(&names->other, names->sections, names->starts[next - 1]);
     names->steps += names->other.size_bytes / 64;
@@ -74,7 +76,7 @@ static bool read_entry(struct debug_unit *unit, uint64_t offset, struct debug_en
 const char *debug_names_find(struct debug_names *names, struct debug_unit *unit, uint64_t offset)
 {
     bool found = false;
-    for (unsigned i = 0; i < REFERENCES_MAX && unit; i++, names->steps++) {
+    for (unsigned i = 0; i < REFERENCES_MAX; i++, names->steps++) {
         struct debug_entry entry;
         unit = unit_around(names, unit, offset);
         if (!unit || !read_entry(unit, offset, &entry))

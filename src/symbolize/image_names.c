@@ -287,23 +287,10 @@ void image_names_answer(struct image_names *names, struct naming *naming, uint32
     naming->t->locations.rows[location].unnamed = readable ? UNNAMED_NO_SYMBOL : UNNAMED_NO_IMAGE;
 }
 
-struct sources_asked {
-    struct naming *naming;
-    const uint32_t *locations;
-};
-
-static void take_source(void *user, size_t index, const struct source_frame *frames, size_t count)
+void image_names_ask_sources(const struct image_names *names, struct naming *naming,
+                             const uint32_t *locations, const uint64_t *file_offs, size_t count)
 {
-    const struct sources_asked *asked = user;
-    const struct trace_location *row = &asked->naming->t->locations.rows[asked->locations[index]];
-    if (row->function && !row->line) /* else an assembly inside has answered */
-        naming_set_source(asked->naming, asked->locations[index], frames, count);
-}
-
-void image_names_sources(struct image_names *names, struct naming *naming, const uint32_t *locations,
-                         const uint64_t *file_offs, size_t count)
-{
-    struct sources_asked asked = { naming, locations };
     if (names->native)
-        native_image_sources(names->native, file_offs, count, take_source, &asked);
+        naming_add_sources(naming, native_image_ask_sources(names->native, file_offs, count), locations,
+                           count);
 }

@@ -22,10 +22,10 @@ struct image_names *image_names_open(struct naming *naming, uint32_t image, cons
 /* Names a location at an offset in the file, or says why not. */
 void image_names_answer(struct image_names *names, struct naming *naming, uint32_t location,
                         uint64_t file_off);
-/* Gives native locations their source lines, and what was inlined there, all at once: each unit of an image's
- * DWARF is read once. */
-void image_names_sources(struct image_names *names, struct naming *naming, const uint32_t *locations,
-                         const uint64_t *file_offs, size_t count);
+/* Asks for the source lines of native locations, and what was inlined there: naming_finish_sources() has
+ * them. */
+void image_names_ask_sources(const struct image_names *names, struct naming *naming,
+                             const uint32_t *locations, const uint64_t *file_offs, size_t count);
 void image_names_close(struct image_names *names);
 
 #endif

@@ -35,6 +35,7 @@ static void naming_close_bundle(struct naming *naming)
 
 void naming_done(struct naming *naming)
 {
+    naming_finish_sources(naming);
     assembly_set_free(naming->assemblies);
     source_lines_free(naming->lines);
     naming_close_bundle(naming);
@@ -58,28 +59,72 @@ void naming_set(struct naming *naming, uint32_t location, const struct code_name
     row->unnamed = UNNAMED_NOT;
 }
 
-void naming_set_source(struct naming *naming, uint32_t location, const struct source_frame *frames,
-                       size_t count)
+/* Functions that were inlined are of the location's kind and module. */
+static void add_inlined(struct naming *naming, uint32_t location, const struct source_frame *inlined,
+                        size_t count)
 {
     struct trace *t = naming->t;
     struct trace_location *row = &t->locations.rows[location];
     struct trace_function function = t->functions.rows[row->function];
-    const struct source_frame *own = &frames[count - 1];
-    row->file = own->file ? trace_add_string(t, own->file) : 0;
-    row->line = own->line;
-    if (count == 1 || count - 1 > TRACE_INLINED_MAX)
-        return;
     row->inlined = (uint32_t)t->inlined.count;
-    row->inlined_count = (uint8_t)(count - 1);
-    for (size_t i = 0; i + 1 < count; i++) {
-        function.name = trace_add_string(t, frames[i].function);
+    row->inlined_count = (uint8_t)count;
+    for (size_t i = 0; i < count; i++) {
+        function.name = trace_add_string(t, inlined[i].function);
         uint32_t id = trace_push(&t->inlined);
         t->inlined.rows[id] = (struct trace_inlined){
             .function = function_index_add(naming->functions, t, &function),
-            .file = frames[i].file ? trace_add_string(t, frames[i].file) : 0,
-            .line = frames[i].line,
+            .file = inlined[i].file ? trace_add_string(t, inlined[i].file) : 0,
+            .line = inlined[i].line,
         };
     }
+}
+
+struct sources_asked {
+    struct naming *naming;
+    const uint32_t *locations;
+};
+
+_Static_assert(SOURCE_FRAMES_MAX - 1 <= TRACE_INLINED_MAX, "all fit into a trace");
+
+static void take_source(void *user, size_t index, const struct source_frame *frames, size_t count)
+{
+    const struct sources_asked *asked = user;
+    struct trace *t = asked->naming->t;
+    uint32_t location = asked->locations[index];
+    struct trace_location *row = &t->locations.rows[location];
+    if (!row->function || row->line) /* an assembly inside has answered */
+        return;
+    row->file = frames[count - 1].file ? trace_add_string(t, frames[count - 1].file) : 0;
+    row->line = frames[count - 1].line;
+    if (count > 1)
+        add_inlined(asked->naming, location, frames, count - 1);
+}
+
+static void finish_lookup(struct naming *naming, struct naming_lookup *pending)
+{
+    struct sources_asked asked = { naming, pending->locations };
+    source_lookup_finish(pending->lookup, take_source, &asked);
+    free(pending->locations);
+}
+
+void naming_add_sources(struct naming *naming, struct source_lookup *lookup, const uint32_t *locations,
+                        size_t count)
+{
+    if (!lookup)
+        return;
+    if (naming->lookup_count == NAMING_LOOKUPS_MAX) {
+        finish_lookup(naming, &naming->lookups[0]);
+        memmove(&naming->lookups[0], &naming->lookups[1], --naming->lookup_count * sizeof naming->lookups[0]);
+    }
+    uint32_t *copy = memcpy(mem_alloc(count, sizeof *copy), locations, count * sizeof *copy);
+    naming->lookups[naming->lookup_count++] = (struct naming_lookup){ lookup, copy };
+}
+
+void naming_finish_sources(struct naming *naming)
+{
+    for (size_t i = 0; i < naming->lookup_count; i++)
+        finish_lookup(naming, &naming->lookups[i]);
+    naming->lookup_count = 0;
 }
 
 int naming_open(const struct naming *naming, uint32_t process, const char *path)

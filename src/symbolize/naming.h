@@ -6,9 +6,11 @@
 
 #include "symbolize/assembly_set.h"
 #include "symbolize/code_name.h"
-#include "symbolize/native_source.h"
 #include "symbolize/source_lines.h"
+#include "symbolize/source_lookup.h"
 #include "symbolize/symbolizer.h"
+
+enum { NAMING_LOOKUPS_MAX = 4 /* at a time */ };
 
 struct naming {
     struct trace *t;
@@ -29,6 +31,11 @@ struct naming {
     size_t path_count, path_capacity;
     struct source_lines *lines; /* of lines_process, or NULL */
     uint32_t lines_process;
+    struct naming_lookup {
+        struct source_lookup *lookup;
+        uint32_t *locations; /* owned */
+    } lookups[NAMING_LOOKUPS_MAX];
+    size_t lookup_count;
     uint32_t bundle_folder; /* string: where the single-file program lies */
     struct bundle *bundle;  /* of a single-file program, which has its assemblies inside; or NULL */
     int bundle_fd;
@@ -43,9 +50,12 @@ void naming_set_origin(struct naming *naming, uint32_t location, uint64_t start,
                        const char *mvid);
 /* Gives a location its name. */
 void naming_set(struct naming *naming, uint32_t location, const struct code_name *name);
-/* Gives a location that has its name its native source: as native_source_fn says. */
-void naming_set_source(struct naming *naming, uint32_t location, const struct source_frame *frames,
-                       size_t count);
+/* Takes over what was asked for locations of one image, or NULL. They get their names before the next image.
+ */
+void naming_add_sources(struct naming *naming, struct source_lookup *lookup, const uint32_t *locations,
+                        size_t count);
+/* Waits for all that was asked, and gives the locations their lines. */
+void naming_finish_sources(struct naming *naming);
 /* Opens a file as a process sees it; -1 when it cannot. */
 int naming_open(const struct naming *naming, uint32_t process, const char *path);
 /*

@@ -407,55 +407,36 @@ struct asked_addr {
     size_t index;
 };
 
-struct asked_sources {
-    struct asked_addr *asked; /* ascending */
-    native_source_fn *answer;
-    void *user;
-};
-
 static int asked_compare(const void *a, const void *b)
 {
     const struct asked_addr *x = a, *y = b;
     return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-static void answer_asked(void *user, size_t index, const struct source_frame *frames, size_t count)
+/* The file that has the image's DWARF, or -1. */
+static int source_fd(const struct native_image *image)
 {
-    const struct asked_sources *sources = user;
-    sources->answer(sources->user, sources->asked[index].index, frames, count);
+    return native_source_has(&image->elf) ? image->elf.file.fd : image->debug_fd;
 }
 
-static void sources_of_debug_file(const struct native_image *image, const uint64_t *addrs, size_t count,
-                                  struct asked_sources *asked)
+struct source_lookup *native_image_ask_sources(const struct native_image *image, const uint64_t *file_offs,
+                                               size_t count)
 {
-    struct source file;
-    struct elf debug;
-    if (image->debug_fd < 0 || !source_over_fd(image->debug_fd, 0, UINT64_MAX, &file, NULL) ||
-        !elf_open(&file, &debug, NULL))
-        return;
-    native_source_find(&debug, addrs, count, answer_asked, asked);
-    elf_done(&debug);
-}
-
-void native_image_sources(struct native_image *image, const uint64_t *file_offs, size_t count,
-                          native_source_fn *answer, void *user)
-{
-    bool own = native_source_has(&image->elf);
-    if (count == 0 || (!own && image->debug_fd < 0))
-        return;
+    int fd = source_fd(image);
+    if (count == 0 || fd < 0)
+        return NULL;
     AUTO_FREE struct asked_addr *pairs = mem_alloc(count, sizeof *pairs);
     AUTO_FREE uint64_t *addrs = mem_alloc(count, sizeof *addrs);
-    struct asked_sources asked = { pairs, answer, user };
+    AUTO_FREE size_t *indexes = mem_alloc(count, sizeof *indexes);
     size_t known = 0;
     for (size_t i = 0; i < count; i++) {
         pairs[known].index = i;
         known += elf_addr_of_file_off(&image->elf, file_offs[i], &pairs[known].addr);
     }
     qsort(pairs, known, sizeof *pairs, asked_compare);
-    for (size_t i = 0; i < known; i++)
+    for (size_t i = 0; i < known; i++) {
         addrs[i] = pairs[i].addr;
-    if (own)
-        native_source_find(&image->elf, addrs, known, answer_asked, &asked);
-    else
-        sources_of_debug_file(image, addrs, known, &asked);
+        indexes[i] = pairs[i].index;
+    }
+    return source_lookup_start(fd, addrs, indexes, known);
 }

@@ -16,7 +16,7 @@
 #include "base/source.h"
 #include "symbolize/code_name.h"
 #include "symbolize/debug_file.h"
-#include "symbolize/native_source.h"
+#include "symbolize/source_lookup.h"
 
 struct native_image; /* belongs to one thread: finding fills caches */
 
@@ -44,11 +44,12 @@ bool native_image_find_addr(struct native_image *image, uint64_t addr, struct co
                             uint64_t *out_function_start);
 
 /*
- * Where code at `file_offs` is in its source, by the image's own DWARF or its debug file's. Each is answered
- * at most once. Nothing for an image without, or with one that is too large.
+ * Asks where code at `file_offs` is in its source, by the image's own DWARF or its debug file's. The caller
+ * finishes it, also when the image is closed. NULL, or no answers, for an image without, or with one that is
+ * too large.
  */
-void native_image_sources(struct native_image *image, const uint64_t *file_offs, size_t count,
-                          native_source_fn *answer, void *user);
+struct source_lookup *native_image_ask_sources(const struct native_image *image, const uint64_t *file_offs,
+                                               size_t count);
 
 /* In hex; "" when the image has none. */
 const char *native_image_build_id(const struct native_image *image);

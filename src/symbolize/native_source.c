@@ -9,6 +9,8 @@
 
 enum { TEXT_BYTES_MAX = 64 << 20 };
 
+_Static_assert(SOURCE_FRAMES_MAX == DEBUG_INLINED_MAX + 1, "they and the function itself");
+
 struct source_line {
     uint32_t file; /* of `texts`; 0: not known */
     uint32_t line;
@@ -59,7 +61,7 @@ static struct source_frame frame_at(const struct source_search *s, const struct 
 static void take_inlined(void *user, size_t index, const struct debug_inlined *inlined, size_t count)
 {
     struct source_search *s = user;
-    struct source_frame frames[DEBUG_INLINED_MAX + 1];
+    struct source_frame frames[SOURCE_FRAMES_MAX];
     frames[0] = frame_at(s, &s->lines[index]);
     for (size_t i = 0; i < count; i++) {
         bool known = inlined[i].call_line != 0;

@@ -10,6 +10,8 @@
 
 #include "read/elf.h"
 
+enum { SOURCE_FRAMES_MAX = 65 /* at one address */ };
+
 /* A function at an address, and the line it is at there. */
 struct source_frame {
     const char *function; /* one that was inlined, as it is shown; NULL for the function whose code it is */

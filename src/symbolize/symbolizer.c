@@ -146,24 +146,42 @@ static void symbolize_ask(struct trace *t, struct questions *kernel, struct ques
     }
 }
 
+/* Names what lies in one image: questions [from, to). */
+static void symbolize_image(struct naming *naming, const struct questions *q, size_t from, size_t to)
+{
+    size_t count = to - from;
+    AUTO_FREE uint32_t *locations = mem_alloc(count, sizeof *locations);
+    AUTO_FREE uint64_t *file_offs = mem_alloc(count, sizeof *file_offs);
+    for (size_t i = 0; i < count; i++) {
+        locations[i] = q->items[from + i].location;
+        file_offs[i] = q->items[from + i].key;
+    }
+    struct image_names *names = image_names_open(naming, q->items[from].image, locations, count);
+    image_names_ask_sources(names, naming, locations, file_offs, count);
+    for (size_t i = 0; i < count; i++)
+        image_names_answer(names, naming, locations[i], file_offs[i]);
+    image_names_close(names);
+}
+
+/*
+ * Native code first, and of that what is mapped above the rest, as libc is, so that what its debug file knows
+ * is found out while the others get their names.
+ */
 static void symbolize_images(struct naming *naming, struct questions *q)
 {
+    const struct trace_image *images = naming->t->images.rows;
     questions_sort(q);
-    AUTO_FREE uint32_t *locations = mem_alloc(q->count, sizeof *locations);
-    AUTO_FREE uint64_t *file_offs = questions_keys(q);
-    for (size_t i = 0; i < q->count; i++)
-        locations[i] = q->items[i].location;
-    for (size_t from = 0; from < q->count;) {
-        size_t to = from;
+    for (size_t to = q->count, from = to; to > 0; to = from) {
+        while (from > 0 && q->items[from - 1].image == q->items[to - 1].image)
+            from--;
+        if (images[q->items[from].image].kind != IMAGE_PE)
+            symbolize_image(naming, q, from, to);
+    }
+    for (size_t from = 0, to = 0; from < q->count; from = to) {
         while (to < q->count && q->items[to].image == q->items[from].image)
             to++;
-        struct image_names *names =
-            image_names_open(naming, q->items[from].image, &locations[from], to - from);
-        for (size_t i = from; i < to; i++)
-            image_names_answer(names, naming, locations[i], q->items[i].key);
-        image_names_sources(names, naming, &locations[from], &file_offs[from], to - from);
-        image_names_close(names);
-        from = to;
+        if (images[q->items[from].image].kind == IMAGE_PE)
+            symbolize_image(naming, q, from, to);
     }
 }
 
@@ -198,6 +216,7 @@ void symbolizer_run(struct trace *t, struct function_index *functions,
     symbolize_jit(&naming, &jit);
     symbolize_kernel(&naming, &kernel, options,
                      &result->kernel_hidden); /* what another thread reads meanwhile */
+    naming_finish_sources(&naming);
     t->symbolized = true;
     naming_done(&naming);
     free(kernel.items);
