@@ -54,6 +54,19 @@ static bool take_decimal(const char **text, uint64_t *whole, uint64_t *fraction,
     return true;
 }
 
+bool units_parse_percent(const char *text, double *out)
+{
+    uint64_t whole, fraction, scale;
+    if (!take_decimal(&text, &whole, &fraction, &scale))
+        return false;
+    text += *text == '%';
+    double percent = (double)whole + (double)fraction / (double)scale;
+    if (*text || percent > 100)
+        return false;
+    *out = percent;
+    return true;
+}
+
 static bool scaled(uint64_t whole, uint64_t fraction, uint64_t scale, uint64_t unit, uint64_t *sum)
 {
     uint64_t value;

@@ -18,6 +18,8 @@ bool units_parse_duration(const char *text, uint64_t *out_ns);
 bool units_parse_size(const char *text, uint64_t *out_bytes);
 /* Events a second: `99`, `999Hz`, `4k`, `4kHz`; k is 1000. */
 bool units_parse_rate(const char *text, uint64_t *out_per_second);
+/* A share in percent, 0 to 100: `5`, `0.1`, `5%`. */
+bool units_parse_percent(const char *text, double *out);
 
 enum { UNITS_TEXT_MAX = 32 };
 

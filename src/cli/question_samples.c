@@ -1,6 +1,6 @@
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "cli/question.h"
 #include "cli/report_json.h"
 #include "cli/report_table.h"
@@ -23,8 +23,9 @@ static const char *samples_by_word(const struct report_values *v)
 static bool report_is_too_poor(const struct report_values *v, const struct profile *p)
 {
     const struct profile_counts *n = &p->counts;
-    char *end;
-    double most = v->strict ? strtod(v->strict, &end) : 100;
+    double most = 100;
+    if (v->strict)
+        units_parse_percent(v->strict, &most); /* it was checked */
     uint64_t stacks = n->whole + n->truncated + n->broken;
     return (double)(n->truncated + n->broken) * 100 > most * (double)stacks ||
            (double)n->unnamed * 100 > most * (double)n->user_frames;
@@ -32,9 +33,8 @@ static bool report_is_too_poor(const struct report_values *v, const struct profi
 
 static bool report_strict(const char *text, struct error *err)
 {
-    char *end = NULL;
-    double percent = text ? strtod(text, &end) : 0;
-    if (!text || (end != text && !*end && percent >= 0 && percent <= 100))
+    double percent;
+    if (!text || units_parse_percent(text, &percent))
         return true;
     error_set(err, ERROR_USAGE, "--strict wants a share in percent, not '%s'", text);
     return error_hint(err, "as in: --strict 0.1");

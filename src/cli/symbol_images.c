@@ -249,8 +249,11 @@ static void add_recorded(struct image_search *s, const char *path, const struct 
 static bool find_of_capture(struct image_search *s, struct error *err)
 {
     struct capture capture;
-    if (!capture_open(s->subject->file, &capture, err))
+    if (!capture_open(s->subject->file, &capture, err)) {
+        if (err && err->kind == ERROR_INPUT) /* it looks like nothing that anyone reads */
+            error_hint(err, "name a core dump, a capture, an ELF file or an assembly");
         return false;
+    }
     const struct trace *t = &capture.b.trace;
     s->find.open = open_here;
     for (size_t i = 1; i < t->images.count; i++) {

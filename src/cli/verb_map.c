@@ -245,7 +245,8 @@ static bool map_write_all(const struct map_values *values, const struct target *
 static bool map_target(const struct map_values *values, const struct target *target, struct error *err)
 {
     struct code_census census;
-    if (target->runtime != RUNTIME_CORECLR)
+    /* whose mappings are closed to us may well run one: code_census_take() says what is missing */
+    if (target->runtime != RUNTIME_CORECLR && !target->maps_denied)
         return error_set(err, ERROR_UNSUPPORTED, "process %d runs no .NET runtime that compiles at run time",
                          (int)target->pid);
     if (!code_census_take(target, &(struct code_census_choice){ 0 }, &census, err))

@@ -43,17 +43,12 @@ enum {
     RECORD_COMMAND_BYTES = 32768, /* of the command line a capture keeps */
 };
 
-/* "5", "0.1", "5%" */
 static bool record_max_loss(const char *text, double *out, struct error *err)
 {
-    char *end;
-    double percent = strtod(text, &end);
-    if (end == text || !(percent >= 0 && percent <= 100) || (strcmp(end, "") != 0 && strcmp(end, "%") != 0)) {
-        error_set(err, ERROR_USAGE, "'%s' is no value for --max-loss", text);
-        return error_hint(err, "give a share in percent, for example 1 or 0.5");
-    }
-    *out = percent;
-    return true;
+    if (units_parse_percent(text, out))
+        return true;
+    error_set(err, ERROR_USAGE, "'%s' is no value for --max-loss", text);
+    return error_hint(err, "give a share in percent, for example 1 or 0.5");
 }
 
 /* One run of the verb, from its options to its summary. */
@@ -68,6 +63,7 @@ struct record_run {
     struct launch launch;
     bool launched;
     pid_t *pids;
+    uint64_t *start_ticks; /* of each, or NULL: they are not known */
     size_t pid_count;
     int cgroup_fd;
     const char *path;                   /* of the result; borrowed */
@@ -114,8 +110,11 @@ static bool record_select(struct record_run *run, const struct verb_call *call, 
     if (!target_select(&query, &run->targets, err))
         return false;
     run->pids = mem_alloc(run->targets.count, sizeof *run->pids);
-    for (size_t i = 0; i < run->targets.count; i++)
+    run->start_ticks = mem_alloc(run->targets.count, sizeof *run->start_ticks);
+    for (size_t i = 0; i < run->targets.count; i++) {
+        run->start_ticks[i] = run->targets.items[i].start_ticks;
         run->pids[run->pid_count++] = run->targets.items[i].pid;
+    }
     return true;
 }
 
@@ -224,6 +223,7 @@ static bool record_start(struct record_run *run, struct error *err)
         .port_is_ours = !v->port,
         .events_buffer_mb = run->sources.buffer_mb,
         .stopping = run->stopping,
+        .start_ticks = run->start_ticks,
         .kernel_chains = v->frame_pointers,
         .duration_ns = v->duration_ns,
         .runtime = !v->no_runtime,
@@ -259,7 +259,14 @@ static bool record_finish(struct record_run *run, struct error *err)
     if (result.kernel_hidden)
         record_note(run, "kernel functions have no names: the kernel hides its addresses; "
                          "as root: sysctl kernel.kptr_restrict=0");
-    char text[32];
+    char text[128];
+    if (result.map_malformed) {
+        snprintf(text, sizeof text,
+                 "%" PRIu64
+                 " entries of perf maps or jitdumps are damaged: the code they are of may have no name",
+                 result.map_malformed);
+        record_note(run, text);
+    }
     snprintf(text, sizeof text, "%" PRIu64, run->stats.duration_ns);
     trace_set_fact(&run->b.trace, FACT_DURATION_NS, text);
     snprintf(text, sizeof text, "%" PRIu64, clock_own_cpu_ns());
@@ -413,6 +420,9 @@ static bool record_run(struct verb_call *call, struct error *err)
         struct record_summary outcome = record_outcome(&run);
         if (v->json)
             ok = record_summary_json(&outcome, err);
+    } else if (v->json && run.stats.ended_by == RECORD_ENDED_ERROR) { /* what came before is in the file */
+        struct record_summary outcome = record_outcome(&run);
+        record_summary_json(&outcome, NULL);
     }
     if (run.created)
         unlink(run.path);
@@ -439,6 +449,7 @@ static bool record_run(struct verb_call *call, struct error *err)
     stopping_event_free(run.stopping);
     record_sources_done(&run.sources);
     free(run.pids);
+    free(run.start_ticks);
     return ok;
 }
 

@@ -134,6 +134,14 @@ static void view_read_async(struct stack_view *view, struct process_stacks *stac
     stack_async_read(stacks, live, &find, v->raw_names, view->async);
 }
 
+/* The number of the only thread that is meant; 0 when none is named, or what is named is no number of a
+ * thread. */
+static pid_t stack_thread(const struct stack_values *v)
+{
+    uint64_t tid;
+    return v->thread && units_parse_count(v->thread, &tid) && tid <= INT32_MAX ? (pid_t)tid : 0;
+}
+
 /* Says once what the result lacks. */
 static void stack_warn(const struct process_stacks *stacks, const struct target *target)
 {
@@ -145,8 +153,7 @@ static bool live_look(struct live_target *live, struct process_stacks *stacks, c
                       bool first, struct error *err)
 {
     struct stack_view view = { .process = live->process, .started_s = (double)clock_realtime_ns() / 1e9 };
-    pid_t only = v->thread ? (pid_t)strtol(v->thread, NULL, 10) : 0;
-    if (!process_stacks_take_live(stacks, live->stopper, only, err) ||
+    if (!process_stacks_take_live(stacks, live->stopper, stack_thread(v), err) ||
         !live_memory_refresh(live->memory, err))
         return false;
     trace_builder_init(&view.b, STACK_CHAINS);
@@ -203,8 +210,7 @@ static bool core_look(struct core_target *core, struct process_stacks *stacks,
     struct stack_view view = { 0 };
     struct symbolizer_options options = { .files = target_finder_core(core), .cache = cache };
     struct symbolizer_result result = { 0 };
-    pid_t only = v->thread ? (pid_t)strtol(v->thread, NULL, 10) : 0;
-    core_target_take(core, stacks, only);
+    core_target_take(core, stacks, stack_thread(v));
     if (stacks->thread_count == 0)
         return error_set(err, ERROR_TARGET, "the dump has no thread %s", v->thread);
     trace_builder_init(&view.b, STACK_CHAINS);
@@ -241,8 +247,7 @@ static bool core_stacks(const char *path, const struct symbol_cache *cache, cons
 
 static bool stack_check(const struct stack_values *v, struct error *err)
 {
-    uint64_t tid;
-    if (v->thread && (!units_parse_count(v->thread, &tid) || tid == 0 || tid > INT32_MAX))
+    if (v->thread && !stack_thread(v))
         return error_set(err, ERROR_USAGE, "--thread wants a thread's number, not '%s'", v->thread);
     if (v->thread && v->async)
         return error_set(err, ERROR_USAGE, "--async shows what belongs to no thread: not with --thread");

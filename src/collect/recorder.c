@@ -17,6 +17,7 @@
 #include "collect/event_stream.h"
 #include "collect/memory_names.h"
 #include "collect/newcomers.h"
+#include "collect/proc_file.h"
 #include "collect/process_scan.h"
 #include "collect/record_queue.h"
 #include "collect/runtime_log.h"
@@ -558,14 +559,27 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     return ok;
 }
 
-static void recorder_watch_exits(struct recorder *r)
+/* A number that was chosen can be another process's since. */
+static bool recorder_is_chosen(const struct recorder *r, size_t i, struct error *err)
+{
+    uint64_t ticks, chosen = r->options.start_ticks ? r->options.start_ticks[i] : 0;
+    pid_t pid = r->options.perf.pids[i];
+    if (!chosen || !proc_file_start_ticks(pid, &ticks, NULL) || ticks == chosen)
+        return true;
+    return error_set(err, ERROR_TARGET, "process %d has ended, and another has its number", (int)pid);
+}
+
+static bool recorder_watch_exits(struct recorder *r, struct error *err)
 {
     r->exits = mem_alloc(r->options.perf.pid_count, sizeof *r->exits);
     for (size_t i = 0; i < r->options.perf.pid_count; i++) {
         int fd = (int)syscall(SYS_pidfd_open, r->options.perf.pids[i], 0);
         if (fd >= 0 || errno != ESRCH) /* gone already: nothing to wait for */
             r->exits[r->exit_count++] = fd;
+        if (!recorder_is_chosen(r, i, err))
+            return false;
     }
+    return true;
 }
 
 static void recorder_facts(struct recorder *r)
@@ -676,9 +690,8 @@ static bool recorder_open_events(struct recorder *r, struct error *err)
 
 static bool recorder_prepare(struct recorder *r, struct error *err)
 {
-    if (!recorder_open_events(r, err))
+    if (!recorder_open_events(r, err) || !recorder_watch_exits(r, err))
         return false;
-    recorder_watch_exits(r);
     r->polls = mem_alloc(r->events.ring_count + 2 + RECORDER_RUNTIME_POLLS, sizeof *r->polls);
     for (size_t i = 0; i < r->events.ring_count; i++)
         if (r->events.rings[i].page)

@@ -224,12 +224,13 @@ static void jit_names_ask_files(struct jit_names *names)
                 open.locations[open.count++] = names->locations[i];
             }
         struct source file;
-        struct jit_map_result result;
+        struct jit_map_result result = { 0 };
         AUTO_FD int fd =
             open.count ? naming->files->open_jit_file(naming->files->user, names->process, jitdump) : -1;
         if (fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, &file, NULL) &&
             !(is_our_map(&file) && jit_names_of_memory(names)))
             jit_map_resolve(&file, open.addrs, open.count, jit_names_from_map, &open, &result, NULL);
+        naming->map_malformed += result.malformed;
     }
     free(open.addrs);
     free(open.locations);

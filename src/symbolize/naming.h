@@ -39,6 +39,7 @@ struct naming {
     uint32_t bundle_folder; /* string: where the single-file program lies */
     struct bundle *bundle;  /* of a single-file program, which has its assemblies inside; or NULL */
     int bundle_fd;
+    uint64_t map_malformed; /* entries of perf maps and jitdumps that were skipped */
 };
 
 void naming_init(struct naming *naming, struct trace *t, struct function_index *functions,

@@ -218,6 +218,7 @@ void symbolizer_run(struct trace *t, struct function_index *functions,
                      &result->kernel_hidden); /* what another thread reads meanwhile */
     naming_finish_sources(&naming);
     t->symbolized = true;
+    result->map_malformed = naming.map_malformed;
     naming_done(&naming);
     free(kernel.items);
     free(images.items);

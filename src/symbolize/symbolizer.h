@@ -48,7 +48,8 @@ struct symbolizer_options {
 };
 
 struct symbolizer_result {
-    bool kernel_hidden; /* the kernel does not tell us its symbols */
+    bool kernel_hidden;     /* the kernel does not tell us its symbols */
+    uint64_t map_malformed; /* entries of perf maps and jitdumps that were skipped */
 };
 
 /*

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """capture_test.py [GROUP...]: a capture survives a killed recorder and a full disk, and harms no other file."""
+import json
 import os
 import random
 import resource
@@ -77,10 +78,11 @@ def full_disk(checks, work):
     with busy() as target:
         # room for more than the first flush, however late that is; the time is only there to end
         arguments = ("record", "-F", 9999, "-d", 120, "-p", target.pid, "-o")
-        done = clrperf(*arguments, out, timeout=240,
+        done = clrperf(*arguments, out, "--json", timeout=240,
                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM_BYTES, ROOM_BYTES)))
         checks.check("a file that may not grow: exit 1, and it is said", done.returncode == 1 and "cannot write" in done.stderr,
                      f"{done.returncode} {done.stderr}")
+        checks.check("the summary is there, and says that an error ended it", json.loads(done.stdout)["ended_by"] == "error", done.stdout)
         checks.check("what fits is readable", report(out)["totals"]["samples"] > 0, f"{os.path.getsize(out)} bytes")
         need_root()
         disk = work.file("disk")

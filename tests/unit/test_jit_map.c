@@ -15,6 +15,7 @@
 #include "read/jitdump.h"
 #include "symbolize/jit_map.h"
 #include "symbolize/jit_name.h"
+#include "temp_folder.h"
 
 static const struct {
     const char *raw, *name, *module;
@@ -288,10 +289,10 @@ static void test_jitdump_too_large(void **state)
 static void test_trust(void **state)
 {
     (void)state;
-    const char *parent = getenv("TMPDIR");
-    char path[4096];
-    snprintf(path, sizeof path, "%s/test_jit_map.XXXXXX", parent ? parent : "/tmp");
-    AUTO_FD int fd = mkostemp(path, O_CLOEXEC);
+    char folder[4096], path[4104];
+    assert_true(temp_folder_make(folder, sizeof folder));
+    snprintf(path, sizeof path, "%s/map", folder);
+    AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     struct error err;
     uid_t me = geteuid();
     assert_true(fd >= 0);
@@ -306,7 +307,8 @@ static void test_trust(void **state)
     assert_int_equal(fchmod(fd, 0666), 0);
     assert_false(jit_map_file_trusted(fd, 4711, &err));
     assert_int_equal(fchmod(fd, 0600), 0);
-    assert_int_equal(unlink(path), 0); /* no link at all: not the file its name was checked for */
+    assert_int_equal(unlink(path) + rmdir(folder),
+                     0); /* no link at all: not the file its name was checked for */
     assert_false(jit_map_file_trusted(fd, me ? me : 4711, &err));
     int ends[2];
     assert_int_equal(pipe(ends), 0);

@@ -18,6 +18,7 @@
 #include "collect/target_files.h"
 #include "collect/target_select.h"
 #include "collect/target_user.h"
+#include "temp_folder.h"
 
 static void test_own_process(void **state)
 {
@@ -192,8 +193,11 @@ static void test_target_user(void **state)
     (void)state;
     if (geteuid() != 0)
         skip(); /* only root changes its user */
-    char path[] = "/tmp/clrperf-test-XXXXXX";
-    int fd = mkstemp(path);
+    char folder[4096], path[4104];
+    assert_true(temp_folder_make(folder, sizeof folder));
+    assert_int_equal(chmod(folder, 0755), 0);
+    snprintf(path, sizeof path, "%s/file", folder);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
     close(fd);
     assert_int_equal(chmod(path, 0040), 0); /* for the group of root only */
@@ -205,7 +209,7 @@ static void test_target_user(void **state)
     assert_int_equal(now[0], 65534);
     target_user_leave(&own);
     AUTO_FD int as_self = open(path, O_RDONLY | O_CLOEXEC);
-    unlink(path);
+    assert_int_equal(unlink(path) + rmdir(folder), 0);
     assert_int_equal(as_target, -1);
     assert_true(as_self >= 0);
     assert_int_equal(getgroups(256, now), count);

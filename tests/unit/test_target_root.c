@@ -24,10 +24,11 @@
 
 #include "base/own.h"
 #include "base/target_root.h"
+#include "temp_folder.h"
 
 /* A plain directory stands for the target's root; beside it lies what must never be reached. */
 struct tree {
-    char folder[64];
+    char folder[1024];
     int outside_fd;
     int root_fd;
 };
@@ -44,10 +45,10 @@ static void link_to(struct tree *t, const char *target, const char *name)
     assert_int_equal(symlinkat(target, t->root_fd, name), 0);
 }
 
-static void make_socket(const char *folder)
+static void make_socket(int folder_fd)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
-    snprintf(address.sun_path, sizeof address.sun_path, "%s/root/tmp/socket", folder);
+    snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/root/tmp/socket", folder_fd);
     AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
 }
@@ -55,10 +56,7 @@ static void make_socket(const char *folder)
 static int make_tree(void **state)
 {
     static struct tree t;
-    const char *parent = getenv("TMPDIR");
-    bool fits = parent && strlen(parent) < 40; /* the path of a socket has 107 bytes at most */
-    snprintf(t.folder, sizeof t.folder, "%s/target_root_XXXXXX", fits ? parent : "/tmp");
-    assert_non_null(mkdtemp(t.folder));
+    assert_true(temp_folder_make(t.folder, sizeof t.folder));
     t.outside_fd = open(t.folder, O_RDONLY | O_DIRECTORY);
     write_file(t.outside_fd, "secret", "HOST");
     assert_int_equal(mkdirat(t.outside_fd, "root", 0755), 0);
@@ -66,7 +64,7 @@ static int make_tree(void **state)
     assert_int_equal(mkdirat(t.root_fd, "tmp", 0777), 0);
     write_file(t.root_fd, "tmp/file", "inside");
     write_file(t.root_fd, "tmp/secret", "INSIDE");
-    char path[128];
+    char path[1100];
     snprintf(path, sizeof path, "%s/secret", t.folder);
     link_to(&t, path, "tmp/absolute");
     link_to(&t, "../../secret", "tmp/dotdot");
@@ -80,7 +78,7 @@ static int make_tree(void **state)
     link_to(&t, "/dev/zero", "tmp/zero_link");
     assert_int_equal(mkfifoat(t.root_fd, "tmp/fifo", 0666), 0);
     assert_int_equal(linkat(t.root_fd, "tmp/file", t.root_fd, "tmp/second", 0), 0);
-    make_socket(t.folder);
+    make_socket(t.outside_fd);
     *state = &t;
     return 0;
 }
@@ -247,7 +245,7 @@ static void test_renamer(void **state)
     alarm(100);
     unsigned opened = 0;
     time_t enough = time(NULL) + 10; /* of a machine that is busy with other things */
-    for (unsigned i = 0; i < 20000 && (opened == 0 || time(NULL) < enough); i++) {
+    for (unsigned i = 0; opened == 0 || (i < 20000 && time(NULL) < enough); i++) {
         AUTO_FD int fd = -1;
         if (!target_root_open_path(t->root_fd, "/tmp/swap_a", (struct target_file_rules){ 0 }, &fd, NULL))
             continue;

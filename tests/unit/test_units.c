@@ -71,6 +71,29 @@ static void test_parse(void **state)
     }
 }
 
+static const struct {
+    const char *text;
+    bool ok;
+    double value;
+} percent_cases[] = {
+    { "0", true, 0 },    { "5", true, 5 },     { "0.125", true, 0.125 },
+    { "5%", true, 5 },   { "100", true, 100 }, { "100.1", false, 0 },
+    { "-1", false, 0 },  { "", false, 0 },     { "%", false, 0 },
+    { "5%%", false, 0 }, { "nan", false, 0 },  { "1e1", false, 0 },
+    { "5 %", false, 0 }, { "5.", false, 0 },   { "99999999999999999999", false, 0 },
+};
+
+static void test_percent(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(percent_cases); i++) {
+        double value = 0;
+        bool ok = units_parse_percent(percent_cases[i].text, &value);
+        if (ok != percent_cases[i].ok || value < percent_cases[i].value || value > percent_cases[i].value)
+            fail_msg("'%s': %d %g", percent_cases[i].text, ok, value);
+    }
+}
+
 static void test_format(void **state)
 {
     (void)state;
@@ -93,6 +116,7 @@ static void test_format(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_parse), cmocka_unit_test(test_format) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_parse), cmocka_unit_test(test_percent),
+                                        cmocka_unit_test(test_format) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
