@@ -414,6 +414,16 @@ static void profile_sum_collections(struct profile_build *b)
         gc_history_summary(&b->gc, p->start_monotonic_ns + from_ns, p->start_monotonic_ns + to_ns);
 }
 
+/* What was told in the time that is shown. */
+static void profile_add_timeline(struct profile_build *b)
+{
+    const struct profile_options *o = b->options;
+    uint64_t start_ns = b->p->start_monotonic_ns;
+    if (o->timeline)
+        timeline_init(&b->p->timeline, b->t, start_ns, start_ns + o->from_ns,
+                      o->to_ns ? start_ns + o->to_ns : 0);
+}
+
 static void build_done(struct profile_build *b)
 {
     stack_filter_done(&b->filter);
@@ -478,6 +488,7 @@ bool profile_build(const struct trace *t, const struct profile_options *options,
     profile_counts_losses(&b.p->counts, t);
     profile_describe(&b);
     profile_sum_collections(&b);
+    profile_add_timeline(&b);
     build_done(&b);
     if (b.frames.is_full) {
         profile_free(b.p);
@@ -493,6 +504,7 @@ void profile_free(struct profile *p)
     if (!p)
         return;
     arena_done(&p->arena);
+    timeline_done(&p->timeline);
     free(p->frames);
     free(p->nodes);
     free(p->self);

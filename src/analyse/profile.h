@@ -16,6 +16,7 @@
 
 #include "analyse/gc_history.h"
 #include "analyse/runtime_work.h"
+#include "analyse/timeline.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "trace/trace.h"
@@ -84,6 +85,7 @@ struct profile {
     struct profile_process *processes; /* those with samples; [0] is unused */
     uint32_t process_count;
 
+    struct timeline timeline; /* what else was told, when it was asked for */
     struct profile_counts counts;
     bool by_line;                /* frames are lines of functions */
     bool is_wall;                /* threads were there; whether they ran is not known */
@@ -105,6 +107,7 @@ struct profile_options {
     bool group_runtime;         /* the runtime's frames folded to one for each kind of work */
     bool lines;                 /* a frame is a line of a function, also of one that was inlined */
     bool tree_only;             /* no sample columns: for what shows sums */
+    bool timeline;              /* what else was told, too */
     enum sample_kind kind;
     const uint64_t *weights; /* of the trace's samples, other than their own; NULL: their own */
 };

@@ -279,9 +279,11 @@ bool capture_export(const struct source *file, const struct export_format *forma
     struct profile *p;
     if (!trace_reader_load(file, &t, err))
         return false;
-    bool ok = format->write_trace
-                  ? export_trace_to_fd(format, &t, fd, err)
-                  : profile_build(&t, &(struct profile_options){ .kind = SAMPLE_CPU }, &p, err);
+    bool ok =
+        format->write_trace
+            ? export_trace_to_fd(format, &t, fd, err)
+            : profile_build(&t, &(struct profile_options){ .kind = SAMPLE_CPU, .timeline = format->timeline },
+                            &p, err);
     if (ok && !format->write_trace) {
         ok = export_profile_to_fd(format, p, &(struct export_options){ 0 }, fd, err);
         profile_free(p);
@@ -294,7 +296,7 @@ bool capture_export_open(const struct capture *c, const struct export_format *fo
                          struct error *err)
 {
     const struct profile_choice choice = { 0 };
-    struct profile_options options = { .tree_only = format->tree_only };
+    struct profile_options options = { .tree_only = format->tree_only, .timeline = format->timeline };
     struct profile *p;
     if (!profile_choice_event(&choice, &c->b.trace, &options, err) ||
         !profile_build(&c->b.trace, &options, &p, err))

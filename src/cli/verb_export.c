@@ -68,6 +68,7 @@ static bool export_write_to(const struct export_values *v, const struct export_f
         !profile_choice_event(&v->choice, &c->b.trace, &options, err))
         return false;
     options.tree_only = format->tree_only;
+    options.timeline = format->timeline;
     if (!profile_build(&c->b.trace, &options, &p, err))
         return false;
     bool ok = export_profile_to_fd(format, p, &v->shape, fd, err);
@@ -156,8 +157,8 @@ const struct verb verb_export = {
     .summary = "write a capture as a flame graph or in another tool's format",
     .details =
         "FILE is a capture, or a perf.data, .nettrace, `perf script` text or folded stacks.\n"
-        "The ending of -o chooses: .svg .html .folded .speedscope.json .pb.gz .perf.txt .firefox.json .json\n"
-        ".nettrace",
+        "The ending of -o chooses: .svg .html .folded .speedscope.json .pb.gz .perf.txt .firefox.json\n"
+        ".chromium.json .json .nettrace",
     .options = export_options,
     .values_size = sizeof(struct export_values),
     .args_max = 1,

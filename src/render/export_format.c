@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "base/own.h"
+#include "render/chromium.h"
 #include "render/firefox.h"
 #include "render/flame_html.h"
 #include "render/flame_svg.h"
@@ -15,25 +16,32 @@
 #include "render/speedscope.h"
 
 static const struct export_format formats[] = {
-    { "svg", ".svg", "a flame graph as a picture that can be searched and zoomed", false, true,
+    { "svg", ".svg", "a flame graph as a picture that can be searched and zoomed", false, true, false,
       flame_svg_write },
-    { "html", ".html", "a flame graph and its table as one page", false, false, flame_html_write },
-    { "folded", ".folded", "one line per stack, for FlameGraph's programs", false, false, folded_write },
-    { "folded", ".collapsed", "one line per stack, for FlameGraph's programs", false, false, folded_write },
-    { "speedscope", ".speedscope.json", "for the speedscope viewer", false, false, speedscope_write },
-    { "pprof", ".pb.gz", "for go tool pprof, Grafana and others", true, false, pprof_write },
-    { "pprof", ".pprof", "for go tool pprof, Grafana and others", true, false, pprof_write },
-    { "pprof", ".pb", "pprof's, not compressed", false, false, pprof_write },
-    { "perf", ".perf.txt", "the text of perf script, for FlameScope and others", false, false,
+    { "html", ".html", "a flame graph and its table as one page", false, false, false, flame_html_write },
+    { "folded", ".folded", "one line per stack, for FlameGraph's programs", false, false, false,
+      folded_write },
+    { "folded", ".collapsed", "one line per stack, for FlameGraph's programs", false, false, false,
+      folded_write },
+    { "speedscope", ".speedscope.json", "for the speedscope viewer", false, false, false, speedscope_write },
+    { "pprof", ".pb.gz", "for go tool pprof, Grafana and others", true, false, false, pprof_write },
+    { "pprof", ".pprof", "for go tool pprof, Grafana and others", true, false, false, pprof_write },
+    { "pprof", ".pb", "pprof's, not compressed", false, false, false, pprof_write },
+    { "perf", ".perf.txt", "the text of perf script, for FlameScope and others", false, false, false,
       perf_text_write },
-    { "perf", ".linux-perf.txt", "the text of perf script, as speedscope wants it named", false, false,
+    { "perf", ".linux-perf.txt", "the text of perf script, as speedscope wants it named", false, false, false,
       perf_text_write },
-    { "firefox", ".firefox.json", "for the Firefox Profiler", false, false, firefox_write },
-    { "firefox", ".firefox.json.gz", "for the Firefox Profiler, compressed", true, false, firefox_write },
-    { "json", ".json", "everything in columns, for scripts", false, false, profile_json_write },
-    { "json", ".json.gz", "everything in columns, compressed", true, false, profile_json_write },
-    { "nettrace", ".nettrace", "events and samples, for dotnet-trace and TraceEvent", false, false, NULL,
-      nettrace_write },
+    { "firefox", ".firefox.json", "for the Firefox Profiler", false, false, true, firefox_write },
+    { "firefox", ".firefox.json.gz", "for the Firefox Profiler, compressed", true, false, true,
+      firefox_write },
+    { "chromium", ".chromium.json", "a timeline for Perfetto and chrome://tracing", false, false, true,
+      chromium_write },
+    { "chromium", ".chromium.json.gz", "a timeline for Perfetto, compressed", true, false, true,
+      chromium_write },
+    { "json", ".json", "everything in columns, for scripts", false, false, false, profile_json_write },
+    { "json", ".json.gz", "everything in columns, compressed", true, false, false, profile_json_write },
+    { "nettrace", ".nettrace", "events and samples, for dotnet-trace and TraceEvent", false, false, false,
+      NULL, nettrace_write },
 };
 
 const struct export_format *export_formats(size_t *count)

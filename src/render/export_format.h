@@ -17,6 +17,7 @@ struct export_format {
     const char *summary;
     bool gzip;      /* the file is this format compressed */
     bool tree_only; /* it shows sums and needs no sample columns */
+    bool timeline;  /* it shows what runtimes told of besides samples */
     bool (*write)(const struct profile *p, const struct export_options *options, struct output *out,
                   struct error *err);
     /* Instead of `write`: it holds everything that was recorded, and is written from the trace itself. */

@@ -1,8 +1,10 @@
 #include "render/firefox.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/intern.h"
+#include "base/mem.h"
 #include "base/own.h"
 #include "render/frame_colour.h"
 #include "render/frame_text.h"
@@ -39,6 +41,7 @@ struct firefox {
     struct intern modules; /* id - 1 is the index of a lib and of its resource */
     struct intern sources; /* id - 1 is the index of a source */
     struct buffer scratch;
+    uint32_t *mark_thread; /* by mark: the thread that it is shown at */
 };
 
 static enum category frame_category(const struct profile_frame *frame)
@@ -132,9 +135,15 @@ static void write_meta(struct firefox *w)
     write_ms(out, p->duration_ns);
     json_member(out, false, "product", w->options->title ? w->options->title : p->title);
     json_member(out, false, "importedFrom", "clrperf");
-    output_text(out, ",\"processType\":0,\"stackwalk\":1,\"debug\":false,\"symbolicated\":true,"
-                     "\"presymbolicated\":true,\"symbolicationNotSupported\":true,\"markerSchema\":[],"
-                     "\"usesOnlyOneStackType\":true,\"sourceCodeIsNotOnSearchfox\":true");
+    output_text(
+        out,
+        ",\"processType\":0,\"stackwalk\":1,\"debug\":false,\"symbolicated\":true,"
+        "\"presymbolicated\":true,\"symbolicationNotSupported\":true,\"markerSchema\":[{\"name\":\"dotnet\","
+        "\"display\":[\"marker-chart\",\"marker-table\","
+        "\"timeline-overview\"],\"tooltipLabel\":\"{marker.name}\",\"tableLabel\":\"{marker.data.what}\","
+        "\"chartLabel\":\"{marker.data.what}\",\"fields\":[{\"key\":\"what\",\"label\":\"What\","
+        "\"format\":\"string\"}]}],"
+        "\"usesOnlyOneStackType\":true,\"sourceCodeIsNotOnSearchfox\":true");
     if (is_cpu(p))
         output_text(out, ",\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\","
                          "\"threadCPUDelta\":\"\xc2\xb5s\"}");
@@ -348,9 +357,150 @@ static void write_thread_samples(const struct profile *p, const uint32_t *sample
     output_char(out, '}');
 }
 
-static void write_thread(const struct profile *p, uint32_t id, const uint32_t *samples, size_t count,
-                         struct output *out)
+/* Marks. */
+
+static const char *const mark_names[TIMELINE_KINDS] = { "GC pause", "GC", "exception" };
+
+/* "name" is a column of string indices: the strings must be there before the shared tables end. */
+static void intern_marks(struct firefox *w)
 {
+    for (unsigned kind = 0; kind < TIMELINE_KINDS; kind++)
+        intern_cstr(&w->strings, mark_names[kind]);
+}
+
+static bool has_samples(const struct profile_thread *thread)
+{
+    return thread->samples > 0;
+}
+
+/* The thread that a mark is shown at: its own, or the first one of its process. 0: none has samples. */
+static uint32_t thread_of_mark(const struct profile *p, const struct timeline_mark *mark)
+{
+    uint32_t any = 0;
+    for (uint32_t id = p->thread_count; id-- > 1;) {
+        const struct profile_thread *thread = &p->threads[id];
+        if (thread->pid != mark->pid || !has_samples(thread))
+            continue;
+        if (thread->tid == mark->tid)
+            return id;
+        any = id;
+    }
+    return any;
+}
+
+static void assign_marks(struct firefox *w)
+{
+    const struct profile *p = w->profile;
+    w->mark_thread = mem_alloc(p->timeline.mark_count + 1, sizeof *w->mark_thread);
+    for (size_t i = 0; i < p->timeline.mark_count; i++)
+        w->mark_thread[i] = thread_of_mark(p, &p->timeline.marks[i]);
+}
+
+enum mark_column { MARK_DATA, MARK_NAME, MARK_START, MARK_END, MARK_PHASE, MARK_CATEGORY, MARK_COLUMNS };
+
+static void write_mark(struct firefox *w, const struct timeline_mark *mark, enum mark_column column)
+{
+    enum { PHASE_INSTANT, PHASE_INTERVAL };
+    struct output *out = w->out;
+    bool instant = mark->from_ns == mark->to_ns;
+    switch (column) {
+    case MARK_DATA:
+        output_text(out, "{\"type\":\"dotnet\"");
+        json_member(out, false, "what", mark->text);
+        output_char(out, '}');
+        break;
+    case MARK_NAME:
+        output_u64(out, intern_cstr(&w->strings, mark_names[mark->kind]));
+        break;
+    case MARK_START:
+        write_ms(out, mark->from_ns);
+        break;
+    case MARK_END:
+        if (instant)
+            output_text(out, "null");
+        else
+            write_ms(out, mark->to_ns);
+        break;
+    case MARK_PHASE:
+        output_u64(out, instant ? PHASE_INSTANT : PHASE_INTERVAL);
+        break;
+    case MARK_CATEGORY:
+    case MARK_COLUMNS:
+        output_u64(out, CATEGORY_RUNTIME);
+        break;
+    }
+}
+
+static void write_markers(struct firefox *w, uint32_t thread)
+{
+    static const char *const columns[MARK_COLUMNS] = { "data",    "name",  "startTime",
+                                                       "endTime", "phase", "category" };
+    const struct timeline *told = &w->profile->timeline;
+    size_t count = 0;
+    for (size_t i = 0; i < told->mark_count; i++)
+        count += w->mark_thread[i] == thread;
+    output_text(w->out, ",\"markers\":{\"length\":");
+    output_u64(w->out, count);
+    for (unsigned column = 0; column < MARK_COLUMNS; column++) {
+        output_text(w->out, ",\"");
+        output_text(w->out, columns[column]);
+        output_text(w->out, "\":[");
+        for (size_t i = 0, written = 0; count && i < told->mark_count; i++) {
+            if (w->mark_thread[i] != thread)
+                continue;
+            json_comma(w->out, written++);
+            write_mark(w, &told->marks[i], (enum mark_column)column);
+        }
+        output_char(w->out, ']');
+    }
+    output_char(w->out, '}');
+}
+
+/* The heap of one process, as differences from the size before. */
+static void write_counter(struct firefox *w, const struct timeline_size *sizes, size_t count)
+{
+    struct output *out = w->out;
+    output_text(
+        out, "{\"name\":\"GC heap\",\"category\":\"Memory\",\"description\":\"bytes on the heap of .NET\"");
+    output_text(out, ",\"pid\":\"");
+    output_u64(out, sizes->pid);
+    output_text(out, "\",\"mainThreadIndex\":0,\"samples\":{\"length\":");
+    output_u64(out, count);
+    output_text(out, ",\"time\":[");
+    for (size_t i = 0; i < count; i++) {
+        json_comma(out, i);
+        write_ms(out, sizes[i].time_ns);
+    }
+    output_text(out, "],\"count\":[");
+    for (size_t i = 0; i < count; i++) {
+        uint64_t before = i ? sizes[i - 1].bytes : 0, bytes = sizes[i].bytes;
+        json_comma(out, i);
+        if (bytes < before)
+            output_char(out, '-');
+        output_u64(out, bytes < before ? before - bytes : bytes - before);
+    }
+    output_text(out, "]}}");
+}
+
+static void write_counters(struct firefox *w)
+{
+    const struct timeline *told = &w->profile->timeline;
+    if (!told->size_count)
+        return;
+    output_text(w->out, ",\n\"counters\":[");
+    for (size_t from = 0, to; from < told->size_count; from = to) {
+        for (to = from; to < told->size_count && told->sizes[to].pid == told->sizes[from].pid;)
+            to++;
+        json_comma(w->out, from);
+        write_counter(w, told->sizes + from, to - from);
+    }
+    output_char(w->out, ']');
+}
+
+static void write_thread(struct firefox *w, uint32_t id, const uint32_t *samples, size_t count)
+{
+    const struct profile *p = w->profile;
+    struct output *out = w->out;
     const struct profile_thread *thread = &p->threads[id];
     output_text(out, "\n{\"processType\":\"default\",\"processStartupTime\":0,\"processShutdownTime\":null,"
                      "\"registerTime\":0,\"unregisterTime\":null,\"pausedRanges\":[]");
@@ -362,14 +512,15 @@ static void write_thread(const struct profile *p, uint32_t id, const uint32_t *s
     output_u64(out, thread->pid);
     output_char(out, '"');
     json_member_u64(out, "tid", thread->tid);
-    output_text(out, ",\"markers\":{\"length\":0,\"data\":[],\"name\":[],\"startTime\":[],\"endTime\":[],"
-                     "\"phase\":[],\"category\":[]}");
+    write_markers(w, id);
     write_thread_samples(p, samples, count, out);
     output_char(out, '}');
 }
 
-static void write_threads(const struct profile *p, struct output *out)
+static void write_threads(struct firefox *w)
 {
+    const struct profile *p = w->profile;
+    struct output *out = w->out;
     struct thread_samples by_thread;
     thread_samples_init(&by_thread, p);
     output_text(out, ",\n\"threads\":[");
@@ -379,7 +530,7 @@ static void write_threads(const struct profile *p, struct output *out)
         if (count == 0)
             continue;
         json_comma(out, written++);
-        write_thread(p, id, by_thread.sample + start, count, out);
+        write_thread(w, id, by_thread.sample + start, count);
     }
     output_char(out, ']');
     thread_samples_done(&by_thread);
@@ -400,12 +551,16 @@ bool firefox_write(const struct profile *p, const struct export_options *options
     write_frames(&w);
     write_functions(&w);
     write_modules(&w);
+    intern_marks(&w);
     write_strings(&w);
     output_char(out, '}');
     write_libraries(&w);
-    write_threads(p, out);
+    assign_marks(&w);
+    write_counters(&w);
+    write_threads(&w);
     output_text(out, "}\n");
 
+    free(w.mark_thread);
     buffer_done(&w.scratch);
     intern_done(&w.strings);
     intern_done(&w.modules);

@@ -134,6 +134,13 @@ function checkSpeedscope(samples, lines) {
       same('speedscope: self weights', dropZero(profiles[0].self), selfOf(samples, s => s.weight));
       const threads = profiles.slice(1).reduce((sum, p) => sum + p.total, 0);
       check('speedscope: the threads add up', threads === total, threads);
+    } else if (kind === 'chromium.json') {
+      const seen = new Set(samples.filter(s => s.stack.length).map(s => `${s.thread.pid}/${s.thread.tid}`));
+      const names = new Set(samples.flatMap(s => s.stack));
+      check('speedscope reads the timeline, a profile for each thread', profiles.length >= seen.size,
+            `${profiles.length} of ${seen.size}`);
+      check('speedscope: the timeline has the functions of the samples',
+            [...names].every(name => profiles.some(p => name in p.self)), Object.keys(profiles[0].self).slice(0, 5));
     } else if (kind === 'collapsedstack.txt') {
       check('speedscope reads the folded stacks', profiles[0].total === samples.length, profiles[0].total);
     } else if (kind === 'pb.gz') {

@@ -33,7 +33,7 @@ install_readers() {
 
 read_speedscope() { # BASE: the importer goes by file names, so give them the ones it knows
     files=
-    for pair in speedscope.json:speedscope.json folded:collapsedstack.txt perf.txt:linux-perf.txt pb.gz:pb.gz; do
+    for pair in speedscope.json:speedscope.json chromium.json:chromium.json folded:collapsedstack.txt perf.txt:linux-perf.txt pb.gz:pb.gz; do
         from=$1.${pair%%:*} to=$work/read/p.${pair#*:}
         [ -f "$from" ] || continue
         cp "$from" "$to"
@@ -69,6 +69,16 @@ load_firefox() {
     return 1
 }
 
+markers() { # FILE THREADS: are all that we wrote there?
+    written=$(grep -o '"type":"dotnet"' "$1" | wc -l) seen=0
+    for i in $(seq 0 $(($2 - 1))); do
+        found=$(firefox thread markers --thread "t-$i" --session check 2>/dev/null | sed -n 's/^Markers in .* \([0-9]*\) markers$/\1/p')
+        seen=$((seen + ${found:-0}))
+    done
+    [ "$seen" = "$written" ] || { echo "Firefox Profiler: $seen markers instead of $written"; return 1; }
+    echo "ok   Firefox Profiler: $seen markers"
+}
+
 read_firefox() { # BASE: our processed profile, and what its own reader of perf text makes of ours
     "$modules/.bin/node" --version >/dev/null 2>&1 || { echo "no Node 24: profiler-cli is not checked"; return 0; }
     for kind in firefox.json perf.txt; do
@@ -80,6 +90,7 @@ read_firefox() { # BASE: our processed profile, and what its own reader of perf 
             firefox thread functions --thread "t-$i" --include-idle --limit 0 --session check --json \
                 >"$work/read/$kind-$i.json" 2>/dev/null || rm -f "$work/read/$kind-$i.json"
         done
+        [ "$kind" != firefox.json ] || markers "$1.$kind" "$count" || return 1
         firefox stop check >/dev/null 2>&1 || true
     done
 }
@@ -102,7 +113,7 @@ if [ $# -eq 0 ]; then
     for which in small nasty 3000; do
         set -- "$@" "$work/$which"
         "$fixture" "$which" "$work/$which.json" "$work/$which.folded" "$work/$which.speedscope.json" \
-            "$work/$which.pb.gz" "$work/$which.perf.txt" "$work/$which.firefox.json" 2>/dev/null
+            "$work/$which.pb.gz" "$work/$which.perf.txt" "$work/$which.chromium.json" "$work/$which.firefox.json" 2>/dev/null
     done
 fi
 for base in "$@"; do

@@ -129,8 +129,27 @@ static const struct profile_process processes[] = {
     { 5120, "price worker", NULL, "9f1c" },
 };
 
+/* The tables are borrowed. */
+static void add_timeline(struct profile *p, const struct timeline_mark *marks, size_t mark_count,
+                         const struct timeline_size *sizes, size_t size_count)
+{
+    p->timeline = (struct timeline){ .marks = (struct timeline_mark *)marks,
+                                     .mark_count = mark_count,
+                                     .sizes = (struct timeline_size *)sizes,
+                                     .size_count = size_count };
+}
+
 void profile_fixture_small(struct profile *p)
 {
+    static const struct timeline_mark marks[] = {
+        { 12 * MS, 14 * MS, 4096, 4101, TIMELINE_PAUSE, "all threads stand still for the collector" },
+        { 12 * MS + 1500, 13 * MS, 4096, 0, TIMELINE_COLLECTION, "#1 gen 0: small allocation" },
+        { 22 * MS, 22 * MS, 4096, 4096, TIMELINE_EXCEPTION, "Shop.OutOfStock: no shoes" },
+        { 23 * MS, 23 * MS, 6666, 1, TIMELINE_EXCEPTION, "of a process without samples" },
+    };
+    static const struct timeline_size sizes[] = { { 12 * MS, 5000, 4096 },
+                                                  { 13 * MS, 2000, 4096 },
+                                                  { 13 * MS, 7, 5120 } };
     static const struct profile_frame frames[] = {
         { 0 },
         { .name = "clone3", .module = "libc.so.6", .kind = CODE_NATIVE, .resolver = RESOLVER_ELF_DYNSYM },
@@ -159,6 +178,7 @@ void profile_fixture_small(struct profile *p)
                                              processes, ARRAY_LEN(processes), samples, ARRAY_LEN(samples) },
                           p);
     p->counts.lost = 3;
+    add_timeline(p, marks, ARRAY_LEN(marks), sizes, ARRAY_LEN(sizes));
 }
 
 void profile_fixture_nasty(struct profile *p)
@@ -184,6 +204,9 @@ void profile_fixture_nasty(struct profile *p)
         { .pid = 7, .tid = 7, .name = "work 12 34/56 x: 1.5: y;", .process_name = "a;b c" },
         { .pid = 7, .tid = 8, .name = "x", .process_name = "a;b c" },
     };
+    static const struct timeline_mark marks[] = {
+        { 1 * MS, 1 * MS, 7, 8, TIMELINE_EXCEPTION, "</script>\"\n\x01\xe2\x80\xae: \xc3\x9c" },
+    };
     const struct fixture_sample samples[] = {
         { 1 * MS, 10 * MS, 1, 0, { 1, 2, 3, 4, 5, 6, 7, 8 } },
         { 2 * MS, 10 * MS, 2, 0, { 5 } },
@@ -192,6 +215,7 @@ void profile_fixture_nasty(struct profile *p)
                                              ARRAY_LEN(nasty_threads), processes, 2, samples,
                                              ARRAY_LEN(samples) },
                           p);
+    add_timeline(p, marks, ARRAY_LEN(marks), NULL, 0);
 }
 
 void profile_fixture_empty(struct profile *p)

@@ -31,8 +31,8 @@ static const struct {
     { "empty", profile_fixture_empty },
 };
 
-static const char *const extensions[] = { ".folded",   ".speedscope.json", ".pb",
-                                          ".perf.txt", ".firefox.json",    ".json" };
+static const char *const extensions[] = { ".folded", ".speedscope.json", ".pb", ".perf.txt", ".firefox.json",
+                                          ".json",   ".chromium.json" };
 
 static void export_to(struct buffer *into, const char *path, const struct profile *p,
                       const struct export_options *options)
