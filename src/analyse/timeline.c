@@ -4,13 +4,19 @@
 #include <stdlib.h>
 
 #include "analyse/event_schemas.h"
+#include "analyse/exception_stats.h"
 #include "analyse/gc_history.h"
 #include "analyse/gc_stats.h"
 #include "analyse/told_events.h"
 #include "base/mem.h"
 #include "clr/runtime_events.h"
 
-enum { EXCEPTION_THROWN = 80, TEXT_BYTES_MAX = 1024 };
+enum { TEXT_BYTES_MAX = 1024 };
+
+bool timeline_wants(const char *provider, uint32_t event_id)
+{
+    return gc_stats_wants(provider, event_id) || exception_stats_wants(provider, event_id);
+}
 
 /* What is being built. */
 struct building {
@@ -115,7 +121,7 @@ static void field_text(const struct event_schema *s, struct span payload, const 
 
 static void add_exceptions(struct building *b, struct buffer *text)
 {
-    static const uint16_t ids[] = { EXCEPTION_THROWN, 0 };
+    static const uint16_t ids[] = { EXCEPTION_EVENT_THROWN, 0 };
     struct told_events told;
     struct event_schemas schemas;
     event_schemas_init(&schemas, b->t);

@@ -5,6 +5,7 @@
 #ifndef CLRPERF_ANALYSE_TIMELINE_H
 #define CLRPERF_ANALYSE_TIMELINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,8 @@ struct timeline {
     uint64_t left_out; /* marks there was no room for */
 };
 
+/* The events that it is made of. */
+bool timeline_wants(const char *provider, uint32_t event_id);
 /* Times of the trace: `start_ns` is 0 of the timeline; of what begins from `from_ns` until `to_ns`, 0 its
  * end. */
 void timeline_init(struct timeline *out, const struct trace *t, uint64_t start_ns, uint64_t from_ns,

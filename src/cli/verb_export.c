@@ -1,6 +1,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/own.h"
 #include "cli/capture.h"
 #include "cli/capture_file.h"
@@ -37,13 +38,13 @@ static bool export_choose(const struct export_values *v, const struct export_for
 {
     char known[512];
     export_list(known, sizeof known);
-    if (!v->out) {
+    if (!v->out && !v->format) {
         error_set(err, ERROR_USAGE, "where to? -o FILE, with one of these endings:%s; or -o - with --format",
                   known);
         return error_hint(err, "clrperf export FILE -o flame.html");
     }
     /* a name may stand for several endings: the file's own decides between them, packed or not */
-    const struct export_format *by_path = export_format_for_path(v->out);
+    const struct export_format *by_path = v->out ? export_format_for_path(v->out) : NULL;
     const struct export_format *by_name = v->format ? export_format_by_name(v->format) : NULL;
     if (v->format && !by_name) {
         error_set(err, ERROR_USAGE, "there is no format '%s'", v->format);
@@ -91,6 +92,26 @@ static bool export_write(const struct export_values *v, const struct export_form
     return error_context(err, "writing '%s'", v->out);
 }
 
+/* Beside the file, with the format's ending in the place of its own, as dotnet-trace has it. The caller
+ * frees. */
+static char *export_beside(const char *file, const struct export_format *format)
+{
+    if (strcmp(file, "-") == 0)
+        return mem_copy_string(file);
+    const char *slash = strrchr(file, '/'), *dot = strrchr(file, '.');
+    size_t stem = dot && dot > file && (!slash || dot > slash + 1) ? (size_t)(dot - file) : strlen(file);
+    return mem_format("%.*s%s", (int)stem, file, format->extension);
+}
+
+/* Of a file of events: those that the format shows. */
+static enum import_want export_wants(const void *user, const char *provider, uint32_t event_id)
+{
+    const struct export_format *format = user;
+    if (format->timeline && timeline_wants(provider, event_id))
+        return IMPORT_PAYLOADS;
+    return import_wants_samples(NULL, provider, event_id);
+}
+
 /* What holds everything takes no choice of samples. */
 static bool export_check(const struct export_values *v, const struct export_format *format, struct error *err)
 {
@@ -115,16 +136,19 @@ static void export_warn(const struct capture *c, const struct export_format *for
 
 static bool export_run(struct verb_call *call, struct error *err)
 {
-    const struct export_values *v = call->values;
+    struct export_values values = *(const struct export_values *)call->values, *v = &values;
     const struct export_format *format;
     struct capture c;
+    AUTO_FREE char *beside = NULL;
     if (call->arg_count < 1) {
         error_set(err, ERROR_USAGE, "which capture?");
         return error_hint(err, "clrperf export FILE -o flame.html; record one with: clrperf record -d 10s");
     }
     if (!export_choose(v, &format, err) || !export_check(v, format, err) ||
-        !capture_read(call->args[0], format->write_trace ? NULL : import_wants_samples, NULL, &c, err))
+        !capture_read(call->args[0], format->write_trace ? NULL : export_wants, format, &c, err))
         return false;
+    if (!v->out)
+        v->out = beside = export_beside(call->args[0], format);
     capture_name(&c);
     capture_warn(&c);
     export_warn(&c, format);

@@ -68,7 +68,7 @@ const struct export_format *export_format_for_path(const char *path)
 const struct export_format *export_format_by_name(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
-        if (strcmp(formats[i].name, name) == 0)
+        if (strcasecmp(formats[i].name, name) == 0)
             return &formats[i];
     }
     return NULL;
