@@ -5,26 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../flat_memory.h"
 #include "base/clock.h"
 #include "clr/async_chains.h"
 
 enum { BASE = 0x10000, DAC_TABLE = BASE + 0x100, DEADLINE_NS = 20000000 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void read_bytes(void *user, struct memory_piece *pieces, size_t count)
-{
-    const struct span *bytes = user;
-    for (size_t i = 0; i < count; i++) {
-        struct memory_piece *p = &pieces[i];
-        uint64_t at = p->addr - BASE;
-        p->got = p->addr < BASE || at >= bytes->size ? 0
-                 : bytes->size - at < p->size        ? bytes->size - (size_t)at
-                                                     : p->size;
-        if (p->got)
-            memcpy(p->into, bytes->data + at, p->got);
-    }
-}
 
 static bool want(void *user, uint32_t number, const struct heap_type *type)
 {
@@ -57,9 +44,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 16)
         return 0;
-    struct span bytes = { data, size };
+    struct flat_memory bytes = { BASE, (void *)(uintptr_t)data, size };
     struct memory_mapping mapping = { .start = BASE, .end = BASE + size, .writable = true, .path = "" };
-    struct memory memory = { read_bytes, &bytes, &mapping, 1, false };
+    struct memory memory = { flat_memory_read, &bytes, &mapping, 1, false };
     struct memory_pages pages;
     struct loaded_types types;
     struct heap_map map;

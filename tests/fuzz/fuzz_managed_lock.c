@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../flat_memory.h"
 #include "base/cursor.h"
 #include "clr/managed_lock.h"
 
@@ -11,27 +12,13 @@ enum { BASE = 0x10000 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void read_bytes(void *user, struct memory_piece *pieces, size_t count)
-{
-    const struct span *bytes = user;
-    for (size_t i = 0; i < count; i++) {
-        struct memory_piece *p = &pieces[i];
-        uint64_t at = p->addr - BASE;
-        p->got = p->addr < BASE || at >= bytes->size ? 0
-                 : bytes->size - at < p->size        ? bytes->size - (size_t)at
-                                                     : p->size;
-        if (p->got)
-            memcpy(p->into, bytes->data + at, p->got);
-    }
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 16)
         return 0;
-    struct span bytes = { data, size };
+    struct flat_memory bytes = { BASE, (void *)(uintptr_t)data, size };
     struct memory_mapping mapping = { .start = BASE, .end = BASE + size, .writable = true, .path = "" };
-    struct memory memory = { read_bytes, &bytes, &mapping, 1, false };
+    struct memory memory = { flat_memory_read, &bytes, &mapping, 1, false };
     struct memory_pages pages;
     memory_pages_init(&pages, &memory, 1 << 20);
     for (unsigned major = 8; major <= 10; major++) {

@@ -15,24 +15,7 @@
 #include "base/target_root.h"
 #include "clr/code_walk.h"
 #include "collect/live_memory.h"
-
-static bool open_file(void *user, const char *path, struct source *out)
-{
-    struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR, .size_max = 1u << 30 };
-    int fd;
-    if (!target_root_open_path(*(int *)user, path, rules, &fd, NULL))
-        return false;
-    if (source_over_fd(fd, 0, 1u << 30, out, NULL))
-        return true;
-    close(fd);
-    return false;
-}
-
-static void close_file(void *user, struct source *file)
-{
-    (void)user;
-    close(file->fd);
-}
+#include "root_files.h"
 
 static bool print(void *user, const struct found_method *m)
 {
@@ -93,7 +76,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "error: %s\n", err.what);
         return 1;
     }
-    struct module_files files = { open_file, close_file, &root };
+    struct module_files files = { root_files_open, root_files_close, &root };
     bool from_memory = getenv("NO_FILES") != NULL;
     if (!code_walk_open(live_memory_view(live), from_memory ? NULL : &files, &walk, &err)) {
         fprintf(stderr, "error: %s\n", err.what);

@@ -18,24 +18,7 @@
 #include "base/target_root.h"
 #include "clr/code_walk.h"
 #include "collect/live_memory.h"
-
-static bool open_file(void *user, const char *path, struct source *out)
-{
-    struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR, .size_max = 1u << 30 };
-    int fd;
-    if (!target_root_open_path(*(int *)user, path, rules, &fd, NULL))
-        return false;
-    if (source_over_fd(fd, 0, 1u << 30, out, NULL))
-        return true;
-    close(fd);
-    return false;
-}
-
-static void close_file(void *user, struct source *file)
-{
-    (void)user;
-    close(file->fd);
-}
+#include "root_files.h"
 
 #define NUMBER(member)                                                                                       \
     {                                                                                                        \
@@ -208,7 +191,7 @@ int main(int argc, char **argv)
         printf("error: %s\n", err.what);
         return 1;
     }
-    struct module_files files = { open_file, close_file, &root };
+    struct module_files files = { root_files_open, root_files_close, &root };
     struct named known = { 0 }, derived = { 0 };
     struct runtime_layout known_layout, derived_layout;
     bool ok = list(live_memory_view(live), &files, LAYOUT_ANY_WAY, &known, &known_layout) &&

@@ -13,9 +13,10 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/source.h"
+#include "golden_file.h"
 #include "read/debug_line.h"
 
-enum { FILE_BYTES_MAX = 1 << 16, ADDRS_MAX = 512, PATH_MAX_BYTES = 64 };
+enum { ADDRS_MAX = 512, PATH_MAX_BYTES = 64 };
 
 /* What addr2line says of every address. */
 struct golden {
@@ -31,20 +32,9 @@ static struct golden golden;
 static const struct {
     const char *name, *strings;
     bool has_folder; /* of the compiler */
-} samples[] = { { "v2.line", NULL, false }, { "v4.line", NULL, false }, { "v5.line", "v5.line_str", true } };
-
-static struct buffer load(const char *name)
-{
-    AUTO_FREE char *path = mem_format("%s/dwarf/%s", GOLDEN_DIR, name);
-    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct source file;
-    struct buffer bytes;
-    buffer_init(&bytes, FILE_BYTES_MAX);
-    if (fd < 0 || !source_over_fd(fd, 0, UINT64_MAX, &file, NULL) ||
-        !source_load(&file, 0, file.size, &bytes, NULL))
-        fail_msg("cannot read %s", path);
-    return bytes;
-}
+} samples[] = { { "dwarf/v2.line", NULL, false },
+                { "dwarf/v4.line", NULL, false },
+                { "dwarf/v5.line", "dwarf/v5.line_str", true } };
 
 static int read_golden(void **state)
 {
@@ -91,12 +81,12 @@ static void test_every_address(void **state)
 {
     (void)state;
     for (size_t s = 0; s < ARRAY_LEN(samples); s++) {
-        struct buffer lines = load(samples[s].name);
+        struct buffer lines = golden_file_load(samples[s].name);
         struct buffer strings = { 0 };
         struct answers *answers = mem_alloc(1, sizeof *answers);
         struct error err;
         if (samples[s].strings)
-            strings = load(samples[s].strings);
+            strings = golden_file_load(samples[s].strings);
         struct debug_line_sections sections = { elf_bytes_over_span(buffer_span(&lines)),
                                                 buffer_span(&strings) };
         if (!debug_line_find(&sections, NULL, 0, golden.addrs, golden.count, take, answers, &err))
@@ -117,7 +107,7 @@ static void test_elsewhere(void **state)
 {
     (void)state;
     static const uint64_t addrs[] = { 0, 4, 0x400fff, 0x402000, UINT64_MAX };
-    struct buffer lines = load("v4.line");
+    struct buffer lines = golden_file_load("dwarf/v4.line");
     struct answers *answers = mem_alloc(1, sizeof *answers);
     struct debug_line_sections sections = { .line = elf_bytes_over_span(buffer_span(&lines)) };
     assert_true(debug_line_find(&sections, NULL, 0, addrs, ARRAY_LEN(addrs), take, answers, NULL));
@@ -131,7 +121,7 @@ static void test_cut(void **state)
 {
     (void)state;
     for (size_t s = 0; s < ARRAY_LEN(samples); s++) {
-        struct buffer lines = load(samples[s].name);
+        struct buffer lines = golden_file_load(samples[s].name);
         for (size_t size = 1; size < lines.size; size++) {
             AUTO_FREE uint8_t *part = mem_alloc(size, 1);
             struct answers *answers = mem_alloc(1, sizeof *answers);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "../flat_memory.h"
 #include "base/clock.h"
 #include "base/own.h"
 #include "clr/heap_walk.h"
@@ -36,30 +37,16 @@ enum {
 enum { PLAIN = TYPES, ARRAY = TYPES + 0x100, FREE = TYPES + 0x200, CLASSES = TYPES + 0x800 };
 
 static uint8_t bytes[BYTES];
-static size_t bytes_there;
+static struct flat_memory flat = { BASE, bytes, BYTES };
 
 static void put64(uint64_t addr, uint64_t value)
 {
-    memcpy(bytes + (addr - BASE), &value, sizeof value);
+    flat_memory_put64(&flat, addr, value);
 }
 
 static void put32(uint64_t addr, uint32_t value)
 {
-    memcpy(bytes + (addr - BASE), &value, sizeof value);
-}
-
-static void read_bytes(void *user, struct memory_piece *pieces, size_t count)
-{
-    (void)user;
-    for (size_t i = 0; i < count; i++) {
-        struct memory_piece *p = &pieces[i];
-        uint64_t at = p->addr - BASE;
-        p->got = p->addr < BASE || at >= bytes_there ? 0
-                 : bytes_there - at < p->size        ? bytes_there - at
-                                                     : p->size;
-        if (p->got)
-            memcpy(p->into, bytes + at, p->got);
-    }
+    flat_memory_put32(&flat, addr, value);
 }
 
 static void build_type(uint64_t table, uint32_t base, uint16_t component, uint64_t eeclass)
@@ -136,7 +123,7 @@ static void build_regions(uint64_t generations)
 static void build(bool regions)
 {
     memset(bytes, 0, sizeof bytes);
-    bytes_there = BYTES;
+    flat.size = BYTES;
     build_type(PLAIN, 24, 0, CLASSES);
     build_type(ARRAY, 24, 4, CLASSES + 0x100);
     build_type(FREE, 24, 1, 0);
@@ -177,7 +164,7 @@ static bool walk(struct fixture *f)
 {
     *f = (struct fixture){ .mapping = { .start = BASE, .end = BASE + BYTES, .writable = true, .path = "" },
                            .thread = f->thread };
-    f->memory = (struct memory){ read_bytes, NULL, &f->mapping, 1, false };
+    f->memory = (struct memory){ flat_memory_read, &flat, &f->mapping, 1, false };
     memory_pages_init(&f->pages, &f->memory, 1 << 20);
     f->threads = (struct managed_threads){ .table = DAC_TABLE, .items = &f->thread, .count = 1 };
     loaded_types_init(&f->types, &f->pages, &runtime_layouts[0], NULL);
@@ -320,7 +307,7 @@ static void test_cut(void **state)
 {
     (void)state;
     build(true);
-    for (bytes_there = 0; bytes_there < BYTES; bytes_there += 0x80) {
+    for (flat.size = 0; flat.size < BYTES; flat.size += 0x80) {
         struct fixture f = { 0 };
         if (walk(&f))
             assert_true(f.result.objects == 12 ||

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "../flat_memory.h"
 #include "base/own.h"
 #include "clr/managed_lock.h"
 
@@ -25,30 +26,16 @@ enum {
 };
 
 static uint8_t bytes[BYTES];
-static size_t bytes_there; /* a cut dump has fewer */
+static struct flat_memory flat = { BASE, bytes, BYTES };
 
 static void put64(uint64_t addr, uint64_t value)
 {
-    memcpy(bytes + (addr - BASE), &value, sizeof value);
+    flat_memory_put64(&flat, addr, value);
 }
 
 static void put32(uint64_t addr, uint32_t value)
 {
-    memcpy(bytes + (addr - BASE), &value, sizeof value);
-}
-
-static void read_bytes(void *user, struct memory_piece *pieces, size_t count)
-{
-    (void)user;
-    for (size_t i = 0; i < count; i++) {
-        struct memory_piece *p = &pieces[i];
-        uint64_t at = p->addr - BASE;
-        p->got = p->addr < BASE || at >= bytes_there ? 0
-                 : bytes_there - at < p->size        ? bytes_there - at
-                                                     : p->size;
-        if (p->got)
-            memcpy(p->into, bytes + at, p->got);
-    }
+    flat_memory_put32(&flat, addr, value);
 }
 
 static const struct layout {
@@ -69,7 +56,7 @@ static uint64_t thread_at(unsigned i)
 static void build(const struct layout *l)
 {
     memset(bytes, 0, sizeof bytes);
-    bytes_there = BYTES;
+    flat.size = BYTES;
     put64(STORE + l->first, thread_at(0) + l->link);
     for (unsigned i = 0; i < 3; i++) {
         put64(thread_at(i) + l->link, i < 2 ? thread_at(i + 1) + l->link : 0);
@@ -110,7 +97,7 @@ static void open_fixture(struct fixture *f, unsigned major)
     f->mapping = (struct memory_mapping){
         .start = BASE, .end = BASE + BYTES, .readable = true, .writable = true, .path = ""
     };
-    f->memory = (struct memory){ read_bytes, NULL, &f->mapping, 1, false };
+    f->memory = (struct memory){ flat_memory_read, &flat, &f->mapping, 1, false };
     memory_pages_init(&f->pages, &f->memory, 1 << 20);
     f->threads = (struct managed_threads){ .major = major, .table = DAC_TABLE, .store = STORE };
 }
@@ -205,7 +192,7 @@ static void test_cut(void **state)
 {
     (void)state;
     build(&layouts[0]);
-    for (bytes_there = 0; bytes_there < BYTES; bytes_there += 0x40) {
+    for (flat.size = 0; flat.size < BYTES; flat.size += 0x40) {
         struct fixture f;
         struct managed_lock lock;
         open_fixture(&f, 10);

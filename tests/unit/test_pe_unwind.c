@@ -8,32 +8,26 @@
 
 #include <cmocka.h>
 
-#include "base/own.h"
+#include "golden_file.h"
 #include "read/ready_to_run.h"
 #include "unwind/pe_unwind.h"
 
-enum { FILE_BYTES_MAX = 1 << 20 };
-
-static int open_fixture(void **state, const char *path)
+static int open_fixture(void **state, const char *name)
 {
     static struct buffer dll;
-    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct source file;
-    buffer_init(&dll, FILE_BYTES_MAX);
-    assert_true(fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, &file, NULL));
-    assert_true(source_load(&file, 0, file.size, &dll, NULL));
+    dll = golden_file_load(name);
     *state = &dll;
     return 0;
 }
 
 static int open_x64(void **state)
 {
-    return open_fixture(state, GOLDEN_DIR "/r2r/tiny/tiny.dll");
+    return open_fixture(state, "r2r/tiny/tiny.dll");
 }
 
 static int open_arm64(void **state)
 {
-    return open_fixture(state, GOLDEN_DIR "/r2r/tiny/tiny-arm64.dll");
+    return open_fixture(state, "r2r/tiny/tiny-arm64.dll");
 }
 
 static int close_fixture(void **state)

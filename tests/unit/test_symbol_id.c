@@ -9,26 +9,12 @@
 
 #include "base/mem.h"
 #include "base/own.h"
+#include "golden_file.h"
 #include "read/symbol_id.h"
-
-enum { FILE_BYTES_MAX = 1 << 20 };
-
-static struct buffer load(const char *name)
-{
-    AUTO_FREE char *path = mem_format("%s/%s", GOLDEN_DIR, name);
-    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct source file;
-    struct buffer bytes;
-    buffer_init(&bytes, FILE_BYTES_MAX);
-    if (fd < 0 || !source_over_fd(fd, 0, UINT64_MAX, &file, NULL) ||
-        !source_load(&file, 0, file.size, &bytes, NULL))
-        fail_msg("cannot read '%s'", path);
-    return bytes;
-}
 
 static struct symbol_id id_of(const char *name)
 {
-    struct buffer bytes = load(name);
+    struct buffer bytes = golden_file_load(name);
     struct source file = source_over_span(buffer_span(&bytes));
     struct symbol_id id = { 0 };
     struct elf e;
@@ -92,7 +78,7 @@ static void test_check(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
         struct symbol_id id = id_of(pairs[i].image);
-        struct buffer bytes = load(pairs[i].symbols);
+        struct buffer bytes = golden_file_load(pairs[i].symbols);
         struct error err = { 0 };
         bool ok = check_span(&id, buffer_span(&bytes), &err);
         if (ok != !pairs[i].refused || (!ok && strncmp(err.what, pairs[i].refused, strlen(pairs[i].refused))))
@@ -109,7 +95,7 @@ static void test_cut_at_every_byte(void **state)
         if (pairs[i].refused)
             continue;
         struct symbol_id id = id_of(pairs[i].image);
-        struct buffer bytes = load(pairs[i].symbols);
+        struct buffer bytes = golden_file_load(pairs[i].symbols);
         for (size_t size = 0; size < bytes.size; size++) {
             AUTO_FREE uint8_t *part = mem_alloc(size + 1, 1);
             memcpy(part, bytes.data, size);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/own.h"
+#include "frame_rule_check.h"
 #include "read/unwind_info.h"
 
 /* push rbp; push r15; sub rsp, 0x28; lea rbp, [rsp+0x30]: as the JIT writes it, without a frame register */
@@ -17,14 +18,7 @@
 /* a method replaced on the stack: the frame of the first one, with rbp's place in it, then its own */
 #define REPLACED 0x19, 5, 4, 0, 5, 0x02, 0, 0x54, 5, 0, 0, 0x62
 
-static const struct {
-    const char *name;
-    uint8_t info[24];
-    size_t size;
-    uint32_t off;
-    bool ok;
-    struct frame_rule rule;
-} cases[] = {
+static const struct frame_rule_case cases[] = {
     { "no frame",
       { 0x19, 0, 0, 0 },
       4,
@@ -110,28 +104,15 @@ static const struct {
 static void test_rules(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct frame_rule rule = { 0 };
-        const struct frame_rule *wanted = &cases[i].rule;
-        bool ok = unwind_info_rule(span_of(cases[i].info, cases[i].size), cases[i].off, &rule);
-        if (ok != cases[i].ok || rule.cfa != wanted->cfa || rule.cfa_register != wanted->cfa_register ||
-            rule.fp != wanted->fp || rule.ra != wanted->ra || rule.cfa_off != wanted->cfa_off ||
-            rule.fp_off != wanted->fp_off || rule.ra_off != wanted->ra_off)
-            fail_msg("%s: %d, cfa %d+%d, fp %d at %d, ra at %d", cases[i].name, ok, rule.cfa_register,
-                     rule.cfa_off, rule.fp, rule.fp_off, rule.ra_off);
-    }
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        frame_rule_check(&cases[i], unwind_info_rule);
 }
 
 static void test_cut(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        for (size_t size = 0; cases[i].ok && size < cases[i].size; size++) {
-            struct frame_rule rule;
-            AUTO_FREE uint8_t *exact = malloc(size ? size : 1);
-            memcpy(exact, cases[i].info, size);
-            assert_false(unwind_info_rule(span_of(exact, size), cases[i].off, &rule));
-        }
+        frame_rule_check_cut(&cases[i], unwind_info_rule);
 }
 
 static void test_bytes(void **state)

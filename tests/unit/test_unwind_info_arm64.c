@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/own.h"
+#include "frame_rule_check.h"
 #include "read/unwind_info_arm64.h"
 
 /* The first word of a record: instructions, one epilog at the end (or not), epilogs (or where its codes
@@ -37,14 +38,7 @@
         FRAME_CFA_OFFSET, base, FRAME_AT_CFA, FRAME_AT_CFA, 0, false, off, fp_off, ra_off                    \
     }
 
-static const struct {
-    const char *name;
-    uint8_t record[24];
-    size_t size;
-    uint32_t off;
-    bool ok;
-    struct frame_rule rule;
-} cases[] = {
+static const struct frame_rule_case cases[] = {
     { "at entry", { SMALL }, 8, 0, true, AT_SP(0, FRAME_SAME, FRAME_SAME) },
     { "the pair is stored", { SMALL }, 8, 4, true, SAVED(FRAME_REGISTER_SP, 32, -32, -24) },
     { "the body", { SMALL }, 8, 8, true, SAVED(FRAME_REGISTER_FP, 32, -32, -24) },
@@ -135,28 +129,15 @@ static const struct {
 static void test_rules(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct frame_rule rule = { 0 };
-        const struct frame_rule *wanted = &cases[i].rule;
-        bool ok = unwind_info_arm64_rule(span_of(cases[i].record, cases[i].size), cases[i].off, &rule);
-        if (ok != cases[i].ok || rule.cfa != wanted->cfa || rule.cfa_register != wanted->cfa_register ||
-            rule.fp != wanted->fp || rule.ra != wanted->ra || rule.cfa_off != wanted->cfa_off ||
-            rule.fp_off != wanted->fp_off || rule.ra_off != wanted->ra_off)
-            fail_msg("%s: %d, cfa %d+%d, fp %d at %d, ra %d at %d", cases[i].name, ok, rule.cfa_register,
-                     rule.cfa_off, rule.fp, rule.fp_off, rule.ra, rule.ra_off);
-    }
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        frame_rule_check(&cases[i], unwind_info_arm64_rule);
 }
 
 static void test_cut(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        for (size_t size = 0; cases[i].ok && size < cases[i].size; size++) {
-            struct frame_rule rule;
-            AUTO_FREE uint8_t *exact = malloc(size ? size : 1);
-            memcpy(exact, cases[i].record, size);
-            assert_false(unwind_info_arm64_rule(span_of(exact, size), cases[i].off, &rule));
-        }
+        frame_rule_check_cut(&cases[i], unwind_info_arm64_rule);
 }
 
 static void test_bytes(void **state)

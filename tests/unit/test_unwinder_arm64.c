@@ -11,6 +11,7 @@
 #include "eh_frame_fixture.h"
 #include "read/elf.h"
 #include "unwind/unwinder.h"
+#include "unwinder_check.h"
 
 /*
  * A made-up process on arm64: an ELF image at 0x400000, linked at 0x1000; a jitted method at 0x700000 that
@@ -264,15 +265,9 @@ static void test_cases(void **state)
         struct unwinder *u = new_unwinder(w, c);
         for (unsigned again = 0; again < 2; again++) { /* the second time rules are remembered */
             struct unwind_result r = world_run(w, u, c, STACK_WORDS);
-            size_t count = 0;
-            while (count < ARRAY_LEN(c->frames) && c->frames[count])
-                count++;
-            for (size_t k = 0; k < count && k < r.count; k++)
-                if (w->frames[k].ip != c->frames[k])
-                    fail_msg("%s: frame %zu is %#llx", c->name, k, (unsigned long long)w->frames[k].ip);
-            if (r.count != count || r.end != c->end || w->frames[count - 1].found != c->last)
-                fail_msg("%s: %zu frames, end %d, last found by %d", c->name, r.count, r.end,
-                         r.count ? w->frames[r.count - 1].found : -1);
+            unwinder_check(
+                &(struct unwinder_expected){ c->name, c->frames, ARRAY_LEN(c->frames), c->end, c->last }, &r,
+                w->frames);
         }
         unwinder_free(u);
     }
