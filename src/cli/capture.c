@@ -24,6 +24,7 @@
 #include "collect/target.h"
 #include "collect/target_files.h"
 #include "import/import.h"
+#include "import/thread_time.h"
 #include "read/procfs.h"
 #include "symbolize/late_names.h"
 #include "symbolize/symbolizer.h"
@@ -189,6 +190,7 @@ static bool capture_load(struct capture *c, const struct source *file, struct er
     if (!trace_reader_load(file, &t, err))
         return false;
     trace_builder_adopt(&c->b, &t);
+    thread_time_from_events(&c->b.trace);
     c->is_ours = true;
     return true;
 }

@@ -243,7 +243,7 @@ static void head_stacks(const struct trace *t, const struct profile *p, struct b
     buffer_format(out, "stacks   %.1f %% whole, %.1f %% truncated, %.1f %% broken", percent(n->whole, all),
                   percent(n->truncated, all), percent(n->broken, all));
     double guessed = guessed_percent(trace_fact_value(t, FACT_FRAMES_FOUND));
-    if (guessed >= 0.1)
+    if (guessed >= 0.1 && !p->is_wall) /* those the runtime walked */
         buffer_format(out, "; %.1f %% of the frames by frame pointers: callers can be missing there",
                       guessed);
     const char *how = trace_fact_value(t, FACT_STACKS);

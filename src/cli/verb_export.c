@@ -10,6 +10,7 @@
 #include "cli/verb.h"
 #include "render/export_format.h"
 #include "render/nettrace.h"
+#include "trace/facts.h"
 
 struct export_values {
     struct profile_choice choice;
@@ -132,6 +133,9 @@ static void export_warn(const struct capture *c, const struct export_format *for
     if (process && others)
         message_warning("the file holds one process, %u; %u other%s left out",
                         c->b.trace.processes.rows[process].pid, others, others == 1 ? " is" : "s are");
+    if (format->write_trace && trace_fact_value(&c->b.trace, FACT_EVENT) &&
+        trace_fact_value(&c->b.trace, FACT_WALL_EVENT))
+        message_warning("the file holds the samples of wall time; those of the CPU are left out");
 }
 
 static bool export_run(struct verb_call *call, struct error *err)

@@ -8,7 +8,7 @@
 #include "clr/runtime_events.h"
 
 #define RUNTIME         RUNTIME_PROVIDER
-#define SAMPLE_PROFILER RUNTIME_SAMPLE_PROVIDER
+#define SAMPLE_PROFILER RUNTIME_SAMPLER_PROVIDER
 #define TASKS_PROVIDER  "System.Threading.Tasks.TplEventSource"
 
 /* What every command on a database says of itself, and when it is done. */

@@ -325,7 +325,7 @@ bool event_providers_parse(struct event_providers *p, const char *list, struct e
 static bool is_event_source(const char *name)
 {
     return strncasecmp(name, RUNTIME_PROVIDER, strlen(RUNTIME_PROVIDER)) != 0 &&
-           strcasecmp(name, RUNTIME_SAMPLE_PROVIDER) != 0;
+           strcasecmp(name, RUNTIME_SAMPLER_PROVIDER) != 0;
 }
 
 static bool chooses(const struct event_provider *one, uint32_t event_id)

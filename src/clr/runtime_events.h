@@ -18,11 +18,10 @@
 
 #define RUNTIME_PROVIDER         "Microsoft-Windows-DotNETRuntime"
 #define RUNTIME_RUNDOWN_PROVIDER "Microsoft-Windows-DotNETRuntimeRundown"
-#define RUNTIME_SAMPLER_PROVIDER "Microsoft-DotNETCore-SampleProfiler" /* event 0: where a thread is */
-#define RUNTIME_STREAM_PROVIDER                                                                              \
-    "Microsoft-DotNETCore-EventPipe" /* event 1: whose stream it is, at its end                              \
-                                      */
-#define RUNTIME_SAMPLE_PROVIDER "Microsoft-DotNETCore-SampleProfiler"
+/* Event 0: where a thread is. */
+#define RUNTIME_SAMPLER_PROVIDER "Microsoft-DotNETCore-SampleProfiler"
+/* Event 1: whose stream it is, at its end. */
+#define RUNTIME_STREAM_PROVIDER "Microsoft-DotNETCore-EventPipe"
 
 /* Keywords of both providers. */
 enum {

@@ -118,7 +118,7 @@ static size_t put_event(const struct logged_event *head, const uint64_t *frames,
 static bool is_exact(const struct trace_builder *b, uint32_t type)
 {
     uint32_t provider = b->trace.event_types.rows[type].provider;
-    return strcmp(trace_string(&b->trace, provider), RUNTIME_SAMPLE_PROVIDER) == 0;
+    return strcmp(trace_string(&b->trace, provider), RUNTIME_SAMPLER_PROVIDER) == 0;
 }
 
 void runtime_log_add(struct trace_builder *b, uint32_t process, struct thread_ids *threads,

@@ -23,7 +23,6 @@ enum {
     TEXT_MAX = 1 << 20,
     GAPS_MAX = 1024,
     PROVIDERS_MAX = 4096, /* whose subscriptions are guessed */
-    ROUND_NS = 1000000,   /* of the runtime's sampler, when the file does not say */
 };
 
 /* What is done with the events of a type, besides keeping them. */
@@ -67,8 +66,7 @@ struct nettrace_import {
     uint64_t pid;     /* its number */
     uint64_t first_ns, last_ns, point_ns;
     uint64_t lost;          /* since the last sequence point */
-    uint64_t states_ns[2];  /* not known until weights are: samples by state, see sample_states */
-    uint8_t *sample_states; /* by sample: payload of the sampler's event */
+    uint8_t *sample_states; /* by sample: enum thread_time_state */
     size_t state_capacity;
     uint64_t no_room; /* events that were not kept */
     uint64_t samples;
@@ -443,28 +441,6 @@ static bool on_damage(void *user, uint64_t stream_off, uint64_t size_bytes, cons
     return true;
 }
 
-static void set_samples(struct nettrace_import *in)
-{
-    struct trace *t = &in->b->trace;
-    enum { STATE_EXTERNAL = 1, STATE_MANAGED = 2 };
-    const struct nettrace_info *info = nettrace_reader_info(in->reader);
-    uint64_t managed_ns = 0, native_ns = 0, count = 0;
-    uint64_t period_ns = info->sampling_period_ns ? info->sampling_period_ns : ROUND_NS;
-    thread_time_weigh(t, period_ns);
-    for (size_t i = 0; i < t->samples.count; i++) {
-        count += t->samples.kind[i] == SAMPLE_WALL;
-        if (in->sample_states[i] == STATE_MANAGED)
-            managed_ns += t->samples.weight[i];
-        else
-            native_ns += t->samples.weight[i];
-    }
-    if (!count)
-        return;
-    AUTO_FREE char *states = mem_format("managed %" PRIu64 " native %" PRIu64, managed_ns, native_ns);
-    trace_set_fact(t, FACT_WALL_EVENT, "thread-time");
-    trace_set_fact(t, FACT_WALL_STATES, states);
-}
-
 static void set_subscriptions(struct nettrace_import *in)
 {
     struct trace *t = &in->b->trace;
@@ -518,7 +494,7 @@ static void finish(struct nettrace_import *in)
     take_counts(in);
     tell_loss(in, in->last_ns);
     set_number(t, FACT_DURATION_NS, in->last_ns - in->first_ns);
-    set_samples(in);
+    thread_time_finish(t, in->sample_states, nettrace_reader_info(in->reader)->sampling_period_ns);
     set_subscriptions(in);
     set_notes(in);
     nettrace_methods_name(&in->methods, in->b);

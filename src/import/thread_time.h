@@ -13,9 +13,15 @@
 #include "trace/trace.h"
 
 /*
- * Sets the weights, in nanoseconds, of all SAMPLE_WALL samples; of one process they are in time order.
- * `last_ns`: what a sample of the last round stands for.
+ * Sets the weights, in nanoseconds, of all SAMPLE_WALL samples, and the facts about them; of one process they
+ * are in time order. `states`: by sample, what the sampler said of it, enum thread_time_state. `last_ns`:
+ * what a sample of the last round stands for.
  */
-void thread_time_weigh(struct trace *t, uint64_t last_ns);
+void thread_time_finish(struct trace *t, const uint8_t *states, uint64_t last_ns);
+/* Adds a sample for each event of the runtime's sampler that a capture holds, unless it has samples of wall
+ * time. */
+void thread_time_from_events(struct trace *t);
+
+enum thread_time_state { THREAD_TIME_UNKNOWN, THREAD_TIME_EXTERNAL, THREAD_TIME_MANAGED };
 
 #endif

@@ -88,10 +88,11 @@ static bool has_events_of(const struct trace *t, const char *provider)
 static void add_samples(struct nettrace_writer *w)
 {
     const struct trace_samples *s = &w->t->samples;
-    bool skips_wall = has_events_of(w->t, SAMPLER); /* those say more */
+    if (has_events_of(w->t, SAMPLER)) /* readers would take those and others for one thread's */
+        return;
     AUTO_FREE uint64_t *next_ns = mem_alloc(w->t->threads.count, sizeof *next_ns);
     for (size_t i = s->count; i-- > 0;) {
-        bool is_time = s->kind[i] == SAMPLE_CPU || (s->kind[i] == SAMPLE_WALL && !skips_wall);
+        bool is_time = s->kind[i] == SAMPLE_CPU || s->kind[i] == SAMPLE_WALL;
         if (!is_time || w->t->threads.rows[s->thread[i]].process != w->process || i > UINT32_MAX)
             continue;
         uint64_t *next = &next_ns[s->thread[i]], end_ns = s->time_ns[i] + s->weight[i];

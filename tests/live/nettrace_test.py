@@ -62,7 +62,8 @@ def same_method(short, full):
     if short == "Missing Symbol":
         return full == "[unknown]"
     name = short.split("(")[0].split("!")[-1]
-    return full.split("(")[0].endswith(name)
+    whole = full.split("(")[0]
+    return whole.endswith(name) or ("(" not in short and name in whole)
 
 
 def check_topn(checks, tracer, name, file):

@@ -12,6 +12,7 @@
 #include "base/own.h"
 #include "import/import.h"
 #include "import/nettrace_import.h"
+#include "import/thread_time.h"
 #include "trace/facts.h"
 
 #define RUNTIME "Microsoft-Windows-DotNETRuntime"
@@ -351,6 +352,31 @@ static void test_real_files(void **state)
     }
 }
 
+/* What a capture of ours has as events becomes the same samples. */
+static void test_samples_of_events(void **state)
+{
+    struct golden *g = *state;
+    struct result r;
+    golden_read(g, "primes.nettrace");
+    import_bytes(&r, span_of(g->bytes, g->size));
+    struct trace *t = &r.b.trace;
+    uint64_t weights[150];
+    uint32_t stacks[150];
+    AUTO_FREE char *states = strdup(trace_fact_value(t, FACT_WALL_STATES));
+    memcpy(weights, t->samples.weight, sizeof weights);
+    memcpy(stacks, t->samples.stack, sizeof stacks);
+    thread_time_from_events(t); /* there are samples already */
+    assert_int_equal(t->samples.count, 150);
+    t->samples.count = 0;
+    t->facts.count = 1;
+    thread_time_from_events(t);
+    assert_int_equal(t->samples.count, 150);
+    assert_memory_equal(weights, t->samples.weight, sizeof weights);
+    assert_memory_equal(stacks, t->samples.stack, sizeof stacks);
+    assert_string_equal(trace_fact_value(t, FACT_WALL_STATES), states);
+    result_done(&r);
+}
+
 /* Whatever is missing at the end: whole blocks before it are there, and the user is told. */
 static void test_cut(void **state)
 {
@@ -427,6 +453,7 @@ int main(void)
         cmocka_unit_test(test_losses),
         cmocka_unit_test(test_damaged_block),
         cmocka_unit_test_setup_teardown(test_real_files, golden_new, golden_free),
+        cmocka_unit_test_setup_teardown(test_samples_of_events, golden_new, golden_free),
         cmocka_unit_test_setup_teardown(test_cut, golden_new, golden_free),
         cmocka_unit_test_setup_teardown(test_flipped_bits, golden_new, golden_free),
     };
