@@ -219,7 +219,9 @@ static bool has_text(struct event_query *q, const struct trace_event *e, struct 
         if (!q->text.data[i])
             q->text.data[i] = ' ';
     buffer_u8(&q->text, 0);
-    return !q->text.failed && strcasestr((const char *)q->text.data, q->wish.text);
+    bool without = q->wish.text[0] == '!';
+    bool has = !q->text.failed && strcasestr((const char *)q->text.data, q->wish.text + without);
+    return has != without;
 }
 
 static bool event_wanted(struct event_query *q, const struct trace_event *e)

@@ -15,7 +15,7 @@ const struct option_spec event_choice_specs[] = {
     { "thread", 0, OPTION_STRING, offsetof(struct event_choice, thread), "only of this thread", "TID|GLOB",
       NULL },
     { "text", 0, OPTION_STRING, offsetof(struct event_choice, text),
-      "only with this in their name or a field", "TEXT", NULL },
+      "only with this in their name or a field; with ! in front: without", "TEXT", NULL },
     { "where", 0, OPTION_STRING_LIST, offsetof(struct event_choice, where),
       "only with a field that holds that; also != < > <= >=, and globs", "FIELD=VALUE", NULL },
     { "columns", 0, OPTION_STRING, offsetof(struct event_choice, columns), "show these fields", "A,B,...",
@@ -29,8 +29,8 @@ static const struct {
     enum event_relation relation;
 } relations[] = {
     /* the longer ones first */
-    { "!=", EVENT_IS_NOT }, { "<=", EVENT_AT_MOST }, { ">=", EVENT_AT_LEAST },
-    { "=", EVENT_IS },      { "<", EVENT_LESS },     { ">", EVENT_MORE },
+    { "!=", EVENT_IS_NOT }, { "==", EVENT_IS },  { "<=", EVENT_AT_MOST }, { ">=", EVENT_AT_LEAST },
+    { "=", EVENT_IS },      { "<", EVENT_LESS }, { ">", EVENT_MORE },
 };
 
 static const char *keep(struct event_wanted *w, const char *text, size_t size)

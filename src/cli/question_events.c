@@ -1,5 +1,6 @@
 #include "cli/question_events.h"
 
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,25 +163,55 @@ static struct units_text number_text(uint32_t number)
     return out;
 }
 
+static struct units_text rate_text(const struct events_answer *a, const struct event_count *row)
+{
+    struct units_text out;
+    double rate = events_per_s(a, row);
+    snprintf(out.text, sizeof out.text, rate < 10 ? "%.2f" : "%.0f", rate);
+    return out;
+}
+
+/* Fewer bars than slices: a line has to hold more. */
+static void counts_strip(const struct event_count *row, struct buffer *out)
+{
+    enum { BARS = 20, SLICES = EVENT_COUNTS_SLICES / BARS };
+    double bars[BARS];
+    for (size_t i = 0; i < BARS; i++) {
+        bars[i] = 0;
+        for (size_t k = 0; k < SLICES; k++)
+            bars[i] += row->when[i * SLICES + k];
+        if (bars[i] == 0)
+            bars[i] = -1; /* none is not few */
+    }
+    question_strip(bars, BARS, out);
+}
+
 static bool counts_table(struct events_answer *a, struct error *err)
 {
     static const struct text_column columns[] = {
-        { "events", TEXT_RIGHT },  { "with stack", TEXT_RIGHT }, { "payloads", TEXT_RIGHT },
-        { "id", TEXT_RIGHT },      { "version", TEXT_RIGHT },    { "event", TEXT_LEFT },
+        { "events", TEXT_RIGHT },     { "per s", TEXT_RIGHT },    { "when", TEXT_LEFT },
+        { "with stack", TEXT_RIGHT }, { "payloads", TEXT_RIGHT }, { "mean", TEXT_RIGHT },
+        { "id", TEXT_RIGHT },         { "version", TEXT_RIGHT },  { "event", TEXT_LEFT },
         { "provider", TEXT_LEFT },
     };
     struct event_count *rows;
-    size_t count = event_counts_take(&a->query, &rows);
+    size_t count = event_counts_take(&a->query, a->from_ns, a->duration_ns, &rows);
     struct text_table table;
-    struct buffer out;
+    struct buffer out, when;
     text_table_init(&table, columns, sizeof columns / sizeof *columns);
     buffer_init(&out, OUTPUT_BYTES_MAX);
+    buffer_init(&when, CELL_BYTES_MAX);
     question_head(&a->scope, &out);
     buffer_u8(&out, '\n');
     for (size_t i = 0; i < count && (!a->top || i < a->top); i++) {
         text_table_add(&table, units_count(rows[i].count).text);
+        text_table_add(&table, rate_text(a, &rows[i]).text);
+        buffer_clear(&when);
+        counts_strip(&rows[i], &when);
+        text_table_add(&table, cell_text(&when));
         text_table_add(&table, units_count(rows[i].with_stack).text);
         text_table_add(&table, units_size(rows[i].payload_bytes).text);
+        text_table_add(&table, units_size(rows[i].payload_bytes / rows[i].count).text);
         text_table_add(&table, number_text(rows[i].id).text);
         text_table_add(&table, number_text(rows[i].version).text);
         text_table_add(&table, rows[i].event);
@@ -188,6 +219,7 @@ static bool counts_table(struct events_answer *a, struct error *err)
     }
     text_table_print(&table, stdout_width(), &out);
     text_table_done(&table);
+    buffer_done(&when);
     free(rows);
     return question_print(&out, err);
 }
@@ -272,16 +304,17 @@ static bool counts_csv(struct events_answer *a, struct error *err)
     struct buffer out;
     struct csv_text csv;
     struct event_count *rows;
-    size_t count = event_counts_take(&a->query, &rows);
+    size_t count = event_counts_take(&a->query, a->from_ns, a->duration_ns, &rows);
     buffer_init(&out, OUTPUT_BYTES_MAX);
     csv_init(&csv, &out);
-    csv_titles(&csv, "provider,event,id,version,count,with_stack,payload_bytes");
+    csv_titles(&csv, "provider,event,id,version,count,per_s,with_stack,payload_bytes");
     for (size_t i = 0; i < count && (!a->top || i < a->top); i++) {
         csv_string(&csv, rows[i].provider);
         csv_string(&csv, rows[i].event);
         csv_u64(&csv, rows[i].id);
         csv_u64(&csv, rows[i].version);
         csv_u64(&csv, rows[i].count);
+        csv_known_double(&csv, a->duration_ns != 0, events_per_s(a, &rows[i]));
         csv_u64(&csv, rows[i].with_stack);
         csv_u64(&csv, rows[i].payload_bytes);
         csv_end_row(&csv);
@@ -333,6 +366,9 @@ static bool events_run(struct question_call *call, struct error *err)
         .condition_count = a.wanted.condition_count,
     };
     bool table = !v->events.counts && !v->json && !v->csv;
+    a.from_ns = a.scope.from_ns ? a.scope.from_ns : a.scope.time.start_ns;
+    uint64_t end_ns = a.scope.to_ns ? a.scope.to_ns : a.scope.time.start_ns + a.scope.time.duration_ns;
+    a.duration_ns = end_ns > a.from_ns ? end_ns - a.from_ns : 0;
     a.top = report_top(v, table ? ROWS_SHOWN : 0);
     event_query_init(&a.query, a.scope.trace, &wish, !v->events.counts);
     event_stacks_init(&a.stacks, a.scope.trace, a.scope.raw_names, EVENT_CUT_NOTHING);
@@ -350,8 +386,9 @@ static enum import_want events_want(const void *user, const char *provider, uint
     const struct event_choice *c = &v->events;
     bool all = !c->provider && !c->process && !c->thread && !c->text && !c->where.count && !v->choice.event &&
                !v->choice.time;
-    (void)provider;
     (void)event_id;
+    if (c->provider && fnmatch(c->provider, provider, FNM_CASEFOLD) != 0)
+        return IMPORT_NOTHING;
     return c->counts && all ? IMPORT_COUNTS : IMPORT_PAYLOADS;
 }
 

@@ -14,7 +14,8 @@ struct events_answer {
     struct event_wanted wanted;
     struct event_query query;
     struct event_stacks stacks;
-    uint64_t top; /* rows; 0: all */
+    uint64_t top;                  /* rows; 0: all */
+    uint64_t from_ns, duration_ns; /* the time that is asked about */
     bool stacks_shown;
 };
 
@@ -22,6 +23,12 @@ struct events_answer {
 static inline const struct trace_event_type *events_type(const struct events_answer *a, uint32_t event)
 {
     return &a->scope.trace->event_types.rows[a->scope.trace->events.rows[event].type];
+}
+
+/* Of events of a kind, in the time that is asked about; 0 when that is not known. */
+static inline double events_per_s(const struct events_answer *a, const struct event_count *row)
+{
+    return a->duration_ns ? (double)row->count * 1e9 / (double)a->duration_ns : 0;
 }
 
 bool question_events_json(struct events_answer *a, struct error *err);

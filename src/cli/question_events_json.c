@@ -138,7 +138,7 @@ bool question_events_json_counts(struct events_answer *a, struct error *err)
     struct json_writer j;
     struct buffer out;
     struct event_count *rows;
-    size_t count = event_counts_take(&a->query, &rows);
+    size_t count = event_counts_take(&a->query, a->from_ns, a->duration_ns, &rows);
     stdout_json(&j, &out);
     json_begin_object(&j);
     json_put_string(&j, "schema", "clrperf.events.counts/1");
@@ -153,6 +153,11 @@ bool question_events_json_counts(struct events_answer *a, struct error *err)
         json_put_u64(&j, "count", rows[i].count);
         json_put_u64(&j, "with_stack", rows[i].with_stack);
         json_put_u64(&j, "payload_bytes", rows[i].payload_bytes);
+        json_put_known_double(&j, "per_s", a->duration_ns != 0, events_per_s(a, &rows[i]));
+        json_put_array(&j, "when");
+        for (size_t k = 0; k < EVENT_COUNTS_SLICES; k++)
+            json_u64(&j, rows[i].when[k]);
+        json_end_array(&j);
         json_end_object(&j);
     }
     json_end_array(&j);

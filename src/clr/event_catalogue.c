@@ -136,7 +136,10 @@ static const struct catalogue_event runtime_events[] = {
     { 38, "GC/BulkRootStaticVar",
       "u4 Count, x8 AppDomainID, clr, Values[Count]{x8 GCRootID, x8 ObjectID, x8 TypeID, "
       "x4 Flags=static_flags, s FieldName}" },
-    { 39, "GC/DynamicTraceEvent", "s Name, u4 DataSize, bytes Data[DataSize], clr" },
+    { 39, "GC/DynamicTraceEvent",
+      "s Name, u4 DataSize, bytes Data[DataSize]?CommittedUsage{u2 Version, u8 TotalCommittedInUse, "
+      "u8 TotalCommittedInGlobalDecommit, u8 TotalCommittedInFree, u8 TotalCommittedInGlobalFree, "
+      "u8 TotalBookkeepingCommitted}, clr" },
     { 44, "IOThreadCreation/Start", IO_THREADS },
     { 45, "IOThreadCreation/Stop", IO_THREADS },
     { 46, "IOThreadRetirement/Start", IO_THREADS },

@@ -38,7 +38,7 @@ enum event_field_type {
     FIELD_TEXT8,
     FIELD_VARINT,
     FIELD_VARUINT,
-    FIELD_BYTES, /* as many as a number before says */
+    FIELD_BYTES, /* as many as a number before says; an object where the text before is `when` */
     FIELD_OBJECT,
     FIELD_ARRAY,
     FIELD_PART, /* 4 bytes: where in the payload it lies, and how long it is */
@@ -54,6 +54,7 @@ enum event_field_count {
 struct event_field {
     const char *name;
     const struct event_enum *names; /* or NULL */
+    const char *when;               /* or NULL */
     uint8_t type;                   /* enum event_field_type */
     uint8_t size;                   /* bytes of a number */
     uint8_t counted;                /* enum event_field_count */

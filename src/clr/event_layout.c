@@ -111,6 +111,15 @@ static void layout_items(struct layout *l, struct event_field *field, bool objec
                                    .first = row };
 }
 
+static void layout_alternative(struct layout *l, struct event_field *field)
+{
+    field->when = arena_string(&l->out->names, layout_word(l));
+    bool opened = layout_takes(l, "{");
+    assert(opened && field->when);
+    (void)opened;
+    field->members = layout_fields(l, '}', &field->first);
+}
+
 /* The type, the name and what follows it. */
 static void layout_field(struct layout *l, struct event_field *fields, uint32_t count, uint8_t *slots)
 {
@@ -132,7 +141,9 @@ static void layout_field(struct layout *l, struct event_field *fields, uint32_t 
         field->slot = layout_counter(l, fields, count, slots);
     if (layout_takes(l, "="))
         field->names = event_enum_find(layout_word(l));
-    if (counted && layout_takes(l, "{"))
+    if (layout_takes(l, "?"))
+        layout_alternative(l, field);
+    else if (counted && layout_takes(l, "{"))
         layout_items(l, field, true);
     else if (counted && field->type != FIELD_TIER && field->type != FIELD_BYTES)
         layout_items(l, field, false);

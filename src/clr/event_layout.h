@@ -12,6 +12,7 @@
  *   pad4                bytes between the fields of a C struct
  *   tier Tier[Flags]    the optimization tier within Flags; no bytes
  *   bytes Data[Count]   bytes
+ *   bytes Data[Count]?Word{...}   an object where the text before says Word, and it is as long
  *   u4 Offsets[Count]   an array of as many items as the field Count of the same object says
  *   Values[Count]{...}  an array of objects
  *

@@ -24,6 +24,7 @@ struct walk {
     struct cursor c;
     const struct event_schema *schema;
     const struct event_visitor *visitor; /* or NULL: only the way counts */
+    struct span text;                    /* the last UTF-16 that was passed */
     uint64_t parts_left;                 /* bytes that PARTs may still lead to: they can overlap */
 };
 
@@ -181,6 +182,17 @@ static bool walk_object(struct walk *w, const struct event_field *f, const char 
     return ok;
 }
 
+/* Whether these bytes are the object that they are in some events: what it is called is the text before. */
+static bool is_alternative(const struct walk *w, const struct event_field *f, const struct slots *slots)
+{
+    uint64_t size = 0;
+    if (f->type != FIELD_BYTES || !f->when || !utf16_equals_ascii(w->text, f->when))
+        return false;
+    for (uint32_t i = 0; i < f->members; i++)
+        size += w->schema->fields.rows[f->first + i].size;
+    return slots->values[f->slot] == size;
+}
+
 /* Texts say what they are; of anything else the bytes are what is shown. */
 static bool value_of_part(struct walk *w, const struct event_field *f, struct event_value *v)
 {
@@ -212,6 +224,7 @@ static bool value_of_variable(struct walk *w, const struct event_field *f, const
     case FIELD_TEXT16:
         v->kind = EVENT_VALUE_TEXT16;
         v->bytes = utf16_zstring(&w->c);
+        w->text = v->bytes;
         return cursor_ok(&w->c);
     case FIELD_TEXT8:
         v->kind = EVENT_VALUE_TEXT8;
@@ -241,7 +254,7 @@ static bool walk_field(struct walk *w, const struct event_field *f, const char *
 {
     if (f->type == FIELD_ARRAY)
         return walk_array(w, f, name, slots, out);
-    if (f->type == FIELD_OBJECT)
+    if (f->type == FIELD_OBJECT || is_alternative(w, f, slots))
         return walk_object(w, f, name, out);
     struct event_value v = { 0 };
     if (f->type >= FIELD_TIER) {

@@ -242,6 +242,19 @@ static void keep_event(struct nettrace_import *in, const struct imported_type *t
         trace_push_event_activity(t, event->activity, event->related_activity);
 }
 
+/* How many there are the reader says. */
+static void count_when(struct nettrace_import *in, const struct imported_type *type, uint64_t time_ns)
+{
+    if (type->want == IMPORT_COUNTS)
+        event_course_add(&in->b->trace.course, type->type, time_ns);
+}
+
+static void on_unwanted(void *user, const struct nettrace_type *type, uint64_t time_ns)
+{
+    struct nettrace_import *in = user;
+    count_when(in, &in->types[type->mark], time_ns);
+}
+
 /* "dotnet webapi.dll --urls ..." as one text: what runs is the first word, or what `dotnet` runs. */
 static void name_process(struct nettrace_import *in, const char *command_line)
 {
@@ -336,6 +349,8 @@ static bool on_event(void *user, const struct nettrace_event *event, struct erro
     }
     if (type->want >= IMPORT_EVENTS)
         keep_event(in, type, event);
+    else
+        count_when(in, type, event->time_ns);
     return true;
 }
 
@@ -545,6 +560,7 @@ bool nettrace_import(struct byte_stream *stream, const struct import_options *op
         .on_type = on_type,
         .on_thread = on_thread,
         .on_event = on_event,
+        .on_unwanted = on_unwanted,
         .on_sequence_point = on_sequence_point,
         .on_loss = on_loss,
         .on_damage = on_damage,

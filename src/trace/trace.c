@@ -54,6 +54,7 @@ void trace_done(struct trace *t)
     free(t->event_types.rows);
     free(t->events.rows);
     free(t->event_activities.rows);
+    event_course_done(&t->course);
     free(t->subscriptions.rows);
     buffer_done(&t->payloads);
     free(t->losses.rows);

@@ -14,6 +14,7 @@
 
 #include "base/buffer.h"
 #include "base/intern.h"
+#include "trace/event_course.h"
 
 enum {
     /* Deeper stacks are cut at the root's end and marked truncated. */
@@ -300,6 +301,7 @@ struct trace {
     TRACE_TABLE(trace_event_type) event_types;
     TRACE_TABLE(trace_event) events;                    /* in time order per thread of their process only */
     TRACE_TABLE(trace_event_activity) event_activities; /* in the order of events; most have none */
+    struct event_course course;                         /* of events that were counted only */
     TRACE_TABLE(trace_subscription) subscriptions;
     struct buffer payloads; /* of events */
     TRACE_TABLE(trace_loss) losses;

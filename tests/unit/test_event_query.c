@@ -104,6 +104,7 @@ static void test_filters(void **state)
         { { .text = "induced" }, "1@11 1@11 " },
         { { .text = "EVENTID(5)" }, "5@0 " },
         { { .text = "nowhere" }, "" },
+        { { .text = "!gc" }, "80@12 5@0 " },
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         assert_string_equal(found(&f->b.trace, &cases[i].wish), cases[i].found);
@@ -144,17 +145,44 @@ static void test_conditions(void **state)
         "1@11 ");
 }
 
+/* Slices become longer as events come; none is lost, and each is where it was, to a slice. */
+static void test_course(void **state)
+{
+    (void)state;
+    enum { EVENTS = 1000 };
+    struct event_course c = { 0 };
+    for (uint64_t i = 0; i < EVENTS; i++)
+        event_course_add(&c, (uint32_t)(i % 3), 5 * MS + i * 10 * MS);
+    event_course_add(&c, 2, 0); /* older than the first */
+    assert_int_equal(c.count, 3);
+    assert_true(c.slice_ns * EVENT_COURSE_SLICES >= (uint64_t)EVENTS * 10 * MS &&
+                c.slice_ns * EVENT_COURSE_SLICES < (uint64_t)EVENTS * 20 * MS);
+    uint64_t seen = 0;
+    for (size_t slice = 0; slice < EVENT_COURSE_SLICES; slice++) {
+        for (size_t type = 0; type < c.count; type++)
+            seen += c.rows[type][slice];
+        uint64_t until =
+            (c.slice_ns * (slice + 1) + 10 * MS - 1) / (10 * MS); /* events that began before its end */
+        assert_int_equal(seen, 1 + (until < EVENTS ? until : EVENTS));
+    }
+    event_course_add(&c, 1, UINT64_MAX); /* nonsense makes it coarse, and no more than that */
+    assert_int_equal(c.rows[0][0] + c.rows[1][0] + c.rows[2][0], EVENTS + 1);
+    event_course_done(&c);
+}
+
 static void test_counts(void **state)
 {
     const struct told_fixture *f = *state;
     struct event_query q;
     struct event_count *rows;
     event_query_init(&q, &f->b.trace, &(struct event_wish){ 0 }, false);
-    size_t count = event_counts_take(&q, &rows);
+    size_t count = event_counts_take(&q, 10 * MS, 40 * MS, &rows);
     assert_int_equal(count, 4);
     assert_string_equal(rows[0].event, "Exception/Start");
     assert_string_equal(rows[1].event, "GC/AllocationTick");
     assert_int_equal(rows[1].count, 2);
+    assert_true(rows[1].when[0] == 1 && rows[1].when[62] == 1);
+    assert_true(rows[2].when[50] == 1 && rows[2].when[75] == 1 && rows[3].when[99] == 1);
     assert_int_equal(rows[2].payload_bytes, 2 * 26);
     assert_int_equal(rows[2].with_stack, 0);
     assert_string_equal(rows[3].provider, "My-Source");
@@ -165,10 +193,9 @@ static void test_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_in_order_of_time),
-        cmocka_unit_test(test_filters),
-        cmocka_unit_test(test_conditions),
-        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_in_order_of_time), cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_conditions),       cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_course),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

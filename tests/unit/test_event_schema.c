@@ -318,6 +318,37 @@ static void test_padded_structs(void **state)
     event_schema_free(s);
 }
 
+/* What the GC tells of its own kind: some of it is known by its name. */
+static void test_dynamic_event(void **state)
+{
+    (void)state;
+    struct event_schema *s = runtime_event(39, 0, 8);
+    for (unsigned known = 0; known < 2; known++) {
+        struct buffer p;
+        buffer_init(&p, TEXT_MAX);
+        utf16_append(&p, known ? "CommittedUsage" : "SizeAdaptation");
+        buffer_u16le(&p, 0);
+        buffer_u32le(&p, 42);
+        buffer_u16le(&p, 1);
+        for (unsigned i = 2; i < 7; i++)
+            buffer_u64le(&p, i);
+        buffer_u16le(&p, 5);
+        assert_string_equal(visited(s, buffer_span(&p), true),
+                            known
+                                ? "Name=CommittedUsage;DataSize=42;Data{Version=1;TotalCommittedInUse=2;"
+                                  "TotalCommittedInGlobalDecommit=3;TotalCommittedInFree=4;"
+                                  "TotalCommittedInGlobalFree=5;TotalBookkeepingCommitted=6;}ClrInstanceID=5;"
+                                : "Name=SizeAdaptation;DataSize=42;Data={42 bytes};ClrInstanceID=5;");
+        check_reads(s, buffer_span(&p));
+        p.data[30] = 41; /* not as long as it should be */
+        assert_string_equal(visited(s, buffer_span(&p), true),
+                            known ? "Name=CommittedUsage;DataSize=41;Data={41 bytes};ClrInstanceID=1280;"
+                                  : "Name=SizeAdaptation;DataSize=41;Data={41 bytes};ClrInstanceID=1280;");
+        buffer_done(&p);
+    }
+    event_schema_free(s);
+}
+
 static void test_tier(void **state)
 {
     (void)state;
@@ -668,6 +699,7 @@ int main(void)
         cmocka_unit_test(test_gc_start),
         cmocka_unit_test(test_padded_structs),
         cmocka_unit_test(test_tier),
+        cmocka_unit_test(test_dynamic_event),
         cmocka_unit_test(test_unknown_events),
         cmocka_unit_test(test_described_by_fields),
         cmocka_unit_test(test_self_describing),

@@ -249,6 +249,7 @@ static void test_interest(void **state)
     for (size_t i = 1; i < r.b.trace.event_types.count; i++)
         counted += r.b.trace.event_types.rows[i].counted;
     assert_int_equal(counted, 1);
+    assert_true(r.b.trace.course.slice_ns > 0);
     result_done(&r);
     buffer_done(&file);
 }
