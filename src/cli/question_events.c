@@ -11,6 +11,7 @@
 #include "cli/event_fields.h"
 #include "cli/standard_output.h"
 #include "cli/text_table.h"
+#include "clr/event_catalogue.h"
 
 enum { ROWS_SHOWN = 30, ROWS_AT_ONCE = 1000, FRAMES_SHOWN = 32, CELL_BYTES_MAX = 16 << 20 };
 
@@ -379,15 +380,25 @@ static bool events_run(struct question_call *call, struct error *err)
     return ok;
 }
 
-/* Counts of everything need no event in memory: a file may be larger than that. */
+/* Whether --provider and --event leave this event out, as far as its name is known before it is read. */
+static bool events_left_out(const struct report_values *v, const char *provider, uint32_t event_id)
+{
+    const char *event = v->choice.event;
+    if (v->events.provider && fnmatch(v->events.provider, provider, FNM_CASEFOLD) != 0)
+        return true;
+    const struct catalogue_event *known = event_catalogue_find(provider, event_id, true);
+    return event && known && fnmatch(event, known->name, FNM_CASEFOLD) != 0 &&
+           strcmp(event, number_text(event_id).text) != 0;
+}
+
+/* Counts need no event in memory, unless a filter looks at it: a file may be larger than that. */
 static enum import_want events_want(const void *user, const char *provider, uint32_t event_id)
 {
     const struct report_values *v = user;
     const struct event_choice *c = &v->events;
-    bool all = !c->provider && !c->process && !c->thread && !c->text && !c->where.count && !v->choice.event &&
-               !v->choice.time;
-    (void)event_id;
-    if (c->provider && fnmatch(c->provider, provider, FNM_CASEFOLD) != 0)
+    bool all =
+        !c->process && !c->thread && !c->text && !c->where.count && !v->choice.event && !v->choice.time;
+    if (events_left_out(v, provider, event_id))
         return IMPORT_NOTHING;
     return c->counts && all ? IMPORT_COUNTS : IMPORT_PAYLOADS;
 }
