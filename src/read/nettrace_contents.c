@@ -124,8 +124,11 @@ static bool deliver(struct nettrace_contents *r, const struct nettrace_record *r
         return error_set(err, ERROR_INPUT, "the stack of an event is not a whole number of addresses");
     r->counts.events++;
     count(type, time_ns, record, stack);
-    if (type->unwanted || !r->sink.on_event)
+    if (type->unwanted || !r->sink.on_event) {
+        if (r->sink.on_unwanted)
+            r->sink.on_unwanted(r->sink.user, type, time_ns);
         return true;
+    }
     struct nettrace_event event = {
         .type = type,
         .process_id = r->info.process_id,

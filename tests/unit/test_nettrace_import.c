@@ -218,6 +218,36 @@ static void test_weights(void **state)
     buffer_done(&file);
 }
 
+static enum import_want wants_nothing(const void *user, const char *provider, uint32_t event_id)
+{
+    (void)user;
+    (void)provider;
+    (void)event_id;
+    return IMPORT_NOTHING;
+}
+
+/* A capture is as long whatever is wanted of it. */
+static void test_duration(void **state)
+{
+    (void)state;
+    struct buffer file;
+    struct result all, nothing;
+    put_head(&file);
+    sample_events(&file, &(struct sample_event){ OTHER, 1, 12, 0, 1200, span_of("abcd", 4) }, 1);
+    put_method(&file, EXISTS, 1, 2000, 0x5000, "Main");
+    sample_end(&file);
+    import_with(&all, buffer_span(&file), &(struct import_options){ 0 });
+    import_with(&nothing, buffer_span(&file), &(struct import_options){ .wants = wants_nothing });
+    assert_true(all.ok && nothing.ok);
+    assert_int_equal(nothing.b.trace.events.count, 1);
+    const char *duration = trace_fact_value(&all.b.trace, FACT_DURATION_NS);
+    assert_string_not_equal(duration, "0");
+    assert_string_equal(trace_fact_value(&nothing.b.trace, FACT_DURATION_NS), duration);
+    result_done(&all);
+    result_done(&nothing);
+    buffer_done(&file);
+}
+
 static enum import_want wants_samples(const void *user, const char *provider, uint32_t event_id)
 {
     ++**(int *const *)user;
@@ -451,6 +481,7 @@ int main(void)
         cmocka_unit_test(test_leaf_and_caller),
         cmocka_unit_test(test_weights),
         cmocka_unit_test(test_interest),
+        cmocka_unit_test(test_duration),
         cmocka_unit_test(test_losses),
         cmocka_unit_test(test_damaged_block),
         cmocka_unit_test_setup_teardown(test_real_files, golden_new, golden_free),
