@@ -104,6 +104,11 @@ static void process_read(struct gc_process *p, const struct trace *t, const stru
         case RUNTIME_EVENT_GC_START:
             add_collection(p, t, event);
             break;
+        case RUNTIME_EVENT_GC_END:
+            if (open.from_ns && !open.to_ns && p->collection_count &&
+                p->collections[p->collection_count - 1].start_ns >= open.from_ns)
+                p->collections[p->collection_count - 1].background = false; /* nobody ran meanwhile */
+            break;
         case RUNTIME_EVENT_SUSPEND_BEGIN:
             if (stops_for_collection(t, event))
                 open = (struct gc_pause){ .from_ns = event->time_ns, .thread = event->thread };

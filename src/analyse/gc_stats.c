@@ -376,7 +376,6 @@ static void finish_rows(struct gc_reading *r)
         row->since_last_ns = over_ns && row->pause_from_ns > over_ns ? row->pause_from_ns - over_ns : 0;
         uint64_t to_ns = row->kind == GC_KIND_BACKGROUND ? row->end_ns : row->pause_from_ns + row->pause_ns;
         over_ns = to_ns > over_ns ? to_ns : over_ns;
-        row->is_last = i + 1 == count;
     }
     gc_sizes_fill(r->stats, rows, count);
 }

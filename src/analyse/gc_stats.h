@@ -40,45 +40,34 @@ struct gc_gen_record {
 };
 
 struct gc_record {
-    uint32_t process;
-    uint32_t number; /* the runtime's; has gaps */
-    uint32_t reason; /* clr/gc_events.h */
-    uint8_t generation;
-    uint8_t kind;         /* enum gc_kind: what it was in the end */
-    bool complete;        /* its begin and end were told, and its pause */
-    bool turned_blocking; /* was begun in the background */
-    bool is_last;         /* of its process's: nothing is known of what comes behind */
-
     uint64_t pause_from_ns; /* threads are being stopped, the first time */
     uint64_t start_ns, end_ns;
     uint64_t pause_ns;       /* all of its pauses */
     uint64_t suspend_ns;     /* in it: until the last thread stood still */
     uint64_t final_pause_ns; /* of one in the background: the last one, 0 when there was none */
-    uint32_t pauses;
-    uint64_t since_last_ns; /* from the end of the pause before; 0 for the first */
+    uint64_t since_last_ns;  /* from the end of the pause before; 0 for the first */
 
-    bool has_stats; /* the sizes after it */
-    uint64_t heap_after, promoted;
-    struct gc_heap_stats_event stats;
-
-    uint32_t heaps, first_heap; /* in gc_stats.heaps; 0: they told nothing */
-    bool has_before;            /* the heaps told */
-    bool has_allocated;
-    uint64_t heap_before, peak, allocated;
+    uint64_t heap_after, promoted;               /* when has_stats */
+    uint64_t heap_before, peak;                  /* when has_before */
+    uint64_t allocated;                          /* since the one before, when has_allocated */
+    uint64_t pinned_objects, pinned_bytes;       /* of handles, when has_pins */
+    uint64_t tick_small_bytes, tick_large_bytes; /* allocated since, by allocation events, when has_ticks */
+    uint64_t root_bytes[GC_EVENT_ROOTS];         /* promoted for what kept them alive, when has_roots */
     struct gc_gen_record gen[GC_EVENT_GENS];
+    struct gc_heap_stats_event stats;       /* when has_stats */
+    struct gc_global_history_event history; /* when has_history */
 
-    bool has_history;
-    struct gc_global_history_event history;
-    uint64_t root_bytes[GC_EVENT_ROOTS]; /* promoted for what kept them alive */
-    bool has_roots;
-
-    bool has_pins; /* the handles' objects were told */
-    uint64_t pinned_objects, pinned_bytes;
-
-    bool has_ticks; /* allocation events were told: what was allocated since the one before */
-    uint64_t tick_small_bytes, tick_large_bytes;
-
+    uint32_t process;
+    uint32_t number;                        /* the runtime's; has gaps */
+    uint32_t reason;                        /* clr/gc_events.h */
+    uint32_t pauses;                        /* how many */
+    uint32_t heaps, first_heap;             /* in gc_stats.heaps; 0: they told nothing */
     uint32_t trigger_thread, trigger_stack; /* of the trace; 0 not known */
+    uint8_t generation;
+    uint8_t kind;         /* enum gc_kind: what it was in the end */
+    bool complete;        /* its begin and end were told, and its pause */
+    bool turned_blocking; /* was begun in the background */
+    bool has_stats, has_before, has_allocated, has_pins, has_ticks, has_roots, has_history;
 };
 
 /* Of a process, over its complete collections; by generation: over those of it. */

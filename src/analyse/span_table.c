@@ -183,11 +183,12 @@ void span_groups_init(struct span_groups *groups, const struct span_table *table
         qsort(sorted, table->count, sizeof *sorted, sorted_compare);
     for (size_t i = 0; i < table->count; i++) {
         const struct span_row *row = &table->rows[sorted[i].row];
-        struct span_group *last = groups->count ? &groups->rows[groups->count - 1] : NULL;
-        if (!last || last->kind != row->kind || last->name != row->name) {
-            last = &groups->rows[groups->count++];
-            *last = (struct span_group){ .kind = row->kind, .name = row->name, .first = i };
-        }
+        bool same = groups->count && groups->rows[groups->count - 1].kind == row->kind &&
+                    groups->rows[groups->count - 1].name == row->name;
+        if (!same)
+            groups->rows[groups->count++] =
+                (struct span_group){ .kind = row->kind, .name = row->name, .first = i };
+        struct span_group *last = &groups->rows[groups->count - 1];
         last->count++;
         last->failed += row->failed;
         last->total_ns += span_ns(row);

@@ -1,0 +1,45 @@
+#include "analyse/event_samples.h"
+
+#include "analyse/event_schemas.h"
+#include "trace/facts.h"
+
+static bool has_stack(const struct trace_event *row)
+{
+    return row->stack >= STACK_ROOTS && row->thread;
+}
+
+/* By time: the type of the first event with a stack; 0: none has one. */
+static uint32_t first_type(const struct trace *t)
+{
+    const struct trace_event *first = NULL;
+    for (size_t i = 1; i < t->events.count; i++) {
+        const struct trace_event *row = &t->events.rows[i];
+        if (has_stack(row) && (!first || row->time_ns < first->time_ns))
+            first = row;
+    }
+    return first ? first->type : 0;
+}
+
+/* Versions of an event are the same event. */
+static bool same_event(const struct trace_event_type *a, const struct trace_event_type *b)
+{
+    return a->provider == b->provider && a->event_id == b->event_id && a->name == b->name;
+}
+
+bool event_samples_add(struct trace *t)
+{
+    uint32_t type = t->samples.count ? 0 : first_type(t);
+    struct event_schemas schemas;
+    if (!type)
+        return false;
+    const struct trace_event_type *wanted = &t->event_types.rows[type];
+    for (size_t i = 1; i < t->events.count; i++) {
+        const struct trace_event *row = &t->events.rows[i];
+        if (has_stack(row) && same_event(&t->event_types.rows[row->type], wanted))
+            trace_push_sample(&t->samples, row->time_ns, row->thread, row->stack, 1, SAMPLE_EVENT, 0);
+    }
+    event_schemas_init(&schemas, t);
+    trace_set_fact(t, FACT_COUNTED_EVENT, event_schema_name(event_schemas_get(&schemas, type)));
+    event_schemas_done(&schemas);
+    return true;
+}

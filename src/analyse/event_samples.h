@@ -1,0 +1,19 @@
+/*
+ * event_samples: the stacks of one kind of event as samples, each of which counts one.
+ *
+ * For captures that hold nothing else with stacks: what reads samples can show them.
+ */
+#ifndef CLRPERF_ANALYSE_EVENT_SAMPLES_H
+#define CLRPERF_ANALYSE_EVENT_SAMPLES_H
+
+#include <stdbool.h>
+
+#include "trace/trace.h"
+
+/*
+ * Adds the stacks of the first kind of event that has any as samples, under its name ("GC/Triggered"). False,
+ * and nothing added, when the trace has samples, or no event with a stack.
+ */
+bool event_samples_add(struct trace *t);
+
+#endif
