@@ -1,32 +1,40 @@
-/*
- * verb_trace: `clrperf trace`, a line for each thing that a running .NET runtime tells of.
- */
-#include <poll.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/own.h"
+#include "base/units.h"
+#include "cli/event_fields.h"
+#include "cli/json_put.h"
 #include "cli/message.h"
 #include "cli/standard_output.h"
 #include "cli/stop_signal.h"
 #include "cli/target_options.h"
-#include "cli/trace_view.h"
+#include "cli/trace_tally.h"
 #include "cli/verb.h"
 #include "clr/event_profiles.h"
-#include "collect/runtime_log.h"
-#include "collect/runtime_session.h"
-#include "collect/thread_ids.h"
+#include "clr/stream_schemas.h"
+#include "collect/record_queue.h"
+#include "collect/runtime_socket.h"
+#include "collect/stream_recording.h"
+#include "collect/target_select.h"
+#include "collect/time_namespace.h"
 
 enum {
-    POLL_MS = 100,
-    LATE_NS = 100000000, /* by so much the runtime may be late with what a thread of it said */
-    QUEUE_BYTES_MAX = 64 << 20,
-    BUFFER_MB = 16, /* of the target's memory: what comes is read at once */
-    END_NS = 1000000000,
+    TRACE_BUFFER_MB = 64,
+    TRACE_QUEUE_BYTES = 3 << 20, /* of events that wait for those of their time */
+    TRACE_LINE_BYTES = 1 << 16,
+    TRACE_TOPICS_MAX = 16,
+    ALLOC_TICK = 10,
+    HEAP_STATS = 4,
+    EXCEPTION = 80,
 };
 
-#define TRACE_INTERVAL_NS UINT64_C(1000000000)
+#define TRACE_LAG_NS UINT64_C(300000000) /* runtimes hand over what they have every 100 ms or so */
 
 struct trace_values {
     struct target_options target;
@@ -36,200 +44,360 @@ struct trace_values {
 
 struct trace_run {
     const struct trace_values *values;
+    struct event_request request;
+    bool gc, heap, alloc, exceptions; /* that get lines of their own */
     struct target_list targets;
-    struct event_providers providers;
-    struct runtime_session *session;
-    struct thread_ids *threads;
+    int64_t clock_offset_ns;
+    struct stream_schemas schemas;
     struct record_queue queue;
-    struct trace_view view;
+    struct gc_watch collections;
+    struct trace_tally tally;
     struct buffer out;
-    struct json_writer json;
-    uint32_t process;
+    struct buffer scratch;
+    uint64_t started_ns, told_ns, seen_bytes;
+    bool refused; /* nobody reads what we print */
+    const volatile sig_atomic_t *stopped;
 };
 
-/* What can be asked for, and the topic of `record -e` that has it. */
-static const struct {
-    const char *name, *also, *topic, *summary;
-} words[TRACE_TOPICS] = {
-    [TRACE_GC] = { "gc", NULL, "gc", "each collection: generation, pause, reason" },
-    [TRACE_HEAP] = { "heap", NULL, "gc", "sizes of the generations after each" },
-    [TRACE_ALLOC] = { "alloc", NULL, "alloc", "what types take most, each interval" },
-    [TRACE_EXCEPTIONS] = { "exceptions", "exc", "exceptions", "each exception that is thrown" },
-    [TRACE_HTTP] = { "http", NULL, "http", "each request served or sent, and how long it took" },
+/* What the queue carries, with the payload behind it. */
+struct queued_event {
+    uint64_t time_ns, thread_id;
+    const struct nettrace_type *type;
+    uint32_t pointer_size;
 };
 
-static void trace_words(struct buffer *out)
+static void put_time(struct trace_run *run, uint64_t time_ns)
 {
-    buffer_string(out, "what to tell of (gc exceptions):\n");
-    for (size_t i = 0; i < TRACE_TOPICS; i++)
-        buffer_format(out, "  %-11s %s\n", words[i].name, words[i].summary);
+    buffer_format(&run->out, "%10.3f  ", ((double)time_ns - (double)run->started_ns) / 1e9);
 }
 
-static bool add_word(struct trace_run *run, bool topics[TRACE_TOPICS], const char *word, struct error *err)
+/* Field of a payload as people read it. */
+static void put_field(struct trace_run *run, const struct stream_schema *of, struct span payload,
+                      const char *name)
 {
-    for (size_t i = 0; i < TRACE_TOPICS; i++)
-        if (strcmp(word, words[i].name) == 0 || (words[i].also && strcmp(word, words[i].also) == 0)) {
-            topics[i] = true;
-            event_topics_add(&run->providers, words[i].topic, strlen(words[i].topic));
-            return true;
-        }
-    error_set(err, ERROR_USAGE, "trace cannot tell of '%s'", word);
-    return error_hint(err, "one or more of: gc, heap, alloc, exceptions, http");
+    struct event_value v;
+    if (event_schema_read(of->schema, payload, event_schema_field(of->schema, name), &v))
+        event_value_append(&run->out, &v);
 }
 
-static bool choose(struct trace_run *run, const struct verb_call *call, bool topics[TRACE_TOPICS],
-                   struct error *err)
+static uint64_t number(const struct stream_schema *of, struct span payload, const char *name)
 {
-    static const char *const usual[] = { "gc", "exceptions" };
-    const char *const *chosen = call->arg_count ? call->args : usual;
+    return event_schema_u64(of->schema, payload, event_schema_field(of->schema, name), 0);
+}
+
+static struct span text_field(struct trace_run *run, const struct stream_schema *of, struct span payload,
+                              const char *name)
+{
+    struct event_value v;
+    buffer_clear(&run->scratch);
+    if (event_schema_read(of->schema, payload, event_schema_field(of->schema, name), &v))
+        event_value_append_text(&run->scratch, &v);
+    return buffer_span(&run->scratch);
+}
+
+static const char *gc_kind(const struct gc_watch_one *gc)
+{
+    return gc->type == RUNTIME_GC_BACKGROUND      ? ", in the background"
+           : gc->type == RUNTIME_GC_IN_BACKGROUND ? ", during one in the background"
+                                                  : "";
+}
+
+static void tell_collection(struct trace_run *run, const struct gc_watch_one *gc, uint64_t time_ns)
+{
+    static const char reasons[] = "gc_reason";
+    trace_tally_collection(&run->tally, gc);
+    if (run->values->json || !run->gc)
+        return;
+    const char *reason = event_enum_name(event_enum_find(span_of(reasons, sizeof reasons - 1)), gc->reason);
+    put_time(run, gc->start_ns);
+    buffer_format(&run->out, "gc         #%" PRIu32 " gen %" PRIu32 "%s: %s, paused %s, took %s\n",
+                  gc->number, gc->generation, gc_kind(gc), reason ? reason : "?",
+                  units_duration(gc->pause_ns).text, units_duration(time_ns - gc->start_ns).text);
+}
+
+static void tell_heap(struct trace_run *run, const struct stream_schema *of, struct span payload,
+                      uint64_t time_ns)
+{
+    static const char *const names[] = { "gen 0", "gen 1", "gen 2", "large", "pinned" };
+    run->tally.heap_known = true;
+    for (unsigned i = 0; i < TRACE_GENERATIONS; i++) {
+        char field[32];
+        snprintf(field, sizeof field, "GenerationSize%u", i);
+        run->tally.heap_bytes[i] = number(of, payload, field);
+    }
+    if (run->values->json || !run->heap)
+        return;
+    put_time(run, time_ns);
+    buffer_string(&run->out, "heap      ");
+    for (unsigned i = 0; i < TRACE_GENERATIONS; i++)
+        buffer_format(&run->out, "%s %s %s", i ? "," : "", names[i],
+                      units_size(run->tally.heap_bytes[i]).text);
+    buffer_string(&run->out, "\n");
+}
+
+static void tell_exception(struct trace_run *run, const struct stream_schema *of, struct span payload,
+                           const struct queued_event *event)
+{
+    trace_ranking_add(&run->tally.thrown, text_field(run, of, payload, "ExceptionType"), 0);
+    if (run->values->json || !run->exceptions)
+        return;
+    put_time(run, event->time_ns);
+    buffer_string(&run->out, "exception  ");
+    put_field(run, of, payload, "ExceptionType");
+    buffer_string(&run->out, ": ");
+    put_field(run, of, payload, "ExceptionMessage");
+    buffer_format(&run->out, " (thread %" PRIu64 ")\n", event->thread_id);
+}
+
+static void tell_other(struct trace_run *run, const struct stream_schema *of, struct span payload,
+                       const struct queued_event *event)
+{
+    const char *name = event_schema_name(of->schema);
+    trace_ranking_add(&run->tally.other, span_of(name, strlen(name)), 0);
+    if (run->values->json)
+        return;
+    put_time(run, event->time_ns);
+    buffer_format(&run->out, "%s ", name);
+    event_fields_text(of->schema, payload, &run->out);
+    buffer_format(&run->out, " (thread %" PRIu64 ")\n", event->thread_id);
+}
+
+static void tell_json(struct trace_run *run, const struct stream_schema *of, struct span payload,
+                      const struct queued_event *event)
+{
+    struct json_writer j;
+    json_init(&j, &run->out);
+    json_begin_object(&j);
+    json_put_double(&j, "time_s", ((double)event->time_ns - (double)run->started_ns) / 1e9);
+    json_put_u64(&j, "process", (uint64_t)run->targets.items[0].pid);
+    json_put_u64(&j, "thread", event->thread_id);
+    json_put_string(&j, "comm", target_label(&run->targets.items[0]));
+    json_put_string(&j, "provider", of->provider);
+    json_put_string(&j, "event", event_schema_name(of->schema));
+    event_fields_json(&j, of->schema, payload, &run->scratch);
+    json_end_object(&j);
+    json_finish(&j, NULL);
+}
+
+/* Whether the event is one of the runtime's own that is summed up, and gets no line as others do. */
+static bool tell_known(struct trace_run *run, const struct stream_schema *of, struct span payload,
+                       const struct queued_event *event)
+{
+    struct gc_watch_one gc;
+    if (strcmp(of->provider, RUNTIME_PROVIDER) != 0)
+        return false;
+    if (gc_watch_take(&run->collections, of->event_id, event->time_ns, payload, &gc))
+        tell_collection(run, &gc, event->time_ns);
+    switch (of->event_id) {
+    case HEAP_STATS:
+        tell_heap(run, of, payload, event->time_ns);
+        return true;
+    case ALLOC_TICK:
+        trace_ranking_add(&run->tally.allocated, text_field(run, of, payload, "TypeName"),
+                          number(of, payload, "AllocationAmount64"));
+        return true;
+    case EXCEPTION:
+        tell_exception(run, of, payload, event);
+        return true;
+    default:
+        return (of->event_id < 50 || (of->event_id >= 200 && of->event_id < 210)); /* parts of collections */
+    }
+}
+
+static void print(struct trace_run *run)
+{
+    struct error err;
+    if (run->out.size && !run->refused && !stdout_text(&run->out, &err)) {
+        run->refused = true;
+        raise(SIGTERM); /* nobody reads on: the end, in order */
+    }
+    buffer_clear(&run->out);
+}
+
+static void take_event(void *user, enum queue_item_kind kind, struct span item)
+{
+    struct trace_run *run = user;
+    struct queued_event event;
+    (void)kind;
+    memcpy(&event, item.data, sizeof event);
+    struct span payload = span_part(item, sizeof event, item.size - sizeof event);
+    const struct stream_schema *of = stream_schemas_get(&run->schemas, event.type, event.pointer_size);
+    if (strcmp(of->provider, RUNTIME_RUNDOWN_PROVIDER) == 0 ||
+        strcmp(of->provider, "Microsoft-DotNETCore-EventPipe") == 0)
+        return;
+    if (!tell_known(run, of, payload, &event))
+        tell_other(run, of, payload, &event);
+    if (run->values->json)
+        tell_json(run, of, payload, &event);
+    if (run->out.size > TRACE_LINE_BYTES)
+        print(run);
+}
+
+/* Events of several threads come in no order: they wait until none can be older. */
+static void on_event(void *user, const struct nettrace_event *e, uint32_t pointer_size)
+{
+    /* when there is no room: those that nearly always are in order, then all */
+    static const uint64_t lags_ns[] = { TRACE_LAG_NS / 2, 0 };
+    struct trace_run *run = user;
+    const struct queued_event event = {
+        .time_ns = e->time_ns - (uint64_t)run->clock_offset_ns,
+        .thread_id = e->thread_id,
+        .type = e->type,
+        .pointer_size = pointer_size,
+    };
+    for (unsigned attempt = 0; attempt <= ARRAY_LEN(lags_ns); attempt++) {
+        buffer_clear(&run->scratch); /* what is taken from the queue uses it, too */
+        buffer_append(&run->scratch, &event, sizeof event);
+        buffer_append(&run->scratch, e->payload.data, e->payload.size);
+        if (record_queue_add(&run->queue, event.time_ns, QUEUE_EVENT, buffer_span(&run->scratch)) ||
+            attempt == ARRAY_LEN(lags_ns))
+            return;
+        record_queue_release(&run->queue, clock_monotonic_ns() - lags_ns[attempt], take_event, run);
+    }
+}
+
+static void on_look(void *user, uint64_t now_ns)
+{
+    struct trace_run *run = user;
+    record_queue_release(&run->queue, now_ns - TRACE_LAG_NS, take_event, run);
+    uint64_t passed_ns = now_ns - run->told_ns;
+    if (run->values->interval_ns && passed_ns >= run->values->interval_ns && run->alloc &&
+        !run->values->json) {
+        run->told_ns = now_ns;
+        put_time(run, now_ns);
+        trace_tally_allocating(&run->tally, &run->seen_bytes, passed_ns, &run->out);
+    }
+    print(run);
+}
+
+/* The last ones, while the reader and its types are still there. */
+static void finish(void *user)
+{
+    struct trace_run *run = user;
+    record_queue_release(&run->queue, UINT64_MAX, take_event, run);
+    print(run);
+}
+
+static void note(void *user, const char *text)
+{
+    (void)user;
+    message_warning("%s", text);
+}
+
+/* `heap` and `exc` are what dntrace called them. */
+static bool add_topic(struct trace_run *run, const char *word)
+{
+    const char *name = strcmp(word, "heap") == 0 ? "gc" : strcmp(word, "exc") == 0 ? "exceptions" : word;
+    run->gc |= strcmp(word, "gc") == 0;
+    run->heap |= strcmp(word, "heap") == 0;
+    run->alloc |= strcmp(word, "alloc") == 0;
+    run->exceptions |= strcmp(name, "exceptions") == 0;
+    return event_topics_add(&run->request.providers, name, strlen(name));
+}
+
+static bool read_topics(struct trace_run *run, const struct verb_call *call, struct error *err)
+{
+    static const char *const usual[] = { "gc", "heap", "alloc", "exceptions" };
+    const char *const *words = call->arg_count ? call->args : usual;
     size_t count = call->arg_count ? call->arg_count : ARRAY_LEN(usual);
     for (size_t i = 0; i < count; i++)
-        if (!add_word(run, topics, chosen[i], err))
-            return false;
+        if (!add_topic(run, words[i])) {
+            error_set(err, ERROR_USAGE, "there is nothing called '%s' to be traced", words[i]);
+            return error_hint(
+                err, "gc, heap, alloc, exceptions, http, tasks, locks, threadpool, jit, alloc-sampled");
+        }
+    if (event_providers_clash(&run->request.providers))
+        return error_set(err, ERROR_USAGE,
+                         "alloc and alloc-sampled exclude each other: the runtime sends only one");
+    run->request.buffer_mb = TRACE_BUFFER_MB;
     return true;
 }
 
-static bool open_target(struct trace_run *run, struct error *err)
+static bool watch(struct trace_run *run, struct record_stats *stats, struct error *err)
 {
-    struct target_query query = target_options_query(&run->values->target);
-    query.one = true;
-    if (!target_select_able(&query, TARGET_EVENTS, &run->targets, err))
-        return false;
-    const struct target *target = &run->targets.items[0];
-    struct runtime_session_options options = {
-        .buffer_mb = BUFFER_MB,
-        .no_methods = true,
-        .topics = &run->providers,
+    const struct target *t = &run->targets.items[0];
+    run->clock_offset_ns = time_namespace_offsets(t->pid).monotonic_ns;
+    run->started_ns = run->told_ns = clock_monotonic_ns();
+    struct stream_recording_options options = {
+        .peer = { t->pid, t->start_ticks, RUNTIME_SOCKET_CONNECT_MS, RUNTIME_SOCKET_REPLY_MS },
+        .request = &run->request,
+        .choose = true,
+        .out_fd = -1,
+        .event = on_event,
+        .duration_ns = run->values->duration_ns,
+        .stop = run->stopped,
+        .stop_fd = isatty(STDIN_FILENO) ? STDIN_FILENO : -1,
+        .looked = on_look,
+        .drained = finish,
+        .note = note,
+        .user = run,
     };
-    if (!runtime_session_start(target->pid, target->start_ticks, &options, &run->session, err))
-        return false;
-    run->threads = thread_ids_new(target->pid, (uint32_t)target->ns_pid);
-    run->process = trace_builder_process_start(&run->view.b, (uint32_t)target->pid, clock_monotonic_ns());
-    runtime_log_begin(&run->view.b, run->process, runtime_session_told(run->session));
-    return true;
+    return stream_recording_run(&options, stats, err);
 }
 
-/* Where it was told is of no use in a line. */
-static void take_event(void *user, const struct runtime_event *event)
+static bool tell_end(struct trace_run *run, const struct record_stats *stats, struct error *err)
 {
-    struct trace_run *run = user;
-    struct runtime_event flat = *event;
-    flat.stack = (struct span){ 0 };
-    runtime_log_add(&run->view.b, run->process, run->threads, &flat, &run->queue);
-}
-
-static void show_event(void *user, enum queue_item_kind kind, struct span bytes)
-{
-    struct trace_run *run = user;
-    size_t had = run->view.b.trace.events.count;
-    (void)kind;
-    runtime_log_apply(&run->view.b, bytes);
-    if (run->view.b.trace.events.count > had)
-        trace_view_event(&run->view);
-}
-
-static bool drain(struct trace_run *run, struct error *err)
-{
-    struct pollfd polls[RUNTIME_SESSION_STREAMS];
-    struct runtime_sink sink = { .user = run, .event = take_event };
-    size_t count = runtime_session_polls(run->session, polls);
-    poll(polls, count, POLL_MS);
-    return runtime_session_drain(run->session, &sink, err);
-}
-
-static bool print(struct trace_run *run, uint64_t until_ns, struct error *err)
-{
-    record_queue_release(&run->queue, until_ns, show_event, run);
-    bool ok = run->out.size == 0 || stdout_text(&run->out, err);
-    buffer_clear(&run->out);
-    return ok;
-}
-
-static bool follow(struct trace_run *run, const volatile sig_atomic_t *stopped, struct error *err)
-{
-    uint64_t duration_ns = run->values->duration_ns;
-    while (!*stopped && !runtime_session_ended(run->session)) {
-        uint64_t now_ns = clock_monotonic_ns();
-        if (duration_ns && now_ns - run->view.start_ns >= duration_ns)
-            break;
-        if (!drain(run, err))
-            return false;
-        trace_view_tick(&run->view, now_ns);
-        if (!print(run, clock_monotonic_ns() - LATE_NS, err))
-            return false;
+    struct json_writer j;
+    if (run->refused)
+        return true;
+    run->tally.lost = stats->events_lost;
+    if (run->values->json) {
+        json_init(&j, &run->out);
+        trace_tally_json(&run->tally, stats->duration_ns, &j);
+        json_finish(&j, NULL);
+    } else {
+        buffer_string(&run->out, "\n");
+        trace_tally_text(&run->tally, stats->duration_ns, &run->out);
     }
-    return true;
-}
-
-/* What the runtime still has, for as long as it takes to send that. */
-static bool finish(struct trace_run *run, struct error *err)
-{
-    uint64_t now_ns = clock_monotonic_ns(), until_ns = now_ns + END_NS;
-    bool ended = !runtime_session_stop(run->session, NULL);
-    while (!ended && !runtime_session_ended(run->session) && clock_monotonic_ns() < until_ns)
-        ended = !drain(run, NULL);
-    record_queue_release(&run->queue, UINT64_MAX, show_event, run);
-    trace_view_summary(&run->view, now_ns, runtime_session_lost(run->session));
     return stdout_text(&run->out, err);
-}
-
-static bool run_it(struct trace_run *run, struct error *err)
-{
-    const volatile sig_atomic_t *stopped = stop_signal_catch();
-    if (!open_target(run, err))
-        return false;
-    message_note("listening to %s; Ctrl-C ends it", target_label(&run->targets.items[0]));
-    run->view.start_ns = run->view.interval_from_ns = clock_monotonic_ns();
-    struct error broken = { 0 };
-    bool ok = follow(run, stopped, &broken);
-    if (!ok) /* the target is gone: what was seen is worth its sums */
-        message_warning("%s", broken.what);
-    return finish(run, err);
 }
 
 static bool trace_run(struct verb_call *call, struct error *err)
 {
     struct trace_run run = { .values = call->values };
-    bool topics[TRACE_TOPICS] = { false };
-    event_providers_init(&run.providers);
-    bool ok = choose(&run, call, topics, err);
-    if (ok) {
-        buffer_init(&run.out, OUTPUT_BYTES_MAX);
-        record_queue_init(&run.queue, QUEUE_BYTES_MAX);
-        trace_view_init(&run.view, topics, run.values->interval_ns, &run.out);
-        json_init(&run.json, &run.out);
-        run.view.json = run.values->json ? &run.json : NULL;
-        ok = run_it(&run, err);
-        runtime_session_close(run.session);
-        thread_ids_free(run.threads);
-        trace_view_done(&run.view);
-        record_queue_done(&run.queue);
-        buffer_done(&run.out);
-        target_list_done(&run.targets);
-    }
-    event_providers_done(&run.providers);
+    struct record_stats stats;
+    struct target_query query = target_options_query(&run.values->target);
+    query.one = true;
+    stream_schemas_init(&run.schemas);
+    record_queue_init(&run.queue, TRACE_QUEUE_BYTES);
+    trace_tally_init(&run.tally);
+    buffer_init(&run.out, OUTPUT_BYTES_MAX);
+    buffer_init(&run.scratch, 2 * TRACE_LINE_BYTES);
+    run.stopped = stop_signal_catch();
+    bool ok = read_topics(&run, call, err) && target_select(&query, &run.targets, err) &&
+              watch(&run, &stats, err) && tell_end(&run, &stats, err);
+    stream_schemas_done(&run.schemas);
+    record_queue_done(&run.queue);
+    trace_tally_done(&run.tally);
+    buffer_done(&run.out);
+    buffer_done(&run.scratch);
+    event_request_done(&run.request);
+    target_list_done(&run.targets);
     return ok;
 }
 
 static const struct option_spec trace_options[] = {
     { "duration", 'd', OPTION_DURATION, offsetof(struct trace_values, duration_ns),
-      "stop after this time (10s, 2m); else Ctrl-C or SIGTERM ends it", NULL, NULL },
+      "stop after this time; else Ctrl-C, SIGTERM or Enter ends it", NULL, NULL },
     { "interval", 'i', OPTION_DURATION, offsetof(struct trace_values, interval_ns),
-      "how often to tell what was allocated (1s)", NULL, NULL },
-    { "json", 0, OPTION_FLAG, offsetof(struct trace_values, json), "print each event as a line of JSON", NULL,
-      NULL },
-    { .kind = OPTION_GROUP, .offset = offsetof(struct trace_values, target), .group = target_option_specs },
+      "how often what is allocated is summed up (5s)", NULL, NULL },
+    { "json", 0, OPTION_FLAG, offsetof(struct trace_values, json),
+      "a line of JSON for each event, and one for the summary", NULL, NULL },
+    { NULL, 0, OPTION_GROUP, offsetof(struct trace_values, target), NULL, NULL, target_option_specs },
     { 0 },
 };
 
 const struct verb verb_trace = {
     .name = "trace",
-    .args = "[WHAT...]",
-    .summary = "tell live of collections, allocations, exceptions and requests of a .NET process",
-    .words = trace_words,
+    .args = "[gc|heap|alloc|exceptions|http|...]...",
+    .summary = "show what a .NET runtime does, as it does it",
+    .details =
+        "  A line for each collection, the heap after it, each exception, request, ...; what is allocated "
+        "is\n"
+        "  summed up now and then, and everything at the end. Without a word: gc heap alloc exceptions.",
     .options = trace_options,
-    .defaults = &(const struct trace_values){ .interval_ns = TRACE_INTERVAL_NS },
+    .defaults = &(const struct trace_values){ .interval_ns = UINT64_C(5000000000) },
     .values_size = sizeof(struct trace_values),
-    .args_max = TRACE_TOPICS,
+    .args_max = TRACE_TOPICS_MAX,
     .run = trace_run,
 };

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/utf16.h"
-#include "clr/event_schema.h"
+#include "clr/stream_schemas.h"
 
 enum { TEXT_MAX = 1 << 16, FIELDS_MAX = 32 };
 
@@ -15,21 +15,11 @@ struct wanted_field {
     const char *name, *value;
 };
 
-/* What a type was found to be, so that it is looked at once. */
-struct known_type {
-    const struct nettrace_type *type;
-    const uint8_t *fields; /* of a type that was described anew these lie elsewhere */
-    uint32_t event_id, version;
-    struct event_schema *schema;
-    bool named;
-};
-
 struct stopping_event {
     char *provider, *event, *text;
     struct wanted_field fields[FIELDS_MAX];
     size_t field_count;
-    struct known_type *known;
-    size_t known_count, known_capacity;
+    struct stream_schemas schemas;
 };
 
 static bool read_fields(struct stopping_event *s, const char *fields, struct error *err)
@@ -72,54 +62,17 @@ void stopping_event_free(struct stopping_event *s)
 {
     if (!s)
         return;
-    for (size_t i = 0; i < s->known_count; i++)
-        event_schema_free(s->known[i].schema);
-    free(s->known);
+    stream_schemas_done(&s->schemas);
     free(s->provider);
     free(s->event);
     free(s->text);
     free(s);
 }
 
-static struct known_type know(const struct stopping_event *s, const struct nettrace_type *type,
-                              uint32_t pointer_size)
+static bool is_named(const struct stopping_event *s, const struct stream_schema *of)
 {
-    struct buffer name;
-    buffer_init(&name, TEXT_MAX);
-    utf16_append_utf8(&name, type->name);
-    buffer_u8(&name, 0);
-    const char *own_name = name.failed ? "" : (const char *)name.data;
-    struct known_type known = {
-        .type = type, .fields = type->fields.data, .event_id = type->event_id, .version = type->version
-    };
-    known.schema = event_schema_new(&(struct event_description){
-        .provider = s->provider,
-        .event_id = type->event_id,
-        .version = type->version,
-        .name = own_name,
-        .opcode = type->opcode,
-        .fields = type->fields,
-        .params = type->params,
-        .pointer_size = pointer_size,
-    });
-    known.named = !s->event || strcmp(s->event, own_name) == 0 ||
-                  strcmp(s->event, event_schema_name(known.schema)) == 0;
-    buffer_done(&name);
-    return known;
-}
-
-static const struct known_type *find(struct stopping_event *s, const struct nettrace_type *type,
-                                     uint32_t pointer_size)
-{
-    for (size_t i = 0; i < s->known_count; i++) {
-        const struct known_type *k = &s->known[i];
-        if (k->type == type && k->fields == type->fields.data && k->event_id == type->event_id &&
-            k->version == type->version)
-            return k;
-    }
-    s->known = mem_grow(s->known, &s->known_capacity, s->known_count + 1, sizeof *s->known);
-    s->known[s->known_count] = know(s, type, pointer_size);
-    return &s->known[s->known_count++];
+    return !s->event || strcmp(s->event, of->name) == 0 ||
+           strcmp(s->event, event_schema_name(of->schema)) == 0;
 }
 
 /* As reports print it, or, of a number, in decimal. */
@@ -145,13 +98,14 @@ bool stopping_event_is(struct stopping_event *s, const struct nettrace_type *typ
 {
     if (!utf16_equals_ascii(type->provider, s->provider))
         return false;
-    const struct known_type *known = find(s, type, pointer_size);
-    for (size_t i = 0; known->named && i < s->field_count; i++) {
+    const struct stream_schema *of = stream_schemas_get(&s->schemas, type, pointer_size);
+    if (!is_named(s, of))
+        return false;
+    for (size_t i = 0; i < s->field_count; i++) {
         struct event_value value;
-        int field = event_schema_field(known->schema, s->fields[i].name);
-        if (!event_schema_read(known->schema, payload, field, &value) ||
-            !has_value(&value, s->fields[i].value))
+        int field = event_schema_field(of->schema, s->fields[i].name);
+        if (!event_schema_read(of->schema, payload, field, &value) || !has_value(&value, s->fields[i].value))
             return false;
     }
-    return known->named;
+    return true;
 }

@@ -37,15 +37,17 @@ static bool on_event(void *user, const struct nettrace_event *event, struct erro
     struct stream_recording *r = user;
     (void)err;
     const struct nettrace_info *info = nettrace_reader_info(r->reader);
+    uint32_t pointer_size = info ? info->pointer_size : 8;
     if (!r->stop_seen && r->options->stopping)
-        r->stop_seen = stopping_event_is(r->options->stopping, event->type, info ? info->pointer_size : 8,
-                                         event->payload);
+        r->stop_seen = stopping_event_is(r->options->stopping, event->type, pointer_size, event->payload);
+    if (r->options->event)
+        r->options->event(r->options->user, event, pointer_size);
     return true;
 }
 
 static bool write_whole(struct stream_recording *r, size_t size, struct error *err)
 {
-    for (size_t done = 0; done < size;) {
+    for (size_t done = 0; r->options->out_fd >= 0 && done < size;) {
         ssize_t put = write(r->options->out_fd, r->received + done, size - done);
         if (put < 0 && errno != EINTR)
             return error_system(err, errno, "cannot write the event stream");
@@ -120,6 +122,8 @@ static bool record(struct stream_recording *r, enum record_end *out, struct erro
             return false;
         }
         tell_progress(r, clock_monotonic_ns());
+        if (r->options->looked)
+            r->options->looked(r->options->user, clock_monotonic_ns());
     }
     return true;
 }
@@ -189,6 +193,8 @@ bool stream_recording_run(const struct stream_recording_options *options, struct
     stats->events = counts->events;
     stats->events_lost = counts->lost;
     event_stream_close(&r.stream);
+    if (options->drained)
+        options->drained(options->user);
     nettrace_reader_free(r.reader);
     free(r.received);
     return ok;
