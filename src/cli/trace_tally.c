@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/units.h"
@@ -219,5 +220,9 @@ void trace_tally_json(const struct trace_tally *t, uint64_t duration_ns, struct 
     json_ranking(&t->thrown, "exceptions", false, j);
     json_ranking(&t->other, "others", false, j);
     json_put_u64(j, "lost", t->lost);
+    json_put_object(j, "self");
+    json_put_double(j, "cpu_s", (double)clock_own_cpu_ns() / 1e9);
+    json_put_u64(j, "peak_rss_bytes", clock_own_peak_rss_bytes());
+    json_end_object(j);
     json_end_object(j);
 }

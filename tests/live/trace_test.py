@@ -4,7 +4,6 @@
     trace_test.py VARIANT
 """
 import json
-import os
 import subprocess
 import sys
 import time
@@ -15,17 +14,15 @@ RSS_MB_MAX = 20 * (4 if "build-test" in CLRPERF else 1)  # with sanitizers it ta
 
 
 def trace(*arguments, at_most_s=60):
-    """Its lines, its exit code, the memory it took."""
-    process = subprocess.Popen([CLRPERF, "trace", *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-    lines = process.stdout.read().splitlines()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    return lines, process.returncode, usage.ru_maxrss / 1024
+    """Its lines and its exit code."""
+    done = subprocess.run([CLRPERF, "trace", *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                          check=False, timeout=at_most_s)
+    return done.stdout.splitlines(), done.returncode
 
 
 def check_exceptions(checks, command, variant):
     with Target([*command, "0"]) as target:
-        lines, code, _ = trace("-p", target.pid, "exceptions", "--json", "-d", "2s")
+        lines, code = trace("-p", target.pid, "exceptions", "--json", "-d", "2s")
         events, summary = [json.loads(line) for line in lines[:-1]], json.loads(lines[-1])
         thrown = [event for event in events if event["event"] == "Exception/Start"]
         types = {row["name"]: row["count"] for row in summary["exceptions"]["top"]}
@@ -38,11 +35,12 @@ def check_exceptions(checks, command, variant):
 
 def check_collections(checks, command, variant):
     with Target([*command, "0"]) as target:
-        lines, code, rss_mb = trace("-p", target.pid, "gc", "alloc", "--json", "-d", "2s")
+        lines, code = trace("-p", target.pid, "gc", "alloc", "--json", "-d", "2s")
         times = [json.loads(line)["time_s"] for line in lines[:-1]]
         checks.check(f"{variant}: in the order of their time", code == 0 and times and times == sorted(times), f"{len(times)} lines")
+        rss_mb = json.loads(lines[-1])["self"]["peak_rss_bytes"] / 2**20
         checks.check(f"{variant}: in bounded memory", rss_mb < RSS_MB_MAX, f"{rss_mb:.1f} MB")
-        lines, code, _ = trace("-p", target.pid, "gc", "heap", "alloc", "-d", "3s", "-i", "1s")
+        lines, code = trace("-p", target.pid, "gc", "heap", "alloc", "-d", "3s", "-i", "1s")
         shown = [line for line in lines if len(line) > 12 and line[12:].startswith("gc ")]
         heaps = [line for line in lines if len(line) > 12 and line[12:].startswith("heap")]
         rates = [line for line in lines if len(line) > 12 and line[12:].startswith("alloc")]
