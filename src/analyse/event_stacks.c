@@ -47,6 +47,7 @@ static uint32_t node_get(struct event_stacks *stacks, uint32_t parent, uint32_t 
 }
 
 /* Types of the core library whose methods are cut; each list ends with NULL. */
+static const char *const collect_types[] = { "System.GC.Collect", "System.GC._Collect", NULL };
 static const char *const throw_types[] = { "System.Runtime.EH.", NULL };
 static const char *const wait_types[] = { "System.Threading.Monitor.",
                                           "System.Threading.Lock.",
@@ -65,7 +66,8 @@ static const char *const task_types[] = { "System.Threading.Tasks.", "System.Run
 
 static bool is_cut(const struct event_stacks *stacks, uint32_t frame)
 {
-    static const char *const *const types[] = { [EVENT_CUT_THROW] = throw_types,
+    static const char *const *const types[] = { [EVENT_CUT_COLLECT] = collect_types,
+                                                [EVENT_CUT_THROW] = throw_types,
                                                 [EVENT_CUT_WAIT] = wait_types,
                                                 [EVENT_CUT_TASK] = task_types,
                                                 [EVENT_CUT_SOURCE] = source_types };

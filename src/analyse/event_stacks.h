@@ -18,10 +18,11 @@
 /* What is cut at the leaf. */
 enum event_cut {
     EVENT_CUT_NOTHING,
-    EVENT_CUT_THROW,  /* the runtime's dispatch of exceptions: the thrower is the leaf */
-    EVENT_CUT_WAIT,   /* the slow path of a lock or wait: who wants it is the leaf */
-    EVENT_CUT_TASK,   /* the task library: who schedules or awaits is the leaf */
-    EVENT_CUT_SOURCE, /* how an event source writes: who tells is the leaf */
+    EVENT_CUT_COLLECT, /* GC.Collect: who calls it is the leaf */
+    EVENT_CUT_THROW,   /* the runtime's dispatch of exceptions: the thrower is the leaf */
+    EVENT_CUT_WAIT,    /* the slow path of a lock or wait: who wants it is the leaf */
+    EVENT_CUT_TASK,    /* the task library: who schedules or awaits is the leaf */
+    EVENT_CUT_SOURCE,  /* how an event source writes: who tells is the leaf */
 };
 
 struct event_stacks {

@@ -10,7 +10,7 @@
 #include "clr/method_name.h"
 #include "clr/runtime_events.h"
 
-enum { NAME_BYTES_MAX = 1 << 20, OPEN_MAX = 256 };
+enum { NAME_BYTES_MAX = 1 << 20, OPEN_MAX = 256, REFUSALS_MAX = 256 };
 
 static const uint16_t jit_ids[] = {
     JIT_EVENT_LOAD,
@@ -216,6 +216,31 @@ static void on_load(struct jit_reading *r, const struct told_event *e)
         add_method(r, e, &m);
 }
 
+/* There are some dozens of reasons. */
+static void on_not_inlined(struct jit_reading *r, const struct told_event *e)
+{
+    struct jit_stats *stats = r->stats;
+    struct event_value reason;
+    stats->not_inlined++;
+    if (!told_field(r->told, e, "FailReason", &reason))
+        return;
+    buffer_clear(&r->text);
+    event_value_append_text(&r->text, &reason);
+    for (size_t i = 0; i < stats->refusal_count; i++) {
+        const char *known = stats->refusals[i].reason;
+        if (!span_equals(span_of(known, strlen(known)), buffer_span(&r->text)))
+            continue;
+        stats->refusals[i].count++;
+        return;
+    }
+    if (stats->refusal_count == REFUSALS_MAX)
+        return;
+    stats->refusals = mem_grow(stats->refusals, &stats->refusal_capacity, stats->refusal_count + 1,
+                               sizeof *stats->refusals);
+    stats->refusals[stats->refusal_count++] =
+        (struct jit_refusal){ event_stacks_text(&stats->stacks, buffer_span(&r->text)), 1 };
+}
+
 static void read_event(struct jit_reading *r, const struct told_event *e)
 {
     switch ((enum jit_event_id)e->id) {
@@ -234,7 +259,7 @@ static void read_event(struct jit_reading *r, const struct told_event *e)
         break;
     case JIT_EVENT_NOT_INLINED_ANSI:
     case JIT_EVENT_NOT_INLINED:
-        r->stats->not_inlined++;
+        on_not_inlined(r, e);
         break;
     case JIT_EVENT_BACKGROUND_START:
         thread_of(r, e)->in_background = true;
@@ -283,10 +308,22 @@ static void sum_modules(struct jit_stats *stats)
     for (size_t i = 0; i < stats->row_count; i++) {
         if (!i || strcmp(sorted[i]->module, sorted[i - 1]->module) != 0)
             stats->modules[stats->module_count++].name = sorted[i]->module;
-        sum_add(&stats->modules[stats->module_count - 1].sum, sorted[i]);
+        struct jit_module *module = &stats->modules[stats->module_count - 1];
+        sum_add(&module->sum, sorted[i]);
+        if (sorted[i]->trigger == JIT_TRIGGER_FOREGROUND && sorted[i]->tier == TIER_0 &&
+            !sorted[i]->is_dynamic)
+            sum_add(&module->ahead, sorted[i]);
     }
     if (stats->module_count)
         qsort(stats->modules, stats->module_count, sizeof *stats->modules, module_compare);
+}
+
+static int refusal_compare(const void *a, const void *b)
+{
+    const struct jit_refusal *x = a, *y = b;
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
+    return strcmp(x->reason, y->reason);
 }
 
 static void read_all(struct jit_reading *r)
@@ -310,6 +347,8 @@ static void read_all(struct jit_reading *r)
         sum_add(&r->stats->by_tier[m->tier], m);
     }
     sum_modules(r->stats);
+    if (r->stats->refusal_count)
+        qsort(r->stats->refusals, r->stats->refusal_count, sizeof *r->stats->refusals, refusal_compare);
 }
 
 bool jit_stats_wants(const char *provider, uint32_t event_id)
@@ -347,6 +386,7 @@ void jit_stats_done(struct jit_stats *stats)
     event_stacks_done(&stats->stacks);
     free(stats->rows);
     free(stats->modules);
+    free(stats->refusals);
 }
 
 const char *jit_trigger_name(enum jit_trigger trigger)

@@ -61,6 +61,13 @@ struct jit_sum {
 struct jit_module {
     const char *name;
     struct jit_sum sum;
+    struct jit_sum ahead; /* of it: what a thread waited for, and could have been compiled ahead of time */
+};
+
+/* Why calls were not inlined. */
+struct jit_refusal {
+    const char *reason;
+    uint64_t count;
 };
 
 struct jit_stats {
@@ -71,7 +78,9 @@ struct jit_stats {
     size_t module_count;
     struct jit_sum all, by_trigger[JIT_TRIGGERS], by_tier[CODE_TIERS];
     uint64_t inlined, not_inlined; /* decisions, where they were told */
-    uint64_t unfinished;           /* starts without an end: given up, or the capture ended */
+    struct jit_refusal *refusals;  /* the most frequent first */
+    size_t refusal_count, refusal_capacity;
+    uint64_t unfinished; /* starts without an end: given up, or the capture ended */
     uint64_t malformed;
     bool any;
 };

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/own.h"
@@ -15,6 +16,7 @@
 enum {
     GC_ROWS_SHOWN = 30,
     GC_TRIGGER_FRAMES = 2,
+    GC_TRIGGERS_SHOWN = 5,
     GC_LEVEL = 4,
     GC_LONG_PAUSE_NS = 200000000,
     CELL_MAX = 64,
@@ -60,6 +62,25 @@ static size_t choose_rows(struct gc_answer *a, size_t top)
         qsort(a->rows, top, sizeof *a->rows, by_place);
     }
     return complete;
+}
+
+/* Collections by the function that triggered them. */
+static void sum_triggers(struct gc_answer *a)
+{
+    event_tally_init(&a->triggers, &a->callers);
+    for (size_t i = 0; i < a->stats.row_count; i++) {
+        const struct gc_record *row = &a->stats.rows[i];
+        const char *reason = gc_reason_key(row->reason);
+        char label[8];
+        if (!row->complete)
+            continue;
+        gc_record_label(row, label);
+        event_tally_add(&a->triggers, span_of(reason ? reason : "", reason ? strlen(reason) : 0),
+                        span_of(label, strlen(label)), event_stacks_node(&a->callers, row->trigger_stack),
+                        row->process, row->start_ns,
+                        &(struct event_weight){ .weight = (double)row->pause_ns });
+    }
+    event_groups_init(&a->by_trigger, &a->triggers, TALLY_BY_FUNCTION);
 }
 
 static double share(uint64_t part, uint64_t whole)
@@ -270,7 +291,7 @@ static void add_row(struct gc_answer *a, struct text_table *table, const struct 
     else
         add_format(table, "%" PRIu32, row->reason);
     buffer_clear(cell);
-    question_stack_text(&a->stacks, event_stacks_node(&a->stacks, row->trigger_stack), GC_TRIGGER_FRAMES,
+    question_stack_text(&a->callers, event_stacks_node(&a->callers, row->trigger_stack), GC_TRIGGER_FRAMES,
                         cell);
     buffer_u8(cell, 0);
     text_table_add(table, (const char *)cell->data);
@@ -295,6 +316,59 @@ static void put_rows(struct gc_answer *a, uint32_t process, struct buffer *out)
     buffer_u8(out, '\n');
     if (table.cells)
         text_table_print(&table, stdout_width(), out);
+    text_table_done(&table);
+    buffer_done(&cell);
+}
+
+/* "12 gen 2, 3 gen 0" of a group. */
+static void put_kinds(const struct gc_answer *a, const struct tally_group *group, struct buffer *cell)
+{
+    uint64_t by_generation[3] = { 0 };
+    for (size_t i = 0; i < group->count; i++) {
+        const struct tally_row *row = event_group_row(&a->by_trigger, group, i);
+        by_generation[(unsigned)(intern_text(&a->triggers.texts, row->detail)[0] - '0') % 3] +=
+            row->sum.count;
+    }
+    const char *comma = "";
+    buffer_clear(cell);
+    for (unsigned gen = 3; gen-- > 0;) {
+        if (!by_generation[gen])
+            continue;
+        buffer_format(cell, "%s%s gen %u", comma, units_count(by_generation[gen]).text, gen);
+        comma = ", ";
+    }
+    buffer_u8(cell, 0);
+}
+
+static void put_triggers(const struct gc_answer *a, struct buffer *out)
+{
+    static const struct text_column columns[] = {
+        { "count", TEXT_RIGHT }, { "paused", TEXT_RIGHT },      { "of", TEXT_LEFT },
+        { "reason", TEXT_LEFT }, { "triggered by", TEXT_LEFT },
+    };
+    struct text_table table;
+    struct buffer cell;
+    if (a->by_trigger.count < 2) /* one alone is in every row */
+        return;
+    buffer_init(&cell, OUTPUT_BYTES_MAX);
+    text_table_init(&table, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < a->by_trigger.count && i < GC_TRIGGERS_SHOWN; i++) {
+        const struct tally_group *group = &a->by_trigger.rows[i];
+        const struct tally_row *row = event_group_row(&a->by_trigger, group, 0);
+        text_table_add(&table, units_count(group->sum.count).text);
+        add_duration(&table, (uint64_t)group->sum.weight);
+        put_kinds(a, group, &cell);
+        text_table_add(&table, (const char *)cell.data);
+        text_table_add(&table, intern_text(&a->triggers.texts, row->text));
+        buffer_clear(&cell);
+        question_stack_text(&a->callers, row->node, GC_TRIGGER_FRAMES, &cell);
+        if (!row->node)
+            buffer_string(&cell, "[no stack]");
+        buffer_u8(&cell, 0);
+        text_table_add(&table, (const char *)cell.data);
+    }
+    buffer_u8(out, '\n');
+    text_table_print(&table, stdout_width(), out);
     text_table_done(&table);
     buffer_done(&cell);
 }
@@ -325,6 +399,7 @@ static bool put_text(struct gc_answer *a, size_t complete, struct error *err)
         put_rollup(p, &out);
         put_rows(a, p->process, &out);
     }
+    put_triggers(a, &out);
     if (a->row_count < complete)
         buffer_format(&out, "the %zu with the longest pauses of %zu (--top 0 shows all)\n", a->row_count,
                       complete);
@@ -345,12 +420,17 @@ static bool gc_run(struct question_call *call, struct error *err)
         return false;
     }
     event_stacks_init(&a.stacks, a.scope.trace, a.scope.raw_names, EVENT_CUT_NOTHING);
+    event_stacks_init(&a.callers, a.scope.trace, a.scope.raw_names, EVENT_CUT_COLLECT);
+    sum_triggers(&a);
     bool table = !call->values->json && !call->values->csv;
     size_t complete = choose_rows(&a, report_top(call->values, table ? GC_ROWS_SHOWN : 0));
     bool ok = call->values->json  ? question_gc_json(&a, err)
               : call->values->csv ? question_gc_csv(&a, err)
                                   : put_text(&a, complete, err);
     free(a.rows);
+    event_groups_done(&a.by_trigger);
+    event_tally_done(&a.triggers);
+    event_stacks_done(&a.callers);
     event_stacks_done(&a.stacks);
     gc_stats_done(&a.stats);
     return ok;

@@ -4,6 +4,7 @@
 #ifndef CLRPERF_CLI_QUESTION_GC_H
 #define CLRPERF_CLI_QUESTION_GC_H
 
+#include "analyse/event_tally.h"
 #include "analyse/gc_stats.h"
 #include "cli/question_put.h"
 
@@ -11,7 +12,10 @@
 struct gc_answer {
     struct question_scope scope;
     struct gc_stats stats;
-    struct event_stacks stacks;    /* of who triggered */
+    struct event_stacks stacks;  /* of who triggered */
+    struct event_stacks callers; /* the same without GC.Collect */
+    struct event_tally triggers; /* who: texts are reasons, details labels, weights ns of pause */
+    struct event_groups by_trigger;
     const struct gc_record **rows; /* those that are shown, by process and time */
     size_t row_count;
 };

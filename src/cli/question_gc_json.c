@@ -74,6 +74,26 @@ static void add_sum(struct gc_sum *to, const struct gc_sum *sum)
         to->allocated_per_s_max = sum->allocated_per_s_max;
 }
 
+static void put_triggers(struct json_writer *j, const struct gc_answer *a)
+{
+    json_put_array(j, "triggers");
+    for (size_t i = 0; i < a->by_trigger.count; i++) {
+        const struct tally_group *group = &a->by_trigger.rows[i];
+        const struct tally_row *row = event_group_row(&a->by_trigger, group, 0);
+        const struct profile_frame *leaf = event_stacks_leaf(&a->callers, row->node);
+        json_begin_object(j);
+        json_put_string(j, "function", leaf ? leaf->name : NULL);
+        json_put_string(j, "module", leaf && *leaf->module ? leaf->module : NULL);
+        json_put_string(j, "reason", intern_text(&a->triggers.texts, row->text));
+        json_put_u64(j, "count", group->sum.count);
+        json_put_double(j, "pause_ms", group->sum.weight / 1e6);
+        json_put_double(j, "pause_max_ms", group->sum.most / 1e6);
+        question_json_stack(j, &a->callers, row->node);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
 static void put_totals(struct json_writer *j, const struct gc_answer *a)
 {
     static const char *const keys[] = { "gen0", "gen1", "gen2" };
@@ -100,6 +120,7 @@ static void put_totals(struct json_writer *j, const struct gc_answer *a)
     json_put_double(j, "other_pause_ms", ms(other_ns));
     json_put_u64(j, "lost", question_lost(&a->scope));
     json_put_u64(j, "malformed", a->stats.malformed);
+    put_triggers(j, a);
     json_put_array(j, "processes");
     for (size_t i = 0; i < a->stats.process_count; i++)
         put_process(j, a, &a->stats.processes[i]);

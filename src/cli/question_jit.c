@@ -14,7 +14,7 @@
 #include "cli/text_table.h"
 #include "clr/runtime_events.h"
 
-enum { JIT_LEVEL = 5, JIT_ROWS_SHOWN = 30, JIT_MODULES_SHOWN = 8, CELL_MAX = 64 };
+enum { JIT_LEVEL = 5, JIT_ROWS_SHOWN = 30, JIT_MODULES_SHOWN = 8, JIT_REASONS_SHOWN = 3, CELL_MAX = 64 };
 
 extern const struct question question_jit;
 
@@ -72,6 +72,10 @@ static void put_totals(struct json_writer *j, const struct jit_answer *a)
     json_put_known_u64(j, "not_inlined", s->inlined + s->not_inlined != 0, s->not_inlined);
     json_put_u64(j, "lost", question_lost(&a->scope));
     json_put_u64(j, "malformed", s->malformed);
+    json_put_object(j, "not_inlined_by");
+    for (size_t i = 0; i < s->refusal_count; i++)
+        json_put_u64(j, s->refusals[i].reason, s->refusals[i].count);
+    json_end_object(j);
     json_put_array(j, "by_trigger");
     for (unsigned i = 0; i < JIT_TRIGGERS; i++) {
         json_begin_object(j);
@@ -95,6 +99,9 @@ static void put_totals(struct json_writer *j, const struct jit_answer *a)
         json_begin_object(j);
         json_put_string(j, "module", *s->modules[i].name ? s->modules[i].name : NULL);
         put_sum(j, &s->modules[i].sum);
+        json_put_object(j, "precompilable");
+        put_sum(j, &s->modules[i].ahead);
+        json_end_object(j);
         json_end_object(j);
     }
     json_end_array(j);
@@ -166,6 +173,37 @@ static bool put_csv(const struct jit_answer *a, struct error *err)
     return question_print(&out, err);
 }
 
+static void put_inlining(const struct jit_stats *s, struct buffer *out)
+{
+    buffer_format(out, "inlining    %s calls inlined, %s not", units_count(s->inlined).text,
+                  units_count(s->not_inlined).text);
+    for (size_t i = 0; i < s->refusal_count && i < JIT_REASONS_SHOWN; i++)
+        buffer_format(out, "%s%s %s", i ? ", " : ": ", s->refusals[i].reason,
+                      units_count(s->refusals[i].count).text);
+    buffer_u8(out, '\n');
+}
+
+/* What PublishReadyToRun would spare: methods of assemblies, compiled while a thread waited. */
+static void put_ahead(const struct jit_stats *s, struct buffer *out)
+{
+    const struct jit_module *best = NULL;
+    struct jit_sum all = { 0 };
+    for (size_t i = 0; i < s->module_count; i++) {
+        const struct jit_module *m = &s->modules[i];
+        all.count += m->ahead.count;
+        all.time_ns += m->ahead.time_ns;
+        if (m->ahead.timed && (!best || m->ahead.time_ns > best->ahead.time_ns))
+            best = m;
+    }
+    if (!best)
+        return;
+    buffer_format(out,
+                  "precompile  %s methods took %s while a thread waited, most of it %s: PublishReadyToRun "
+                  "does it ahead\n",
+                  units_count(all.count).text, units_duration(all.time_ns).text,
+                  *best->name ? best->name : "of an unknown module");
+}
+
 static void put_head(const struct jit_answer *a, struct buffer *out)
 {
     const struct jit_stats *s = &a->stats;
@@ -181,8 +219,8 @@ static void put_head(const struct jit_answer *a, struct buffer *out)
         buffer_format(out, "; the time of %s is not known", units_count(s->all.count - s->all.timed).text);
     buffer_u8(out, '\n');
     if (s->inlined + s->not_inlined)
-        buffer_format(out, "inlining    %s calls inlined, %s not\n", units_count(s->inlined).text,
-                      units_count(s->not_inlined).text);
+        put_inlining(s, out);
+    put_ahead(s, out);
 }
 
 static void add_sum(struct text_table *table, const char *what, const char *name, const struct jit_sum *sum)
