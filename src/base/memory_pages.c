@@ -1,6 +1,5 @@
 #include "base/memory_pages.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,15 +155,9 @@ static void read_around(struct memory_pages *pages, uint64_t number)
     read_pages(pages, numbers, count);
 }
 
-static size_t recent_slot(uint64_t number)
-{
-    return (number * UINT64_C(0x9e3779b97f4a7c15)) >> 54;
-}
-static_assert(MEMORY_PAGES_RECENT == 1 << (64 - 54), "the slot is the hash's upper bits");
-
 static const uint8_t *get_page(struct memory_pages *pages, uint64_t number)
 {
-    size_t slot = recent_slot(number);
+    size_t slot = memory_pages_slot(number);
     if (pages->recent[slot].number == number && pages->recent[slot].bytes)
         return pages->recent[slot].bytes;
     uint32_t id = find_page(pages, number);
@@ -189,7 +182,7 @@ static const uint8_t *get_page(struct memory_pages *pages, uint64_t number)
 /* Asked for already, or at hand. */
 static bool is_known(const struct memory_pages *pages, uint64_t number)
 {
-    size_t slot = recent_slot(number);
+    size_t slot = memory_pages_slot(number);
     if (pages->recent[slot].number == number && pages->recent[slot].bytes)
         return true;
     return (pages->wanted_count && pages->wanted[pages->wanted_count - 1] == number) ||

@@ -39,6 +39,13 @@ struct memory_pages {
     uint64_t reads; /* pages asked of the target so far */
 };
 
+/* Where in `recent` a page is looked for. */
+static inline size_t memory_pages_slot(uint64_t number)
+{
+    return (number * UINT64_C(0x9e3779b97f4a7c15)) >> 54;
+}
+_Static_assert(MEMORY_PAGES_RECENT == 1 << (64 - 54), "the slot is the hash's upper bits");
+
 /* At most `bytes_max` are held; pages past that cannot be read. */
 void memory_pages_init(struct memory_pages *pages, const struct memory *memory, size_t bytes_max);
 void memory_pages_done(struct memory_pages *pages);
@@ -54,6 +61,14 @@ void memory_pages_trim(struct memory_pages *pages);
 /* Notes that the bytes will be needed; memory_pages_fetch() reads what was noted in a few large reads. */
 void memory_pages_want(struct memory_pages *pages, uint64_t addr, uint64_t size);
 void memory_pages_fetch(struct memory_pages *pages);
+
+/* Says that a byte will be looked at soon: when its page is at hand, the CPU's caches get it meanwhile. */
+static inline void memory_pages_prefetch(const struct memory_pages *pages, uint64_t addr)
+{
+    size_t slot = memory_pages_slot(addr / MEMORY_PAGE_BYTES);
+    if (pages->recent[slot].number == addr / MEMORY_PAGE_BYTES && pages->recent[slot].bytes)
+        __builtin_prefetch(pages->recent[slot].bytes + addr % MEMORY_PAGE_BYTES);
+}
 
 /* As memory_read(). */
 bool memory_pages_read(struct memory_pages *pages, uint64_t addr, void *into, size_t size);

@@ -10,6 +10,7 @@ enum {
     CODES_MAX = 1 << 21,
     MAPS_BYTES_MAX = 32 << 20, /* of all heaps: of 2 GiB of code */
     THIN_ROW = 8,
+    PREFETCH_AHEAD = 8,
 };
 
 void code_survey_read(struct code_survey *survey, struct memory_pages *pages,
@@ -138,16 +139,30 @@ struct trail {
     size_t count;
 };
 
-/* Replaces each address by the pointer at `offset` from it, once the pages of all are there. */
-static void follow(struct trail *trail, uint64_t offset)
+static void want_all(struct trail *trail, uint64_t offset)
 {
     for (size_t i = 0; i < trail->count; i++)
         if (trail->addrs[i])
             memory_pages_want(trail->pages, trail->addrs[i] + offset, 8);
+}
+
+/* Of the address that comes some turns behind number i: they lie all over. */
+static void prefetch_ahead(const struct trail *trail, size_t i, uint64_t offset)
+{
+    if (i + PREFETCH_AHEAD < trail->count && trail->addrs[i + PREFETCH_AHEAD])
+        memory_pages_prefetch(trail->pages, trail->addrs[i + PREFETCH_AHEAD] + offset);
+}
+
+/* Replaces each address by the pointer at `offset` from it, once the pages of all are there. */
+static void follow(struct trail *trail, uint64_t offset)
+{
+    want_all(trail, offset);
     memory_pages_fetch(trail->pages);
-    for (size_t i = 0; i < trail->count; i++)
+    for (size_t i = 0; i < trail->count; i++) {
+        prefetch_ahead(trail, i, offset);
         if (trail->addrs[i])
             trail->addrs[i] = memory_pages_u64(trail->pages, trail->addrs[i] + offset) & ~UINT64_C(7);
+    }
 }
 
 /* From the records to their types, and those to their EEClass and their type arguments. */
@@ -169,10 +184,11 @@ static void follow_types(struct trail *trail, const struct surveyed_code *list,
     free(tables);
 }
 
-/* From the records to the notes on versions of their code. */
-static void follow_versions(struct trail *trail, const struct surveyed_code *list,
-                            const struct runtime_layout *layout)
+/* From the records to the notes on versions of their code, of all one note a round, until each has found its
+ * own. */
+static void find_tiers(struct trail *trail, struct surveyed_code *list, const struct runtime_layout *layout)
 {
+    size_t left = trail->count;
     if (layout->version.first == LAYOUT_NONE || layout->method.code_data == LAYOUT_NONE)
         return;
     for (size_t i = 0; i < trail->count; i++)
@@ -180,12 +196,27 @@ static void follow_versions(struct trail *trail, const struct surveyed_code *lis
     follow(trail, layout->method.code_data);
     follow(trail, layout->version.state);
     follow(trail, layout->version.first);
-    follow(trail, layout->version.next);
-    follow(trail, layout->version.next);
+    for (unsigned round = 0; left && round < METHOD_VERSIONS_MAX; round++) {
+        want_all(trail, layout->version.code);
+        want_all(trail, layout->version.tier);
+        want_all(trail, layout->version.next);
+        memory_pages_fetch(trail->pages);
+        left = 0;
+        for (size_t i = 0; i < trail->count; i++) {
+            prefetch_ahead(trail, i, layout->version.code);
+            if (!trail->addrs[i])
+                continue;
+            list[i].has_tier = method_version_tier(trail->pages, layout, &trail->addrs[i], list[i].body.begin,
+                                                   &list[i].tier);
+            if (list[i].has_tier)
+                trail->addrs[i] = 0;
+            left += trail->addrs[i] != 0;
+        }
+    }
 }
 
 /* The pages of the records and of what they lead to. */
-static void read_methods(struct code_survey *survey, const struct surveyed_code *list, size_t count)
+static void read_methods(struct code_survey *survey, struct surveyed_code *list, size_t count, bool tiers)
 {
     if (count == 0)
         return;
@@ -194,7 +225,8 @@ static void read_methods(struct code_survey *survey, const struct surveyed_code 
         trail.addrs[i] = list[i].body.method;
     follow(&trail, 0);
     follow_types(&trail, list, survey->layout);
-    follow_versions(&trail, list, survey->layout);
+    if (tiers)
+        find_tiers(&trail, list, survey->layout);
     free(trail.addrs);
 }
 
@@ -214,6 +246,8 @@ struct surveyed_code *code_survey_list(struct code_survey *survey, const struct 
     read_headers(survey->pages, starts.starts, starts.count);
     for (size_t i = 0; i < starts.count; i++) {
         const struct start *start = &starts.starts[i];
+        if (i + PREFETCH_AHEAD < starts.count)
+            memory_pages_prefetch(survey->pages, start[PREFETCH_AHEAD].word + survey->layout->header.method);
         const struct code_heap *heap = &survey->heaps[start->heap];
         struct code_body body;
         if (!code_heap_body_of_word(survey->pages, survey->layout, heap, start->addr, start->word, &body))
@@ -222,9 +256,12 @@ struct surveyed_code *code_survey_list(struct code_survey *survey, const struct 
             list[count++] = (struct surveyed_code){ .body = body, .collectible = heap->range->collectible };
     }
     free(starts.starts);
-    read_methods(survey, list, count);
-    for (size_t i = 0; i < count; i++)
+    read_methods(survey, list, count, !choice->no_tiers);
+    for (size_t i = 0; i < count; i++) {
+        if (i + PREFETCH_AHEAD < count)
+            memory_pages_prefetch(survey->pages, list[i + PREFETCH_AHEAD].body.method);
         describe(survey, &list[i]);
+    }
     *out_count = count;
     *out_broken = broken;
     return list;
@@ -239,6 +276,8 @@ bool code_survey_find(struct code_survey *survey, const struct code_range *range
             !code_heap_find(survey->pages, survey->layout, &survey->heaps[i], addr, &code.body))
             continue;
         describe(survey, &code);
+        code.has_tier = code.described && method_desc_tier(survey->pages, survey->layout, &code.method,
+                                                           code.body.begin, &code.tier);
         *out = code;
         return true;
     }

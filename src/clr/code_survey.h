@@ -23,7 +23,9 @@ struct code_survey {
 struct surveyed_code {
     struct code_body body;
     struct method_desc method;
-    bool described;   /* the record makes sense */
+    bool described; /* the record makes sense */
+    bool has_tier;  /* the runtime notes one: see method_desc_tier() */
+    uint32_t tier;
     bool collectible; /* may be freed */
 };
 
@@ -37,6 +39,7 @@ struct code_choice {
     bool collectible;      /* those only that may be freed */
     const uint64_t *addrs; /* those only that hold one of these, ascending; NULL: any */
     size_t addr_count;
+    bool no_tiers;
     size_t at_most; /* about so many of them, in short rows that are evenly spread; 0: all */
 };
 /* The pieces, by address; those whose header makes no sense are only counted. The caller frees the list. */

@@ -46,22 +46,22 @@ static const char *finished(struct buffer *text, bool ok)
     return ok && !text->failed ? (const char *)text->data : "";
 }
 
-static void find_tier(struct code_walk *w, const struct method_desc *method, struct found_method *found)
+static enum found_tier tier_of_code(const struct code_walk *w, const struct surveyed_code *code)
 {
-    uint32_t told;
-    if (method_desc_tier(&w->pages, &w->fit.layout, method, found->begin, &told))
-        found->tier = tier_of(told);
-    else if (w->fit.layout.version.first != LAYOUT_NONE && method->tiered)
-        found->tier = FOUND_TIER_0;
+    if (code->has_tier)
+        return tier_of(code->tier);
+    return w->fit.layout.version.first != LAYOUT_NONE && code->method.tiered ? FOUND_TIER_0
+                                                                             : FOUND_TIER_UNKNOWN;
 }
 
-static void name_defined(struct code_walk *w, const struct method_desc *method, struct found_method *found)
+static void name_defined(struct code_walk *w, const struct surveyed_code *code, struct found_method *found)
 {
+    const struct method_desc *method = &code->method;
     found->kind = FOUND_METHOD;
     found->generic = method->kind == METHOD_GENERIC;
     found->token = METHOD_TOKEN | method->row;
     found->name = finished(&w->name, method_text_append(&w->fit.types, method, &w->name));
-    find_tier(w, method, found);
+    found->tier = (uint8_t)tier_of_code(w, code);
     const struct loaded_type *type = loaded_types_find(&w->fit.types, method->table);
     if (type) {
         const struct loaded_module *module = loaded_types_module(&w->fit.types, type);
@@ -115,7 +115,7 @@ static void name_code(struct code_walk *w, const struct surveyed_code *code, str
     } else if (code->method.kind == METHOD_DYNAMIC) {
         name_dynamic(w, &code->method, found);
     } else {
-        name_defined(w, &code->method, found);
+        name_defined(w, code, found);
     }
 }
 

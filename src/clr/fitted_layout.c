@@ -84,7 +84,7 @@ static bool agrees(struct fitted_layout *fit)
 {
     size_t count, broken;
     fitted_layout_survey(fit);
-    struct code_choice some = { .at_most = CHECK_MAX };
+    struct code_choice some = { .at_most = CHECK_MAX, .no_tiers = true };
     struct surveyed_code *codes = code_survey_list(&fit->survey, &some, &count, &broken);
     fit->checked = fit->agreed = 0;
     for (size_t i = 0; i < count; i++)

@@ -14,7 +14,6 @@ enum {
     VTABLE_BYTES = 0x40,
     SLOTS_OF_A_CHUNK = 8,
     ARGUMENTS_MAX = 256,
-    VERSIONS_MAX = 256,
     STUB_TARGET = 0x18, /* ILStubResolver: m_pStubMD's target */
     SIGNATURE_BYTES_MAX = 4096,
 };
@@ -157,6 +156,17 @@ void dynamic_method_read(struct memory_pages *pages, const struct runtime_layout
         out->target = memory_pages_u64(pages, resolver + STUB_TARGET);
 }
 
+bool method_version_tier(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t *note,
+                         uint64_t code, uint32_t *out_tier)
+{
+    if (memory_pages_u64(pages, *note + layout->version.code) == code) {
+        *out_tier = memory_pages_u32(pages, *note + layout->version.tier);
+        return true;
+    }
+    *note = memory_pages_u64(pages, *note + layout->version.next);
+    return false;
+}
+
 bool method_desc_tier(struct memory_pages *pages, const struct runtime_layout *layout,
                       const struct method_desc *method, uint64_t code, uint32_t *out_tier)
 {
@@ -164,13 +174,9 @@ bool method_desc_tier(struct memory_pages *pages, const struct runtime_layout *l
         return false;
     uint64_t data = memory_pages_u64(pages, method->addr + layout->method.code_data);
     uint64_t state = data ? memory_pages_u64(pages, data + layout->version.state) : 0;
-    uint64_t node = state ? memory_pages_u64(pages, state + layout->version.first) : 0;
-    for (unsigned i = 0; node && i < VERSIONS_MAX; i++) {
-        if (memory_pages_u64(pages, node + layout->version.code) == code) {
-            *out_tier = memory_pages_u32(pages, node + layout->version.tier);
+    uint64_t note = state ? memory_pages_u64(pages, state + layout->version.first) : 0;
+    for (unsigned i = 0; note && i < METHOD_VERSIONS_MAX; i++)
+        if (method_version_tier(pages, layout, &note, code, out_tier))
             return true;
-        }
-        node = memory_pages_u64(pages, node + layout->version.next);
-    }
     return false;
 }

@@ -82,6 +82,13 @@ void dynamic_method_name(struct memory_pages *pages, const struct runtime_layout
 void dynamic_method_read(struct memory_pages *pages, const struct runtime_layout *layout,
                          const struct method_desc *method, struct dynamic_method *out);
 
+enum { METHOD_VERSIONS_MAX = 256 };
+/*
+ * Whether a note on a version of a method is of `code`: its tier then. Else *note is where the next one is,
+ * or 0.
+ */
+bool method_version_tier(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t *note,
+                         uint64_t code, uint32_t *out_tier);
 /*
  * The optimisation tier that the runtime notes for code of a method: 0, 1, 2 (tier 1, made while it ran), 4
  * (instrumented). False when it notes none: the first version of the code, or a runtime before 9.
