@@ -18,6 +18,9 @@ NAMELESS = {"EventID(191)": "Method/TailCallFailed", "EventID(200)": "GC/Increas
 # Of the events of the GC's own kind TraceEvent shows what was in one before; those it knows get an id of its own.
 RUNTIME = "Microsoft-Windows-DotNETRuntime"
 DYNAMIC_EVENT, COMMITTED_USAGE = 39, 65524
+# The version of an event that has these first; of older ones TraceEvent says that they are 0, or nothing.
+SINCE = {"ReJITID": 2, "GenerationSize4": 2, "TotalPromotedSize4": 2, "ObjectSize": 4, "CondemnReasons0": 3,
+         "CondemnReasons1": 3, "Count": 4}
 TIME_ERROR_NS = 100  # TraceEvent tells time in milliseconds, as a double
 MARK_TYPES = ["MarkStack", "MarkFQ", "MarkHandles", "MarkOlder", "MarkSizedRef", "MarkOverflow", "MarkDependentHandles",
               "MarkNewFQ", "MarkSteal", "MarkBGCRoots"]
@@ -91,8 +94,8 @@ def mechanism(raw):
 def known_to_differ(event, field, ours, value):
     """Where TraceEvent is known to be wrong, or to say less; each checked for what it should be."""
     mine = ours["fields"].get(field)
-    if field == "ReJITID":  # which is 0 where the event's version does not have it
-        return mine is None and value == 0 and ours["version"] < 2
+    if mine is None and value in (0, None) and ours["version"] < SINCE.get(field, 0):
+        return True
     if field == "OptimizationTier":  # of precompiled code it knows none
         return value["name"] == "Unknown" and mine == "ReadyToRun" and "Jitted" not in ours["fields"]["MethodFlags"]
     if event == "GC/MarkWithType" and field == "Type":

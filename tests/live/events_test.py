@@ -110,11 +110,15 @@ def check_sources(checks, variant):
 def check_variant(checks, variant):
     oracle = oracle_command("events")
     tool = output_of(os.path.join(HERE, "runtimes/build.sh"), "tool", "dotnet-trace")
-    command = sample_command(variant, "webapi")
-    with Work() as work, Target([*command, "0", "--urls", "http://127.0.0.1:0"]) as target:
-        target.load = Load(target.url, PATHS)
+    # there is no ASP.NET Core of 3.1 to be had
+    program = ["runtimework", "0"] if variant == "3.1" else ["webapi", "0", "--urls", "http://127.0.0.1:0"]
+    command = [*sample_command(variant, program[0]), *program[1:]]
+    with Work() as work, Target(command) as target:
+        target.load = Load(target.url, PATHS) if target.url else None
         target.wait_busy(2)
         for name, options in RECORDINGS.items():
+            if variant == "3.1" and name in ("database", "sources", "counters"):
+                continue
             path = work.file(f"{name}.nettrace")
             done = subprocess.run([*tool, "collect", "-p", str(target.pid), "-o", path, "--duration", "00:00:00:02", *options],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -128,7 +132,8 @@ def check_variant(checks, variant):
 def main():
     checks = Checks()
     for variant in sys.argv[1:] or ["10"]:
-        checks.run(f"sources_{variant}", check_sources, variant)
+        if variant != "3.1":
+            checks.run(f"sources_{variant}", check_sources, variant)
         checks.run(f"events_{variant}", check_variant, variant)
     checks.exit()
 
