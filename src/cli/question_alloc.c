@@ -37,7 +37,7 @@ static void put_sum(struct json_writer *j, const struct groups_answer *a, const 
 static void json_totals(struct json_writer *j, const struct groups_answer *a)
 {
     const struct alloc_stats *stats = a->stats;
-    double seconds = (double)a->scope->time.duration_ns / 1e9, bytes = stats->tally.total.weight;
+    double seconds = (double)a->scope->shown.duration_ns / 1e9, bytes = stats->tally.total.weight;
     put_sum(j, a, &stats->tally.total);
     json_put_known_double(j, "bytes_per_s", seconds > 0, seconds > 0 ? bytes / seconds : 0);
     for (unsigned i = 0; i < ALLOC_KINDS; i++) {
@@ -82,7 +82,7 @@ static void put_head(const struct groups_answer *a, struct buffer *out)
 {
     const struct alloc_stats *stats = a->stats;
     const struct event_sum *all = &stats->tally.total;
-    double seconds = (double)a->scope->time.duration_ns / 1e9;
+    double seconds = (double)a->scope->shown.duration_ns / 1e9;
     question_head(a->scope, out);
     buffer_format(out, "allocated   %s", units_size(rounded(all->weight)).text);
     if (seconds > 0)

@@ -13,7 +13,7 @@ extern const struct question question_exceptions;
 
 static double per_second(const struct groups_answer *a, uint64_t count)
 {
-    uint64_t duration_ns = a->scope->time.duration_ns;
+    uint64_t duration_ns = a->scope->shown.duration_ns;
     return duration_ns ? (double)count * 1e9 / (double)duration_ns : 0;
 }
 
@@ -24,7 +24,7 @@ static void json_totals(struct json_writer *j, const struct groups_answer *a)
     json_put_u64(j, "count", count);
     json_put_u64(j, "rethrown", stats->rethrown);
     json_put_u64(j, "nested", stats->nested);
-    json_put_known_double(j, "per_s", a->scope->time.duration_ns, per_second(a, count));
+    json_put_known_double(j, "per_s", a->scope->shown.duration_ns, per_second(a, count));
     json_put_u64(j, "lost", question_lost(a->scope));
     json_put_u64(j, "malformed", stats->malformed);
 }
@@ -33,7 +33,7 @@ static void json_row(struct json_writer *j, const struct groups_answer *a, const
 {
     json_put_string(j, "message", question_groups_detail(a->groups, event_group_row(a->groups, group, 0)));
     json_put_u64(j, "count", group->sum.count);
-    json_put_known_double(j, "per_s", a->scope->time.duration_ns, per_second(a, group->sum.count));
+    json_put_known_double(j, "per_s", a->scope->shown.duration_ns, per_second(a, group->sum.count));
     json_put_double(j, "first_s", capture_time_s(&a->scope->time, group->sum.first_ns));
     json_put_double(j, "last_s", capture_time_s(&a->scope->time, group->sum.last_ns));
     json_put_u64(j, "site_count", group->count);
@@ -62,7 +62,7 @@ static void put_head(const struct groups_answer *a, struct buffer *out)
     uint64_t count = stats->tally.total.count;
     question_head(a->scope, out);
     buffer_format(out, "thrown      %s", count ? units_count(count).text : "none");
-    if (count && a->scope->time.duration_ns)
+    if (count && a->scope->shown.duration_ns)
         buffer_format(out, " (%.1f a second)", per_second(a, count));
     if (stats->nested)
         buffer_format(out, "; %s while another one was handled", units_count(stats->nested).text);

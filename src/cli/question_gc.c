@@ -29,7 +29,7 @@ const char *const gc_gen_names[GC_EVENT_GENS] = { "gen 0", "gen 1", "gen 2", "la
 
 uint64_t gc_answer_told_ns(const struct gc_answer *a, uint32_t process)
 {
-    return capture_time_asked_ns(&a->scope.time, a->scope.trace, process, RUNTIME_PROVIDER,
+    return capture_time_asked_ns(&a->scope.shown, a->scope.trace, process, RUNTIME_PROVIDER,
                                  RUNTIME_KEYWORD_GC);
 }
 
@@ -154,10 +154,10 @@ static void head_strip(const struct gc_answer *a, const struct gc_process_stats 
     size_t next = 0;
     double size = -1;
     for (size_t i = 0; i < QUESTION_STRIP; i++) {
-        double to_s = (double)a->scope.time.duration_ns / 1e9 * (double)(i + 1) / QUESTION_STRIP, peak = -1;
+        double to_s = (double)a->scope.shown.duration_ns / 1e9 * (double)(i + 1) / QUESTION_STRIP, peak = -1;
         for (; next < p->count; next++) {
             const struct gc_record *row = &a->stats.rows[p->first + next];
-            if (capture_time_s(&a->scope.time, row->start_ns) > to_s)
+            if (capture_time_s(&a->scope.shown, row->start_ns) > to_s)
                 break;
             if (row->has_before && (double)row->heap_before > peak)
                 peak = (double)row->heap_before;

@@ -14,6 +14,15 @@
 
 enum { PROCESSES_SHOWN = 3, SECONDS = 1000000000 };
 
+static struct capture_time shown_part(const struct capture_time *all, const struct profile_options *options)
+{
+    struct capture_time shown = *all;
+    uint64_t to_ns = options->to_ns && options->to_ns < all->duration_ns ? options->to_ns : all->duration_ns;
+    shown.start_ns += options->from_ns;
+    shown.duration_ns = to_ns > options->from_ns ? to_ns - options->from_ns : 0;
+    return shown;
+}
+
 bool question_scope_init(struct question_scope *scope, const struct question_call *call, struct error *err)
 {
     const struct trace *t = &call->capture->b.trace;
@@ -25,6 +34,7 @@ bool question_scope_init(struct question_scope *scope, const struct question_cal
     };
     scope->from_ns = options.from_ns ? scope->time.start_ns + options.from_ns : 0;
     scope->to_ns = options.to_ns ? scope->time.start_ns + options.to_ns : 0;
+    scope->shown = shown_part(&scope->time, &options);
     return true;
 }
 

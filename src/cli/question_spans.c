@@ -122,7 +122,7 @@ static bool put_csv(const struct spans_answer *a, struct error *err)
 
 static void put_head(const struct spans_answer *a, struct buffer *out)
 {
-    double seconds = (double)a->scope.time.duration_ns / 1e9;
+    double seconds = (double)a->scope.shown.duration_ns / 1e9;
     question_head(&a->scope, out);
     buffer_format(out, "%-11s %s", a->what, a->table->count ? units_count(a->table->count).text : "none");
     if (a->table->count && seconds > 0)

@@ -149,12 +149,12 @@ static void put_strip(const struct pool_answer *a, uint32_t process, struct buff
     double now = -1;
     size_t next = 0;
     for (size_t i = 0; i < QUESTION_STRIP; i++) {
-        double to_s = (double)a->scope.time.duration_ns / 1e9 * (double)(i + 1) / QUESTION_STRIP, most = now;
+        double to_s = (double)a->scope.shown.duration_ns / 1e9 * (double)(i + 1) / QUESTION_STRIP, most = now;
         for (; next < a->stats.level_count; next++) {
             const struct threadpool_level *level = &a->stats.levels[next];
             if (level->process != process)
                 continue;
-            if (capture_time_s(&a->scope.time, level->time_ns) > to_s)
+            if (capture_time_s(&a->scope.shown, level->time_ns) > to_s)
                 break;
             now = level->workers;
             most = now > most ? now : most;
