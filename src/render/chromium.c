@@ -100,14 +100,15 @@ static void write_thread(struct chromium *w, uint32_t id, const uint32_t *sample
     const struct profile *p = w->profile;
     const struct profile_thread *thread = &p->threads[id];
     struct open_path open = { .depth = 0 };
-    uint64_t period_ns = period_of(p), end_ns = 0;
+    /* of wall time each sample says how long it stands for its thread */
+    uint64_t period_ns = period_of(p), gap_ns = p->is_wall ? 0 : GAP_PERIODS * period_ns, end_ns = 0;
     write_name(w, "thread_name", thread->pid, thread->tid, profile_thread_comm(p, id));
     for (size_t i = 0; i < count && !w->out->failed; i++) {
         uint64_t time_ns = p->sample_time_ns[samples[i]];
-        if (time_ns > end_ns + GAP_PERIODS * period_ns)
+        if (time_ns > end_ns + gap_ns)
             close_to(w, &open, 0, thread, end_ns);
         open_to(w, &open, p->sample_node[samples[i]], thread, time_ns);
-        end_ns = time_ns + period_ns;
+        end_ns = time_ns + (p->is_wall ? p->sample_weight[samples[i]] : period_ns);
     }
     close_to(w, &open, 0, thread, end_ns);
 }
