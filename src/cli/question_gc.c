@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/profile.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/units.h"
 #include "cli/standard_output.h"
 #include "cli/text_table.h"
 #include "clr/runtime_events.h"
+#include "trace/facts.h"
 
 enum {
     GC_ROWS_SHOWN = 30,
@@ -81,6 +83,27 @@ static void sum_triggers(struct gc_answer *a)
                         &(struct event_weight){ .weight = (double)row->pause_ns });
     }
     event_groups_init(&a->by_trigger, &a->triggers, TALLY_BY_FUNCTION);
+}
+
+/* What of the CPU time went into collecting, of a capture that has samples of it. */
+static bool sum_cpu(struct gc_answer *a, struct error *err)
+{
+    const struct trace *t = a->scope.trace;
+    struct profile_options options;
+    struct profile *p;
+    if (!trace_fact_value(t, FACT_EVENT) || !t->samples.count)
+        return true;
+    if (!profile_choice_options(&a->scope.call->values->choice, &options, err))
+        return false;
+    options.tree_only = true;
+    if (!profile_build(t, &options, &p, err))
+        return false;
+    if (p->counts.work_known && strcmp(p->weight_unit, "ns") == 0) {
+        a->cpu_ns = p->counts.weight;
+        a->gc_cpu_ns = p->counts.work[WORK_GC];
+    }
+    profile_free(p);
+    return true;
 }
 
 static double share(uint64_t part, uint64_t whole)
@@ -186,6 +209,8 @@ static void head_process(const struct gc_answer *a, const struct gc_process_stat
     head_pauses(a, p, out);
     head_sizes(a, p, out);
     head_strip(a, p, out);
+    if (p->all.count && !p->all.with_stats)
+        buffer_string(out, "sizes       were not told; record them with: clrperf record -e gc\n");
     if (p->finalized)
         buffer_format(out, "finalized   %s objects\n", units_count(p->finalized).text);
 }
@@ -390,6 +415,9 @@ static bool put_text(struct gc_answer *a, size_t complete, struct error *err)
     question_head(&a->scope, &out);
     if (!a->stats.process_count)
         buffer_string(&out, "collections none\n");
+    if (a->cpu_ns)
+        buffer_format(&out, "CPU         %s, of it %.1f %% for collections\n", units_duration(a->cpu_ns).text,
+                      share(a->gc_cpu_ns, a->cpu_ns) * 100);
     for (size_t i = 0; i < a->stats.process_count; i++) {
         const struct gc_process_stats *p = &a->stats.processes[i];
         head_process(a, p, a->stats.process_count > 1, &out);
@@ -424,9 +452,10 @@ static bool gc_run(struct question_call *call, struct error *err)
     sum_triggers(&a);
     bool table = !call->values->json && !call->values->csv;
     size_t complete = choose_rows(&a, report_top(call->values, table ? GC_ROWS_SHOWN : 0));
-    bool ok = call->values->json  ? question_gc_json(&a, err)
-              : call->values->csv ? question_gc_csv(&a, err)
-                                  : put_text(&a, complete, err);
+    bool ok = !sum_cpu(&a, err)    ? false
+              : call->values->json ? question_gc_json(&a, err)
+              : call->values->csv  ? question_gc_csv(&a, err)
+                                   : put_text(&a, complete, err);
     free(a.rows);
     event_groups_done(&a.by_trigger);
     event_tally_done(&a.triggers);

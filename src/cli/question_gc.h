@@ -14,6 +14,7 @@ struct gc_answer {
     struct gc_stats stats;
     struct event_stacks stacks;  /* of who triggered */
     struct event_stacks callers; /* the same without GC.Collect */
+    uint64_t cpu_ns, gc_cpu_ns;  /* where CPU samples are in the capture, too: of all, of collecting */
     struct event_tally triggers; /* who: texts are reasons, details labels, weights ns of pause */
     struct event_groups by_trigger;
     const struct gc_record **rows; /* those that are shown, by process and time */

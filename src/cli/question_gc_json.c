@@ -37,6 +37,15 @@ static void put_process(struct json_writer *j, const struct gc_answer *a, const 
     uint64_t told_ns = gc_answer_told_ns(a, p->process), pause_ns = p->all.pause_ns + p->other_pause_ns;
     json_begin_object(j);
     question_json_process(j, &a->scope, p->process);
+    const struct trace_process *row = &a->scope.trace->processes.rows[p->process];
+    const char *version = trace_string(a->scope.trace, row->runtime_version);
+    const char *command_line = trace_string(a->scope.trace, row->command_line);
+    uint32_t heaps = 0;
+    for (size_t i = 0; i < p->count; i++)
+        heaps = a->stats.rows[p->first + i].heaps > heaps ? a->stats.rows[p->first + i].heaps : heaps;
+    json_put_string(j, "runtime_version", *version ? version : NULL);
+    json_put_string(j, "command_line", *command_line ? command_line : NULL);
+    json_put_known_u64(j, "heap_count", heaps != 0, heaps);
     json_put_double(j, "told_s", (double)told_ns / 1e9);
     json_put_known_double(j, "paused_share", told_ns, told_ns ? (double)pause_ns / (double)told_ns : 0);
     put_sum(j, &p->all);
@@ -118,6 +127,8 @@ static void put_totals(struct json_writer *j, const struct gc_answer *a)
     json_put_u64(j, "incomplete", incomplete);
     json_put_u64(j, "other_pauses", other);
     json_put_double(j, "other_pause_ms", ms(other_ns));
+    json_put_known_double(j, "cpu_ms", a->cpu_ns, ms(a->cpu_ns));
+    json_put_known_double(j, "gc_cpu_ms", a->cpu_ns, ms(a->gc_cpu_ns));
     json_put_u64(j, "lost", question_lost(&a->scope));
     json_put_u64(j, "malformed", a->stats.malformed);
     put_triggers(j, a);
