@@ -1,4 +1,5 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "cli/event_fields.h"
@@ -83,6 +84,26 @@ static void put_stack(struct json_writer *j, struct kept_stacks *k, uint32_t nod
     json_raw(j, span_part(buffer_span(&k->text), kept->off, kept->size));
 }
 
+static void put_id(struct json_writer *j, const char *key, const uint8_t id[16], struct buffer *scratch)
+{
+    static const uint8_t none[16];
+    if (memcmp(id, none, sizeof none) == 0)
+        return;
+    json_key(j, key);
+    event_value_json(j, &(struct event_value){ .kind = EVENT_VALUE_GUID, .bytes = span_of(id, sizeof none) },
+                     scratch);
+}
+
+/* What the event is a part of, where its provider keeps track. */
+static void put_activity(struct json_writer *j, const struct trace *t, uint32_t event, struct buffer *scratch)
+{
+    const struct trace_event_activity *row = trace_event_activity(t, event);
+    if (!row)
+        return;
+    put_id(j, "activity", row->id, scratch);
+    put_id(j, "related_activity", row->related, scratch);
+}
+
 static void put_event(struct json_writer *j, struct events_answer *a, struct kept_stacks *stacks,
                       uint32_t event, struct buffer *scratch)
 {
@@ -108,6 +129,7 @@ static void put_event(struct json_writer *j, struct events_answer *a, struct kep
         json_key(j, "payload");
         json_span(j, buffer_span(scratch));
     }
+    put_activity(j, t, event, scratch);
     put_stack(j, stacks, event_stacks_node(&a->stacks, row->stack));
     json_end_object(j);
     json_next(j);

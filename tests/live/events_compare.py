@@ -129,6 +129,9 @@ class Differences:
         self.events += 1
         if ours["event"] != name:
             self.add("name", name, "", ours["event"])
+        for key in ("activity", "related_activity"):
+            if ours.get(key) != theirs.get(key):
+                self.add(key, name, "", (ours.get(key), theirs.get(key)))
         if ours["version"] != theirs["version"]:
             self.add("version", name, "", (ours["version"], theirs["version"]))
         for field, value in theirs["fields"].items():

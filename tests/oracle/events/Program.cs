@@ -13,7 +13,7 @@ namespace Events
 {
     /// <summary>
     /// events FILE.nettrace [PROVIDER...]: prints every event as TraceEvent decodes it, a JSON object a line:
-    /// {"provider","event","id","version","ns","tid","fields":{...}}. "ns" counts from the start of the session. An
+    /// {"provider","event","id","version","ns","tid","activity","related_activity","fields":{...}}. "ns" counts from the start of the session. An
     /// enumeration is {"name","value"}, bytes are {"bytes":n}, what TraceEvent fails to decode is {"failed":why}.
     /// events --stacks FILE.nettrace: {"provider","id","ns","tid","stack":[...]} of each event that has a stack, methods
     /// as MODULE!NAME, leaf first; what has no name is "?".
@@ -76,6 +76,16 @@ namespace Events
             Json.WriteString("event", data.EventName);
             Json.WriteNumber("version", data.Version);
             Json.WriteNumber("bytes", data.EventDataLength);
+            if (data.ActivityID != Guid.Empty)
+            {
+                Json.WriteString("activity", data.ActivityID.ToString());
+            }
+
+            if (data.RelatedActivityID != Guid.Empty)
+            {
+                Json.WriteString("related_activity", data.RelatedActivityID.ToString());
+            }
+
             Json.WriteStartObject("fields");
             string[] names = Array.Empty<string>();
             try
