@@ -65,6 +65,8 @@ struct record_run {
     pid_t *pids;
     uint64_t *start_ticks; /* of each, or NULL: they are not known */
     size_t pid_count;
+    pid_t *present; /* of all or of a control group: runtimes that run already */
+    size_t present_count;
     int cgroup_fd;
     const char *path;                   /* of the result; borrowed */
     char made_path[128];                /* when the user gave none */
@@ -80,6 +82,18 @@ struct record_run {
     int capture_fd;                      /* to read an unnamed capture again */
     bool created;                        /* the file at `path` is ours and there is no result in it yet */
 };
+
+/* Runtimes that only wait have no sample, and tell of events all the same. */
+static void record_find_present(struct record_run *run, const struct target_query *query)
+{
+    struct target_list list;
+    if ((!run->sources.has_topics && !run->sources.has_asked) || !target_select(query, &list, NULL))
+        return;
+    run->present = mem_alloc(list.count + 1, sizeof *run->present);
+    for (size_t i = 0; i < list.count; i++)
+        run->present[run->present_count++] = list.items[i].pid;
+    target_list_done(&list);
+}
 
 static bool record_select(struct record_run *run, const struct verb_call *call, struct error *err)
 {
@@ -101,9 +115,11 @@ static bool record_select(struct record_run *run, const struct verb_call *call, 
         return record_port_target(v, run->port, run->stopped, &run->caller, &run->pids[run->pid_count++],
                                   err);
     }
+    struct target_query query = target_options_query(&v->target);
+    if (v->target.all || v->target.cgroup)
+        record_find_present(run, &query);
     if (v->target.all)
         return true;
-    struct target_query query = target_options_query(&v->target);
     /* the kernel itself watches a control group: processes that are born into it too */
     if (v->target.cgroup && !v->target.container && !query.pid_count && !query.name_count)
         return cgroup_open(v->target.cgroup, &run->cgroup_fd, err);
@@ -222,6 +238,8 @@ static bool record_start(struct record_run *run, struct error *err)
         .resume = v->resume != SWITCH_OFF,
         .port_is_ours = !v->port,
         .events_buffer_mb = run->sources.buffer_mb,
+        .present = run->present,
+        .present_count = run->present_count,
         .stopping = run->stopping,
         .start_ticks = run->start_ticks,
         .kernel_chains = v->frame_pointers,
@@ -449,6 +467,7 @@ static bool record_run(struct verb_call *call, struct error *err)
     stopping_event_free(run.stopping);
     record_sources_done(&run.sources);
     free(run.pids);
+    free(run.present);
     free(run.start_ticks);
     return ok;
 }

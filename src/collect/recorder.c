@@ -367,6 +367,17 @@ static bool recorder_over(struct recorder *r, uint64_t now)
     return true;
 }
 
+/* Behind the rings: what the user says, and runtimes that call. Returns how many there are in all. */
+static nfds_t recorder_own_polls(struct recorder *r)
+{
+    nfds_t count = r->ring_polls;
+    if (r->options.stop_fd >= 0)
+        r->polls[count++] = (struct pollfd){ .fd = r->options.stop_fd, .events = POLLIN };
+    if (r->options.port)
+        r->polls[count++] = (struct pollfd){ .fd = diagnostic_port_fd(r->options.port), .events = POLLIN };
+    return count;
+}
+
 /*
  * Sleeps until a ring is half full, the user pressed Enter, a signal came, or it is time to look. What
  * runtimes send is taken meanwhile: a connection holds little, and who cannot send drops events.
@@ -375,25 +386,21 @@ static bool recorder_wait(struct recorder *r)
 {
     uint64_t until_ns = clock_monotonic_ns() + RECORDER_TICK_MS * MS_NS, now_ns;
     while ((now_ns = clock_monotonic_ns()) < until_ns) {
-        nfds_t count = r->ring_polls, own = r->ring_polls;
-        if (r->options.stop_fd >= 0)
-            r->polls[count++] = (struct pollfd){ .fd = r->options.stop_fd, .events = POLLIN };
-        if (r->options.port)
-            r->polls[count++] =
-                (struct pollfd){ .fd = diagnostic_port_fd(r->options.port), .events = POLLIN };
-        own = count;
+        nfds_t own = recorder_own_polls(r), count = own;
         if (recorder_wants_events(r))
-            count += runtime_names_polls(r->runtimes, &r->polls[count], RECORDER_RUNTIME_POLLS);
+            count += runtime_names_polls(r->runtimes, &r->polls[own], RECORDER_RUNTIME_POLLS);
         int ready = poll(r->polls, count, (int)((until_ns - now_ns) / MS_NS) + 1);
-        bool ring = false;
-        for (size_t i = 0; ready > 0 && i < r->ring_polls; i++) {
+        if (ready <= 0)
+            return true;
+        bool ours = false;
+        for (size_t i = 0; i < own; i++)
+            ours |= r->polls[i].revents != 0;
+        for (size_t i = 0; i < r->ring_polls; i++)
             if (r->polls[i].revents & (POLLHUP | POLLERR)) /* for ever, once the ring's own thread is gone */
                 r->polls[i].fd = -1;
-            ring |= r->polls[i].revents != 0;
-        }
-        if (ready > 0 && r->options.stop_fd >= 0 && r->polls[r->ring_polls].revents)
+        if (r->options.stop_fd >= 0 && r->polls[r->ring_polls].revents)
             return false;
-        if (ready <= 0 || ring || count == own || (r->options.port && r->polls[own - 1].revents))
+        if (ours || count == own)
             return true;
         runtime_names_drain(r->runtimes, &r->queue);
     }
@@ -703,6 +710,8 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
     runtime_names_watch(r->runtimes, &(struct method_watcher){ recorder_method, recorder_knows_methods, r });
     for (size_t i = 0; i < r->options.perf.pid_count; i++)
         recorder_meet(r, (uint32_t)r->options.perf.pids[i]);
+    for (size_t i = 0; i < r->options.present_count; i++)
+        recorder_process(r, (uint32_t)r->options.present[i], 0);
     if (!recorder_begin(r, err))
         return false;
     recorder_facts(r);

@@ -42,11 +42,14 @@ struct recorder_options {
     /* what else to ask them; both borrowed, or NULL: see struct runtime_session_options */
     const struct event_providers *topics;
     const struct event_request *asked;
-    uint32_t events_buffer_mb;         /* of each target's memory; 0: usual */
-    struct stopping_event *stopping;   /* borrowed, or NULL */
-    struct diagnostic_port *port;      /* that runtimes call when they start; borrowed, or NULL */
-    bool resume;                       /* let them go on once they are listened to */
-    bool port_is_ours;                 /* only the command that is recorded knows it */
+    uint32_t events_buffer_mb;       /* of each target's memory; 0: usual */
+    struct stopping_event *stopping; /* borrowed, or NULL */
+    struct diagnostic_port *port;    /* that runtimes call when they start; borrowed, or NULL */
+    bool resume;                     /* let them go on once they are listened to */
+    bool port_is_ours;               /* only the command that is recorded knows it */
+    /* of all that is watched, when that is no list: those that run now, and may have no sample for long */
+    const pid_t *present;
+    size_t present_count;
     const volatile sig_atomic_t *stop; /* set by a signal handler */
     int stop_fd;                       /* readable when the user pressed Enter, or -1 */
     int release_fd;                    /* a byte written here lets the waiting command go on, or -1 */

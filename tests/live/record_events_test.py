@@ -193,6 +193,17 @@ def check_children(checks, work, command, variant):
                  done.returncode == 5, f"{dict(pids)}, {truths}, exit code {done.returncode}")
 
 
+def check_several(checks, work, command, variant):
+    """Several programs in one capture, also where nobody named them: one that sleeps has no sample, but events."""
+    need_root()
+    with Target([*command, "0"]) as one, Target([*command, "0"]) as other:
+        for options in (("-p", f"{one.pid},{other.pid}"), ("-a",)):
+            path = work.file(f"several{len(options)}.clrperf")
+            record(*options, "-e", "exceptions", "-d", "1500ms", "-o", path)
+            pids = collections.Counter(event[1] for event in events(path) if event[4] == 80)
+            checks.check(f"{variant}: two programs at once, {options[0]}", pids[one.pid] > 0 and pids[other.pid] > 0, str(dict(pids)))
+
+
 def check_container(checks, work, command, variant):
     """Threads of another pid namespace have our numbers."""
     need_root()
@@ -219,7 +230,8 @@ def main():
     with Work() as work:
         throws, flood = sample_command(variant, "throws"), sample_command(variant, "flood")
         for check, command in ((check_exact, throws), (check_stream, throws), (check_flood, flood), (check_unharmed, throws),
-                               (check_stopping, throws), (check_port, throws), (check_children, throws), (check_container, throws)):
+                               (check_stopping, throws), (check_port, throws), (check_children, throws),
+                               (check_several, throws), (check_container, throws)):
             checks.run(f"{variant}: {check.__name__}", check, work, command, variant)
     checks.exit()
 
