@@ -392,7 +392,9 @@ static void profile_describe(struct profile_build *b)
     struct buffer title;
     buffer_init(&title, 4096);
     for (uint32_t i = 1; i < p->process_count && i < 4; i++)
-        if (p->processes[i].pid)
+        if (p->processes[i].pid && !p->processes[i].name[0])
+            buffer_format(&title, "%sprocess %u", i > 1 ? ", " : "", p->processes[i].pid);
+        else if (p->processes[i].pid)
             buffer_format(&title, "%s%.200s (%u)", i > 1 ? ", " : "", p->processes[i].name,
                           p->processes[i].pid);
         else

@@ -517,6 +517,15 @@ static void finish(struct nettrace_import *in)
     t->complete = nettrace_reader_ended(in->reader) && t->gaps.count == 1;
 }
 
+/* A runtime lists its methods when a recording ends, and says when it is through. */
+static bool has_all_names(const struct nettrace_import *in)
+{
+    for (size_t i = 1; i < in->type_count; i++)
+        if (in->types[i].kind == RUNTIME_EVENT_RUNDOWN_DONE && in->types[i].told->events)
+            return true;
+    return false;
+}
+
 /* Feeds the reader to the end of the file. What was read before damage stays. */
 static bool read_all(struct nettrace_import *in, struct byte_stream *stream, struct error *err)
 {
@@ -546,7 +555,7 @@ static bool read_all(struct nettrace_import *in, struct byte_stream *stream, str
                          stream->pos);
     if (!nettrace_reader_ended(in->reader))
         import_note(&in->b->trace, "the file is cut at byte %" PRIu64 ": everything before is shown%s",
-                    stream->pos, in->methods.count > 1 ? "" : ", without names, which come last");
+                    stream->pos, has_all_names(in) ? "" : ", but most names come last and are missing");
     return true;
 }
 
