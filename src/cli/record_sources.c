@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "clr/event_profiles.h"
+#include "clr/runtime_events.h"
 
 static void list_topics(struct buffer *out)
 {
@@ -74,7 +75,7 @@ static bool check_clash(const struct record_sources *s, bool force,
     return true;
 }
 
-bool record_sources_read(const char *list, const struct event_options *options, bool force,
+static bool read_sources(const char *list, const struct event_options *options, bool force,
                          void (*note)(void *user, const char *text), void *user, struct record_sources *out,
                          struct error *err)
 {
@@ -87,11 +88,23 @@ bool record_sources_read(const char *list, const struct event_options *options, 
            check_clash(out, force, note, user, err);
 }
 
+bool record_sources_read(const char *list, const struct event_options *options, bool force,
+                         void (*note)(void *user, const char *text), void *user, struct record_sources *out,
+                         struct error *err)
+{
+    if (!read_sources(list, options, force, note, user, out, err))
+        return false;
+    if (note && event_providers_find(&out->asked.providers, RUNTIME_SAMPLER_PROVIDER))
+        note(user, "samples of the runtime's own sampler are kept as events only: with -o FILE.nettrace they "
+                   "are reported as wall time, and -e cpu samples what runs");
+    return true;
+}
+
 bool record_sources_read_stream(const char *list, const struct event_options *options, bool force,
                                 void (*note)(void *user, const char *text), void *user,
                                 struct record_sources *out, struct error *err)
 {
-    if (!record_sources_read(list, options, force, note, user, out, err))
+    if (!read_sources(list, options, force, note, user, out, err))
         return false;
     out->cpu = false;
     if (out->has_asked)

@@ -338,10 +338,11 @@ static void record_tell(const struct record_run *run)
 
 static bool record_too_lossy(const struct record_run *run)
 {
-    uint64_t attempted = run->stats.samples + run->stats.lost;
+    const struct record_stats *s = &run->stats;
     double percent;
     return run->values->max_loss_text && record_max_loss(run->values->max_loss_text, &percent, NULL) &&
-           (double)run->stats.lost * 100.0 > percent * (double)attempted;
+           ((double)s->lost * 100.0 > percent * (double)(s->samples + s->lost) ||
+            (double)s->events_lost * 100.0 > percent * (double)(s->events + s->events_lost));
 }
 
 static bool record_check(const struct record_values *v, const struct record_sources *sources,
@@ -506,7 +507,7 @@ static const struct option_spec record_options[] = {
     { "no-runtime", 0, OPTION_FLAG, offsetof(struct record_values, no_runtime),
       "ask nothing of the .NET runtime; jitted methods then have no names", NULL, NULL },
     { "max-loss", 0, OPTION_STRING, offsetof(struct record_values, max_loss_text),
-      "exit with 6 when more than PERCENT of the samples were lost", "PERCENT", NULL },
+      "exit with 6 when more than PERCENT of the samples, or of the events, were lost", "PERCENT", NULL },
     { "json", 0, OPTION_FLAG, offsetof(struct record_values, json), "print the summary as JSON", NULL, NULL },
     { "quiet", 'q', OPTION_FLAG, offsetof(struct record_values, quiet), "no progress, no summary", NULL,
       NULL },

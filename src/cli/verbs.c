@@ -14,6 +14,7 @@ extern const struct verb verb_addr;
 extern const struct verb verb_map;
 extern const struct verb verb_symbols;
 extern const struct verb verb_trace;
+extern const struct verb verb_profiles;
 extern const struct verb verb_r2rmap;
 extern const struct verb verb_completion;
 extern const struct verb verb_complete;
@@ -26,6 +27,7 @@ const struct verb *const verbs[] = {
     &verb_stack,
     &verb_trace,
     &verb_ps,
+    &verb_profiles,
     &verb_doctor,
     &verb_map,
     &verb_addr,
@@ -42,10 +44,8 @@ static const struct {
     const char *spelling;
     const char *name;
 } aliases[] = {
-    { "check", "doctor" },
-    { "collect", "record" },
-    { "convert", "export" },
-    { "list-processes", "ps" },
+    { "check", "doctor" },      { "collect", "record" },         { "convert", "export" },
+    { "list-processes", "ps" }, { "list-profiles", "profiles" },
 };
 
 const struct verb *verb_find(const char *name)
