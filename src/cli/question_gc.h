@@ -5,6 +5,7 @@
 #define CLRPERF_CLI_QUESTION_GC_H
 
 #include "analyse/event_tally.h"
+#include "analyse/finalized_types.h"
 #include "analyse/gc_stats.h"
 #include "cli/question_put.h"
 
@@ -17,6 +18,7 @@ struct gc_answer {
     uint64_t cpu_ns, gc_cpu_ns;  /* where CPU samples are in the capture, too: of all, of collecting */
     struct event_tally triggers; /* who: texts are reasons, details labels, weights ns of pause */
     struct event_groups by_trigger;
+    struct finalized_types finalized;
     const struct gc_record **rows; /* those that are shown, by process and time */
     size_t row_count;
 };
@@ -27,6 +29,9 @@ extern const char *const gc_gen_names[GC_EVENT_GENS];
 /* How long a process could have told of collections, in ns. */
 uint64_t gc_answer_told_ns(const struct gc_answer *a, uint32_t process);
 
+/* The lines that say what a process's collections came to; `named`: after its name. */
+void question_gc_head(const struct gc_answer *a, const struct gc_process_stats *p, bool named,
+                      struct buffer *out);
 bool question_gc_json(struct gc_answer *a, struct error *err);
 bool question_gc_csv(struct gc_answer *a, struct error *err);
 

@@ -53,6 +53,16 @@ static void put_process(struct json_writer *j, const struct gc_answer *a, const 
     json_put_u64(j, "other_pauses", p->other_pauses);
     json_put_double(j, "other_pause_ms", ms(p->other_pause_ns));
     json_put_known_u64(j, "finalized", p->finalized != 0, p->finalized);
+    json_put_array(j, "finalized_types");
+    for (size_t i = 0; i < a->finalized.count; i++) {
+        if (a->finalized.rows[i].process != p->process)
+            continue;
+        json_begin_object(j);
+        json_put_string(j, "type", a->finalized.rows[i].name);
+        json_put_u64(j, "count", a->finalized.rows[i].count);
+        json_end_object(j);
+    }
+    json_end_array(j);
     json_put_array(j, "generations");
     for (unsigned gen = 0; gen < 3; gen++) {
         json_begin_object(j);

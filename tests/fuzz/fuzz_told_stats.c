@@ -8,6 +8,7 @@
 
 #include "analyse/alloc_stats.h"
 #include "analyse/exception_stats.h"
+#include "analyse/finalized_types.h"
 #include "analyse/gc_stats.h"
 #include "analyse/http_spans.h"
 #include "analyse/jit_stats.h"
@@ -122,6 +123,9 @@ static void ask_all(const struct trace *t)
     struct threadpool_stats pool;
     struct http_spans http;
     struct task_spans tasks;
+    struct finalized_types finalized;
+    finalized_types_init(&finalized, t, 0, 0);
+    finalized_types_done(&finalized);
     ask_gc(t);
     alloc_stats_init(&alloc, t, false, 0, 0);
     ask_tally(&alloc.tally);

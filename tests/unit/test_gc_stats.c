@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "analyse/finalized_types.h"
 #include "analyse/gc_stats.h"
 #include "base/own.h"
 #include "told_fixture.h"
@@ -375,6 +376,43 @@ static void test_malformed(void **state)
     told_fixture_end(&f);
 }
 
+/* Types by their ids; the runtime names some, of others it says where they are defined. */
+static void test_finalized(void **state)
+{
+    (void)state;
+    static const uint64_t finalized[] = { 0x10, 0x20, 0x10, 0x30, 0x10, 0x20 };
+    struct told_fixture f;
+    struct finalized_types types;
+    told_fixture_begin(&f);
+    for (size_t i = 0; i < ARRAY_LEN(finalized); i++) {
+        buffer_u64le(&f.payload, finalized[i]);
+        buffer_u64le(&f.payload, 0x7f00);
+        buffer_u16le(&f.payload, 1);
+        told_event(&f, 1000 + i, COLLECTOR, GC_EVENT_FINALIZE_OBJECT, 0);
+    }
+    buffer_u32le(&f.payload, 3); /* one more than there are */
+    buffer_u16le(&f.payload, 1);
+    for (uint64_t i = 0; i < 2; i++) {
+        buffer_u64le(&f.payload, 0x10 + 0x10 * i);
+        buffer_u64le(&f.payload, 0x900);
+        buffer_u32le(&f.payload, 0x02000005);
+        buffer_u32le(&f.payload, 0);
+        buffer_u8(&f.payload, 0);
+        told_text(&f, i ? "" : "App.Cursor");
+        buffer_u32le(&f.payload, 1);
+        buffer_u64le(&f.payload, 0x40); /* a type parameter */
+    }
+    told_event(&f, 2000, COLLECTOR, 15, 0);
+    finalized_types_init(&types, &f.b.trace, 0, 0);
+    assert_int_equal(types.count, 3);
+    assert_int_equal(types.rows[0].count, 3);
+    assert_string_equal(types.rows[0].name, "App.Cursor");
+    assert_string_equal(types.rows[1].name, "[unknown]!0x02000005");
+    assert_null(types.rows[2].name);
+    finalized_types_done(&types);
+    told_fixture_end(&f);
+}
+
 static void test_readers(void **state)
 {
     (void)state;
@@ -415,7 +453,7 @@ int main(void)
         cmocka_unit_test(test_turned_blocking), cmocka_unit_test(test_two_in_a_pause),
         cmocka_unit_test(test_others),          cmocka_unit_test(test_missing_ends),
         cmocka_unit_test(test_allocated),       cmocka_unit_test(test_malformed),
-        cmocka_unit_test(test_readers),
+        cmocka_unit_test(test_readers),         cmocka_unit_test(test_finalized),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
