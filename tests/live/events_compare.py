@@ -21,6 +21,7 @@ DYNAMIC_EVENT, COMMITTED_USAGE = 39, 65524
 # The version of an event that has these first; of older ones TraceEvent says that they are 0, or nothing.
 SINCE = {"ReJITID": 2, "GenerationSize4": 2, "TotalPromotedSize4": 2, "ObjectSize": 4, "CondemnReasons0": 3,
          "CondemnReasons1": 3, "Count": 4}
+ARRAYS = {"Values", "GenData", "ILOffsets", "NativeOffsets"}
 TIME_ERROR_NS = 100  # TraceEvent tells time in milliseconds, as a double
 MARK_TYPES = ["MarkStack", "MarkFQ", "MarkHandles", "MarkOlder", "MarkSizedRef", "MarkOverflow", "MarkDependentHandles",
               "MarkNewFQ", "MarkSteal", "MarkBGCRoots"]
@@ -91,6 +92,16 @@ def mechanism(raw):
     return (raw & 0x7fffffff).bit_length() - 1 if raw & 0x80000000 else 0x400
 
 
+def same_items(ours, theirs):
+    """The first items of an array; of objects what both sides have."""
+    def item(mine, other):
+        if not isinstance(other, dict) or not isinstance(mine, dict):
+            return same(mine, other)
+        common = mine.keys() & other.keys()
+        return len(common) >= 2 and all(same(mine[key], other[key]) for key in common)
+    return isinstance(ours, list) and len(ours) >= len(theirs) and all(map(item, ours, theirs))
+
+
 def known_to_differ(event, field, ours, value):
     """Where TraceEvent is known to be wrong, or to say less; each checked for what it should be."""
     mine = ours["fields"].get(field)
@@ -142,6 +153,9 @@ class Differences:
                 continue
             if field not in ours["fields"]:
                 self.add("missing", name, field, (value, ours["fields"]))
+            elif isinstance(value, list) and field in ARRAYS:
+                if not same_items(ours["fields"][field], value):
+                    self.add("items", name, field, (ours["fields"][field][:3], value[:3]))
             elif not same(ours["fields"][field], value):
                 self.add("value", name, field, (ours["fields"][field], value))
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from events_compare import compare_events, compare_stacks, lines_of
+from events_compare import Differences, compare_events, compare_stacks, lines_of
 from live import CLRPERF, HERE, Checks, Load, Target, Work, clrperf, oracle_command, output_of, sample_command, succeeded
 
 ALL_BITS = "0xFFFFFFFFFFFFFFFF:5"
@@ -32,6 +32,30 @@ RECORDINGS = {
 }
 EVENTS_PER_ROUND = 100  # of samples/sources
 PATHS = {"/exception/3": 1, "/alloc/200": 1, "/dict/5": 1, "/off-cpu": 1}
+
+
+def check_comparing(checks):
+    """The comparison sees what differs."""
+    theirs = {"event": "GC/Start", "id": 1, "version": 2, "fields": {
+        "Count": -1, "Reason": {"name": "Induced", "value": 1}, "TypeID": 0x7f00, "Name": "x", "Ratio": 0.1,
+        "Values": [{"Size": 5, "Flags": {"name": "Array", "value": 8}}]}}
+    ours = {"event": "GC/Start", "id": 1, "version": 2, "fields": {
+        "Count": 0xffffffff, "Reason": "Induced", "TypeID": "0x7f00", "Name": "x", "Ratio": 0.1,
+        "Values": [{"Size": 5, "Flags": "Array"}, {"Size": 6, "Flags": 9}]}}
+    found = Differences()
+    found.compare(ours, theirs)
+    checks.check("comparing_equal", not found.counts, differences(found))
+    wrong = {"Count": 0xfffffffe, "Reason": "AllocSmall", "TypeID": "0x7f01", "Name": "y", "Ratio": 0.11,
+             "Values": [{"Size": 6, "Flags": "Array"}]}
+    for field, value in wrong.items():
+        found = Differences()
+        found.compare({**ours, "fields": {**ours["fields"], field: value}}, theirs)
+        checks.check(f"comparing_{field}", len(found.counts) == 1)
+    for change in ({"event": "GC/Stop"}, {"version": 1}, {"activity": "00000011-0000-0000-0000-000057f69d59"},
+                   {"fields": {}}):
+        found = Differences()
+        found.compare({**ours, **change}, theirs)
+        checks.check(f"comparing_{next(iter(change))}", bool(found.counts))
 
 
 def differences(found):
@@ -131,6 +155,7 @@ def check_variant(checks, variant):
 
 def main():
     checks = Checks()
+    checks.run("comparing", check_comparing)
     for variant in sys.argv[1:] or ["10"]:
         if variant != "3.1":
             checks.run(f"sources_{variant}", check_sources, variant)

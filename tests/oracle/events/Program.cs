@@ -3,6 +3,7 @@ using System.Collections;
 using System.Collections.Generic;
 using System.Globalization;
 using System.IO;
+using System.Reflection;
 using System.Text.Json;
 using Microsoft.Diagnostics.Tracing;
 using Microsoft.Diagnostics.Tracing.Etlx;
@@ -14,7 +15,7 @@ namespace Events
     /// <summary>
     /// events FILE.nettrace [PROVIDER...]: prints every event as TraceEvent decodes it, a JSON object a line:
     /// {"provider","event","id","version","ns","tid","activity","related_activity","fields":{...}}. "ns" counts from the start of the session. An
-    /// enumeration is {"name","value"}, bytes are {"bytes":n}, what TraceEvent fails to decode is {"failed":why}.
+    /// enumeration is {"name","value"}, of arrays the first twenty items are there, bytes are {"bytes":n}, what TraceEvent fails to decode is {"failed":why}.
     /// events --stacks FILE.nettrace: {"provider","id","ns","tid","stack":[...]} of each event that has a stack, methods
     /// as MODULE!NAME, leaf first; what has no name is "?".
     /// The last line on stderr says how many there were, and how many were lost.
@@ -28,6 +29,7 @@ namespace Events
             Encoder = System.Text.Encodings.Web.JavaScriptEncoder.UnsafeRelaxedJsonEscaping,
         });
 
+        private const int ItemsMax = 20;
         private static readonly HashSet<string> Wanted = new HashSet<string>();
         private static long printed;
 
@@ -112,8 +114,56 @@ namespace Events
                 }
             }
 
+            WriteItems(data);
             Json.WriteEndObject();
             End();
+        }
+
+        /// <summary>What events have many of: TraceEvent has methods for it, that take an index.</summary>
+        private static void WriteItems(TraceEvent data)
+        {
+            switch (data)
+            {
+                case MethodILToNativeMapTraceData map:
+                    WriteEach("ILOffsets", map.CountOfMapEntries, i => map.ILOffset(i));
+                    WriteEach("NativeOffsets", map.CountOfMapEntries, i => map.NativeOffset(i));
+                    return;
+                case GCPerHeapHistoryTraceData heap:
+                    WriteEach("GenData", heap.Count, i => heap.GenData((Gens)i));
+                    return;
+            }
+
+            MethodInfo? values = data.GetType().GetMethod("Values", new[] { typeof(int) });
+            if (values != null)
+            {
+                int count = Convert.ToInt32(data.GetType().GetProperty("Count")!.GetValue(data), CultureInfo.InvariantCulture);
+                WriteEach("Values", count, i => values.Invoke(data, new object[] { i })!);
+            }
+        }
+
+        private static void WriteEach(string name, int count, Func<int, object> item)
+        {
+            Json.WriteStartArray(name);
+            for (int i = 0; i < Math.Min(count, ItemsMax); i++)
+            {
+                object value = item(i);
+                if (value is IConvertible)
+                {
+                    Write(value);
+                    continue;
+                }
+
+                Json.WriteStartObject();
+                foreach (PropertyInfo property in value.GetType().GetProperties())
+                {
+                    Json.WritePropertyName(property.Name);
+                    Write(property.GetValue(value));
+                }
+
+                Json.WriteEndObject();
+            }
+
+            Json.WriteEndArray();
         }
 
         private static long PrintStacks(string path)
