@@ -201,7 +201,7 @@ static void test_http_client(void **state)
     uint32_t end = described_type(&f, "System.Net.Http", 2, buffer_span(&fields));
     for (unsigned i = 0; i < 2; i++) {
         told_text(&f, "https");
-        told_text(&f, "shop");
+        told_text(&f, "localhost");
         buffer_u32le(&f.payload, i ? 443 : 8443);
         told_text(&f, "/cart?user=1");
         request(&f, begin, 1000 + i, THREAD, i);
@@ -214,8 +214,8 @@ static void test_http_client(void **state)
     http_spans_init(&spans, &f.b.trace, 0, 0);
     assert_int_equal(spans.table.count, 2);
     const struct span_row *good = &spans.table.rows[0], *bad = &spans.table.rows[1];
-    assert_string_equal(intern_text(&spans.table.texts, good->name), "https://shop/cart");
-    assert_string_equal(intern_text(&spans.table.texts, bad->name), "https://shop:8443/cart");
+    assert_string_equal(intern_text(&spans.table.texts, good->name), "https://localhost/cart");
+    assert_string_equal(intern_text(&spans.table.texts, bad->name), "https://localhost:8443/cart");
     assert_string_equal(intern_text(&spans.table.texts, bad->kind), "client");
     assert_true(good->status == 200 && !good->failed);
     assert_true(bad->status == SPAN_STATUS_NONE && bad->failed);
