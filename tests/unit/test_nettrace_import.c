@@ -341,6 +341,132 @@ static void test_damaged_block(void **state)
     }
 }
 
+/* Nettrace 6. */
+
+static void put_block_v6(struct buffer *out, uint8_t kind, struct buffer *content)
+{
+    buffer_u32le(out, (uint32_t)content->size | (uint32_t)kind << 24);
+    buffer_append(out, content->data, content->size);
+    buffer_clear(content);
+}
+
+static void put_text_v6(struct buffer *out, const char *text)
+{
+    buffer_varuint(out, strlen(text));
+    buffer_string(out, text);
+}
+
+/* `id`, provider and event id; no name, no fields; version 1. */
+static void put_type_v6(struct buffer *out, uint32_t id, const char *provider, uint32_t event_id)
+{
+    struct buffer row;
+    buffer_init(&row, 4096);
+    buffer_varuint(&row, id);
+    put_text_v6(&row, provider);
+    buffer_varuint(&row, event_id);
+    put_text_v6(&row, "");
+    buffer_u16le(&row, 0);
+    buffer_u16le(&row, 2);
+    buffer_append(&row, "\x09\x01", 2);
+    buffer_u16le(out, (uint16_t)row.size);
+    buffer_append(out, row.data, row.size);
+    buffer_done(&row);
+}
+
+static void put_thread_v6(struct buffer *out, uint8_t index, uint8_t pid, uint8_t tid, char name)
+{
+    const uint8_t row[] = { index, 2, pid, 3, tid, 1 /* name */, 1, (uint8_t)name };
+    buffer_u16le(out, sizeof row);
+    buffer_append(out, row, sizeof row);
+}
+
+static void put_event_v6(struct buffer *out, uint32_t type, uint8_t thread, uint32_t sequence, uint64_t ticks,
+                         uint8_t stack, struct span payload)
+{
+    buffer_u32le(out, (uint32_t)(4 + 4 + 8 + 8 + 4 + 4 + 8 + 4 + 4 + payload.size));
+    buffer_u32le(out, type);
+    buffer_u32le(out, sequence);
+    buffer_u64le(out, thread);
+    buffer_u64le(out, thread);
+    buffer_u32le(out, UINT32_MAX);
+    buffer_u32le(out, stack);
+    buffer_u64le(out, ticks);
+    buffer_u32le(out, 0);
+    buffer_u32le(out, (uint32_t)payload.size);
+    buffer_append(out, payload.data, payload.size);
+}
+
+static void put_method_v6(struct buffer *out, uint8_t thread, uint32_t sequence, const char *name)
+{
+    struct buffer payload;
+    buffer_init(&payload, 4096);
+    sample_method(&payload, 0x5000, 0x100, 0x8, "Ns.Type", name, "void  ()");
+    put_event_v6(out, EXISTS, thread, sequence, 2000, 0, buffer_span(&payload));
+    buffer_done(&payload);
+}
+
+/* The same address in two processes is two methods; an event of nobody belongs to none. */
+static void test_two_processes(void **state)
+{
+    (void)state;
+    static const uint8_t managed[4] = { 2 };
+    struct span payload = span_of(managed, sizeof managed);
+    struct buffer file, block;
+    struct result r;
+    buffer_init(&file, 1 << 16);
+    buffer_init(&block, 1 << 16);
+    buffer_append(&file, "Nettrace\0\0\0\0\6\0\0\0\0\0\0\0", 20);
+    for (unsigned i = 0; i < 8; i++)
+        buffer_u16le(&block, (uint16_t)(i + 1));
+    buffer_u64le(&block, 1000);
+    buffer_u64le(&block, 1000000000);
+    buffer_u32le(&block, 8);
+    buffer_u32le(&block, 0); /* no process of the stream's own */
+    put_block_v6(&file, 1, &block);
+    put_thread_v6(&block, 1, 10, 11, 'a');
+    put_thread_v6(&block, 2, 20, 21, 'b');
+    put_block_v6(&file, 6, &block);
+    buffer_u16le(&block, 0);
+    put_type_v6(&block, SAMPLE, SAMPLER, 0);
+    put_type_v6(&block, EXISTS, RUNDOWN, 144);
+    put_type_v6(&block, OTHER, "Mine", 7);
+    put_block_v6(&file, 3, &block);
+    buffer_u32le(&block, 1);
+    buffer_u32le(&block, 1);
+    buffer_u32le(&block, 8);
+    buffer_u64le(&block, 0x5010);
+    put_block_v6(&file, 5, &block);
+    buffer_append(&block, (const uint8_t[]){ 20, 0, 0, 0 }, 4);
+    buffer_u64le(&block, 0);
+    buffer_u64le(&block, 1 << 20);
+    put_event_v6(&block, SAMPLE, 1, 1, 1100, 1, payload);
+    put_event_v6(&block, SAMPLE, 2, 1, 1100, 1, payload);
+    put_event_v6(&block, OTHER, 3, 1, 1200, 1, payload); /* a thread that was never listed */
+    put_method_v6(&block, 1, 2, "First");
+    put_method_v6(&block, 2, 2, "Second");
+    put_block_v6(&file, 2, &block);
+    put_block_v6(&file, 0, &block);
+    import_bytes(&r, buffer_span(&file));
+    assert_true(r.ok);
+    const struct trace *t = &r.b.trace;
+    assert_true(t->complete);
+    assert_string_equal(note(&r), "");
+    assert_int_equal(t->samples.count, 2);
+    assert_string_equal(leaf_name(t, t->samples.stack[0]), "Ns.Type::First()");
+    assert_string_equal(leaf_name(t, t->samples.stack[1]), "Ns.Type::Second()");
+    const struct trace_thread *second = &t->threads.rows[t->samples.thread[1]];
+    assert_int_equal(second->tid, 21);
+    assert_int_equal(t->processes.rows[second->process].pid, 20);
+    assert_string_equal(trace_string(t, second->name), "b");
+    size_t of_nobody = 0;
+    for (size_t i = 1; i < t->events.count; i++)
+        of_nobody += !t->events.rows[i].process && !t->events.rows[i].thread && !t->events.rows[i].stack;
+    assert_int_equal(of_nobody, 1);
+    result_done(&r);
+    buffer_done(&block);
+    buffer_done(&file);
+}
+
 struct golden {
     uint8_t bytes[128 << 10];
     size_t size;
@@ -484,6 +610,7 @@ int main(void)
         cmocka_unit_test(test_duration),
         cmocka_unit_test(test_losses),
         cmocka_unit_test(test_damaged_block),
+        cmocka_unit_test(test_two_processes),
         cmocka_unit_test_setup_teardown(test_real_files, golden_new, golden_free),
         cmocka_unit_test_setup_teardown(test_samples_of_events, golden_new, golden_free),
         cmocka_unit_test_setup_teardown(test_cut, golden_new, golden_free),
