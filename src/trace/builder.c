@@ -603,7 +603,7 @@ uint32_t trace_builder_stack(struct trace_builder *b, uint32_t process, const ui
 uint32_t trace_builder_stack_at(struct trace_builder *b, uint32_t stack, uint64_t time_ns,
                                 location_code_fn *code_at, void *user)
 {
-    uint32_t path[TRACE_STACK_DEPTH_MAX];
+    uint32_t path[TRACE_STACK_DEPTH_MAX] = { 0 };
     size_t depth = 0;
     for (; stack >= STACK_ROOTS && depth < TRACE_STACK_DEPTH_MAX; stack = b->trace.stacks.rows[stack].parent)
         path[depth++] = b->trace.stacks.rows[stack].location;
