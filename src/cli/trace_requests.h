@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "trace/trace.h"
+#include "base/error.h"
 
 enum { TRACE_REQUESTS_OPEN_MAX = 4096, TRACE_REQUEST_TEXT_MAX = 256 };
 

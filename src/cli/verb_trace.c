@@ -8,15 +8,19 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/units.h"
+#include "base/utf8.h"
 #include "cli/event_fields.h"
 #include "cli/json_put.h"
 #include "cli/message.h"
 #include "cli/standard_output.h"
 #include "cli/stop_signal.h"
 #include "cli/target_options.h"
+#include "cli/trace_requests.h"
 #include "cli/trace_tally.h"
+#include "cli/trace_threads.h"
 #include "cli/verb.h"
 #include "clr/event_profiles.h"
+#include "clr/gc_events.h"
 #include "clr/stream_schemas.h"
 #include "collect/record_queue.h"
 #include "collect/runtime_socket.h"
@@ -32,7 +36,17 @@ enum {
     ALLOC_TICK = 10,
     HEAP_STATS = 4,
     EXCEPTION = 80,
+    HOSTING_START = 3,
+    HOSTING_STOP = 4,
+    HTTP_START = 1,
+    HTTP_STOP = 2,
+    HTTP_FAILED = 3,
 };
+
+#define HOSTING_PROVIDER "Microsoft.AspNetCore.Hosting"
+#define KESTREL_PROVIDER "Microsoft-AspNetCore-Server-Kestrel"
+#define HTTP_PROVIDER    "System.Net.Http"
+#define TASKS_PROVIDER   "System.Threading.Tasks.TplEventSource"
 
 #define TRACE_LAG_NS UINT64_C(300000000) /* runtimes hand over what they have every 100 ms or so */
 
@@ -45,12 +59,15 @@ struct trace_values {
 struct trace_run {
     const struct trace_values *values;
     struct event_request request;
-    bool gc, heap, alloc, exceptions; /* that get lines of their own */
+    bool gc, heap, alloc, exceptions, http, tasks; /* that get lines of their own */
     struct target_list targets;
     int64_t clock_offset_ns;
     struct stream_schemas schemas;
     struct record_queue queue;
     struct gc_watch collections;
+    uint64_t heap_ns; /* sizes of a collection that is not over yet; 0: none */
+    struct trace_requests requests;
+    struct trace_threads *threads;
     struct trace_tally tally;
     struct buffer out;
     struct buffer scratch;
@@ -64,6 +81,7 @@ struct queued_event {
     uint64_t time_ns, thread_id;
     const struct nettrace_type *type;
     uint32_t pointer_size;
+    uint8_t activity[16];
 };
 
 static void put_time(struct trace_run *run, uint64_t time_ns)
@@ -102,23 +120,38 @@ static const char *gc_kind(const struct gc_watch_one *gc)
                                                   : "";
 }
 
+static void show_heap(struct trace_run *run)
+{
+    static const char *const names[] = { "gen 0", "gen 1", "gen 2", "large", "pinned" };
+    if (!run->heap_ns)
+        return;
+    put_time(run, run->heap_ns);
+    buffer_string(&run->out, "heap      ");
+    for (unsigned i = 0; i < TRACE_GENERATIONS; i++)
+        buffer_format(&run->out, "%s %s %s", i ? "," : "", names[i],
+                      units_size(run->tally.heap_bytes[i]).text);
+    buffer_string(&run->out, "\n");
+    run->heap_ns = 0;
+}
+
 static void tell_collection(struct trace_run *run, const struct gc_watch_one *gc, uint64_t time_ns)
 {
-    static const char reasons[] = "gc_reason";
     trace_tally_collection(&run->tally, gc);
     if (run->values->json || !run->gc)
         return;
-    const char *reason = event_enum_name(event_enum_find(span_of(reasons, sizeof reasons - 1)), gc->reason);
+    const char *reason = gc_reason_name(gc->reason);
     put_time(run, gc->start_ns);
     buffer_format(&run->out, "gc         #%" PRIu32 " gen %" PRIu32 "%s: %s, paused %s, took %s\n",
-                  gc->number, gc->generation, gc_kind(gc), reason ? reason : "?",
+                  gc->number, gc->generation, gc_kind(gc), reason ? reason : "unknown reason",
                   units_duration(gc->pause_ns).text, units_duration(time_ns - gc->start_ns).text);
+    show_heap(run);
 }
 
+/* It is shown behind the line of its collection, which ends a little later. */
 static void tell_heap(struct trace_run *run, const struct stream_schema *of, struct span payload,
                       uint64_t time_ns)
 {
-    static const char *const names[] = { "gen 0", "gen 1", "gen 2", "large", "pinned" };
+    show_heap(run); /* of a collection whose line came before */
     run->tally.heap_known = true;
     for (unsigned i = 0; i < TRACE_GENERATIONS; i++) {
         char field[32];
@@ -127,12 +160,9 @@ static void tell_heap(struct trace_run *run, const struct stream_schema *of, str
     }
     if (run->values->json || !run->heap)
         return;
-    put_time(run, time_ns);
-    buffer_string(&run->out, "heap      ");
-    for (unsigned i = 0; i < TRACE_GENERATIONS; i++)
-        buffer_format(&run->out, "%s %s %s", i ? "," : "", names[i],
-                      units_size(run->tally.heap_bytes[i]).text);
-    buffer_string(&run->out, "\n");
+    run->heap_ns = time_ns;
+    if (!run->gc || run->collections.count == 0)
+        show_heap(run);
 }
 
 static void tell_exception(struct trace_run *run, const struct stream_schema *of, struct span payload,
@@ -147,6 +177,73 @@ static void tell_exception(struct trace_run *run, const struct stream_schema *of
     buffer_string(&run->out, ": ");
     put_field(run, of, payload, "ExceptionMessage");
     buffer_format(&run->out, " (thread %" PRIu64 ")\n", event->thread_id);
+}
+
+/* Requests. */
+
+/* "GET /orders", or "https://example.com/orders" of one that is sent. */
+static void request_text(struct trace_run *run, const struct stream_schema *of, struct span payload,
+                         bool sent, char out[TRACE_REQUEST_TEXT_MAX])
+{
+    static const char *const served_fields[] = { "method", " ", "path" };
+    static const char *const sent_fields[] = { "scheme", "://", "host", "", "pathAndQuery" };
+    const char *const *fields = sent ? sent_fields : served_fields;
+    size_t count = sent ? ARRAY_LEN(sent_fields) : ARRAY_LEN(served_fields), used = 0;
+    for (size_t i = 0; i < count && used < TRACE_REQUEST_TEXT_MAX - 1; i++) {
+        struct span part =
+            i % 2 ? span_of(fields[i], strlen(fields[i])) : text_field(run, of, payload, fields[i]);
+        int size = snprintf(out + used, TRACE_REQUEST_TEXT_MAX - used, "%.*s", (int)part.size,
+                            part.size ? (const char *)part.data : "");
+        used += size > 0 ? (size_t)size : 0;
+    }
+}
+
+static void end_request(struct trace_run *run, const struct queued_event *event, bool sent, const char *how)
+{
+    struct trace_request request;
+    if (!trace_requests_end(&run->requests, event->activity, sent, event->time_ns, &request) ||
+        run->values->json)
+        return;
+    put_time(run, event->time_ns);
+    buffer_string(&run->out, sent ? "http out   " : "http       ");
+    utf8_escape(&run->out, span_of(request.text, strlen(request.text)));
+    buffer_format(
+        &run->out, "%s, took %s\n", how,
+        units_duration(event->time_ns > request.from_ns ? event->time_ns - request.from_ns : 0).text);
+}
+
+static void tell_request(struct trace_run *run, const struct stream_schema *of, struct span payload,
+                         const struct queued_event *event, bool sent)
+{
+    char how[32] = "";
+    if (of->event_id == (sent ? HTTP_START : HOSTING_START)) {
+        struct trace_request request = { .from_ns = event->time_ns, .sent = sent };
+        memcpy(request.activity, event->activity, sizeof request.activity);
+        request_text(run, of, payload, sent, request.text);
+        trace_requests_begin(&run->requests, &request);
+        return;
+    }
+    if (sent && of->event_id == HTTP_FAILED)
+        snprintf(how, sizeof how, ": failed");
+    else if (sent && of->event_id == HTTP_STOP && event_schema_field(of->schema, "statusCode") >= 0)
+        snprintf(how, sizeof how, ": %" PRIu64, number(of, payload, "statusCode"));
+    if (sent ? of->event_id == HTTP_STOP || of->event_id == HTTP_FAILED : of->event_id == HOSTING_STOP)
+        end_request(run, event, sent, how);
+}
+
+/* Whether the event is one of those that requests are made of, or of no interest beside them. */
+static bool tell_http(struct trace_run *run, const struct stream_schema *of, struct span payload,
+                      const struct queued_event *event)
+{
+    bool sent = strcmp(of->provider, HTTP_PROVIDER) == 0;
+    if (!run->http)
+        return false;
+    if (sent || strcmp(of->provider, HOSTING_PROVIDER) == 0) {
+        tell_request(run, of, payload, event, sent);
+        return true;
+    }
+    return strcmp(of->provider, KESTREL_PROVIDER) == 0 ||
+           (!run->tasks && strcmp(of->provider, TASKS_PROVIDER) == 0);
 }
 
 static void tell_other(struct trace_run *run, const struct stream_schema *of, struct span payload,
@@ -170,11 +267,13 @@ static void tell_json(struct trace_run *run, const struct stream_schema *of, str
     json_begin_object(&j);
     json_put_double(&j, "time_s", ((double)event->time_ns - (double)run->started_ns) / 1e9);
     json_put_u64(&j, "process", (uint64_t)run->targets.items[0].pid);
-    json_put_u64(&j, "thread", event->thread_id);
-    json_put_string(&j, "comm", target_label(&run->targets.items[0]));
+    uint32_t tid = trace_threads_tid(run->threads, event->thread_id);
+    json_put_known_u64(&j, "thread", tid != 0, tid);
+    json_put_string(&j, "comm", trace_threads_name(run->threads, tid));
     json_put_string(&j, "provider", of->provider);
     json_put_string(&j, "event", event_schema_name(of->schema));
     event_fields_json(&j, of->schema, payload, &run->scratch);
+    json_put_string(&j, "stack", NULL);
     json_end_object(&j);
     json_finish(&j, NULL);
 }
@@ -225,7 +324,7 @@ static void take_event(void *user, enum queue_item_kind kind, struct span item)
     if (strcmp(of->provider, RUNTIME_RUNDOWN_PROVIDER) == 0 ||
         strcmp(of->provider, "Microsoft-DotNETCore-EventPipe") == 0)
         return;
-    if (!tell_known(run, of, payload, &event))
+    if (!tell_known(run, of, payload, &event) && !tell_http(run, of, payload, &event))
         tell_other(run, of, payload, &event);
     if (run->values->json)
         tell_json(run, of, payload, &event);
@@ -239,12 +338,14 @@ static void on_event(void *user, const struct nettrace_event *e, uint32_t pointe
     /* when there is no room: those that nearly always are in order, then all */
     static const uint64_t lags_ns[] = { TRACE_LAG_NS / 2, 0 };
     struct trace_run *run = user;
-    const struct queued_event event = {
+    struct queued_event event = {
         .time_ns = e->time_ns - (uint64_t)run->clock_offset_ns,
         .thread_id = e->thread_id,
         .type = e->type,
         .pointer_size = pointer_size,
     };
+    if (e->activity.size == sizeof event.activity)
+        memcpy(event.activity, e->activity.data, sizeof event.activity);
     for (unsigned attempt = 0; attempt <= ARRAY_LEN(lags_ns); attempt++) {
         buffer_clear(&run->scratch); /* what is taken from the queue uses it, too */
         buffer_append(&run->scratch, &event, sizeof event);
@@ -292,6 +393,8 @@ static bool add_topic(struct trace_run *run, const char *word)
     run->heap |= strcmp(word, "heap") == 0;
     run->alloc |= strcmp(word, "alloc") == 0;
     run->exceptions |= strcmp(name, "exceptions") == 0;
+    run->http |= strcmp(word, "http") == 0;
+    run->tasks |= strcmp(word, "tasks") == 0;
     return event_topics_add(&run->request.providers, name, strlen(name));
 }
 
@@ -317,6 +420,7 @@ static bool watch(struct trace_run *run, struct record_stats *stats, struct erro
 {
     const struct target *t = &run->targets.items[0];
     run->clock_offset_ns = time_namespace_offsets(t->pid).monotonic_ns;
+    run->threads = trace_threads_new(t->pid, (uint32_t)t->ns_pid);
     run->started_ns = run->told_ns = clock_monotonic_ns();
     struct stream_recording_options options = {
         .peer = { t->pid, t->start_ticks, RUNTIME_SOCKET_CONNECT_MS, RUNTIME_SOCKET_REPLY_MS },
@@ -335,6 +439,20 @@ static bool watch(struct trace_run *run, struct record_stats *stats, struct erro
     return stream_recording_run(&options, stats, err);
 }
 
+static void put_requests(struct trace_run *run)
+{
+    const struct trace_requests *r = &run->requests;
+    if (!run->http)
+        return;
+    buffer_format(&run->out, "requests    %s", r->ended ? units_count(r->ended).text : "none");
+    if (r->ended)
+        buffer_format(&run->out, ", mean %s, longest %s", units_duration(r->total_ns / r->ended).text,
+                      units_duration(r->longest_ns).text);
+    if (r->count)
+        buffer_format(&run->out, "; %zu still run", r->count);
+    buffer_u8(&run->out, '\n');
+}
+
 static bool tell_end(struct trace_run *run, const struct record_stats *stats, struct error *err)
 {
     struct json_writer j;
@@ -348,6 +466,7 @@ static bool tell_end(struct trace_run *run, const struct record_stats *stats, st
     } else {
         buffer_string(&run->out, "\n");
         trace_tally_text(&run->tally, stats->duration_ns, &run->out);
+        put_requests(run);
     }
     return stdout_text(&run->out, err);
 }
@@ -369,6 +488,8 @@ static bool trace_run(struct verb_call *call, struct error *err)
     stream_schemas_done(&run.schemas);
     record_queue_done(&run.queue);
     trace_tally_done(&run.tally);
+    trace_requests_done(&run.requests);
+    trace_threads_free(run.threads);
     buffer_done(&run.out);
     buffer_done(&run.scratch);
     event_request_done(&run.request);

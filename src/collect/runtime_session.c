@@ -293,8 +293,6 @@ static void plan_methods(const struct runtime_session *s, struct event_request *
         .event_ids = ids,
         .event_id_count = ARRAY_LEN(ids),
     };
-    if (s->options.no_methods)
-        return;
     event_providers_add(&plan->providers, &methods, NULL);
     plan->rundown_keywords = s->options.no_list ? 0 : RUNTIME_KEYWORD_JIT | RUNTIME_KEYWORD_LOADER;
 }
@@ -395,7 +393,7 @@ static bool ask_plain(struct runtime_session *s, struct error *err)
         light.buffer_mb = BUFFER_MIN_MB;
     plan_methods(s, &methods);
     split_wanted(s, &methods, &light);
-    bool ok = !methods.providers.count || open_stream(s, &methods, false, STREAM_METHODS, &unknown, err);
+    bool ok = open_stream(s, &methods, false, STREAM_METHODS, &unknown, err);
     /* without it samples can still be named; but what was asked for must be there */
     if (ok && light.providers.count && !open_stream(s, &light, false, STREAM_LIGHT, &unknown, err)) {
         ok = !s->options.topics;
@@ -536,7 +534,7 @@ bool runtime_session_ended(const struct runtime_session *s)
 
 bool runtime_session_lists(const struct runtime_session *s)
 {
-    return !s->options.no_list && !s->options.no_methods;
+    return !s->options.no_list;
 }
 
 const struct event_providers *runtime_session_told(const struct runtime_session *s)

@@ -93,7 +93,6 @@ struct runtime_session_options {
     bool precompiled;            /* tell of ReadyToRun methods too; their names are in their files */
     bool collections;            /* tell when it collects, too */
     bool no_list;                /* no list of methods at the end, which costs time */
-    bool no_methods;             /* tell of no methods and modules at all, and list none */
     /* both borrowed during the start, or NULL */
     const struct event_providers *topics; /* what else to tell: only the events they choose are told */
     const struct event_request *asked;    /* another stream, as it is; all its events are told */

@@ -56,7 +56,6 @@ TESTS = [
     *(Test(f"questions_{variant}", "questions_test.py", variant, seconds=600) for variant in ("10", "9", "8")),
     Test("symbols", "symbols_test.py", seconds=600),
     Test("inlined", "inlined_test.py", seconds=300),
-    *(Test(f"trace_{variant}", "trace_test.py", variant, seconds=600) for variant in ("10", "9", "8")),
     Test("targets", "targets_test.sh", CLRPERF, seconds=600),
     Test("eventpipe", "eventpipe_test.sh", os.path.join(HELPERS, "eventpipe_methods"), "10", "8", seconds=600),
     # of samples that free no code: its place could be used again between what is compared

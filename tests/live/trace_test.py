@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import time
+import urllib.request
 
 from live import CLRPERF, Checks, Target, sample_command
 
@@ -28,6 +29,8 @@ def check_exceptions(checks, command, variant):
         types = {row["name"]: row["count"] for row in summary["exceptions"]["top"]}
         checks.check(f"{variant}: every exception is a line", code == 0 and summary["lost"] == 0 and
                      len(thrown) == summary["exceptions"]["count"] > 0, f"{len(thrown)} lines, {summary['exceptions']['count']} counted")
+        named = sum(bool(event["thread"] and event["comm"]) for event in thrown)  # some threads had ended before anybody looked
+        checks.check(f"{variant}: most with their thread and its name", named > len(thrown) / 2, f"{named} of {len(thrown)}")
         checks.check(f"{variant}: and counted by type", sum(types.values()) == len(thrown) and
                      all(types[name] == sum(event["fields"]["ExceptionType"] == name for event in thrown) for name in types), str(types))
         checks.check(f"{variant}: the program lives", target.alive())
@@ -52,6 +55,25 @@ def check_collections(checks, command, variant):
         checks.check(f"{variant}: no collection without a pause", not any("paused 0 ns" in line for line in shown), "")
 
 
+def check_requests(checks, command, variant):
+    """Each request is a line with its path and how long it took; so are the exceptions it threw."""
+    requests, thrown = 40, 3
+    with Target([*command, "120", "--urls", "http://127.0.0.1:0"]) as target:
+        urllib.request.urlopen(f"{target.url}/exception/1").read()
+        process = subprocess.Popen([CLRPERF, "trace", "-p", str(target.pid), "http", "exceptions", "-d", "4s"], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, text=True)
+        time.sleep(1.5)
+        for _ in range(requests):
+            urllib.request.urlopen(f"{target.url}/exception/{thrown}").read()
+        lines = process.communicate(timeout=60)[0].splitlines()
+    served = [line for line in lines if line[12:].startswith("http ") and f"GET /exception/{thrown}, took " in line]
+    exceptions = [line for line in lines if line[12:].startswith("exception ")]
+    checks.check(f"{variant}: each request is a line", process.returncode == 0 and len(served) == requests, f"{len(served)} of {requests}")
+    checks.check(f"{variant}: and each exception in them", len(exceptions) == requests * thrown, str(len(exceptions)))
+    checks.check(f"{variant}: requests are summed up", any(line.startswith(f"requests    {requests}, mean ") for line in lines),
+                 " / ".join(lines[-3:]))
+
+
 def check_reader_that_goes(checks, command, variant):
     with Target([*command, "0"]) as target:
         process = subprocess.Popen([CLRPERF, "trace", "-p", str(target.pid), "exceptions"], stdin=subprocess.DEVNULL,
@@ -69,7 +91,9 @@ def main():
     variant = sys.argv[1]
     checks = Checks()
     throws, gcstorm = sample_command(variant, "throws"), sample_command(variant, "gcstorm")
-    for check, command in ((check_exceptions, throws), (check_collections, gcstorm), (check_reader_that_goes, throws)):
+    webapi = sample_command(variant, "webapi")
+    for check, command in ((check_exceptions, throws), (check_collections, gcstorm), (check_requests, webapi),
+                           (check_reader_that_goes, throws)):
         checks.run(f"{variant}: {check.__name__}", check, command, variant)
     checks.exit()
 
