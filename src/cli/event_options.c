@@ -47,6 +47,7 @@ static bool read_buffer(const struct event_options *options, struct event_reques
     if (!event_options_buffer(options, &mb, err))
         return false;
     out->buffer_mb = mb ? mb : DEFAULT_BUFFER_MB;
+    out->buffer_is_usual = !mb;
     return true;
 }
 

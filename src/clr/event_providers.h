@@ -49,7 +49,8 @@ struct event_providers {
 /* What one session with a runtime is asked for. */
 struct event_request {
     struct event_providers providers;
-    uint32_t buffer_mb; /* of the target's memory */
+    uint32_t buffer_mb;   /* of the target's memory */
+    bool buffer_is_usual; /* nobody chose it: less will do where there is little */
     bool stacks;
     /* a list of what exists, at the end; see struct ipc_session_request */
     uint64_t rundown_keywords;

@@ -117,3 +117,15 @@ bool cgroup_memory_left(pid_t pid, uint64_t *out_bytes)
     buffer_done(&text);
     return limited;
 }
+
+uint32_t cgroup_buffer_mb(pid_t pid, uint32_t wanted_mb)
+{
+    enum { LEAST_MB = 4, PART = 20 };
+    uint64_t left_bytes;
+    if (!cgroup_memory_left(pid, &left_bytes))
+        return wanted_mb;
+    uint64_t part_mb = (left_bytes / PART) >> 20;
+    if (part_mb < LEAST_MB)
+        part_mb = LEAST_MB;
+    return wanted_mb > part_mb ? (uint32_t)part_mb : wanted_mb;
+}

@@ -23,6 +23,11 @@ bool cgroup_open(const char *path, int *out_fd, struct error *err);
  * none, or none that version 2 knows of.
  */
 bool cgroup_memory_left(pid_t pid, uint64_t *out_bytes);
+/*
+ * How many MB of a process's memory events may wait in, of `wanted_mb`: where its control group has little
+ * left 5 % of that, but 4 MB.
+ */
+uint32_t cgroup_buffer_mb(pid_t pid, uint32_t wanted_mb);
 /* The same for the group at `path` of the hierarchy mounted at `mount`, on its own for tests. */
 bool cgroup_memory_left_at(const char *mount, struct span path, uint64_t *out_bytes);
 

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "clr/diagnostics_ipc.h"
+#include "collect/cgroup.h"
 #include "collect/runtime_socket.h"
 
 enum { STOP_CONNECT_MS = 200 }; /* whoever stops has other things to stop, too */
@@ -88,6 +89,8 @@ bool event_stream_open(const struct event_peer *peer, const struct event_request
 {
     AUTO_FREE struct ipc_provider *providers = mem_alloc(request->providers.count + 1, sizeof *providers);
     struct ipc_session_request ipc = event_request_ipc(request, choose, providers);
+    if (request->buffer_is_usual)
+        ipc.buffer_mb = cgroup_buffer_mb(peer->pid, ipc.buffer_mb);
     bool ok = false;
     *out_unknown = true;
     enum ipc_command command = choose ? IPC_COLLECT_TRACING5 : ipc_best_collect(&ipc);

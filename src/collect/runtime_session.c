@@ -18,13 +18,11 @@ enum {
     TEXT_MAX = 1 << 20,        /* of one name */
     /*
      * The session's buffer is the target's memory, taken as events wait to be read: about 250 bytes a
-     * method, so 16 MB hold 60 000 methods that we have not yet fetched. Where its control group has little
-     * left: 5 % of that, but 4 MB.
+     * method, so 16 MB hold 60 000 methods that we have not yet fetched.
      */
     BUFFER_MB = 16,
     EVENTS_BUFFER_MB = 256, /* of a stream of events somebody wants: as much as dotnet-trace takes */
     BUFFER_MIN_MB = 4,      /* also of a stream of collections, which takes 1 KB for each */
-    BUFFER_PART = 20,
     METHODS_LEVEL = EVENT_LEVEL_VERBOSE, /* below, the runtime tells of no method at all */
     TYPES_MAX = NETTRACE_METADATA_MAX,
 };
@@ -418,14 +416,7 @@ static void set_options(struct runtime_session *s, const struct runtime_session_
     s->options = *options;
     if (s->options.buffer_mb == 0)
         s->options.buffer_mb = options->topics ? EVENTS_BUFFER_MB : BUFFER_MB;
-    uint64_t left_bytes;
-    if (cgroup_memory_left(s->peer.pid, &left_bytes)) {
-        uint64_t part_mb = (left_bytes / BUFFER_PART) >> 20;
-        if (part_mb < BUFFER_MIN_MB)
-            part_mb = BUFFER_MIN_MB;
-        if (s->options.buffer_mb > part_mb)
-            s->options.buffer_mb = (uint32_t)part_mb;
-    }
+    s->options.buffer_mb = cgroup_buffer_mb(s->peer.pid, s->options.buffer_mb);
     if (s->options.connect_timeout_ms == 0)
         s->options.connect_timeout_ms = RUNTIME_SOCKET_CONNECT_MS;
     if (s->options.reply_timeout_ms == 0)

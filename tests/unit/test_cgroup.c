@@ -73,8 +73,20 @@ static void test_memory_left(void **state)
     rmdir(mount);
 }
 
+/* Never more than is wanted, never less than the least of it and 4 MB. */
+static void test_buffer(void **state)
+{
+    (void)state;
+    assert_int_equal(cgroup_buffer_mb(getpid(), 3), 3);
+    uint32_t buffer_mb = cgroup_buffer_mb(getpid(), 256);
+    uint64_t left_bytes;
+    assert_in_range(buffer_mb, 4, 256);
+    if (!cgroup_memory_left(getpid(), &left_bytes))
+        assert_int_equal(buffer_mb, 256);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_memory_left) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_memory_left), cmocka_unit_test(test_buffer) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
