@@ -97,7 +97,8 @@ static bool read_format(struct stream_run *run, struct error *err)
     if (run->export)
         return true;
     error_set(err, ERROR_USAGE, "'%s' is no value for --format", format);
-    return error_hint(err, "NetTrace, Speedscope or Chromium; for others: clrperf export FILE.nettrace -o ...");
+    return error_hint(err,
+                      "NetTrace, Speedscope or Chromium; for others: clrperf export FILE.nettrace -o ...");
 }
 
 static bool read_stopping(struct stream_run *run, struct error *err)

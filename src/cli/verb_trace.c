@@ -181,7 +181,7 @@ static void tell_exception(struct trace_run *run, const struct stream_schema *of
 
 /* Requests. */
 
-/* "GET /orders", or "https://example.com/orders" of one that is sent. */
+/* "GET /orders"; of one that is sent scheme, host and path. */
 static void request_text(struct trace_run *run, const struct stream_schema *of, struct span payload,
                          bool sent, char out[TRACE_REQUEST_TEXT_MAX])
 {

@@ -28,8 +28,8 @@ struct method_place {
 typedef void method_change_fn(void *user, uint32_t process, const struct method_place *method, bool ends);
 
 /*
- * `note` is told, once a process, why its methods will have no names, or, when `events` are what is wanted, why
- * there are none; may be NULL. Off when not `enabled`.
+ * `note` is told, once a process, why its methods will have no names, or, when `events` are what is wanted,
+ * why there are none; may be NULL. Off when not `enabled`.
  */
 struct runtime_names *runtime_names_new(struct trace_builder *b, bool enabled, bool events,
                                         void (*note)(void *user, const char *text), void *user);

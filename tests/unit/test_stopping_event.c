@@ -58,7 +58,8 @@ static void test_by_provider_name_and_fields(void **state)
             .event_id = cases[i].id,
             .version = cases[i].id == 1 ? 2 : 1,
         };
-        assert_true(stopping_event_new("Microsoft-Windows-DotNETRuntime", cases[i].event, cases[i].fields, &s, NULL));
+        assert_true(
+            stopping_event_new("Microsoft-Windows-DotNETRuntime", cases[i].event, cases[i].fields, &s, NULL));
         struct span whole = gc_start(&payload, cases[i].depth);
         for (unsigned again = 0; again < 2; again++)
             if (stopping_event_is(s, &type, 8, whole) != cases[i].stops)
@@ -77,7 +78,8 @@ static void test_what_is_none(void **state)
     static const struct {
         const char *provider, *event, *fields;
     } cases[] = {
-        { NULL, "E", NULL }, { "", NULL, NULL }, { "P", NULL, "a:1" }, { "P", "E", "a" }, { "P", "E", ":1" }, { "P", "E", "a:1,,b:2" },
+        { NULL, "E", NULL }, { "", NULL, NULL }, { "P", NULL, "a:1" },
+        { "P", "E", "a" },   { "P", "E", ":1" }, { "P", "E", "a:1,,b:2" },
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct stopping_event *s;
