@@ -1,10 +1,16 @@
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+    PIECE_BYTES_MAX = 192 << 10, /* larger ones are mapped, each for itself */
+    KEPT_BYTES_MAX = 8 << 20,    /* of the smaller ones */
+};
 
 static void *mem_or_die(void *got)
 {
@@ -14,6 +20,14 @@ static void *mem_or_die(void *got)
         exit(1);
     }
     return got;
+}
+
+void mem_keep_little(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, PIECE_BYTES_MAX);
+    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES_MAX);
+#endif
 }
 
 void *mem_alloc(size_t count, size_t item_size)

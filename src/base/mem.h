@@ -14,6 +14,11 @@ void *mem_alloc(size_t count, size_t item_size);
 enum { MEM_LINE_BYTES = 64 };
 void *mem_alloc_lines(size_t count, size_t item_size);
 void *mem_resize(void *old, size_t count, size_t item_size);
+/*
+ * From now on a large piece goes back to the system when it is freed. Else the C library keeps pieces as
+ * large as the largest one that was freed, which saves some time, and is memory that nobody uses.
+ */
+void mem_keep_little(void);
 char *mem_copy_string(const char *text);
 char *mem_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

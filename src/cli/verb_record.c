@@ -429,6 +429,7 @@ static bool record_run(struct verb_call *call, struct error *err)
         record_sources_done(&run.sources);
         return false;
     }
+    mem_keep_little(); /* what was needed to begin is not needed while we record, beside somebody's service */
     run.stopped = stop_signal_catch();
     trace_builder_init(&run.b, RECORD_CHAINS);
     bool ok = record_whole(&run, call, err);
