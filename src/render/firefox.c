@@ -1,11 +1,10 @@
 #include "render/firefox.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/intern.h"
-#include "base/mem.h"
 #include "base/own.h"
+#include "render/firefox_marks.h"
 #include "render/frame_colour.h"
 #include "render/frame_text.h"
 #include "render/json_text.h"
@@ -41,7 +40,7 @@ struct firefox {
     struct intern modules; /* id - 1 is the index of a lib and of its resource */
     struct intern sources; /* id - 1 is the index of a source */
     struct buffer scratch;
-    uint32_t *mark_thread; /* by mark: the thread that it is shown at */
+    struct firefox_marks marks;
 };
 
 static enum category frame_category(const struct profile_frame *frame)
@@ -357,146 +356,6 @@ static void write_thread_samples(const struct profile *p, const uint32_t *sample
     output_char(out, '}');
 }
 
-/* Marks. */
-
-static const char *const mark_names[TIMELINE_KINDS] = { "GC pause", "GC", "exception" };
-
-/* "name" is a column of string indices: the strings must be there before the shared tables end. */
-static void intern_marks(struct firefox *w)
-{
-    for (unsigned kind = 0; kind < TIMELINE_KINDS; kind++)
-        intern_cstr(&w->strings, mark_names[kind]);
-}
-
-static bool has_samples(const struct profile_thread *thread)
-{
-    return thread->samples > 0;
-}
-
-/* The thread that a mark is shown at: its own, or the first one of its process. 0: none has samples. */
-static uint32_t thread_of_mark(const struct profile *p, const struct timeline_mark *mark)
-{
-    uint32_t any = 0;
-    for (uint32_t id = p->thread_count; id-- > 1;) {
-        const struct profile_thread *thread = &p->threads[id];
-        if (thread->pid != mark->pid || !has_samples(thread))
-            continue;
-        if (thread->tid == mark->tid)
-            return id;
-        any = id;
-    }
-    return any;
-}
-
-static void assign_marks(struct firefox *w)
-{
-    const struct profile *p = w->profile;
-    w->mark_thread = mem_alloc(p->timeline.mark_count + 1, sizeof *w->mark_thread);
-    for (size_t i = 0; i < p->timeline.mark_count; i++)
-        w->mark_thread[i] = thread_of_mark(p, &p->timeline.marks[i]);
-}
-
-enum mark_column { MARK_DATA, MARK_NAME, MARK_START, MARK_END, MARK_PHASE, MARK_CATEGORY, MARK_COLUMNS };
-
-static void write_mark(struct firefox *w, const struct timeline_mark *mark, enum mark_column column)
-{
-    enum { PHASE_INSTANT, PHASE_INTERVAL };
-    struct output *out = w->out;
-    bool instant = mark->from_ns == mark->to_ns;
-    switch (column) {
-    case MARK_DATA:
-        output_text(out, "{\"type\":\"dotnet\"");
-        json_member(out, false, "what", mark->text);
-        output_char(out, '}');
-        break;
-    case MARK_NAME:
-        output_u64(out, intern_cstr(&w->strings, mark_names[mark->kind]));
-        break;
-    case MARK_START:
-        write_ms(out, mark->from_ns);
-        break;
-    case MARK_END:
-        if (instant)
-            output_text(out, "null");
-        else
-            write_ms(out, mark->to_ns);
-        break;
-    case MARK_PHASE:
-        output_u64(out, instant ? PHASE_INSTANT : PHASE_INTERVAL);
-        break;
-    case MARK_CATEGORY:
-    case MARK_COLUMNS:
-        output_u64(out, CATEGORY_RUNTIME);
-        break;
-    }
-}
-
-static void write_markers(struct firefox *w, uint32_t thread)
-{
-    static const char *const columns[MARK_COLUMNS] = { "data",    "name",  "startTime",
-                                                       "endTime", "phase", "category" };
-    const struct timeline *told = &w->profile->timeline;
-    size_t count = 0;
-    for (size_t i = 0; i < told->mark_count; i++)
-        count += w->mark_thread[i] == thread;
-    output_text(w->out, ",\"markers\":{\"length\":");
-    output_u64(w->out, count);
-    for (unsigned column = 0; column < MARK_COLUMNS; column++) {
-        output_text(w->out, ",\"");
-        output_text(w->out, columns[column]);
-        output_text(w->out, "\":[");
-        for (size_t i = 0, written = 0; count && i < told->mark_count; i++) {
-            if (w->mark_thread[i] != thread)
-                continue;
-            json_comma(w->out, written++);
-            write_mark(w, &told->marks[i], (enum mark_column)column);
-        }
-        output_char(w->out, ']');
-    }
-    output_char(w->out, '}');
-}
-
-/* The heap of one process, as differences from the size before. */
-static void write_counter(struct firefox *w, const struct timeline_size *sizes, size_t count)
-{
-    struct output *out = w->out;
-    output_text(
-        out, "{\"name\":\"GC heap\",\"category\":\"Memory\",\"description\":\"bytes on the heap of .NET\"");
-    output_text(out, ",\"pid\":\"");
-    output_u64(out, sizes->pid);
-    output_text(out, "\",\"mainThreadIndex\":0,\"samples\":{\"length\":");
-    output_u64(out, count);
-    output_text(out, ",\"time\":[");
-    for (size_t i = 0; i < count; i++) {
-        json_comma(out, i);
-        write_ms(out, sizes[i].time_ns);
-    }
-    output_text(out, "],\"count\":[");
-    for (size_t i = 0; i < count; i++) {
-        uint64_t before = i ? sizes[i - 1].bytes : 0, bytes = sizes[i].bytes;
-        json_comma(out, i);
-        if (bytes < before)
-            output_char(out, '-');
-        output_u64(out, bytes < before ? before - bytes : bytes - before);
-    }
-    output_text(out, "]}}");
-}
-
-static void write_counters(struct firefox *w)
-{
-    const struct timeline *told = &w->profile->timeline;
-    if (!told->size_count)
-        return;
-    output_text(w->out, ",\n\"counters\":[");
-    for (size_t from = 0, to; from < told->size_count; from = to) {
-        for (to = from; to < told->size_count && told->sizes[to].pid == told->sizes[from].pid;)
-            to++;
-        json_comma(w->out, from);
-        write_counter(w, told->sizes + from, to - from);
-    }
-    output_char(w->out, ']');
-}
-
 static void write_thread(struct firefox *w, uint32_t id, const uint32_t *samples, size_t count)
 {
     const struct profile *p = w->profile;
@@ -512,7 +371,7 @@ static void write_thread(struct firefox *w, uint32_t id, const uint32_t *samples
     output_u64(out, thread->pid);
     output_char(out, '"');
     json_member_u64(out, "tid", thread->tid);
-    write_markers(w, id);
+    firefox_marks_write(&w->marks, id);
     write_thread_samples(p, samples, count, out);
     output_char(out, '}');
 }
@@ -551,16 +410,15 @@ bool firefox_write(const struct profile *p, const struct export_options *options
     write_frames(&w);
     write_functions(&w);
     write_modules(&w);
-    intern_marks(&w);
+    firefox_marks_init(&w.marks, p, &w.strings, CATEGORY_RUNTIME, out);
     write_strings(&w);
     output_char(out, '}');
     write_libraries(&w);
-    assign_marks(&w);
-    write_counters(&w);
+    firefox_marks_write_sizes(&w.marks);
     write_threads(&w);
     output_text(out, "}\n");
 
-    free(w.mark_thread);
+    firefox_marks_done(&w.marks);
     buffer_done(&w.scratch);
     intern_done(&w.strings);
     intern_done(&w.modules);

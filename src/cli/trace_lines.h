@@ -1,0 +1,49 @@
+/*
+ * trace_lines: what `clrperf trace` says of one event after the other, as lines of text or of JSON.
+ */
+#ifndef CLRPERF_CLI_TRACE_LINES_H
+#define CLRPERF_CLI_TRACE_LINES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/trace_requests.h"
+#include "cli/trace_tally.h"
+#include "cli/trace_threads.h"
+#include "clr/stream_schemas.h"
+
+/* What has lines of its own. */
+struct trace_wants {
+    bool gc, heap, alloc, exceptions, http, tasks;
+};
+
+struct trace_lines {
+    struct trace_wants wants;
+    bool json;
+    uint64_t pid, started_ns;
+    struct gc_watch collections;
+    uint64_t heap_ns; /* sizes of a collection that is not over yet; 0: none */
+    struct trace_requests requests;
+    struct trace_threads *threads; /* owned */
+    struct trace_tally tally;
+    struct buffer out, scratch;
+};
+
+/* An event, in the order of time. */
+struct trace_line_event {
+    uint64_t time_ns, thread_id; /* as its process numbers it */
+    uint8_t activity[16];
+};
+
+/* The caller sets `wants`, `json`, `pid`, `started_ns` and `threads` after. */
+void trace_lines_init(struct trace_lines *l);
+void trace_lines_done(struct trace_lines *l);
+/* Appends what is to be said of it to l->out. */
+void trace_lines_event(struct trace_lines *l, const struct stream_schema *of, struct span payload,
+                       const struct trace_line_event *event);
+/* What was allocated since it was told last, `passed_ns` ago. */
+void trace_lines_allocating(struct trace_lines *l, uint64_t now_ns, uint64_t *seen_bytes, uint64_t passed_ns);
+/* The sums. */
+void trace_lines_end(struct trace_lines *l, uint64_t duration_ns, uint64_t lost);
+
+#endif
