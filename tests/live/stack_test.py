@@ -260,7 +260,8 @@ def native_part(thread):
     for frame in thread["frames"]:
         if frame["kind"] not in ("native", "runtime"):
             break
-        addresses.append(int(frame["address"], 16))
+        if not frame["inlined"]:  # else it is at the next one's address
+            addresses.append(int(frame["address"], 16))
     return addresses
 
 
