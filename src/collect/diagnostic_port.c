@@ -99,7 +99,7 @@ int diagnostic_port_fd(const struct diagnostic_port *p)
 /* "ADVR_V1" and a NUL, a cookie of 16 bytes, the pid as the runtime sees it, 2 bytes of nothing. */
 static bool read_advertise(int fd, uint8_t cookie[16])
 {
-    uint8_t bytes[ADVERTISE_BYTES];
+    uint8_t bytes[ADVERTISE_BYTES] = { 0 };
     uint64_t deadline_ns = clock_monotonic_ns() + ADVERTISE_MS * UINT64_C(1000000), now_ns;
     for (size_t done = 0; done < sizeof bytes;) {
         ssize_t got = recv(fd, bytes + done, sizeof bytes - done, MSG_DONTWAIT);
