@@ -12,6 +12,19 @@ enum {
     BLOCK_BYTES_MAX = 64 << 20,
     STACKS_BETWEEN_POINTS = 1 << 17,
     NOT_A_CPU = -1,
+    ACTIVITY_BYTES = 16,
+};
+
+/* What an event's header says anew; everything else is as in the event before. */
+enum {
+    HAS_TYPE = 0x01,
+    HAS_SEQUENCE = 0x02, /* with the thread that wrote it and its CPU */
+    HAS_THREAD = 0x04,
+    HAS_STACK = 0x08,
+    HAS_ACTIVITY = 0x10,
+    HAS_RELATED_ACTIVITY = 0x20,
+    IS_SORTED = 0x40,
+    HAS_SIZE = 0x80,
 };
 
 struct nettrace_stream_thread {
@@ -155,13 +168,12 @@ static void describe_type(struct buffer *out, uint32_t id, const struct nettrace
 
 uint32_t nettrace_stream_add_type(struct nettrace_stream *s, const struct nettrace_stream_type *type)
 {
-    enum { HAS_SEQUENCE_AND_SIZE = 0x82 };
     struct buffer payload;
     buffer_init(&payload, BLOCK_BYTES_MAX);
     describe_type(&payload, ++s->type_count, type);
     if (!s->types.size)
         open_records(&s->types);
-    buffer_u8(&s->types, HAS_SEQUENCE_AND_SIZE);
+    buffer_u8(&s->types, HAS_SEQUENCE | HAS_SIZE);
     buffer_varuint(&s->types, UINT32_MAX); /* the number of what describes is 0 */
     buffer_varuint(&s->types, 0);
     buffer_varuint(&s->types, (uint32_t)NOT_A_CPU);
@@ -201,40 +213,83 @@ static struct nettrace_stream_thread *thread_of(struct nettrace_stream *s, uint6
     return &s->threads[id];
 }
 
-/* A header that says nearly everything anew: files are made to be read, and headers are small beside
- * payloads. */
+static const uint8_t *activity_of(struct span id)
+{
+    static const uint8_t none[ACTIVITY_BYTES];
+    return id.size ? id.data : none;
+}
+
+/* What of the header is not as in the event before. */
+static uint8_t changes_of(const struct nettrace_stream *s, const struct nettrace_stream_event *e,
+                          uint32_t sequence, bool first)
+{
+    const struct nettrace_stream_latest *l = &s->latest;
+    bool other_thread = e->thread_id != l->thread_id;
+    unsigned flags = IS_SORTED;
+    if (e->type != l->type)
+        flags |= HAS_TYPE;
+    if (first || other_thread || sequence != l->sequence + 1) /* the first also says that no CPU is known */
+        flags |= HAS_SEQUENCE;
+    if (other_thread)
+        flags |= HAS_THREAD;
+    if (e->stack != l->stack)
+        flags |= HAS_STACK;
+    if (memcmp(activity_of(e->activity), l->activity, ACTIVITY_BYTES) != 0)
+        flags |= HAS_ACTIVITY;
+    if (memcmp(activity_of(e->related_activity), l->related_activity, ACTIVITY_BYTES) != 0)
+        flags |= HAS_RELATED_ACTIVITY;
+    if (e->payload.size != l->payload_size)
+        flags |= HAS_SIZE;
+    return (uint8_t)flags;
+}
+
+static void put_header(struct nettrace_stream *s, const struct nettrace_stream_event *e, uint32_t sequence,
+                       uint8_t flags, uint64_t before_ns)
+{
+    struct buffer *b = &s->events;
+    buffer_u8(b, flags);
+    if (flags & HAS_TYPE)
+        buffer_varuint(b, e->type);
+    if (flags & HAS_SEQUENCE) {
+        /* the difference from the event before in the block, of whatever thread */
+        buffer_varuint(b, (uint32_t)(sequence - s->latest.sequence - 1));
+        buffer_varuint(b, e->thread_id);
+        buffer_varuint(b, (uint32_t)NOT_A_CPU);
+    }
+    if (flags & HAS_THREAD)
+        buffer_varuint(b, e->thread_id);
+    if (flags & HAS_STACK)
+        buffer_varuint(b, e->stack);
+    buffer_varuint(b, e->time_ns - before_ns);
+    if (flags & HAS_ACTIVITY)
+        buffer_append(b, activity_of(e->activity), ACTIVITY_BYTES);
+    if (flags & HAS_RELATED_ACTIVITY)
+        buffer_append(b, activity_of(e->related_activity), ACTIVITY_BYTES);
+    if (flags & HAS_SIZE)
+        buffer_varuint(b, e->payload.size);
+}
+
 void nettrace_stream_add_event(struct nettrace_stream *s, const struct nettrace_stream_event *e)
 {
-    enum { ALL = 0x8f, ACTIVITY = 0x10, RELATED = 0x20, SORTED = 0x40 };
-    static const uint8_t none[16];
-    struct nettrace_stream_thread *thread = thread_of(s, e->thread_id);
     struct buffer *b = &s->events;
     bool first = !b->size;
     if (first) {
         open_records(b);
         s->block_from_ns = e->time_ns;
+        memset(&s->latest, 0, sizeof s->latest);
     }
-    /* the number is the difference from the event before in the block, of whatever thread */
-    uint32_t before = first ? 0 : s->latest_sequence;
-    uint64_t before_ns = first ? 0 : s->block_to_ns;
-    bool has_activity = e->activity.size || e->related_activity.size;
-    bool tells_activity = has_activity || (!first && s->latest_had_activity);
-    buffer_u8(b, (uint8_t)(ALL | SORTED | (tells_activity ? ACTIVITY | RELATED : 0)));
-    buffer_varuint(b, e->type);
-    buffer_varuint(b, (uint32_t)(++thread->sequence - before - 1));
-    buffer_varuint(b, e->thread_id);
-    buffer_varuint(b, (uint32_t)NOT_A_CPU);
-    buffer_varuint(b, e->thread_id);
-    buffer_varuint(b, e->stack);
-    buffer_varuint(b, e->time_ns - before_ns);
-    if (tells_activity) {
-        buffer_append(b, e->activity.size ? e->activity.data : none, sizeof none);
-        buffer_append(b, e->related_activity.size ? e->related_activity.data : none, sizeof none);
-    }
-    buffer_varuint(b, e->payload.size);
+    uint32_t sequence = ++thread_of(s, e->thread_id)->sequence;
+    put_header(s, e, sequence, changes_of(s, e, sequence, first), first ? 0 : s->block_to_ns);
     buffer_append(b, e->payload.data, e->payload.size);
-    s->latest_sequence = thread->sequence;
-    s->latest_had_activity = has_activity;
+    s->latest = (struct nettrace_stream_latest){
+        .thread_id = e->thread_id,
+        .type = e->type,
+        .stack = e->stack,
+        .sequence = sequence,
+        .payload_size = (uint32_t)e->payload.size,
+    };
+    memcpy(s->latest.activity, activity_of(e->activity), ACTIVITY_BYTES);
+    memcpy(s->latest.related_activity, activity_of(e->related_activity), ACTIVITY_BYTES);
     s->block_to_ns = e->time_ns;
     if (b->size >= BLOCK_BYTES)
         put_events(s);

@@ -17,8 +17,11 @@ struct nettrace_stream {
     struct buffer types, stacks, events; /* of the blocks that come next */
     uint32_t type_count, first_stack, stack_count;
     uint64_t block_from_ns, block_to_ns; /* of the events */
-    uint32_t latest_sequence;            /* of the event before */
-    bool latest_had_activity;
+    struct nettrace_stream_latest {      /* of the event before in the block: what is equal is not repeated */
+        uint64_t thread_id;
+        uint32_t type, stack, sequence, payload_size;
+        uint8_t activity[16], related_activity[16];
+    } latest;
     struct id_map thread_ids;
     struct nettrace_stream_thread *threads; /* [0] is unused */
     size_t thread_count, thread_capacity;

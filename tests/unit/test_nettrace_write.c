@@ -200,6 +200,58 @@ static void test_many_stacks(void **state)
     buffer_done(&file);
 }
 
+/* Headers say only what changed: threads, stacks, sizes and activities that come, stay and go. */
+static void test_changes(void **state)
+{
+    (void)state;
+    static const uint8_t ids[2][16] = { { 1 }, { 2 } };
+    static const struct {
+        uint8_t thread, stack, payload, activity, related; /* activities from 1; 0: none */
+    } cases[] = { { 7, 1, 0, 0, 0 }, { 7, 1, 0, 1, 0 }, { 7, 0, 3, 1, 2 }, { 8, 0, 3, 0, 2 },
+                  { 7, 1, 3, 2, 2 }, { 7, 1, 3, 2, 2 }, { 8, 1, 0, 0, 0 }, { 8, 0, 1, 1, 1 } };
+    struct nettrace_stream s;
+    struct output out;
+    struct buffer file;
+    struct trace_builder b;
+    buffer_init(&file, 1 << 20);
+    output_over_buffer(&out, &file);
+    nettrace_stream_begin(
+        &s, &(struct nettrace_stream_head){ .start_ns = 1, .pointer_size = 8, .process_id = 5 }, &out);
+    uint32_t type =
+        nettrace_stream_add_type(&s, &(struct nettrace_stream_type){ .provider = "P", .name = "E" });
+    const uint32_t stacks[] = { nettrace_stream_add_stack(&s, NULL, 0),
+                                nettrace_stream_add_stack(&s, &(uint64_t){ 0x1000 }, 1) };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct nettrace_stream_event e = { .type = type,
+                                           .stack = stacks[cases[i].stack],
+                                           .time_ns = 10 + i,
+                                           .thread_id = cases[i].thread,
+                                           .payload = span_of("abc", cases[i].payload) };
+        if (cases[i].activity)
+            e.activity = span_of(ids[cases[i].activity - 1], 16);
+        if (cases[i].related)
+            e.related_activity = span_of(ids[cases[i].related - 1], 16);
+        nettrace_stream_add_event(&s, &e);
+    }
+    nettrace_stream_end(&s);
+    assert_true(output_close(&out, NULL));
+    import_bytes(&b, buffer_span(&file));
+    const struct trace *t = &b.trace;
+    assert_int_equal(t->events.count, ARRAY_LEN(cases) + 1);
+    assert_int_equal(t->losses.count, 1);
+    for (uint32_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct trace_event *e = &t->events.rows[i + 1];
+        const struct trace_event_activity *a = trace_event_activity(t, i + 1);
+        assert_int_equal(t->threads.rows[e->thread].tid, cases[i].thread);
+        assert_int_equal(e->stack >= STACK_ROOTS, cases[i].stack);
+        assert_int_equal(e->payload_bytes, cases[i].payload);
+        assert_int_equal(a ? a->id[0] : 0, cases[i].activity);
+        assert_int_equal(a ? a->related[0] : 0, cases[i].related);
+    }
+    trace_builder_done(&b);
+    buffer_done(&file);
+}
+
 static void test_full_sink(void **state)
 {
     (void)state;
@@ -244,7 +296,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_again),       cmocka_unit_test(test_cpu_samples),
         cmocka_unit_test(test_many_stacks), cmocka_unit_test(test_full_sink),
-        cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_changes),     cmocka_unit_test(test_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
