@@ -1,5 +1,6 @@
 #include "cli/question_put.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -89,7 +90,7 @@ static bool *processes_with_events(const struct trace *t, size_t *out_count)
 bool question_has_processes(const struct question_scope *scope)
 {
     size_t count;
-    AUTO_FREE bool *with = processes_with_events(scope->trace, &count);
+    free(processes_with_events(scope->trace, &count));
     return count > 1;
 }
 
