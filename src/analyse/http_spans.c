@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analyse/told_events.h"
+#include "analyse/url_pattern.h"
 #include "base/buffer.h"
 #include "base/own.h"
 #include "clr/runtime_events.h"
@@ -48,7 +49,8 @@ struct http_reading {
     struct told_events *told;
     const struct http_source *source;
     uint32_t kind;
-    struct buffer name;
+    bool own_groups;
+    struct buffer name, group;
 };
 
 /* What tells one request from another while it goes on. */
@@ -77,8 +79,8 @@ static void put_field(struct http_reading *r, const struct told_event *e, const 
         event_value_append_text(&r->name, &value);
 }
 
-/* The name without the query, which differs each time. */
-static uint32_t name_of(struct http_reading *r, const struct told_event *e)
+/* What stands in front of the path; its size. */
+static size_t put_origin(struct http_reading *r, const struct told_event *e)
 {
     buffer_clear(&r->name);
     if (r->source->start == 1) {
@@ -88,19 +90,36 @@ static uint32_t name_of(struct http_reading *r, const struct told_event *e)
         uint64_t port = told_number(r->told, e, "port", 0);
         if (port && port != 80 && port != 443)
             buffer_format(&r->name, ":%u", (unsigned)port);
-        put_field(r, e, "pathAndQuery");
     } else {
         put_field(r, e, "method");
         buffer_u8(&r->name, ' ');
-        put_field(r, e, "path");
     }
-    uint8_t *query = r->name.size ? memchr(r->name.data, '?', r->name.size) : NULL;
-    struct span name = buffer_span(&r->name);
-    if (query)
-        name.size = (size_t)(query - r->name.data);
-    uint32_t id = intern_add(&r->spans->table.texts, name);
-    r->spans->table.is_full |= !id && name.size;
+    return r->name.size;
+}
+
+static uint32_t text_id(struct http_reading *r, struct span text)
+{
+    uint32_t id = intern_add(&r->spans->table.texts, text);
+    r->spans->table.is_full |= !id && text.size;
     return id;
+}
+
+/* The name without the query, which differs each time, and its group. */
+static void name_span(struct http_reading *r, const struct told_event *e, struct span_row *row)
+{
+    size_t origin = put_origin(r, e);
+    put_field(r, e, r->source->start == 1 ? "pathAndQuery" : "path");
+    struct span name = buffer_span(&r->name);
+    const uint8_t *query = name.size > origin ? memchr(name.data + origin, '?', name.size - origin) : NULL;
+    if (query)
+        name.size = (size_t)(query - name.data);
+    row->name = text_id(r, name);
+    if (r->own_groups || name.size <= origin)
+        return;
+    buffer_clear(&r->group);
+    buffer_append(&r->group, name.data, origin);
+    url_pattern_append(&r->group, (struct span){ name.data + origin, name.size - origin });
+    row->group = text_id(r, buffer_span(&r->group));
 }
 
 static void read_event(struct http_reading *r, const struct told_event *e)
@@ -115,8 +134,8 @@ static void read_event(struct http_reading *r, const struct told_event *e)
                                  .thread = row->thread,
                                  .stack = row->stack,
                                  .kind = r->kind,
-                                 .name = name_of(r, e),
                                  .status = SPAN_STATUS_NONE };
+        name_span(r, e, &span);
         span_table_begin(&r->spans->table, key, scope, &span);
         return;
     }
@@ -134,25 +153,28 @@ static void read_event(struct http_reading *r, const struct told_event *e)
 }
 
 static bool read_source(struct http_spans *spans, const struct trace *t, const struct http_source *source,
-                        uint64_t from_ns, uint64_t to_ns)
+                        bool own_groups, uint64_t from_ns, uint64_t to_ns)
 {
     const uint16_t ids[IDS] = { source->start, source->stop, source->failed, 0 };
     struct told_events told;
     told_events_init(&told, t,
                      &(struct told_choice){
                          .provider = source->provider, .ids = ids, .from_ns = from_ns, .to_ns = to_ns });
-    struct http_reading r = { .spans = spans, .told = &told, .source = source };
+    struct http_reading r = { .spans = spans, .told = &told, .source = source, .own_groups = own_groups };
     r.kind = intern_cstr(&spans->table.texts, source->kind);
     buffer_init(&r.name, NAME_BYTES_MAX);
+    buffer_init(&r.group, NAME_BYTES_MAX);
     for (size_t i = 0; i < told.count; i++)
         read_event(&r, &told.rows[i]);
     bool any = told.count != 0;
     buffer_done(&r.name);
+    buffer_done(&r.group);
     told_events_done(&told);
     return any;
 }
 
-void http_spans_init(struct http_spans *spans, const struct trace *t, uint64_t from_ns, uint64_t to_ns)
+void http_spans_init(struct http_spans *spans, const struct trace *t, bool own_groups, uint64_t from_ns,
+                     uint64_t to_ns)
 {
     *spans = (struct http_spans){ 0 };
     span_table_init(&spans->table);
@@ -161,7 +183,7 @@ void http_spans_init(struct http_spans *spans, const struct trace *t, uint64_t f
         bool is_server = strcmp(sources[i].kind, "server") == 0;
         if (is_server && has_server)
             continue;
-        bool any = read_source(spans, t, &sources[i], from_ns, to_ns);
+        bool any = read_source(spans, t, &sources[i], own_groups, from_ns, to_ns);
         has_server |= is_server && any;
         spans->any |= any;
     }

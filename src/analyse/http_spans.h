@@ -9,7 +9,10 @@
 
 #include "analyse/span_table.h"
 
-/* Kinds are "server" and "client", names "GET /path" and "scheme://host:port/path", without the query. */
+/*
+ * Kinds are "server" and "client", names "GET /path" and "scheme://host:port/path", without the query; groups
+ * are names with the pattern of the path.
+ */
 struct http_spans {
     struct span_table table;
     uint64_t malformed;
@@ -18,7 +21,9 @@ struct http_spans {
 
 /* The events that it is made of, and those of collections. */
 bool http_spans_wants(const char *provider, uint32_t event_id);
-void http_spans_init(struct http_spans *spans, const struct trace *t, uint64_t from_ns, uint64_t to_ns);
+/* `own_groups`: each name is a group. */
+void http_spans_init(struct http_spans *spans, const struct trace *t, bool own_groups, uint64_t from_ns,
+                     uint64_t to_ns);
 void http_spans_done(struct http_spans *spans);
 /* Whether some process was asked for them. */
 bool http_spans_asked(const struct trace *t);

@@ -144,6 +144,11 @@ struct sorted_span {
     uint32_t row;
 };
 
+static uint32_t group_name(const struct span_row *row)
+{
+    return row->group ? row->group : row->name;
+}
+
 static int text_compare(const struct span_table *table, uint32_t a, uint32_t b)
 {
     return a == b ? 0 : strcmp(intern_text(&table->texts, a), intern_text(&table->texts, b));
@@ -155,7 +160,7 @@ static int sorted_compare(const void *a, const void *b)
     const struct span_row *p = &x->table->rows[x->row], *q = &y->table->rows[y->row];
     int order = text_compare(x->table, p->kind, q->kind);
     if (!order)
-        order = text_compare(x->table, p->name, q->name);
+        order = text_compare(x->table, group_name(p), group_name(q));
     if (order)
         return order;
     if (span_ns(p) != span_ns(q))
@@ -184,10 +189,10 @@ void span_groups_init(struct span_groups *groups, const struct span_table *table
     for (size_t i = 0; i < table->count; i++) {
         const struct span_row *row = &table->rows[sorted[i].row];
         bool same = groups->count && groups->rows[groups->count - 1].kind == row->kind &&
-                    groups->rows[groups->count - 1].name == row->name;
+                    groups->rows[groups->count - 1].name == group_name(row);
         if (!same)
             groups->rows[groups->count++] =
-                (struct span_group){ .kind = row->kind, .name = row->name, .first = i };
+                (struct span_group){ .kind = row->kind, .name = group_name(row), .first = i };
         struct span_group *last = &groups->rows[groups->count - 1];
         last->count++;
         last->failed += row->failed;

@@ -23,7 +23,8 @@ struct span_row {
     uint32_t process;    /* of the trace */
     uint32_t thread;     /* that began it; 0 not known */
     uint32_t stack;      /* of its begin */
-    uint32_t kind, name; /* of span_table.texts: "server", "GET /orders" */
+    uint32_t kind, name; /* of span_table.texts: "server", "GET /orders/7" */
+    uint32_t group;      /* the name of those it is counted with: "GET /orders/{id}"; 0: those of its own */
     int32_t status;      /* that it ended with, or SPAN_STATUS_NONE */
     bool failed;
 };
@@ -48,7 +49,7 @@ struct span_table {
     bool is_full;        /* there was no room for a text */
 };
 
-/* Spans of one kind and name. */
+/* Spans of one kind and group. */
 struct span_group {
     uint32_t kind, name;
     uint64_t count, failed, total_ns, gc_ns;

@@ -9,7 +9,7 @@ static bool http_run(struct question_call *call, struct error *err)
     struct http_spans spans;
     if (!question_scope_init(&a.scope, call, err))
         return false;
-    http_spans_init(&spans, a.scope.trace, a.scope.from_ns, a.scope.to_ns);
+    http_spans_init(&spans, a.scope.trace, a.scope.raw_names, a.scope.from_ns, a.scope.to_ns);
     a.table = &spans.table;
     a.malformed = spans.malformed;
     bool ok =

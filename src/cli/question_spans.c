@@ -42,6 +42,7 @@ static void put_slowest(struct json_writer *j, const struct spans_answer *a, con
     for (uint64_t i = 0; i < SLOWEST_SHOWN && i < group->count; i++) {
         const struct span_row *row = &a->table->rows[groups->order[group->first + group->count - 1 - i]];
         json_begin_object(j);
+        json_put_string(j, "name", text_of(a, row->name));
         question_json_process(j, &a->scope, row->process);
         question_json_thread(j, &a->scope, "thread", row->thread);
         json_put_double(j, "start_s", capture_time_s(&a->scope.time, row->start_ns));

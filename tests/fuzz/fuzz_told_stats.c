@@ -142,7 +142,7 @@ static void ask_all(const struct trace *t)
     jit_stats_done(&jit);
     threadpool_stats_init(&pool, t, 0, 0);
     threadpool_stats_done(&pool);
-    http_spans_init(&http, t, 0, 0);
+    http_spans_init(&http, t, false, 0, 0);
     ask_spans(&http.table);
     http_spans_done(&http);
     task_spans_init(&tasks, t, false, 0, 0);

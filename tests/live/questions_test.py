@@ -191,22 +191,24 @@ def check_peer(checks, variant, work):
 def check_web(checks, variant, work):
     """A service and what was asked of it: requests, and the tasks that a request blocks for."""
     path, name = work.file("web.clrperf"), f"{variant} http"
-    asked = {"/mini/on-cpu": 2, "/off-cpu": 5, "/dict/7": 20, "/exception/3": 20}
+    asked = {"/mini/on-cpu": (2, ""), "/off-cpu": (5, ""), "/dict": (20, "/{id}"), "/exception": (20, "/{id}")}
     with Target(sample_command(variant, "webapi") + ["0", "--urls", "http://127.0.0.1:0"]) as target:
         recording = Recording(path, "-p", target.pid, "-e", "http,tasks,gc")
-        for route, times in asked.items():
-            for _ in range(times):
-                urllib.request.urlopen(target.url + route, timeout=30).read()
+        for route, (times, rest) in asked.items():
+            for i in range(times):
+                urllib.request.urlopen(target.url + route + rest.format(id=i % 4 + 1), timeout=30).read()
         recording.stop()
     answer = report(path, "http")
     seen = {row["name"]: row for row in answer["rows"] if row["kind"] == "server"}
-    counts = {route: seen.get(f"GET {route}", {"count": 0})["count"] for route in asked}
+    counts = {route: (seen.get(f"GET {route}{rest}", {"count": 0})["count"], rest) for route, (_, rest) in asked.items()}
     checks.check(f"{name}: every request", counts == asked and answer["totals"]["unfinished"] == 0, str(counts))
+    alone = {row["name"]: row["count"] for row in report(path, "http", "--raw-names")["rows"] if "/dict" in row["name"]}
+    checks.check(f"{name}: each path", alone == {f"GET /dict/{i}": 5 for i in range(1, 5)}, str(alone))
     slow = seen["GET /off-cpu"]
     checks.check(f"{name}: how long", 100 <= slow["p50_ms"] <= slow["p99_ms"] <= slow["max_ms"] < 1000 and
                  slow["slowest"][0]["duration_ms"] == slow["max_ms"], f"{slow['p50_ms']:.1f} to {slow['max_ms']:.1f} ms")
     waits = [row for row in report(path, "tasks")["rows"] if row["kind"] == "wait" and "OffCpu" in (row["name"] or "")]
-    checks.check(f"{variant} tasks: the action that blocks", len(waits) == 1 and waits[0]["count"] == asked["/off-cpu"] and
+    checks.check(f"{variant} tasks: the action that blocks", len(waits) == 1 and waits[0]["count"] == asked["/off-cpu"][0] and
                  90 < waits[0]["mean_ms"] < 500, str([(row["name"], row["count"], row["mean_ms"]) for row in waits]))
 
 

@@ -148,7 +148,7 @@ static void test_http(void **state)
     uint32_t begin = described_type(&f, "Microsoft.AspNetCore.Hosting", 3, buffer_span(&fields));
     uint32_t end = described_type(&f, "Microsoft.AspNetCore.Hosting", 4, (struct span){ 0 });
     told_text(&f, "GET");
-    told_text(&f, "/orders?page=2");
+    told_text(&f, "/orders/12?page=2");
     request(&f, begin, 1000, THREAD, 0);
     told_text(&f, "POST");
     told_text(&f, "/orders");
@@ -156,12 +156,13 @@ static void test_http(void **state)
     request(&f, end, 1900, THREAD, 1); /* on another thread than it began */
     request(&f, end, 2000, OTHER, 0);
     request(&f, end, 2100, OTHER, 0); /* nothing began */
-    http_spans_init(&spans, &f.b.trace, 0, 0);
+    http_spans_init(&spans, &f.b.trace, false, 0, 0);
     assert_true(spans.any);
     assert_int_equal(spans.table.count, 2);
     assert_int_equal(spans.table.unbegun, 1);
     assert_string_equal(intern_text(&spans.table.texts, spans.table.rows[0].name), "POST /orders");
-    assert_string_equal(intern_text(&spans.table.texts, spans.table.rows[1].name), "GET /orders");
+    assert_string_equal(intern_text(&spans.table.texts, spans.table.rows[1].name), "GET /orders/12");
+    assert_string_equal(intern_text(&spans.table.texts, spans.table.rows[1].group), "GET /orders/{id}");
     assert_string_equal(intern_text(&spans.table.texts, spans.table.rows[1].kind), "server");
     assert_int_equal(span_ns(&spans.table.rows[0]), 800);
     assert_int_equal(span_ns(&spans.table.rows[1]), 1000);
@@ -211,7 +212,7 @@ static void test_http_client(void **state)
     request(&f, end, 2000, THREAD, 1);
     buffer_u32le(&f.payload, (uint32_t)-1);
     request(&f, end, 2100, THREAD, 0);
-    http_spans_init(&spans, &f.b.trace, 0, 0);
+    http_spans_init(&spans, &f.b.trace, false, 0, 0);
     assert_int_equal(spans.table.count, 2);
     const struct span_row *good = &spans.table.rows[0], *bad = &spans.table.rows[1];
     assert_string_equal(intern_text(&spans.table.texts, good->name), "https://localhost/cart");
