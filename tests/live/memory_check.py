@@ -5,7 +5,8 @@ Code comes and goes: a record from memory is right when the runtime had announce
 place for some of the time in question, and wrong when it announced other methods there only. A runtime under load leaves
 announcements out, so that two cases are not judged: a method that it never announced anywhere, though others of that kind;
 and, where there are such, one that it announced elsewhere meanwhile, as code is compiled again, while what it announced
-here was gone before the time in question was over. Prints one line, and what is wrong; exit code 1 then, or when there was too little to compare.
+here was gone before the time in question was over. Prints one line, and what is wrong; exit code 1 then, or when there
+was too little to compare.
 """
 import re
 import sys
