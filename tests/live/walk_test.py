@@ -133,12 +133,13 @@ def check_events(checks, variant, program):
         told = {}
         for name, amount in (("eventpipe_methods", "5"), ("memory_methods", "25")):
             told[name] = open(work.file(name), "wb")
-            process = subprocess.Popen([helper(name), str(target.pid), amount], stdout=told[name], stderr=subprocess.DEVNULL)
+            process = subprocess.Popen([helper(name), str(target.pid), amount], stdout=told[name], stderr=subprocess.PIPE, text=True)
             if name == "eventpipe_methods":
                 announced = process
                 target.wait_age(2)  # the session is open by then
-        seen = process.wait(timeout=60)
-        checks.check(f"events {variant} {program}: both told what they saw", seen == 0 and announced.wait(timeout=120) == 0)
+        said = [one.communicate(timeout=120)[1].strip().splitlines()[-1:] for one in (process, announced)]
+        checks.check(f"events {variant} {program}: both told what they saw", process.returncode == 0 and announced.returncode == 0,
+                     str(said))
         for file in told.values():
             file.close()
         done = subprocess.run([sys.executable, os.path.join(HERE, "memory_check.py"), *(file.name for file in told.values())],
