@@ -3,56 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/told_events.h"
 #include "base/mem.h"
-#include "base/own.h"
 #include "clr/runtime_events.h"
 
 enum { COLLECTIONS_LEVEL = 4 };
 
-/* An event that says something of collections. */
-struct told_event {
-    uint64_t time_ns;
-    uint32_t process, id;
-    uint8_t kind; /* enum runtime_event_kind */
-};
-
-static int told_compare(const void *a, const void *b)
-{
-    const struct told_event *x = a, *y = b;
-    if (x->process != y->process)
-        return x->process < y->process ? -1 : 1;
-    if (x->time_ns != y->time_ns)
-        return x->time_ns < y->time_ns ? -1 : 1;
-    return (x->id > y->id) - (x->id < y->id);
-}
-
-/* By event type: enum runtime_event_kind. The caller frees. */
-static uint8_t *kinds_of_types(const struct trace *t)
-{
-    uint8_t *kinds = mem_alloc(t->event_types.count, sizeof *kinds);
-    for (size_t i = 1; i < t->event_types.count; i++) {
-        const struct trace_event_type *type = &t->event_types.rows[i];
-        kinds[i] = (uint8_t)runtime_event_kind_named(trace_string(t, type->provider), type->event_id);
-    }
-    return kinds;
-}
-
-/* The events by process and time. The caller frees. */
-static struct told_event *told_events(const struct trace *t, size_t *out_count)
-{
-    AUTO_FREE uint8_t *kinds = kinds_of_types(t);
-    struct told_event *told = mem_alloc(t->events.count, sizeof *told);
-    size_t count = 0;
-    for (uint32_t i = 1; i < t->events.count; i++) {
-        const struct trace_event *row = &t->events.rows[i];
-        uint8_t kind = kinds[row->type];
-        if (kind >= RUNTIME_EVENT_GC_START && row->process)
-            told[count++] = (struct told_event){ row->time_ns, row->process, i, kind };
-    }
-    qsort(told, count, sizeof *told, told_compare);
-    *out_count = count;
-    return told;
-}
+/* Of the runtime's provider: collections begin, end; threads are stopped, stand, are let go, run. */
+static const uint16_t event_ids[] = { 1, 2, 9, 8, 7, 3, 0 };
 
 static void add_pause(struct gc_process *p, const struct gc_pause *pause)
 {
@@ -94,13 +52,13 @@ static bool stops_for_collection(const struct trace *t, const struct trace_event
 }
 
 /* The events of one process, in time order. */
-static void process_read(struct gc_process *p, const struct trace *t, const struct told_event *told,
+static void process_read(struct gc_process *p, const struct trace *t, const struct told_event *rows,
                          size_t count)
 {
     struct gc_pause open = { 0 }; /* from_ns 0: none is */
     for (size_t i = 0; i < count; i++) {
-        const struct trace_event *event = &t->events.rows[told[i].id];
-        switch ((enum runtime_event_kind)told[i].kind) {
+        const struct trace_event *event = &t->events.rows[rows[i].event];
+        switch (runtime_event_kind_named(RUNTIME_PROVIDER, rows[i].id)) {
         case RUNTIME_EVENT_GC_START:
             add_collection(p, t, event);
             break;
@@ -155,13 +113,13 @@ void gc_history_init(struct gc_history *history, const struct trace *t)
     history->process_count = t->processes.count;
     history->processes = mem_alloc(t->processes.count, sizeof *history->processes);
     read_subscriptions(history);
-    size_t count;
-    AUTO_FREE struct told_event *told = told_events(t, &count);
-    for (size_t from = 0, to; from < count; from = to) {
-        for (to = from; to < count && told[to].process == told[from].process;)
-            to++;
-        process_read(&history->processes[told[from].process], t, told + from, to - from);
-    }
+    struct told_events told;
+    const struct told_event *rows;
+    told_events_init(&told, t, &(struct told_choice){ .provider = RUNTIME_PROVIDER, .ids = event_ids });
+    for (size_t at = 0, count; (count = told_events_process(&told, &at, &rows)) > 0;)
+        if (rows->process)
+            process_read(&history->processes[rows->process], t, rows, count);
+    told_events_done(&told);
 }
 
 void gc_history_done(struct gc_history *history)
@@ -193,6 +151,22 @@ static uint64_t overlap_ns(uint64_t from_ns, uint64_t to_ns, uint64_t other_from
     uint64_t from = from_ns > other_from_ns ? from_ns : other_from_ns;
     uint64_t to = to_ns < other_to_ns ? to_ns : other_to_ns;
     return to > from ? to - from : 0;
+}
+
+uint64_t gc_process_paused_ns(const struct gc_process *p, uint64_t from_ns, uint64_t to_ns)
+{
+    size_t low = 0, high = p->pause_count;
+    uint64_t sum = 0;
+    while (low < high) { /* the first pause that ends behind the beginning */
+        size_t middle = low + (high - low) / 2;
+        if (p->pauses[middle].to_ns <= from_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < p->pause_count && p->pauses[low].from_ns < to_ns; low++)
+        sum += overlap_ns(from_ns, to_ns, p->pauses[low].from_ns, p->pauses[low].to_ns);
+    return sum;
 }
 
 static void sum_process(const struct gc_process *p, uint64_t from_ns, uint64_t to_ns, struct gc_summary *sum)

@@ -49,6 +49,9 @@ struct gc_history {
 void gc_history_init(struct gc_history *history, const struct trace *t);
 void gc_history_done(struct gc_history *history);
 
+/* How much of a stretch of time threads stood still. */
+uint64_t gc_process_paused_ns(const struct gc_process *p, uint64_t from_ns, uint64_t to_ns);
+
 /* What a moment is to a thread. */
 enum gc_time {
     GC_TIME_UNTOLD, /* its runtime told nothing then */

@@ -7,6 +7,7 @@
 #include "analyse/told_events.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "clr/method_code.h"
 #include "clr/method_name.h"
 #include "clr/runtime_events.h"
 
@@ -106,21 +107,6 @@ static bool take_open(struct jit_reading *r, struct jit_thread *thread, uint64_t
     return false;
 }
 
-static enum code_tier tier_of(const struct runtime_method_event *m)
-{
-    static const uint8_t tiers[] = {
-        [RUNTIME_TIER_UNKNOWN] = TIER_NONE,
-        [RUNTIME_TIER_MINOPTS] = TIER_0,
-        [RUNTIME_TIER_OPTIMIZED] = TIER_OPTIMIZED,
-        [RUNTIME_TIER_QUICK] = TIER_0,
-        [RUNTIME_TIER_1] = TIER_1,
-        [RUNTIME_TIER_1_OSR] = TIER_OSR,
-        [RUNTIME_TIER_QUICK_INSTRUMENTED] = TIER_0_INSTRUMENTED,
-        [RUNTIME_TIER_1_INSTRUMENTED] = TIER_0_INSTRUMENTED,
-    };
-    return (enum code_tier)tiers[runtime_method_tier(m)];
-}
-
 static enum jit_trigger trigger_of(const struct jit_reading *r, const struct jit_thread *thread,
                                    const struct runtime_method_event *m)
 {
@@ -168,7 +154,7 @@ static void add_method(struct jit_reading *r, const struct told_event *e,
         .stack = open.stack ? open.stack : told_row(r->told, e)->stack,
         .name = name_of(r, m),
         .module = module_of(r, e->process, m),
-        .tier = (uint8_t)tier_of(m),
+        .tier = (uint8_t)method_code_tier(m),
         .trigger = (uint8_t)trigger_of(r, thread, m),
         .is_dynamic = (m->flags & RUNTIME_METHOD_DYNAMIC) != 0,
         .has_start = has_start,

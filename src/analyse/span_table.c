@@ -108,33 +108,16 @@ bool span_table_end(struct span_table *table, const uint8_t key[16], uint32_t sc
     return true;
 }
 
-static uint64_t paused_ns(const struct gc_process *p, const struct span_row *row)
-{
-    size_t low = 0, high = p->pause_count;
-    uint64_t sum = 0;
-    while (low < high) { /* the first pause that ends behind its begin */
-        size_t middle = low + (high - low) / 2;
-        if (p->pauses[middle].to_ns <= row->start_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < p->pause_count && p->pauses[low].from_ns < row->stop_ns; low++) {
-        uint64_t from = p->pauses[low].from_ns > row->start_ns ? p->pauses[low].from_ns : row->start_ns;
-        uint64_t to = p->pauses[low].to_ns < row->stop_ns ? p->pauses[low].to_ns : row->stop_ns;
-        sum += to > from ? to - from : 0;
-    }
-    return sum;
-}
-
 void span_table_seal(struct span_table *table, const struct trace *t)
 {
     struct gc_history gc;
     table->unfinished += table->open_count - 1 - table->over_count;
     gc_history_init(&gc, t);
-    for (size_t i = 0; i < table->count; i++)
-        if (table->rows[i].process < gc.process_count)
-            table->rows[i].gc_ns = paused_ns(&gc.processes[table->rows[i].process], &table->rows[i]);
+    for (size_t i = 0; i < table->count; i++) {
+        struct span_row *row = &table->rows[i];
+        if (row->process < gc.process_count)
+            row->gc_ns = gc_process_paused_ns(&gc.processes[row->process], row->start_ns, row->stop_ns);
+    }
     gc_history_done(&gc);
 }
 

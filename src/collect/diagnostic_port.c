@@ -1,9 +1,9 @@
 #include "collect/diagnostic_port.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "base/thread.h"
 #include "clr/diagnostics_ipc.h"
 #include "collect/runtime_socket.h"
 
@@ -195,16 +196,10 @@ static void *serve(void *user)
     }
 }
 
-/* Signals are for whoever waits for them: the thread gets none. */
 void diagnostic_port_let_all_go(struct diagnostic_port *p)
 {
-    sigset_t all, before;
-    if (!p || p->serving || pipe(p->wake) < 0)
-        return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    p->serving = pthread_create(&p->thread, NULL, serve, p) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (p && !p->serving && pipe2(p->wake, O_CLOEXEC) == 0)
+        p->serving = thread_start(&p->thread, serve, p);
 }
 
 void diagnostic_port_close(struct diagnostic_port *p)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 enum {
     NEWCOMERS_MAX = 1024,
@@ -179,15 +180,9 @@ static void *newcomers_run(void *user)
     return NULL;
 }
 
-/* Signals are for whoever waits for them: the thread gets none. */
 static bool newcomers_start(struct newcomers *n)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    if (n->running || pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
-        return n->running;
-    n->running = pthread_create(&n->thread, NULL, newcomers_run, n) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    n->running = n->running || thread_start(&n->thread, newcomers_run, n);
     return n->running;
 }
 

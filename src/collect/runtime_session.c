@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/utf16.h"
+#include "clr/method_code.h"
 #include "clr/runtime_events.h"
 #include "collect/cgroup.h"
 #include "collect/event_stream.h"
@@ -119,31 +120,6 @@ static enum runtime_method_change change_of(enum runtime_event_kind kind)
     }
 }
 
-static enum code_tier tier_of(const struct runtime_method_event *m)
-{
-    if (m->flags & RUNTIME_METHOD_HELPER)
-        return TIER_NONE;
-    if (!(m->flags & RUNTIME_METHOD_JITTED))
-        return TIER_R2R;
-    switch (runtime_method_tier(m)) {
-    case RUNTIME_TIER_MINOPTS: /* no optimization, as tier 0, but for good */
-    case RUNTIME_TIER_QUICK:
-        return TIER_0;
-    case RUNTIME_TIER_QUICK_INSTRUMENTED:
-    case RUNTIME_TIER_1_INSTRUMENTED: /* of precompiled code: on its way to tier 1 as well */
-        return TIER_0_INSTRUMENTED;
-    case RUNTIME_TIER_1:
-        return TIER_1;
-    case RUNTIME_TIER_1_OSR:
-        return TIER_OSR;
-    case RUNTIME_TIER_OPTIMIZED:
-        return TIER_OPTIMIZED;
-    case RUNTIME_TIER_UNKNOWN:
-        break;
-    }
-    return TIER_NONE;
-}
-
 static void tell_method(struct runtime_session *s, const struct nettrace_event *event)
 {
     struct runtime_method_event m;
@@ -174,7 +150,7 @@ static void tell_method(struct runtime_session *s, const struct nettrace_event *
         .rejit_id = m.rejit_id,
         .token = m.token,
         .name = buffer_span(&s->text),
-        .tier = (uint8_t)tier_of(&m),
+        .tier = (uint8_t)method_code_tier(&m),
         .dynamic = m.flags & RUNTIME_METHOD_DYNAMIC,
         .jitted = m.flags & RUNTIME_METHOD_JITTED,
         .generic = m.flags & RUNTIME_METHOD_GENERIC,

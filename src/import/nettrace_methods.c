@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/utf16.h"
+#include "clr/method_code.h"
 
 enum {
     METHODS_MAX = 4 << 20,
@@ -258,23 +259,6 @@ static size_t row_at(const struct nettrace_methods *m, uint32_t process, uint64_
 
 /* Naming. */
 
-static enum code_tier tier_of(const struct runtime_method_event *e)
-{
-    static const uint8_t tiers[] = {
-        [RUNTIME_TIER_UNKNOWN] = TIER_NONE,
-        [RUNTIME_TIER_MINOPTS] = TIER_0,
-        [RUNTIME_TIER_OPTIMIZED] = TIER_OPTIMIZED,
-        [RUNTIME_TIER_QUICK] = TIER_0,
-        [RUNTIME_TIER_1] = TIER_1,
-        [RUNTIME_TIER_1_OSR] = TIER_OSR,
-        [RUNTIME_TIER_QUICK_INSTRUMENTED] = TIER_0_INSTRUMENTED,
-        [RUNTIME_TIER_1_INSTRUMENTED] = TIER_0_INSTRUMENTED,
-    };
-    if (e->flags & RUNTIME_METHOD_HELPER)
-        return TIER_NONE;
-    return e->flags & RUNTIME_METHOD_JITTED ? (enum code_tier)tiers[runtime_method_tier(e)] : TIER_R2R;
-}
-
 static enum code_kind kind_of(const struct runtime_method_event *e)
 {
     if (e->flags & RUNTIME_METHOD_HELPER)
@@ -325,7 +309,7 @@ static uint32_t code_of(struct nettrace_methods *m, struct trace_builder *b, siz
         .to_ns = row->to_ns,
         .module_path = path,
         .token = e.flags & RUNTIME_METHOD_DYNAMIC ? 0 : e.token,
-        .tier = (uint8_t)tier_of(&e),
+        .tier = (uint8_t)method_code_tier(&e),
         .resolver = RESOLVER_EVENTPIPE,
     };
     return row->code;

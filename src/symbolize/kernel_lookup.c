@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "base/buffer.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "base/thread.h"
 
 enum { TEXT_BYTES_MAX = 64 << 20 };
 
@@ -55,18 +55,6 @@ static void *lookup_run(void *user)
     return NULL;
 }
 
-/* Signals are the business of the thread that was there before. */
-static bool lookup_spawn(struct kernel_lookup *lookup)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
-        return false;
-    bool ok = pthread_create(&lookup->thread, NULL, lookup_run, lookup) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return ok;
-}
-
 struct kernel_lookup *kernel_lookup_start(const uint64_t *addrs, size_t count)
 {
     struct kernel_lookup *lookup = mem_alloc(1, sizeof *lookup);
@@ -76,7 +64,7 @@ struct kernel_lookup *kernel_lookup_start(const uint64_t *addrs, size_t count)
     if (count)
         memcpy(lookup->addrs, addrs, count * sizeof *addrs);
     buffer_init(&lookup->texts, TEXT_BYTES_MAX);
-    if (lookup_spawn(lookup))
+    if (thread_start(&lookup->thread, lookup_run, lookup))
         return lookup;
     lookup->joined = true;
     kernel_lookup_free(lookup);

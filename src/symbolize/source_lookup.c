@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "base/intern.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "base/thread.h"
 
 enum { TEXT_BYTES_MAX = 64 << 20 };
 
@@ -64,18 +64,6 @@ static void *lookup_run(void *user)
     return NULL;
 }
 
-/* Signals are the business of the thread that was there before. */
-static bool lookup_spawn(struct source_lookup *lookup)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
-        return false;
-    bool ok = pthread_create(&lookup->thread, NULL, lookup_run, lookup) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return ok;
-}
-
 struct source_lookup *source_lookup_start(int fd, const uint64_t *addrs, const size_t *indexes, size_t count)
 {
     AUTO_FD int own = count ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
@@ -88,7 +76,7 @@ struct source_lookup *source_lookup_start(int fd, const uint64_t *addrs, const s
     lookup->indexes = memcpy(mem_alloc(count, sizeof *indexes), indexes, count * sizeof *indexes);
     lookup->answers = mem_alloc(count, sizeof *lookup->answers);
     intern_init(&lookup->texts, TEXT_BYTES_MAX);
-    lookup->has_thread = lookup_spawn(lookup);
+    lookup->has_thread = thread_start(&lookup->thread, lookup_run, lookup);
     if (!lookup->has_thread)
         lookup_run(lookup);
     return lookup;
