@@ -51,15 +51,6 @@ static void put_time(struct trace_lines *l, uint64_t time_ns)
     buffer_format(&l->out, "%10.3f  ", ((double)time_ns - (double)l->started_ns) / 1e9);
 }
 
-/* Field of a payload as people read it. */
-static void put_field(struct trace_lines *l, const struct stream_schema *of, struct span payload,
-                      const char *name)
-{
-    struct event_value v;
-    if (event_schema_read(of->schema, payload, event_schema_field(of->schema, name), &v))
-        event_value_append(&l->out, &v);
-}
-
 static uint64_t number(const struct stream_schema *of, struct span payload, const char *name)
 {
     return event_schema_u64(of->schema, payload, event_schema_field(of->schema, name), 0);
@@ -73,6 +64,13 @@ static struct span text_field(struct trace_lines *l, const struct stream_schema 
     if (event_schema_read(of->schema, payload, event_schema_field(of->schema, name), &v))
         event_value_append_text(&l->scratch, &v);
     return buffer_span(&l->scratch);
+}
+
+/* The same, as it may stand on a terminal: the target chose it. */
+static void put_text(struct trace_lines *l, const struct stream_schema *of, struct span payload,
+                     const char *name)
+{
+    utf8_escape(&l->out, text_field(l, of, payload, name));
 }
 
 static const char *gc_kind(const struct gc_watch_one *gc)
@@ -134,9 +132,9 @@ static void tell_exception(struct trace_lines *l, const struct stream_schema *of
         return;
     put_time(l, event->time_ns);
     buffer_string(&l->out, "exception  ");
-    put_field(l, of, payload, "ExceptionType");
+    put_text(l, of, payload, "ExceptionType");
     buffer_string(&l->out, ": ");
-    put_field(l, of, payload, "ExceptionMessage");
+    put_text(l, of, payload, "ExceptionMessage");
     buffer_format(&l->out, " (thread %" PRIu64 ")\n", event->thread_id);
 }
 
@@ -215,8 +213,10 @@ static void tell_other(struct trace_lines *l, const struct stream_schema *of, st
     if (l->json)
         return;
     put_time(l, event->time_ns);
-    buffer_format(&l->out, "%s ", name);
-    event_fields_text(of->schema, payload, &l->out);
+    buffer_clear(&l->scratch);
+    buffer_format(&l->scratch, "%s ", name);
+    event_fields_text(of->schema, payload, &l->scratch);
+    utf8_escape(&l->out, buffer_span(&l->scratch));
     buffer_format(&l->out, " (thread %" PRIu64 ")\n", event->thread_id);
 }
 

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -41,7 +42,8 @@ struct trace_run {
     struct record_queue queue;
     struct buffer item; /* on its way into the queue */
     uint64_t told_ns, seen_bytes;
-    bool refused; /* nobody reads what we print */
+    bool refused; /* what we print is not taken: nobody reads on, or the disk is full */
+    struct error refusal;
     const volatile sig_atomic_t *stopped;
 };
 
@@ -55,8 +57,7 @@ struct queued_event {
 
 static void print(struct trace_run *run)
 {
-    struct error err;
-    if (run->lines.out.size && !run->refused && !stdout_text(&run->lines.out, &err)) {
+    if (run->lines.out.size && !run->refused && !stdout_text(&run->lines.out, &run->refusal)) {
         run->refused = true;
         raise(SIGTERM); /* nobody reads on: the end, in order */
     }
@@ -72,7 +73,7 @@ static void take_event(void *user, enum queue_item_kind kind, struct span item)
     struct span payload = span_part(item, sizeof event, item.size - sizeof event);
     const struct stream_schema *of = stream_schemas_get(&run->schemas, event.type, event.pointer_size);
     if (strcmp(of->provider, RUNTIME_RUNDOWN_PROVIDER) == 0 ||
-        strcmp(of->provider, "Microsoft-DotNETCore-EventPipe") == 0)
+        strcmp(of->provider, RUNTIME_STREAM_PROVIDER) == 0)
         return;
     struct trace_line_event line = { .time_ns = event.time_ns, .thread_id = event.thread_id };
     memcpy(line.activity, event.activity, sizeof line.activity);
@@ -190,8 +191,10 @@ static bool watch(struct trace_run *run, struct record_stats *stats, struct erro
 
 static bool tell_end(struct trace_run *run, const struct record_stats *stats, struct error *err)
 {
-    if (run->refused)
-        return true;
+    if (run->refused) {
+        *err = run->refusal;
+        return run->refusal.os_error == EPIPE;
+    }
     trace_lines_end(&run->lines, stats->duration_ns, stats->events_lost);
     return stdout_text(&run->lines.out, err);
 }

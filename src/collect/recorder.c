@@ -541,6 +541,7 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
 {
     int nice = recorder_hurry();
     bool ok = recorder_loop(r, err);
+    diagnostic_port_let_all_go(r->options.port); /* who calls from now on waits for nobody */
     perf_events_disable(&r->events);
     r->stats.stopped_ns = clock_monotonic_ns();
     r->stats.duration_ns = r->stats.stopped_ns - r->started_ns;
@@ -729,7 +730,11 @@ bool recorder_start(const struct recorder_options *options, struct trace_builder
     r->b = b;
     r->w = w;
     r->ask = (struct runtime_session_options){
-        .collections = true, .topics = options->topics, .asked = options->asked, .stopping = options->stopping
+        .collections = true,
+        .topics = options->topics,
+        .asked = options->asked,
+        .stopping = options->stopping,
+        .buffer_mb = options->events_buffer_mb,
     };
     r->newcomers = newcomers_new(options->runtime ? &r->ask : NULL);
     record_queue_init(&r->queue, RECORDER_QUEUE_BYTES);
