@@ -2,13 +2,10 @@
 
 #include <string.h>
 
+#include "clr/exception_events.h"
 #include "clr/runtime_events.h"
 
-enum {
-    EXCEPTION_NESTED = 2,
-    EXCEPTION_RETHROWN = 4,
-    TEXT_BYTES_MAX = 1 << 18, /* a payload of 64 KiB has no more */
-};
+enum { TEXT_BYTES_MAX = 1 << 18 }; /* a payload of 64 KiB has no more */
 
 static const uint16_t exception_ids[] = { EXCEPTION_EVENT_THROWN, 0 };
 
@@ -21,11 +18,11 @@ static void read_event(struct exception_stats *stats, struct told_events *told, 
         stats->malformed++;
         return;
     }
-    if (flags & EXCEPTION_RETHROWN) {
+    if (flags & EXCEPTION_FLAG_RETHROWN) {
         stats->rethrown++;
         return;
     }
-    stats->nested += (flags & EXCEPTION_NESTED) != 0;
+    stats->nested += (flags & EXCEPTION_FLAG_NESTED) != 0;
     buffer_clear(type);
     buffer_clear(message);
     event_value_append_text(type, &type_value);

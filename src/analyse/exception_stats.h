@@ -10,8 +10,6 @@
 #include "analyse/event_tally.h"
 #include "analyse/told_events.h"
 
-enum exception_event_id { EXCEPTION_EVENT_THROWN = 80 };
-
 struct exception_stats {
     struct event_stacks stacks;
     struct event_tally tally;  /* texts are types, as the runtime spells them; details messages */

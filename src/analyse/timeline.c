@@ -3,12 +3,12 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analyse/event_schemas.h"
 #include "analyse/exception_stats.h"
 #include "analyse/gc_history.h"
 #include "analyse/gc_stats.h"
 #include "analyse/told_events.h"
 #include "base/mem.h"
+#include "clr/exception_events.h"
 #include "clr/runtime_events.h"
 
 enum { TEXT_BYTES_MAX = 1024 };
@@ -111,11 +111,11 @@ static void add_collections(struct building *b, struct buffer *text)
     gc_stats_done(&stats);
 }
 
-static void field_text(const struct event_schema *s, struct span payload, const char *field,
+static void field_text(struct told_events *told, const struct told_event *e, const char *field,
                        struct buffer *out)
 {
     struct event_value value;
-    if (event_schema_read(s, payload, event_schema_field(s, field), &value))
+    if (told_field(told, e, field, &value))
         event_value_append_text(out, &value);
 }
 
@@ -123,16 +123,15 @@ static void add_exceptions(struct building *b, struct buffer *text)
 {
     static const uint16_t ids[] = { EXCEPTION_EVENT_THROWN, 0 };
     struct told_events told;
-    struct event_schemas schemas;
-    event_schemas_init(&schemas, b->t);
     told_events_init(&told, b->t, &(struct told_choice){ RUNTIME_PROVIDER, ids, b->from_ns, b->to_ns });
     for (size_t i = 0; i < told.count; i++) {
-        const struct trace_event *row = told_row(&told, &told.rows[i]);
-        const struct event_schema *s = event_schemas_get(&schemas, row->type);
-        struct span payload = told_payload(&told, &told.rows[i]);
-        field_text(s, payload, "ExceptionType", text);
+        const struct told_event *e = &told.rows[i];
+        const struct trace_event *row = told_row(&told, e);
+        if (told_number(&told, e, "ExceptionFlags", 0) & EXCEPTION_FLAG_RETHROWN)
+            buffer_string(text, "thrown again: ");
+        field_text(&told, e, "ExceptionType", text);
         buffer_string(text, ": ");
-        field_text(s, payload, "ExceptionMessage", text);
+        field_text(&told, e, "ExceptionMessage", text);
         add_mark(b,
                  (struct timeline_mark){ .kind = TIMELINE_EXCEPTION,
                                          .from_ns = row->time_ns,
@@ -142,7 +141,6 @@ static void add_exceptions(struct building *b, struct buffer *text)
                  text);
     }
     told_events_done(&told);
-    event_schemas_done(&schemas);
 }
 
 static int mark_compare(const void *a, const void *b)

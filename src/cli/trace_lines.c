@@ -10,13 +10,13 @@
 #include "cli/event_fields.h"
 #include "cli/json_put.h"
 #include "cli/standard_output.h"
+#include "clr/exception_events.h"
 #include "clr/gc_events.h"
 
 enum {
     SCRATCH_BYTES = 1 << 17,
     ALLOC_TICK = 10,
     HEAP_STATS = 4,
-    EXCEPTION = 80,
     HOSTING_START = 3,
     HOSTING_STOP = 4,
     HTTP_START = 1,
@@ -127,11 +127,15 @@ static void tell_heap(struct trace_lines *l, const struct stream_schema *of, str
 static void tell_exception(struct trace_lines *l, const struct stream_schema *of, struct span payload,
                            const struct trace_line_event *event)
 {
-    trace_ranking_add(&l->tally.thrown, text_field(l, of, payload, "ExceptionType"), 0);
+    bool again = number(of, payload, "ExceptionFlags") & EXCEPTION_FLAG_RETHROWN;
+    if (again)
+        l->tally.rethrown++;
+    else
+        trace_ranking_add(&l->tally.thrown, text_field(l, of, payload, "ExceptionType"), 0);
     if (l->json || !l->wants.exceptions)
         return;
     put_time(l, event->time_ns);
-    buffer_string(&l->out, "exception  ");
+    buffer_string(&l->out, again ? "exception  thrown again: " : "exception  ");
     put_text(l, of, payload, "ExceptionType");
     buffer_string(&l->out, ": ");
     put_text(l, of, payload, "ExceptionMessage");
@@ -256,7 +260,7 @@ static bool tell_known(struct trace_lines *l, const struct stream_schema *of, st
         trace_ranking_add(&l->tally.allocated, text_field(l, of, payload, "TypeName"),
                           number(of, payload, "AllocationAmount64"));
         return true;
-    case EXCEPTION:
+    case EXCEPTION_EVENT_THROWN:
         tell_exception(l, of, payload, event);
         return true;
     default:

@@ -149,9 +149,12 @@ void trace_tally_text(const struct trace_tally *t, uint64_t duration_ns, struct 
                       units_size(per_second(t->allocated.bytes, duration_ns)).text);
         text_ranking(&t->allocated, out);
     }
-    if (t->thrown.count) {
-        buffer_format(out, "exceptions  %s (%s/s), by type:\n", units_count(t->thrown.count).text,
+    if (t->thrown.count || t->rethrown) {
+        buffer_format(out, "exceptions  %s (%s/s)", units_count(t->thrown.count).text,
                       units_count(per_second(t->thrown.count, duration_ns)).text);
+        if (t->rethrown)
+            buffer_format(out, ", %s times thrown again", units_count(t->rethrown).text);
+        buffer_string(out, ", by type:\n");
         text_ranking(&t->thrown, out);
     }
     if (t->other.count) {
@@ -176,6 +179,7 @@ void trace_tally_allocating(struct trace_tally *t, uint64_t *seen_bytes, uint64_
     buffer_string(out, "\n");
 }
 
+/* Leaves the object open. */
 static void json_ranking(const struct trace_ranking *r, const char *key, bool bytes, struct json_writer *j)
 {
     uint32_t top[TOP];
@@ -194,7 +198,6 @@ static void json_ranking(const struct trace_ranking *r, const char *key, bool by
         json_end_object(j);
     }
     json_end_array(j);
-    json_end_object(j);
 }
 
 void trace_tally_json(const struct trace_tally *t, uint64_t duration_ns, struct json_writer *j)
@@ -217,8 +220,12 @@ void trace_tally_json(const struct trace_tally *t, uint64_t duration_ns, struct 
         json_put_known_u64(j, generation_names[i], t->heap_known, t->heap_bytes[i]);
     json_end_object(j);
     json_ranking(&t->allocated, "alloc", true, j);
+    json_end_object(j);
     json_ranking(&t->thrown, "exceptions", false, j);
+    json_put_u64(j, "rethrown", t->rethrown);
+    json_end_object(j);
     json_ranking(&t->other, "others", false, j);
+    json_end_object(j);
     json_put_u64(j, "lost", t->lost);
     json_put_object(j, "self");
     json_put_double(j, "cpu_s", (double)clock_own_cpu_ns() / 1e9);

@@ -30,6 +30,7 @@ struct trace_tally {
     bool heap_known;
     uint64_t heap_bytes[TRACE_GENERATIONS];
     struct trace_ranking allocated, thrown, other; /* by type; by event */
+    uint64_t rethrown;                             /* exceptions that had been thrown before */
     uint64_t lost;
 };
 

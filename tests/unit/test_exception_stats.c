@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "analyse/exception_stats.h"
+#include "clr/exception_events.h"
 #include "told_fixture.h"
 
 enum { THREAD = 10, INNER = 1, NESTED = 2, RETHROWN = 4 };

@@ -8,12 +8,13 @@
 
 #include "analyse/timeline.h"
 #include "base/own.h"
+#include "clr/exception_events.h"
 #include "trace/builder.h"
 
 #define RUNTIME "Microsoft-Windows-DotNETRuntime"
 #define MS      UINT64_C(1000000)
 
-enum { START_MS = 1000, LONG_MESSAGE = 3000 };
+enum { START_MS = 1000, LONG_MESSAGE = 3000, CLS_COMPLIANT = 0x10 };
 
 struct source {
     struct trace_builder b;
@@ -76,7 +77,8 @@ static void put_text16(struct buffer *out, const char *ascii)
     while (*ascii++);
 }
 
-static void throw(struct source * s, uint64_t at_ms, const char *type, const char *message, size_t cut)
+static void throw_flagged(struct source *s, uint64_t at_ms, const char *type, const char *message,
+                          uint16_t flags, size_t cut)
 {
     struct buffer payload;
     buffer_init(&payload, 1 << 16);
@@ -84,12 +86,17 @@ static void throw(struct source * s, uint64_t at_ms, const char *type, const cha
     put_text16(&payload, message);
     buffer_u64le(&payload, 0);
     buffer_u32le(&payload, 0x80131500);
-    buffer_u16le(&payload, 0x10);
+    buffer_u16le(&payload, flags);
     buffer_u16le(&payload, 0);
     if (cut < payload.size)
         payload.size = cut;
-    tell(s, 80, at_ms, &payload);
+    tell(s, EXCEPTION_EVENT_THROWN, at_ms, &payload);
     buffer_done(&payload);
+}
+
+static void throw(struct source * s, uint64_t at_ms, const char *type, const char *message, size_t cut)
+{
+    throw_flagged(s, at_ms, type, message, CLS_COMPLIANT, cut);
 }
 
 static void test_marks_by_time(void **state)
@@ -155,6 +162,22 @@ static void test_messages(void **state)
     trace_builder_done(&s.b);
 }
 
+static void test_thrown_again(void **state)
+{
+    (void)state;
+    struct source s;
+    struct timeline told;
+    begin(&s);
+    throw(&s, 1, "T", "m", SIZE_MAX);
+    throw_flagged(&s, 2, "T", "m", CLS_COMPLIANT | EXCEPTION_FLAG_RETHROWN, SIZE_MAX);
+    timeline_init(&told, &s.b.trace, START_MS * MS, 0, 0);
+    assert_int_equal(told.mark_count, 2);
+    assert_string_equal(told.marks[0].text, "T: m");
+    assert_string_equal(told.marks[1].text, "thrown again: T: m");
+    timeline_done(&told);
+    trace_builder_done(&s.b);
+}
+
 static void test_nothing_was_told(void **state)
 {
     (void)state;
@@ -170,9 +193,8 @@ static void test_nothing_was_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_marks_by_time),
-        cmocka_unit_test(test_part_of_the_time),
-        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_marks_by_time),    cmocka_unit_test(test_part_of_the_time),
+        cmocka_unit_test(test_messages),         cmocka_unit_test(test_thrown_again),
         cmocka_unit_test(test_nothing_was_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
