@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/id_map.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/utf16.h"
@@ -22,7 +23,7 @@ enum {
     THREADS_KNOWN = 256, /* a power of two */
     TEXT_MAX = 1 << 20,
     GAPS_MAX = 1024,
-    PROVIDERS_MAX = 4096, /* whose subscriptions are guessed */
+    USES_MAX = 4096, /* pairs of process and provider whose subscriptions are guessed */
 };
 
 /* What is done with the events of a type, besides keeping them. */
@@ -37,11 +38,13 @@ struct imported_type {
     uint8_t kind; /* enum runtime_event_kind */
     bool verbose;
     bool rundown; /* told when the recording was over */
+    uint32_t provider;
+    uint32_t noted_of; /* the process whose use of the provider was noted last */
 };
 
-/* What a provider told at most, from which follows what it was asked at least. */
+/* What a provider told of a process at most, from which follows what it was asked at least. */
 struct provider_use {
-    uint32_t provider;
+    uint32_t process, provider;
     uint64_t keywords;
     uint8_t level;
 };
@@ -58,8 +61,10 @@ struct nettrace_import {
     struct nettrace_methods methods;
     struct imported_type *types; /* [0] is unused */
     size_t type_count, type_capacity;
-    struct provider_use *uses;
+    struct provider_use *uses; /* [0] is unused */
     size_t use_count, use_capacity;
+    struct id_map use_ids;
+    bool too_many_uses;
     struct known_thread threads[THREADS_KNOWN];
     struct buffer text;
     uint32_t process; /* of the trace; whose event is looked at */
@@ -103,20 +108,42 @@ static enum type_job job_of(struct imported_type *type, const char *provider, ui
     }
 }
 
-static void note_use(struct nettrace_import *in, uint32_t provider, const struct nettrace_type *type)
+static bool use_same(const void *table, uint32_t id, const void *key)
 {
-    size_t i = 0;
-    while (i < in->use_count && in->uses[i].provider != provider)
-        i++;
-    if (i == PROVIDERS_MAX)
-        return;
-    if (i == in->use_count) {
-        in->uses = mem_grow(in->uses, &in->use_capacity, in->use_count + 1, sizeof *in->uses);
-        in->uses[in->use_count++] = (struct provider_use){ .provider = provider };
+    const struct provider_use *row = &((const struct nettrace_import *)table)->uses[id], *wanted = key;
+    return row->process == wanted->process && row->provider == wanted->provider;
+}
+
+static struct provider_use *use_of(struct nettrace_import *in, uint32_t process, uint32_t provider)
+{
+    struct provider_use key = { .process = process, .provider = provider };
+    uint64_t hash = hash_pair(process, provider);
+    uint32_t id = id_map_find(&in->use_ids, hash, use_same, in, &key);
+    if (!id) {
+        size_t count = in->use_count ? in->use_count : 1;
+        in->too_many_uses |= count > USES_MAX;
+        if (count > USES_MAX)
+            return NULL;
+        in->uses = mem_grow(in->uses, &in->use_capacity, count + 1, sizeof *in->uses);
+        in->uses[id = (uint32_t)count] = key;
+        in->use_count = count + 1;
+        id_map_add(&in->use_ids, hash, id);
     }
-    in->uses[i].keywords |= type->keywords;
-    if (type->level > in->uses[i].level)
-        in->uses[i].level = type->level < UINT8_MAX ? (uint8_t)type->level : UINT8_MAX;
+    return &in->uses[id];
+}
+
+/* The process whose event is looked at has one of this type: somebody asked its provider for it. */
+static void note_use(struct nettrace_import *in, struct imported_type *type)
+{
+    if (!in->process || type->noted_of == in->process || type->rundown)
+        return;
+    type->noted_of = in->process;
+    struct provider_use *use = use_of(in, in->process, type->provider);
+    if (!use)
+        return;
+    use->keywords |= type->told->keywords;
+    if (type->told->level > use->level)
+        use->level = type->told->level < UINT8_MAX ? (uint8_t)type->told->level : UINT8_MAX;
 }
 
 static uint32_t add_type(struct nettrace_import *in, uint32_t provider, const struct nettrace_type *type)
@@ -154,8 +181,7 @@ static bool on_type(void *user, struct nettrace_type *type, struct error *err)
     row.job = (uint8_t)job_of(&row, name, type->event_id);
     if (row.want != IMPORT_NOTHING)
         row.type = add_type(in, provider, type);
-    if (!row.rundown)
-        note_use(in, provider, type);
+    row.provider = provider;
     if (in->type_count == 0)
         in->type_count = 1;
     in->types = mem_grow(in->types, &in->type_capacity, in->type_count + 1, sizeof *in->types);
@@ -249,12 +275,6 @@ static void count_when(struct nettrace_import *in, const struct imported_type *t
         event_course_add(&in->b->trace.course, type->type, time_ns);
 }
 
-static void on_unwanted(void *user, const struct nettrace_type *type, uint64_t time_ns)
-{
-    struct nettrace_import *in = user;
-    count_when(in, &in->types[type->mark], time_ns);
-}
-
 /* "dotnet webapi.dll --urls ..." as one text: what runs is the first word, or what `dotnet` runs. */
 static void name_process(struct nettrace_import *in, const char *command_line)
 {
@@ -319,12 +339,22 @@ static void turn_to(struct nettrace_import *in, uint64_t pid)
     in->process = known ? trace_builder_process_start(in->b, (uint32_t)pid, 0) : 0;
 }
 
+static void on_unwanted(void *user, const struct nettrace_type *told, uint64_t process_id, uint64_t time_ns)
+{
+    struct nettrace_import *in = user;
+    struct imported_type *type = &in->types[told->mark];
+    turn_to(in, process_id);
+    note_use(in, type);
+    count_when(in, type, time_ns);
+}
+
 static bool on_event(void *user, const struct nettrace_event *event, struct error *err)
 {
     struct nettrace_import *in = user;
-    const struct imported_type *type = &in->types[event->type->mark];
+    struct imported_type *type = &in->types[event->type->mark];
     (void)err;
     turn_to(in, event->process_id);
+    note_use(in, type);
     if (!type->rundown && event->time_ns > in->last_ns && type->job != JOB_PROCESS_INFO)
         in->last_ns = event->time_ns;
     switch (in->process ? (enum type_job)type->job : JOB_NONE) {
@@ -459,18 +489,17 @@ static bool on_damage(void *user, uint64_t stream_off, uint64_t size_bytes, cons
 static void set_subscriptions(struct nettrace_import *in)
 {
     struct trace *t = &in->b->trace;
-    for (uint32_t process = 1; process < t->processes.count; process++)
-        for (size_t i = 0; i < in->use_count; i++) {
-            uint32_t id = trace_push(&t->subscriptions);
-            t->subscriptions.rows[id] = (struct trace_subscription){
-                .process = process,
-                .provider = in->uses[i].provider,
-                .keywords = in->uses[i].keywords,
-                .from_ns = in->first_ns,
-                .to_ns = in->last_ns,
-                .level = in->uses[i].level,
-            };
-        }
+    for (size_t i = 1; i < in->use_count; i++) {
+        uint32_t id = trace_push(&t->subscriptions);
+        t->subscriptions.rows[id] = (struct trace_subscription){
+            .process = in->uses[i].process,
+            .provider = in->uses[i].provider,
+            .keywords = in->uses[i].keywords,
+            .from_ns = in->first_ns,
+            .to_ns = in->last_ns,
+            .level = in->uses[i].level,
+        };
+    }
 }
 
 static void set_notes(struct nettrace_import *in)
@@ -483,6 +512,10 @@ static void set_notes(struct nettrace_import *in)
     if (counts->limits || in->methods.refused || in->no_room)
         import_note(t, "%" PRIu64 " events, stacks or methods were left out: more than fit",
                     counts->limits + in->methods.refused + in->no_room);
+    if (in->too_many_uses)
+        import_note(
+            t, "what some processes were asked to tell is not known: more than %d providers of processes",
+            USES_MAX);
     if (in->methods.malformed)
         import_note(t, "%" PRIu64 " events about methods are malformed", in->methods.malformed);
 }
@@ -588,6 +621,7 @@ bool nettrace_import(struct byte_stream *stream, const struct import_options *op
     buffer_done(&in->text);
     free(in->types);
     free(in->uses);
+    id_map_done(&in->use_ids);
     free(in->sample_states);
     free(in);
     return ok;

@@ -89,7 +89,7 @@ struct nettrace_sink {
                       struct error *err);
     bool (*on_event)(void *user, const struct nettrace_event *event, struct error *err);
     /* Instead of on_event() for those of an unwanted type. */
-    void (*on_unwanted)(void *user, const struct nettrace_type *type, uint64_t time_ns);
+    void (*on_unwanted)(void *user, const struct nettrace_type *type, uint64_t process_id, uint64_t time_ns);
     /* Everything before is older than `time_ns`, everything after is newer. */
     bool (*on_sequence_point)(void *user, uint64_t time_ns, struct error *err);
     /*

@@ -80,6 +80,14 @@ static bool report_progress(struct nettrace_contents *r, uint64_t thread_id, str
            called(r, r->sink.on_loss(r->sink.user, thread_id, p.lost, err));
 }
 
+/* Whose an event is: of nettrace 6 its thread's. */
+static uint64_t process_of(struct nettrace_contents *r, const struct nettrace_record *record)
+{
+    const struct nettrace_listed_thread *thread =
+        r->info.version >= 6 ? nettrace_thread_list_find(&r->thread_list, record->thread_id) : NULL;
+    return thread && thread->process_id ? thread->process_id : r->info.process_id;
+}
+
 /* Of nettrace 6: indexes become numbers of threads, labels become activities. */
 static void complete_v6(struct nettrace_contents *r, const struct nettrace_record *record,
                         struct nettrace_event *event)
@@ -90,8 +98,7 @@ static void complete_v6(struct nettrace_contents *r, const struct nettrace_recor
     const struct nettrace_listed_thread *thread =
         nettrace_thread_list_find(&r->thread_list, record->thread_id);
     event->thread_id = thread ? thread->thread_id : 0;
-    if (thread && thread->process_id)
-        event->process_id = thread->process_id;
+    event->process_id = process_of(r, record);
     const struct nettrace_label_list *labels = nettrace_labels_find(&r->labels, record->label_id);
     if (labels && labels->has_activity)
         event->activity = span_of(labels->activity, sizeof labels->activity);
@@ -126,7 +133,7 @@ static bool deliver(struct nettrace_contents *r, const struct nettrace_record *r
     count(type, time_ns, record, stack);
     if (type->unwanted || !r->sink.on_event) {
         if (r->sink.on_unwanted)
-            r->sink.on_unwanted(r->sink.user, type, time_ns);
+            r->sink.on_unwanted(r->sink.user, type, process_of(r, record), time_ns);
         return true;
     }
     struct nettrace_event event = {

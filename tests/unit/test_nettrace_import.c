@@ -341,6 +341,34 @@ static void test_damaged_block(void **state)
     }
 }
 
+/* A file may have any number of providers; a type of which nothing was told says nothing. */
+static void test_many_providers(void **state)
+{
+    enum { PROVIDERS = 4200, SUBSCRIPTIONS_MAX = 4096 };
+    (void)state;
+    struct buffer file;
+    struct result r;
+    char provider[16];
+    buffer_init(&file, 1 << 20);
+    sample_begin(&file, 1000000000, 8);
+    for (uint32_t i = 1; i <= PROVIDERS; i++) {
+        snprintf(provider, sizeof provider, "Provider%u", i);
+        sample_type(&file, i, provider, 1, 1);
+        if (i > 1)
+            sample_events(&file, &(struct sample_event){ i, i - 1, 9, 0, 1000 + i, { 0 } }, 1);
+    }
+    sample_end(&file);
+    import_bytes(&r, buffer_span(&file));
+    assert_true(r.ok);
+    const struct trace *t = &r.b.trace;
+    assert_int_equal(t->events.count - 1, PROVIDERS - 1);
+    assert_int_equal(t->subscriptions.count - 1, SUBSCRIPTIONS_MAX);
+    assert_string_equal(trace_string(t, t->subscriptions.rows[1].provider), "Provider2");
+    assert_non_null(strstr(note(&r), "more than 4096 providers"));
+    result_done(&r);
+    buffer_done(&file);
+}
+
 /* Nettrace 6. */
 
 static void put_block_v6(struct buffer *out, uint8_t kind, struct buffer *content)
@@ -462,6 +490,12 @@ static void test_two_processes(void **state)
     for (size_t i = 1; i < t->events.count; i++)
         of_nobody += !t->events.rows[i].process && !t->events.rows[i].thread && !t->events.rows[i].stack;
     assert_int_equal(of_nobody, 1);
+    assert_int_equal(t->subscriptions.count, 3); /* nobody's event does not say what these were asked */
+    for (size_t i = 1; i < t->subscriptions.count; i++) {
+        const struct trace_subscription *row = &t->subscriptions.rows[i];
+        assert_string_equal(trace_string(t, row->provider), SAMPLER);
+        assert_int_equal(t->processes.rows[row->process].pid, 10 * i);
+    }
     result_done(&r);
     buffer_done(&block);
     buffer_done(&file);
@@ -610,6 +644,7 @@ int main(void)
         cmocka_unit_test(test_duration),
         cmocka_unit_test(test_losses),
         cmocka_unit_test(test_damaged_block),
+        cmocka_unit_test(test_many_providers),
         cmocka_unit_test(test_two_processes),
         cmocka_unit_test_setup_teardown(test_real_files, golden_new, golden_free),
         cmocka_unit_test_setup_teardown(test_samples_of_events, golden_new, golden_free),
