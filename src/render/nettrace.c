@@ -242,7 +242,7 @@ static uint32_t rundown_type(struct nettrace_writer *w, uint32_t event_id, uint3
                                                                                 .keywords = keywords });
 }
 
-/* On no thread: dotnet-trace takes what a thread tells for a look at what it does. */
+/* Empties the payload. On no thread: dotnet-trace takes what a thread tells for a look at what it does. */
 static void write_rundown(struct nettrace_writer *w, uint32_t type)
 {
     nettrace_stream_add_event(&w->stream, &(struct nettrace_stream_event){
@@ -251,6 +251,7 @@ static void write_rundown(struct nettrace_writer *w, uint32_t type)
                                               .time_ns = w->end_ns,
                                               .payload = buffer_span(&w->payload),
                                           });
+    w->stream.failed |= w->payload.failed;
     buffer_clear(&w->payload);
 }
 
@@ -397,7 +398,7 @@ static uint64_t lost_events(const struct nettrace_writer *w)
     return lost < INT32_MAX ? lost : INT32_MAX;
 }
 
-static void write_all(struct nettrace_writer *w, struct output *out)
+static bool write_all(struct nettrace_writer *w, struct output *out, struct error *err)
 {
     const struct trace *t = w->t;
     const struct trace_process *process = &t->processes.rows[w->process];
@@ -428,26 +429,28 @@ static void write_all(struct nettrace_writer *w, struct output *out)
     }
     write_end(w);
     nettrace_stream_add_point(&w->stream, w->end_ns, lost_events(w));
-    nettrace_stream_end(&w->stream);
+    return nettrace_stream_end(&w->stream, err);
 }
 
 bool nettrace_write(const struct trace *t, struct output *out, struct error *err)
 {
     uint32_t others;
     struct nettrace_writer w = { .t = t, .process = nettrace_process(t, &others) };
+    bool ok = true;
     collect(&w);
     if (w.moment_count) {
         w.type_of = mem_alloc(t->event_types.count, sizeof *w.type_of);
         w.stack_of = mem_alloc(t->stacks.count, sizeof *w.stack_of);
         w.used = mem_alloc(t->functions.count + 2, sizeof *w.used);
         buffer_init(&w.payload, PAYLOAD_BYTES_MAX);
-        write_all(&w, out);
+        ok = write_all(&w, out, err);
         buffer_done(&w.payload);
         free(w.type_of);
         free(w.stack_of);
         free(w.used);
     }
     free(w.moments);
-    return w.moment_count ? output_ok(out, err)
-                          : error_set(err, ERROR_INPUT, "there are neither samples of time nor events");
+    if (!w.moment_count)
+        return error_set(err, ERROR_INPUT, "there are neither samples of time nor events");
+    return ok && output_ok(out, err);
 }

@@ -8,9 +8,10 @@
 #include "base/utf16.h"
 
 enum {
-    BLOCK_BYTES = 100 << 10, /* as runtimes make them */
-    BLOCK_BYTES_MAX = 64 << 20,
+    BLOCK_BYTES = 100 << 10,    /* as runtimes make them */
+    BLOCK_BYTES_MAX = 16 << 20, /* as readers take them: ours, NETTRACE_BLOCK_MAX */
     STACKS_BETWEEN_POINTS = 1 << 17,
+    STACK_BYTES_BETWEEN_POINTS = 32 << 20, /* half of what our reader keeps */
     NOT_A_CPU = -1,
     ACTIVITY_BYTES = 16,
 };
@@ -53,14 +54,16 @@ static void put_object(struct nettrace_stream *s, const char *type, uint32_t ver
     put(s, "\6", 1);
 }
 
-/* Blocks are aligned from the stream's first byte. */
-static void put_block(struct nettrace_stream *s, const char *type, struct span content)
+/* Blocks are aligned from the stream's first byte. Empties `content`. */
+static void put_block(struct nettrace_stream *s, const char *type, struct buffer *content)
 {
+    s->failed |= content->failed;
     put_object(s, type, 2);
-    put_u32(s, (uint32_t)content.size);
+    put_u32(s, (uint32_t)content->size);
     put(s, "\0\0\0", (4 - s->off % 4) % 4);
-    put(s, content.data, content.size);
+    put(s, content->data, content->size);
     put(s, "\6", 1);
+    buffer_clear(content);
 }
 
 static void put_utf16(struct buffer *out, const char *text)
@@ -114,8 +117,7 @@ static void put_types(struct nettrace_stream *s)
     if (!s->types.size)
         return;
     close_records(&s->types, 0, UINT64_MAX >> 1);
-    put_block(s, "MetadataBlock", buffer_span(&s->types));
-    buffer_clear(&s->types);
+    put_block(s, "MetadataBlock", &s->types);
 }
 
 static void put_stacks(struct nettrace_stream *s)
@@ -124,8 +126,8 @@ static void put_stacks(struct nettrace_stream *s)
         return;
     memcpy(s->stacks.data, &s->first_stack, sizeof s->first_stack);
     memcpy(s->stacks.data + 4, &s->stack_count, sizeof s->stack_count);
-    put_block(s, "StackBlock", buffer_span(&s->stacks));
-    buffer_clear(&s->stacks);
+    s->stack_bytes += s->stacks.size;
+    put_block(s, "StackBlock", &s->stacks);
     s->first_stack += s->stack_count;
     s->stack_count = 0;
 }
@@ -137,8 +139,7 @@ static void put_events(struct nettrace_stream *s)
     if (!s->events.size)
         return;
     close_records(&s->events, s->block_from_ns, s->block_to_ns);
-    put_block(s, "EventBlock", buffer_span(&s->events));
-    buffer_clear(&s->events);
+    put_block(s, "EventBlock", &s->events);
 }
 
 static void describe_type(struct buffer *out, uint32_t id, const struct nettrace_stream_type *type)
@@ -180,7 +181,10 @@ uint32_t nettrace_stream_add_type(struct nettrace_stream *s, const struct nettra
     buffer_varuint(&s->types, 0);
     buffer_varuint(&s->types, payload.size);
     buffer_append(&s->types, payload.data, payload.size);
+    s->failed |= payload.failed;
     buffer_done(&payload);
+    if (s->types.size >= BLOCK_BYTES)
+        put_types(s);
     return s->type_count;
 }
 
@@ -191,7 +195,10 @@ uint32_t nettrace_stream_add_stack(struct nettrace_stream *s, const uint64_t *ad
     buffer_u32le(&s->stacks, (uint32_t)(count * sizeof *addrs));
     for (size_t i = 0; i < count; i++)
         buffer_u64le(&s->stacks, addrs[i]);
-    return s->first_stack + s->stack_count++;
+    uint32_t id = s->first_stack + s->stack_count++;
+    if (s->stacks.size >= BLOCK_BYTES)
+        put_stacks(s);
+    return id;
 }
 
 static bool thread_same(const void *table, uint32_t id, const void *key)
@@ -297,7 +304,8 @@ void nettrace_stream_add_event(struct nettrace_stream *s, const struct nettrace_
 
 bool nettrace_stream_wants_point(const struct nettrace_stream *s)
 {
-    return s->first_stack + s->stack_count > STACKS_BETWEEN_POINTS;
+    return s->first_stack + s->stack_count > STACKS_BETWEEN_POINTS ||
+           s->stack_bytes + s->stacks.size > STACK_BYTES_BETWEEN_POINTS;
 }
 
 void nettrace_stream_add_point(struct nettrace_stream *s, uint64_t time_ns, uint64_t lost)
@@ -313,12 +321,13 @@ void nettrace_stream_add_point(struct nettrace_stream *s, uint64_t time_ns, uint
         buffer_u64le(&block, s->threads[i].id);
         buffer_u32le(&block, s->threads[i].sequence);
     }
-    put_block(s, "SPBlock", buffer_span(&block));
+    put_block(s, "SPBlock", &block);
     buffer_done(&block);
     s->first_stack = 1;
+    s->stack_bytes = 0;
 }
 
-void nettrace_stream_end(struct nettrace_stream *s)
+bool nettrace_stream_end(struct nettrace_stream *s, struct error *err)
 {
     put_events(s);
     put(s, "\1", 1);
@@ -327,4 +336,5 @@ void nettrace_stream_end(struct nettrace_stream *s)
     buffer_done(&s->events);
     id_map_done(&s->thread_ids);
     free(s->threads);
+    return !s->failed || error_set(err, ERROR_LIMIT, "an event is larger than a nettrace block may be");
 }

@@ -16,6 +16,8 @@ struct nettrace_stream {
     uint64_t off;                        /* bytes written */
     struct buffer types, stacks, events; /* of the blocks that come next */
     uint32_t type_count, first_stack, stack_count;
+    uint64_t stack_bytes;                /* written since the last sequence point */
+    bool failed;                         /* something did not fit a block, and is not there */
     uint64_t block_from_ns, block_to_ns; /* of the events */
     struct nettrace_stream_latest {      /* of the event before in the block: what is equal is not repeated */
         uint64_t thread_id;
@@ -57,7 +59,7 @@ void nettrace_stream_add_event(struct nettrace_stream *s, const struct nettrace_
 bool nettrace_stream_wants_point(const struct nettrace_stream *s);
 /* Ends what stacks were given out so far. `lost`: so many events of some thread came not so far. */
 void nettrace_stream_add_point(struct nettrace_stream *s, uint64_t time_ns, uint64_t lost);
-/* Ends the stream and frees what it holds. */
-void nettrace_stream_end(struct nettrace_stream *s);
+/* Ends the stream and frees what it holds. Fails with ERROR_LIMIT when something did not fit. */
+bool nettrace_stream_end(struct nettrace_stream *s, struct error *err);
 
 #endif

@@ -187,7 +187,7 @@ static void test_many_stacks(void **state)
         if (nettrace_stream_wants_point(&s))
             nettrace_stream_add_point(&s, 10 + i, 0);
     }
-    nettrace_stream_end(&s);
+    assert_true(nettrace_stream_end(&s, NULL));
     assert_true(output_close(&out, NULL));
     import_bytes(&b, buffer_span(&file));
     assert_int_equal(b.trace.events.count, STACKS + 1);
@@ -197,6 +197,68 @@ static void test_many_stacks(void **state)
     }
     assert_null(trace_fact_value(&b.trace, FACT_NOTES));
     trace_builder_done(&b);
+    buffer_done(&file);
+}
+
+/* Deep stacks, each of one small event: more bytes than a block of our reader has, and than it keeps. */
+static void test_deep_stacks(void **state)
+{
+    (void)state;
+    enum { STACKS = 10000, FRAMES = 1000 };
+    static uint64_t frames[FRAMES];
+    struct nettrace_stream s;
+    struct output out;
+    struct buffer file;
+    struct trace_builder b;
+    buffer_init(&file, 256 << 20);
+    output_over_buffer(&out, &file);
+    nettrace_stream_begin(
+        &s, &(struct nettrace_stream_head){ .start_ns = 1, .pointer_size = 8, .process_id = 5 }, &out);
+    uint32_t type =
+        nettrace_stream_add_type(&s, &(struct nettrace_stream_type){ .provider = "P", .name = "E" });
+    for (uint64_t i = 0; i < STACKS; i++) {
+        frames[0] = 0x1000 + i;
+        uint32_t stack = nettrace_stream_add_stack(&s, frames, FRAMES);
+        nettrace_stream_add_event(&s, &(struct nettrace_stream_event){
+                                          .type = type, .stack = stack, .time_ns = 10 + i, .thread_id = 7 });
+        if (nettrace_stream_wants_point(&s))
+            nettrace_stream_add_point(&s, 10 + i, 0);
+    }
+    assert_true(nettrace_stream_end(&s, NULL));
+    assert_true(output_close(&out, NULL));
+    assert_true(file.size > 64 << 20);
+    import_bytes(&b, buffer_span(&file));
+    assert_null(trace_fact_value(&b.trace, FACT_NOTES));
+    assert_int_equal(b.trace.events.count, STACKS + 1);
+    for (uint32_t i = 1; i < b.trace.events.count; i++) {
+        const struct trace_stack *row = &b.trace.stacks.rows[b.trace.events.rows[i].stack];
+        assert_int_equal(b.trace.locations.rows[row->location].addr, 0x1000 + i - 1);
+    }
+    trace_builder_done(&b);
+    buffer_done(&file);
+}
+
+/* What fits no block is no silent gap. */
+static void test_large_type(void **state)
+{
+    (void)state;
+    enum { BYTES = 17 << 20 };
+    struct nettrace_stream s;
+    struct output out;
+    struct buffer file;
+    struct error err = { 0 };
+    char *name = calloc(BYTES + 1, 1);
+    assert_non_null(name);
+    memset(name, 'n', BYTES);
+    buffer_init(&file, 256 << 20);
+    output_over_buffer(&out, &file);
+    nettrace_stream_begin(
+        &s, &(struct nettrace_stream_head){ .start_ns = 1, .pointer_size = 8, .process_id = 5 }, &out);
+    nettrace_stream_add_type(&s, &(struct nettrace_stream_type){ .provider = "P", .name = name });
+    assert_false(nettrace_stream_end(&s, &err));
+    assert_int_equal(err.kind, ERROR_LIMIT);
+    output_close(&out, NULL);
+    free(name);
     buffer_done(&file);
 }
 
@@ -233,7 +295,7 @@ static void test_changes(void **state)
             e.related_activity = span_of(ids[cases[i].related - 1], 16);
         nettrace_stream_add_event(&s, &e);
     }
-    nettrace_stream_end(&s);
+    assert_true(nettrace_stream_end(&s, NULL));
     assert_true(output_close(&out, NULL));
     import_bytes(&b, buffer_span(&file));
     const struct trace *t = &b.trace;
@@ -296,6 +358,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_again),       cmocka_unit_test(test_cpu_samples),
         cmocka_unit_test(test_many_stacks), cmocka_unit_test(test_full_sink),
+        cmocka_unit_test(test_deep_stacks), cmocka_unit_test(test_large_type),
         cmocka_unit_test(test_changes),     cmocka_unit_test(test_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
