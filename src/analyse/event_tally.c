@@ -143,26 +143,15 @@ static size_t keys_of(const struct event_tally *tally, enum tally_by by)
     return (size_t)most + 1;
 }
 
-/* By name, so that equal groups come in the same order from every capture. */
-static int group_compare(const struct event_groups *groups, const struct tally_group *a,
-                         const struct tally_group *b)
+/* Those that weigh the same by name, so that they come in the same order from every capture. */
+static int group_compare(const void *a, const void *b, void *user)
 {
-    int order = weight_compare(&a->sum, &b->sum);
-    return order ? order
-                 : text_compare(groups->tally, event_group_row(groups, a, 0), event_group_row(groups, b, 0));
-}
-
-static void order_equals(struct event_groups *groups)
-{
-    for (size_t i = 1; i < groups->count; i++) {
-        struct tally_group moved = groups->rows[i];
-        size_t at = i;
-        for (; at && !weight_compare(&groups->rows[at - 1].sum, &moved.sum) &&
-               group_compare(groups, &groups->rows[at - 1], &moved) > 0;
-             at--)
-            groups->rows[at] = groups->rows[at - 1];
-        groups->rows[at] = moved;
-    }
+    const struct event_groups *groups = user;
+    const struct tally_group *x = a, *y = b;
+    int order = weight_compare(&x->sum, &y->sum);
+    if (!order)
+        order = text_compare(groups->tally, event_group_row(groups, x, 0), event_group_row(groups, y, 0));
+    return order ? order : (x->first > y->first) - (x->first < y->first);
 }
 
 void event_groups_init(struct event_groups *groups, const struct event_tally *tally, enum tally_by by)
@@ -186,7 +175,8 @@ void event_groups_init(struct event_groups *groups, const struct event_tally *ta
         groups->rows[groups->count - 1].count++;
         groups->order[i] = sorted[i].row;
     }
-    order_equals(groups);
+    if (groups->count)
+        qsort_r(groups->rows, groups->count, sizeof *groups->rows, group_compare, groups);
 }
 
 void event_groups_done(struct event_groups *groups)

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -157,12 +158,43 @@ static void test_equal_groups(void **state)
     told_fixture_end(&f);
 }
 
+/* As many groups of one weight as a capture has exceptions: in no time that grows with their square. */
+static void test_many_equal_groups(void **state)
+{
+    enum { GROUPS = 300000 };
+    (void)state;
+    struct told_fixture f;
+    struct event_stacks stacks;
+    struct event_tally tally;
+    struct event_groups groups;
+    char name[16];
+    told_fixture_begin(&f);
+    event_stacks_init(&stacks, &f.b.trace, false, EVENT_CUT_NOTHING);
+    event_tally_init(&tally, &stacks);
+    for (unsigned i = GROUPS; i-- > 0;) {
+        snprintf(name, sizeof name, "%06u", i);
+        event_tally_add(&tally, text(name), text(""), 0, 1, i, &(struct event_weight){ .weight = 1 });
+    }
+    event_groups_init(&groups, &tally, TALLY_BY_TEXT);
+    assert_int_equal(groups.count, GROUPS);
+    for (unsigned i = 0; i < GROUPS; i++) {
+        snprintf(name, sizeof name, "%06u", i);
+        assert_string_equal(intern_text(&tally.texts, event_group_row(&groups, &groups.rows[i], 0)->text),
+                            name);
+    }
+    event_groups_done(&groups);
+    event_tally_done(&tally);
+    event_stacks_done(&stacks);
+    told_fixture_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_groups),
         cmocka_unit_test(test_equal_groups),
+        cmocka_unit_test(test_many_equal_groups),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
