@@ -45,7 +45,7 @@ struct jit_reading {
     struct jit_stats *stats;
     struct told_events *told;
     struct module_names modules;
-    struct jit_thread *threads; /* by thread of the trace; 0: of none that is known */
+    struct jit_thread *threads; /* by thread of the trace; behind them, by process, for events of none */
     bool told_background;       /* the tiering thread tells when it compiles */
     bool raw_names;
     struct buffer raw, text;
@@ -53,7 +53,10 @@ struct jit_reading {
 
 static struct jit_thread *thread_of(struct jit_reading *r, const struct told_event *e)
 {
-    return &r->threads[told_row(r->told, e)->thread];
+    const struct trace *t = r->told->trace;
+    uint32_t thread = told_row(r->told, e)->thread;
+    bool known = thread && t->threads.rows[thread].process == e->process;
+    return &r->threads[known ? thread : t->threads.count + e->process];
 }
 
 static void on_started(struct jit_reading *r, const struct told_event *e)
@@ -315,7 +318,7 @@ static int refusal_compare(const void *a, const void *b)
 static void read_all(struct jit_reading *r)
 {
     struct told_events *told = r->told;
-    size_t threads = told->trace->threads.count + 1;
+    size_t threads = told->trace->threads.count + told->trace->processes.count;
     r->threads = mem_alloc(threads, sizeof *r->threads);
     for (size_t i = 0; i < told->count; i++)
         r->told_background |= told->rows[i].id == JIT_EVENT_BACKGROUND_START;

@@ -126,6 +126,27 @@ static void test_triggers(void **state)
     told_fixture_end(&f);
 }
 
+/* Events of no known thread: those of two processes have nothing to do with each other. */
+static void test_unknown_threads(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    struct jit_stats stats;
+    told_fixture_begin(&f);
+    started(&f, 5000, 0, 1, "A");
+    told_event(&f, 5100, 0, JIT_EVENT_BACKGROUND_START, 0);
+    f.pid = TOLD_PID + 1;
+    loaded(&f, 1000, 0, 1, "A", flags_of(RUNTIME_TIER_QUICK));
+    jit_stats_init(&stats, &f.b.trace, true, 0, 0);
+    assert_int_equal(stats.row_count, 1);
+    assert_false(stats.rows[0].has_start);
+    assert_int_equal(stats.rows[0].time_ns, 0);
+    assert_int_equal(stats.rows[0].trigger, JIT_TRIGGER_FOREGROUND);
+    assert_int_equal(stats.unfinished, 1);
+    jit_stats_done(&stats);
+    told_fixture_end(&f);
+}
+
 static void test_missing(void **state)
 {
     (void)state;
@@ -182,9 +203,8 @@ static void test_cut_payloads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_triggers),
-        cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_pairs),           cmocka_unit_test(test_triggers),
+        cmocka_unit_test(test_unknown_threads), cmocka_unit_test(test_missing),
         cmocka_unit_test(test_cut_payloads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
