@@ -308,9 +308,6 @@ static void want(struct runtime_session *s)
         want_collections(s);
     if (o->topics)
         add_all(&s->wanted, o->topics);
-    add_all(&s->told, &s->wanted);
-    if (o->asked)
-        add_all(&s->told, &o->asked->providers);
 }
 
 static bool open_stream(struct runtime_session *s, const struct event_request *request, bool choose,
@@ -371,7 +368,7 @@ static bool ask_plain(struct runtime_session *s, struct error *err)
     /* without it samples can still be named; but what was asked for must be there */
     if (ok && light.providers.count && !open_stream(s, &light, false, STREAM_LIGHT, &unknown, err)) {
         ok = !s->options.topics;
-        event_providers_done(&s->told);
+        event_providers_done(&s->wanted);
     }
     event_request_done(&methods);
     event_request_done(&light);
@@ -384,7 +381,12 @@ static bool ask_streams(struct runtime_session *s, struct error *err)
     want(s);
     if (!ask_chosen(s, &unknown, err) && (!unknown || !ask_plain(s, err)))
         return false;
-    return !s->options.asked || open_stream(s, s->options.asked, false, STREAM_ASKED, &unknown, err);
+    if (s->options.asked && !open_stream(s, s->options.asked, false, STREAM_ASKED, &unknown, err))
+        return false;
+    add_all(&s->told, &s->wanted);
+    if (s->options.asked)
+        add_all(&s->told, &s->options.asked->providers);
+    return true;
 }
 
 static void set_options(struct runtime_session *s, const struct runtime_session_options *options)
@@ -545,9 +547,4 @@ struct runtime_session_counts runtime_session_counts(const struct runtime_sessio
         counts.skipped += stream->untyped;
     }
     return counts;
-}
-
-uint64_t runtime_session_lost(const struct runtime_session *s)
-{
-    return runtime_session_counts(s).lost;
 }

@@ -39,7 +39,7 @@ enum runtime_method_change {
 /*
  * One region of machine code of one method. Records come in stream order: in time order per thread of
  * the target only, so sort by time_ns before asking what lived at an address. Where events were lost
- * (runtime_session_lost()) an UNLOADED may be missing: a LOADED at the same address ends what was there.
+ * (runtime_session_counts()) an UNLOADED may be missing: a LOADED at the same address ends what was there.
  */
 struct runtime_method {
     enum runtime_method_change change;
@@ -150,7 +150,5 @@ struct runtime_session_counts {
     uint64_t replaced; /* characters that were none: shown as U+FFFD */
 };
 struct runtime_session_counts runtime_session_counts(const struct runtime_session *s);
-/* Events the runtime dropped, at least. */
-uint64_t runtime_session_lost(const struct runtime_session *s);
 
 #endif

@@ -109,6 +109,9 @@ static const struct mode modes[] = {
     { "second-closing", 3, 8, 0, 0, 0, 0, .second_answer = ANSWER_BY_CLOSING },
 };
 
+/* What the third stream is known by: no other asks for exceptions alone. */
+enum { EXCEPTION_KEYWORD = 0x8000, EXCEPTION_START = 80 };
+
 static const uint64_t session_id = 0x7f12ac003450;
 
 static void say(const char *text, size_t number)
@@ -253,6 +256,17 @@ static void make_collections(struct buffer *out, size_t *out_live)
     sample_end(out);
 }
 
+static void make_asked(struct buffer *out, size_t *out_live)
+{
+    static const uint8_t payload[32];
+    const struct sample_event event = { 1, 1, 78, 0, 1500, { payload, sizeof payload } };
+    sample_begin(out, 1000000000, 8);
+    sample_type(out, 1, RUNTIME_PROVIDER, EXCEPTION_START, 1);
+    sample_events(out, &event, 1);
+    *out_live = out->size;
+    sample_end(out);
+}
+
 static void make_stream(const struct mode *mode, bool collections, struct buffer *out, size_t *out_live)
 {
     bool odd = mode->stream == STREAM_ODD;
@@ -289,7 +303,7 @@ struct session {
     size_t live;
 };
 
-enum { METHODS, COLLECTIONS, SESSIONS };
+enum { METHODS, COLLECTIONS, ASKED, SESSIONS };
 
 /* What a request for events asks for: the keywords of its first provider. */
 static uint64_t request_keywords(const uint8_t *request, size_t size)
@@ -308,8 +322,8 @@ static void start_stream(const struct mode *mode, struct session *s, int fd, uin
     reply(fd, 0, id, 8, 28);
     s->fd = fd;
     buffer_init(&s->bytes, 1 << 20);
-    if (keywords == RUNTIME_KEYWORD_GC) {
-        make_collections(&s->bytes, &s->live);
+    if (keywords == RUNTIME_KEYWORD_GC || keywords == EXCEPTION_KEYWORD) {
+        (keywords == RUNTIME_KEYWORD_GC ? make_collections : make_asked)(&s->bytes, &s->live);
         send_all(fd, s->bytes.data, s->live);
         return;
     }
@@ -391,9 +405,10 @@ static void serve(const struct mode *mode, struct session *sessions, int fd)
     else if (set == 4)
         reply_info(fd, id);
     else if (id == 1)
-        stop_stream(mode, &sessions[got >= 28 && load_u64le(request + 20) != session_id], fd);
+        stop_stream(mode, &sessions[got >= 28 ? (load_u64le(request + 20) - session_id) % SESSIONS : METHODS], fd);
     else {
-        start_stream(mode, &sessions[second], fd, keywords);
+        size_t which = second ? COLLECTIONS : keywords == EXCEPTION_KEYWORD ? ASKED : METHODS;
+        start_stream(mode, &sessions[which], fd, keywords);
         keep = true;
     }
     if (!keep)
@@ -434,7 +449,7 @@ static int listen_in_child(const char *path)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         int fd = listen_at(path, 5);
         close(ready[1]);
-        struct session none[SESSIONS] = { { .id = session_id, .fd = -1 }, { .fd = -1 } };
+        struct session none[SESSIONS] = { { .id = session_id, .fd = -1 }, { .fd = -1 }, { .fd = -1 } };
         for (;;)
             serve(&modes[0], none, accept(fd, NULL, NULL));
     }
@@ -498,7 +513,9 @@ int main(int argc, char **argv)
     signal(SIGCHLD, SIG_IGN);
     int fd = start_listening(mode->listen, folder);
     struct session sessions[SESSIONS] = {
-        [METHODS] = { .id = session_id, .fd = -1 }, [COLLECTIONS] = { .id = session_id + 1, .fd = -1 }
+        [METHODS] = { .id = session_id, .fd = -1 },
+        [COLLECTIONS] = { .id = session_id + 1, .fd = -1 },
+        [ASKED] = { .id = session_id + 2, .fd = -1 },
     };
     say("ready", 0);
     struct pollfd waits[2] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .fd = fd, .events = POLLIN } };

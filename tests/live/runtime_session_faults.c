@@ -309,6 +309,55 @@ static void test_collections(void **state)
         run_collecting(i, i % 2);
 }
 
+/* What the user asked for is there, and said to be, whether collections can be had beside it or not. */
+static const struct {
+    const char *mode;
+    size_t told;     /* providers */
+    unsigned events; /* collections have four, what was asked for has one */
+} asking[] = {
+    { "net10", 1, 5 },
+    { "net8", 1, 5 },
+    { "second-error", 1, 1 },
+    { "second-closing", 1, 1 },
+};
+
+static void run_asked(size_t i)
+{
+    struct fake f;
+    fake_start(&f, asking[i].mode);
+    struct event_provider exceptions = { .name = (char *)RUNTIME_PROVIDER, .keywords = 0x8000, .level = 2 };
+    struct event_request asked = { .buffer_mb = 4 };
+    assert_true(event_providers_add(&asked.providers, &exceptions, NULL));
+    struct runtime_session_options options = patient;
+    options.collections = true;
+    options.asked = &asked;
+    struct runtime_session *s = NULL;
+    struct error err = { 0 };
+    struct seen seen = { 0 };
+    const struct runtime_sink sink = { .user = &seen, .method = see_method, .event = see_event };
+    if (!runtime_session_start(f.pid, 0, &options, &s, &err))
+        fail_msg("%s: %s", asking[i].mode, err.what);
+    const struct event_providers *told = runtime_session_told(s);
+    size_t told_count = told->count;
+    uint64_t keywords = told_count ? told->items[0].keywords : 0;
+    bool ok = drain(s, &sink, LONG_MS, (struct seen){ .unloads = 1 }, &err);
+    ok = ok && runtime_session_stop(s, &err) && drain(s, &sink, LONG_MS, never, &err);
+    runtime_session_close(s);
+    event_request_done(&asked);
+    uint64_t wanted = 0x8000 | (asking[i].events > 1 ? RUNTIME_KEYWORD_GC : 0);
+    if (!fake_end(&f) || !ok || told_count != asking[i].told || keywords != wanted ||
+        seen.events != asking[i].events)
+        fail_msg("%s: %zu providers, keywords %#llx, %u events: %s", asking[i].mode, told_count,
+                 (unsigned long long)keywords, seen.events, err.what);
+}
+
+static void test_asked(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(asking); i++)
+        run_asked(i);
+}
+
 /* Streams that are written to a file as they are; how that ends. */
 static const struct {
     const char *mode;
@@ -455,7 +504,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_failures),    cmocka_unit_test(test_sessions),
         cmocka_unit_test(test_collections), cmocka_unit_test(test_processes_without_a_runtime),
         cmocka_unit_test(test_streams),     cmocka_unit_test(test_streams_refused),
-        cmocka_unit_test(test_death),
+        cmocka_unit_test(test_death),       cmocka_unit_test(test_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
