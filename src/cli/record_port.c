@@ -62,6 +62,8 @@ static bool server_of(const char *path, pid_t *out, struct error *err)
     if (fd < 0 || connect(fd, (const struct sockaddr *)&address, sizeof address) < 0 ||
         getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0)
         return error_system(err, errno, "cannot connect to '%s'", path);
+    if (peer.pid <= 0)
+        return error_set(err, ERROR_TARGET, "'%s' is served by a process of another pid namespace", path);
     *out = peer.pid;
     return true;
 }
@@ -105,7 +107,8 @@ bool record_port_resume(const struct record_values *v, struct diagnostic_port *p
                         const struct diagnostic_caller *caller, struct error *err)
 {
     if (!v->port)
-        event_peer_forget_port(&(struct event_peer){ caller->pid, 0, FORGET_MS, FORGET_MS });
+        event_peer_forget_port(
+            &(struct event_peer){ caller->pid, caller->start_ticks, FORGET_MS, FORGET_MS });
     if (v->resume != SWITCH_OFF)
         return diagnostic_port_resume(port, caller, err);
     diagnostic_port_keep(port, caller);

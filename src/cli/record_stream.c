@@ -155,6 +155,7 @@ static bool launch(struct stream_run *run, const struct verb_call *call, struct 
         !record_port_wait(run->port, run->launch.pid, run->stopped, &run->caller, err))
         return false;
     run->pid = run->caller.pid;
+    run->start_ticks = run->caller.start_ticks;
     return true;
 }
 
@@ -165,9 +166,11 @@ static bool select_runtime(struct stream_run *run, const struct verb_call *call,
     if (call->command)
         return launch(run, call, err);
     run->name = "dotnet";
-    return run->values->port
-               ? record_port_target(run->values, run->port, run->stopped, &run->caller, &run->pid, err)
-               : select_process(run, err);
+    if (!run->values->port)
+        return select_process(run, err);
+    bool ok = record_port_target(run->values, run->port, run->stopped, &run->caller, &run->pid, err);
+    run->start_ticks = run->caller.start_ticks;
+    return ok;
 }
 
 static bool create_file(struct stream_run *run, struct error *err)

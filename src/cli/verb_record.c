@@ -112,8 +112,11 @@ static bool record_select(struct record_run *run, const struct verb_call *call, 
     }
     if (v->port) {
         run->pids = mem_alloc(1, sizeof *run->pids);
-        return record_port_target(v, run->port, run->stopped, &run->caller, &run->pids[run->pid_count++],
-                                  err);
+        run->start_ticks = mem_alloc(1, sizeof *run->start_ticks);
+        bool ok =
+            record_port_target(v, run->port, run->stopped, &run->caller, &run->pids[run->pid_count++], err);
+        run->start_ticks[0] = run->caller.start_ticks;
+        return ok;
     }
     struct target_query query = target_options_query(&v->target);
     if (v->target.all || v->target.cgroup)

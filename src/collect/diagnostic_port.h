@@ -18,7 +18,8 @@ struct diagnostic_port;
 
 /* A runtime that waits. */
 struct diagnostic_caller {
-    pid_t pid; /* as the kernel says */
+    pid_t pid;            /* as the kernel says */
+    uint64_t start_ticks; /* field 22 of its /proc/PID/stat */
     int fd;
     uint8_t cookie[16]; /* its name for itself, for as long as it runs */
 };
@@ -27,9 +28,12 @@ struct diagnostic_caller {
 bool diagnostic_port_open(const char *path, struct diagnostic_port **out, struct error *err);
 /* Valid as long as the port. */
 const char *diagnostic_port_path(const struct diagnostic_port *p);
-/* Readable when somebody calls. */
+/* Readable when somebody calls, or has said who it is. */
 int diagnostic_port_fd(const struct diagnostic_port *p);
-/* Takes one who calls, without waiting for any; false when there is none. */
+/*
+ * Takes one who calls, without waiting for any; false when there is none. Who connects and does not advertise
+ * within seconds, or is none that we can see, is dropped.
+ */
 bool diagnostic_port_take(struct diagnostic_port *p, struct diagnostic_caller *out);
 /*
  * Lets a caller go on. It calls again for the next command; such connections are kept, as a runtime that is

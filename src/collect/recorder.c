@@ -436,8 +436,8 @@ static void recorder_called(struct recorder *r, const struct diagnostic_caller *
     if (!runtime_names_listens(r->runtimes, process))
         runtime_names_attach(r->runtimes, pid, &options, true);
     if (r->options.port_is_ours)
-        event_peer_forget_port(
-            &(struct event_peer){ (pid_t)pid, 0, RECORDER_KNOWN_ATTACH_MS, RECORDER_KNOWN_ATTACH_MS });
+        event_peer_forget_port(&(struct event_peer){ caller->pid, caller->start_ticks,
+                                                     RECORDER_KNOWN_ATTACH_MS, RECORDER_KNOWN_ATTACH_MS });
     if (!r->options.resume)
         diagnostic_port_keep(r->options.port, caller);
     else if (!diagnostic_port_resume(r->options.port, caller, &err) && r->options.note)
