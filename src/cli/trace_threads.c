@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "collect/proc_file.h"
 #include "collect/thread_ids.h"
@@ -39,7 +40,7 @@ void trace_threads_free(struct trace_threads *threads)
 
 uint32_t trace_threads_tid(struct trace_threads *threads, uint64_t ns_tid)
 {
-    return thread_ids_find(threads->ids, ns_tid);
+    return thread_ids_find(threads->ids, ns_tid, clock_monotonic_ns());
 }
 
 const char *trace_threads_name(struct trace_threads *threads, uint32_t tid)

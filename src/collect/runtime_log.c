@@ -121,7 +121,7 @@ static bool is_exact(const struct trace_builder *b, uint32_t type)
     return strcmp(trace_string(&b->trace, provider), RUNTIME_SAMPLER_PROVIDER) == 0;
 }
 
-void runtime_log_add(struct trace_builder *b, uint32_t process, struct thread_ids *threads,
+void runtime_log_add(struct trace_builder *b, uint32_t process, uint32_t tid,
                      const struct runtime_event *event, struct record_queue *queue)
 {
     NOT_CLEARED uint64_t frames[FRAMES_MAX];
@@ -131,7 +131,7 @@ void runtime_log_add(struct trace_builder *b, uint32_t process, struct thread_id
     struct logged_event head = {
         .time_ns = event->time_ns,
         .process = process,
-        .tid = thread_ids_find(threads, event->thread_id),
+        .tid = tid,
         .type = *event->type_memo,
         .frames = (uint16_t)log_frames(event, frames),
         .has_activity = event->activity.size || event->related_activity.size,

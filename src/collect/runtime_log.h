@@ -11,7 +11,6 @@
 #include "base/cursor.h"
 #include "collect/record_queue.h"
 #include "collect/runtime_session.h"
-#include "collect/thread_ids.h"
 #include "trace/builder.h"
 
 /* Of one session: rows of trace.subscriptions. */
@@ -23,8 +22,8 @@ struct runtime_log {
 struct runtime_log runtime_log_begin(struct trace_builder *b, uint32_t process,
                                      const struct event_providers *told);
 void runtime_log_end(struct trace_builder *b, const struct runtime_log *log);
-/* Puts an event of the process's into the queue. `threads`: of its process. */
-void runtime_log_add(struct trace_builder *b, uint32_t process, struct thread_ids *threads,
+/* Puts an event of the process's into the queue. `tid`: our number of its thread; 0: not known. */
+void runtime_log_add(struct trace_builder *b, uint32_t process, uint32_t tid,
                      const struct runtime_event *event, struct record_queue *queue);
 /* One item of the queue's, in its turn. */
 void runtime_log_apply(struct trace_builder *b, struct span item);

@@ -12,6 +12,7 @@
 #include "base/own.h"
 #include "collect/proc_file.h"
 #include "collect/runtime_log.h"
+#include "collect/thread_ids.h"
 #include "read/procfs.h"
 
 enum {
@@ -66,7 +67,8 @@ struct runtime_names {
     size_t module_count, module_capacity;
     struct code_origin *origins; /* by code id */
     size_t origin_capacity;
-    struct record_queue *queue; /* during a drain */
+    struct record_queue *queue; /* during a drain, */
+    uint64_t drained_ns;        /* which began then */
     /* from the stop on: sampled addresses of which no method is known; others are not worth a row */
     struct wanted_addr *wanted;
     size_t wanted_count;
@@ -280,8 +282,9 @@ static void names_module(void *user, const struct runtime_module *module)
 
 static void names_event(void *user, const struct runtime_event *event)
 {
-    struct named_process *named = user;
-    runtime_log_add(named->names->b, named->process, named->threads, event, named->names->queue);
+    const struct named_process *named = user;
+    uint32_t tid = thread_ids_find(named->threads, event->thread_id, named->names->drained_ns);
+    runtime_log_add(named->names->b, named->process, tid, event, named->names->queue);
 }
 
 void runtime_names_module(struct runtime_names *names, uint32_t process, const struct runtime_module *module)
@@ -361,6 +364,7 @@ bool runtime_names_drain(struct runtime_names *names, struct record_queue *queue
 {
     bool lagging = false;
     names->queue = queue;
+    names->drained_ns = clock_monotonic_ns();
     for (size_t i = 0; i < names->process_count; i++) {
         struct named_process *named = names->processes[i];
         if (!named->session)

@@ -4,17 +4,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "collect/proc_file.h"
 #include "read/procfs.h"
 
 enum { STATUS_BYTES_MAX = 16384, THREADS_MAX = 1 << 16 };
 
-#define LIST_AGAIN_NS UINT64_C(20000000)
+/* A list takes a while in a process of thousands of threads. */
+#define LIST_AGAIN_NS UINT64_C(250000000)
+#define MISS_AGAIN_NS UINT64_C(5000000000)
 
 struct thread_number {
     uint32_t ns_tid, tid;
+    uint64_t missed_ns; /* tid 0: it was not there then */
 };
 
 struct thread_ids {
@@ -22,7 +24,7 @@ struct thread_ids {
     bool same;                   /* as ours */
     struct thread_number *items; /* by ns_tid */
     size_t count, capacity;
-    uint64_t listed_ns;
+    uint64_t listed_ns;        /* 0: never */
     struct thread_number last; /* that was found */
 };
 
@@ -54,11 +56,12 @@ static const struct thread_number *find(const struct thread_ids *ids, uint32_t n
     return ids->count ? bsearch(&wanted, ids->items, ids->count, sizeof wanted, number_compare) : NULL;
 }
 
-static void put(struct thread_ids *ids, uint32_t ns_tid, uint32_t tid)
+static void put(struct thread_ids *ids, uint32_t ns_tid, uint32_t tid, uint64_t missed_ns)
 {
     struct thread_number *there = (struct thread_number *)find(ids, ns_tid);
-    if (there) {
-        there->tid = tid; /* its number was given away again */
+    if (there) { /* its number may have been given away again */
+        there->tid = tid;
+        there->missed_ns = missed_ns;
         return;
     }
     if (ids->count == THREADS_MAX)
@@ -67,7 +70,7 @@ static void put(struct thread_ids *ids, uint32_t ns_tid, uint32_t tid)
     size_t at = ids->count++;
     for (; at > 0 && ids->items[at - 1].ns_tid > ns_tid; at--)
         ids->items[at] = ids->items[at - 1];
-    ids->items[at] = (struct thread_number){ ns_tid, tid };
+    ids->items[at] = (struct thread_number){ ns_tid, tid, missed_ns };
 }
 
 /* Those that ended stay: their events may still come. */
@@ -87,13 +90,19 @@ static void list(struct thread_ids *ids)
         snprintf(path, sizeof path, "task/%u/status", (unsigned)tid);
         if (tid && proc_file_read(ids->pid, path, &text, NULL) &&
             procfs_read_status(buffer_span(&text), &status, NULL) && status.ns_pid > 0)
-            put(ids, (uint32_t)status.ns_pid, tid);
+            put(ids, (uint32_t)status.ns_pid, tid, 0);
     }
     buffer_done(&text);
     closedir(folder);
 }
 
-uint32_t thread_ids_find(struct thread_ids *ids, uint64_t ns_tid)
+static bool is_worth_a_list(const struct thread_ids *ids, const struct thread_number *missed, uint64_t now_ns)
+{
+    return (!ids->listed_ns || now_ns - ids->listed_ns >= LIST_AGAIN_NS) &&
+           (!missed || now_ns - missed->missed_ns >= MISS_AGAIN_NS);
+}
+
+uint32_t thread_ids_find(struct thread_ids *ids, uint64_t ns_tid, uint64_t now_ns)
 {
     if (ns_tid == 0 || ns_tid > INT32_MAX)
         return 0;
@@ -102,13 +111,14 @@ uint32_t thread_ids_find(struct thread_ids *ids, uint64_t ns_tid)
     if (ids->last.ns_tid == ns_tid)
         return ids->last.tid;
     const struct thread_number *found = find(ids, (uint32_t)ns_tid);
-    uint64_t now_ns = found ? 0 : clock_monotonic_ns();
-    if (!found && now_ns - ids->listed_ns >= LIST_AGAIN_NS) {
+    if ((!found || !found->tid) && is_worth_a_list(ids, found, now_ns)) {
         ids->listed_ns = now_ns;
         list(ids);
         found = find(ids, (uint32_t)ns_tid);
+        if (!found || !found->tid)
+            put(ids, (uint32_t)ns_tid, 0, now_ns);
     }
-    if (!found)
+    if (!found || !found->tid)
         return 0;
     ids->last = *found;
     return found->tid;

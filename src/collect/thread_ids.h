@@ -17,8 +17,9 @@ struct thread_ids *thread_ids_new(pid_t pid, uint32_t ns_pid);
 void thread_ids_free(struct thread_ids *ids);
 /*
  * Our number of the thread that the process calls `ns_tid`, or 0: it ended before anybody looked. Threads are
- * listed again for one that is new, a few times a second at most.
+ * listed again for one that is new, four times a second at most, and for one that was not among them again
+ * after seconds only. `now_ns`: CLOCK_MONOTONIC, not going back.
  */
-uint32_t thread_ids_find(struct thread_ids *ids, uint64_t ns_tid);
+uint32_t thread_ids_find(struct thread_ids *ids, uint64_t ns_tid, uint64_t now_ns);
 
 #endif
