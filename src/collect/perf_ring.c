@@ -9,7 +9,11 @@
 
 #include "base/mem.h"
 
-enum { RING_RECORD_MAX = 65536, RING_PAGES_MIN = 8 };
+enum {
+    RING_RECORD_MAX = 65536,
+    RING_PAGES_MIN = 8,
+    RING_GIVE_BACK_BYTES = 256 << 10, /* that much is read: the kernel may write there again */
+};
 
 bool perf_ring_open(struct perf_ring *ring, int event_fd, size_t pages, struct error *err)
 {
@@ -42,6 +46,11 @@ void perf_ring_close(struct perf_ring *ring)
     *ring = (struct perf_ring){ 0 };
 }
 
+static void ring_give_back(struct perf_ring *ring)
+{
+    __atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
+}
+
 /* A record that wraps around the ring's end, put together. */
 static struct span ring_join(struct perf_ring *ring, uint64_t at, size_t size)
 {
@@ -56,6 +65,7 @@ static struct span ring_join(struct perf_ring *ring, uint64_t at, size_t size)
 long perf_ring_drain(struct perf_ring *ring, perf_ring_fn *take, void *user)
 {
     uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+    uint64_t given_back = ring->tail;
     long count = 0;
     bool going = true;
     while (going && head - ring->tail >= sizeof(struct perf_event_header)) {
@@ -70,7 +80,11 @@ long perf_ring_drain(struct perf_ring *ring, perf_ring_fn *take, void *user)
         going = take(user, wraps ? ring_join(ring, at, size) : span_of(ring->data + at, size));
         ring->tail += size;
         count++;
+        if (ring->tail - given_back >= RING_GIVE_BACK_BYTES) {
+            ring_give_back(ring);
+            given_back = ring->tail;
+        }
     }
-    __atomic_store_n(&ring->page->data_tail, ring->tail, __ATOMIC_RELEASE);
+    ring_give_back(ring);
     return count;
 }

@@ -28,6 +28,7 @@
 
 enum {
     RECORDER_TICK_MS = 50,
+    RECORDER_SWITCHES_TICK_MS = 5, /* of which there can be tens of thousands a second */
     RECORDER_NICE = -10,
     /* how far a runtime's events may lag behind the kernel's: it sends them every 100 ms or so */
     RECORDER_LAG_MS = 300,
@@ -299,7 +300,8 @@ static void recorder_take(void *user, enum queue_item_kind kind, struct span byt
         runtime_log_apply(r->b, bytes);
         break;
     }
-    if (!r->draining && clock_monotonic_ns() - r->drained_ns > RECORDER_TICK_MS * MS_NS)
+    uint64_t tick_ms = r->options.perf.context_switches ? RECORDER_SWITCHES_TICK_MS : RECORDER_TICK_MS;
+    if (!r->draining && clock_monotonic_ns() - r->drained_ns > tick_ms * MS_NS)
         recorder_empty_rings(r);
 }
 

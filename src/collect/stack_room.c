@@ -8,13 +8,16 @@ enum {
     /* what a sample carries: most need less, the few that need more go on by the kernel's chain */
     STACK_BYTES = 32 << 10,
     STACK_BYTES_MIN = 1 << 10,
-    SWITCH_STACK_BYTES = 16 << 10, /* those who wait have less of it */
-    HOLD_MS = 80,                  /* of samples that a ring can hold, at least: it is read every 50 ms */
+    SWITCH_STACK_BYTES = 16 << 10, /* of those who wait, where rings are small: most have less */
+    SWITCH_STACK_ROOM =
+        256,      /* how many samples at switches a ring holds, if they are to carry as much as others */
+    HOLD_MS = 80, /* of samples that a ring can hold, at least: it is read every 50 ms */
     /* as it should be while images and runtimes are looked at for the first time: of one process, of many */
     HOLD_ONE_MS = 160,
     HOLD_MANY_MS = 640,
     RING_PAGES_MAX = 1024,
     RINGS_BYTES = 64 << 20, /* of all CPUs */
+    SWITCH_RING_FACTOR = 4, /* switches come in bursts of tens of thousands a second */
 };
 
 /* How many bytes of stack a sample can carry so that a ring holds those of `hold_ms`. */
@@ -29,15 +32,21 @@ static uint32_t stack_bytes_for(size_t ring_bytes, uint32_t rate_hz, unsigned ho
 static size_t ring_pages_for(const struct perf_events_options *wanted, size_t page_bytes)
 {
     size_t cpus = (size_t)sysconf(_SC_NPROCESSORS_ONLN), pages = wanted->ring_pages;
-    size_t most = RINGS_BYTES / page_bytes / (cpus ? cpus : 1);
-    if (most > RING_PAGES_MAX)
-        most = RING_PAGES_MAX;
+    size_t factor = wanted->context_switches ? SWITCH_RING_FACTOR : 1;
+    size_t most = factor * RINGS_BYTES / page_bytes / (cpus ? cpus : 1);
+    if (most > factor * RING_PAGES_MAX)
+        most = factor * RING_PAGES_MAX;
     unsigned hold_ms = wanted->pid_count == 1 && !wanted->on_exec ? HOLD_ONE_MS : HOLD_MANY_MS;
-    /* switches come in bursts of tens of thousands a second */
     while (2 * pages <= most && (wanted->context_switches ||
                                  stack_bytes_for(pages * page_bytes, wanted->rate_hz, hold_ms) < STACK_BYTES))
         pages *= 2;
     return pages;
+}
+
+/* Those that wait in the compiler, or while an exception is on its way, have more than SWITCH_STACK_BYTES. */
+static uint32_t switch_stack_bytes_for(size_t ring_bytes)
+{
+    return ring_bytes / SWITCH_STACK_ROOM >= STACK_BYTES ? STACK_BYTES : SWITCH_STACK_BYTES;
 }
 
 static size_t smallest_ring(const struct perf_events *events)
@@ -55,14 +64,16 @@ bool stack_room_open(const struct perf_events_options *wanted, struct perf_event
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     perf.ring_pages = ring_pages_for(wanted, page_bytes);
     perf.user_registers = machine_own()->perf_mask;
-    perf.switch_stack_bytes = SWITCH_STACK_BYTES;
+    perf.switch_stack_bytes = switch_stack_bytes_for(perf.ring_pages * page_bytes);
     perf.user_stack_bytes = stack_bytes_for(perf.ring_pages * page_bytes, perf.rate_hz, HOLD_MS);
     if (!perf_events_open(&perf, out, err))
         return false;
     uint32_t fits = stack_bytes_for(smallest_ring(out), perf.rate_hz, HOLD_MS);
-    if (fits >= perf.user_stack_bytes)
+    uint32_t switch_fits = switch_stack_bytes_for(smallest_ring(out));
+    if (fits >= perf.user_stack_bytes && switch_fits >= perf.switch_stack_bytes)
         return true;
     perf.user_stack_bytes = fits;
+    perf.switch_stack_bytes = switch_fits;
     perf_events_close(out);
     return perf_events_open(&perf, out, err);
 }
