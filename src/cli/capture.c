@@ -12,12 +12,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analyse/event_samples.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/target_root.h"
 #include "cli/json_put.h"
 #include "cli/message.h"
-#include "cli/profile_options.h"
 #include "cli/symbol_store.h"
 #include "collect/proc_file.h"
 #include "collect/runtime_names.h"
@@ -246,6 +246,45 @@ bool capture_read(const char *path, import_wants_fn *wants, const void *user, st
     return true;
 }
 
+struct stack_wants {
+    import_wants_fn *wants;
+    const void *user;
+};
+
+static enum import_want wants_all_stacks(const void *user, const char *provider, uint32_t event_id)
+{
+    const struct stack_wants *also = user;
+    enum import_want want = also->wants(also->user, provider, event_id);
+    return want > IMPORT_EVENTS ? want : IMPORT_EVENTS;
+}
+
+bool capture_read_stacks(const char *path, import_wants_fn *wants, const void *user, struct capture *out,
+                         struct error *err)
+{
+    const struct stack_wants all = { wants, user };
+    if (!capture_read(path, wants, user, out, err))
+        return false;
+    if (!out->is_ours && !out->b.trace.samples.count && wants && strcmp(path, "-") != 0) {
+        capture_done(out);
+        if (!capture_read(path, wants_all_stacks, &all, out, err))
+            return false;
+    }
+    event_samples_add(&out->b.trace);
+    return true;
+}
+
+bool capture_read_made(const struct source *file, const char *path, struct capture *out, struct error *err)
+{
+    *out = (struct capture){ .path = path };
+    trace_builder_init(&out->b, CAPTURE_CHAINS);
+    if (capture_load(out, file, err)) {
+        event_samples_add(&out->b.trace);
+        return true;
+    }
+    capture_done(out);
+    return false;
+}
+
 bool capture_open(const char *path, struct capture *out, struct error *err)
 {
     if (!capture_read(path, import_wants_samples, NULL, out, err))
@@ -273,39 +312,6 @@ void capture_warn(const struct capture *c)
     const char *notes = trace_fact_value(t, FACT_NOTES);
     if (notes)
         message_warning("%s", notes);
-}
-
-bool capture_export(const struct source *file, const struct export_format *format, int fd, struct error *err)
-{
-    struct trace t;
-    struct profile *p;
-    if (!trace_reader_load(file, &t, err))
-        return false;
-    bool ok =
-        format->write_trace
-            ? export_trace_to_fd(format, &t, fd, err)
-            : profile_build(&t, &(struct profile_options){ .kind = SAMPLE_CPU, .timeline = format->timeline },
-                            &p, err);
-    if (ok && !format->write_trace) {
-        ok = export_profile_to_fd(format, p, &(struct export_options){ 0 }, fd, err);
-        profile_free(p);
-    }
-    trace_done(&t);
-    return ok;
-}
-
-bool capture_export_open(const struct capture *c, const struct export_format *format, int fd,
-                         struct error *err)
-{
-    const struct profile_choice choice = { 0 };
-    struct profile_options options = { .tree_only = format->tree_only, .timeline = format->timeline };
-    struct profile *p;
-    if (!profile_choice_event(&choice, &c->b.trace, &options, err) ||
-        !profile_build(&c->b.trace, &options, &p, err))
-        return false;
-    bool ok = export_profile_to_fd(format, p, &(struct export_options){ 0 }, fd, err);
-    profile_free(p);
-    return ok;
 }
 
 void capture_json_losses(struct json_writer *j, const struct trace *t)

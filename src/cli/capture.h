@@ -9,7 +9,6 @@
 #include "base/json_writer.h"
 #include "base/source.h"
 #include "import/import.h"
-#include "render/export_format.h"
 #include "trace/builder.h"
 
 struct capture {
@@ -30,16 +29,17 @@ bool capture_open(const char *path, struct capture *out, struct error *err);
  */
 bool capture_read(const char *path, import_wants_fn *wants, const void *user, struct capture *out,
                   struct error *err);
+/* The same for what shows samples: where nobody sampled, the first kind of event that has stacks is taken
+ * instead. */
+bool capture_read_stacks(const char *path, import_wants_fn *wants, const void *user, struct capture *out,
+                         struct error *err);
+/* A capture of ours that was just made, under this name. */
+bool capture_read_made(const struct source *file, const char *path, struct capture *out, struct error *err);
 void capture_name(struct capture *c);
 void capture_done(struct capture *c);
 /* Says on stderr what the user should know before believing the result: damage, a missing end. */
 void capture_warn(const struct capture *c);
 
-/* Loads a capture of ours and writes it in an export format to `fd`, which stays the caller's. */
-bool capture_export(const struct source *file, const struct export_format *format, int fd, struct error *err);
-/* The same of a file that is open. */
-bool capture_export_open(const struct capture *c, const struct export_format *format, int fd,
-                         struct error *err);
 /* The members of "lost_by". */
 void capture_json_losses(struct json_writer *j, const struct trace *t);
 /* The member "capture" of a report's JSON. */

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
-#include "cli/capture.h"
+#include "cli/capture_export.h"
 #include "cli/capture_file.h"
 #include "cli/launch.h"
 #include "cli/message.h"
@@ -24,7 +24,6 @@
 #include "collect/runtime_socket.h"
 #include "collect/stream_recording.h"
 #include "collect/target_select.h"
-#include "render/export_format.h"
 
 enum { WORDS_MAX = 32768, PATH_SIZE = 4096 };
 
@@ -33,12 +32,15 @@ struct stream_run {
     const struct record_values *values;
     const volatile sig_atomic_t *stopped; /* by a signal */
     struct record_sources sources;
-    const struct export_format *export; /* a second file, or NULL */
+    const struct export_format *export; /* of a second file, or NULL */
+    char export_path[PATH_SIZE];
+    int export_fd;
     struct target_list targets;
     struct diagnostic_port *port;
     struct diagnostic_caller caller; /* pid 0: nobody called */
     struct launch launch;
-    bool launched, created;
+    bool launched;
+    bool created, export_created; /* and gone again at the end */
     pid_t pid;
     uint64_t start_ticks;
     const char *path, *name;
@@ -187,6 +189,19 @@ static bool create_file(struct stream_run *run, struct error *err)
     return run->created;
 }
 
+/* The same name with the other format's extension, as dotnet-trace has it. It is written at the end, but a
+ * name that cannot be written is refused now. */
+static bool create_export(struct stream_run *run, struct error *err)
+{
+    size_t size = strlen(run->path) - (ends_with(run->path, ".nettrace") ? strlen(".nettrace") : 0);
+    if (!run->export)
+        return true;
+    snprintf(run->export_path, sizeof run->export_path, "%.*s%s", (int)size, run->path,
+             run->export->extension);
+    run->export_created = capture_file_create(run->export_path, run->values->force, &run->export_fd, err);
+    return run->export_created;
+}
+
 /* A runtime that waits at its start goes on now; of one that does not wait nothing is heard. */
 static bool started(void *user, struct error *err)
 {
@@ -231,53 +246,84 @@ static bool record(struct stream_run *run, struct error *err)
     return ok;
 }
 
-/* The same name with the other format's extension, as dotnet-trace has it. */
-static bool convert(const struct stream_run *run, struct error *err)
+static bool convert(struct stream_run *run, struct error *err)
 {
-    char path[PATH_SIZE];
-    size_t size = strlen(run->path) - (ends_with(run->path, ".nettrace") ? strlen(".nettrace") : 0);
-    snprintf(path, sizeof path, "%.*s%s", (int)size, run->path, run->export->extension);
-    AUTO_FD int fd = -1;
+    const struct profile_choice all = { 0 };
+    const struct export_options plain = { 0 };
     struct capture c;
-    if (!capture_file_create(path, run->values->force, &fd, err) || !capture_open(run->path, &c, err))
-        return false;
-    bool ok = capture_export_open(&c, run->export, fd, err);
-    capture_done(&c);
-    return ok;
+    if (!run->export)
+        return true;
+    bool ok = capture_export_read(run->path, run->export, &all, &c, err);
+    if (ok) {
+        ok = capture_export_write(&c, run->export, &all, &plain, run->export_fd, err);
+        capture_done(&c);
+    }
+    run->export_created = !ok;
+    if (ok)
+        return true;
+    error_context(err, "writing '%s'", run->export_path);
+    return error_hint(err, "the recording itself is whole: clrperf export %s -o ...", run->path);
 }
 
-static bool tell(const struct stream_run *run, struct error *err)
+static struct record_summary outcome(const struct stream_run *run)
 {
     struct stat st;
-    const struct record_summary s = {
+    return (struct record_summary){
         .path = run->path,
         .stats = &run->stats,
         .file_bytes = fstat(run->fd, &st) == 0 ? (uint64_t)st.st_size : 0,
         .stop_to_closed_ns = 0,
         .events = true,
     };
+}
+
+static bool tell(const struct stream_run *run, struct error *err)
+{
+    const struct record_summary s = outcome(run);
     if (!run->values->quiet)
         record_summary_text(&s);
     return !run->values->json || record_summary_json(&s, err);
 }
 
+/* What came before is in the file. */
+static void tell_failure(const struct stream_run *run, struct error *err)
+{
+    const struct record_summary s = outcome(run);
+    if (run->stats.ended_by != RECORD_ENDED_ERROR)
+        return;
+    error_context(err, "'%s'", run->path);
+    if (run->values->json)
+        record_summary_json(&s, NULL);
+}
+
 static bool run_whole(struct stream_run *run, const struct verb_call *call, struct error *err)
 {
+    struct error failure;
     if (!read_values(run, call, err) || !select_runtime(run, call, err) || !create_file(run, err) ||
-        !record(run, err))
+        !create_export(run, err))
         return false;
+    if (!record(run, err)) {
+        tell_failure(run, err);
+        return false;
+    }
     run->created = false;
-    return (!run->export || convert(run, err)) && tell(run, err);
+    if (convert(run, &failure))
+        return tell(run, err);
+    *err = failure;
+    tell(run, NULL);
+    return false;
 }
 
 bool record_stream(const struct record_values *v, struct verb_call *call, struct error *err)
 {
-    struct stream_run run = { .values = v, .fd = -1 };
+    struct stream_run run = { .values = v, .fd = -1, .export_fd = -1 };
     run.stopped = stop_signal_catch();
     bool ok = run_whole(&run, call, err);
     struct stat st;
     if (run.created && (fstat(run.fd, &st) < 0 || st.st_size == 0))
         unlink(run.path);
+    if (run.export_created)
+        unlink(run.export_path);
     if (run.port && !ok)
         diagnostic_port_let_all_go(run.port);
     if (run.launched && !ok)
@@ -290,5 +336,7 @@ bool record_stream(const struct record_values *v, struct verb_call *call, struct
     target_list_done(&run.targets);
     if (run.fd >= 0)
         close(run.fd);
+    if (run.export_fd >= 0)
+        close(run.export_fd);
     return ok;
 }

@@ -3,12 +3,10 @@
 
 #include "base/mem.h"
 #include "base/own.h"
-#include "cli/capture.h"
+#include "cli/capture_export.h"
 #include "cli/capture_file.h"
 #include "cli/message.h"
-#include "cli/profile_options.h"
 #include "cli/verb.h"
-#include "render/export_format.h"
 #include "render/nettrace.h"
 #include "trace/facts.h"
 
@@ -58,36 +56,16 @@ static bool export_choose(const struct export_values *v, const struct export_for
     return error_hint(err, "end it with one of:%s; or give --format", known);
 }
 
-/* To `fd`: of the samples that were chosen, or all of the capture. */
-static bool export_write_to(const struct export_values *v, const struct export_format *format,
-                            const struct capture *c, int fd, struct error *err)
-{
-    struct profile_options options;
-    struct profile *p;
-    if (format->write_trace)
-        return export_trace_to_fd(format, &c->b.trace, fd, err);
-    if (!profile_choice_options(&v->choice, &options, err) ||
-        !profile_choice_event(&v->choice, &c->b.trace, &options, err))
-        return false;
-    options.tree_only = format->tree_only;
-    options.timeline = format->timeline;
-    if (!profile_build(&c->b.trace, &options, &p, err))
-        return false;
-    bool ok = export_profile_to_fd(format, p, &v->shape, fd, err);
-    profile_free(p);
-    return ok;
-}
-
 static bool export_write(const struct export_values *v, const struct export_format *format,
                          const struct capture *c, struct error *err)
 {
     if (strcmp(v->out, "-") == 0)
-        return export_write_to(v, format, c, STDOUT_FILENO, err) ||
+        return capture_export_write(c, format, &v->choice, &v->shape, STDOUT_FILENO, err) ||
                error_context(err, "writing to standard output");
     AUTO_FD int file = -1;
     if (!capture_file_create(v->out, v->force, &file, err))
         return false;
-    if (export_write_to(v, format, c, file, err))
+    if (capture_export_write(c, format, &v->choice, &v->shape, file, err))
         return true;
     unlink(v->out); /* half a file is none in any of the formats */
     return error_context(err, "writing '%s'", v->out);
@@ -102,15 +80,6 @@ static char *export_beside(const char *file, const struct export_format *format)
     const char *slash = strrchr(file, '/'), *dot = strrchr(file, '.');
     size_t stem = dot && dot > file && (!slash || dot > slash + 1) ? (size_t)(dot - file) : strlen(file);
     return mem_format("%.*s%s", (int)stem, file, format->extension);
-}
-
-/* Of a file of events: those that the format shows. */
-static enum import_want export_wants(const void *user, const char *provider, uint32_t event_id)
-{
-    const struct export_format *format = user;
-    if (format->timeline && timeline_wants(provider, event_id))
-        return IMPORT_PAYLOADS;
-    return import_wants_samples(NULL, provider, event_id);
 }
 
 /* What holds everything takes no choice of samples. */
@@ -136,6 +105,8 @@ static void export_warn(const struct capture *c, const struct export_format *for
     if (format->write_trace && trace_fact_value(&c->b.trace, FACT_EVENT) &&
         trace_fact_value(&c->b.trace, FACT_WALL_EVENT))
         message_warning("the file holds the samples of wall time; those of the CPU are left out");
+    if (!format->write_trace && !format->timeline && !c->b.trace.samples.count)
+        message_warning("'%s' has no samples: there is nothing to be shown", c->path);
 }
 
 static bool export_run(struct verb_call *call, struct error *err)
@@ -149,11 +120,10 @@ static bool export_run(struct verb_call *call, struct error *err)
         return error_hint(err, "clrperf export FILE -o flame.html; record one with: clrperf record -d 10s");
     }
     if (!export_choose(v, &format, err) || !export_check(v, format, err) ||
-        !capture_read(call->args[0], format->write_trace ? NULL : export_wants, format, &c, err))
+        !capture_export_read(call->args[0], format, &v->choice, &c, err))
         return false;
     if (!v->out)
         v->out = beside = export_beside(call->args[0], format);
-    capture_name(&c);
     capture_warn(&c);
     export_warn(&c, format);
     bool ok = export_write(v, format, &c, err);

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/units.h"
-#include "cli/capture.h"
+#include "cli/capture_export.h"
 #include "cli/capture_file.h"
 #include "cli/launch.h"
 #include "cli/message.h"
@@ -30,7 +30,6 @@
 #include "cli/verb.h"
 #include "collect/cgroup.h"
 #include "collect/recorder.h"
-#include "render/export_format.h"
 #include "symbolize/kernel_lookup.h"
 #include "symbolize/symbolizer.h"
 #include "trace/facts.h"
@@ -303,11 +302,17 @@ static bool record_finish(struct record_run *run, struct error *err)
 
 static bool record_export(struct record_run *run, struct error *err)
 {
+    const struct profile_choice all = { 0 };
+    const struct export_options plain = { 0 };
     struct source file;
+    struct capture c;
     struct stat st;
-    if (!source_over_fd(run->capture_fd, 0, UINT64_MAX, &file, err))
+    if (!source_over_fd(run->capture_fd, 0, UINT64_MAX, &file, err) ||
+        !capture_read_made(&file, run->path, &c, err))
         return false;
-    if (!capture_export(&file, run->export, run->export_fd, err))
+    bool ok = capture_export_write(&c, run->export, &all, &plain, run->export_fd, err);
+    capture_done(&c);
+    if (!ok)
         return error_context(err, "writing '%s'", run->path);
     run->created = false;
     run->file_bytes = fstat(run->export_fd, &st) == 0 ? (uint64_t)st.st_size : 0;
@@ -362,10 +367,6 @@ static bool record_check(const struct record_values *v, const struct record_sour
         error_set(err, ERROR_USAGE, "--no-runtime asks nothing of the runtime: there will be no events");
         return error_hint(err, "leave out either --no-runtime, or the events of the runtime");
     }
-    if (v->out && strcmp(v->out, "-") == 0) {
-        error_set(err, ERROR_USAGE, "a capture is not written to standard output");
-        return error_hint(err, "record with -o FILE, then: clrperf export FILE -o - --format folded");
-    }
     struct target_query query = target_options_query(&v->target);
     if (call->command && !target_query_is_empty(&query)) {
         error_set(err, ERROR_USAGE, "a command after -- and a running target exclude each other");
@@ -403,7 +404,7 @@ static bool record_whole(struct record_run *run, struct verb_call *call, struct 
     bool finished = record_finish(run, err);
     if (!ok) {
         *err = failure;
-        return false;
+        return run->stats.ended_by == RECORD_ENDED_ERROR && error_context(err, "'%s'", run->path);
     }
     return finished && (!run->export || record_export(run, err));
 }
@@ -424,6 +425,10 @@ static bool record_stopping(struct record_run *run, struct error *err)
 static bool record_run(struct verb_call *call, struct error *err)
 {
     const struct record_values *v = call->values;
+    if (v->out && strcmp(v->out, "-") == 0) {
+        error_set(err, ERROR_USAGE, "a recording is not written to standard output");
+        return error_hint(err, "record with -o FILE, then: clrperf export FILE -o - --format folded");
+    }
     if (record_stream_is_meant(v))
         return record_stream(v, call, err);
     struct record_run run = { .values = v, .cgroup_fd = -1, .capture_fd = -1, .export_fd = -1 };
@@ -504,7 +509,7 @@ static const struct option_spec record_options[] = {
     { "stopping-event-payload-filter", 0, OPTION_STRING, offsetof(struct record_values, stopping_fields),
       "end at one whose fields have these values", "FIELD:VALUE,...", NULL },
     { "format", 0, OPTION_STRING, offsetof(struct record_values, format),
-      "NetTrace, or besides that file Speedscope", "FORMAT", NULL },
+      "NetTrace, or besides that file Speedscope or Chromium", "FORMAT", NULL },
     { "force", 0, OPTION_FLAG, offsetof(struct record_values, force), "overwrite FILE", NULL, NULL },
     { "frame-pointers", 0, OPTION_FLAG, offsetof(struct record_values, frame_pointers),
       "the kernel's own stacks: cheaper, but callers of leaf functions are missing", NULL, NULL },

@@ -1,6 +1,5 @@
 #include <string.h>
 
-#include "analyse/event_samples.h"
 #include "cli/capture.h"
 #include "cli/question.h"
 #include "cli/verb.h"
@@ -18,29 +17,11 @@ static bool report_check(const struct report_values *v, const struct question *q
     return !question->check || question->check(v, err);
 }
 
-static enum import_want report_wants_stacks(const void *user, const char *provider, uint32_t event_id)
-{
-    (void)user;
-    (void)provider;
-    (void)event_id;
-    return IMPORT_EVENTS;
-}
-
-/* Asked nothing of a capture without samples, a report shows its first kind of event that has stacks. */
 static bool report_read(const char *path, const struct question *question, const struct report_values *v,
                         struct capture *c, struct error *err)
 {
-    if (!capture_read(path, question->wants, v, c, err))
-        return false;
-    if (*question->name || v->choice.event || c->b.trace.samples.count)
-        return true;
-    if (!c->is_ours && strcmp(path, "-") != 0) { /* of a file of events only those of samples were read */
-        capture_done(c);
-        if (!capture_read(path, report_wants_stacks, NULL, c, err))
-            return false;
-    }
-    event_samples_add(&c->b.trace);
-    return true;
+    return *question->name || v->choice.event ? capture_read(path, question->wants, v, c, err)
+                                              : capture_read_stacks(path, question->wants, v, c, err);
 }
 
 static bool report_run(struct verb_call *call, struct error *err)

@@ -49,8 +49,10 @@ static bool write_whole(struct stream_recording *r, size_t size, struct error *e
 {
     for (size_t done = 0; r->options->out_fd >= 0 && done < size;) {
         ssize_t put = write(r->options->out_fd, r->received + done, size - done);
-        if (put < 0 && errno != EINTR)
-            return error_system(err, errno, "cannot write the event stream");
+        if (put < 0 && errno != EINTR) {
+            error_system(err, errno, "cannot write the event stream");
+            return error_hint(err, "what was written before is readable; free some space and record again");
+        }
         done += put > 0 ? (size_t)put : 0;
     }
     r->bytes += size;
@@ -117,10 +119,8 @@ static bool record(struct stream_recording *r, enum record_end *out, struct erro
     bool going = true;
     while (!is_over(r, going, out)) {
         going = wait_for(r, r->options->stop_fd);
-        if (!take(r, err)) {
-            *out = RECORD_ENDED_ERROR;
+        if (!take(r, err))
             return false;
-        }
         tell_progress(r, clock_monotonic_ns());
         if (r->options->looked)
             r->options->looked(r->options->user, clock_monotonic_ns());
@@ -176,7 +176,10 @@ static bool run(struct stream_recording *r, struct record_stats *stats, struct e
     stats->duration_ns = stats->stopped_ns - r->started_ns;
     ok = ok && end(r, err);
     stats->rundown_ns = clock_monotonic_ns() - stats->stopped_ns;
-    tell_end(r);
+    if (ok)
+        tell_end(r);
+    else
+        stats->ended_by = RECORD_ENDED_ERROR;
     return ok;
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """capture_test.py [GROUP...]: a capture survives a killed recorder and a full disk, and harms no other file."""
+import contextlib
 import json
 import os
 import random
@@ -10,13 +11,14 @@ import sys
 import threading
 import time
 
-from live import Checks, Recording, Watch, Work, busy, clrperf, cpu_clock_ns, dump, need_root, report
+from live import Checks, Recording, Target, Watch, Work, busy, clrperf, cpu_clock_ns, dump, folded, need_root, report, sample_command
 
 KILLS = 50
 AT_ONCE = 5
 # Of the target's CPU time: a second, and what the recorder's ticks and flushes are apart.
 MISSING_S = 1.25
 ROOM_BYTES = 64 << 10
+STREAM_ROOM_BYTES = 256 << 10
 
 
 def queued_ns(pid):
@@ -84,19 +86,42 @@ def full_disk(checks, work):
                      f"{done.returncode} {done.stderr}")
         checks.check("the summary is there, and says that an error ended it", json.loads(done.stdout)["ended_by"] == "error", done.stdout)
         checks.check("what fits is readable", report(out)["totals"]["samples"] > 0, f"{os.path.getsize(out)} bytes")
-        need_root()
-        disk = work.file("disk")
-        os.mkdir(disk)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOM_BYTES}", "tmpfs", disk], check=True)
-        try:
+        with small_disk(work, ROOM_BYTES) as disk:
             out = os.path.join(disk, "full.clrperf")
             done = clrperf(*arguments, out, timeout=240)
-            checks.check("a full disk: exit 1, and it is said", done.returncode == 1 and "No space left" in done.stderr
-                         and "try:" in done.stderr, f"{done.returncode} {done.stderr}")
+            check_full(checks, "a full disk", out, done)
             checks.check("what was written before is readable", report(out)["totals"]["samples"] > 0,
                          f"{os.path.getsize(out)} bytes")
-        finally:
-            subprocess.run(["umount", disk], check=True)
+
+
+def full_disk_stream(checks, work):
+    with small_disk(work, STREAM_ROOM_BYTES) as disk, Target([*sample_command("10", "throws"), "0"]) as target:
+        out = os.path.join(disk, "full.nettrace")
+        done = clrperf("record", "-p", target.pid, "-e", "exceptions", "-d", "60s", "-o", out, "--json", "--format", "Speedscope")
+        check_full(checks, "a .nettrace file on a full disk", out, done)
+        checks.check("of a stream that was not written nobody says that it has no end", "no end" not in done.stderr, done.stderr)
+        checks.check("the summary of the stream says that an error ended it", json.loads(done.stdout)["ended_by"] == "error", done.stdout)
+        read = json.loads(clrperf("report", out, "exceptions", "--json").stdout)
+        checks.check("what was written of the stream before is readable", read["totals"]["count"] > 0, f"{os.path.getsize(out)} bytes")
+        checks.check("the second file is not left behind empty", os.listdir(disk) == ["full.nettrace"], str(os.listdir(disk)))
+        checks.check("the program lives", target.alive())
+
+
+@contextlib.contextmanager
+def small_disk(work, room_bytes):
+    need_root()
+    disk = work.file("disk")
+    os.makedirs(disk, exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={room_bytes}", "tmpfs", disk], check=True)
+    try:
+        yield disk
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def check_full(checks, name, out, done):
+    checks.check(f"{name}: exit 1, and it is said", done.returncode == 1 and f"error: '{out}'" in done.stderr and
+                 "No space left" in done.stderr and "try:" in done.stderr, f"{done.returncode} {done.stderr}")
 
 
 def files(checks, work):
@@ -141,7 +166,24 @@ def files(checks, work):
             checks.check("a capture made with sudo belongs to who asked", owner == 65534, str(owner))
 
 
-GROUPS = (kills, full_disk, files)
+def exports(checks, work):
+    """Recorded as an export it shows what the same recording shows when it is exported."""
+    with Target([*sample_command("10", "throws"), "0"]) as target:
+        for event in ("exceptions", "context-switches"):
+            out = work.file(f"{event}.folded")
+            done = clrperf("record", "-q", "-p", target.pid, "-e", event, "-d", "1s", "-o", out)
+            with open(out, encoding="utf-8") as file:
+                stacks = file.read().splitlines()
+            checks.check(f"record -e {event} -o x.folded has their stacks", done.returncode == 0 and
+                         any("Throws.Program." in line for line in stacks), f"{len(stacks)} stacks {done.stderr}")
+        path = work.file("thrown.clrperf")
+        clrperf("record", "-q", "-p", target.pid, "-e", "exceptions", "-d", "1s", "-o", path)
+        thrown = json.loads(clrperf("report", path, "exceptions", "--json").stdout)["totals"]["count"]
+        shown = sum(weight for _, weight in folded(path))
+        checks.check("export of a capture of exceptions shows each", shown == thrown > 0, f"{shown} of {thrown}")
+
+
+GROUPS = (kills, full_disk, full_disk_stream, files, exports)
 
 
 def main():

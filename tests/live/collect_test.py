@@ -65,6 +65,42 @@ def check_line(checks, work, tool, target, number, line):
     checks.check(f"{name}: dotnet-trace reads it", done.returncode == 0, done.stdout[-200:] if done.returncode else "")
 
 
+def collect(target, path, *options):
+    return subprocess.run([CLRPERF, "collect", "-p", str(target.pid), "-o", path, "-d", "2s", "--json", *options], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, timeout=120)
+
+
+def content(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def check_second_file(checks, work, target):
+    """--format: what `export` of the same file makes."""
+    for name, ending in (("Speedscope", "speedscope.json"), ("Chromium", "chromium.json")):
+        path, second, exported = (work.file(f"{name}{end}") for end in (".nettrace", f".{ending}", f".again.{ending}"))
+        done = collect(target, path, "--format", name, "--profile", "dotnet-sampled-thread-time", "--clrevents", "gc+exception",
+                       "--clreventlevel", "informational")
+        subprocess.run([CLRPERF, "export", path, "-o", exported], stdin=subprocess.DEVNULL, check=True)
+        told = content(second)
+        checks.check(f"--format {name} writes what export does", done.returncode == 0 and told == content(exported),
+                     f"{len(told)} and {os.path.getsize(exported)} bytes")
+        if name == "Chromium":
+            checks.check("with exceptions besides samples", "System.FormatException: not a price" in told and "Throws.Program" in told)
+    path, second = work.file("there.nettrace"), work.file("there.speedscope.json")
+    with open(second, "w", encoding="ascii") as file:
+        file.write("precious")
+    done = collect(target, path, "--format", "Speedscope")
+    checks.check("a second file that is there: refused before anything is recorded", done.returncode == 1 and "--force" in done.stderr
+                 and content(second) == "precious" and not os.path.exists(path), f"{done.returncode} {done.stderr}")
+    # nothing to be shown: the recording is kept all the same
+    path, second = work.file("none.nettrace"), work.file("none.speedscope.json")
+    done = collect(target, path, "--format", "Speedscope", "--providers", "Nobody-Of-That-Name:1:1", "--rundown", "false")
+    checks.check("a second file that cannot be made is not left behind", done.returncode != 0 and not os.path.exists(second), done.stderr)
+    checks.check("the first is whole, and that is said", os.path.getsize(path) > 0 and f"clrperf export {path}" in done.stderr
+                 and json.loads(done.stdout)["file"] == path, done.stdout + done.stderr)
+
+
 def check_wrong(checks, work, tool, target):
     for line in WRONG:
         codes = []
@@ -83,6 +119,7 @@ def main():
         with Target([*sample_command(variant, "throws"), "0"]) as target:
             for number, line in enumerate(LINES):
                 checks.run(line, check_line, work, tool, target, number, line)
+            checks.run("a second file", check_second_file, work, target)
             checks.run("wrong lines", check_wrong, work, tool, target)
             checks.check("the program lives", target.alive())
     checks.exit()

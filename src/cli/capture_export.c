@@ -1,0 +1,43 @@
+#include "cli/capture_export.h"
+
+#include "analyse/timeline.h"
+
+/* Of a file of events. */
+static enum import_want wants(const void *user, const char *provider, uint32_t event_id)
+{
+    const struct export_format *format = user;
+    if (format->timeline && timeline_wants(provider, event_id))
+        return IMPORT_PAYLOADS;
+    return import_wants_samples(NULL, provider, event_id);
+}
+
+bool capture_export_read(const char *path, const struct export_format *format,
+                         const struct profile_choice *choice, struct capture *out, struct error *err)
+{
+    bool ok = format->write_trace ? capture_read(path, NULL, NULL, out, err)
+              : choice->event     ? capture_read(path, wants, format, out, err)
+                                  : capture_read_stacks(path, wants, format, out, err);
+    if (ok)
+        capture_name(out);
+    return ok;
+}
+
+bool capture_export_write(const struct capture *c, const struct export_format *format,
+                          const struct profile_choice *choice, const struct export_options *shape, int fd,
+                          struct error *err)
+{
+    const struct trace *t = &c->b.trace;
+    struct profile_options options;
+    struct profile *p;
+    if (format->write_trace)
+        return export_trace_to_fd(format, t, fd, err);
+    if (!profile_choice_options(choice, &options, err) || !profile_choice_event(choice, t, &options, err))
+        return false;
+    options.tree_only = format->tree_only;
+    options.timeline = format->timeline;
+    if (!profile_build(t, &options, &p, err))
+        return false;
+    bool ok = export_profile_to_fd(format, p, shape, fd, err);
+    profile_free(p);
+    return ok;
+}

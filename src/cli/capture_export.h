@@ -1,0 +1,19 @@
+/*
+ * capture_export: a capture, or a file of another tool, as an export format shows it.
+ */
+#ifndef CLRPERF_CLI_CAPTURE_EXPORT_H
+#define CLRPERF_CLI_CAPTURE_EXPORT_H
+
+#include "cli/capture.h"
+#include "cli/profile_options.h"
+#include "render/export_format.h"
+
+/* Opens `path` with what the format shows of it; `choice` may name the event whose samples it will be. */
+bool capture_export_read(const char *path, const struct export_format *format,
+                         const struct profile_choice *choice, struct capture *out, struct error *err);
+/* Writes it to `fd`, which stays the caller's. */
+bool capture_export_write(const struct capture *c, const struct export_format *format,
+                          const struct profile_choice *choice, const struct export_options *shape, int fd,
+                          struct error *err);
+
+#endif
