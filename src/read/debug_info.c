@@ -15,6 +15,7 @@ enum {
     /* entries, ranges and addresses looked at, which is not bounded by the size of the sections */
     STEPS_MAX = 1 << 26,
     BYTES_A_STEP = 16,
+    CALLS_MAX = 1 << 22, /* of a unit */
 };
 
 /* A function that was inlined somewhere. */
@@ -90,6 +91,10 @@ static void hold_by_call(struct info_search *s, const struct walk *w, struct hol
 {
     if (!holder->entry || holder->entry == w->entry || !is_open(w, holder))
         return;
+    if (s->call_count == CALLS_MAX) {
+        s->steps = STEPS_MAX;
+        return;
+    }
     s->calls = mem_grow(s->calls, &s->call_capacity, s->call_count + 1, sizeof *s->calls);
     s->calls[s->call_count] = *call;
     s->calls[s->call_count].outer = holder->call;
@@ -271,7 +276,8 @@ static const char *call_path(struct info_search *s, uint64_t file)
     return intern_text(&s->texts, s->known[id].text);
 }
 
-/* All or nothing: a chain with a function left out would be another one. */
+/* All or nothing: a chain with a function left out would be another one, as of a unit that was not read to
+ * its end. */
 static void answer_address(struct info_search *s, size_t index)
 {
     struct debug_inlined inlined[DEBUG_INLINED_MAX];
@@ -309,7 +315,7 @@ static void ask_unit(struct info_search *s, uint64_t offset, size_t from, size_t
         s->call_count = 1;
         walk_unit(s, true);
     }
-    for (size_t i = from; i < to; i++)
+    for (size_t i = from; i < to && steps_of(s) < STEPS_MAX; i++)
         answer_address(s, s->order[i]);
 }
 

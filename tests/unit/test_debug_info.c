@@ -331,12 +331,51 @@ static void test_circle(void **state)
     buffer_done(&info);
 }
 
+/* Everything inlined into itself, at many addresses: that asks for more than a file can need. */
+static void test_deep_unit(void **state)
+{
+    (void)state;
+    enum { HEADER = 11, LEVELS = 500, ADDRS = 9000 };
+    static const uint8_t abbrev[] = {
+        1, 0x11, 1, 0x11, 0x01, 0x12, 0x07, 0, 0, /* a unit: low_pc, high_pc */
+        2, 0x2e, 1, 0x11, 0x01, 0x12, 0x07, 0, 0, /* a function with them */
+        3, 0x1d, 1, 0x11, 0x01, 0x12, 0x07, 0, 0, /* something inlined, with children */
+        0,
+    };
+    AUTO_FREE uint64_t *addrs = mem_alloc(ADDRS, sizeof *addrs);
+    for (size_t i = 0; i < ADDRS; i++)
+        addrs[i] = 0x1000 + i;
+    struct buffer info;
+    buffer_init(&info, 1 << 20);
+    buffer_u32le(&info, HEADER - 4 + (LEVELS + 2) * 18);
+    buffer_u16le(&info, 4);
+    buffer_u32le(&info, 0);
+    buffer_u8(&info, 8);
+    for (unsigned i = 0; i < LEVELS + 2; i++) {
+        buffer_u8(&info, i < 2 ? (uint8_t)(i + 1) : 3);
+        buffer_u64le(&info, 0x1000);
+        buffer_u64le(&info, ADDRS);
+    }
+    for (unsigned i = 0; i < LEVELS + 2; i++)
+        buffer_u8(&info, 0);
+    struct debug_sections sections = { .info = elf_bytes_over_span(buffer_span(&info)),
+                                       .str = source_over_span((struct span){ 0 }),
+                                       .abbrev = span_of(abbrev, sizeof abbrev) };
+    struct answers *answers = mem_alloc(1, sizeof *answers);
+    assert_true(ask(&sections, addrs, 100, answers));
+    assert_int_equal(answers->count, 0); /* deeper than what is answered */
+    assert_false(ask(&sections, addrs, ADDRS, answers));
+    assert_int_equal(answers->count, 0);
+    free(answers);
+    buffer_done(&info);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_address), cmocka_unit_test(test_single_addresses),
         cmocka_unit_test(test_elsewhere),     cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_circle),
+        cmocka_unit_test(test_circle),        cmocka_unit_test(test_deep_unit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
