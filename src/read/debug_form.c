@@ -1,5 +1,7 @@
 #include "read/debug_form.h"
 
+enum { LENGTH_IS_64 = 0xffffffff };
+
 enum form {
     FORM_ADDR = 0x01,
     FORM_BLOCK2 = 0x03,
@@ -139,7 +141,14 @@ static struct form_shape shape_of(uint64_t form)
     }
 }
 
-static uint64_t read_offset(struct cursor *c, bool is_64)
+uint64_t debug_length_read(struct cursor *c, bool *out_is_64)
+{
+    uint64_t size = cursor_u32le(c);
+    *out_is_64 = size == LENGTH_IS_64;
+    return *out_is_64 ? cursor_u64le(c) : size;
+}
+
+uint64_t debug_offset_read(struct cursor *c, bool is_64)
 {
     return is_64 ? cursor_u64le(c) : cursor_u32le(c);
 }
@@ -164,7 +173,7 @@ static uint64_t read_number(struct cursor *c, enum layout layout, bool is_64)
     case LAYOUT_SLEB:
         return (uint64_t)cursor_sleb64(c);
     case LAYOUT_OFFSET:
-        return read_offset(c, is_64);
+        return debug_offset_read(c, is_64);
     default:
         return 0;
     }

@@ -1,7 +1,7 @@
 /*
- * debug_form: the values of attributes in .debug_info.
+ * debug_form: how the DWARF sections write values: lengths, offsets, and forms.
  *
- * Specified in DWARF 5, 7.5.5 and 7.5.6, with the forms of versions 2 to 4 and those that GNU had before
+ * Specified in DWARF 5, 7.4, 7.5.5 and 7.5.6, with the forms of versions 2 to 4 and those that GNU had before
  * version 5. Addresses have 8 bytes.
  */
 #ifndef CLRPERF_READ_DEBUG_FORM_H
@@ -40,6 +40,9 @@ struct debug_encoding {
     bool is_64; /* offsets have 8 bytes, not 4 */
 };
 
+/* Reads what a unit begins with: how many bytes follow, and how it writes offsets. */
+uint64_t debug_length_read(struct cursor *c, bool *out_is_64);
+uint64_t debug_offset_read(struct cursor *c, bool is_64);
 /* Reads a value. An unknown form fails the cursor: what follows cannot be found. */
 struct debug_value debug_form_read(struct cursor *c, uint64_t form, int64_t implicit,
                                    struct debug_encoding how);

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "read/debug_form.h"
 
 enum {
-    LENGTH_IS_64 = 0xffffffff,
     LENGTH_BYTES_MAX = 12,
     UNIT_BYTES_MAX = 128 << 20,
     VERSION_MIN = 2,
@@ -14,15 +14,6 @@ enum {
     FORMATS_MAX = 16,
     CONTENT_PATH = 1,
     CONTENT_DIRECTORY = 2,
-    FORM_BLOCK = 0x09,
-    FORM_DATA1 = 0x0b,
-    FORM_DATA2 = 0x05,
-    FORM_DATA4 = 0x06,
-    FORM_DATA8 = 0x07,
-    FORM_DATA16 = 0x1e,
-    FORM_UDATA = 0x0f,
-    FORM_STRING = 0x08,
-    FORM_LINE_STRP = 0x1f,
     OP_EXTENDED = 0,
     OP_COPY,
     OP_ADVANCE_PC,
@@ -76,11 +67,6 @@ struct search {
     char path[DEBUG_LINE_PATH_MAX];
 };
 
-static uint64_t cursor_offset(struct cursor *c, bool is_64)
-{
-    return is_64 ? cursor_u64le(c) : cursor_u32le(c);
-}
-
 /* As much as a path can take. */
 static struct span strings_from(struct span strings, uint64_t offset)
 {
@@ -88,63 +74,35 @@ static struct span strings_from(struct span strings, uint64_t offset)
     return span_part(strings, offset, left < DEBUG_LINE_PATH_MAX ? left : DEBUG_LINE_PATH_MAX);
 }
 
-/* A value of a form: a number, or a text. */
-struct form_value {
-    uint64_t number;
-    struct span text;
-};
-
-static struct form_value read_form(struct cursor *c, uint64_t form, bool is_64, struct span strings)
+/* Of a value that stands in `c`, or in the strings that several tables share. */
+static struct span text_of(const struct cursor *c, struct debug_value value, struct span strings)
 {
-    struct form_value value = { 0 };
-    struct cursor text;
-    switch (form) {
-    case FORM_DATA1:
-        value.number = cursor_u8(c);
-        break;
-    case FORM_DATA2:
-        value.number = cursor_u16le(c);
-        break;
-    case FORM_DATA4:
-        value.number = cursor_u32le(c);
-        break;
-    case FORM_DATA8:
-        value.number = cursor_u64le(c);
-        break;
-    case FORM_DATA16:
-        cursor_skip(c, 16);
-        break;
-    case FORM_UDATA:
-        value.number = cursor_varuint64(c);
-        break;
-    case FORM_BLOCK:
-        cursor_skip(c, cursor_varuint64(c));
-        break;
-    case FORM_STRING:
-        value.text = cursor_zstring(c);
-        break;
-    case FORM_LINE_STRP:
-        value.number = cursor_offset(c, is_64);
+    struct cursor text = cursor_over(c->bytes);
+    if (value.kind == DEBUG_VALUE_TEXT)
+        cursor_seek(&text, value.number);
+    else if (value.kind == DEBUG_VALUE_LINE_STRING)
         text = cursor_over(strings_from(strings, value.number));
-        value.text = cursor_zstring(&text);
-        break;
-    default:
-        c->failed = true;
-    }
-    return value;
+    else
+        return (struct span){ 0 };
+    return cursor_zstring(&text);
 }
 
-static struct form_value read_entry(struct cursor *c, const struct entry_table *table, bool is_64,
-                                    struct span strings, uint64_t *out_directory)
+/* A row of a table: a file or directory, in whose directory it lies. A row takes bytes, whatever its forms
+ * say. */
+static struct span read_entry(struct cursor *c, const struct entry_table *table, bool is_64,
+                              struct span strings, uint64_t *out_directory)
 {
-    struct form_value path = { 0 };
+    const struct debug_encoding how = { .version = VERSION_MAX, .is_64 = is_64 };
+    struct span path = { 0 };
+    size_t start = c->pos;
     for (unsigned i = 0; i < table->format_count; i++) {
-        struct form_value value = read_form(c, table->formats[i].form, is_64, strings);
+        struct debug_value value = debug_form_read(c, table->formats[i].form, 0, how);
         if (table->formats[i].content == CONTENT_PATH)
-            path = value;
+            path = text_of(c, value, strings);
         else if (table->formats[i].content == CONTENT_DIRECTORY)
             *out_directory = value.number;
     }
+    c->failed |= c->pos == start;
     return path;
 }
 
@@ -183,7 +141,7 @@ static bool read_header(struct cursor c, struct unit *u)
         return false;
     if (u->version >= 5)
         cursor_skip(&c, 2); /* sizes of an address and of a segment */
-    uint64_t header_bytes = cursor_offset(&c, u->is_64);
+    uint64_t header_bytes = debug_offset_read(&c, u->is_64);
     u->program = c;
     cursor_skip(&u->program, header_bytes);
     u->instruction_bytes = cursor_u8(&c);
@@ -210,13 +168,13 @@ static struct span table_path(struct search *s, const struct unit *u, const stru
                               uint64_t index, uint64_t *out_directory)
 {
     struct cursor c = table->rows;
-    struct form_value path = { 0 };
+    struct span path = { 0 };
     *out_directory = 0;
     if (index >= table->count)
-        return path.text;
+        return path;
     for (uint64_t i = 0; i <= index && cursor_left(&c); i++, s->steps++)
         path = read_entry(&c, table, u->is_64, i == index ? s->strings : (struct span){ 0 }, out_directory);
-    return cursor_ok(&c) ? path.text : (struct span){ 0 };
+    return cursor_ok(&c) ? path : (struct span){ 0 };
 }
 
 /* Before version 5: entry `index`, from 1 on, of a list that an empty string ends. */
@@ -397,10 +355,7 @@ static bool open_unit(const struct elf_bytes *line, uint64_t offset, struct buff
     uint64_t left = offset < line->size ? line->size - offset : 0;
     struct cursor c =
         cursor_over(elf_bytes_get(line, offset, left < LENGTH_BYTES_MAX ? left : LENGTH_BYTES_MAX, memory));
-    uint64_t size = cursor_u32le(&c);
-    u->is_64 = size == LENGTH_IS_64;
-    if (u->is_64)
-        size = cursor_u64le(&c);
+    uint64_t size = debug_length_read(&c, &u->is_64);
     if (!cursor_ok(&c) || size > left - c.pos)
         return false;
     *out_size = c.pos + size;

@@ -24,13 +24,13 @@ static struct cursor list_at(struct span section, uint64_t offset)
 /* Of an index: the offsets that it counts, and what they are from, begin at the unit's base. */
 static struct cursor indexed_list(const struct debug_ranges *ranges, uint64_t index)
 {
-    unsigned bytes = ranges->unit->encoding.is_64 ? 8 : 4;
+    bool is_64 = ranges->unit->encoding.is_64;
     uint64_t base = ranges->unit->root.fields[DEBUG_RNGLISTS_BASE].number;
     struct cursor c = list_at(ranges->sections->rnglists, base);
     if (index > UINT32_MAX)
         return no_list;
-    cursor_skip(&c, index * bytes);
-    uint64_t offset = bytes == 8 ? cursor_u64le(&c) : cursor_u32le(&c);
+    cursor_skip(&c, index * (is_64 ? 8 : 4));
+    uint64_t offset = debug_offset_read(&c, is_64);
     if (!cursor_ok(&c) || offset > c.bytes.size - base)
         return no_list;
     return list_at(ranges->sections->rnglists, base + offset);

@@ -5,7 +5,6 @@
 #include "read/elf.h"
 
 enum {
-    LENGTH_IS_64 = 0xffffffff,
     VERSION_MIN = 2,
     VERSION_MAX = 5,
     PEEK_BYTES = 1024,
@@ -50,10 +49,7 @@ void debug_unit_done(struct debug_unit *unit)
 /* The length, and what is behind it of the header; leaves the cursor at the root. */
 static bool read_header(struct debug_unit *unit, struct cursor *c, uint64_t left, struct span abbrevs)
 {
-    uint64_t size = cursor_u32le(c);
-    unit->encoding.is_64 = size == LENGTH_IS_64;
-    if (unit->encoding.is_64)
-        size = cursor_u64le(c);
+    uint64_t size = debug_length_read(c, &unit->encoding.is_64);
     if (!cursor_ok(c) || size > left - c->pos)
         return false;
     unit->size_bytes = c->pos + size;
@@ -64,7 +60,7 @@ static bool read_header(struct debug_unit *unit, struct cursor *c, uint64_t left
         kind = cursor_u8(c);
         address_bytes = cursor_u8(c);
     }
-    uint64_t abbrev_off = unit->encoding.is_64 ? cursor_u64le(c) : cursor_u32le(c);
+    uint64_t abbrev_off = debug_offset_read(c, unit->encoding.is_64);
     if (unit->encoding.version < 5)
         address_bytes = cursor_u8(c);
     debug_abbrevs_open(&unit->abbrevs, abbrevs, abbrev_off);

@@ -7,7 +7,6 @@
 #include "read/debug_ranges.h"
 
 enum {
-    LENGTH_IS_64 = 0xffffffff,
     ARANGES_VERSION = 2,
     RANGE_BYTES = 2 * DEBUG_ADDRESS_BYTES,
     /* ranges, units and addresses looked at, which is not bounded by the size of the sections */
@@ -59,7 +58,7 @@ static void take_range(struct unit_search *s, uint64_t begin, uint64_t end, uint
 static void read_set(struct unit_search *s, struct cursor c, bool is_64, size_t length_bytes)
 {
     uint16_t version = cursor_u16le(&c);
-    uint64_t unit = is_64 ? cursor_u64le(&c) : cursor_u32le(&c);
+    uint64_t unit = debug_offset_read(&c, is_64);
     uint8_t address_bytes = cursor_u8(&c), segment_bytes = cursor_u8(&c);
     if (!cursor_ok(&c) || version != ARANGES_VERSION || address_bytes != DEBUG_ADDRESS_BYTES || segment_bytes)
         return;
@@ -78,10 +77,8 @@ static void read_aranges(struct unit_search *s)
 {
     struct cursor c = cursor_over(s->sections->aranges);
     while (cursor_left(&c) && s->steps < STEPS_MAX) {
-        uint64_t size = cursor_u32le(&c);
-        bool is_64 = size == LENGTH_IS_64;
-        if (is_64)
-            size = cursor_u64le(&c);
+        bool is_64;
+        uint64_t size = debug_length_read(&c, &is_64);
         struct span set = cursor_bytes(&c, size);
         if (cursor_ok(&c))
             read_set(s, cursor_over(set), is_64, is_64 ? 12 : 4);
