@@ -2,14 +2,14 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/utf16.h"
+#include "clr/module_name.h"
 #include "clr/runtime_events.h"
 
-enum { MODULE_PATH_MAX = 1 << 16, SUFFIX = 4 };
+enum { MODULE_PATH_MAX = 1 << 16 };
 
 struct module_key {
     uint64_t module_id;
@@ -23,22 +23,13 @@ static bool module_same(const void *table, uint32_t id, const void *key)
     return row->module_id == wanted->module_id && row->process == wanted->process;
 }
 
-/* "System.Linq" of "/usr/share/.../System.Linq.dll", also of a file of Windows. */
 static char *name_of_path(struct span path)
 {
     struct buffer text;
     buffer_init(&text, MODULE_PATH_MAX);
     utf16_append_utf8(&text, path);
-    buffer_u8(&text, 0);
-    const char *name = (const char *)text.data;
-    for (const char *at = name; text.data && *at; at++)
-        if (*at == '/' || *at == '\\')
-            name = at + 1;
-    size_t size = text.data ? strlen(name) : 0;
-    if (size > SUFFIX &&
-        (strcasecmp(name + size - SUFFIX, ".dll") == 0 || strcasecmp(name + size - SUFFIX, ".exe") == 0))
-        size -= SUFFIX;
-    char *copy = mem_format("%.*s", (int)size, text.data ? name : "");
+    struct span name = module_simple_name(buffer_span(&text));
+    char *copy = mem_format("%.*s", (int)name.size, name.size ? (const char *)name.data : "");
     buffer_done(&text);
     return copy;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/own.h"
+#include "clr/module_name.h"
 
 static bool next_argument(struct cursor *c, struct span *out)
 {
@@ -21,12 +22,6 @@ static bool next_argument(struct cursor *c, struct span *out)
 static bool is_text(struct span a, const char *text)
 {
     return span_equals(a, span_of(text, strlen(text)));
-}
-
-static bool ends_with(struct span text, const char *suffix)
-{
-    size_t size = strlen(suffix);
-    return text.size > size && strncasecmp((const char *)text.data + text.size - size, suffix, size) == 0;
 }
 
 static bool takes_value(struct span option)
@@ -61,25 +56,13 @@ struct host_command host_command_read(struct span cmdline)
                 next_argument(&c, &arg);
             continue;
         }
-        if (ends_with(arg, ".dll") || ends_with(arg, ".exe"))
+        if (module_path_is_assembly(arg))
             command.assembly_path = arg;
         else
             command.sdk_command = arg.size > 0;
         break;
     }
     return command;
-}
-
-struct span host_assembly_name(struct span path)
-{
-    const uint8_t *slash = path.size ? memrchr(path.data, '/', path.size) : NULL;
-    if (slash) {
-        size_t taken = (size_t)(slash + 1 - path.data);
-        path = (struct span){ path.data + taken, path.size - taken };
-    }
-    if (ends_with(path, ".dll") || ends_with(path, ".exe"))
-        path.size -= 4;
-    return path;
 }
 
 bool host_path_in_sdk(struct span path)

@@ -18,8 +18,6 @@ struct host_command {
 
 /* `cmdline` is the content of /proc/PID/cmdline; its first argument is the host itself. */
 struct host_command host_command_read(struct span cmdline);
-/* The file name of `path` without folder and without .dll or .exe. */
-struct span host_assembly_name(struct span path);
 /* Does the path lie in an installed SDK (.../sdk/10.0.401/...)? Compilers and build servers do. */
 bool host_path_in_sdk(struct span path);
 

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "clr/module_name.h"
 #include "collect/process_scan.h"
 #include "collect/runtime_session.h"
 
@@ -82,18 +83,6 @@ static int method_compare(const void *a, const void *b)
     return (x->time_ns < y->time_ns) - (x->time_ns > y->time_ns);
 }
 
-/* "System.Linq" of "/usr/share/.../System.Linq.dll" */
-static uint32_t simple_name(struct trace *t, uint32_t path)
-{
-    const char *text = trace_string(t, path);
-    const char *slash = strrchr(text, '/');
-    const char *name = slash ? slash + 1 : text;
-    size_t size = strlen(name);
-    if (size > 4 && (strcmp(name + size - 4, ".dll") == 0 || strcmp(name + size - 4, ".exe") == 0))
-        size -= 4;
-    return intern_add(&t->strings, span_of(name, size));
-}
-
 static void add_code(struct code_census *census, const struct telling *telling,
                      const struct told_method *method)
 {
@@ -105,7 +94,7 @@ static void add_code(struct code_census *census, const struct telling *telling,
                                            : NULL;
     struct trace_function function = {
         .name = method->name,
-        .module = module ? simple_name(t, module->path) : 0,
+        .module = module ? trace_add_span(t, module_simple_name(trace_string_span(t, module->path))) : 0,
         .kind = method->dynamic ? CODE_DYNAMIC : CODE_JIT,
     };
     struct trace_code code = {

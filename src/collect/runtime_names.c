@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "clr/module_name.h"
 #include "collect/proc_file.h"
 #include "collect/runtime_log.h"
 #include "collect/thread_ids.h"
@@ -599,18 +600,6 @@ static int module_compare(const void *a, const void *b)
     return (x->module_id > y->module_id) - (x->module_id < y->module_id);
 }
 
-/* "System.Linq" of "/usr/share/.../System.Linq.dll" */
-static uint32_t module_simple_name(struct trace *t, uint32_t path)
-{
-    const char *text = trace_string(t, path);
-    const char *slash = strrchr(text, '/');
-    const char *name = slash ? slash + 1 : text;
-    size_t size = strlen(name);
-    if (size > 4 && (strcmp(name + size - 4, ".dll") == 0 || strcmp(name + size - 4, ".exe") == 0))
-        size -= 4;
-    return intern_add(&t->strings, span_of(name, size));
-}
-
 void runtime_names_finish(struct runtime_names *names)
 {
     struct trace *t = &names->b->trace;
@@ -626,7 +615,8 @@ void runtime_names_finish(struct runtime_names *names)
             bsearch(&wanted, names->modules, names->module_count, sizeof *names->modules, module_compare);
         if (!module || !module->path)
             continue;
-        uint32_t function = names_function(names, origin, module_simple_name(t, module->path));
+        uint32_t function = names_function(
+            names, origin, trace_add_span(t, module_simple_name(trace_string_span(t, module->path))));
         t->codes.rows[id].function = function;
         t->codes.rows[id].module_path = module->path;
         trace_builder_changed(names->b, CHANGED_CODE, id);

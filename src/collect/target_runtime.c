@@ -12,6 +12,7 @@
 #include "base/source.h"
 #include "base/target_root.h"
 #include "clr/host_command.h"
+#include "clr/module_name.h"
 #include "collect/proc_file.h"
 #include "read/procfs.h"
 
@@ -101,7 +102,7 @@ static void look_at_mapping(struct evidence *e, const struct proc_mapping *m)
         e->double_mapper = true;
     } else if (memcmp(name.data + name.size - 4, ".dll", 4) == 0) {
         e->assemblies = true;
-        if (e->exe_name.size && span_equals(host_assembly_name(name), e->exe_name))
+        if (e->exe_name.size && span_equals(module_simple_name(name), e->exe_name))
             e->exe_assembly = m->path;
     }
 }
@@ -163,7 +164,7 @@ static void find_entry_assembly(struct target *t, struct span cmdline, const cha
     }
     /* without rights the executable is unknown, and the first argument says where it lies */
     t->sdk_tool |= host_path_in_sdk(path) || host_path_in_sdk(exe_path.size ? exe_path : cmdline);
-    t->entry_assembly = copy_span(host_assembly_name(path));
+    t->entry_assembly = copy_span(module_simple_name(path));
 }
 
 void target_find_runtime(struct target *t, struct span cmdline, const char *exe, struct buffer *scratch)

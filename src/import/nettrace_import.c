@@ -12,6 +12,7 @@
 #include "base/utf16.h"
 #include "base/utf8.h"
 #include "clr/host_command.h"
+#include "clr/module_name.h"
 #include "import/import_note.h"
 #include "import/nettrace_methods.h"
 #include "import/thread_time.h"
@@ -285,11 +286,11 @@ static void name_process(struct nettrace_import *in, const char *command_line)
         if (words[i] == ' ')
             words[i] = 0;
     struct span first = span_of(words, strlen(words));
-    struct span name = host_assembly_name(first);
+    struct span name = module_simple_name(first);
     if (span_equals(name, span_of("dotnet", 6))) {
         struct host_command command = host_command_read(span_of(words, size + 1));
         if (command.assembly_path.size)
-            name = host_assembly_name(command.assembly_path);
+            name = module_simple_name(command.assembly_path);
     }
     if (!row->name && name.size)
         row->name = intern_add(&in->b->trace.strings, name);

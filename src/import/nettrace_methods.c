@@ -7,6 +7,7 @@
 #include "base/own.h"
 #include "base/utf16.h"
 #include "clr/method_code.h"
+#include "clr/module_name.h"
 
 enum {
     METHODS_MAX = 4 << 20,
@@ -268,19 +269,6 @@ static enum code_kind kind_of(const struct runtime_method_event *e)
     return e->flags & RUNTIME_METHOD_JITTED ? CODE_JIT : CODE_R2R;
 }
 
-/* "System.Linq" of "/usr/share/.../System.Linq.dll", also of a file of Windows. */
-static uint32_t module_simple_name(struct trace *t, uint32_t path)
-{
-    const char *text = trace_string(t, path), *name = text;
-    for (const char *at = text; *at; at++)
-        if (*at == '/' || *at == '\\')
-            name = at + 1;
-    size_t size = strlen(name);
-    if (size > 4 && (strcasecmp(name + size - 4, ".dll") == 0 || strcasecmp(name + size - 4, ".exe") == 0))
-        size -= 4;
-    return intern_add(&t->strings, span_of(name, size));
-}
-
 /* The row of trace.codes of a method, or 0 when it has no name. */
 static uint32_t code_of(struct nettrace_methods *m, struct trace_builder *b, size_t at)
 {
@@ -296,7 +284,8 @@ static uint32_t code_of(struct nettrace_methods *m, struct trace_builder *b, siz
     uint32_t path = module_path(m, row->process, e.module_id);
     struct trace_function function = {
         .name = intern_add(&b->trace.strings, buffer_span(&m->text)),
-        .module = path ? module_simple_name(&b->trace, path) : 0,
+        .module =
+            path ? trace_add_span(&b->trace, module_simple_name(trace_string_span(&b->trace, path))) : 0,
         .kind = (uint8_t)kind_of(&e),
     };
     row->code = trace_push(&b->trace.codes);

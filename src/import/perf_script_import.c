@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "base/own.h"
+#include "clr/module_name.h"
 #include "import/import_note.h"
 #include "read/perf_script.h"
 #include "trace/facts.h"
@@ -99,8 +100,8 @@ static uint32_t module_of(struct script_import *in, struct span dso, enum code_k
     if (begins(dso, "[unknown]") || begins(dso, "//anon"))
         return 0;
     struct span name = file_name(dso);
-    if (kind == CODE_R2R)
-        name.size -= strlen(".dll"); /* managed modules go by their assembly's name */
+    if (kind == CODE_R2R) /* managed modules go by their assembly's name */
+        name = module_simple_name(name);
     return intern_add(&in->b->trace.strings, name);
 }
 

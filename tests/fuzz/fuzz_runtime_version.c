@@ -2,6 +2,7 @@
 #include <stdint.h>
 
 #include "clr/host_command.h"
+#include "clr/module_name.h"
 #include "clr/runtime_version.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -15,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     runtime_version_from_path(file.memory, &version);
     runtime_version_from_text(file.memory, &version);
     struct host_command command = host_command_read(file.memory);
-    host_assembly_name(command.assembly_path);
+    module_simple_name(command.assembly_path);
     host_path_in_sdk(file.memory);
     return 0;
 }

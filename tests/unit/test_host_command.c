@@ -8,6 +8,7 @@
 
 #include "base/own.h"
 #include "clr/host_command.h"
+#include "clr/module_name.h"
 
 #define LINE(text)                                                                                           \
     {                                                                                                        \
@@ -62,11 +63,13 @@ static void test_names(void **state)
         { "/usr/share/dotnet/sdk/10.0.401/MSBuild.dll", "MSBuild", true },
         { "/home/x/sdk/app.exe", "app", false },
         { "/x/sdk/", "", false },
+        { "C:\\app\\App.DLL", "App", false },
+        { "/app/.dll", ".dll", false },
         { "", "", false },
     };
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         struct span path = span_of(names[i].path, strlen(names[i].path));
-        assert_true(span_equals(host_assembly_name(path), span_of(names[i].name, strlen(names[i].name))));
+        assert_true(span_equals(module_simple_name(path), span_of(names[i].name, strlen(names[i].name))));
         assert_int_equal(host_path_in_sdk(path), names[i].in_sdk);
     }
 }
