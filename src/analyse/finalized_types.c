@@ -12,9 +12,9 @@
 #include "clr/gc_events.h"
 #include "clr/runtime_events.h"
 
-enum { EVENT_BULK_TYPE = 15, NAME_BYTES_MAX = 1 << 18, TYPES_MAX = 1 << 20 };
+enum { NAME_BYTES_MAX = 1 << 18, TYPES_MAX = 1 << 20 };
 
-static const uint16_t finalized_ids[] = { EVENT_BULK_TYPE, GC_EVENT_FINALIZE_OBJECT, 0 };
+static const uint16_t finalized_ids[] = { GC_EVENT_BULK_TYPE, GC_EVENT_FINALIZE_OBJECT, 0 };
 
 struct finalized_reading {
     struct finalized_types *types;
@@ -60,24 +60,17 @@ static void on_finalized(struct finalized_reading *r, const struct told_event *e
 /* Names of types that were counted: those of all others are passed over. */
 static void on_types(struct finalized_reading *r, const struct told_event *e)
 {
-    struct cursor c = cursor_over(told_payload(r->told, e));
-    uint32_t count = cursor_u32le(&c);
-    cursor_u16le(&c); /* the runtime's instance */
-    for (uint32_t i = 0; i < count && cursor_ok(&c); i++) {
-        uint64_t type_id = cursor_u64le(&c);
-        uint64_t module_id = cursor_u64le(&c);
-        uint32_t token = cursor_u32le(&c);
-        cursor_skip(&c, 4 + 1); /* flags, element */
-        struct span name = utf16_zstring(&c);
-        cursor_skip(&c, 8 * (uint64_t)cursor_u32le(&c)); /* its parameters */
-        struct finalized_type *row = cursor_ok(&c) ? find_type(r, e->process, type_id) : NULL;
+    struct gc_bulk_types types = gc_bulk_types_over(told_payload(r->told, e));
+    struct gc_bulk_type type;
+    while (gc_bulk_types_next(&types, &type)) {
+        struct finalized_type *row = find_type(r, e->process, type.type_id);
         if (!row || row->name)
             continue;
-        const char *module = module_names_of(&r->modules, e->process, module_id);
+        const char *module = module_names_of(&r->modules, e->process, type.module_id);
         buffer_clear(&r->name);
-        utf16_append_utf8(&r->name, name);
-        if (!name.size) /* .NET leaves it to who has the assembly */
-            buffer_format(&r->name, "%s!0x%08" PRIx32, *module ? module : "[unknown]", token);
+        utf16_append_utf8(&r->name, type.name);
+        if (!type.name.size) /* .NET leaves it to who has the assembly */
+            buffer_format(&r->name, "%s!0x%08" PRIx32, *module ? module : "[unknown]", type.token);
         buffer_u8(&r->name, 0);
         row->name = mem_copy_string((const char *)r->name.data);
     }
@@ -115,7 +108,7 @@ void finalized_types_init(struct finalized_types *types, const struct trace *t, 
         if (told.rows[i].id == GC_EVENT_FINALIZE_OBJECT)
             on_finalized(&r, &told.rows[i]);
     for (size_t i = 0; i < told.count && types->count; i++)
-        if (told.rows[i].id == EVENT_BULK_TYPE)
+        if (told.rows[i].id == GC_EVENT_BULK_TYPE)
             on_types(&r, &told.rows[i]);
     if (types->count)
         qsort(types->rows, types->count, sizeof *types->rows, type_compare);

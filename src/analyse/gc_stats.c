@@ -358,6 +358,7 @@ static void read_event(struct gc_reading *r, const struct told_event *e)
     case GC_EVENT_FINALIZE_OBJECT:
         r->process->finalized++;
         break;
+    case GC_EVENT_BULK_TYPE:
     case GC_EVENT_ALLOCATION_SAMPLED:
         break;
     }

@@ -177,6 +177,32 @@ bool gc_allocation_sampled_read(struct span payload, uint32_t pointer_size,
     return true;
 }
 
+struct gc_bulk_types gc_bulk_types_over(struct span payload)
+{
+    struct gc_bulk_types types = { .c = cursor_over(payload) };
+    types.left = cursor_u32le(&types.c);
+    cursor_u16le(&types.c); /* the runtime's instance */
+    return types;
+}
+
+bool gc_bulk_types_next(struct gc_bulk_types *types, struct gc_bulk_type *out)
+{
+    struct cursor *c = &types->c;
+    if (!types->left)
+        return false;
+    types->left--;
+    struct gc_bulk_type row = { .type_id = cursor_u64le(c) };
+    row.module_id = cursor_u64le(c);
+    row.token = cursor_u32le(c);
+    cursor_skip(c, 4 + 1); /* flags, element */
+    row.name = utf16_zstring(c);
+    cursor_skip(c, 8 * (uint64_t)cursor_u32le(c)); /* its parameters */
+    if (!cursor_ok(c))
+        return false;
+    *out = row;
+    return true;
+}
+
 static const struct {
     const char *key, *name;
     bool induced;

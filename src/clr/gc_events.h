@@ -15,6 +15,7 @@
 #include "base/cursor.h"
 #include "base/error.h"
 
+/* Ids of events, of which BulkType is not only of collections. */
 enum gc_event_id {
     GC_EVENT_START = 1,
     GC_EVENT_END = 2,
@@ -24,6 +25,7 @@ enum gc_event_id {
     GC_EVENT_SUSPEND_END = 8,
     GC_EVENT_SUSPEND_BEGIN = 9,
     GC_EVENT_ALLOCATION_TICK = 10,
+    GC_EVENT_BULK_TYPE = 15,
     GC_EVENT_FINALIZE_OBJECT = 29,
     GC_EVENT_PINNED_OBJECT = 33,
     GC_EVENT_TRIGGERED = 35,
@@ -92,6 +94,22 @@ struct gc_allocation_sampled_event { /* 303: each byte is chosen with the same s
     struct span type;
     uint64_t object_bytes;
 };
+
+/* 15, which says what type ids mean that other events have: one type of many. */
+struct gc_bulk_type {
+    uint64_t type_id, module_id;
+    uint32_t token;   /* 0x02... */
+    struct span name; /* UTF-16LE; mostly empty: who has the assembly knows it by the token */
+};
+
+/* Its types, one after another; what is cut short ends them. */
+struct gc_bulk_types {
+    struct cursor c;
+    uint32_t left;
+};
+
+struct gc_bulk_types gc_bulk_types_over(struct span payload);
+bool gc_bulk_types_next(struct gc_bulk_types *types, struct gc_bulk_type *out);
 
 /* One byte in so many is sampled. */
 enum { GC_SAMPLED_ONE_IN = 102400 };

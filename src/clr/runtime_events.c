@@ -95,6 +95,43 @@ bool runtime_method_event_read(struct span payload, uint32_t version, bool verbo
     return true;
 }
 
+bool runtime_method_range_read(struct span payload, struct runtime_method_range *out)
+{
+    struct cursor c = cursor_over(payload);
+    cursor_skip(&c, 16); /* the method, its module */
+    struct runtime_method_range range = { .addr = cursor_u64le(&c) };
+    uint32_t size_bytes = cursor_u32le(&c);
+    if (!cursor_ok(&c) || !size_bytes || __builtin_add_overflow(range.addr, size_bytes, &range.end))
+        return false;
+    *out = range;
+    return true;
+}
+
+bool runtime_information_read(struct span payload, struct runtime_information_event *out, struct error *err)
+{
+    struct cursor c = cursor_over(payload);
+    cursor_skip(&c, 2 + 2 + 8); /* instance, kind, version of the class library */
+    struct runtime_information_event e = { .major = cursor_u16le(&c) };
+    e.minor = cursor_u16le(&c);
+    e.build = cursor_u16le(&c);
+    if (!cursor_finish(&c, err, "an event of what runtime it is"))
+        return false;
+    *out = e;
+    return true;
+}
+
+bool runtime_process_info_read(struct span payload, struct runtime_process_info *out, struct error *err)
+{
+    struct cursor c = cursor_over(payload);
+    struct runtime_process_info e = { .command_line = utf16_zstring(&c) };
+    if (!cursor_finish(&c, err, "an event of whose stream it is"))
+        return false;
+    optional_string(&c); /* "Linux" */
+    e.arch = optional_string(&c);
+    *out = e;
+    return true;
+}
+
 bool runtime_module_event_read(struct span payload, uint32_t version, struct runtime_module_event *out,
                                struct error *err)
 {

@@ -1,9 +1,10 @@
 /*
- * runtime_events: what the runtime says about methods, modules and collections in its event payloads.
+ * runtime_events: what the runtime says of itself, of methods, modules and collections in its event payloads.
  *
  * Events 141-144 (load, unload) and 151-154 of Microsoft-Windows-DotNETRuntime, and the same of
  * Microsoft-Windows-DotNETRuntimeRundown, which lists at the end of a session what exists then; events
- * 1-3 and 7-9 of the former: a collection's begin and end, and when threads were stopped for it.
+ * 1-3 and 7-9 of the former: a collection's begin and end, and when threads were stopped for it; 187 of both,
+ * and the stream's own event: whose runtime it is.
  * Specified in dotnet/runtime, src/coreclr/vm/ClrEtwAll.man. Texts are UTF-16LE, borrowed.
  */
 #ifndef CLRPERF_CLR_RUNTIME_EVENTS_H
@@ -96,6 +97,22 @@ struct runtime_method_event {
     uint64_t rejit_id;     /* 0: the code of the method's own IL */
 };
 
+/* Where the code of a method event lies, which all its versions have. */
+struct runtime_method_range {
+    uint64_t addr, end;
+};
+
+/* RuntimeInformation (187): which runtime it is. */
+struct runtime_information_event {
+    unsigned major, minor, build; /* of its file: 10.0.1226 is 10.0.12 of 2026 */
+};
+
+/* ProcessInfo of the stream's own provider. */
+struct runtime_process_info {
+    struct span command_line; /* arguments with blanks between */
+    struct span arch;         /* "x64"; empty in runtime 3.x */
+};
+
 struct runtime_module_event {
     uint64_t module_id;
     uint64_t assembly_id;
@@ -112,6 +129,10 @@ struct runtime_module_event {
  */
 bool runtime_method_event_read(struct span payload, uint32_t version, bool verbose,
                                struct runtime_method_event *out, struct error *err);
+/* The same events; fails without an error also when there is no code, or it has no end. */
+bool runtime_method_range_read(struct span payload, struct runtime_method_range *out);
+bool runtime_information_read(struct span payload, struct runtime_information_event *out, struct error *err);
+bool runtime_process_info_read(struct span payload, struct runtime_process_info *out, struct error *err);
 /* Reads events 152-154 (ModuleLoad, ModuleUnload, ModuleDCEnd). */
 bool runtime_module_event_read(struct span payload, uint32_t version, struct runtime_module_event *out,
                                struct error *err);

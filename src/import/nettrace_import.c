@@ -299,34 +299,27 @@ static void name_process(struct nettrace_import *in, const char *command_line)
 static void take_process_info(struct nettrace_import *in, const struct nettrace_event *event)
 {
     struct trace *t = &in->b->trace;
-    struct cursor c = cursor_over(event->payload);
-    uint32_t command_line = add_utf16(in, utf16_zstring(&c));
-    if (!cursor_ok(&c))
+    struct runtime_process_info info;
+    if (!runtime_process_info_read(event->payload, &info, NULL))
         return;
+    uint32_t command_line = add_utf16(in, info.command_line);
     t->processes.rows[in->process].command_line = command_line;
     name_process(in, trace_string(t, command_line));
-    utf16_zstring(&c); /* "Linux" */
-    struct span arch = utf16_zstring(&c);
-    if (!cursor_ok(&c)) /* runtime 3.x ends before */
-        return;
-    trace_set_fact(t, FACT_ARCH, trace_string(t, add_utf16(in, arch)));
+    if (info.arch.size)
+        trace_set_fact(t, FACT_ARCH, trace_string(t, add_utf16(in, info.arch)));
 }
 
-/* RuntimeInformation: which runtime it is. */
 static void take_runtime_info(struct nettrace_import *in, const struct nettrace_event *event)
 {
-    struct cursor c = cursor_over(event->payload);
     struct trace *t = &in->b->trace;
+    struct runtime_information_event e;
     char version[64];
-    cursor_bytes(&c, 2 + 2 + 8); /* instance, kind, version of the class library */
-    unsigned major = cursor_u16le(&c), minor = cursor_u16le(&c), build = cursor_u16le(&c);
-    if (!cursor_ok(&c))
+    if (!runtime_information_read(event->payload, &e, NULL))
         return;
-    /* that of a file: 10.0.1226 is 10.0.12 of 2026; .NET Core 3 counts in another way */
-    if (major >= 5)
-        snprintf(version, sizeof version, "%u.%u.%u", major, minor, build / 100);
-    else
-        snprintf(version, sizeof version, "3.x (%u.%u.%u)", major, minor, build);
+    if (e.major >= 5)
+        snprintf(version, sizeof version, "%u.%u.%u", e.major, e.minor, e.build / 100);
+    else /* .NET Core 3 counts in another way */
+        snprintf(version, sizeof version, "3.x (%u.%u.%u)", e.major, e.minor, e.build);
     t->processes.rows[in->process].runtime_version = trace_add_string(t, version);
 }
 

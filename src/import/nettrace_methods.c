@@ -103,17 +103,15 @@ static void method_add(struct nettrace_methods *m, const struct method_place *pl
 void nettrace_methods_tell(struct nettrace_methods *m, uint32_t process, enum runtime_event_kind kind,
                            bool verbose, uint32_t version, uint64_t time_ns, struct span payload)
 {
-    struct cursor c = cursor_over(payload);
-    cursor_bytes(&c, 16);
-    struct method_place place = { cursor_u64le(&c), process };
-    struct told_method row = {
-        .addr = place.addr, .process = process, .version = version, .verbose = verbose
-    };
-    uint32_t size = cursor_u32le(&c);
-    if (!cursor_ok(&c) || size == 0 || __builtin_add_overflow(row.addr, size, &row.end)) {
+    struct runtime_method_range range;
+    if (!runtime_method_range_read(payload, &range)) {
         m->malformed++;
         return;
     }
+    struct method_place place = { range.addr, process };
+    struct told_method row = {
+        .addr = range.addr, .end = range.end, .process = process, .version = version, .verbose = verbose
+    };
     uint32_t id = id_map_find(&m->latest, place_hash(&place), place_same, m, &place);
     struct told_method *now = id ? &m->rows[id] : NULL;
     bool lives = now && now->to_ns == 0;

@@ -186,6 +186,67 @@ static void test_modules(void **state)
     buffer_done(&b);
 }
 
+/* Each cut at every byte. */
+static void test_whose(void **state)
+{
+    (void)state;
+    enum { COMMAND = 2 * 6, OS = 2 * 6, ARCH = 2 * 4, VERSION = 12 + 6 };
+    struct buffer info, version;
+    struct error err;
+    buffer_init(&info, 64);
+    buffer_init(&version, 64);
+    sample_utf16z(&info, "a b c");
+    sample_utf16z(&info, "Linux");
+    sample_utf16z(&info, "x64");
+    buffer_append(&version, (const uint8_t[12]){ 0 }, 12);
+    buffer_u16le(&version, 10);
+    buffer_u16le(&version, 0);
+    buffer_u16le(&version, 1226);
+    for (size_t size = 0; size <= info.size; size++) {
+        AUTO_FREE uint8_t *exact = malloc(size + 1);
+        assert_non_null(exact);
+        memcpy(exact, info.data, size);
+        struct runtime_process_info told = { 0 };
+        assert_int_equal(runtime_process_info_read(span_of(exact, size), &told, &err), size >= COMMAND);
+        assert_int_equal(utf16_equals_ascii(told.command_line, "a b c"), size >= COMMAND);
+        assert_int_equal(utf16_equals_ascii(told.arch, "x64"), size == COMMAND + OS + ARCH);
+        assert_int_equal(told.arch.size > 0, size == COMMAND + OS + ARCH);
+    }
+    for (size_t size = 0; size <= version.size; size++) {
+        AUTO_FREE uint8_t *exact = malloc(size + 1);
+        assert_non_null(exact);
+        memcpy(exact, version.data, size);
+        struct runtime_information_event told = { 0 };
+        assert_int_equal(runtime_information_read(span_of(exact, size), &told, &err), size == VERSION);
+        assert_int_equal(told.build, size == VERSION ? 1226 : 0);
+    }
+    buffer_done(&info);
+    buffer_done(&version);
+}
+
+static void test_ranges(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t addr;
+        uint32_t size;
+        bool ok;
+    } cases[] = { { 0x1000, 16, true }, { 0x1000, 0, false }, { UINT64_MAX - 15, 16, false } };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buffer b;
+        struct runtime_method_range range;
+        buffer_init(&b, 64);
+        buffer_append(&b, (const uint8_t[16]){ 0 }, 16);
+        buffer_u64le(&b, cases[i].addr);
+        buffer_u32le(&b, cases[i].size);
+        assert_int_equal(runtime_method_range_read(buffer_span(&b), &range), cases[i].ok);
+        assert_false(runtime_method_range_read(span_of(b.data, b.size - 1), &range));
+        if (cases[i].ok)
+            assert_true(range.addr == cases[i].addr && range.end == cases[i].addr + cases[i].size);
+        buffer_done(&b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +256,8 @@ int main(void)
         cmocka_unit_test(test_version_2_and_cold),
         cmocka_unit_test(test_cut_methods),
         cmocka_unit_test(test_modules),
+        cmocka_unit_test(test_whose),
+        cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_collections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
