@@ -28,7 +28,6 @@ enum {
 extern const struct question question_gc;
 
 const char *const gc_kind_names[] = { "blocking", "background", "foreground" };
-const char *const gc_gen_names[GC_EVENT_GENS] = { "gen 0", "gen 1", "gen 2", "large", "pinned" };
 
 uint64_t gc_answer_told_ns(const struct gc_answer *a, uint32_t process)
 {
@@ -167,7 +166,7 @@ static void put_rollup(const struct gc_process_stats *p, struct buffer *out)
     text_table_init(&table, columns, ARRAY_LEN(columns));
     for (unsigned gen = 0; gen < 3; gen++)
         if (p->by_generation[gen].count)
-            add_sum(&table, gc_gen_names[gen], &p->by_generation[gen]);
+            add_sum(&table, gc_gen_name(gen), &p->by_generation[gen]);
     add_sum(&table, "all", &p->all);
     buffer_u8(out, '\n');
     text_table_print(&table, 0, out);

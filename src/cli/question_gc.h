@@ -24,7 +24,6 @@ struct gc_answer {
 };
 
 extern const char *const gc_kind_names[]; /* by enum gc_kind */
-extern const char *const gc_gen_names[GC_EVENT_GENS];
 
 /* How long a process could have told of collections, in ns. */
 uint64_t gc_answer_told_ns(const struct gc_answer *a, uint32_t process);

@@ -155,7 +155,7 @@ static void put_gens(struct json_writer *j, const struct gc_record *row)
     for (unsigned gen = 0; gen < GC_EVENT_GENS; gen++) {
         const struct gc_gen_record *g = &row->gen[gen];
         json_begin_object(j);
-        json_put_string(j, "name", gc_gen_names[gen]);
+        json_put_string(j, "name", gc_gen_name(gen));
         json_put_known_u64(j, "before", row->has_before, g->before);
         json_put_known_u64(j, "after", row->has_stats || row->has_before, g->after);
         json_put_known_u64(j, "in", row->has_before, g->in);

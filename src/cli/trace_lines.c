@@ -15,8 +15,6 @@
 
 enum {
     SCRATCH_BYTES = 1 << 17,
-    ALLOC_TICK = 10,
-    HEAP_STATS = 4,
     HOSTING_START = 3,
     HOSTING_STOP = 4,
     HTTP_START = 1,
@@ -82,13 +80,13 @@ static const char *gc_kind(const struct gc_watch_one *gc)
 
 static void show_heap(struct trace_lines *l)
 {
-    static const char *const names[] = { "gen 0", "gen 1", "gen 2", "large", "pinned" };
     if (!l->heap_ns)
         return;
     put_time(l, l->heap_ns);
     buffer_string(&l->out, "heap      ");
-    for (unsigned i = 0; i < TRACE_GENERATIONS; i++)
-        buffer_format(&l->out, "%s %s %s", i ? "," : "", names[i], units_size(l->tally.heap_bytes[i]).text);
+    for (unsigned i = 0; i < GC_EVENT_GENS; i++)
+        buffer_format(&l->out, "%s %s %s", i ? "," : "", gc_gen_name(i),
+                      units_size(l->tally.heap_bytes[i]).text);
     buffer_string(&l->out, "\n");
     l->heap_ns = 0;
 }
@@ -107,16 +105,14 @@ static void tell_collection(struct trace_lines *l, const struct gc_watch_one *gc
 }
 
 /* It is shown behind the line of its collection, which ends a little later. */
-static void tell_heap(struct trace_lines *l, const struct stream_schema *of, struct span payload,
-                      uint64_t time_ns)
+static void tell_heap(struct trace_lines *l, struct span payload, uint64_t time_ns)
 {
+    struct gc_heap_stats_event heap;
     show_heap(l); /* of a collection whose line came before */
+    if (!gc_heap_stats_read(payload, &heap, NULL))
+        return;
     l->tally.heap_known = true;
-    for (unsigned i = 0; i < TRACE_GENERATIONS; i++) {
-        char field[32];
-        snprintf(field, sizeof field, "GenerationSize%u", i);
-        l->tally.heap_bytes[i] = number(of, payload, field);
-    }
+    memcpy(l->tally.heap_bytes, heap.size_bytes, sizeof l->tally.heap_bytes);
     if (l->json || !l->wants.heap)
         return;
     l->heap_ns = time_ns;
@@ -253,10 +249,10 @@ static bool tell_known(struct trace_lines *l, const struct stream_schema *of, st
     if (gc_watch_take(&l->collections, of->event_id, event->time_ns, payload, &gc))
         tell_collection(l, &gc, event->time_ns);
     switch (of->event_id) {
-    case HEAP_STATS:
-        tell_heap(l, of, payload, event->time_ns);
+    case GC_EVENT_HEAP_STATS:
+        tell_heap(l, payload, event->time_ns);
         return true;
-    case ALLOC_TICK:
+    case GC_EVENT_ALLOCATION_TICK:
         trace_ranking_add(&l->tally.allocated, text_field(l, of, payload, "TypeName"),
                           number(of, payload, "AllocationAmount64"));
         return true;
@@ -264,7 +260,7 @@ static bool tell_known(struct trace_lines *l, const struct stream_schema *of, st
         tell_exception(l, of, payload, event);
         return true;
     default:
-        return (of->event_id < 50 || (of->event_id >= 200 && of->event_id < 210)); /* parts of collections */
+        return gc_event_is_of_heap(of->event_id);
     }
 }
 

@@ -13,13 +13,7 @@
 enum {
     NAMES_BYTES_MAX = 4 << 20, /* what does not fit is counted without a name */
     TOP = 10,
-    REASON_INDUCED = 1,
-    REASON_INDUCED_NOT_FORCED = 7,
-    REASON_INDUCED_COMPACTING = 10,
-    REASON_INDUCED_AGGRESSIVE = 17,
 };
-
-static const char *const generation_names[TRACE_GENERATIONS] = { "gen0", "gen1", "gen2", "large", "pinned" };
 
 static void ranking_init(struct trace_ranking *r)
 {
@@ -64,8 +58,7 @@ void trace_ranking_add(struct trace_ranking *r, struct span name, uint64_t bytes
 void trace_tally_collection(struct trace_tally *t, const struct gc_watch_one *gc)
 {
     t->collections[gc->generation < 2 ? gc->generation : 2]++;
-    t->induced += gc->reason == REASON_INDUCED || gc->reason == REASON_INDUCED_NOT_FORCED ||
-                  gc->reason == REASON_INDUCED_COMPACTING || gc->reason == REASON_INDUCED_AGGRESSIVE;
+    t->induced += gc_reason_is_induced(gc->reason);
     t->background += gc->type == RUNTIME_GC_BACKGROUND;
     t->pause_ns += gc->pause_ns;
     if (gc->pause_ns > t->longest_ns)
@@ -140,8 +133,8 @@ void trace_tally_text(const struct trace_tally *t, uint64_t duration_ns, struct 
         text_collections(t, duration_ns, out);
     if (t->heap_known) {
         buffer_string(out, "heap       ");
-        for (unsigned i = 0; i < TRACE_GENERATIONS; i++)
-            buffer_format(out, " %s %s", generation_names[i], units_size(t->heap_bytes[i]).text);
+        for (unsigned i = 0; i < GC_EVENT_GENS; i++)
+            buffer_format(out, "%s %s %s", i ? "," : "", gc_gen_name(i), units_size(t->heap_bytes[i]).text);
         buffer_string(out, " after the last collection\n");
     }
     if (t->allocated.count) {
@@ -202,6 +195,7 @@ static void json_ranking(const struct trace_ranking *r, const char *key, bool by
 
 void trace_tally_json(const struct trace_tally *t, uint64_t duration_ns, struct json_writer *j)
 {
+    static const char *const keys[GC_EVENT_GENS] = { "gen0", "gen1", "gen2", "large", "pinned" };
     json_begin_object(j);
     json_put_string(j, "schema", "clrperf.trace.summary/1");
     json_put_double(j, "duration_s", (double)duration_ns / 1e9);
@@ -216,8 +210,8 @@ void trace_tally_json(const struct trace_tally *t, uint64_t duration_ns, struct 
     json_put_u64(j, "longest_ns", t->longest_ns);
     json_end_object(j);
     json_put_object(j, "heap_bytes");
-    for (unsigned i = 0; i < TRACE_GENERATIONS; i++)
-        json_put_known_u64(j, generation_names[i], t->heap_known, t->heap_bytes[i]);
+    for (unsigned i = 0; i < GC_EVENT_GENS; i++)
+        json_put_known_u64(j, keys[i], t->heap_known, t->heap_bytes[i]);
     json_end_object(j);
     json_ranking(&t->allocated, "alloc", true, j);
     json_end_object(j);

@@ -10,6 +10,7 @@
 #include "base/buffer.h"
 #include "base/intern.h"
 #include "base/json_writer.h"
+#include "clr/gc_events.h"
 #include "clr/gc_watch.h"
 
 /* Counts by a name; those beyond a limit are one. */
@@ -22,13 +23,11 @@ struct trace_ranking {
     uint64_t count, bytes; /* of all */
 };
 
-enum { TRACE_GENERATIONS = 5 }; /* large and pinned objects are the last two */
-
 struct trace_tally {
     uint64_t collections[3], induced, background;
     uint64_t pause_ns, longest_ns;
     bool heap_known;
-    uint64_t heap_bytes[TRACE_GENERATIONS];
+    uint64_t heap_bytes[GC_EVENT_GENS];
     struct trace_ranking allocated, thrown, other; /* by type; by event */
     uint64_t rethrown;                             /* exceptions that had been thrown before */
     uint64_t lost;

@@ -12,6 +12,17 @@ static uint64_t cursor_word(struct cursor *c, uint32_t pointer_size)
     return pointer_size == 4 ? cursor_u32le(c) : cursor_u64le(c);
 }
 
+bool gc_event_is_of_heap(uint32_t event_id)
+{
+    return (event_id > 0 && event_id < 40) || (event_id >= 200 && event_id < 210);
+}
+
+const char *gc_gen_name(unsigned gen)
+{
+    static const char *const names[GC_EVENT_GENS] = { "gen 0", "gen 1", "gen 2", "large", "pinned" };
+    return names[gen];
+}
+
 bool gc_heap_stats_read(struct span payload, struct gc_heap_stats_event *out, struct error *err)
 {
     struct cursor c = cursor_over(payload);

@@ -126,6 +126,10 @@ bool gc_marked_read(struct span payload, struct gc_marked_event *out, struct err
 bool gc_pinned_read(struct span payload, uint32_t pointer_size, struct gc_pinned_event *out,
                     struct error *err);
 
+/* Whether the event tells of collections and of what is on the heap; all ids of the manifest's GC tasks. */
+bool gc_event_is_of_heap(uint32_t event_id);
+/* "gen 0", ..., "large", "pinned". `gen`: below GC_EVENT_GENS. */
+const char *gc_gen_name(unsigned gen);
 /* Why a collection was begun: "induced", "small allocation", ...; NULL for a number that is none. */
 const char *gc_reason_name(uint32_t reason);
 /* The same as TraceEvent and PerfView spell it: "AllocSmall". */

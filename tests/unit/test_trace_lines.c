@@ -108,11 +108,79 @@ static void test_thrown_again_as_json(void **state)
     end(&f);
 }
 
+static void collected(struct fixture *f, uint32_t number, uint32_t reason)
+{
+    buffer_u32le(&f->payload, number);
+    buffer_u32le(&f->payload, 1); /* generation */
+    buffer_u32le(&f->payload, reason);
+    buffer_u32le(&f->payload, RUNTIME_GC_BLOCKING);
+    tell(f, GC_EVENT_START, 1);
+    for (unsigned i = 0; i < GC_EVENT_PINNED; i++) {
+        buffer_u64le(&f->payload, 100 << i); /* bytes */
+        buffer_u64le(&f->payload, 0);        /* promoted */
+    }
+    buffer_u64le(&f->payload, 0);
+    buffer_u64le(&f->payload, 0);
+    for (unsigned i = 0; i < 3; i++)
+        buffer_u32le(&f->payload, 0);
+    buffer_u16le(&f->payload, INSTANCE);
+    buffer_u64le(&f->payload, 512); /* pinned */
+    buffer_u64le(&f->payload, 0);
+    tell(f, GC_EVENT_HEAP_STATS, 2);
+    buffer_u32le(&f->payload, number);
+    buffer_u32le(&f->payload, 1);
+    tell(f, GC_EVENT_END, 1);
+}
+
+static void test_collections(void **state)
+{
+    (void)state;
+    enum { SMALL = 0, INDUCED = 1, AGGRESSIVE = 17 };
+    struct fixture f;
+    begin(&f);
+    collected(&f, 1, INDUCED);
+    collected(&f, 2, AGGRESSIVE);
+    collected(&f, 3, SMALL);
+    const char *text = said(&f);
+    assert_non_null(strstr(text, "     0.001  gc         #1 gen 1: induced, paused 0 ns, took 2 ms\n"
+                                 "     0.002  heap       gen 0 100 B, gen 1 200 B, gen 2 400 B, large 800 B, "
+                                 "pinned 512 B\n"));
+    buffer_clear(&f.lines.out);
+    trace_lines_end(&f.lines, 1000000000, 0);
+    text = said(&f);
+    assert_non_null(
+        strstr(text, "collections 3: gen 0 0, gen 1 3, gen 2 0; 2 asked for, 0 in the background\n"));
+    assert_non_null(strstr(text, "heap        gen 0 100 B, gen 1 200 B,"));
+    end(&f);
+}
+
+/* Parts of collections are summed up; other events with a small number are not among them. */
+static void test_what_has_a_line(void **state)
+{
+    (void)state;
+    enum { IO_THREAD_CREATED = 44, WORKER_STARTED = 50 };
+    static const uint32_t ids[] = { IO_THREAD_CREATED, WORKER_STARTED, GC_EVENT_TRIGGERED, GC_EVENT_MARKED };
+    struct fixture f;
+    begin(&f);
+    for (size_t i = 0; i < ARRAY_LEN(ids); i++) {
+        for (unsigned k = 0; k < 4; k++)
+            buffer_u32le(&f.payload, 0);
+        tell(&f, ids[i], 0);
+    }
+    const char *text = said(&f);
+    assert_non_null(strstr(text, "IOThreadCreation/Start"));
+    assert_non_null(strstr(text, "ThreadPoolWorkerThread/Start"));
+    assert_null(strstr(text, "GC/"));
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exceptions_thrown_again),
         cmocka_unit_test(test_thrown_again_as_json),
+        cmocka_unit_test(test_collections),
+        cmocka_unit_test(test_what_has_a_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
