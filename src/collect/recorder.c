@@ -24,6 +24,7 @@
 #include "collect/runtime_names.h"
 #include "collect/sample_stacks.h"
 #include "collect/stack_room.h"
+#include "collect/target_access.h"
 #include "trace/facts.h"
 
 enum {
@@ -71,11 +72,17 @@ struct recorder {
     bool releasing;         /* the queue hands over what is due */
     uint64_t lost_in_rings; /* as LOST records said */
     uint64_t execs;         /* processes that became another program: two rows each */
+    struct error deaf;      /* why the first runtime could not be listened to when we began; or none */
 };
 
 static bool recorder_wants_events(const struct recorder *r)
 {
     return r->options.topics || r->options.asked;
+}
+
+static bool recorder_samples(const struct recorder *r)
+{
+    return r->options.perf.cpu || r->options.perf.context_switches;
 }
 
 static void recorder_loss(struct recorder *r, enum loss_reason reason, uint64_t count, uint64_t time_ns)
@@ -539,6 +546,29 @@ static void recorder_forget_targets(struct recorder *r)
     runtime_names_watch(r->runtimes, &(struct method_watcher){ 0 });
 }
 
+/* A recording of events alone in which nobody could be listened to has failed, for the first reason there
+ * was. */
+static bool recorder_heard(struct recorder *r, uint64_t told_bytes, struct error *err)
+{
+    static const char nobody[] = "no .NET runtime told of any event";
+    if (!recorder_wants_events(r) || told_bytes)
+        return true;
+    const struct error *why = runtime_names_refusal(r->runtimes);
+    if (!why && r->deaf.what[0])
+        why = &r->deaf;
+    if (why && !recorder_samples(r) && !r->options.perf.on_exec) {
+        *err = *why;
+        r->stats.ended_by = RECORD_ENDED_ERROR;
+        return false;
+    }
+    char text[sizeof nobody + sizeof why->what + sizeof why->hint + 8];
+    snprintf(text, sizeof text, "%s%s%s%s%s", nobody, why ? ": " : "", why ? why->what : "",
+             why && why->hint[0] ? "; " : "", why ? why->hint : "");
+    if (r->options.note)
+        r->options.note(r->options.user, text);
+    return true;
+}
+
 bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *err)
 {
     int nice = recorder_hurry();
@@ -561,10 +591,9 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     r->stats.processes = r->b->trace.processes.count - 1 - r->execs;
     r->stats.threads = r->b->trace.threads.count - 1;
     struct runtime_session_counts told = runtime_names_counts(r->runtimes);
-    if (recorder_wants_events(r) && told.bytes == 0 && r->options.note)
-        r->options.note(r->options.user, "no .NET runtime told of any event");
     r->stats.events = told.told;
     r->stats.events_lost = told.lost;
+    ok = ok && recorder_heard(r, told.bytes, err);
     *stats = r->stats;
     return ok;
 }
@@ -682,12 +711,25 @@ static bool recorder_begin(struct recorder *r, struct error *err)
     return true;
 }
 
+static void recorder_note_kernel(const struct recorder *r, const struct error *why)
+{
+    char text[2 * sizeof why->what + sizeof why->hint];
+    snprintf(text, sizeof text,
+             "the kernel does not tell of processes and images that are new: their events have fewer names; "
+             "%s; %s",
+             why->what, why->hint);
+    if (r->options.note)
+        r->options.note(r->options.user, text);
+}
+
 /* Without samples the kernel still tells of processes and mappings; where it may not, that is no failure. */
 static bool recorder_open_events(struct recorder *r, struct error *err)
 {
     const struct perf_events_options *perf = &r->options.perf;
-    if (!perf->cpu && !perf->context_switches) {
-        perf_events_open(perf, &r->events, NULL);
+    if (!recorder_samples(r)) {
+        struct error why;
+        if (!perf_events_open(perf, &r->events, &why))
+            recorder_note_kernel(r, &why);
         return true;
     }
     bool opened = r->options.kernel_chains ? perf_events_open(perf, &r->events, err)
@@ -698,16 +740,51 @@ static bool recorder_open_events(struct recorder *r, struct error *err)
     return true;
 }
 
+/* Whether a process that was there before us can be listened to; a runtime may still be about to start. */
+static bool recorder_may_listen(struct recorder *r, pid_t pid, struct error *err)
+{
+    struct target target;
+    if (!target_open(pid, &target, NULL))
+        return true;
+    bool ok = target_require(&target, TARGET_EVENTS, err);
+    target_done(&target);
+    if (!ok && !r->deaf.what[0])
+        r->deaf = *err;
+    return ok || err->kind != ERROR_PERMISSION;
+}
+
+/* Who has no right to any of the runtimes is told so now, and not at the end. */
+static bool recorder_can_listen(struct recorder *r, struct error *err)
+{
+    size_t refused = 0, count = r->options.perf.pid_count;
+    struct error why;
+    if (!recorder_wants_events(r) || r->options.perf.on_exec)
+        return true;
+    for (size_t i = 0; i < r->options.present_count; i++)
+        recorder_may_listen(r, r->options.present[i], &why);
+    for (size_t i = 0; i < count; i++) {
+        if (recorder_may_listen(r, r->options.perf.pids[i], &why))
+            continue;
+        refused++;
+        if (count > 1 || recorder_samples(r))
+            runtime_names_refused(r->runtimes, (uint32_t)r->options.perf.pids[i], &why);
+    }
+    if (refused == 0 || refused < count || recorder_samples(r))
+        return true;
+    *err = r->deaf;
+    return false;
+}
+
 static bool recorder_prepare(struct recorder *r, struct error *err)
 {
-    if (!recorder_open_events(r, err) || !recorder_watch_exits(r, err))
+    r->runtimes = runtime_names_new(r->b, r->options.runtime, recorder_wants_events(r), r->options.note,
+                                    r->options.user);
+    if (!recorder_watch_exits(r, err) || !recorder_can_listen(r, err) || !recorder_open_events(r, err))
         return false;
     r->polls = mem_alloc(r->events.ring_count + 2 + RECORDER_RUNTIME_POLLS, sizeof *r->polls);
     for (size_t i = 0; i < r->events.ring_count; i++)
         if (r->events.rings[i].page)
             r->polls[r->ring_polls++] = (struct pollfd){ .fd = r->events.ring_fds[i], .events = POLLIN };
-    r->runtimes = runtime_names_new(r->b, r->options.runtime, recorder_wants_events(r), r->options.note,
-                                    r->options.user);
     r->memory = memory_names_new(r->b, &r->files, r->runtimes, r->options.note, r->options.user);
     r->stacks = sample_stacks_new(r->b, &r->files, r->memory, r->events.frames_max);
     runtime_names_watch(r->runtimes, &(struct method_watcher){ recorder_method, recorder_knows_methods, r });

@@ -76,6 +76,8 @@ struct runtime_names {
     struct method_watcher watcher;
     struct runtime_session_counts ended; /* of sessions that are over */
     bool stop_seen;                      /* in one of them */
+    bool is_refused;
+    struct error refusal; /* the first */
 };
 
 struct wanted_addr {
@@ -149,10 +151,18 @@ static void names_tell_broken(struct runtime_names *names, uint32_t pid, const s
 
 void runtime_names_refused(struct runtime_names *names, uint32_t pid, const struct error *err)
 {
+    if (!names->is_refused)
+        names->refusal = *err;
+    names->is_refused = true;
     if (names->events)
         names_note(names, pid, "events", "", err);
     else
         names_tell(names, pid, "", err);
+}
+
+const struct error *runtime_names_refusal(const struct runtime_names *names)
+{
+    return names->is_refused ? &names->refusal : NULL;
 }
 
 /* The place of a session that is over, or a new one; NULL when all are taken. */

@@ -70,6 +70,8 @@ bool runtime_names_next_without_module(const struct runtime_names *names, uint32
 bool runtime_names_listens(const struct runtime_names *names, uint32_t process);
 /* No session could be opened, and none will be: `note` is told why. */
 void runtime_names_refused(struct runtime_names *names, uint32_t pid, const struct error *err);
+/* Why the first of those was, or NULL when there was none. */
+const struct error *runtime_names_refusal(const struct runtime_names *names);
 /* Takes what has come into `queue`, without waiting. Whether any session may still be behind. */
 bool runtime_names_drain(struct runtime_names *names, struct record_queue *queue);
 /* One item of the queue's that is QUEUE_CODE, in its turn. */

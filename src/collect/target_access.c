@@ -84,6 +84,11 @@ static struct target_access try_events(const struct target *t)
         explain_owner(t, &access, "CAP_SYS_PTRACE");
         return access;
     }
+    if (!t->socket && t->runtime == RUNTIME_NONE && !t->maps_denied && !t->diagnostics_off) {
+        snprintf(access.reason, sizeof access.reason, "it runs no .NET runtime");
+        snprintf(access.fix, sizeof access.fix, "clrperf ps lists the .NET processes");
+        return access;
+    }
     if (!t->socket) {
         snprintf(access.reason, sizeof access.reason, "%s",
                  t->diagnostics_off              ? "its environment sets DOTNET_EnableDiagnostics=0"

@@ -84,6 +84,45 @@ def ordinary_user(checks, work):
                      f"{done.returncode} {done.stderr}")
 
 
+def events_without_rights(checks, work):
+    """Nobody to listen to is no recording of 0 events, but an error with its reason."""
+    need_root()
+    need_command("setpriv")
+    binary = shutil.copy(CLRPERF, work.file("clrperf"))
+    os.chmod(binary, 0o755)
+    os.mkdir(work.file("own"))
+    os.chown(work.file("own"), 65534, 65534)
+
+    def try_it(user, name, *words):
+        return subprocess.run([*user, binary, "record", "-q", "-e", "gc", "-d", "1", "-o", work.file(f"own/{name}"),
+                               *map(str, words)], capture_output=True, text=True, check=False,
+                              stdin=subprocess.DEVNULL, timeout=60)
+
+    with Target(sample_command("10", "primes") + ["0"]) as target:
+        target.wait_age(2)
+        done = try_it(NOBODY, "one.clrperf", "-p", target.pid)
+        checks.check("events of somebody else's runtime: exit 4, with a way out",
+                     done.returncode == 4 and "cannot get runtime events" in done.stderr and "try:" in done.stderr,
+                     f"{done.returncode} {done.stderr}")
+        checks.check("at once, and no file is left behind", not os.path.exists(work.file("own/one.clrperf")), "")
+        done = try_it(NOBODY, "all.clrperf", "-a")
+        checks.check("nor of all runtimes of others", done.returncode == 4 and "try:" in done.stderr, f"{done.returncode} {done.stderr}")
+        plain = subprocess.Popen(["sleep", "60"])
+        done = try_it([], "plain.clrperf", "-p", plain.pid)
+        checks.check("events of a process without a runtime: exit 5", done.returncode == 5 and "no .NET runtime" in done.stderr,
+                     f"{done.returncode} {done.stderr}")
+        done = try_it([], "both.clrperf", "-p", f"{plain.pid},{target.pid}")
+        checks.check("one of several that can be listened to is enough", done.returncode == 0, f"{done.returncode} {done.stderr}")
+        done = try_it([], "cpu.clrperf", "-e", "cpu,gc", "-p", plain.pid)
+        checks.check("beside samples it is said, and no error", done.returncode == 0 and "no .NET runtime told" in done.stderr,
+                     f"{done.returncode} {done.stderr}")
+        plain.kill()
+        plain.wait()
+    done = subprocess.run([CLRPERF, "record", "-q", "-e", "gc", "-o", work.file("sh.clrperf"), "--", "sh", "-c", "exit 7"],
+                          capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
+    checks.check("a command without a runtime keeps its exit code", done.returncode == 7, f"{done.returncode} {done.stderr}")
+
+
 def no_rights(checks, work):
     need_command("strace")
     with busy() as target:
@@ -221,8 +260,8 @@ def target_stopped(checks, work):
                                                                            "-d", 1)["samples"] > 0, "")
 
 
-GROUPS = (command, command_names, signals, ordinary_user, no_rights, targets, all_processes, latecomers, target_exits,
-          target_execs, target_stopped)
+GROUPS = (command, command_names, signals, ordinary_user, events_without_rights, no_rights, targets, all_processes,
+          latecomers, target_exits, target_execs, target_stopped)
 
 
 def main():
