@@ -11,6 +11,14 @@ struct stub_pattern {
     const char *bytes;
 };
 
+/* A slot of a generic dictionary, reached from the first argument; where it may be empty the runtime is
+ * asked. */
+#define LOOKUP_HELPER(loads)                                                                                 \
+    { "[runtime lookup helper]", loads " 4885c0 7401 c3 48be................ e9........" },                  \
+    {                                                                                                        \
+        "[runtime lookup helper]", loads " c3"                                                               \
+    }
+
 static const struct stub_pattern patterns[] = {
     { "[fixup precode]", "ff25fa3f0000 4c8b15fb3f0000 ff25fd3f0000" },
     { "[stub precode]", "4c8b15f93f0000 ff25fb3f0000" },
@@ -18,19 +26,29 @@ static const struct stub_pattern patterns[] = {
     { "[call counting stub]", "488b05f93f0000 66ff08" },
     { "[dispatch stub]", "48b8................ 483907 90 48b8................ 0f85........ ffe0" },
     { "[dispatch stub]", "48b8................ 483907 48b8................ 0f85........ ffe0" },
+    /* by the cache of targets; what it goes on with: found, or counted and then asked for */
     { "[resolve stub]",
-      "488b07 52 49ba................ 488bd0 48c1e80c 4803c2 4835........ 4825........ 4a8b0410 "
-      "49ba................ 483b50.. 752b 4c3b50.. 7525 488b" },
+      "488b07 52 49ba................ 488bd0 48c1e80c 4803c2 4835........ 4825........ 4a8b0410" },
     { "[resolve stub]", "49ba................ 483b50.. 75.. 4c3b50.. 75.. 488b40.. 5a ffe0" },
+    { "[resolve stub]",
+      "48b8................ 8300ff 7d.. 4983cb01 52 49ba................ 50 48b8................ ffe0" },
     { "[lookup stub]", "50 48b8................ ffe0" },
     { "[vtable call stub]", "488b07 488b40.. ff60.." },
     { "[vtable call stub]", "488b07 488b40.. ffa0........" },
     { "[vtable call stub]", "488b07 488b80........ ff60.." },
     { "[vtable call stub]", "488b07 488b80........ ffa0........" },
     /* helpers that precompiled code calls for types, statics and generic dictionaries */
-    { "[runtime lookup helper]", "488b40.. 4885c0 7401 c3 48be................ e9........" },
-    { "[runtime lookup helper]",
-      "488b47.. 488b40.. 488b40.. 4885c0 7401 c3 48be................ e9........" },
+    LOOKUP_HELPER("488b47.."),
+    LOOKUP_HELPER("488b87........"),
+    LOOKUP_HELPER("488b47.. 488b40.."),
+    LOOKUP_HELPER("488b87........ 488b40.."),
+    LOOKUP_HELPER("488b47.. 488b80........"),
+    LOOKUP_HELPER("488b47.. 488b40.. 488b40.."),
+    LOOKUP_HELPER("488b47.. 488b40.. 488b80........"),
+    LOOKUP_HELPER("488b47.. 488b00 488b40.."),
+    LOOKUP_HELPER("488b47.. 488b00 488b80........"),
+    /* the part that asks the runtime, behind any other way to the slot */
+    { "[runtime lookup helper]", "4885c0 7401 c3 48be................ e9........" },
     { "[dynamic helper]", "488bf7 48bf................ e9........" },
     { "[dynamic helper]", "48bf................ e9........" },
     { "[dynamic helper]", "48be................ e9........" },
