@@ -47,12 +47,22 @@ static const struct stub_pattern patterns[] = {
     LOOKUP_HELPER("488b47.. 488b40.. 488b80........"),
     LOOKUP_HELPER("488b47.. 488b00 488b40.."),
     LOOKUP_HELPER("488b47.. 488b00 488b80........"),
+    /* of a dictionary that may be too short yet */
+    LOOKUP_HELPER("488b47.. 4881b8................ 7e.. 488b40.."),
+    LOOKUP_HELPER("488b47.. 4881b8................ 7e.. 488b80........"),
+    LOOKUP_HELPER("488b47.. 488b40.. 4881b8................ 7e.. 488b40.."),
+    LOOKUP_HELPER("488b47.. 488b40.. 4881b8................ 7e.. 488b80........"),
     /* the part that asks the runtime, behind any other way to the slot */
     { "[runtime lookup helper]", "4885c0 7401 c3 48be................ e9........" },
     { "[dynamic helper]", "488bf7 48bf................ e9........" },
     { "[dynamic helper]", "48bf................ e9........" },
     { "[dynamic helper]", "48be................ e9........" },
+    { "[dynamic helper]", "48bf................ 48be................ e9........" },
+    { "[dynamic helper]", "48ba................ 48b9................ e9........" },
     { "[dynamic helper]", "48ba................ e9........" },
+    { "[dynamic helper]", "48b9................ e9........" },
+    { "[dynamic helper]", "48a1................ c3" },
+    { "[dynamic helper]", "48a1................ 4883c0.. c3" },
     { "[dynamic helper]", "48b8................ c3" },
     { "[dynamic helper]", "48b8................ 488b00 c3" },
     /* write barriers: they mark a card of the table that the GC looks at */
