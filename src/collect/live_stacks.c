@@ -225,7 +225,7 @@ bool live_stacks_unwind(struct live_stacks *stacks, uint32_t process, const stru
     top_learn(stacks, sample->who.tid, &result);
     for (size_t i = 0; i < result.count; i++) {
         stacks->ips[i] = stacks->frames[i].ip;
-        stacks->exact[i] = stacks->frames[i].exact;
+        stacks->exact[i] = stacks->frames[i].exact || stacks->frames[i].hijacked;
         stacks->found[stacks->frames[i].found]++;
     }
     *out = (struct live_stack){ stacks->ips, stacks->exact, result.count, ends[result.end] };

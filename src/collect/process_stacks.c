@@ -389,7 +389,7 @@ static void unwind_thread(struct process_stacks *stacks, struct stacks_thread *t
                                     NULL, 0 };
     struct unwind_result result = process_code_unwind(sink->code, &sample, frames, STACKS_FRAMES_MAX);
     for (size_t i = 0; i < result.count; i++) /* a caller's address follows its call, unless it is exact */
-        addrs[i] = frames[i].ip + (i > 0 && frames[i].exact);
+        addrs[i] = frames[i].ip + (i > 0 && (frames[i].exact || frames[i].hijacked));
     struct raw_sample raw = {
         .time_ns = time_ns,
         .weight = 1,

@@ -35,7 +35,7 @@ struct unwind_frame {
     uint64_t ip;
     uint8_t found; /* enum unwind_found */
     bool exact; /* ip is where it goes on, not what follows a call: the leaf, and what a signal interrupted */
-    bool hijacked; /* ip is the runtime's trap: the caller that it replaced is not known */
+    bool hijacked; /* ip is where the runtime's trap begins: the caller that it replaced is not known */
 };
 
 enum unwind_end {
