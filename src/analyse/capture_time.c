@@ -1,21 +1,15 @@
 #include "analyse/capture_time.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "trace/facts.h"
 
-static uint64_t fact_u64(const struct trace *t, const char *key)
-{
-    const char *text = trace_fact_value(t, key);
-    return text ? strtoull(text, NULL, 10) : 0;
-}
-
 struct capture_time capture_time_of(const struct trace *t)
 {
-    struct capture_time time = { .start_ns = fact_u64(t, FACT_STARTED_MONOTONIC_NS),
-                                 .duration_ns = fact_u64(t, FACT_DURATION_NS),
-                                 .realtime_ns = fact_u64(t, FACT_STARTED_REALTIME_NS) };
+    struct capture_time time = { 0 };
+    trace_fact_number(t, FACT_STARTED_MONOTONIC_NS, &time.start_ns);
+    trace_fact_number(t, FACT_DURATION_NS, &time.duration_ns);
+    trace_fact_number(t, FACT_STARTED_REALTIME_NS, &time.realtime_ns);
     uint64_t first = UINT64_MAX, last = 0;
     if (time.start_ns && time.duration_ns)
         return time;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/capture_time.h"
 #include "analyse/frame_table.h"
 #include "analyse/profile_counts.h"
 #include "analyse/stack_filter.h"
@@ -209,18 +210,6 @@ static uint32_t thread_get(struct profile_build *b, uint32_t thread)
     return b->thread_of[thread] = id;
 }
 
-static uint64_t capture_start_ns(const struct trace *t)
-{
-    const char *fact = trace_fact_value(t, FACT_STARTED_MONOTONIC_NS);
-    if (fact)
-        return strtoull(fact, NULL, 10);
-    uint64_t first = UINT64_MAX;
-    for (size_t i = 0; i < t->samples.count; i++)
-        if (t->samples.time_ns[i] < first)
-            first = t->samples.time_ns[i];
-    return t->samples.count ? first : 0;
-}
-
 /* A sample's place in its trace, to put them in time order: sources report only nearly so. */
 struct sample_order {
     uint64_t time_ns;
@@ -365,30 +354,23 @@ static void profile_describe(struct profile_build *b)
 {
     const struct trace *t = b->t;
     struct profile *p = b->p;
-    const char *rate = trace_fact_value(t, FACT_RATE_HZ), *unit = trace_fact_value(t, FACT_UNIT);
-    const char *event = trace_fact_value(t, FACT_EVENT),
-               *wall = trace_fact_value(t, FACT_STARTED_REALTIME_NS);
-    const char *duration = trace_fact_value(t, FACT_DURATION_NS);
+    const char *unit = trace_fact_value(t, FACT_UNIT), *event = trace_fact_value(t, FACT_EVENT);
+    uint64_t rate_hz = 0;
+    trace_fact_number(t, FACT_RATE_HZ, &rate_hz);
     if (b->options->kind == SAMPLE_EVENT) {
         event = trace_fact_value(t, FACT_COUNTED_EVENT);
         unit = "count";
-        rate = NULL;
+        rate_hz = 0;
     }
     if (b->options->kind == SAMPLE_WALL) {
         event = trace_fact_value(t, FACT_WALL_EVENT);
         unit = "ns";
-        rate = NULL;
+        rate_hz = 0;
     }
     p->is_wall = b->options->kind == SAMPLE_WALL;
-    p->rate_hz = rate ? strtod(rate, NULL) : 0;
-    p->start_realtime_ns = wall ? strtoull(wall, NULL, 10) : 0;
+    p->rate_hz = (double)rate_hz;
     p->weight_unit = unit ? frame_table_text(&b->frames, span_of(unit, strlen(unit))) : "samples";
     p->event = event ? frame_table_text(&b->frames, span_of(event, strlen(event))) : "samples";
-    p->duration_ns = duration ? strtoull(duration, NULL, 10) : 0;
-    if (!p->duration_ns)
-        for (size_t i = 0; i < t->samples.count; i++)
-            if (t->samples.time_ns[i] > p->start_monotonic_ns + p->duration_ns)
-                p->duration_ns = t->samples.time_ns[i] - p->start_monotonic_ns;
     struct buffer title;
     buffer_init(&title, 4096);
     for (uint32_t i = 1; i < p->process_count && i < 4; i++)
@@ -468,7 +450,10 @@ static void build_begin(struct profile_build *b)
     p->threads = mem_alloc(1, sizeof *p->threads);
     p->processes = mem_alloc(1, sizeof *p->processes);
     p->node_count = p->thread_count = p->process_count = 1;
-    p->start_monotonic_ns = capture_start_ns(t);
+    const struct capture_time time = capture_time_of(t);
+    p->start_monotonic_ns = time.start_ns;
+    p->start_realtime_ns = time.realtime_ns;
+    p->duration_ns = time.duration_ns;
     const char *unit = trace_fact_value(t, FACT_UNIT);
     p->by_line = b->options->lines;
     p->weights_are_samples = b->options->kind == SAMPLE_CPU && unit && strcmp(unit, "samples") == 0;

@@ -111,12 +111,12 @@ static bool process_is_still_it(struct trace *t, uint32_t process)
     struct trace_process *row = &t->processes.rows[process];
     if (process_still_there(row))
         return true;
-    const char *started = trace_fact_value(t, FACT_STARTED_REALTIME_NS);
+    uint64_t made_ns = UINT64_MAX;
+    trace_fact_number(t, FACT_STARTED_REALTIME_NS, &made_ns);
     struct target target;
     if (row->start_ticks || is_foreign(t) || !target_open((pid_t)row->pid, &target, NULL))
         return false;
-    bool fits =
-        target.runtime == RUNTIME_CORECLR && (!started || target.started_ns < strtoull(started, NULL, 10));
+    bool fits = target.runtime == RUNTIME_CORECLR && target.started_ns < made_ns;
     if (fits) {
         row->start_ticks = target.start_ticks;
         row->runtime_version = trace_add_string(t, target.version.text);

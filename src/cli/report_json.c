@@ -17,14 +17,14 @@ enum { TREE_DEPTH_MAX = JSON_DEPTH_MAX / 2 - 4 };
 static void json_number_fact(struct json_writer *j, const char *key, const struct trace *t, const char *fact,
                              double divisor)
 {
-    const char *text = trace_fact_value(t, fact);
+    uint64_t number;
     json_key(j, key);
-    if (!text)
+    if (!trace_fact_number(t, fact, &number))
         json_null(j);
     else if (divisor > 1)
-        json_double(j, strtod(text, NULL) / divisor);
+        json_double(j, (double)number / divisor);
     else
-        json_u64(j, strtoull(text, NULL, 10));
+        json_u64(j, number);
 }
 
 static void json_processes(struct json_writer *j, const struct profile *p)

@@ -294,11 +294,11 @@ void report_head(const struct capture *c, const struct profile *p, struct buffer
     head_work(p, out);
     head_states(t, p, out);
     head_collections(p, out);
-    const char *cpu = trace_fact_value(t, FACT_SELF_CPU_NS), *rss = trace_fact_value(t, FACT_SELF_PEAK_RSS);
-    if (cpu && rss && p->duration_ns)
+    uint64_t cpu_ns, rss_bytes;
+    if (p->duration_ns && trace_fact_number(t, FACT_SELF_CPU_NS, &cpu_ns) &&
+        trace_fact_number(t, FACT_SELF_PEAK_RSS, &rss_bytes))
         buffer_format(out, "cost     clrperf used %.2f %% of one CPU, %s\n",
-                      strtod(cpu, NULL) * 100 / (double)p->duration_ns,
-                      units_size(strtoull(rss, NULL, 10)).text);
+                      (double)cpu_ns * 100 / (double)p->duration_ns, units_size(rss_bytes).text);
     if (trace_fact_value(t, FACT_KERNEL_FRAMES) && strcmp(trace_fact_value(t, FACT_KERNEL_FRAMES), "no") == 0)
         buffer_string(out, "note     user frames only: kernel stacks need root or CAP_PERFMON\n");
     buffer_u8(out, '\n');

@@ -287,12 +287,9 @@ static bool record_finish(struct record_run *run, struct error *err)
                  result.map_malformed);
         record_note(run, text);
     }
-    snprintf(text, sizeof text, "%" PRIu64, run->stats.duration_ns);
-    trace_set_fact(&run->b.trace, FACT_DURATION_NS, text);
-    snprintf(text, sizeof text, "%" PRIu64, clock_own_cpu_ns());
-    trace_set_fact(&run->b.trace, FACT_SELF_CPU_NS, text);
-    snprintf(text, sizeof text, "%" PRIu64, clock_own_peak_rss_bytes());
-    trace_set_fact(&run->b.trace, FACT_SELF_PEAK_RSS, text);
+    trace_set_fact_number(&run->b.trace, FACT_DURATION_NS, run->stats.duration_ns);
+    trace_set_fact_number(&run->b.trace, FACT_SELF_CPU_NS, clock_own_cpu_ns());
+    trace_set_fact_number(&run->b.trace, FACT_SELF_PEAK_RSS, clock_own_peak_rss_bytes());
     struct trace_writer *w = run->w;
     run->w = NULL;
     bool ok = trace_writer_close(w, &run->b, &run->file_bytes, err);

@@ -623,10 +623,8 @@ static bool recorder_watch_exits(struct recorder *r, struct error *err)
 
 static void recorder_facts(struct recorder *r)
 {
-    char text[64];
-    snprintf(text, sizeof text, "%" PRIu32, r->options.perf.rate_hz);
     if (r->options.perf.cpu) {
-        trace_set_fact(&r->b->trace, FACT_RATE_HZ, text);
+        trace_set_fact_number(&r->b->trace, FACT_RATE_HZ, r->options.perf.rate_hz);
         trace_set_fact(&r->b->trace, FACT_EVENT, r->events.hardware ? "cycles" : "cpu-clock");
         trace_set_fact(&r->b->trace, FACT_UNIT, "ns");
     }
@@ -634,10 +632,8 @@ static void recorder_facts(struct recorder *r)
         trace_set_fact(&r->b->trace, FACT_COUNTED_EVENT, "context-switches");
     trace_set_fact(&r->b->trace, FACT_STACKS, r->options.kernel_chains ? "frame pointers" : "unwound");
     trace_set_fact(&r->b->trace, FACT_KERNEL_FRAMES, r->events.kernel ? "yes" : "no");
-    snprintf(text, sizeof text, "%" PRIu64, r->started_ns);
-    trace_set_fact(&r->b->trace, FACT_STARTED_MONOTONIC_NS, text);
-    snprintf(text, sizeof text, "%" PRIu64, clock_realtime_ns());
-    trace_set_fact(&r->b->trace, FACT_STARTED_REALTIME_NS, text);
+    trace_set_fact_number(&r->b->trace, FACT_STARTED_MONOTONIC_NS, r->started_ns);
+    trace_set_fact_number(&r->b->trace, FACT_STARTED_REALTIME_NS, clock_realtime_ns());
 }
 
 /* The kernel switches: who may not look into it sees no switch. */

@@ -394,13 +394,6 @@ static uint64_t realtime_ns(const struct nettrace_info *info)
     return seconds > 0 ? (uint64_t)seconds * 1000000000u + info->utc[7] * 1000000u : 0;
 }
 
-static void set_number(struct trace *t, const char *key, uint64_t value)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%" PRIu64, value);
-    trace_set_fact(t, key, text);
-}
-
 static bool on_info(void *user, const struct nettrace_info *info, struct error *err)
 {
     struct nettrace_import *in = user;
@@ -409,11 +402,11 @@ static bool on_info(void *user, const struct nettrace_info *info, struct error *
     in->first_ns = in->last_ns = in->point_ns = info->sync_ns;
     turn_to(in, info->process_id);
     trace_set_fact(t, FACT_FORMAT, info->version < 4 ? "netperf" : "nettrace");
-    set_number(t, FACT_STARTED_MONOTONIC_NS, in->first_ns);
+    trace_set_fact_number(t, FACT_STARTED_MONOTONIC_NS, in->first_ns);
     if (realtime_ns(info))
-        set_number(t, FACT_STARTED_REALTIME_NS, realtime_ns(info));
+        trace_set_fact_number(t, FACT_STARTED_REALTIME_NS, realtime_ns(info));
     if (info->processors)
-        set_number(t, FACT_CPUS, info->processors);
+        trace_set_fact_number(t, FACT_CPUS, info->processors);
     return true;
 }
 
@@ -535,7 +528,7 @@ static void finish(struct nettrace_import *in)
     struct trace *t = &in->b->trace;
     take_counts(in);
     tell_loss(in, in->last_ns);
-    set_number(t, FACT_DURATION_NS, in->last_ns - in->first_ns);
+    trace_set_fact_number(t, FACT_DURATION_NS, in->last_ns - in->first_ns);
     thread_time_finish(t, in->sample_states, nettrace_reader_info(in->reader)->sampling_period_ns);
     set_subscriptions(in);
     set_notes(in);

@@ -385,13 +385,6 @@ static bool take_record(void *user, uint32_t event, const struct perf_record *r,
 
 /* Facts. */
 
-static void set_number(struct trace *t, const char *key, uint64_t value)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%" PRIu64, value);
-    trace_set_fact(t, key, text);
-}
-
 static void set_text(struct trace *t, const char *key, const char *value)
 {
     if (value[0])
@@ -408,9 +401,9 @@ static void set_event_facts(struct data_import *in)
     trace_set_fact(t, FACT_UNIT, event_is_clock(info) ? "ns" : "count");
     trace_set_fact(t, FACT_KERNEL_FRAMES, info->attr.exclude_kernel ? "no" : "yes");
     if (info->attr.freq)
-        set_number(t, FACT_RATE_HZ, info->attr.sample_freq);
+        trace_set_fact_number(t, FACT_RATE_HZ, info->attr.sample_freq);
     else if (event_is_clock(info) && info->attr.sample_period)
-        set_number(t, FACT_RATE_HZ, 1000000000 / info->attr.sample_period);
+        trace_set_fact_number(t, FACT_RATE_HZ, 1000000000 / info->attr.sample_period);
 }
 
 static void set_facts(struct data_import *in)
@@ -426,13 +419,13 @@ static void set_facts(struct data_import *in)
     set_text(t, FACT_CPU, h->cpu);
     set_text(t, FACT_COMMAND_LINE, h->command_line);
     if (h->cpus_online)
-        set_number(t, FACT_CPUS, h->cpus_online);
+        trace_set_fact_number(t, FACT_CPUS, h->cpus_online);
     set_event_facts(in);
     uint64_t first_ns = h->first_ns ? h->first_ns : in->first_sample_ns;
     if (first_ns)
-        set_number(t, FACT_STARTED_MONOTONIC_NS, first_ns);
+        trace_set_fact_number(t, FACT_STARTED_MONOTONIC_NS, first_ns);
     if (h->has_clock_id && first_ns)
-        set_number(t, FACT_STARTED_REALTIME_NS, h->wall_ns + (first_ns - h->wall_mono_ns));
+        trace_set_fact_number(t, FACT_STARTED_REALTIME_NS, h->wall_ns + (first_ns - h->wall_mono_ns));
 }
 
 static void set_notes(struct data_import *in)

@@ -263,21 +263,16 @@ static void set_facts(struct script_import *in)
     struct trace *t = &in->b->trace;
     struct span event = buffer_span(&in->event);
     AUTO_FREE char *name = mem_format("%.*s", (int)event.size, event.size ? (const char *)event.data : "");
-    char number[24];
     bool is_clock = begins(event, "cpu-clock") || begins(event, "task-clock");
     trace_set_fact(t, FACT_FORMAT, "perf script");
     trace_set_fact(t, FACT_TOOL, "perf");
     if (name[0])
         trace_set_fact(t, FACT_EVENT, name);
     trace_set_fact(t, FACT_UNIT, !in->now.has_period ? "samples" : is_clock ? "ns" : "count");
-    if (is_clock && in->now.has_period && in->now.period) {
-        snprintf(number, sizeof number, "%" PRIu64, (1000000000 + in->now.period / 2) / in->now.period);
-        trace_set_fact(t, FACT_RATE_HZ, number);
-    }
-    if (in->first_ns) {
-        snprintf(number, sizeof number, "%" PRIu64, in->first_ns);
-        trace_set_fact(t, FACT_STARTED_MONOTONIC_NS, number);
-    }
+    if (is_clock && in->now.has_period && in->now.period)
+        trace_set_fact_number(t, FACT_RATE_HZ, (1000000000 + in->now.period / 2) / in->now.period);
+    if (in->first_ns)
+        trace_set_fact_number(t, FACT_STARTED_MONOTONIC_NS, in->first_ns);
     if (in->of_other_events)
         import_note(t, "%" PRIu64 " samples of other events were left out", in->of_other_events);
     if (in->without_pid)

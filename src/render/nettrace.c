@@ -383,12 +383,6 @@ static void write_end(struct nettrace_writer *w)
 
 /* All together. */
 
-static uint64_t fact_number(const struct trace *t, const char *key)
-{
-    const char *value = trace_fact_value(t, key);
-    return value ? strtoull(value, NULL, 10) : 0;
-}
-
 static uint64_t lost_events(const struct nettrace_writer *w)
 {
     uint64_t lost = 0;
@@ -402,8 +396,10 @@ static bool write_all(struct nettrace_writer *w, struct output *out, struct erro
 {
     const struct trace *t = w->t;
     const struct trace_process *process = &t->processes.rows[w->process];
-    uint64_t first_ns = w->moments[0].time_ns, start_ns = fact_number(t, FACT_STARTED_MONOTONIC_NS);
-    uint64_t realtime_ns = fact_number(t, FACT_STARTED_REALTIME_NS);
+    uint64_t first_ns = w->moments[0].time_ns, start_ns = 0, realtime_ns = 0, processors = 0;
+    trace_fact_number(t, FACT_STARTED_MONOTONIC_NS, &start_ns);
+    trace_fact_number(t, FACT_STARTED_REALTIME_NS, &realtime_ns);
+    trace_fact_number(t, FACT_CPUS, &processors);
     if (!start_ns || start_ns > first_ns)
         start_ns = first_ns;
     nettrace_stream_begin(&w->stream,
@@ -412,7 +408,7 @@ static bool write_all(struct nettrace_writer *w, struct output *out, struct erro
                               .realtime_ns = realtime_ns,
                               .pointer_size = 8,
                               .process_id = process->ns_pid ? process->ns_pid : process->pid,
-                              .processors = (uint32_t)fact_number(t, FACT_CPUS),
+                              .processors = (uint32_t)processors,
                               .sampling_period_ns = PERIOD_NS,
                           },
                           out);

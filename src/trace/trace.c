@@ -1,5 +1,8 @@
 #include "trace/trace.h"
 
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,6 +158,27 @@ const char *trace_fact_value(const struct trace *t, const char *key)
         if (strcmp(trace_string(t, t->facts.rows[i].key), key) == 0)
             return trace_string(t, t->facts.rows[i].value);
     return NULL;
+}
+
+bool trace_fact_number(const struct trace *t, const char *key, uint64_t *out)
+{
+    const char *text = trace_fact_value(t, key);
+    char *end;
+    if (!text || *text < '0' || *text > '9')
+        return false;
+    errno = 0;
+    uint64_t value = strtoull(text, &end, 10);
+    if (errno || *end)
+        return false;
+    *out = value;
+    return true;
+}
+
+void trace_set_fact_number(struct trace *t, const char *key, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    trace_set_fact(t, key, text);
 }
 
 void trace_set_fact(struct trace *t, const char *key, const char *value)

@@ -332,10 +332,13 @@ const struct trace_event_activity *trace_event_activity(const struct trace *t, u
 enum stack_end trace_stack_end(const struct trace *t, uint32_t stack);
 /* A fact's value, or NULL. */
 const char *trace_fact_value(const struct trace *t, const char *key);
+/* The same of a number; false, and *out as it was, when it is none. */
+bool trace_fact_number(const struct trace *t, const char *key, uint64_t *out);
 /* Takes one "name number" off a fact that is a list of those. False at its end. */
 bool trace_fact_pair(const char **rest, struct span *name, uint64_t *value);
 /* Sets a fact; the last one wins. */
 void trace_set_fact(struct trace *t, const char *key, const char *value);
+void trace_set_fact_number(struct trace *t, const char *key, uint64_t value);
 
 /* Spelled as CONTRACT.md has them. */
 const char *code_kind_name(enum code_kind kind);

@@ -259,11 +259,38 @@ static void test_fact_pairs(void **state)
     assert_false(trace_fact_pair(&rest, &name, &value));
 }
 
+static void test_number_facts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool ok;
+        uint64_t number;
+    } cases[] = { { "0", true, 0 },    { "18446744073709551615", true, UINT64_MAX },
+                  { "", false, 0 },    { "18446744073709551616", false, 0 },
+                  { "-1", false, 0 },  { " 1", false, 0 },
+                  { "12a", false, 0 }, { "x", false, 0 } };
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint64_t number = 7;
+        trace_set_fact(&b.trace, "key", cases[i].text);
+        assert_int_equal(trace_fact_number(&b.trace, "key", &number), cases[i].ok);
+        assert_true(number == (cases[i].ok ? cases[i].number : 7));
+    }
+    trace_set_fact_number(&b.trace, "key", UINT64_MAX);
+    assert_string_equal(trace_fact_value(&b.trace, "key"), "18446744073709551615");
+    uint64_t number;
+    assert_false(trace_fact_number(&b.trace, "no key", &number));
+    trace_builder_done(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fact_pairs),
         cmocka_unit_test(test_equal_chains_are_one_stack),
+        cmocka_unit_test(test_number_facts),
         cmocka_unit_test(test_remapped_address),
         cmocka_unit_test(test_growing_mapping),
         cmocka_unit_test(test_reused_code),
