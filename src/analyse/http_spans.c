@@ -6,6 +6,7 @@
 #include "analyse/url_pattern.h"
 #include "base/buffer.h"
 #include "base/own.h"
+#include "clr/provider_names.h"
 #include "clr/runtime_events.h"
 
 enum { NAME_BYTES_MAX = 1 << 18, HTTP_LEVEL = 4, IDS = 4, STATUS_FAILED = 500 };
@@ -16,9 +17,11 @@ static const struct http_source {
     uint16_t start, stop, failed;
     const char *key; /* a field that names the request, or NULL: the activity does */
 } sources[] = {
-    { "Microsoft.AspNetCore.Hosting", "server", 3, 4, 5, NULL },
-    { "Microsoft-AspNetCore-Server-Kestrel", "server", 3, 4, 0, "requestId" },
-    { "System.Net.Http", "client", 1, 2, 3, NULL },
+    { HTTP_SERVED_PROVIDER, "server", HTTP_SERVED_EVENT_START, HTTP_SERVED_EVENT_STOP,
+      HTTP_SERVED_EVENT_FAILED, NULL },
+    { HTTP_KESTREL_PROVIDER, "server", HTTP_KESTREL_EVENT_START, HTTP_KESTREL_EVENT_STOP, 0, "requestId" },
+    { HTTP_SENT_PROVIDER, "client", HTTP_SENT_EVENT_START, HTTP_SENT_EVENT_STOP, HTTP_SENT_EVENT_FAILED,
+      NULL },
 };
 
 static const struct http_source *source_of(const char *provider)

@@ -3,9 +3,8 @@
 #include <string.h>
 
 #include "analyse/told_events.h"
+#include "clr/provider_names.h"
 #include "clr/runtime_events.h"
-
-#define TASK_PROVIDER "System.Threading.Tasks.TplEventSource"
 
 enum { TASK_KEYWORD = 0x2, TASK_LEVEL = 4 };
 
@@ -33,13 +32,13 @@ struct task_reading {
 
 bool task_spans_wants(const char *provider, uint32_t event_id)
 {
-    return (strcmp(provider, TASK_PROVIDER) == 0 && told_ids_have(task_ids, event_id)) ||
+    return (strcmp(provider, TASKS_PROVIDER) == 0 && told_ids_have(task_ids, event_id)) ||
            runtime_event_kind_named(provider, event_id) >= RUNTIME_EVENT_GC_START;
 }
 
 bool task_spans_asked(const struct trace *t)
 {
-    return told_was_asked(t, TASK_PROVIDER, TASK_KEYWORD, TASK_LEVEL);
+    return told_was_asked(t, TASKS_PROVIDER, TASK_KEYWORD, TASK_LEVEL);
 }
 
 /* A process's task, and what of it; threads can wait for it, each for itself: `thread`, else 0. */
@@ -161,7 +160,7 @@ void task_spans_init(struct task_spans *spans, const struct trace *t, bool raw_n
     span_table_init(&spans->table);
     told_events_init(&told, t,
                      &(struct told_choice){
-                         .provider = TASK_PROVIDER, .ids = task_ids, .from_ns = from_ns, .to_ns = to_ns });
+                         .provider = TASKS_PROVIDER, .ids = task_ids, .from_ns = from_ns, .to_ns = to_ns });
     struct task_reading r = { .spans = spans, .told = &told };
     for (unsigned i = 0; i < TASK_SPANS; i++)
         r.kinds[i] = intern_cstr(&spans->table.texts, kinds[i]);

@@ -12,6 +12,7 @@
 #include "cli/standard_output.h"
 #include "cli/text_table.h"
 #include "clr/event_catalogue.h"
+#include "clr/provider_names.h"
 
 enum { ROWS_SHOWN = 30, ROWS_AT_ONCE = 1000, FRAMES_SHOWN = 32, CELL_BYTES_MAX = 16 << 20 };
 
@@ -27,9 +28,8 @@ static const char *cell_text(struct buffer *cell)
 static void cell_event(const struct events_answer *a, const struct event_schema *s, uint32_t event,
                        struct buffer *cell)
 {
-    static const char runtime[] = "Microsoft-Windows-DotNETRuntime";
     const char *provider = trace_string(a->scope.trace, events_type(a, event)->provider);
-    if (strncmp(provider, runtime, sizeof runtime - 1) != 0)
+    if (strncmp(provider, RUNTIME_PROVIDER, strlen(RUNTIME_PROVIDER)) != 0)
         buffer_format(cell, "%s ", provider);
     buffer_string(cell, event_schema_name(s));
 }

@@ -1,5 +1,6 @@
 #include "analyse/http_spans.h"
 #include "cli/question_spans.h"
+#include "clr/provider_names.h"
 
 extern const struct question question_http;
 
@@ -30,7 +31,7 @@ const struct question question_http = {
     .summary = "requests served and sent: how many, how long, the slowest, how much of it was GC",
     .has_csv = true,
     .wants = http_wants,
-    .provider = "Microsoft.AspNetCore.Hosting",
+    .provider = HTTP_SERVED_PROVIDER,
     .record = "http",
     .keywords = UINT64_MAX,
     .level = 4,

@@ -1,5 +1,6 @@
 #include "analyse/task_spans.h"
 #include "cli/question_spans.h"
+#include "clr/provider_names.h"
 
 extern const struct question question_tasks;
 
@@ -31,7 +32,7 @@ const struct question question_tasks = {
     .names_code = true,
     .has_csv = true,
     .wants = tasks_wants,
-    .provider = "System.Threading.Tasks.TplEventSource",
+    .provider = TASKS_PROVIDER,
     .record = "tasks",
     .keywords = 0x2,
     .level = 4,

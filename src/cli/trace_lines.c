@@ -12,20 +12,9 @@
 #include "cli/standard_output.h"
 #include "clr/exception_events.h"
 #include "clr/gc_events.h"
+#include "clr/provider_names.h"
 
-enum {
-    SCRATCH_BYTES = 1 << 17,
-    HOSTING_START = 3,
-    HOSTING_STOP = 4,
-    HTTP_START = 1,
-    HTTP_STOP = 2,
-    HTTP_FAILED = 3,
-};
-
-#define HOSTING_PROVIDER "Microsoft.AspNetCore.Hosting"
-#define KESTREL_PROVIDER "Microsoft-AspNetCore-Server-Kestrel"
-#define HTTP_PROVIDER    "System.Net.Http"
-#define TASKS_PROVIDER   "System.Threading.Tasks.TplEventSource"
+enum { SCRATCH_BYTES = 1 << 17 };
 
 void trace_lines_init(struct trace_lines *l)
 {
@@ -175,18 +164,20 @@ static void tell_request(struct trace_lines *l, const struct stream_schema *of, 
                          const struct trace_line_event *event, bool sent)
 {
     char how[32] = "";
-    if (of->event_id == (sent ? HTTP_START : HOSTING_START)) {
+    if (of->event_id == (sent ? HTTP_SENT_EVENT_START : HTTP_SERVED_EVENT_START)) {
         struct trace_request request = { .from_ns = event->time_ns, .sent = sent };
         memcpy(request.activity, event->activity, sizeof request.activity);
         request_text(l, of, payload, sent, request.text);
         trace_requests_begin(&l->requests, &request);
         return;
     }
-    if (sent && of->event_id == HTTP_FAILED)
+    if (sent && of->event_id == HTTP_SENT_EVENT_FAILED)
         snprintf(how, sizeof how, ": failed");
-    else if (sent && of->event_id == HTTP_STOP && event_schema_field(of->schema, "statusCode") >= 0)
+    else if (sent && of->event_id == HTTP_SENT_EVENT_STOP &&
+             event_schema_field(of->schema, "statusCode") >= 0)
         snprintf(how, sizeof how, ": %" PRIu64, number(of, payload, "statusCode"));
-    if (sent ? of->event_id == HTTP_STOP || of->event_id == HTTP_FAILED : of->event_id == HOSTING_STOP)
+    if (sent ? of->event_id == HTTP_SENT_EVENT_STOP || of->event_id == HTTP_SENT_EVENT_FAILED
+             : of->event_id == HTTP_SERVED_EVENT_STOP)
         end_request(l, event, sent, how);
 }
 
@@ -194,14 +185,14 @@ static void tell_request(struct trace_lines *l, const struct stream_schema *of, 
 static bool tell_http(struct trace_lines *l, const struct stream_schema *of, struct span payload,
                       const struct trace_line_event *event)
 {
-    bool sent = strcmp(of->provider, HTTP_PROVIDER) == 0;
+    bool sent = strcmp(of->provider, HTTP_SENT_PROVIDER) == 0;
     if (!l->wants.http)
         return false;
-    if (sent || strcmp(of->provider, HOSTING_PROVIDER) == 0) {
+    if (sent || strcmp(of->provider, HTTP_SERVED_PROVIDER) == 0) {
         tell_request(l, of, payload, event, sent);
         return true;
     }
-    return strcmp(of->provider, KESTREL_PROVIDER) == 0 ||
+    return strcmp(of->provider, HTTP_KESTREL_PROVIDER) == 0 ||
            (!l->wants.tasks && strcmp(of->provider, TASKS_PROVIDER) == 0);
 }
 

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "clr/provider_names.h"
+
 /* Layouts that several events share. */
 #define CLR_ONLY "1:clr"
 #define METHOD                                                                                               \
@@ -414,12 +416,12 @@ static const struct catalogue_event eventpipe_events[] = {
 #define EVENTS(table) (table), sizeof(table) / sizeof *(table)
 
 const struct catalogue_provider event_catalogue[] = {
-    { "Microsoft-Windows-DotNETRuntime", false, EVENTS(runtime_events) },
-    { "Microsoft-Windows-DotNETRuntimeRundown", false, EVENTS(rundown_events) },
-    { "Microsoft-Windows-DotNETRuntimePrivate", false, EVENTS(private_events) },
-    { "Microsoft-Windows-DotNETRuntimeStress", false, EVENTS(stress_events) },
-    { "Microsoft-DotNETCore-SampleProfiler", false, EVENTS(sampler_events) },
-    { "Microsoft-DotNETCore-EventPipe", true, EVENTS(eventpipe_events) },
+    { RUNTIME_PROVIDER, false, EVENTS(runtime_events) },
+    { RUNTIME_RUNDOWN_PROVIDER, false, EVENTS(rundown_events) },
+    { RUNTIME_PRIVATE_PROVIDER, false, EVENTS(private_events) },
+    { RUNTIME_STRESS_PROVIDER, false, EVENTS(stress_events) },
+    { RUNTIME_SAMPLER_PROVIDER, false, EVENTS(sampler_events) },
+    { RUNTIME_STREAM_PROVIDER, true, EVENTS(eventpipe_events) },
     { 0 },
 };
 

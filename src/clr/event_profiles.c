@@ -5,11 +5,11 @@
 
 #include "base/mem.h"
 #include "base/own.h"
+#include "clr/provider_names.h"
 #include "clr/runtime_events.h"
 
 #define RUNTIME         RUNTIME_PROVIDER
 #define SAMPLE_PROFILER RUNTIME_SAMPLER_PROVIDER
-#define TASKS_PROVIDER  "System.Threading.Tasks.TplEventSource"
 
 /* What every command on a database says of itself, and when it is done. */
 #define SQL_CLIENT "SqlClientDiagnosticListener/System.Data.SqlClient."
@@ -32,7 +32,7 @@ const struct event_profile event_profiles[] = {
     { "dotnet-sampled-thread-time", "where threads are, running or waiting, some 100 times a second",
       SAMPLE_PROFILER ":F00000000000:4", IPC_RUNDOWN_DEFAULT },
     { "gc-verbose", "collections, and every 100 KB allocated", RUNTIME ":8003:5", IPC_RUNDOWN_DEFAULT },
-    { "gc-collect", "collections: hardly any cost", RUNTIME ":1:4," RUNTIME "Private:1:4", 1 },
+    { "gc-collect", "collections: hardly any cost", RUNTIME ":1:4," RUNTIME_PRIVATE_PROVIDER ":1:4", 1 },
     { "database", "commands of ADO.NET and Entity Framework",
       TASKS_PROVIDER ":80:4,Microsoft-Diagnostics-DiagnosticSource:3:5:FilterAndPayloadSpecs=\"" DATABASE
                      "\"",
@@ -202,9 +202,9 @@ static const struct topic_provider {
     { "exceptions", RUNTIME, 0x8000, 2, 2, { 80 } },
     { "locks", RUNTIME, 0x4000, 4, 4, { 81, 90, 91 } },
     { "threadpool", RUNTIME, 0x10000, 4, 4, { 50, 51, 52, 53, 54, 55, 57, 59 } },
-    { "http", "System.Net.Http", 0, 4, 4, { 0 } },
-    { "http", "Microsoft.AspNetCore.Hosting", 0, 4, 4, { 0 } },
-    { "http", "Microsoft-AspNetCore-Server-Kestrel", 0, 4, 4, { 0 } },
+    { "http", HTTP_SENT_PROVIDER, 0, 4, 4, { 0 } },
+    { "http", HTTP_SERVED_PROVIDER, 0, 4, 4, { 0 } },
+    { "http", HTTP_KESTREL_PROVIDER, 0, 4, 4, { 0 } },
     { "http", TASKS_PROVIDER, 0x80, 4, 4, { 0 } },
     /* the end of a wait is verbose */
     { "tasks", TASKS_PROVIDER, 0xc3, 5, 0, { 7, 8, 9, 10, 11 } },

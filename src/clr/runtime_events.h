@@ -16,13 +16,7 @@
 #include "base/buffer.h"
 #include "base/cursor.h"
 #include "base/error.h"
-
-#define RUNTIME_PROVIDER         "Microsoft-Windows-DotNETRuntime"
-#define RUNTIME_RUNDOWN_PROVIDER "Microsoft-Windows-DotNETRuntimeRundown"
-/* Event 0: where a thread is. */
-#define RUNTIME_SAMPLER_PROVIDER "Microsoft-DotNETCore-SampleProfiler"
-/* Event 1: whose stream it is, at its end. */
-#define RUNTIME_STREAM_PROVIDER "Microsoft-DotNETCore-EventPipe"
+#include "clr/provider_names.h"
 
 /* Keywords of both providers. */
 enum {

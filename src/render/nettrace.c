@@ -6,12 +6,9 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/utf16.h"
+#include "clr/provider_names.h"
 #include "render/nettrace_stream.h"
 #include "trace/facts.h"
-
-#define SAMPLER "Microsoft-DotNETCore-SampleProfiler"
-#define RUNDOWN "Microsoft-Windows-DotNETRuntimeRundown"
-#define STREAM  "Microsoft-DotNETCore-EventPipe"
 
 enum {
     PAYLOAD_BYTES_MAX = 1 << 20,
@@ -88,7 +85,8 @@ static bool has_events_of(const struct trace *t, const char *provider)
 static void add_samples(struct nettrace_writer *w)
 {
     const struct trace_samples *s = &w->t->samples;
-    if (has_events_of(w->t, SAMPLER)) /* readers would take those and others for one thread's */
+    if (has_events_of(w->t,
+                      RUNTIME_SAMPLER_PROVIDER)) /* readers would take those and others for one thread's */
         return;
     AUTO_FREE uint64_t *next_ns = mem_alloc(w->t->threads.count, sizeof *next_ns);
     for (size_t i = s->count; i-- > 0;) {
@@ -217,7 +215,8 @@ static void write_sample(struct nettrace_writer *w, const struct moment *m)
     const uint8_t state[4] = { m->state };
     if (!w->sample_type)
         w->sample_type = nettrace_stream_add_type(
-            &w->stream, &(struct nettrace_stream_type){ .provider = SAMPLER, .name = "", .level = 4 });
+            &w->stream,
+            &(struct nettrace_stream_type){ .provider = RUNTIME_SAMPLER_PROVIDER, .name = "", .level = 4 });
     bool in_code = m->state == STATE_MANAGED;
     nettrace_stream_add_event(
         &w->stream, &(struct nettrace_stream_event){
@@ -234,12 +233,13 @@ static void write_sample(struct nettrace_writer *w, const struct moment *m)
 static uint32_t rundown_type(struct nettrace_writer *w, uint32_t event_id, uint32_t version,
                              uint64_t keywords)
 {
-    return nettrace_stream_add_type(&w->stream, &(struct nettrace_stream_type){ .provider = RUNDOWN,
-                                                                                .name = "",
-                                                                                .event_id = event_id,
-                                                                                .version = version,
-                                                                                .level = 4,
-                                                                                .keywords = keywords });
+    return nettrace_stream_add_type(&w->stream,
+                                    &(struct nettrace_stream_type){ .provider = RUNTIME_RUNDOWN_PROVIDER,
+                                                                    .name = "",
+                                                                    .event_id = event_id,
+                                                                    .version = version,
+                                                                    .level = 4,
+                                                                    .keywords = keywords });
 }
 
 /* Empties the payload. On no thread: dotnet-trace takes what a thread tells for a look at what it does. */
@@ -351,7 +351,7 @@ static void write_process_info(struct nettrace_writer *w)
     const struct trace_process *process = &t->processes.rows[w->process];
     const char *values[] = { trace_string(t, process->command_line ? process->command_line : process->name),
                              "Linux", arch ? arch : "" };
-    if (has_events_of(t, STREAM))
+    if (has_events_of(t, RUNTIME_STREAM_PROVIDER))
         return;
     struct buffer fields;
     buffer_init(&fields, PAYLOAD_BYTES_MAX);
@@ -362,7 +362,7 @@ static void write_process_info(struct nettrace_writer *w)
         put_utf16(&w->payload, values[i], strlen(values[i]));
     }
     write_rundown(w, nettrace_stream_add_type(&w->stream, &(struct nettrace_stream_type){
-                                                              .provider = STREAM,
+                                                              .provider = RUNTIME_STREAM_PROVIDER,
                                                               .name = "ProcessInfo",
                                                               .event_id = 1,
                                                               .version = 1,
