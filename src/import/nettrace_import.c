@@ -189,7 +189,8 @@ static bool on_type(void *user, struct nettrace_type *type, struct error *err)
     in->types[in->type_count] = row;
     in->types[in->type_count].told = type;
     type->mark = in->type_count++;
-    type->unwanted = row.job == JOB_NONE && row.want < IMPORT_EVENTS;
+    if (row.job == JOB_NONE && row.want < IMPORT_EVENTS)
+        type->wanted = row.want == IMPORT_COUNTS ? NETTRACE_TIME : NETTRACE_COUNT;
     return true;
 }
 
@@ -276,6 +277,12 @@ static void count_when(struct nettrace_import *in, const struct imported_type *t
         event_course_add(&in->b->trace.course, type->type, time_ns);
 }
 
+static void on_time(void *user, const struct nettrace_type *type, uint64_t time_ns)
+{
+    struct nettrace_import *in = user;
+    event_course_add(&in->b->trace.course, in->types[type->mark].type, time_ns);
+}
+
 /* "dotnet webapi.dll --urls ..." as one text: what runs is the first word, or what `dotnet` runs. */
 static void name_process(struct nettrace_import *in, const char *command_line)
 {
@@ -333,13 +340,11 @@ static void turn_to(struct nettrace_import *in, uint64_t pid)
     in->process = known ? trace_builder_process_start(in->b, (uint32_t)pid, 0) : 0;
 }
 
-static void on_unwanted(void *user, const struct nettrace_type *told, uint64_t process_id, uint64_t time_ns)
+static void on_owner(void *user, const struct nettrace_type *type, uint64_t process_id)
 {
     struct nettrace_import *in = user;
-    struct imported_type *type = &in->types[told->mark];
     turn_to(in, process_id);
-    note_use(in, type);
-    count_when(in, type, time_ns);
+    note_use(in, &in->types[type->mark]);
 }
 
 static bool on_event(void *user, const struct nettrace_event *event, struct error *err)
@@ -589,7 +594,8 @@ bool nettrace_import(struct byte_stream *stream, const struct import_options *op
         .on_type = on_type,
         .on_thread = on_thread,
         .on_event = on_event,
-        .on_unwanted = on_unwanted,
+        .on_owner = on_owner,
+        .on_time = on_time,
         .on_sequence_point = on_sequence_point,
         .on_loss = on_loss,
         .on_damage = on_damage,

@@ -42,6 +42,13 @@ struct nettrace_info {
     uint32_t sampling_period_ns;
 };
 
+/* How much of a type's events the consumer wants. */
+enum nettrace_want {
+    NETTRACE_EVENT, /* on_event() for each */
+    NETTRACE_TIME,  /* on_time() for each, which costs far less */
+    NETTRACE_COUNT, /* what the type says of them in the end */
+};
+
 /* What kind of event a record is. Kept by the reader as long as it lives. */
 struct nettrace_type {
     uint32_t id;          /* of this description, in this stream */
@@ -59,8 +66,9 @@ struct nettrace_type {
     struct span params;
     /* The reader's: what was told of it so far, wanted or not. */
     uint64_t events, events_with_stack, payload_bytes, latest_ns;
-    uint64_t mark; /* the consumer's, set from on_type(); 0 before */
-    bool unwanted; /* the consumer's, too: its events are counted and not delivered */
+    uint64_t owner;            /* whose the latest was, of those that were not wanted */
+    uint64_t mark;             /* the consumer's, set from on_type(); 0 before */
+    enum nettrace_want wanted; /* the consumer's, too */
 };
 
 struct nettrace_event {
@@ -82,14 +90,17 @@ struct nettrace_event {
 struct nettrace_sink {
     void *user;
     bool (*on_info)(void *user, const struct nettrace_info *info, struct error *err);
-    /* A new or changed event type. `type->mark` may be set through the pointer. */
+    /* A new or changed event type. `type->mark` and `type->wanted` may be set through the pointer. */
     bool (*on_type)(void *user, struct nettrace_type *type, struct error *err);
     /* Of nettrace 6: a thread is listed. `name` is UTF-8, or empty. */
     bool (*on_thread)(void *user, uint64_t process_id, uint64_t thread_id, struct span name,
                       struct error *err);
     bool (*on_event)(void *user, const struct nettrace_event *event, struct error *err);
-    /* Instead of on_event() for those of an unwanted type. */
-    void (*on_unwanted)(void *user, const struct nettrace_type *type, uint64_t process_id, uint64_t time_ns);
+    /* Of a type whose events are not wanted one comes, the first or of another process than the one before.
+     */
+    void (*on_owner)(void *user, const struct nettrace_type *type, uint64_t process_id);
+    /* Instead of on_event() for those of a type of which only times are wanted. */
+    void (*on_time)(void *user, const struct nettrace_type *type, uint64_t time_ns);
     /* Everything before is older than `time_ns`, everything after is newer. */
     bool (*on_sequence_point)(void *user, uint64_t time_ns, struct error *err);
     /*
@@ -107,7 +118,7 @@ struct nettrace_sink {
 
 struct nettrace_counts {
     uint64_t bytes;           /* fed */
-    uint64_t events;          /* delivered, or of an unwanted type */
+    uint64_t events;          /* of a known type, delivered or not */
     uint64_t lost;            /* events the runtime dropped, at least */
     uint64_t untyped;         /* events whose description never came: skipped */
     uint64_t stackless;       /* events whose stack id is not known: delivered without it */

@@ -80,65 +80,94 @@ static bool report_progress(struct nettrace_contents *r, uint64_t thread_id, str
            called(r, r->sink.on_loss(r->sink.user, thread_id, p.lost, err));
 }
 
-/* Whose an event is: of nettrace 6 its thread's. */
-static uint64_t process_of(struct nettrace_contents *r, const struct nettrace_record *record)
+/* Of nettrace 6: whose an event is. */
+static uint64_t process_of(struct nettrace_contents *r, uint64_t thread_id)
 {
-    const struct nettrace_listed_thread *thread =
-        r->info.version >= 6 ? nettrace_thread_list_find(&r->thread_list, record->thread_id) : NULL;
+    const struct nettrace_listed_thread *thread = nettrace_thread_list_find(&r->thread_list, thread_id);
     return thread && thread->process_id ? thread->process_id : r->info.process_id;
 }
 
 /* Of nettrace 6: indexes become numbers of threads, labels become activities. */
-static void complete_v6(struct nettrace_contents *r, const struct nettrace_record *record,
-                        struct nettrace_event *event)
+static void complete_v6(struct nettrace_contents *r, uint32_t label_id, struct nettrace_event *event)
 {
     const struct nettrace_listed_thread *captured =
-        nettrace_thread_list_find(&r->thread_list, record->capture_thread_id);
+        nettrace_thread_list_find(&r->thread_list, event->capture_thread_id);
     event->capture_thread_id = captured ? captured->thread_id : 0;
     const struct nettrace_listed_thread *thread =
-        nettrace_thread_list_find(&r->thread_list, record->thread_id);
+        nettrace_thread_list_find(&r->thread_list, event->thread_id);
     event->thread_id = thread ? thread->thread_id : 0;
-    event->process_id = process_of(r, record);
-    const struct nettrace_label_list *labels = nettrace_labels_find(&r->labels, record->label_id);
+    const struct nettrace_label_list *labels = nettrace_labels_find(&r->labels, label_id);
     if (labels && labels->has_activity)
         event->activity = span_of(labels->activity, sizeof labels->activity);
     if (labels && labels->has_related)
         event->related_activity = span_of(labels->related_activity, sizeof labels->related_activity);
 }
 
-static void count(struct nettrace_type *type, uint64_t time_ns, const struct nettrace_record *record,
-                  struct span stack)
+/* What a record refers to, looked up where it refers to another than the one before. */
+struct referred {
+    struct nettrace_type *type;
+    struct span stack;
+    uint64_t *stack_mark;
+    bool has_stack;
+};
+
+static inline void look_up(struct nettrace_contents *r, const struct nettrace_record *record,
+                           struct referred *now)
+{
+    if (record->changed & NETTRACE_HAS_TYPE)
+        now->type = nettrace_types_find(&r->types, record->type_id);
+    if (record->changed & NETTRACE_HAS_STACK) {
+        now->stack = record->stack;
+        now->stack_mark = NULL;
+        now->has_stack = r->info.version < 4 ||
+                         nettrace_stacks_find(&r->stacks, record->stack_id, &now->stack, &now->stack_mark);
+    }
+}
+
+/* Before it is counted. */
+static inline void tell_owner(const struct nettrace_contents *r, struct nettrace_type *type,
+                              uint64_t process_id)
+{
+    bool same = type->events > 0 && type->owner == process_id;
+    type->owner = process_id;
+    if (!same && r->sink.on_owner)
+        r->sink.on_owner(r->sink.user, type, process_id);
+}
+
+static inline void count(struct nettrace_type *type, uint64_t time_ns, size_t payload_bytes, bool with_stack)
 {
     type->events++;
-    type->events_with_stack += stack.size > 0;
-    type->payload_bytes += record->payload.size;
+    type->events_with_stack += with_stack;
+    type->payload_bytes += payload_bytes;
     if (time_ns > type->latest_ns)
         type->latest_ns = time_ns;
 }
 
-static bool deliver(struct nettrace_contents *r, const struct nettrace_record *record, struct error *err)
+static inline bool deliver(struct nettrace_contents *r, const struct nettrace_record *record,
+                           const struct referred *now, struct error *err)
 {
-    struct nettrace_type *type = nettrace_types_find(&r->types, record->type_id);
-    struct span stack = record->stack;
-    uint64_t *stack_mark = NULL, time_ns = nettrace_info_ns(&r->info, record->ticks);
+    struct nettrace_type *type = now->type;
+    uint64_t time_ns = nettrace_info_ns(&r->info, record->ticks), process_id = r->info.process_id;
     if (!type) {
         r->counts.untyped++;
         return true;
     }
-    if (r->info.version >= 4)
-        r->counts.stackless += !nettrace_stacks_find(&r->stacks, record->stack_id, &stack, &stack_mark);
-    else if (stack.size % r->info.pointer_size != 0)
+    if (r->info.version < 4 && now->stack.size % r->info.pointer_size != 0)
         return error_set(err, ERROR_INPUT, "the stack of an event is not a whole number of addresses");
+    if (r->info.version >= 6)
+        process_id = process_of(r, record->thread_id);
+    r->counts.stackless += !now->has_stack;
     r->counts.events++;
-    count(type, time_ns, record, stack);
-    if (type->unwanted || !r->sink.on_event) {
-        if (r->sink.on_unwanted)
-            r->sink.on_unwanted(r->sink.user, type, process_of(r, record), time_ns);
+    if (type->wanted != NETTRACE_EVENT)
+        tell_owner(r, type, process_id);
+    count(type, time_ns, record->payload.size, now->stack.size > 0);
+    if (type->wanted == NETTRACE_TIME)
+        r->sink.on_time(r->sink.user, type, time_ns);
+    if (type->wanted != NETTRACE_EVENT || !r->sink.on_event)
         return true;
-    }
     struct nettrace_event event = {
         .type = type,
-        .process_id = r->info.process_id,
+        .process_id = process_id,
         .time_ns = time_ns,
         .thread_id = record->thread_id,
         .capture_thread_id = record->capture_thread_id,
@@ -147,47 +176,58 @@ static bool deliver(struct nettrace_contents *r, const struct nettrace_record *r
         .sorted = record->sorted,
         .activity = record->activity,
         .related_activity = record->related_activity,
-        .stack = stack,
-        .stack_mark = stack_mark,
+        .stack = now->stack,
+        .stack_mark = now->stack_mark,
         .payload = record->payload,
     };
     if (r->info.version >= 6)
-        complete_v6(r, record, &event);
+        complete_v6(r, record->label_id, &event);
     return called(r, r->sink.on_event(r->sink.user, &event, err));
 }
 
 /* Follows a thread's numbers; false when a callback refuses what was lost. */
-static inline bool follow(struct nettrace_contents *r, const struct nettrace_record *record,
+static inline bool follow(struct nettrace_contents *r, uint64_t thread_id, uint32_t sequence, uint64_t ticks,
                           struct error *err)
 {
-    if (nettrace_threads_event_next(&r->threads, record->capture_thread_id, record->sequence, record->ticks))
+    if (nettrace_threads_event_next(&r->threads, thread_id, sequence, ticks))
         return true;
-    struct nettrace_progress p =
-        nettrace_threads_event(&r->threads, record->capture_thread_id, record->sequence, record->ticks);
-    return report_progress(r, record->capture_thread_id, p, err);
+    struct nettrace_progress p = nettrace_threads_event(&r->threads, thread_id, sequence, ticks);
+    return report_progress(r, thread_id, p, err);
+}
+
+/* False where that is reported as damage. */
+static bool out_of_time(struct nettrace_contents *r, struct error *err)
+{
+    r->counts.time_breaks++;
+    return !r->sink.on_damage || error_set(err, ERROR_INPUT, "an event outside the time of its block");
 }
 
 static bool read_events(struct nettrace_contents *r, struct span content, bool is_metadata, struct error *err)
 {
-    struct nettrace_block block;
-    const struct nettrace_record *record;
-    if (!nettrace_block_open(&block, content, r->info.version, err))
+    struct nettrace_block opened;
+    struct referred now = { 0 };
+    if (!nettrace_block_open(&opened, content, r->info.version, err))
         return false;
-    while ((record = nettrace_block_next(&block))) {
+    struct nettrace_block block = opened; /* whose address nobody else has: it stays in registers */
+    while (nettrace_block_next(&block)) {
+        const struct nettrace_record *record = &block.record;
         if (is_metadata || (r->info.version < 4 && record->type_id == 0)) {
             if (!define_type(r, record->payload, err))
                 return false;
             continue;
         }
-        if (record->ticks < block.min_ticks || record->ticks > block.max_ticks) {
-            r->counts.time_breaks++;
-            if (r->sink.on_damage)
-                return error_set(err, ERROR_INPUT, "an event outside the time of its block");
-        }
-        if ((r->info.version >= 4 && !follow(r, record, err)) || !deliver(r, record, err))
+        if ((record->ticks < block.min_ticks || record->ticks > block.max_ticks) && !out_of_time(r, err))
+            return false;
+        if (r->info.version >= 4 &&
+            !follow(r, record->capture_thread_id, record->sequence, record->ticks, err))
+            return false;
+        look_up(r, record, &now);
+        block.record.changed = 0;
+        if (!deliver(r, record, &now, err))
             return false;
     }
-    return nettrace_block_finish(&block, err);
+    opened = block;
+    return nettrace_block_finish(&opened, err);
 }
 
 static bool reached(struct nettrace_contents *r, uint64_t thread_id, uint32_t sequence, struct error *err)

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-enum { FIRST_SLICE_NS = 1 << 16 };
+enum { FIRST_SLICE_SHIFT = 16 };
 
 void event_course_done(struct event_course *c)
 {
@@ -15,6 +15,7 @@ void event_course_done(struct event_course *c)
 
 static void course_fold(struct event_course *c)
 {
+    c->slice_shift++;
     c->slice_ns *= 2;
     for (size_t type = 0; type < c->count; type++) {
         uint32_t *slices = c->rows[type];
@@ -24,24 +25,18 @@ static void course_fold(struct event_course *c)
     }
 }
 
-static void course_room(struct event_course *c, uint32_t type)
-{
-    if (type < c->count)
-        return;
-    c->rows = mem_grow(c->rows, &c->capacity, (size_t)type + 1, sizeof *c->rows);
-    memset(c->rows + c->count, 0, ((size_t)type + 1 - c->count) * sizeof *c->rows);
-    c->count = (size_t)type + 1;
-}
-
-void event_course_add(struct event_course *c, uint32_t type, uint64_t time_ns)
+void event_course_make_room(struct event_course *c, uint32_t type, uint64_t time_ns)
 {
     if (!c->slice_ns) {
         c->from_ns = time_ns;
-        c->slice_ns = FIRST_SLICE_NS;
+        c->slice_shift = FIRST_SLICE_SHIFT;
+        c->slice_ns = (uint64_t)1 << FIRST_SLICE_SHIFT;
     }
-    course_room(c, type);
-    uint64_t since_ns = time_ns > c->from_ns ? time_ns - c->from_ns : 0;
-    while (since_ns / c->slice_ns >= EVENT_COURSE_SLICES)
+    if (type >= c->count) {
+        c->rows = mem_grow(c->rows, &c->capacity, (size_t)type + 1, sizeof *c->rows);
+        memset(c->rows + c->count, 0, ((size_t)type + 1 - c->count) * sizeof *c->rows);
+        c->count = (size_t)type + 1;
+    }
+    while (time_ns > c->from_ns && (time_ns - c->from_ns) >> c->slice_shift >= EVENT_COURSE_SLICES)
         course_fold(c);
-    c->rows[type][since_ns / c->slice_ns]++;
 }

@@ -14,14 +14,25 @@ enum { EVENT_COURSE_SLICES = 256 };
 
 struct event_course {
     uint64_t from_ns;                      /* of the first event */
-    uint64_t slice_ns;                     /* 0: nothing was counted yet */
+    uint64_t slice_ns;                     /* a power of two; 0: nothing was counted yet */
+    unsigned slice_shift;                  /* which one */
     uint32_t (*rows)[EVENT_COURSE_SLICES]; /* by type */
     size_t count, capacity;                /* types are below */
 };
 
 void event_course_done(struct event_course *c);
+/* The first of a type, or what no slice is there for: event_course_add() asks for both. */
+void event_course_make_room(struct event_course *c, uint32_t type, uint64_t time_ns);
 /* What is older than the first event counts with it. */
-void event_course_add(struct event_course *c, uint32_t type, uint64_t time_ns);
+static inline void event_course_add(struct event_course *c, uint32_t type, uint64_t time_ns)
+{
+    uint64_t since_ns = time_ns > c->from_ns ? time_ns - c->from_ns : 0;
+    if (type >= c->count || since_ns >> c->slice_shift >= EVENT_COURSE_SLICES) {
+        event_course_make_room(c, type, time_ns);
+        since_ns = time_ns > c->from_ns ? time_ns - c->from_ns : 0;
+    }
+    c->rows[type][since_ns >> c->slice_shift]++;
+}
 /* The middle of a slice. */
 static inline uint64_t event_course_time(const struct event_course *c, size_t slice)
 {

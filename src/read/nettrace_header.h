@@ -1,0 +1,75 @@
+/*
+ * nettrace_header: the head of a compressed record, which says what changed since the record before.
+ *
+ * Inline, as a trace has millions of them. The caller sees to it that NETTRACE_HEADER_ROOM bytes can be read,
+ * so that no byte needs a check of its own.
+ */
+#ifndef CLRPERF_READ_NETTRACE_HEADER_H
+#define CLRPERF_READ_NETTRACE_HEADER_H
+
+#include <string.h>
+
+#include "base/cursor.h"
+
+enum { /* its first byte */
+       NETTRACE_HAS_TYPE = 0x01,
+       NETTRACE_HAS_SEQUENCE = 0x02,
+       NETTRACE_HAS_THREAD = 0x04,
+       NETTRACE_HAS_STACK = 0x08,
+       NETTRACE_HAS_ACTIVITY = 0x10, /* version 6: labels */
+       NETTRACE_HAS_RELATED_ACTIVITY = 0x20,
+       NETTRACE_IS_SORTED = 0x40,
+       NETTRACE_HAS_PAYLOAD_SIZE = 0x80,
+};
+
+enum {
+    NETTRACE_ACTIVITY_BYTES = 16,
+    /* of the longest: flags, six 32-bit and three 64-bit numbers, two activities */
+    NETTRACE_HEADER_ROOM = 1 + 6 * 5 + 3 * 10 + 2 * NETTRACE_ACTIVITY_BYTES,
+};
+
+struct nettrace_number {
+    uint64_t value;
+    const uint8_t *after; /* NULL: it has more than `bytes_max` bytes, or its last one is above `last_max` */
+};
+
+/* A LEB128 number. */
+struct nettrace_number nettrace_take_long(const uint8_t *at, unsigned bytes_max, uint8_t last_max);
+
+/* The same. Most have a byte or two. */
+static inline __attribute__((always_inline)) uint64_t
+nettrace_take_varuint(const uint8_t **at, unsigned bytes_max, uint8_t last_max, bool *bad)
+{
+    const uint8_t *p = *at;
+    if (p[0] < 0x80) {
+        *at = p + 1;
+        return p[0];
+    }
+    if (p[1] < 0x80) {
+        *at = p + 2;
+        return (p[0] & 0x7fu) | (uint32_t)p[1] << 7;
+    }
+    struct nettrace_number number = nettrace_take_long(p, bytes_max, last_max);
+    *bad |= !number.after;
+    *at = number.after ? number.after : p;
+    return number.value;
+}
+
+static inline __attribute__((always_inline)) uint32_t nettrace_take_varuint32(const uint8_t **at, bool *bad)
+{
+    return (uint32_t)nettrace_take_varuint(at, 5, 0x0f, bad);
+}
+
+static inline __attribute__((always_inline)) uint64_t nettrace_take_varuint64(const uint8_t **at, bool *bad)
+{
+    return nettrace_take_varuint(at, 10, 0x01, bad);
+}
+
+/* An activity id of zeros is none. */
+static inline struct span nettrace_activity(struct span id)
+{
+    static const uint8_t none[NETTRACE_ACTIVITY_BYTES];
+    return id.size && memcmp(id.data, none, sizeof none) != 0 ? id : (struct span){ 0 };
+}
+
+#endif
