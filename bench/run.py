@@ -498,14 +498,16 @@ def event_file(b, web, name, providers):
     file = b.work / f"{name}.nettrace"
     if file.exists():
         return file
+    unfinished = b.work / f"{name}.unfinished.nettrace"
     tracer = other_tool(ROOT / "tests/live/runtimes/build.sh", "tool", "dotnet-trace")
     wrk = shutil.which("wrk")
     load = subprocess.Popen([wrk, "-t1", "-c8", f"-d{b.options.seconds + 5}s", web.url + "/dict/5"], stdout=subprocess.DEVNULL) if wrk else None
     subprocess.run([*tracer, "collect", "-p", str(web.process.pid), "--buffersize", "1024", "--providers", providers, "--duration",
-                    f"00:00:{b.options.seconds:02}", "-o", str(file)], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+                    f"00:00:{b.options.seconds:02}", "-o", str(unfinished)], check=True, stdin=subprocess.DEVNULL,
+                   stdout=subprocess.DEVNULL)
     if load:
         load.wait()
-    return file
+    return unfinished.rename(file)
 
 
 def row_d1(b, web):
@@ -541,7 +543,8 @@ def row_d2(b, web):
                          lambda: b.cost([b.clrperf, "report", file, "topN", "--top", "5", "--json"], b.work / "topn.json"))
     shares = re.findall(r"([\d.]+)%\s+([\d.]+)%", (b.work / "topn.txt").read_text())
     ours = [(100 * row["inclusive_share"], 100 * row["exclusive_share"]) for row in json.loads((b.work / "topn.json").read_text())["rows"]]
-    same = all(abs(float(t) - t2) < 0.011 and abs(float(s) - s2) < 0.011 for (t, s), (t2, s2) in zip(shares, ours))
+    same = len(shares) == len(ours) > 0 and all(abs(float(t) - t2) < 0.011 and abs(float(s) - s2) < 0.011
+                                                for (t, s), (t2, s2) in zip(shares, ours))
     b.add("D2", f"topN of a thread-time .nettrace, {size}, CPU", f"{median(theirs) * 1e3:.0f} ms", f"{median(mine) * 1e3:.0f} ms", ratio_of(theirs, mine),
           (60, "x"), (250, "x"), ("" if same else f"VOID: {shares[:3]} and {ours[:3]}; ") + f"wall {ratio_of(theirs, mine, 'wall_s'):.0f}x; "
           f"peak RSS {median(theirs, 'rss_mb'):.0f} and {median(mine, 'rss_mb'):.0f} MB", bigger=True)
@@ -558,46 +561,70 @@ def version_of(*command):
         return "not there"
 
 
-def results_text(b):
+HEAD = ("| row | what | peer | ours | figure | must | aim | meets | note |", "|---|---|---|---|---|---|---|---|---|")
+# A note on how rows were measured, over one line or more.
+RUN_NOTE = re.compile(r"^- (?P<rows>[A-Z]+\d?(?:, [A-Z]+\d?)*): (?P<text>.*(?:\n  .*)*)\n", re.M)
+
+
+def notes_kept(text, measured):
+    """What an earlier RESULTS.md says of how its rows were measured, as far as they were not measured again."""
+    kept = []
+    for note in RUN_NOTE.finditer(text):
+        rows = [row for row in note["rows"].split(", ") if row not in measured]
+        if rows:
+            kept.append(f"- {', '.join(rows)}: {note['text']}")
+    return kept
+
+
+def results_text(b, before):
+    """The rows of this run, and of an earlier RESULTS.md those that were not measured now."""
     cpu = next((l.split(":", 1)[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name")), "unknown")
     commit = version_of("git", "-C", str(ROOT), "describe", "--always", "--dirty")
+    measured = list(dict.fromkeys(line.row for line in b.lines))
+    lines = [(words[1].strip(), text) for text in before.splitlines() if (words := text.split("|"))[2:] and words[1].strip() in ORDER]
+    lines = [line for line in lines if line[0] not in measured] + [(line.row, "| " + " | ".join(line) + " |") for line in b.lines]
     out = [
-        "# Results", "",
-        f"Made by `bench/run.py` at {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC; how to read it is in `README.md`.", "",
-        f"- {cpu}, {os.cpu_count()} CPUs, Linux {platform.release()}, load {b.load[0]:.1f} at the start, {os.getloadavg()[0]:.1f} at the end",
-        f"- clrperf {commit}; {version_of('perf', '--version')}; .NET SDK {version_of('dotnet', '--version')}",
-        f"- {b.options.samples:,} samples in C1; {b.options.pairs} pairs, {b.options.slow_pairs} of what takes minutes; recordings of {b.options.seconds} s", "",
-        "| row | what | peer | ours | figure | must | aim | meets | note |", "|---|---|---|---|---|---|---|---|---|",
+        "# Results", "", "Made by `bench/run.py`; how to read it is in `README.md`.", "",
+        f"- {cpu}, {os.cpu_count()} CPUs, Linux {platform.release().split('-')[0]}; {version_of('perf', '--version').replace('version ', '')}; .NET SDK {version_of('dotnet', '--version')}",
+        *notes_kept(before, measured),
+        f"- {', '.join(measured)}: clrperf {commit}, {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, load {b.load[0]:.1f} at the start,"
+        f" {os.getloadavg()[0]:.1f} at the end; {b.options.pairs} pairs, {b.options.slow_pairs} of what takes minutes;\n"
+        f"  recordings of {b.options.seconds} s" + (f"; {b.options.samples:,} samples in C1" if "C1" in measured else ""),
+        "", *HEAD,
     ]
-    out += ["| " + " | ".join(line) + " |" for line in b.lines]
+    out += [text for _, text in sorted(lines, key=lambda line: ORDER.index(line[0]))]
     return "\n".join(out) + "\n"
 
 
 ROWS = {"F4": (row_f4, False), "E4": (row_e4, False), "E5": (row_e5, False), "E6": (row_e6, False), "C1": (row_c1, False), "C4": (row_c4, True),
         "B1": (row_b1, True), "B3": (row_b3, True), "ST": (row_st, True), "D1": (row_d1, True), "D2": (row_d2, True), "U1": (row_u1, True), "U2": (row_u2, True), "U3": (row_u3, False),
         "MP": (row_mp, True)}
+# Rows that come with another one.
+BROUGHT_BY = {"B2": "B1", "D3": "D2"}
+ORDER = ["F4", "E4", "E5", "C1", "C4", "B1", "B2", "B3", "D1", "D2", "D3", "U1", "U2", "U3", "ST", "E6", "MP"]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", default=",".join(ROWS), help="which, of " + " ".join(ROWS) + " (B1 brings B2)")
+    parser.add_argument("--rows", default=",".join(ROWS), help="which, of " + " ".join(ORDER) + " (B1 brings B2, D2 brings D3)")
     parser.add_argument("--build", default=ROOT / "build", help="the build to measure")
     parser.add_argument("--work", default=ROOT / "build/bench", help="folder for workloads and outputs; needs 3 GB")
     parser.add_argument("--samples", type=int, default=1_115_000, help="of C1's perf.data")
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--slow-pairs", type=int, default=1, help="of peers that take minutes")
     parser.add_argument("--seconds", type=int, default=20, help="of each recording")
-    parser.add_argument("--results", default=BENCH / "RESULTS.md", help="file to write; - for none")
+    parser.add_argument("--results", default=BENCH / "RESULTS.md", help="file to write, in which other rows stay as they are; - for none")
     options = parser.parse_args()
-    unknown = set(options.rows.split(",")) - set(ROWS)
+    rows = list(dict.fromkeys(BROUGHT_BY.get(row, row) for row in options.rows.split(",")))
+    unknown = set(rows) - set(ROWS)
     if unknown:
-        parser.error(f"no row {', '.join(sorted(unknown))}; there are {', '.join(ROWS)}")
+        parser.error(f"no row {', '.join(sorted(unknown))}; there are {', '.join(ORDER)}")
     b = Bench(options)
     b.load = os.getloadavg()
     b.compile("measure")
     web = None
     try:
-        for name in b.options.rows.split(","):
+        for name in rows:
             run, wants_web = ROWS[name]
             try:
                 if wants_web and not web:
@@ -608,9 +635,10 @@ def main():
     finally:
         if web:
             web.close()
-    text = results_text(b)
-    if str(b.options.results) != "-":
-        pathlib.Path(b.options.results).write_text(text)
+    results = None if str(b.options.results) == "-" else pathlib.Path(b.options.results)
+    text = results_text(b, results.read_text() if results and results.exists() else "")
+    if results:
+        results.write_text(text)
     print("\n" + text)
     return 1 if any(line.verdict in ("MISSED", "not run") or line.note.startswith("VOID") for line in b.lines) else 0
 
