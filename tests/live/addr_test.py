@@ -132,16 +132,20 @@ def check_cores(checks, variant, work):
     checks.check(f"{variant}: what is no dump is an error", clrperf("addr", "--core", sys.executable, "10").returncode == 1)
 
 
+def check_all(checks, variant, work):
+    need_root()
+    checks.run("lines", check_lines, variant, work)
+    checks.run("gdb", check_gdb, variant)
+    checks.run("ClrMD", check_clrmd, variant, work)
+    checks.run("cores", check_cores, variant, work)
+
+
 def main():
     checks, variant = Checks(), (sys.argv[1:] or ["10"])[0]
     with Work() as work:
-        checks.run("lines", check_lines, variant, work)
-        checks.run("gdb", check_gdb, variant)
-        checks.run("ClrMD", check_clrmd, variant, work)
-        checks.run("cores", check_cores, variant, work)
+        checks.run("addr", check_all, variant, work)
     checks.exit()
 
 
 if __name__ == "__main__":
-    need_root()
     main()

@@ -7,9 +7,9 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
-from live import PLAIN_ENVIRONMENT, Checks, Skip, Target, Work, clrperf, oracle_command, sample_command, succeeded
+from live import (PLAIN_ENVIRONMENT, Checks, Skip, Target, Work, clrperf, comes_true, oracle_command, sample_command, succeeded,
+                  thread_states, wait_for)
 
 OFF = {**PLAIN_ENVIRONMENT, "DOTNET_EnableDiagnostics": "0"}
 LOOKS = 20  # at a program that allocates at full speed
@@ -87,11 +87,10 @@ def check_lines(checks, variant):
 def check_stopped(checks, variant):
     with waiting(variant) as target:
         os.kill(target.pid, signal.SIGSTOP)
-        time.sleep(0.2)
+        wait_for(lambda: {state for _, state, _ in thread_states(target.pid)} == {"T"}, "it is stopped")
         check_chains(checks, f"{variant} stopped", look("-p", target.pid))
-        with open(f"/proc/{target.pid}/stat", encoding="ascii", errors="replace") as file:
-            state = file.read().rpartition(")")[2].split()[0]
-        checks.check(f"{variant}: a stopped process stays stopped", state == "T", state)
+        states = {state for _, state, _ in thread_states(target.pid)}
+        checks.check(f"{variant}: a stopped process stays stopped", states == {"T"}, str(states))
 
 
 def check_collectors(checks, variant):
@@ -104,8 +103,7 @@ def check_collectors(checks, variant):
             done = succeeded(clrperf("stack", "-p", target.pid, "--async", "--json", "--repeat", LOOKS, "--every", "20ms", timeout=300))
             views = [json.loads(line)["async"] for line in done.stdout.splitlines()]
             before = target.truth()["counts"]["allocated"]
-            time.sleep(0.5)
-            checks.check(f"{variant} {name}: the process goes on", target.truth()["counts"]["allocated"] > before, "")
+            checks.check(f"{variant} {name}: the process goes on", comes_true(lambda: target.truth()["counts"]["allocated"] > before), "")
         walked = [view for view in views if not view["problem"]]
         wrong = [view for view in walked if chains_of(view) != CHAINS]
         missed = [view for view in walked if view["missed_bytes"]]

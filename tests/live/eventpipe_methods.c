@@ -1,7 +1,7 @@
 /*
  * eventpipe_methods: what the runtime of a process tells about its methods, as text.
  *
- * Usage: eventpipe_methods PID SECONDS. One line a record on stdout:
+ * Usage: eventpipe_methods PID SECONDS, or PID -: until standard input ends. One line a record on stdout:
  *   change time_ns addr size_bytes tier flags module_id token name
  * and a summary on stderr. To compare with a perf map by hand and in tests.
  */
@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "collect/runtime_session.h"
@@ -33,6 +34,13 @@ static void print_module(void *user, const struct runtime_module *m)
     modules++;
     printf("module%d %" PRIu64 " %" PRIx64 " %.*s\n", (int)m->change, m->time_ns, m->module_id,
            (int)m->path.size, (const char *)m->path.data);
+}
+
+/* Nobody writes to it: it can be read when it ends. */
+static bool input_ended(void)
+{
+    struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+    return poll(&input, 1, 0) > 0;
 }
 
 static bool drain_until(struct runtime_session *s, const struct runtime_sink *sink, uint64_t deadline_ns,
@@ -64,7 +72,12 @@ int main(int argc, char **argv)
         return 1;
     }
     uint64_t started_ns = clock_monotonic_ns();
-    bool ok = drain_until(s, &sink, started_ns + strtoull(argv[2], NULL, 10) * 1000000000, &err);
+    bool ok = true;
+    if (argv[2][0] == '-')
+        while (ok && !runtime_session_ended(s) && !input_ended())
+            ok = drain_until(s, &sink, clock_monotonic_ns() + UINT64_C(100000000), &err);
+    else
+        ok = drain_until(s, &sink, started_ns + strtoull(argv[2], NULL, 10) * 1000000000, &err);
     uint64_t stop_ns = clock_monotonic_ns();
     ok = ok && runtime_session_stop(s, &err) && drain_until(s, &sink, stop_ns + UINT64_C(60000000000), &err);
     if (!ok)

@@ -7,10 +7,10 @@ import json
 import os
 import subprocess
 import sys
-import time
 
 from events_compare import Differences, compare_events, compare_stacks, lines_of
-from live import CLRPERF, HERE, Checks, Load, Target, Work, clrperf, oracle_command, output_of, sample_command, succeeded
+from live import (CLRPERF, Checks, Load, Target, Work, clrperf, oracle_command, sample_command, sessions, succeeded, tool_command,
+                  wait_for)
 
 ALL_BITS = "0xFFFFFFFFFFFFFFFF:5"
 MANAGED = ["Microsoft-AspNetCore-Server-Kestrel", "Microsoft.AspNetCore.Hosting", "System.Net.Http", "System.Net.Sockets",
@@ -115,15 +115,16 @@ def check_sent(checks, name, path, count):
 
 
 def check_sources(checks, variant):
-    tool = output_of(os.path.join(HERE, "runtimes/build.sh"), "tool", "dotnet-trace")
+    tool = tool_command("dotnet-trace")
     providers = f"Samples-Sources:{ALL_BITS},Samples-Self:{ALL_BITS}"
     with Work() as work, Target([*sample_command(variant, "sources"), "0", "asked"]) as target:
         for recorder, file in (([*tool, "collect"], "sent.nettrace"), ([CLRPERF, "record"], "sent.clrperf")):
             path = work.file(file)
             command = [*recorder, "-p", str(target.pid), "-o", path, "--providers", providers, "--duration", "00:00:00:05"]
+            before = sessions(target.pid)
             with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.PIPE) as recording:
-                time.sleep(2.5)
+                wait_for(lambda: sessions(target.pid) > before or recording.poll() is not None, "the recorder begins")
                 target.truth()  # a round
                 _, errors = recording.communicate(timeout=60)
             failure = " ".join(errors.decode().split())[-300:] if recording.returncode else ""
@@ -133,7 +134,7 @@ def check_sources(checks, variant):
 
 def check_variant(checks, variant):
     oracle = oracle_command("events")
-    tool = output_of(os.path.join(HERE, "runtimes/build.sh"), "tool", "dotnet-trace")
+    tool = tool_command("dotnet-trace")
     # there is no ASP.NET Core of 3.1 to be had
     program = ["runtimework", "0"] if variant == "3.1" else ["webapi", "0", "--urls", "http://127.0.0.1:0"]
     command = [*sample_command(variant, program[0]), *program[1:]]

@@ -4,10 +4,11 @@
 webapi under 5 + 5 connections: /on-cpu burns 100 ms, /off-cpu waits as long. In the CPU report the first must hold
 the samples. Then the same service at full load and 9,999 samples a second: bytes a sample, names included.
 """
-from live import Checks, Load, Target, Work, folded, record_busy, report, sample_command
+from live import Checks, Load, Target, Work, folded, record_busy, report, sample_command, wait_for
 
 CPU_S = 6
 # Until its 30th call the action's loop is an OSR method, whose caller frame-pointer stacks miss; nobody else calls it.
+OSR_CALLS = 30
 ON_CPU = ("OnCpuController.OnCpu", "WebApi.Burner.Burn")
 OFF_CPU = ("OffCpuController.OffCpu",)
 RATE = 9999
@@ -18,10 +19,11 @@ BYTES_A_SAMPLE = 24
 def on_and_off(checks, work):
     with Target(sample_command("10", "webapi") + ["0", "--urls", "http://127.0.0.1:0"]) as target:
         target.load = Load(target.url, {"/on-cpu": 5, "/off-cpu": 5})
-        target.wait_age(5)
+        wait_for(lambda: target.load.requests["/on-cpu"] >= 2 * OSR_CALLS, "requests are served", 180)
+        before = dict(target.load.requests)
         out = work.file("experiment.clrperf")
-        record_busy(out, target.pid, 499, CPU_S)
-        requests = dict(target.load.requests)
+        record_busy(out, target.pid, 499, CPU_S, 120)
+        requests = {path: count - before[path] for path, count in target.load.requests.items()}
     stacks = folded(out)
     weights = {actions: sum(weight for stack, weight in stacks if any(frame.endswith(actions) for frame in stack))
                for actions in (ON_CPU, OFF_CPU)}

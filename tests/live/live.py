@@ -111,6 +111,21 @@ def oracle_command(name):
     return output_of(os.path.join(ROOT, "tests/oracle/build.sh"), name)
 
 
+def tool_command(name):
+    """A tool of .NET's own, dotnet-trace for one."""
+    return output_of(os.path.join(HERE, "runtimes/build.sh"), "tool", name)
+
+
+def run(*command, **options):
+    """What another program prints; it must work."""
+    options = {"check": True, "stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
+    try:
+        return subprocess.run([*map(str, command)], **options).stdout
+    except subprocess.CalledProcessError as error:
+        said = f"{error.stdout or ''} {error.stderr or ''}"
+        raise RuntimeError(f"{' '.join(map(str, command))}: exit {error.returncode}: {said[-400:]}") from error
+
+
 def helper(name):
     path = os.path.join(HELPERS, name)
     if not os.path.exists(path):
@@ -239,13 +254,49 @@ def cpu_clock_ns(pid):
     return time.clock_gettime_ns((~pid << 3) | 2)  # CPUCLOCK_SCHED of all its threads, as clock_getcpuclockid() has it
 
 
-def wait_for(condition, what, at_most_s=60):
-    """Waits until it is so; no test knows how long that takes on a crowded machine."""
+def comes_true(condition, at_most_s=60):
+    """Whether it is so after a while; no test knows how long that takes on a crowded machine."""
     end = time.monotonic() + at_most_s
     while not condition():
         if time.monotonic() >= end:
-            raise RuntimeError(f"waited {at_most_s} s in vain: {what}")
+            return False
         time.sleep(0.02)
+    return True
+
+
+def wait_for(condition, what, at_most_s=60):
+    if not comes_true(condition, at_most_s):
+        raise RuntimeError(f"waited {at_most_s} s in vain: {what}")
+
+
+def thread_states(pid):
+    """(name, state, tracer) of each thread."""
+    found = []
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{tid}/status", encoding="utf-8", errors="replace") as file:
+                fields = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+        except OSError:
+            continue  # it has ended
+        found.append((fields["Name"], fields["State"][0], int(fields["TracerPid"])))
+    return found
+
+
+def wait_at_rest(pid):
+    """Until each of its threads waits for something, and goes on waiting."""
+    def resting():
+        before = cpu_clock_ns(pid)
+        for _ in range(5):
+            time.sleep(0.1)
+            if {state for _, state, _ in thread_states(pid)} != {"S"}:
+                return False
+        return cpu_clock_ns(pid) - before < 5_000_000
+    wait_for(resting, "its threads come to rest")
+
+
+def sessions(pid):
+    """How many have a runtime tell them of events: it sends to each from a thread, once all providers are on."""
+    return sum(name == ".NET EventPipe" for name, _, _ in thread_states(pid))
 
 
 def wait_cpu(pids, cpu_s, at_most_s=60):
@@ -417,11 +468,18 @@ def folded(path, *arguments):
     return [(stack.split(";"), int(weight)) for stack, _, weight in lines]
 
 
+def events(path):
+    """(time, pid, tid, provider, id, payload) of each event in a capture."""
+    for line in run(helper("capture_dump"), path).splitlines():
+        words = line.split("\t")
+        if words[0] == "event":
+            yield int(words[1]), int(words[2]), int(words[3]), words[4], int(words[5]), bytes.fromhex(words[7])
+
+
 def dump(path):
     """A capture's own tables, see capture_dump.c: facts by key, all others as rows."""
-    text = subprocess.run([helper("capture_dump"), path], stdout=subprocess.PIPE, check=True, text=True).stdout
     tables = {"fact": {}, "sample": [], "event": [], "told": [], "location": [], "loss": []}
-    for line in text.splitlines():
+    for line in run(helper("capture_dump"), path).splitlines():
         kind, *fields = line.split("\t")
         if kind == "fact":
             tables["fact"][fields[0]] = fields[1]

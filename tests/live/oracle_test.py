@@ -4,13 +4,12 @@
 Neither shares code with us. ClrMD reads the memory of the stopped process, TraceEvent the runtime's events.
 """
 import bisect
-import os
 import signal
 import subprocess
 import sys
 
-from live import (HERE, PLAIN_ENVIRONMENT, Checks, Load, Target, Work, dump, oracle_command, output_of, record_busy,
-                  sample_command, wait_for)
+from live import (PLAIN_ENVIRONMENT, Checks, Load, Target, Work, dump, oracle_command, record_busy, sample_command,
+                  sessions, tool_command, wait_for)
 from oracle import ask_clrmd, last, ours, plain
 
 ADDRESSES = 2000
@@ -49,18 +48,18 @@ def ask_trace_event(command, path):
 
 def check_oracles(checks, variant, work):
     names, methods = oracle_command("names"), oracle_command("methods")
-    tracer = output_of(os.path.join(HERE, "runtimes/build.sh"), "tool", "dotnet-trace")
+    tracer = tool_command("dotnet-trace")
     with Target(sample_command(variant, "webapi") + ["0", "--urls", "http://127.0.0.1:0"]) as target:
         target.load = Load(target.url, dict.fromkeys(PATHS, 1))
         target.wait_age(5)
         target.wait_busy(2)
-        nettrace = work.file("trace.nettrace")
+        nettrace, before = work.file("trace.nettrace"), sessions(target.pid)
         trace = subprocess.Popen([*tracer, "collect", "-p", str(target.pid), "-o", nettrace, "--providers",
                                   "Microsoft-Windows-DotNETRuntime:0x18:5"], stdin=subprocess.DEVNULL,
                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=PLAIN_ENVIRONMENT,
                                  # a shell's background job starts with SIGINT ignored, and SIGINT ends this tool
                                  preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
-        wait_for(lambda: os.path.exists(nettrace) or trace.poll() is not None, "dotnet-trace does not begin")
+        wait_for(lambda: sessions(target.pid) > before or trace.poll() is not None, "dotnet-trace does not begin")
         mine = {}
         for number in range(RECORDINGS):
             capture = work.file(f"oracle{number}.clrperf")

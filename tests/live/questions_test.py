@@ -11,7 +11,7 @@ import sys
 import urllib.request
 
 from stats_compare import compare_gc, compare_jit
-from live import CLRPERF, PLAIN_ENVIRONMENT, Checks, Recording, Target, Work, clrperf, report, sample_command, succeeded
+from live import CLRPERF, FAVOURED, PLAIN_ENVIRONMENT, Checks, Recording, Target, Work, clrperf, report, sample_command, succeeded
 
 SERVER = {"DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2", "DOTNET_GCHeapAffinitizeMask": "3"}
 
@@ -19,13 +19,16 @@ SERVER = {"DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2", "DOTNET_GCHeapAffin
 def observe(variant, sample, events, work, rounds=1, environment=None, kind="clrperf"):
     """The sample's truth, and a capture that began before its first round and ended behind its last."""
     path = work.file(f"{sample}-{len(os.listdir(work.path))}.{kind}")
-    command = sample_command(variant, sample) + ["0", "asked"]
+    command = [*FAVOURED, *sample_command(variant, sample), "0", "asked"]
     with Target(command, env={**PLAIN_ENVIRONMENT, **(environment or {})}) as target:
         recording = Recording(path, "-p", target.pid, "-e", events)
         for _ in range(rounds):
             truth = target.truth()
         summary = recording.stop()
     return truth, path, summary
+
+
+GC_TRIES = 5
 
 
 def close(measured, true, share):
@@ -62,7 +65,7 @@ def check_gc(checks, variant, work, server=False):
     name = f"{variant} gc" + (" server" if server else "")
     # server: two threads of the runtime begin and end a pause, on two busy CPUs
     allowed = 0.05 if server else 0.01
-    for _ in range(3):  # a thread can lose its CPU between the runtime's clock and its event: then once more
+    for _ in range(GC_TRIES):  # a thread can lose its CPU between the runtime's clock and its event: then once more
         truth, path, summary = observe(variant, "gcstorm", "gc", work, 2, SERVER if server else None)
         counts, answer = truth["counts"], report(path, "gc")
         totals = answer["totals"]
@@ -104,7 +107,7 @@ def check_alloc(checks, variant, work, events="alloc"):
         small = true < 200e6  # of a few hundred samples: its own error bars are wider than a tenth
         checks.check(f"{name}: {type_name}", close(row["bytes"], true, 0.2 if small else 0.1), f"{row['bytes'] / true:.3f} of it")
     # each in 19 of 20 cases: two of seven outside happen once in 26 runs
-    checks.check(f"{name}: the truth is within the error bars", inside >= len(types) - 2, f"{inside} of {len(types)}")
+    checks.check(f"{name}: the truth is within the error bars", inside >= len(types) - 2 > 0, f"{inside} of {len(types)}")
     methods = {row["function"]: row["bytes"] for row in report(path, "alloc", "--by", "function")["rows"]}
     wanted = counts["method Allocs.Program.AllocateBytes"]
     checks.check(f"{name}: by function", close(methods.get("Allocs.Program.AllocateBytes", 0), wanted, 0.15),
@@ -134,8 +137,8 @@ def check_locks(checks, variant, work):
     answer = report(path, "locks", "--top", "0")
     for kind in ("Monitor", "Lock"):
         waits, true_ns = truth["counts"].get(f"waits {kind}"), truth["counts"].get(f"waited_ns {kind}")
-        if waits is None:
-            continue
+        if waits is None and kind != "Monitor":
+            continue  # of .NET 9 and later
         mine = [row for row in answer["rows"] if leaf(row["stack"]) == f"Locks.Program.WaitFor{kind}"]
         count, waited = sum(row["count"] for row in mine), sum(row["wait_ns"] for row in mine)
         checks.check(f"{name}: {kind}, how often", count == waits, f"{count} of {waits}")

@@ -68,7 +68,7 @@ def ordinary_user(checks, work):
         for name in files:
             os.chmod(os.path.join(path, name), 0o755)
     with Target(NOBODY + words[:-1] + [os.path.join(home, "primes.dll"), "0"]) as target:
-        target.wait_age(3)
+        target.wait_busy(1)
         out = os.path.join(work.file("own"), "own.clrperf")
         done = subprocess.run([*NOBODY, binary, "record", "-p", str(target.pid), "-d", "2", "-o", out],
                               capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
@@ -156,7 +156,7 @@ def targets(checks, work):
 def all_processes(checks, work):
     need_root()
     with Target(sample_command("10", "primes") + ["0"]) as target:
-        target.wait_age(2)
+        target.wait_busy(1)
         out = work.file("all.clrperf")
         summary = record(out, "-a", "-d", 2)
         pids = {int(pid) for _, pid, _, _ in dump(out)["sample"]}
@@ -232,7 +232,7 @@ def target_execs(checks, work):
 
 def target_stopped(checks, work):
     with Target(sample_command("10", "primes") + ["0"]) as target:
-        target.wait_age(2)
+        target.wait_busy(1)
         os.kill(target.pid, signal.SIGSTOP)
         out, begin = work.file("stopped.clrperf"), time.monotonic()
         done = clrperf("record", "-p", target.pid, "-d", 2, "-o", out)

@@ -100,7 +100,7 @@ def check_pauses(checks, name, watched):
 
 def check_folding(checks, name, classes, capture, totals):
     stacks, whole = folded(capture, "--group", "runtime", "--modules"), folded(capture)
-    checks.check(f"{name}: folding keeps every sample", sum(w for _, w in stacks) == sum(w for _, w in whole))
+    checks.check(f"{name}: folding keeps every sample", sum(w for _, w in stacks) == sum(w for _, w in whole) > 0)
     left = {frame for stack, _ in stacks for frame in stack if frame.startswith(("libcoreclr.so!", "libclrjit.so!"))}
     checks.check(f"{name}: no frame of the runtime's is left", not left, ", ".join(sorted(left)[:3]))
     rows = {row["name"]: row for row in report(capture, "--group", "runtime", "--top", "0")["rows"]}

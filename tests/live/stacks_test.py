@@ -72,7 +72,7 @@ def check_whole(checks, name, capture, *arguments):
                  f"{ends['whole']} of {totals['samples']}, {ends['truncated']} truncated, {ends['broken']} broken "
                  f"{ends['broken_by_image'] or ''}")
     frames = totals["frames"]
-    checks.check(f"{name}: at most 0.1 % of the user frames have no name", frames["unnamed"] <= 0.001 * frames["user"],
+    checks.check(f"{name}: at most 0.1 % of the user frames have no name", frames["user"] > 1000 and frames["unnamed"] <= 0.001 * frames["user"],
                  f"{frames['unnamed']} of {frames['user']} {frames['unnamed_by'] or ''}")
 
 

@@ -17,8 +17,8 @@ import signal
 import subprocess
 import sys
 
-from live import (CLRPERF, HERE, PLAIN_ENVIRONMENT, Checks, Target, Work, dump, helper, oracle_command, record_busy,
-                  report, sample_command)
+from live import (CLRPERF, HERE, PLAIN_ENVIRONMENT, Checks, Target, Work, comes_true, dump, helper, oracle_command, record_busy,
+                  report, sample_command, sessions)
 from oracle import ask_clrmd, last, ours
 
 ADDRESSES = 10000
@@ -130,19 +130,18 @@ def check_unknown(checks):
 def check_events(checks, variant, program):
     """Over a run in which code is tiered up, replaced while it runs, and freed, and its place used again."""
     with Work() as work, Target(sample_command(variant, program) + ["0"]) as target:
-        told = {}
-        for name, amount in (("eventpipe_methods", "5"), ("memory_methods", "25")):
-            told[name] = open(work.file(name), "wb")
-            process = subprocess.Popen([helper(name), str(target.pid), amount], stdout=told[name], stderr=subprocess.PIPE, text=True)
-            if name == "eventpipe_methods":
-                announced = process
-                target.wait_age(2)  # the session is open by then
-        said = [one.communicate(timeout=120)[1].strip().splitlines()[-1:] for one in (process, announced)]
-        checks.check(f"events {variant} {program}: both told what they saw", process.returncode == 0 and announced.returncode == 0,
-                     str(said))
-        for file in told.values():
-            file.close()
-        done = subprocess.run([sys.executable, os.path.join(HERE, "memory_check.py"), *(file.name for file in told.values())],
+        before = sessions(target.pid)
+        with open(work.file("events"), "wb") as announced, open(work.file("memory"), "wb") as found:
+            # it listens until its input ends: for longer than the looks take, however long that is
+            listener = subprocess.Popen([helper("eventpipe_methods"), str(target.pid), "-"], stdin=subprocess.PIPE, stdout=announced,
+                                        stderr=subprocess.PIPE, text=True)
+            begun = comes_true(lambda: sessions(target.pid) > before or listener.poll() is not None)
+            looker = subprocess.run([helper("memory_methods"), str(target.pid), "25"], stdin=subprocess.DEVNULL, stdout=found,
+                                    stderr=subprocess.PIPE, text=True, check=False)
+            said = [looker.stderr.strip().splitlines()[-1:], listener.communicate()[1].strip().splitlines()[-1:]]
+        checks.check(f"events {variant} {program}: both told what they saw",
+                     begun and looker.returncode == 0 and listener.returncode == 0, str(said))
+        done = subprocess.run([sys.executable, os.path.join(HERE, "memory_check.py"), work.file("events"), work.file("memory")],
                               capture_output=True, text=True, check=False)
         checks.check(f"events {variant} {program}: memory tells no wrong name", done.returncode == 0, done.stdout.strip())
 
