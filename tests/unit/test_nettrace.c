@@ -11,6 +11,7 @@
 
 #include "../nettrace_sample.h"
 #include "base/own.h"
+#include "nettrace_told.h"
 #include "read/nettrace.h"
 
 /* A stream with a described event, stacks, a sequence point and the end tag, decoded by hand. */
@@ -44,106 +45,10 @@ static const uint8_t worked[] = {
     0, 0, 0x06, 0x01
 };
 
-/* What the callbacks told, as text. */
-struct told {
-    struct buffer text;
-};
-
-static bool tell_info(void *user, const struct nettrace_info *i, struct error *err)
-{
-    (void)err;
-    struct told *told = user;
-    buffer_format(&told->text, "info v%u %u-%u-%u f%llu p%u pid%u;", i->version, i->utc[0], i->utc[1],
-                  i->utc[3], (unsigned long long)i->frequency, i->pointer_size, i->process_id);
-    return true;
-}
-
-static bool tell_type(void *user, struct nettrace_type *t, struct error *err)
-{
-    (void)err;
-    struct told *told = user;
-    buffer_format(&told->text, "type %u ", t->id);
-    utf16_append_utf8(&told->text, t->provider);
-    buffer_format(&told->text, "/%u ", t->event_id);
-    utf16_append_utf8(&told->text, t->name);
-    buffer_format(&told->text, " op%u k%llx l%u f%zu p%zu;", t->opcode, (unsigned long long)t->keywords,
-                  t->level, t->fields.size, t->params.size);
-    t->mark = 77;
-    return true;
-}
-
-static bool tell_event(void *user, const struct nettrace_event *e, struct error *err)
-{
-    (void)err;
-    struct told *told = user;
-    assert_int_equal(e->type->mark, 77);
-    buffer_format(&told->text, "event %u t%llu #%u @%llu s%zu%s ", e->type->id,
-                  (unsigned long long)e->thread_id, e->sequence, (unsigned long long)e->time_ns,
-                  e->stack.size, e->sorted ? " sorted" : "");
-    for (size_t i = 0; i < e->payload.size; i++)
-        buffer_format(&told->text, "%02x", e->payload.data[i]);
-    buffer_string(&told->text, ";");
-    return true;
-}
-
-static bool tell_point(void *user, uint64_t time_ns, struct error *err)
-{
-    (void)err;
-    struct told *told = user;
-    buffer_format(&told->text, "point @%llu;", (unsigned long long)time_ns);
-    return true;
-}
-
-static bool tell_loss(void *user, uint64_t thread_id, uint64_t count, struct error *err)
-{
-    (void)err;
-    struct told *told = user;
-    buffer_format(&told->text, "lost t%llu %llu;", (unsigned long long)thread_id, (unsigned long long)count);
-    return true;
-}
-
-static struct nettrace_reader *new_reader(struct told *told)
-{
-    buffer_init(&told->text, 1 << 20);
-    const struct nettrace_sink sink = { .user = told,
-                                        .on_info = tell_info,
-                                        .on_type = tell_type,
-                                        .on_event = tell_event,
-                                        .on_sequence_point = tell_point,
-                                        .on_loss = tell_loss };
-    return nettrace_reader_new(&sink);
-}
-
-/* Feeds in pieces of `step` bytes (0: in one piece, each in memory of exactly its size). */
-static bool feed(struct nettrace_reader *r, struct span bytes, size_t step, struct error *err)
-{
-    bool ok = true;
-    for (size_t at = 0; ok && at < bytes.size;) {
-        size_t size = step && step < bytes.size - at ? step : bytes.size - at;
-        uint8_t *piece = malloc(size);
-        memcpy(piece, bytes.data + at, size);
-        ok = nettrace_reader_feed(r, span_of(piece, size), err);
-        free(piece);
-        at += size;
-    }
-    return ok;
-}
-
-static char *read_all(struct span bytes, size_t step, bool *ok, bool *ended, struct error *err)
-{
-    struct told told;
-    struct nettrace_reader *r = new_reader(&told);
-    *ok = feed(r, bytes, step, err);
-    *ended = nettrace_reader_ended(r);
-    nettrace_reader_free(r);
-    buffer_u8(&told.text, 0);
-    return (char *)told.text.data;
-}
-
 static const char worked_text[] =
-    "info v4 2025-3-18 f1000000000 p8 pid4242;type 1 P/7 E op1 k10 l4 f4 p20;"
-    "event 1 t4242 #1 @1000000000100 s16 sorted 02000500000006000000;"
-    "event 1 t4242 #2 @1000000000180 s16 02000700000008000000;point @1000000000200;";
+    "info v4 2025-3-18 f1000000000 p8 pid4242;type 1 P/7 E v6:0 op1 k10 l4 v0 f4 p20;"
+    "event 1 p4242 t4242 #1 @1000000000100 s16 a0 sorted 02000500000006000000;"
+    "event 1 p4242 t4242 #2 @1000000000180 s16 a0 02000700000008000000;point @1000000000200;";
 
 static void test_any_chunking(void **state)
 {
@@ -454,7 +359,7 @@ static void test_netperf(void **state)
         if (ended)
             assert_non_null(strstr(text, "info v3"));
         if (ended)
-            assert_non_null(strstr(text, "event 1 t9 #0 @1234 s8 sorted 1122;"));
+            assert_non_null(strstr(text, " t9 #0 @1234 s8 a0 sorted 1122;"));
     }
     buffer_done(&nettrace);
     buffer_done(&b);
@@ -482,7 +387,8 @@ static void test_plain_headers(void **state)
     struct error err = { 0 };
     AUTO_FREE char *text = read_all(buffer_span(&b), 0, &ok, &ended, &err);
     assert_true(ok);
-    assert_non_null(strstr(text, "event 1 t9 #1 @1234 s0 sorted 1122;event 1 t9 #1 @1234 s0 33;"));
+    assert_non_null(
+        strstr(text, "event 1 p4242 t9 #1 @1234 s0 a0 sorted 1122;event 1 p4242 t9 #1 @1234 s0 a0 33;"));
     buffer_done(&b);
     buffer_done(&block);
 }

@@ -5,13 +5,10 @@
 
 #include <cmocka.h>
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/buffer.h"
 #include "base/own.h"
-#include "base/utf16.h"
-#include "read/nettrace.h"
+#include "nettrace_told.h"
 
 /* A stream of one thread with all kinds of blocks, written by hand. */
 static const uint8_t worked[] = {
@@ -37,92 +34,9 @@ static const uint8_t worked[] = {
 
 enum { WORKED_FIRST = 232 /* the first event's header */, WORKED_POINT = 270 };
 
-struct told {
-    struct buffer text;
-};
-
-static bool tell_type(void *user, struct nettrace_type *t, struct error *err)
-{
-    (void)err;
-    struct told *told = user;
-    buffer_format(&told->text, "type %u ", t->id);
-    utf16_append_utf8(&told->text, t->provider);
-    buffer_format(&told->text, "/%u ", t->event_id);
-    utf16_append_utf8(&told->text, t->name);
-    buffer_format(&told->text, " v6:%u op%u k%llx l%u v%u f%zu p%zu;", t->is_v6, t->opcode,
-                  (unsigned long long)t->keywords, t->level, t->version, t->fields.size, t->params.size);
-    return true;
-}
-
-static bool tell_thread(void *user, uint64_t process_id, uint64_t thread_id, struct span name,
-                        struct error *err)
-{
-    (void)err;
-    struct told *told = user;
-    buffer_format(&told->text, "thread %llu of %llu %.*s;", (unsigned long long)thread_id,
-                  (unsigned long long)process_id, (int)name.size, name.size ? (const char *)name.data : "");
-    return true;
-}
-
-static bool tell_event(void *user, const struct nettrace_event *e, struct error *err)
-{
-    (void)err;
-    struct told *told = user;
-    buffer_format(&told->text, "event %u p%llu t%llu #%u @%llu s%zu a%zu%s ", e->type->id,
-                  (unsigned long long)e->process_id, (unsigned long long)e->thread_id, e->sequence,
-                  (unsigned long long)e->time_ns, e->stack.size, e->activity.size,
-                  e->sorted ? " sorted" : "");
-    for (size_t i = 0; i < e->payload.size; i++)
-        buffer_format(&told->text, "%02x", e->payload.data[i]);
-    buffer_string(&told->text, ";");
-    return true;
-}
-
-static bool tell_point(void *user, uint64_t time_ns, struct error *err)
-{
-    (void)err;
-    struct told *told = user;
-    buffer_format(&told->text, "point @%llu;", (unsigned long long)time_ns);
-    return true;
-}
-
-static bool tell_loss(void *user, uint64_t thread_id, uint64_t count, struct error *err)
-{
-    (void)err;
-    (void)thread_id;
-    struct told *told = user;
-    buffer_format(&told->text, "lost %llu;", (unsigned long long)count);
-    return true;
-}
-
-/* What a stream tells, as text; *ok when it could be read so far, *ended when its end was there. */
-static char *read_all(struct span bytes, size_t step, bool *ok, bool *ended, struct error *err)
-{
-    struct told told;
-    buffer_init(&told.text, 1 << 20);
-    const struct nettrace_sink sink = { .user = &told,
-                                        .on_type = tell_type,
-                                        .on_thread = tell_thread,
-                                        .on_event = tell_event,
-                                        .on_sequence_point = tell_point,
-                                        .on_loss = tell_loss };
-    struct nettrace_reader *r = nettrace_reader_new(&sink);
-    *ok = true;
-    for (size_t at = 0, size; *ok && at < bytes.size; at += size) {
-        size = step && step < bytes.size - at ? step : bytes.size - at;
-        uint8_t *piece = malloc(size); /* of exactly its size: a byte too far is noticed */
-        memcpy(piece, bytes.data + at, size);
-        *ok = nettrace_reader_feed(r, span_of(piece, size), err);
-        free(piece);
-    }
-    *ended = nettrace_reader_ended(r);
-    nettrace_reader_free(r);
-    buffer_u8(&told.text, 0);
-    return (char *)told.text.data;
-}
-
 static const char worked_text[] =
-    "thread 4243 of 4242 main;type 1 P/7 E v6:1 op0 k10 l4 v0 f13 p0;"
+    "info v6 2025-3-18 f1000000000 p8 pid4242;thread 4243 of 4242 main;type 1 P/7 E v6:1 op0 k10 l4 v0 f13 "
+    "p0;"
     "event 1 p4242 t4243 #1 @1000000000100 s16 a16 sorted ac0202000500000006000000;"
     "event 1 p4242 t4243 #2 @1000000000180 s16 a0 01010009000000;point @1000000000200;";
 
@@ -183,12 +97,15 @@ static void test_changed(void **state)
         { "a later minor version", { 16, "\7", 1 }, "point @", true },
         { "another major version", { 12, "\7", 1 }, "nettrace version 7", false },
         { "an unknown kind of block", { 82, "\x63", 1 }, "p4242 t0 #1", true },
-        { "numbers that jump", { WORKED_FIRST + 2, "\4", 1 }, "lost 4;event 1 p4242 t4243 #5", true },
+        { "numbers that jump", { WORKED_FIRST + 2, "\4", 1 }, "lost t1 4;event 1 p4242 t4243 #5", true },
         { "the point is ahead",
           { WORKED_POINT + 21, "\5", 1 },
-          "#2 @1000000000180 s16 a0 01010009000000;lost 3;",
+          "#2 @1000000000180 s16 a0 01010009000000;lost t1 3;",
           true },
-        { "the thread's end is ahead", { sizeof worked - 5, "\6", 1 }, "point @1000000000200;lost 4;", true },
+        { "the thread's end is ahead",
+          { sizeof worked - 5, "\6", 1 },
+          "point @1000000000200;lost t1 4;",
+          true },
         { "a thread that is not listed", { WORKED_FIRST + 5, "\x2a", 1 }, "p4242 t0 #1", true },
         { "labels that are not there", { 174, "\5", 1 }, "#1 @1000000000100 s16 a0", true },
         { "a label of an unknown kind", { 182, "\x7f", 1 }, "LabelList", false },
@@ -217,7 +134,7 @@ static void test_point_forgets(void **state)
         const char *told;
     } cases[] = {
         { 0, "point @1000000000200;event 1 p4242 t4243 #3 @1000000000300 s0 a0" },
-        { 1, "point @1000000000200;lost 2;event 1 p4242 t0 #3 @1000000000300 s0 a0" },
+        { 1, "point @1000000000200;lost t1 2;event 1 p4242 t0 #3 @1000000000300 s0 a0" },
         { 2, "point @1000000000200;" },
     };
     /* type 1; number + 1; thread 1 on both counts; a stack and labels from before the point; 300 */
