@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collect/recorder.h"
+#include "collect/record_stats.h"
 
 struct record_progress_line {
     bool on, terminal, shown;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "collect/recorder.h"
+#include "collect/record_stats.h"
 
 struct record_summary {
     const char *path;

@@ -14,24 +14,10 @@
 #include "clr/stopping_event.h"
 #include "collect/diagnostic_port.h"
 #include "collect/perf_events.h"
+#include "collect/record_stats.h"
 #include "collect/target_files.h"
 #include "trace/builder.h"
 #include "trace/trace_writer.h"
-
-enum record_end {
-    RECORD_ENDED_DURATION,
-    RECORD_ENDED_SIGNAL,
-    RECORD_ENDED_TARGET_EXIT,
-    RECORD_ENDED_STOP_WHEN,
-    RECORD_ENDED_ERROR
-};
-
-struct record_progress {
-    uint64_t elapsed_ns;
-    uint64_t samples, lost, broken;
-    uint64_t events, events_lost; /* of runtimes */
-    uint64_t file_bytes;
-};
 
 struct recorder_options {
     struct perf_events_options perf;
@@ -58,18 +44,6 @@ struct recorder_options {
     /* the last sample is in the trace, and runtimes are about to be asked for their methods; or NULL */
     void (*sampled)(void *user);
     void *user;
-};
-
-struct record_stats {
-    uint64_t duration_ns;
-    uint64_t samples, lost, filtered;
-    uint64_t whole, truncated, broken;
-    uint64_t throttled;
-    uint64_t events, events_lost; /* that runtimes told of; dropped by them, at least */
-    uint64_t processes, threads;
-    uint64_t stopped_ns; /* when sampling ended, CLOCK_MONOTONIC */
-    uint64_t rundown_ns; /* time the runtimes took to tell their methods */
-    enum record_end ended_by;
 };
 
 struct recorder;

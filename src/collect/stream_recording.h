@@ -10,7 +10,7 @@
 
 #include "clr/stopping_event.h"
 #include "collect/event_stream.h"
-#include "collect/recorder.h"
+#include "collect/record_stats.h"
 
 struct stream_recording_options {
     struct event_peer peer;
