@@ -7,24 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/own.h"
-#include "collect/event_stream.h"
+#include "collect/listen_check.h"
 #include "collect/memory_names.h"
-#include "collect/newcomers.h"
-#include "collect/proc_file.h"
 #include "collect/process_scan.h"
 #include "collect/record_queue.h"
 #include "collect/runtime_log.h"
 #include "collect/runtime_names.h"
 #include "collect/sample_stacks.h"
 #include "collect/stack_room.h"
-#include "collect/target_access.h"
+#include "collect/watched_processes.h"
 #include "trace/facts.h"
 
 enum {
@@ -37,8 +32,6 @@ enum {
     RECORDER_FLUSH_MS = 400,
     RECORDER_PROGRESS_MS = 250,
     RECORDER_QUEUE_BYTES = 64 << 20,
-    RECORDER_ATTACH_MS = 3000,      /* for the answer of a runtime that was there before us */
-    RECORDER_KNOWN_ATTACH_MS = 500, /* of one whose methods can be told from its memory */
     RECORDER_LAST_LOOK_MS = 3000,
     /* how long runtimes may take at the end to tell their methods, and how long they may be silent then */
     RECORDER_RUNDOWN_MS = 60000,
@@ -58,21 +51,15 @@ struct recorder {
     struct runtime_names *runtimes;
     struct memory_names *memory;
     struct sample_stacks *stacks;
-    struct target_files files;
-    struct runtime_session_options ask; /* of every runtime */
-    struct newcomers *newcomers;
-    bool newcomers_missed; /* and said so */
+    struct watched_processes watched;
     struct record_stats stats;
     struct pollfd *polls;
     size_t ring_polls;
-    int *exits; /* pidfds of the watched processes; -1: we would not notice its end */
-    size_t exit_count;
     uint64_t started_ns, flushed_ns, progress_ns, drained_ns;
     bool draining;          /* a ring is being read */
     bool releasing;         /* the queue hands over what is due */
     uint64_t lost_in_rings; /* as LOST records said */
-    uint64_t execs;         /* processes that became another program: two rows each */
-    struct error deaf;      /* why the first runtime could not be listened to when we began; or none */
+    struct listen_check listening;
 };
 
 static bool recorder_wants_events(const struct recorder *r)
@@ -90,53 +77,6 @@ static void recorder_loss(struct recorder *r, enum loss_reason reason, uint64_t 
     trace_builder_loss(r->b, reason, 0, time_ns, time_ns, count);
 }
 
-/* What it is called, and whether it has a runtime, is found out meanwhile. */
-static void recorder_welcome(struct recorder *r, uint32_t pid, enum newcomer_kind kind)
-{
-    uint32_t process = trace_builder_process(r->b, pid);
-    target_files_add(&r->files, process, pid);
-    if (newcomers_add(r->newcomers, process, pid, kind) || r->newcomers_missed)
-        return;
-    r->newcomers_missed = true;
-    if (r->options.note)
-        r->options.note(r->options.user, "too many processes start at once: some are not looked at; their "
-                                         "jitted methods will have no names");
-}
-
-static void recorder_take_session(struct recorder *r, struct newcomer_found *found)
-{
-    runtime_names_add(r->runtimes, found->process, (uint32_t)found->target.pid, found->session);
-    found->session = NULL; /* runtime_names has it */
-}
-
-static void recorder_take_newcomers(struct recorder *r)
-{
-    struct newcomer_found found;
-    while (newcomers_take(r->newcomers, &found)) {
-        uint32_t pid = (uint32_t)found.target.pid;
-        if (process_scan_identity(r->b, found.process, &found.target)) {
-            target_files_add(&r->files, found.process, pid);
-            if (found.session && !runtime_names_listens(r->runtimes, found.process))
-                recorder_take_session(r, &found);
-            else if (found.refused &&
-                     (recorder_wants_events(r) || !memory_names_open(r->memory, found.process)))
-                runtime_names_refused(r->runtimes, pid, &found.err);
-        }
-        newcomer_found_done(&found);
-    }
-}
-
-/* The row of a process, which is looked at when it is seen for the first time. */
-static uint32_t recorder_process(struct recorder *r, uint32_t pid, uint64_t time_ns)
-{
-    uint32_t process = trace_builder_process(r->b, pid);
-    if (process)
-        return process;
-    process = process_scan_read(r->b, pid, time_ns);
-    recorder_welcome(r, pid, NEWCOMER_SEEN);
-    return process;
-}
-
 static bool recorder_watches(const struct recorder *r, uint32_t pid)
 {
     return !r->events.system_wide || !r->options.perf.pids || trace_builder_process(r->b, pid);
@@ -148,7 +88,7 @@ static void recorder_sample(struct recorder *r, const struct perf_sample *sample
         r->stats.filtered++;
         return;
     }
-    uint32_t process = recorder_process(r, sample->who.pid, sample->who.time_ns);
+    uint32_t process = watched_processes_row(&r->watched, sample->who.pid, sample->who.time_ns);
     bool is_switch = perf_events_source(&r->events, sample->who.id) == PERF_EVENT_SWITCH;
     struct raw_sample raw = {
         .time_ns = sample->who.time_ns,
@@ -174,43 +114,13 @@ static void recorder_mmap(struct recorder *r, const struct perf_mmap *mmap, uint
     sample_stacks_mapped(r->stacks, process, mmap->addr);
 }
 
-static void recorder_fork(struct recorder *r, const struct perf_task *task)
-{
-    if (task->pid == task->ppid) {
-        if (trace_builder_process(r->b, task->pid))
-            trace_builder_thread_start(r->b, task->pid, task->tid, task->time_ns);
-        return;
-    }
-    if (!trace_builder_process(r->b, task->ppid))
-        return;
-    trace_builder_process_fork(r->b, task->ppid, task->pid, task->time_ns);
-    process_filter_add(&r->events.filter, task->pid);
-    if (task->ppid != (uint32_t)getpid()) /* our helpers: looking at them would take another helper */
-        recorder_welcome(r, task->pid, NEWCOMER_FORKED);
-}
-
-static void recorder_exit(struct recorder *r, const struct perf_task *task)
-{
-    if (!trace_builder_process(r->b, task->pid))
-        return;
-    trace_builder_thread_exit(r->b, task->pid, task->tid, task->time_ns);
-    if (task->pid != task->tid)
-        return;
-    trace_builder_process_exit(r->b, task->pid, task->time_ns);
-    process_filter_remove(&r->events.filter, task->pid);
-    newcomers_remove(r->newcomers, task->pid);
-}
-
 static void recorder_comm(struct recorder *r, const struct perf_record *record)
 {
     uint32_t pid = record->comm.pid, tid = record->comm.tid;
     if (!trace_builder_process(r->b, pid))
         return;
-    if (record->comm.is_exec && pid == tid) {
-        trace_builder_process_exec(r->b, pid, record->comm.name, record->who.time_ns);
-        r->execs++;
-        recorder_welcome(r, pid, NEWCOMER_EXECED);
-    }
+    if (record->comm.is_exec && pid == tid)
+        watched_processes_exec(&r->watched, pid, record->comm.name, record->who.time_ns);
     trace_builder_thread_name(r->b, pid, tid, record->comm.name, record->who.time_ns);
 }
 
@@ -230,10 +140,10 @@ static void recorder_perf_record(struct recorder *r, struct span bytes)
         recorder_mmap(r, &record.mmap, record.who.time_ns);
         break;
     case PERF_RECORD_FORK:
-        recorder_fork(r, &record.task);
+        watched_processes_fork(&r->watched, &record.task);
         break;
     case PERF_RECORD_EXIT:
-        recorder_exit(r, &record.task);
+        watched_processes_exit(&r->watched, &record.task);
         break;
     case PERF_RECORD_COMM:
         recorder_comm(r, &record);
@@ -349,18 +259,6 @@ static void recorder_progress(struct recorder *r, uint64_t now)
                                          });
 }
 
-static bool recorder_targets_gone(const struct recorder *r)
-{
-    if (!r->options.perf.pids)
-        return false;
-    for (size_t i = 0; i < r->exit_count; i++) {
-        struct pollfd exit = { .fd = r->exits[i], .events = POLLIN };
-        if (poll(&exit, 1, 0) == 0)
-            return false;
-    }
-    return true;
-}
-
 static bool recorder_over(struct recorder *r, uint64_t now)
 {
     if (r->options.stop && *r->options.stop)
@@ -369,7 +267,7 @@ static bool recorder_over(struct recorder *r, uint64_t now)
         r->stats.ended_by = RECORD_ENDED_DURATION;
     else if (runtime_names_stop_seen(r->runtimes))
         r->stats.ended_by = RECORD_ENDED_STOP_WHEN;
-    else if (recorder_targets_gone(r))
+    else if (r->options.perf.pids && exit_watch_all_ended(&r->watched.exits))
         r->stats.ended_by = RECORD_ENDED_TARGET_EXIT;
     else
         return false;
@@ -416,48 +314,13 @@ static bool recorder_wait(struct recorder *r)
     return true;
 }
 
-/* Of those that were there before us everything is known from the start. */
-static void recorder_identify(struct recorder *r, uint32_t pid)
-{
-    struct target target;
-    if (!target_open((pid_t)pid, &target, NULL))
-        return;
-    process_scan_identity(r->b, trace_builder_process(r->b, pid), &target);
-    target_done(&target);
-}
-
-/*
- * A runtime that waits at its start: what the kernel tells of the process is in the trace before it is asked,
- * and it goes on once it is listened to.
- */
-static void recorder_called(struct recorder *r, const struct diagnostic_caller *caller)
-{
-    uint32_t pid = (uint32_t)caller->pid;
-    struct error err;
-    recorder_drain(r, true);
-    uint32_t process = recorder_process(r, pid, clock_monotonic_ns());
-    process_scan_again(r->b, process);
-    recorder_identify(r, pid);
-    recorder_take_newcomers(r);
-    newcomers_remove(r->newcomers, pid);
-    struct runtime_session_options options = r->ask;
-    options.connect_timeout_ms = options.reply_timeout_ms = RECORDER_ATTACH_MS;
-    if (!runtime_names_listens(r->runtimes, process))
-        runtime_names_attach(r->runtimes, pid, &options, true);
-    if (r->options.port_is_ours)
-        event_peer_forget_port(&(struct event_peer){ caller->pid, caller->start_ticks,
-                                                     RECORDER_KNOWN_ATTACH_MS, RECORDER_KNOWN_ATTACH_MS });
-    if (!r->options.resume)
-        diagnostic_port_keep(r->options.port, caller);
-    else if (!diagnostic_port_resume(r->options.port, caller, &err) && r->options.note)
-        r->options.note(r->options.user, err.what);
-}
-
 static void recorder_take_callers(struct recorder *r)
 {
     struct diagnostic_caller caller;
-    while (r->options.port && diagnostic_port_take(r->options.port, &caller))
-        recorder_called(r, &caller);
+    while (r->options.port && diagnostic_port_take(r->options.port, &caller)) {
+        recorder_drain(r, true); /* what the kernel told of it comes first */
+        watched_processes_called(&r->watched, &caller);
+    }
 }
 
 static bool recorder_loop(struct recorder *r, struct error *err)
@@ -470,7 +333,7 @@ static bool recorder_loop(struct recorder *r, struct error *err)
             r->stats.ended_by = RECORD_ENDED_ERROR;
             return false;
         }
-        recorder_take_newcomers(r);
+        watched_processes_look(&r->watched);
         recorder_take_callers(r);
         memory_names_look(r->memory);
         recorder_progress(r, now);
@@ -494,18 +357,7 @@ static void recorder_count_loss(struct recorder *r)
 static void recorder_rundown(struct recorder *r)
 {
     uint64_t begin = clock_monotonic_ns(), heard = begin, bytes = 0;
-    /* who started just now may still tell what it has */
-    size_t left = newcomers_finish(r->newcomers, RECORDER_LAST_LOOK_MS);
-    recorder_take_newcomers(r);
-    if (left && r->options.note) {
-        char text[128];
-        snprintf(
-            text, sizeof text,
-            "%zu processes that started at the end were not looked at in time; their jitted methods have "
-            "no names",
-            left);
-        r->options.note(r->options.user, text);
-    }
+    watched_processes_finish(&r->watched, RECORDER_LAST_LOOK_MS);
     runtime_names_spare(r->runtimes, &r->queue);
     runtime_names_stop(r->runtimes);
     for (uint64_t now = begin; runtime_names_running(r->runtimes); now = clock_monotonic_ns()) {
@@ -542,31 +394,8 @@ static void recorder_forget_targets(struct recorder *r)
     memory_names_free(r->memory);
     record_queue_done(&r->queue);
     r->stacks = NULL;
-    r->memory = NULL;
+    r->memory = r->watched.memory = NULL;
     runtime_names_watch(r->runtimes, &(struct method_watcher){ 0 });
-}
-
-/* A recording of events alone in which nobody could be listened to has failed, for the first reason there
- * was. */
-static bool recorder_heard(struct recorder *r, uint64_t told_bytes, struct error *err)
-{
-    static const char nobody[] = "no .NET runtime told of any event";
-    if (!recorder_wants_events(r) || told_bytes)
-        return true;
-    const struct error *why = runtime_names_refusal(r->runtimes);
-    if (!why && r->deaf.what[0])
-        why = &r->deaf;
-    if (why && !recorder_samples(r) && !r->options.perf.on_exec) {
-        *err = *why;
-        r->stats.ended_by = RECORD_ENDED_ERROR;
-        return false;
-    }
-    char text[sizeof nobody + sizeof why->what + sizeof why->hint + 8];
-    snprintf(text, sizeof text, "%s%s%s%s%s", nobody, why ? ": " : "", why ? why->what : "",
-             why && why->hint[0] ? "; " : "", why ? why->hint : "");
-    if (r->options.note)
-        r->options.note(r->options.user, text);
-    return true;
 }
 
 bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *err)
@@ -588,37 +417,17 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     recorder_count_loss(r);
     sample_stacks_fact(r->stacks);
     recorder_forget_targets(r);
-    r->stats.processes = r->b->trace.processes.count - 1 - r->execs;
+    r->stats.processes = r->b->trace.processes.count - 1 - r->watched.execs;
     r->stats.threads = r->b->trace.threads.count - 1;
     struct runtime_session_counts told = runtime_names_counts(r->runtimes);
     r->stats.events = told.told;
     r->stats.events_lost = told.lost;
-    ok = ok && recorder_heard(r, told.bytes, err);
+    if (ok && recorder_wants_events(r) && told.bytes == 0) {
+        ok = listen_check_unheard(&r->listening, r->runtimes, r->options.note, r->options.user, err);
+        r->stats.ended_by = ok ? r->stats.ended_by : RECORD_ENDED_ERROR;
+    }
     *stats = r->stats;
     return ok;
-}
-
-/* A number that was chosen can be another process's since. */
-static bool recorder_is_chosen(const struct recorder *r, size_t i, struct error *err)
-{
-    uint64_t ticks, chosen = r->options.start_ticks ? r->options.start_ticks[i] : 0;
-    pid_t pid = r->options.perf.pids[i];
-    if (!chosen || !proc_file_start_ticks(pid, &ticks, NULL) || ticks == chosen)
-        return true;
-    return error_set(err, ERROR_TARGET, "process %d has ended, and another has its number", (int)pid);
-}
-
-static bool recorder_watch_exits(struct recorder *r, struct error *err)
-{
-    r->exits = mem_alloc(r->options.perf.pid_count, sizeof *r->exits);
-    for (size_t i = 0; i < r->options.perf.pid_count; i++) {
-        int fd = (int)syscall(SYS_pidfd_open, r->options.perf.pids[i], 0);
-        if (fd >= 0 || errno != ESRCH) /* gone already: nothing to wait for */
-            r->exits[r->exit_count++] = fd;
-        if (!recorder_is_chosen(r, i, err))
-            return false;
-    }
-    return true;
 }
 
 static void recorder_facts(struct recorder *r)
@@ -669,31 +478,6 @@ static bool recorder_knows_methods(void *user, uint32_t process)
            (!runtime_names_listens(r->runtimes, process) && memory_names_open(r->memory, process));
 }
 
-/*
- * Of those that were there before us. Methods that their memory tells of need not be listed; then a runtime
- * that does not answer at once is asked again while we record.
- */
-static void recorder_attach(struct recorder *r, uint32_t pid)
-{
-    bool known = !r->options.kernel_chains && memory_names_open(r->memory, trace_builder_process(r->b, pid));
-    bool hasty = known && !recorder_wants_events(r);
-    unsigned patience_ms = hasty ? RECORDER_KNOWN_ATTACH_MS : RECORDER_ATTACH_MS;
-    struct runtime_session_options options = r->ask;
-    options.connect_timeout_ms = options.reply_timeout_ms = patience_ms;
-    options.no_list = known;
-    if (!runtime_names_attach(r->runtimes, pid, &options, !known))
-        recorder_welcome(r, pid, hasty ? NEWCOMER_KNOWN : NEWCOMER_SEEN);
-}
-
-/* The first look at a process takes long: samples that come meanwhile would not fit into the rings. */
-static void recorder_meet(struct recorder *r, uint32_t pid)
-{
-    target_files_add(&r->files, process_scan_read(r->b, pid, 0), pid);
-    recorder_identify(r, pid);
-    if (!r->options.perf.on_exec)
-        recorder_attach(r, pid);
-}
-
 /* From now on the events report what is mapped and who is born; what came before is read from /proc. */
 static bool recorder_begin(struct recorder *r, struct error *err)
 {
@@ -736,58 +520,63 @@ static bool recorder_open_events(struct recorder *r, struct error *err)
     return true;
 }
 
-/* Whether a process that was there before us can be listened to; a runtime may still be about to start. */
-static bool recorder_may_listen(struct recorder *r, pid_t pid, struct error *err)
+/* Who has no right to any of the runtimes is told so now, and not at the end. */
+static bool recorder_may_listen(struct recorder *r, struct error *err)
 {
-    struct target target;
-    if (!target_open(pid, &target, NULL))
+    const struct recorder_options *o = &r->options;
+    if (!recorder_wants_events(r) || o->perf.on_exec)
         return true;
-    bool ok = target_require(&target, TARGET_EVENTS, err);
-    target_done(&target);
-    if (!ok && !r->deaf.what[0])
-        r->deaf = *err;
-    return ok || err->kind != ERROR_PERMISSION;
+    r->listening.alone = !recorder_samples(r);
+    listen_check_others(&r->listening, o->present, o->present_count);
+    return listen_check_begin(&r->listening, o->perf.pids, o->perf.pid_count, r->runtimes, err);
 }
 
-/* Who has no right to any of the runtimes is told so now, and not at the end. */
-static bool recorder_can_listen(struct recorder *r, struct error *err)
+static void recorder_watch(struct recorder *r)
 {
-    size_t refused = 0, count = r->options.perf.pid_count;
-    struct error why;
-    if (!recorder_wants_events(r) || r->options.perf.on_exec)
-        return true;
-    for (size_t i = 0; i < r->options.present_count; i++)
-        recorder_may_listen(r, r->options.present[i], &why);
-    for (size_t i = 0; i < count; i++) {
-        if (recorder_may_listen(r, r->options.perf.pids[i], &why))
-            continue;
-        refused++;
-        if (count > 1 || recorder_samples(r))
-            runtime_names_refused(r->runtimes, (uint32_t)r->options.perf.pids[i], &why);
-    }
-    if (refused == 0 || refused < count || recorder_samples(r))
-        return true;
-    *err = r->deaf;
-    return false;
+    const struct recorder_options *o = &r->options;
+    r->runtimes = runtime_names_new(r->b, o->runtime, recorder_wants_events(r), o->note, o->user);
+    watched_processes_init(&r->watched, &(struct watched_processes_options){
+                                            .b = r->b,
+                                            .runtimes = r->runtimes,
+                                            .filter = &r->events.filter,
+                                            .ask = {
+                                                .collections = true,
+                                                .topics = o->topics,
+                                                .asked = o->asked,
+                                                .stopping = o->stopping,
+                                                .buffer_mb = o->events_buffer_mb,
+                                            },
+                                            .runtime = o->runtime,
+                                            .events = recorder_wants_events(r),
+                                            .kernel_chains = o->kernel_chains,
+                                            .port = o->port,
+                                            .resume = o->resume,
+                                            .port_is_ours = o->port_is_ours,
+                                            .note = o->note,
+                                            .user = o->user,
+                                        });
 }
 
 static bool recorder_prepare(struct recorder *r, struct error *err)
 {
-    r->runtimes = runtime_names_new(r->b, r->options.runtime, recorder_wants_events(r), r->options.note,
-                                    r->options.user);
-    if (!recorder_watch_exits(r, err) || !recorder_can_listen(r, err) || !recorder_open_events(r, err))
+    const struct perf_events_options *perf = &r->options.perf;
+    recorder_watch(r);
+    if (!exit_watch_chosen(&r->watched.exits, perf->pids, r->options.start_ticks, perf->pid_count, err) ||
+        !recorder_may_listen(r, err) || !recorder_open_events(r, err))
         return false;
     r->polls = mem_alloc(r->events.ring_count + 2 + RECORDER_RUNTIME_POLLS, sizeof *r->polls);
     for (size_t i = 0; i < r->events.ring_count; i++)
         if (r->events.rings[i].page)
             r->polls[r->ring_polls++] = (struct pollfd){ .fd = r->events.ring_fds[i], .events = POLLIN };
-    r->memory = memory_names_new(r->b, &r->files, r->runtimes, r->options.note, r->options.user);
-    r->stacks = sample_stacks_new(r->b, &r->files, r->memory, r->events.frames_max);
+    r->memory = memory_names_new(r->b, &r->watched.files, r->runtimes, r->options.note, r->options.user);
+    r->watched.memory = r->memory;
+    r->stacks = sample_stacks_new(r->b, &r->watched.files, r->memory, r->events.frames_max);
     runtime_names_watch(r->runtimes, &(struct method_watcher){ recorder_method, recorder_knows_methods, r });
-    for (size_t i = 0; i < r->options.perf.pid_count; i++)
-        recorder_meet(r, (uint32_t)r->options.perf.pids[i]);
+    /* the first look at a process takes long: samples that come meanwhile would not fit into the rings */
+    for (size_t i = 0; i < perf->pid_count; i++)
+        watched_processes_meet(&r->watched, (uint32_t)perf->pids[i], !perf->on_exec);
     for (size_t i = 0; i < r->options.present_count; i++)
-        recorder_process(r, (uint32_t)r->options.present[i], 0);
+        watched_processes_row(&r->watched, (uint32_t)r->options.present[i], 0);
     if (!recorder_begin(r, err))
         return false;
     recorder_facts(r);
@@ -804,14 +593,6 @@ bool recorder_start(const struct recorder_options *options, struct trace_builder
     r->events = (struct perf_events){ .filter = { -1, -1 } }; /* none, when they cannot be opened */
     r->b = b;
     r->w = w;
-    r->ask = (struct runtime_session_options){
-        .collections = true,
-        .topics = options->topics,
-        .asked = options->asked,
-        .stopping = options->stopping,
-        .buffer_mb = options->events_buffer_mb,
-    };
-    r->newcomers = newcomers_new(options->runtime ? &r->ask : NULL);
     record_queue_init(&r->queue, RECORDER_QUEUE_BYTES);
     if (!recorder_prepare(r, err)) {
         recorder_free(r);
@@ -827,21 +608,16 @@ void recorder_free(struct recorder *r)
         return;
     if (r->events.rings)
         perf_events_close(&r->events);
-    for (size_t i = 0; i < r->exit_count; i++)
-        if (r->exits[i] >= 0)
-            close(r->exits[i]);
-    newcomers_free(r->newcomers);
     sample_stacks_free(r->stacks);
     memory_names_free(r->memory);
     runtime_names_free(r->runtimes);
-    target_files_done(&r->files);
+    watched_processes_done(&r->watched);
     record_queue_done(&r->queue);
-    free(r->exits);
     free(r->polls);
     free(r);
 }
 
 const struct target_files *recorder_files(const struct recorder *r)
 {
-    return &r->files;
+    return &r->watched.files;
 }

@@ -211,6 +211,42 @@ def target_exits(checks, work):
                      "")
 
 
+# Its first thread ends when it is told to, and another one goes on.
+HEADLESS = """
+import ctypes, sys, threading
+def burn():
+    while True: pass
+threading.Thread(target=burn).start()
+sys.stdin.readline()
+ctypes.CDLL(None).syscall(60 if sys.argv[1] == "x86_64" else 93, 0)
+"""
+
+
+def main_thread_exits(checks, work):
+    """A process ends with its last thread, not with its first."""
+    with Target([sys.executable, "-c", HEADLESS, os.uname().machine], ready=False, start_new_session=True) as target:
+        try:
+            out = work.file("headless.clrperf")
+            recording = Recording(out, "-p", target.pid)
+            wait_cpu([target.pid], 0.5)
+            target.process.stdin.write(b"\n")
+            target.process.stdin.flush()
+            wait_for(lambda: open(f"/proc/{target.pid}/stat", encoding="utf-8").read().split(") ")[-1][0] == "Z",
+                     "the first thread does not end")
+            ended_ns = time.monotonic_ns()
+            wait_cpu([target.pid], 1)
+            os.killpg(target.pid, signal.SIGKILL)
+            summary = recording.end()
+            samples = dump(out)["sample"]
+            after_ns = [int(sample[0]) - ended_ns for sample in samples if int(sample[1]) == target.pid]
+            late = sum(after > 300_000_000 for after in after_ns)
+            checks.check("a process whose first thread has ended is sampled on", late > 50, f"{late} of {len(after_ns)}")
+            checks.check("and its end ends the recording", summary["ended_by"] == "target_exit", summary["ended_by"])
+        finally:
+            if target.alive():
+                os.killpg(target.pid, signal.SIGKILL)
+
+
 def target_execs(checks, work):
     now = work.file("exec-now")
     with Target(["sh", "-c", 'while [ ! -e "$0" ]; do :; done; exec "$1" -c "while True: pass"', now, sys.executable],
@@ -261,7 +297,7 @@ def target_stopped(checks, work):
 
 
 GROUPS = (command, command_names, signals, ordinary_user, events_without_rights, no_rights, targets, all_processes,
-          latecomers, target_exits, target_execs, target_stopped)
+          latecomers, target_exits, main_thread_exits, target_execs, target_stopped)
 
 
 def main():

@@ -1,0 +1,62 @@
+#include "collect/listen_check.h"
+
+#include <stdio.h>
+
+#include "collect/target_access.h"
+
+/* Whether the right is there; a runtime may still be about to start. */
+static bool may_listen(struct listen_check *check, pid_t pid, struct error *err)
+{
+    struct target target;
+    if (!target_open(pid, &target, NULL))
+        return true;
+    bool ok = target_require(&target, TARGET_EVENTS, err);
+    target_done(&target);
+    if (!ok && !check->why.what[0])
+        check->why = *err;
+    return ok || err->kind != ERROR_PERMISSION;
+}
+
+bool listen_check_begin(struct listen_check *check, const pid_t *chosen, size_t count,
+                        struct runtime_names *names, struct error *err)
+{
+    size_t refused = 0;
+    struct error why;
+    for (size_t i = 0; i < count; i++) {
+        if (may_listen(check, chosen[i], &why))
+            continue;
+        refused++;
+        if (count > 1 || !check->alone)
+            runtime_names_refused(names, (uint32_t)chosen[i], &why);
+    }
+    if (refused == 0 || refused < count || !check->alone)
+        return true;
+    *err = check->why;
+    return false;
+}
+
+void listen_check_others(struct listen_check *check, const pid_t *pids, size_t count)
+{
+    struct error why;
+    for (size_t i = 0; i < count; i++)
+        may_listen(check, pids[i], &why);
+}
+
+bool listen_check_unheard(const struct listen_check *check, const struct runtime_names *names,
+                          void (*note)(void *user, const char *text), void *user, struct error *err)
+{
+    static const char nobody[] = "no .NET runtime told of any event";
+    const struct error *why = runtime_names_refusal(names);
+    if (!why && check->why.what[0])
+        why = &check->why;
+    if (why && check->alone) {
+        *err = *why;
+        return false;
+    }
+    char text[sizeof nobody + sizeof why->what + sizeof why->hint + 8];
+    snprintf(text, sizeof text, "%s%s%s%s%s", nobody, why ? ": " : "", why ? why->what : "",
+             why && why->hint[0] ? "; " : "", why ? why->hint : "");
+    if (note)
+        note(user, text);
+    return true;
+}

@@ -1,0 +1,205 @@
+#include "collect/watched_processes.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "collect/event_stream.h"
+#include "collect/process_scan.h"
+
+enum {
+    ATTACH_MS = 3000,      /* for the answer of a runtime that was there before us */
+    KNOWN_ATTACH_MS = 500, /* of one whose methods can be told from its memory */
+};
+
+void watched_processes_init(struct watched_processes *w, const struct watched_processes_options *options)
+{
+    *w = (struct watched_processes){ .options = *options };
+    w->newcomers = newcomers_new(options->runtime ? &w->options.ask : NULL);
+}
+
+void watched_processes_done(struct watched_processes *w)
+{
+    newcomers_free(w->newcomers);
+    exit_watch_done(&w->exits);
+    target_files_done(&w->files);
+}
+
+static void note(const struct watched_processes *w, const char *text)
+{
+    if (w->options.note)
+        w->options.note(w->options.user, text);
+}
+
+/* What it is called, and whether it has a runtime, is found out meanwhile. */
+static void welcome(struct watched_processes *w, uint32_t pid, enum newcomer_kind kind)
+{
+    uint32_t process = trace_builder_process(w->options.b, pid);
+    target_files_add(&w->files, process, pid);
+    if (newcomers_add(w->newcomers, process, pid, kind) || w->missed)
+        return;
+    w->missed = true;
+    note(w,
+         "too many processes start at once: some are not looked at; their jitted methods will have no names");
+}
+
+static void take_session(struct watched_processes *w, struct newcomer_found *found)
+{
+    runtime_names_add(w->options.runtimes, found->process, (uint32_t)found->target.pid, found->session);
+    found->session = NULL; /* runtime_names has it */
+}
+
+static void take_newcomers(struct watched_processes *w)
+{
+    struct newcomer_found found;
+    while (newcomers_take(w->newcomers, &found)) {
+        uint32_t pid = (uint32_t)found.target.pid;
+        if (process_scan_identity(w->options.b, found.process, &found.target)) {
+            target_files_add(&w->files, found.process, pid);
+            if (found.session && !runtime_names_listens(w->options.runtimes, found.process))
+                take_session(w, &found);
+            else if (found.refused && (w->options.events || !memory_names_open(w->memory, found.process)))
+                runtime_names_refused(w->options.runtimes, pid, &found.err);
+        }
+        newcomer_found_done(&found);
+    }
+}
+
+static void take_ended(struct watched_processes *w)
+{
+    struct exit_leaving one;
+    while (exit_watch_take_ended(&w->exits, &one)) {
+        if (trace_builder_process(w->options.b, one.pid) != one.process) /* it has become another since */
+            continue;
+        trace_builder_process_exit(w->options.b, one.pid, one.time_ns);
+        process_filter_remove(w->options.filter, one.pid);
+        newcomers_remove(w->newcomers, one.pid);
+    }
+}
+
+void watched_processes_look(struct watched_processes *w)
+{
+    take_newcomers(w);
+    take_ended(w);
+}
+
+uint32_t watched_processes_row(struct watched_processes *w, uint32_t pid, uint64_t time_ns)
+{
+    uint32_t process = trace_builder_process(w->options.b, pid);
+    if (process)
+        return process;
+    process = process_scan_read(w->options.b, pid, time_ns);
+    welcome(w, pid, NEWCOMER_SEEN);
+    return process;
+}
+
+void watched_processes_fork(struct watched_processes *w, const struct perf_task *task)
+{
+    struct trace_builder *b = w->options.b;
+    if (task->pid == task->ppid) {
+        if (trace_builder_process(b, task->pid))
+            trace_builder_thread_start(b, task->pid, task->tid, task->time_ns);
+        return;
+    }
+    if (!trace_builder_process(b, task->ppid))
+        return;
+    trace_builder_process_fork(b, task->ppid, task->pid, task->time_ns);
+    process_filter_add(w->options.filter, task->pid);
+    if (task->ppid != (uint32_t)getpid()) /* our helpers: looking at them would take another helper */
+        welcome(w, task->pid, NEWCOMER_FORKED);
+}
+
+void watched_processes_exit(struct watched_processes *w, const struct perf_task *task)
+{
+    struct trace_builder *b = w->options.b;
+    uint32_t process = trace_builder_process(b, task->pid);
+    if (!process)
+        return;
+    trace_builder_thread_exit(b, task->pid, task->tid, task->time_ns);
+    if (task->pid != task->tid) {
+        exit_watch_thread(&w->exits, process, task->time_ns);
+        return;
+    }
+    exit_watch_main_thread(&w->exits, &(struct exit_leaving){ process, task->pid,
+                                                              b->trace.processes.rows[process].start_ticks,
+                                                              task->time_ns });
+    take_ended(w);
+}
+
+void watched_processes_exec(struct watched_processes *w, uint32_t pid, struct span name, uint64_t time_ns)
+{
+    trace_builder_process_exec(w->options.b, pid, name, time_ns);
+    w->execs++;
+    welcome(w, pid, NEWCOMER_EXECED);
+}
+
+/* Of those that were there before us everything is known from the start. */
+static void identify(struct watched_processes *w, uint32_t pid)
+{
+    struct target target;
+    if (!target_open((pid_t)pid, &target, NULL))
+        return;
+    process_scan_identity(w->options.b, trace_builder_process(w->options.b, pid), &target);
+    target_done(&target);
+}
+
+/*
+ * Methods that their memory tells of need not be listed; then a runtime that does not answer at once is asked
+ * again while we record.
+ */
+static void attach_now(struct watched_processes *w, uint32_t pid)
+{
+    uint32_t process = trace_builder_process(w->options.b, pid);
+    bool known = !w->options.kernel_chains && memory_names_open(w->memory, process);
+    bool hasty = known && !w->options.events;
+    struct runtime_session_options ask = w->options.ask;
+    ask.connect_timeout_ms = ask.reply_timeout_ms = hasty ? KNOWN_ATTACH_MS : ATTACH_MS;
+    ask.no_list = known;
+    if (!runtime_names_attach(w->options.runtimes, pid, &ask, !known))
+        welcome(w, pid, hasty ? NEWCOMER_KNOWN : NEWCOMER_SEEN);
+}
+
+void watched_processes_meet(struct watched_processes *w, uint32_t pid, bool attach)
+{
+    target_files_add(&w->files, process_scan_read(w->options.b, pid, 0), pid);
+    identify(w, pid);
+    if (attach)
+        attach_now(w, pid);
+}
+
+void watched_processes_called(struct watched_processes *w, const struct diagnostic_caller *caller)
+{
+    const struct watched_processes_options *o = &w->options;
+    uint32_t pid = (uint32_t)caller->pid;
+    struct error err;
+    uint32_t process = watched_processes_row(w, pid, clock_monotonic_ns());
+    process_scan_again(o->b, process);
+    identify(w, pid);
+    take_newcomers(w);
+    newcomers_remove(w->newcomers, pid);
+    struct runtime_session_options ask = o->ask;
+    ask.connect_timeout_ms = ask.reply_timeout_ms = ATTACH_MS;
+    if (!runtime_names_listens(o->runtimes, process))
+        runtime_names_attach(o->runtimes, pid, &ask, true);
+    if (o->port_is_ours)
+        event_peer_forget_port(
+            &(struct event_peer){ caller->pid, caller->start_ticks, KNOWN_ATTACH_MS, KNOWN_ATTACH_MS });
+    if (!o->resume)
+        diagnostic_port_keep(o->port, caller);
+    else if (!diagnostic_port_resume(o->port, caller, &err))
+        note(w, err.what);
+}
+
+void watched_processes_finish(struct watched_processes *w, unsigned patience_ms)
+{
+    char text[128];
+    size_t left = newcomers_finish(w->newcomers, patience_ms);
+    watched_processes_look(w);
+    if (!left)
+        return;
+    snprintf(text, sizeof text,
+             "%zu processes that started at the end were not looked at in time; their jitted methods have no "
+             "names",
+             left);
+    note(w, text);
+}
