@@ -405,7 +405,8 @@ static void serve(const struct mode *mode, struct session *sessions, int fd)
     else if (set == 4)
         reply_info(fd, id);
     else if (id == 1)
-        stop_stream(mode, &sessions[got >= 28 ? (load_u64le(request + 20) - session_id) % SESSIONS : METHODS], fd);
+        stop_stream(mode, &sessions[got >= 28 ? (load_u64le(request + 20) - session_id) % SESSIONS : METHODS],
+                    fd);
     else {
         size_t which = second ? COLLECTIONS : keywords == EXCEPTION_KEYWORD ? ASKED : METHODS;
         start_stream(mode, &sessions[which], fd, keywords);
