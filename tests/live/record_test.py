@@ -90,11 +90,11 @@ def events_without_rights(checks, work):
     need_command("setpriv")
     binary = shutil.copy(CLRPERF, work.file("clrperf"))
     os.chmod(binary, 0o755)
-    os.mkdir(work.file("own"))
-    os.chown(work.file("own"), 65534, 65534)
+    os.mkdir(work.file("theirs"))
+    os.chown(work.file("theirs"), 65534, 65534)
 
     def try_it(user, name, *words):
-        return subprocess.run([*user, binary, "record", "-q", "-e", "gc", "-d", "1", "-o", work.file(f"own/{name}"),
+        return subprocess.run([*user, binary, "record", "-q", "-e", "gc", "-d", "1", "-o", work.file(f"theirs/{name}"),
                                *map(str, words)], capture_output=True, text=True, check=False,
                               stdin=subprocess.DEVNULL, timeout=60)
 
@@ -104,7 +104,7 @@ def events_without_rights(checks, work):
         checks.check("events of somebody else's runtime: exit 4, with a way out",
                      done.returncode == 4 and "cannot get runtime events" in done.stderr and "try:" in done.stderr,
                      f"{done.returncode} {done.stderr}")
-        checks.check("at once, and no file is left behind", not os.path.exists(work.file("own/one.clrperf")), "")
+        checks.check("at once, and no file is left behind", not os.path.exists(work.file("theirs/one.clrperf")), "")
         done = try_it(NOBODY, "all.clrperf", "-a")
         checks.check("nor of all runtimes of others", done.returncode == 4 and "try:" in done.stderr, f"{done.returncode} {done.stderr}")
         plain = subprocess.Popen(["sleep", "60"])
