@@ -361,6 +361,49 @@ void option_complete(const struct option_spec *table, const char *prefix, struct
     }
 }
 
+/* Of one with several spellings only the one that is listed. */
+static bool is_given(const struct option_spec *spec, const void *value, const void *otherwise)
+{
+    static const size_t sizes[] = {
+        [OPTION_FLAG] = sizeof(bool),           [OPTION_COUNT] = sizeof(uint32_t),
+        [OPTION_STRING] = sizeof(const char *), [OPTION_DURATION] = sizeof(uint64_t),
+        [OPTION_SIZE] = sizeof(uint64_t),       [OPTION_RATE] = sizeof(uint64_t),
+        [OPTION_SWITCH] = sizeof(uint8_t),
+    };
+    static const uint64_t zero = 0;
+    if (!spec->help)
+        return false;
+    if (spec->kind == OPTION_STRING_LIST)
+        return ((const struct option_list *)value)->count != 0;
+    return spec->kind != OPTION_HEADING &&
+           memcmp(value, otherwise ? otherwise : &zero, sizes[spec->kind]) != 0;
+}
+
+static bool is_among(const char *name, const char *names)
+{
+    size_t size = strlen(name);
+    for (const char *at = names; (at = strstr(at, name)) != NULL; at += size)
+        if ((at == names || at[-1] == ' ') && (at[size] == ' ' || !at[size]))
+            return true;
+    return false;
+}
+
+const struct option_spec *option_given_besides(const struct option_spec *table, const char *names,
+                                               const void *values, const void *defaults)
+{
+    for (const struct option_spec *spec = table; !is_last(spec); spec++) {
+        const uint8_t *value = (const uint8_t *)values + spec->offset;
+        const uint8_t *otherwise = defaults ? (const uint8_t *)defaults + spec->offset : NULL;
+        const struct option_spec *inner =
+            spec->kind == OPTION_GROUP ? option_given_besides(spec->group, names, value, otherwise)
+            : is_given(spec, value, otherwise) && !is_among(spec->name, names) ? spec
+                                                                               : NULL;
+        if (inner)
+            return inner;
+    }
+    return NULL;
+}
+
 const struct option_spec *option_find(const struct option_spec *table, const char *word)
 {
     if (word[0] != '-' || !word[1])

@@ -68,6 +68,13 @@ void option_complete(const struct option_spec *table, const char *prefix, struct
 /* The option that `word` is ("-p", "--pid"), or NULL. Its group's table holds it. */
 const struct option_spec *option_find(const struct option_spec *table, const char *word);
 
+/*
+ * The first option whose value in `values` is not that of `defaults` (NULL: zeros) and whose name is not
+ * among `names`, which has spaces between them; NULL when there is none.
+ */
+const struct option_spec *option_given_besides(const struct option_spec *table, const char *names,
+                                               const void *values, const void *defaults);
+
 /* The word of `words` that `typed` was probably meant to be, or NULL. */
 const char *option_suggest(const char *typed, const char *const *words, size_t count);
 

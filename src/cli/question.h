@@ -13,7 +13,7 @@
 
 enum { REPORT_TOP_UNSAID = UINT32_MAX };
 
-/* The options of `report`; each question looks at those that mean something to it. */
+/* The options of `report`; each question takes some of them. */
 struct report_values {
     struct profile_choice choice;
     struct event_choice events;
@@ -39,11 +39,15 @@ struct question_call {
     int exit_code;                 /* set when it is not EXIT_OK though nothing failed */
 };
 
+/* Of struct question.takes: what questions about events take; which samples are looked at. */
+#define QUESTION_TAKES_EVENTS  "top time raw-names json csv"
+#define QUESTION_TAKES_SAMPLES "time include exclude group raw-names"
+
 struct question {
     const char *name;
     const char *summary; /* a line for --help */
     bool names_code;     /* shows functions: what has no name yet is looked up first */
-    bool has_csv;        /* takes --csv */
+    const char *takes;   /* names of the options that mean something to it, with spaces between */
     /* of what is made of events, not of samples: of which ones, and what `record -e` takes to have them */
     const char *provider, *record;
     uint64_t keywords;

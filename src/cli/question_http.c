@@ -29,7 +29,7 @@ static enum import_want http_wants(const void *user, const char *provider, uint3
 const struct question question_http = {
     .name = "http",
     .summary = "requests served and sent: how many, how long, the slowest, how much of it was GC",
-    .has_csv = true,
+    .takes = QUESTION_TAKES_EVENTS,
     .wants = http_wants,
     .provider = HTTP_SERVED_PROVIDER,
     .record = "http",

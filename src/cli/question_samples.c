@@ -134,7 +134,7 @@ static bool samples_answer(const struct report_values *v, enum hot_by by, bool t
                            const struct capture *c, const struct profile *p, struct error *err)
 {
     if (threads && v->json)
-        return report_json_threads(c, p, err);
+        return report_json_threads(c, p, report_top(v, 0), err);
     if (v->tree)
         return report_whole_tree(v, c, p, err);
     return v->callers || v->callees ? report_around(v, c, p, err) : report_hot_rows(v, by, c, p, err);
@@ -202,10 +202,14 @@ static bool processes_run(struct question_call *call, struct error *err)
 }
 
 /* What a report without a question shows: the capture's first kind of samples. */
+#define TAKES_ROWS  QUESTION_TAKES_SAMPLES " top strict inclusive json"
+#define TAKES_SHAPE TAKES_ROWS " by callers callees tree lines"
+
 extern const struct question question_samples, question_cpu, question_wall, question_context_switches,
     question_threads, question_processes;
 const struct question question_samples = {
     .name = "",
+    .takes = TAKES_SHAPE " event",
     .names_code = true,
     .wants = import_wants_samples,
     .check = samples_check,
@@ -215,6 +219,7 @@ const struct question question_samples = {
 const struct question question_cpu = {
     .name = "cpu",
     .summary = "the functions that used the CPU (what is shown without a question)",
+    .takes = TAKES_SHAPE,
     .names_code = true,
     .wants = import_wants_samples,
     .check = samples_check,
@@ -224,6 +229,7 @@ const struct question question_cpu = {
 const struct question question_wall = {
     .name = "wall",
     .summary = "the functions that threads were in, running or not",
+    .takes = TAKES_SHAPE,
     .names_code = true,
     .wants = import_wants_samples,
     .check = samples_check,
@@ -233,6 +239,7 @@ const struct question question_wall = {
 const struct question question_context_switches = {
     .name = "context-switches",
     .summary = "the functions that gave up the CPU",
+    .takes = TAKES_SHAPE,
     .names_code = true,
     .wants = import_wants_samples,
     .check = samples_check,
@@ -242,6 +249,7 @@ const struct question question_context_switches = {
 const struct question question_threads = {
     .name = "threads",
     .summary = "a row for each thread",
+    .takes = TAKES_ROWS " event",
     .names_code = true,
     .wants = import_wants_samples,
     .check = samples_check,
@@ -251,6 +259,7 @@ const struct question question_threads = {
 const struct question question_processes = {
     .name = "processes",
     .summary = "a row for each process",
+    .takes = TAKES_ROWS " event",
     .names_code = true,
     .wants = import_wants_samples,
     .check = samples_check,

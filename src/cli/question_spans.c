@@ -2,7 +2,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/mem.h"
 #include "base/own.h"
 #include "base/units.h"
 #include "cli/csv_text.h"
@@ -97,7 +99,37 @@ static bool put_json(const struct spans_answer *a, const struct span_groups *gro
     return question_json_end(&j, err);
 }
 
-/* A row for each span, in the order they ended. */
+static int by_duration(const void *a, const void *b)
+{
+    const struct span_row *x = *(const struct span_row *const *)a, *y = *(const struct span_row *const *)b;
+    if (span_ns(x) != span_ns(y))
+        return span_ns(x) > span_ns(y) ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static int by_end(const void *a, const void *b)
+{
+    const struct span_row *x = *(const struct span_row *const *)a, *y = *(const struct span_row *const *)b;
+    return (x > y) - (x < y);
+}
+
+/* Those that --top wants, the longest, in the order they ended. The caller frees. */
+static const struct span_row **chosen_rows(const struct spans_answer *a, size_t *out_count)
+{
+    size_t count = a->table->count, top = report_top(a->scope.call->values, 0);
+    const struct span_row **rows = mem_alloc(count + 1, sizeof(struct span_row *));
+    for (size_t i = 0; i < count; i++)
+        rows[i] = &a->table->rows[i];
+    if (top && top < count) {
+        qsort(rows, count, sizeof(struct span_row *), by_duration);
+        count = top;
+        qsort(rows, count, sizeof(struct span_row *), by_end);
+    }
+    *out_count = count;
+    return rows;
+}
+
+/* A row for each span. */
 static bool put_csv(const struct spans_answer *a, struct error *err)
 {
     struct buffer out;
@@ -105,8 +137,10 @@ static bool put_csv(const struct spans_answer *a, struct error *err)
     buffer_init(&out, OUTPUT_BYTES_MAX);
     csv_init(&csv, &out);
     csv_titles(&csv, "pid,thread,kind,name,start_s,duration_ms,gc_ms,status,failed");
-    for (size_t i = 0; i < a->table->count; i++) {
-        const struct span_row *row = &a->table->rows[i];
+    size_t count;
+    AUTO_FREE const struct span_row **rows = chosen_rows(a, &count);
+    for (size_t i = 0; i < count; i++) {
+        const struct span_row *row = rows[i];
         csv_u64(&csv, a->scope.trace->processes.rows[row->process].pid);
         csv_known_u64(&csv, row->thread != 0, a->scope.trace->threads.rows[row->thread].tid);
         csv_string(&csv, text_of(a, row->kind));

@@ -266,7 +266,7 @@ static enum import_want threadpool_wants(const void *user, const char *provider,
 const struct question question_threadpool = {
     .name = "threadpool",
     .summary = "how many workers the thread pool had, why that changed, whether it starved",
-    .has_csv = true,
+    .takes = QUESTION_TAKES_EVENTS,
     .wants = threadpool_wants,
     .provider = RUNTIME_PROVIDER,
     .record = "threadpool",

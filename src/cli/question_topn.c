@@ -106,6 +106,7 @@ extern const struct question question_topn;
 const struct question question_topn = {
     .name = "topN",
     .summary = "the functions threads spent their wall time in, weighed as dotnet-trace report topN does",
+    .takes = QUESTION_TAKES_SAMPLES " top inclusive json",
     .names_code = true,
     .wants = import_wants_samples,
     .check = topn_check,

@@ -314,31 +314,49 @@ bool report_json_tree(const struct capture *c, const struct profile *p, struct e
     return json_end(&j, err);
 }
 
-bool report_json_threads(const struct capture *c, const struct profile *p, struct error *err)
+static int by_weight(const void *a, const void *b)
+{
+    const struct profile_thread *x = *(const struct profile_thread *const *)a,
+                                *y = *(const struct profile_thread *const *)b;
+    if (x->weight != y->weight)
+        return x->weight > y->weight ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static void put_thread(struct json_writer *j, const struct profile *p, const struct profile_thread *t)
+{
+    bool is_time = strcmp(p->weight_unit, "ns") == 0 && !p->is_wall;
+    json_begin_object(j);
+    json_put_u64(j, "tid", t->tid);
+    json_put_u64(j, "pid", t->pid);
+    json_put_string(j, "name", t->name[0] ? t->name : NULL);
+    json_put_u64(j, "samples", t->samples);
+    json_put_known_double(j, "cpu_s", is_time, (double)t->weight / 1e9);
+    json_put_known_u64(j, "on_cpu_ns", is_time, t->weight);
+    if (p->is_wall)
+        json_put_double(j, "wall_s", (double)t->weight / 1e9);
+    json_key(j, "runnable_ns");
+    json_null(j);
+    json_key(j, "waiting_ns");
+    json_null(j);
+    json_end_object(j);
+}
+
+bool report_json_threads(const struct capture *c, const struct profile *p, size_t top, struct error *err)
 {
     struct buffer text;
     struct json_writer j;
+    size_t count = p->thread_count - 1; /* [0] is unused */
+    AUTO_FREE const struct profile_thread **rows = mem_alloc(count + 1, sizeof(struct profile_thread *));
+    for (size_t i = 0; i < count; i++)
+        rows[i] = &p->threads[i + 1];
+    if (top)
+        qsort(rows, count, sizeof(struct profile_thread *), by_weight);
     json_begin(&j, &text, "clrperf.report.threads/1");
     capture_json_head(&j, c, p);
     json_put_array(&j, "rows");
-    bool is_time = strcmp(p->weight_unit, "ns") == 0 && !p->is_wall;
-    for (uint32_t i = 1; i < p->thread_count; i++) {
-        const struct profile_thread *t = &p->threads[i];
-        json_begin_object(&j);
-        json_put_u64(&j, "tid", t->tid);
-        json_put_u64(&j, "pid", t->pid);
-        json_put_string(&j, "name", t->name[0] ? t->name : NULL);
-        json_put_u64(&j, "samples", t->samples);
-        json_put_known_double(&j, "cpu_s", is_time, (double)t->weight / 1e9);
-        json_put_known_u64(&j, "on_cpu_ns", is_time, t->weight);
-        if (p->is_wall)
-            json_put_double(&j, "wall_s", (double)t->weight / 1e9);
-        json_key(&j, "runnable_ns");
-        json_null(&j);
-        json_key(&j, "waiting_ns");
-        json_null(&j);
-        json_end_object(&j);
-    }
+    for (size_t i = 0; i < count && (!top || i < top); i++)
+        put_thread(&j, p, rows[i]);
     json_end_array(&j);
     return json_end(&j, err);
 }

@@ -12,7 +12,7 @@ bool report_json_hot(const struct capture *c, const struct profile *p, const str
                      enum hot_by by, size_t top, struct error *err);
 /* "clrperf.tree/1" */
 bool report_json_tree(const struct capture *c, const struct profile *p, struct error *err);
-/* "clrperf.report.threads/1" */
-bool report_json_threads(const struct capture *c, const struct profile *p, struct error *err);
+/* "clrperf.report.threads/1": the heaviest `top`; 0: all, as they were first seen. */
+bool report_json_threads(const struct capture *c, const struct profile *p, size_t top, struct error *err);
 
 #endif

@@ -4,15 +4,64 @@
 #include "cli/question.h"
 #include "cli/verb.h"
 
+static const struct option_spec report_options[] = {
+    { "top", 'n', OPTION_COUNT, offsetof(struct report_values, top), "show the N heaviest rows, 0 all (30)",
+      "N", NULL },
+    { "by", 0, OPTION_STRING, offsetof(struct report_values, by),
+      "rows are: function, module, type, thread, process", "WHAT", NULL },
+    { "strict", 0, OPTION_STRING, offsetof(struct report_values, strict),
+      "end with 6 when more of the stacks are not whole, or more of the user frames have no name", "PERCENT",
+      NULL },
+    { "inclusive", 'i', OPTION_FLAG, offsetof(struct report_values, inclusive),
+      "sort by total instead of self", NULL, NULL },
+    { "callers", 0, OPTION_STRING, offsetof(struct report_values, callers),
+      "who calls FUNCTION, and how much", "FUNCTION", NULL },
+    { "callees", 0, OPTION_STRING, offsetof(struct report_values, callees),
+      "whom FUNCTION calls, and how much", "FUNCTION", NULL },
+    { "tree", 0, OPTION_FLAG, offsetof(struct report_values, tree), "the call tree from the root", NULL,
+      NULL },
+    { "lines", 0, OPTION_FLAG, offsetof(struct report_values, lines),
+      "a row for each source line of a function, also of inlined native ones", NULL, NULL },
+    { "json", 0, OPTION_FLAG, offsetof(struct report_values, json), "print JSON instead of a table", NULL,
+      NULL },
+    { "csv", 0, OPTION_FLAG, offsetof(struct report_values, csv),
+      "print comma-separated values instead of a table: of questions about runtime events", NULL, NULL },
+    { NULL, 0, OPTION_GROUP, offsetof(struct report_values, choice), NULL, NULL, profile_choice_specs },
+    { NULL, 0, OPTION_GROUP, offsetof(struct report_values, events), NULL, NULL, event_choice_specs },
+    { 0 },
+};
+
+static const struct report_values report_defaults = { .top = REPORT_TOP_UNSAID };
+
+/* What would mean nothing to the question is refused, not ignored. */
+static bool report_takes(const struct report_values *v, const struct question *question, struct error *err)
+{
+    const struct option_spec *other =
+        option_given_besides(report_options, question->takes, v, &report_defaults);
+    struct buffer names;
+    if (!other)
+        return true;
+    error_set(err, ERROR_USAGE, "'%s' does not take --%s", *question->name ? question->name : "report",
+              other->name);
+    buffer_init(&names, sizeof err->hint);
+    for (const char *at = question->takes; *at;) {
+        size_t size = strcspn(at, " ");
+        buffer_format(&names, "%s--%.*s", at == question->takes ? "" : ", ", (int)size, at);
+        at += size + (at[size] == ' ');
+    }
+    buffer_u8(&names, 0);
+    error_hint(err, "it takes %s", (const char *)names.data);
+    buffer_done(&names);
+    return false;
+}
+
 static bool report_check(const struct report_values *v, const struct question *question, struct error *err)
 {
+    if (!report_takes(v, question, err))
+        return false;
     if (v->json && v->csv) {
         error_set(err, ERROR_USAGE, "--json and --csv exclude each other");
         return error_hint(err, "ask for one after the other");
-    }
-    if (v->csv && !question->has_csv) {
-        error_set(err, ERROR_USAGE, "'%s' has no --csv", *question->name ? question->name : "report");
-        return error_hint(err, "ask for --json");
     }
     return !question->check || question->check(v, err);
 }
@@ -55,33 +104,6 @@ static void report_words(struct buffer *out)
         buffer_format(out, "  %-18s %s\n", (*q)->name, (*q)->summary);
 }
 
-static const struct option_spec report_options[] = {
-    { "top", 'n', OPTION_COUNT, offsetof(struct report_values, top), "show the N heaviest rows, 0 all (30)",
-      "N", NULL },
-    { "by", 0, OPTION_STRING, offsetof(struct report_values, by),
-      "rows are: function, module, type, thread, process", "WHAT", NULL },
-    { "strict", 0, OPTION_STRING, offsetof(struct report_values, strict),
-      "end with 6 when more of the stacks are not whole, or more of the user frames have no name", "PERCENT",
-      NULL },
-    { "inclusive", 'i', OPTION_FLAG, offsetof(struct report_values, inclusive),
-      "sort by total instead of self", NULL, NULL },
-    { "callers", 0, OPTION_STRING, offsetof(struct report_values, callers),
-      "who calls FUNCTION, and how much", "FUNCTION", NULL },
-    { "callees", 0, OPTION_STRING, offsetof(struct report_values, callees),
-      "whom FUNCTION calls, and how much", "FUNCTION", NULL },
-    { "tree", 0, OPTION_FLAG, offsetof(struct report_values, tree), "the call tree from the root", NULL,
-      NULL },
-    { "lines", 0, OPTION_FLAG, offsetof(struct report_values, lines),
-      "a row for each source line of a function, also of inlined native ones", NULL, NULL },
-    { "json", 0, OPTION_FLAG, offsetof(struct report_values, json), "print JSON instead of a table", NULL,
-      NULL },
-    { "csv", 0, OPTION_FLAG, offsetof(struct report_values, csv),
-      "print comma-separated values instead of a table: of questions about runtime events", NULL, NULL },
-    { NULL, 0, OPTION_GROUP, offsetof(struct report_values, choice), NULL, NULL, profile_choice_specs },
-    { NULL, 0, OPTION_GROUP, offsetof(struct report_values, events), NULL, NULL, event_choice_specs },
-    { 0 },
-};
-
 const struct verb verb_report = {
     .name = "report",
     .args = "FILE [QUESTION]",
@@ -89,7 +111,7 @@ const struct verb verb_report = {
     .details = "FILE is a capture, or a perf.data, .nettrace, `perf script` text or folded stacks.",
     .words = report_words,
     .options = report_options,
-    .defaults = &(const struct report_values){ .top = REPORT_TOP_UNSAID },
+    .defaults = &report_defaults,
     .values_size = sizeof(struct report_values),
     .args_max = 2,
     .run = report_run,

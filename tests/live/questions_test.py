@@ -4,6 +4,7 @@
     questions_test.py VARIANT [SAMPLE...]
 """
 import collections
+import csv
 import json
 import os
 import subprocess
@@ -88,8 +89,8 @@ def check_gc(checks, variant, work, server=False):
     kinds = collections.Counter(row["type"] for row in answer["rows"])
     checks.check(f"{name}: some ran in the background", kinds["background"] > 0, str(dict(kinds)))
     text = succeeded(clrperf("report", path, "gc")).stdout
-    csv = succeeded(clrperf("report", path, "gc", "--csv")).stdout.splitlines()
-    checks.check(f"{name}: as a table and as CSV", "\ncollections " in text and len(csv) == totals["count"] + 1)
+    lines = succeeded(clrperf("report", path, "gc", "--csv")).stdout.splitlines()
+    checks.check(f"{name}: as a table and as CSV", "\ncollections " in text and len(lines) == totals["count"] + 1)
 
 
 def check_alloc(checks, variant, work, events="alloc"):
@@ -210,6 +211,11 @@ def check_web(checks, variant, work):
     slow = seen["GET /off-cpu"]
     checks.check(f"{name}: how long", 100 <= slow["p50_ms"] <= slow["p99_ms"] <= slow["max_ms"] < 1000 and
                  slow["slowest"][0]["duration_ms"] == slow["max_ms"], f"{slow['p50_ms']:.1f} to {slow['max_ms']:.1f} ms")
+    whole, most = (list(csv.DictReader(succeeded(clrperf("report", path, "http", "--csv", *options)).stdout.splitlines()))
+                   for options in ((), ("--top", "3")))
+    longest = sorted((float(row["duration_ms"]) for row in whole), reverse=True)[:3]
+    checks.check(f"{name}: --csv --top: the slowest", len(whole) == answer["totals"]["count"] and len(most) == 3 and
+                 sorted((float(row["duration_ms"]) for row in most), reverse=True) == longest, f"{len(most)} rows, {longest}")
     waits = [row for row in report(path, "tasks")["rows"] if row["kind"] == "wait" and "OffCpu" in (row["name"] or "")]
     checks.check(f"{variant} tasks: the action that blocks", len(waits) == 1 and waits[0]["count"] == asked["/off-cpu"][0] and
                  90 < waits[0]["mean_ms"] < 500, str([(row["name"], row["count"], row["mean_ms"]) for row in waits]))

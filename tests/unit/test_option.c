@@ -174,11 +174,38 @@ static void test_complete(void **state)
     assert_null(option_find(options, "pid"));
 }
 
+static const char *given_besides(const char *line, const char *names)
+{
+    const struct values defaults = { .top = 20 };
+    struct values values;
+    struct option_rest rest;
+    struct error err;
+    assert_true(parse(line, &values, &rest, &err));
+    const struct option_spec *found = option_given_besides(options, names, &values, &defaults);
+    option_values_done(options, &values);
+    return found ? found->name : NULL;
+}
+
+static void test_given_besides(void **state)
+{
+    (void)state;
+    assert_null(given_besides("", ""));
+    assert_null(given_besides("--json --top 20", "json"));
+    assert_null(given_besides("--json -n 3 -p 1", "pid top json"));
+    assert_string_equal(given_besides("--json", ""), "json");
+    assert_string_equal(given_besides("-n 0", "json"), "top");
+    assert_string_equal(given_besides("-p 1", "json top"), "pid");
+    assert_string_equal(given_besides("-o x", "outputs output-file"), "output");
+    assert_string_equal(given_besides("-F 9 -d 1s", "rates duration"), "rate");
+    assert_string_equal(given_besides("-d 1s", "rate"), "duration");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_kinds), cmocka_unit_test(test_wrong),    cmocka_unit_test(test_help),
-        cmocka_unit_test(test_suggest),   cmocka_unit_test(test_complete),
+        cmocka_unit_test(test_given_besides), cmocka_unit_test(test_all_kinds),
+        cmocka_unit_test(test_wrong),         cmocka_unit_test(test_help),
+        cmocka_unit_test(test_suggest),       cmocka_unit_test(test_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
