@@ -9,7 +9,9 @@
 #include <cmocka.h>
 
 #include "../nettrace_sample.h"
+#include "../trace_ids.h"
 #include "base/own.h"
+#include "golden_file.h"
 #include "import/import.h"
 #include "import/nettrace_import.h"
 #include "import/thread_time.h"
@@ -80,6 +82,7 @@ static void put_method(struct buffer *out, uint32_t type, uint32_t sequence, uin
     buffer_done(&payload);
 }
 
+/* Each thread's are numbered from the number of its first on. */
 static void put_samples(struct buffer *out, const struct sample_event *samples, size_t count)
 {
     struct sample_event events[16];
@@ -87,6 +90,8 @@ static void put_samples(struct buffer *out, const struct sample_event *samples, 
     for (size_t i = 0; i < count; i++) {
         events[i] = samples[i];
         events[i].payload = span_of(managed, sizeof managed);
+        for (size_t before = 0; before < i; before++)
+            events[i].sequence += samples[before].thread == samples[i].thread;
     }
     sample_events(out, events, count);
 }
@@ -130,9 +135,9 @@ static void test_names_by_time(void **state)
     put_head(&file);
     put_stacks(&file, 1, stacks, 1);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        samples[i] = (struct sample_event){ SAMPLE, (uint32_t)i + 1, 11, 1, cases[i].ticks, { 0 } };
-    put_samples(&file, samples,
-                ARRAY_LEN(samples)); /* all before the methods, as another thread wrote them */
+        samples[i] = (struct sample_event){ SAMPLE, 1, 11, 1, cases[i].ticks, { 0 } };
+    /* all before the methods, as another thread wrote them */
+    put_samples(&file, samples, ARRAY_LEN(samples));
     put_method(&file, LOAD, 1, 1200, 0x5000, "First");
     put_method(&file, UNLOAD, 2, 1400, 0x5000, "First");
     put_method(&file, LOAD, 3, 1600, 0x5000, "Second");
@@ -204,9 +209,6 @@ static void test_weights(void **state)
     put_stacks(&file, 1, stacks, 1);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         samples[i] = (struct sample_event){ SAMPLE, 1, cases[i].tid, 1, cases[i].ticks, { 0 } };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-        for (size_t before = 0; before < i; before++)
-            samples[i].sequence += cases[before].tid == cases[i].tid;
     put_samples(&file, samples, ARRAY_LEN(samples));
     sample_end(&file);
     import_bytes(&r, buffer_span(&file));
@@ -501,37 +503,23 @@ static void test_two_processes(void **state)
     buffer_done(&file);
 }
 
-struct golden {
-    uint8_t bytes[128 << 10];
-    size_t size;
-};
-
-static void golden_read(struct golden *g, const char *name)
-{
-    char path[512];
-    snprintf(path, sizeof path, GOLDEN_DIR "/nettrace/%s", name);
-    FILE *file = fopen(path, "rb");
-    assert_non_null(file);
-    g->size = fread(g->bytes, 1, sizeof g->bytes, file);
-    fclose(file);
-}
-
-static const char *const goldens[] = { "primes.netperf", "primes.nettrace", "primes-v6.nettrace" };
+static const char *const goldens[] = { "nettrace/primes.netperf", "nettrace/primes.nettrace",
+                                       "nettrace/primes-v6.nettrace" };
 
 static void test_real_files(void **state)
 {
-    struct golden *g = *state;
+    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
         struct result r;
-        golden_read(g, goldens[i]);
-        import_bytes(&r, span_of(g->bytes, g->size));
+        struct buffer file = golden_file_load(goldens[i]);
+        import_bytes(&r, buffer_span(&file));
         assert_true(r.ok);
         const struct trace *t = &r.b.trace;
         const struct trace_process *process = &t->processes.rows[1];
         assert_int_equal(t->samples.count, 150);
         assert_string_equal(trace_string(t, process->name), "primes");
         assert_string_equal(trace_string(t, process->runtime_version), "10.0.12");
-        bool is_v6 = strcmp(goldens[i], "primes-v6.nettrace") == 0;
+        bool is_v6 = strcmp(goldens[i], "nettrace/primes-v6.nettrace") == 0;
         assert_int_equal(
             strncmp(trace_string(t, t->threads.rows[t->samples.thread[0]].name), "thread ", 7) == 0, is_v6);
         assert_true(t->complete);
@@ -540,16 +528,17 @@ static void test_real_files(void **state)
             named += strcmp(leaf_name(t, t->samples.stack[at]), "") != 0;
         assert_int_equal(named, 150);
         result_done(&r);
+        buffer_done(&file);
     }
 }
 
 /* What a capture of ours has as events becomes the same samples. */
 static void test_samples_of_events(void **state)
 {
-    struct golden *g = *state;
+    (void)state;
     struct result r;
-    golden_read(g, "primes.nettrace");
-    import_bytes(&r, span_of(g->bytes, g->size));
+    struct buffer file = golden_file_load("nettrace/primes.nettrace");
+    import_bytes(&r, buffer_span(&file));
     struct trace *t = &r.b.trace;
     uint64_t weights[150];
     uint32_t stacks[150];
@@ -566,18 +555,19 @@ static void test_samples_of_events(void **state)
     assert_memory_equal(stacks, t->samples.stack, sizeof stacks);
     assert_string_equal(trace_fact_value(t, FACT_WALL_STATES), states);
     result_done(&r);
+    buffer_done(&file);
 }
 
 /* Whatever is missing at the end: whole blocks before it are there, and the user is told. */
 static void test_cut(void **state)
 {
-    struct golden *g = *state;
+    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
-        golden_read(g, goldens[i]);
+        struct buffer file = golden_file_load(goldens[i]);
         size_t samples = 0;
-        for (size_t size = 0; size < g->size; size += size < 600 || size > g->size - 200 ? 1 : 97) {
+        for (size_t size = 0; size < file.size; size += size < 600 || size > file.size - 200 ? 1 : 97) {
             struct result r;
-            import_bytes(&r, span_of(g->bytes, size));
+            import_bytes(&r, span_of(file.data, size));
             assert_true(r.ok || r.err.kind == ERROR_INPUT);
             if (r.ok) {
                 assert_false(r.b.trace.complete);
@@ -588,68 +578,42 @@ static void test_cut(void **state)
             result_done(&r);
         }
         assert_int_equal(samples, 150);
+        buffer_done(&file);
     }
-}
-
-static void check_ids(const struct trace *t)
-{
-    for (size_t i = 0; i < t->samples.count; i++)
-        assert_true(t->samples.thread[i] < t->threads.count && t->samples.stack[i] < t->stacks.count);
-    for (size_t i = 1; i < t->events.count; i++)
-        assert_true(t->events.rows[i].thread < t->threads.count &&
-                    t->events.rows[i].stack < t->stacks.count &&
-                    t->events.rows[i].type < t->event_types.count);
 }
 
 /* One bit is another one: an error, or something that can be shown. */
 static void test_flipped_bits(void **state)
 {
-    struct golden *g = *state;
+    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(goldens); i++) {
-        golden_read(g, goldens[i]);
-        for (size_t at = 0; at < g->size; at += at < 400 ? 1 : 53) {
+        struct buffer file = golden_file_load(goldens[i]);
+        for (size_t at = 0; at < file.size; at += at < 400 ? 1 : 53) {
             struct result r;
             uint8_t bit = (uint8_t)(1u << (at % 8));
-            g->bytes[at] ^= bit;
-            import_bytes(&r, span_of(g->bytes, g->size));
-            g->bytes[at] ^= bit;
+            file.data[at] ^= bit;
+            import_bytes(&r, buffer_span(&file));
+            file.data[at] ^= bit;
             if (r.ok)
-                check_ids(&r.b.trace);
+                assert_true(trace_ids_lead_somewhere(&r.b.trace));
             else
                 assert_true(r.err.what[0]);
             result_done(&r);
         }
+        buffer_done(&file);
     }
-}
-
-static int golden_new(void **state)
-{
-    *state = malloc(sizeof(struct golden));
-    return *state ? 0 : -1;
-}
-
-static int golden_free(void **state)
-{
-    free(*state);
-    return 0;
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names_by_time),
-        cmocka_unit_test(test_leaf_and_caller),
-        cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_interest),
-        cmocka_unit_test(test_duration),
-        cmocka_unit_test(test_losses),
-        cmocka_unit_test(test_damaged_block),
-        cmocka_unit_test(test_many_providers),
-        cmocka_unit_test(test_two_processes),
-        cmocka_unit_test_setup_teardown(test_real_files, golden_new, golden_free),
-        cmocka_unit_test_setup_teardown(test_samples_of_events, golden_new, golden_free),
-        cmocka_unit_test_setup_teardown(test_cut, golden_new, golden_free),
-        cmocka_unit_test_setup_teardown(test_flipped_bits, golden_new, golden_free),
+        cmocka_unit_test(test_names_by_time),     cmocka_unit_test(test_leaf_and_caller),
+        cmocka_unit_test(test_weights),           cmocka_unit_test(test_interest),
+        cmocka_unit_test(test_duration),          cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_damaged_block),     cmocka_unit_test(test_many_providers),
+        cmocka_unit_test(test_two_processes),     cmocka_unit_test(test_real_files),
+        cmocka_unit_test(test_samples_of_events), cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_flipped_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
