@@ -252,6 +252,7 @@ static void test_image(void **state)
     assert_true(elf_open(&source, &e, NULL));
     assert_true(eh_rows_read(&e, &rows, NULL));
     assert_true(eh_ranges_read(&e, &ranges, NULL));
+    assert_int_equal(ranges.count, 5);
     for (size_t i = 0; i < ranges.count; i++) {
         uint64_t start, end, wanted = ranges.base + ranges.rows[i].start;
         assert_true(eh_rows_function(&rows, wanted, &start, &end));
