@@ -46,8 +46,18 @@ void fitted_layout_done(struct fitted_layout *fit)
 
 /* The check. */
 
+/* Once enough methods were compared, those of one module more say little for the reading of its metadata. */
+static bool is_worth_comparing(struct fitted_layout *fit, const struct method_desc *method)
+{
+    struct method_table table;
+    return fit->checked < CHECK_MIN || (method_table_read(fit->pages, &fit->layout, method->table, &table) &&
+                                        loaded_types_has_module(&fit->types, table.module));
+}
+
 static void count_agreement(struct fitted_layout *fit, const struct method_desc *method)
 {
+    if (!is_worth_comparing(fit, method))
+        return;
     enum method_agreement agreement = method_text_check(&fit->types, method);
     fit->checked += agreement != AGREEMENT_UNKNOWN;
     fit->agreed += agreement == AGREEMENT_RIGHT;

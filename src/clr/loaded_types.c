@@ -143,22 +143,30 @@ static bool spell_table(struct loaded_types *types, const struct method_table *t
     return spell_arguments(types, table, depth, out);
 }
 
-/* Index + 1 of the type, or 0. Recursive: arguments of a type are types. */
-static uint32_t find_type(struct loaded_types *types, uint64_t addr, unsigned depth)
+/* Index + 1 of the type, or 0. */
+static uint32_t find_type(struct loaded_types *types, uint64_t addr)
 {
     uint32_t id = id_map_find(&types->type_ids, hash_addr(addr), is_type, types->types, &addr);
     if (id)
         return id;
     struct loaded_type type = { .addr = addr };
-    if (depth > NESTING_MAX || types->type_count == TYPES_MAX ||
-        !method_table_read(types->pages, types->layout, addr, &type.table))
+    if (types->type_count == TYPES_MAX || !method_table_read(types->pages, types->layout, addr, &type.table))
         return 0;
-    /* known before it is spelled, without a name: what is made of itself ends there */
     type.module = find_module(types, type.table.module);
     types->types = mem_grow(types->types, &types->type_capacity, types->type_count + 1, sizeof *types->types);
     types->types[types->type_count++] = type;
     id = (uint32_t)types->type_count;
     id_map_add(&types->type_ids, hash_addr(addr), id);
+    return id;
+}
+
+/* Recursive: arguments of a type are types. What is made of itself finds itself asked for, without a name. */
+static void spell_type(struct loaded_types *types, uint32_t id, unsigned depth)
+{
+    struct loaded_type type = types->types[id - 1];
+    if (type.asked)
+        return;
+    types->types[id - 1].asked = true;
     struct buffer text;
     buffer_init(&text, NAME_BYTES_MAX);
     bool spelled = spell_table(types, &type.table, type.module, depth, &text);
@@ -168,7 +176,6 @@ static uint32_t find_type(struct loaded_types *types, uint64_t addr, unsigned de
         types->name_bytes += text.size;
     }
     buffer_done(&text);
-    return id;
 }
 
 static bool spell_handle(struct loaded_types *types, uint64_t handle, unsigned depth, struct buffer *out)
@@ -177,7 +184,9 @@ static bool spell_handle(struct loaded_types *types, uint64_t handle, unsigned d
         return false;
     if (handle & DESC_MASK)
         return spell_desc(types, handle & ~(uint64_t)DESC_MASK, depth + 1, out);
-    uint32_t id = find_type(types, handle, depth + 1);
+    uint32_t id = find_type(types, handle);
+    if (id)
+        spell_type(types, id, depth + 1);
     if (!id || !types->types[id - 1].name)
         return false;
     buffer_string(out, types->types[id - 1].name);
@@ -186,8 +195,21 @@ static bool spell_handle(struct loaded_types *types, uint64_t handle, unsigned d
 
 const struct loaded_type *loaded_types_find(struct loaded_types *types, uint64_t table)
 {
-    uint32_t id = find_type(types, table, 0);
+    uint32_t id = find_type(types, table);
+    if (id)
+        spell_type(types, id, 0);
     return id ? &types->types[id - 1] : NULL;
+}
+
+const struct loaded_type *loaded_types_find_nameless(struct loaded_types *types, uint64_t table)
+{
+    uint32_t id = find_type(types, table);
+    return id ? &types->types[id - 1] : NULL;
+}
+
+bool loaded_types_has_module(const struct loaded_types *types, uint64_t module)
+{
+    return id_map_find(&types->module_ids, hash_addr(module), is_module, types->modules, &module);
 }
 
 const struct loaded_module *loaded_types_module(const struct loaded_types *types,

@@ -20,7 +20,8 @@ struct loaded_type {
     uint64_t addr;
     struct method_table table;
     uint32_t module; /* index; of loaded_types.modules */
-    char *name;      /* owned; NULL: it could not be spelled */
+    bool asked;      /* for its name */
+    char *name;      /* owned; NULL: it could not be spelled, or nobody asked */
 };
 
 struct loaded_types {
@@ -44,6 +45,10 @@ void loaded_types_renew(struct loaded_types *types);
 
 /* The type at a MethodTable, or NULL when there is none. Valid until the next call of any of these. */
 const struct loaded_type *loaded_types_find(struct loaded_types *types, uint64_t table);
+/* The same, its name not spelled for it: that can take the metadata of further modules. */
+const struct loaded_type *loaded_types_find_nameless(struct loaded_types *types, uint64_t table);
+/* Whether the module that a MethodTable belongs to is one that was read already. */
+bool loaded_types_has_module(const struct loaded_types *types, uint64_t module);
 /* The module that defines it. */
 const struct loaded_module *loaded_types_module(const struct loaded_types *types,
                                                 const struct loaded_type *type);

@@ -20,10 +20,11 @@ enum {
 
 enum method_agreement method_text_check(struct loaded_types *types, const struct method_desc *method)
 {
-    const struct loaded_type *type = loaded_types_find(types, method->table);
+    if (method->kind == METHOD_DYNAMIC || method->kind == METHOD_ARRAY)
+        return AGREEMENT_UNKNOWN;
+    const struct loaded_type *type = loaded_types_find_nameless(types, method->table);
     const struct ecma_metadata *md = type ? &loaded_types_module(types, type)->md : NULL;
-    if (!md || method->kind == METHOD_DYNAMIC || method->kind == METHOD_ARRAY ||
-        method_table_is_array(&type->table))
+    if (!md || method_table_is_array(&type->table))
         return AGREEMENT_UNKNOWN;
     if (ecma_rows(md, ECMA_METHOD_DEF) == 0)
         return AGREEMENT_UNKNOWN;
@@ -89,7 +90,7 @@ static bool append_dynamic(struct loaded_types *types, const struct method_desc 
 {
     /* a stub's types may be told by rows of the module that it belongs to */
     static const struct ecma_metadata no_metadata;
-    const struct loaded_type *type = loaded_types_find(types, method->table);
+    const struct loaded_type *type = loaded_types_find_nameless(types, method->table);
     const struct ecma_metadata *md = type ? &loaded_types_module(types, type)->md : &no_metadata;
     char name[NAME_BYTES_MAX];
     uint8_t signature[SIGNATURE_BYTES_MAX];
@@ -113,7 +114,7 @@ bool method_text_append(struct loaded_types *types, const struct method_desc *me
 bool method_text_append_import(struct loaded_types *types, const struct method_desc *method,
                                struct buffer *out)
 {
-    const struct loaded_type *type = loaded_types_find(types, method->table);
+    const struct loaded_type *type = loaded_types_find_nameless(types, method->table);
     if (!type || method_text_check(types, method) != AGREEMENT_RIGHT)
         return false;
     const struct ecma_metadata *md = &loaded_types_module(types, type)->md;

@@ -27,7 +27,7 @@ void type_fields_list(struct loaded_types *types, uint64_t table, type_fields_fn
 {
     struct memory_pages *pages = types->pages;
     const struct runtime_layout *layout = types->layout;
-    const struct loaded_type *type = loaded_types_find(types, table);
+    const struct loaded_type *type = loaded_types_find_nameless(types, table);
     if (!type || method_table_is_array(&type->table))
         return;
     const struct ecma_metadata *md = &loaded_types_module(types, type)->md;
@@ -75,6 +75,6 @@ bool type_fields_find(struct loaded_types *types, uint64_t table, const char *na
 
 uint64_t type_fields_base(struct loaded_types *types, uint64_t table)
 {
-    const struct loaded_type *type = loaded_types_find(types, table);
+    const struct loaded_type *type = loaded_types_find_nameless(types, table);
     return type ? memory_pages_u64(types->pages, table + types->layout->table.parent) : 0;
 }
