@@ -1,8 +1,11 @@
 #include "clr/managed_lock.h"
 
 enum {
-    SLOT_FIRST = 60, /* of the table of sync blocks: 78 to 82 so far */
-    SLOT_LAST = 110,
+    /* of the table of sync blocks: 78 to 82 so far, which are looked at first */
+    SLOT_LIKELY = 78,
+    SLOT_LIKELY_END = 83,
+    SLOT_FIRST = 60,
+    SLOT_END = 110,
     ENTRY_BYTES = 16,
     ENTRIES_MAX = 1 << 18,
     FETCH_BYTES = 32 << 10,
@@ -64,11 +67,10 @@ static uint64_t find_in_table(struct memory_pages *pages, uint64_t variable, uin
     return 0;
 }
 
-static uint64_t find_object(struct memory_pages *pages, struct managed_threads *threads, uint64_t sync_block)
+static uint64_t find_in_slots(struct memory_pages *pages, struct managed_threads *threads, unsigned first,
+                              unsigned end, uint64_t sync_block)
 {
-    if (threads->sync_table)
-        return find_in_table(pages, threads->sync_table, sync_block);
-    for (unsigned slot = SLOT_FIRST; slot < SLOT_LAST; slot++) {
+    for (unsigned slot = first; slot < end; slot++) {
         uint64_t variable = memory_pages_u64(pages, threads->table + 8 * slot);
         uint64_t object = find_in_table(pages, variable, sync_block);
         if (object) {
@@ -77,6 +79,16 @@ static uint64_t find_object(struct memory_pages *pages, struct managed_threads *
         }
     }
     return 0;
+}
+
+static uint64_t find_object(struct memory_pages *pages, struct managed_threads *threads, uint64_t sync_block)
+{
+    if (threads->sync_table)
+        return find_in_table(pages, threads->sync_table, sync_block);
+    uint64_t object = find_in_slots(pages, threads, SLOT_LIKELY, SLOT_LIKELY_END, sync_block);
+    if (!object)
+        object = find_in_slots(pages, threads, SLOT_FIRST, SLOT_LIKELY, sync_block);
+    return object ? object : find_in_slots(pages, threads, SLOT_LIKELY_END, SLOT_END, sync_block);
 }
 
 uint64_t managed_object_table(struct memory_pages *pages, uint64_t object)
