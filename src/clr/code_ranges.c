@@ -14,6 +14,9 @@ enum {
     FLAG_HEAP = 2,
     FLAG_STUBS = 4, /* in the map; in the list it marks an image */
     STUB_KIND = 0x120,
+    BLOCK_BYTES = 8 * ENTRIES,
+    AHEAD_MAX = 1 << 12, /* places fetched of one level */
+    NODE_BYTES = 0x80,   /* a section or fragment lies in so many */
 };
 
 struct walk {
@@ -26,9 +29,9 @@ struct walk {
 };
 
 /* A pointer's low bit marks what belongs to collectible code. */
-static uint64_t pointer(struct walk *w, uint64_t addr)
+static uint64_t pointer(struct memory_pages *pages, uint64_t addr)
 {
-    return memory_pages_u64(w->pages, addr) & ~UINT64_C(1);
+    return memory_pages_u64(pages, addr) & ~UINT64_C(1);
 }
 
 static void note_insane(struct walk *w)
@@ -89,14 +92,14 @@ static void walk_fragments(struct walk *w, uint64_t fragment, uint64_t slot_begi
     while (fragment && take_steps(w, 1)) {
         uint64_t begin = memory_pages_u64(w->pages, fragment + l->fragment.begin);
         uint64_t end = memory_pages_u64(w->pages, fragment + l->fragment.end);
-        uint64_t section = pointer(w, fragment + l->fragment.section);
+        uint64_t section = pointer(w->pages, fragment + l->fragment.section);
         /* a fragment may be shared by all slots it spans, so it may begin before this one */
         if (begin >= end || begin > slot_last || end <= slot_begin || section == 0)
             note_insane(w);
         else if (section != w->last_section)
             add_section(w, section);
         w->last_section = section;
-        fragment = pointer(w, fragment + l->fragment.next);
+        fragment = pointer(w->pages, fragment + l->fragment.next);
     }
 }
 
@@ -105,7 +108,7 @@ static void walk_level(struct walk *w, uint64_t block, unsigned level, uint64_t 
     if (!take_steps(w, ENTRIES))
         return;
     for (uint64_t i = 0; i < ENTRIES && !w->out->cut; i++) {
-        uint64_t entry = pointer(w, block + 8 * i);
+        uint64_t entry = pointer(w->pages, block + 8 * i);
         uint64_t here = prefix << ENTRY_BITS | i;
         if (entry == 0)
             continue;
@@ -177,6 +180,64 @@ bool code_ranges_try(struct memory_pages *pages, const struct runtime_layout *la
         return true;
     code_ranges_done(out);
     return false;
+}
+
+/* Places that are to be looked at next, all of one kind. */
+struct places {
+    uint64_t *addrs;
+    size_t count, capacity;
+};
+
+static void add_place(struct places *places, uint64_t addr)
+{
+    if (addr == 0 || places->count == AHEAD_MAX ||
+        (places->count && places->addrs[places->count - 1] == addr))
+        return;
+    places->addrs = mem_grow(places->addrs, &places->capacity, places->count + 1, sizeof *places->addrs);
+    places->addrs[places->count++] = addr;
+}
+
+static void fetch_places(struct memory_pages *pages, const struct places *places, uint64_t size)
+{
+    for (size_t i = 0; i < places->count; i++)
+        memory_pages_want(pages, places->addrs[i], size);
+    memory_pages_fetch(pages);
+}
+
+/* Replaces blocks by what their entries lead to. */
+static void descend(struct memory_pages *pages, struct places *blocks)
+{
+    struct places next = { 0 };
+    fetch_places(pages, blocks, BLOCK_BYTES);
+    for (size_t i = 0; i < blocks->count; i++)
+        for (uint64_t entry = 0; entry < ENTRIES; entry++)
+            add_place(&next, pointer(pages, blocks->addrs[i] + 8 * entry));
+    free(blocks->addrs);
+    *blocks = next;
+}
+
+/* Replaces each place by the pointer at `offset` from it. */
+static void follow_pointers(struct memory_pages *pages, struct places *places, uint64_t offset)
+{
+    size_t count = places->count;
+    fetch_places(pages, places, NODE_BYTES);
+    places->count = 0;
+    for (size_t i = 0; i < count; i++)
+        add_place(places, pointer(pages, places->addrs[i] + offset));
+}
+
+void code_ranges_fetch(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t map)
+{
+    struct places places = { 0 };
+    add_place(&places, map);
+    for (unsigned level = 0; level < LEVELS; level++)
+        descend(pages, &places);
+    follow_pointers(pages, &places, layout->fragment.section);
+    follow_pointers(pages, &places, layout->section.ranges);
+    for (size_t i = 0; i < places.count; i++)
+        memory_pages_want(pages, places.addrs[i] + STUB_KIND, 4);
+    memory_pages_fetch(pages);
+    free(places.addrs);
 }
 
 void code_ranges_done(struct code_ranges *ranges)

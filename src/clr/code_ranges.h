@@ -50,6 +50,8 @@ void code_ranges_read(struct memory_pages *pages, const struct runtime_layout *l
 bool code_ranges_try(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t root,
                      size_t least, uint64_t *steps, struct code_ranges *out);
 void code_ranges_done(struct code_ranges *ranges);
+/* Brings the pages of what surely is a map, level by level, each in one read of the target. */
+void code_ranges_fetch(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t map);
 /* The range that holds `addr`, or NULL. */
 const struct code_range *code_ranges_find(const struct code_ranges *ranges, uint64_t addr);
 

@@ -55,16 +55,25 @@ static bool is_root(struct memory_pages *pages, bool list, uint64_t addr, size_t
     return sane;
 }
 
+/* The map that the runtime itself names; an empty one is none. */
+static bool is_named_map(struct memory_pages *pages, uint64_t addr)
+{
+    uint64_t steps = CODE_RANGES_STEPS_MAX;
+    if (!addr)
+        return false;
+    code_ranges_fetch(pages, runtime_layout_form(false), addr);
+    return is_root(pages, false, addr, 1, &steps);
+}
+
 static bool by_descriptor(struct memory_pages *pages, struct runtime_root *root)
 {
     struct loaded_symbol symbol;
     if (!loaded_symbol_find(pages, root->base, "DotNetRuntimeContractDescriptor", &symbol) ||
         !contract_descriptor_open(pages, symbol.addr, &root->descriptor, NULL))
         return false;
-    uint64_t steps = CODE_RANGES_STEPS_MAX;
     root->way = ROOT_BY_DESCRIPTOR;
     return contract_descriptor_addr(root->descriptor, "ExecutionManagerCodeRangeMapAddress", &root->addr) &&
-           is_root(pages, false, root->addr, 1, &steps);
+           is_named_map(pages, root->addr);
 }
 
 static bool by_dac_table(struct memory_pages *pages, struct runtime_root *root)
@@ -72,10 +81,9 @@ static bool by_dac_table(struct memory_pages *pages, struct runtime_root *root)
     struct loaded_symbol symbol;
     if (!loaded_symbol_find(pages, root->base, "g_dacTable", &symbol))
         return false;
-    uint64_t steps = CODE_RANGES_STEPS_MAX;
     root->way = ROOT_BY_DAC_TABLE;
     root->addr = memory_pages_u64(pages, symbol.addr);
-    return root->addr && is_root(pages, false, root->addr, 1, &steps);
+    return is_named_map(pages, root->addr);
 }
 
 /* Words of the runtime's data under the eye of the scan. */
