@@ -57,7 +57,6 @@ static enum found_tier tier_of_code(const struct code_walk *w, const struct surv
 static void name_defined(struct code_walk *w, const struct surveyed_code *code, struct found_method *found)
 {
     const struct method_desc *method = &code->method;
-    found->kind = FOUND_METHOD;
     found->generic = method->kind == METHOD_GENERIC;
     found->token = METHOD_TOKEN | method->row;
     found->name = finished(&w->name, method_text_append(&w->fit.types, method, &w->name));
@@ -85,7 +84,6 @@ static void name_target(struct code_walk *w, uint64_t target, struct found_metho
 static void name_dynamic(struct code_walk *w, const struct method_desc *method, struct found_method *found)
 {
     struct dynamic_method dynamic;
-    found->kind = FOUND_DYNAMIC;
     found->collectible = true;
     found->name = finished(&w->name, method_text_append(&w->fit.types, method, &w->name));
     dynamic_method_read(&w->pages, &w->fit.layout, method, &dynamic);
@@ -100,23 +98,34 @@ static void clear_answer(struct code_walk *w, struct found_method *found)
     *found = (struct found_method){ .name = "", .module = "", .path = "", .target = "", .import = "" };
 }
 
-static void name_code(struct code_walk *w, const struct surveyed_code *code, struct found_method *found)
+static enum found_kind kind_of(const struct surveyed_code *code)
+{
+    if (code->body.stub)
+        return FOUND_STUB;
+    if (!code->described) /* only what is collectible can have become senseless meanwhile */
+        return code->collectible ? FOUND_DYNAMIC : FOUND_METHOD;
+    return code->method.kind == METHOD_DYNAMIC ? FOUND_DYNAMIC : FOUND_METHOD;
+}
+
+static void outline_code(struct code_walk *w, const struct surveyed_code *code, struct found_method *found)
 {
     clear_answer(w, found);
     found->begin = code->body.begin;
     found->end = code->body.end;
+    found->kind = (uint8_t)kind_of(code);
     found->method_id = code->body.method;
     found->collectible = code->collectible;
-    if (code->body.stub) {
-        found->kind = FOUND_STUB;
+}
+
+static void name_code(struct code_walk *w, const struct surveyed_code *code, struct found_method *found)
+{
+    outline_code(w, code, found);
+    if (code->body.stub)
         found->name = code_stub_name(code->body.stub);
-    } else if (!code->described) { /* only what is collectible can have become senseless meanwhile */
-        found->kind = code->collectible ? FOUND_DYNAMIC : FOUND_METHOD;
-    } else if (code->method.kind == METHOD_DYNAMIC) {
+    else if (code->described && code->method.kind == METHOD_DYNAMIC)
         name_dynamic(w, &code->method, found);
-    } else {
+    else if (code->described)
         name_defined(w, code, found);
-    }
 }
 
 bool code_walk_open_by(const struct memory *memory, const struct module_files *files, unsigned ways,
@@ -231,6 +240,23 @@ bool code_walk_list_at(struct code_walk *walk, const uint64_t *addrs, size_t cou
 {
     struct code_choice choice = { .addrs = addrs, .addr_count = count };
     return count == 0 || list(walk, &choice, emit, user);
+}
+
+bool code_walk_outline_at(struct code_walk *walk, const uint64_t *addrs, size_t count, code_walk_fn *emit,
+                          void *user)
+{
+    struct code_choice choice = { .addrs = addrs, .addr_count = count, .no_tiers = true };
+    size_t found_count = 0, broken;
+    bool going = true;
+    struct surveyed_code *codes =
+        count ? code_survey_list(survey(walk), &choice, &found_count, &broken) : NULL;
+    for (size_t i = 0; going && i < found_count; i++) {
+        struct found_method found;
+        outline_code(walk, &codes[i], &found);
+        going = emit(user, &found);
+    }
+    free(codes);
+    return going;
 }
 
 static bool find_stub(struct code_walk *w, const struct code_range *range, uint64_t addr,

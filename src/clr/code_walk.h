@@ -106,6 +106,9 @@ bool code_walk_list(struct code_walk *walk, enum code_walk_which which, code_wal
 /* The jitted code that holds one of `addrs`, which ascend: as above, and much faster than one by one. */
 bool code_walk_list_at(struct code_walk *walk, const uint64_t *addrs, size_t count, code_walk_fn *emit,
                        void *user);
+/* The same without names or anything else that takes metadata: begin, end, kind, method_id, collectible. */
+bool code_walk_outline_at(struct code_walk *walk, const uint64_t *addrs, size_t count, code_walk_fn *emit,
+                          void *user);
 /* The piece of code, of any kind, that holds `addr`. False when the runtime knows of none there. */
 bool code_walk_find(struct code_walk *walk, uint64_t addr, struct found_method *out);
 /*

@@ -240,6 +240,8 @@ static void close_image(void *user, struct source *file)
 static bool read_memory(void *user, uint64_t addr, void *into, size_t size)
 {
     const struct process_stacks *stacks = user;
+    if (stacks->walk) /* has the pages that lead to methods already */
+        return memory_pages_read(code_walk_types(stacks->walk)->pages, addr, into, size);
     return memory_read(stacks->target.memory, addr, into, size);
 }
 
@@ -299,6 +301,19 @@ static int compare_addrs(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Ascending, each once. */
+static void sort_out(struct addr_list *list)
+{
+    if (list->count == 0)
+        return;
+    qsort(list->items, list->count, sizeof *list->items, compare_addrs);
+    size_t kept = 1;
+    for (size_t i = 1; i < list->count; i++)
+        if (list->items[i] != list->items[kept - 1])
+            list->items[kept++] = list->items[i];
+    list->count = kept;
+}
+
 /* Every word on a stack may return into generated code: which do is known after unwinding, which needs it. */
 static void collect_generated(const struct process_stacks *stacks, struct addr_list *list)
 {
@@ -310,19 +325,32 @@ static void collect_generated(const struct process_stacks *stacks, struct addr_l
         for (size_t at = 0; at + 8 <= thread->stack_bytes; at += 8)
             add_generated(stacks, list, load_u64le(thread->stack + at) - 1);
     }
-    if (list->count == 0)
+    sort_out(list);
+}
+
+static bool take_outline(void *user, const struct found_method *found)
+{
+    if (found->kind != FOUND_STUB)
+        process_code_method(user, found->begin, found->end - found->begin, found->kind == FOUND_DYNAMIC);
+    return true;
+}
+
+/* What can be jitted code tells the unwinder how to leave it. */
+static void outline_methods(struct process_stacks *stacks, struct process_code *code)
+{
+    struct addr_list list = { 0 };
+    if (stacks->walk)
+        code_walk_renew(stacks->walk);
+    else if (!code_walk_open(stacks->target.memory, &stacks->target.files, &stacks->walk,
+                             &stacks->walk_error))
         return;
-    qsort(list->items, list->count, sizeof *list->items, compare_addrs);
-    size_t kept = 1;
-    for (size_t i = 1; i < list->count; i++)
-        if (list->items[i] != list->items[kept - 1])
-            list->items[kept++] = list->items[i];
-    list->count = kept;
+    collect_generated(stacks, &list);
+    code_walk_outline_at(stacks->walk, list.items, list.count, take_outline, code);
+    free(list.items);
 }
 
 struct method_sink {
     struct trace_builder *b;
-    struct process_code *code;
     uint32_t process;
     uint64_t time_ns;
 };
@@ -335,10 +363,7 @@ static bool take_method(void *user, const struct found_method *found)
     struct method_sink *sink = user;
     struct trace *t = &sink->b->trace;
     bool dynamic = found->kind == FOUND_DYNAMIC;
-    if (found->kind == FOUND_STUB)
-        return true;
-    process_code_method(sink->code, found->begin, found->end - found->begin, dynamic);
-    if (found->name[0] == 0)
+    if (found->kind == FOUND_STUB || found->name[0] == 0)
         return true;
     struct trace_function function = {
         .name = trace_add_string(t, found->name),
@@ -360,49 +385,63 @@ static bool take_method(void *user, const struct found_method *found)
     return true;
 }
 
-static void find_methods(struct process_stacks *stacks, struct method_sink *sink)
+/* Stacks. */
+
+struct unwound {
+    struct unwind_frame *frames; /* owned */
+    size_t count;
+    enum unwind_end end;
+};
+
+static struct unwound unwind_thread(const struct stacks_thread *thread, struct process_code *code)
 {
-    struct addr_list list = { 0 };
-    if (stacks->walk)
-        code_walk_renew(stacks->walk);
-    else if (!code_walk_open(stacks->target.memory, &stacks->target.files, &stacks->walk,
-                             &stacks->walk_error))
-        return;
-    collect_generated(stacks, &list);
-    code_walk_list_at(stacks->walk, list.items, list.count, take_method, sink);
-    free(list.items);
+    struct unwind_frame frames[STACKS_FRAMES_MAX];
+    struct unwind_sample sample = { &thread->registers.general, span_of(thread->stack, thread->stack_bytes),
+                                    NULL, 0 };
+    struct unwind_result result = process_code_unwind(code, &sample, frames, STACKS_FRAMES_MAX);
+    struct unwound unwound = { mem_alloc(result.count + 1, sizeof *frames), result.count, result.end };
+    memcpy(unwound.frames, frames, result.count * sizeof *frames);
+    return unwound;
 }
 
-/* Stacks. */
+static void name_methods(struct process_stacks *stacks, const struct unwound *unwound,
+                         struct method_sink *sink)
+{
+    struct addr_list list = { 0 };
+    for (size_t i = 0; stacks->walk && i < stacks->thread_count; i++)
+        for (size_t k = 0; k < unwound[i].count; k++)
+            add_generated(stacks, &list, unwound[i].frames[k].ip - !unwound[i].frames[k].exact);
+    sort_out(&list);
+    if (list.count)
+        code_walk_list_at(stacks->walk, list.items, list.count, take_method, sink);
+    free(list.items);
+}
 
 static enum stack_end end_of(enum unwind_end end)
 {
     return end == UNWIND_END_ROOT ? STACK_WHOLE : end == UNWIND_END_BROKEN ? STACK_BROKEN : STACK_TRUNCATED;
 }
 
-static void unwind_thread(struct process_stacks *stacks, struct stacks_thread *thread,
-                          const struct method_sink *sink, uint64_t time_ns)
+static void add_sample(struct process_stacks *stacks, struct stacks_thread *thread,
+                       const struct unwound *unwound, struct trace_builder *b, uint64_t time_ns)
 {
-    struct unwind_frame frames[STACKS_FRAMES_MAX];
     uint64_t addrs[STACKS_FRAMES_MAX];
-    struct unwind_sample sample = { &thread->registers.general, span_of(thread->stack, thread->stack_bytes),
-                                    NULL, 0 };
-    struct unwind_result result = process_code_unwind(sink->code, &sample, frames, STACKS_FRAMES_MAX);
-    for (size_t i = 0; i < result.count; i++) /* a caller's address follows its call, unless it is exact */
-        addrs[i] = frames[i].ip + (i > 0 && (frames[i].exact || frames[i].hijacked));
+    for (size_t i = 0; i < unwound->count; i++) /* a caller's address follows its call, unless it is exact */
+        addrs[i] =
+            unwound->frames[i].ip + (i > 0 && (unwound->frames[i].exact || unwound->frames[i].hijacked));
     struct raw_sample raw = {
         .time_ns = time_ns,
         .weight = 1,
         .user = addrs,
-        .user_count = result.count,
+        .user_count = unwound->count,
         .pid = (uint32_t)stacks->target.pid,
         .tid = (uint32_t)thread->tid,
         .kind = SAMPLE_CPU,
-        .end = end_of(result.end),
+        .end = end_of(unwound->end),
     };
     struct span name = span_of(thread->name, strlen(thread->name));
-    trace_builder_thread_name(sink->b, raw.pid, raw.tid, name, time_ns);
-    thread->trace_stack = trace_builder_sample(sink->b, &raw);
+    trace_builder_thread_name(b, raw.pid, raw.tid, name, time_ns);
+    thread->trace_stack = trace_builder_sample(b, &raw);
 }
 
 static bool read_il_map(void *user, unsigned major, uint64_t begin, uint64_t size_bytes, struct il_map *out)
@@ -423,11 +462,20 @@ static void find_il_offsets(struct process_stacks *stacks, struct trace *t, uint
 
 void process_stacks_unwind(struct process_stacks *stacks, struct trace_builder *b, uint32_t process)
 {
-    struct method_sink sink = { b, open_code(stacks), process, clock_monotonic_ns() };
-    find_methods(stacks, &sink);
+    struct process_code *code = open_code(stacks);
+    struct method_sink sink = { b, process, clock_monotonic_ns() };
+    struct unwound *unwound = mem_alloc(stacks->thread_count + 1, sizeof *unwound);
+    outline_methods(stacks, code);
     for (size_t i = 0; i < stacks->thread_count; i++)
         if (!stacks->threads[i].problem)
-            unwind_thread(stacks, &stacks->threads[i], &sink, sink.time_ns + 1 + i);
-    process_code_free(sink.code);
+            unwound[i] = unwind_thread(&stacks->threads[i], code);
+    process_code_free(code);
+    name_methods(stacks, unwound, &sink);
+    for (size_t i = 0; i < stacks->thread_count; i++) {
+        if (!stacks->threads[i].problem)
+            add_sample(stacks, &stacks->threads[i], &unwound[i], b, sink.time_ns + 1 + i);
+        free(unwound[i].frames);
+    }
+    free(unwound);
     find_il_offsets(stacks, &b->trace, process);
 }
