@@ -16,6 +16,7 @@ struct memory_mapping {
     uint64_t file_off;
     uint64_t inode; /* 0: of no file */
     bool readable, writable, executable, shared;
+    bool deleted;     /* its file has no name any more; `path` is the one it had */
     const char *path; /* "[heap]" and the like, or ""; owned by whoever made the memory */
 };
 

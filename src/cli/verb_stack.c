@@ -157,7 +157,9 @@ static bool live_look(struct live_target *live, struct process_stacks *stacks, c
         !live_memory_refresh(live->memory, err))
         return false;
     trace_builder_init(&view.b, STACK_CHAINS);
-    uint32_t process = process_scan_read(&view.b, (uint32_t)stacks->target.pid, clock_monotonic_ns());
+    uint64_t now_ns = clock_monotonic_ns();
+    uint32_t process = trace_builder_process_start(&view.b, (uint32_t)stacks->target.pid, now_ns);
+    process_scan_add_memory(&view.b, process, stacks->target.memory, now_ns);
     process_scan_identity(&view.b, process, &live->list.items[0]);
     process_stacks_unwind(stacks, &view.b, live->process);
     live_symbolize(live, &view.b);

@@ -350,11 +350,6 @@ uint32_t core_target_describe(const struct core_target *target, struct trace_bui
     row->name = trace_add_string(&b->trace, target->core.name);
     row->command_line = trace_add_string(&b->trace, target->core.command_line);
     row->runtime_version = trace_add_string(&b->trace, target->version.text);
-    for (size_t i = 0; i < target->memory.mapping_count; i++) {
-        const struct memory_mapping *m = &target->memory.mappings[i];
-        if (m->executable)
-            process_scan_add_mapping(b, process, m->start, m->end - m->start, m->file_off,
-                                     span_of(m->path, strlen(m->path)), 0, 0, 0, now_ns);
-    }
+    process_scan_add_memory(b, process, &target->memory, now_ns);
     return process;
 }

@@ -139,6 +139,7 @@ static void add_mapping(struct arena *names, const struct proc_mapping *m, struc
         .writable = m->writable,
         .executable = m->executable,
         .shared = m->shared,
+        .deleted = m->deleted,
         .path = text ? text : "",
     };
 }

@@ -59,6 +59,25 @@ void process_scan_add_mapping(struct trace_builder *b, uint32_t process, uint64_
     trace_builder_mapping(b, process, start, size_bytes, file_off, image, time_ns);
 }
 
+void process_scan_add_memory(struct trace_builder *b, uint32_t process, const struct memory *memory,
+                             uint64_t time_ns)
+{
+    struct buffer path;
+    buffer_init(&path, 1 << 16);
+    for (size_t i = 0; i < memory->mapping_count; i++) {
+        const struct memory_mapping *m = &memory->mappings[i];
+        if (!m->executable)
+            continue;
+        buffer_clear(&path);
+        buffer_string(&path, m->path);
+        if (m->deleted)
+            buffer_string(&path, " (deleted)");
+        process_scan_add_mapping(b, process, m->start, m->end - m->start, m->file_off, buffer_span(&path), 0,
+                                 0, m->inode, time_ns);
+    }
+    buffer_done(&path);
+}
+
 static void scan_maps(struct trace_builder *b, uint32_t process, uint32_t pid, uint64_t time_ns)
 {
     struct buffer text, path;

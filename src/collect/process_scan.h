@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/memory.h"
 #include "collect/target.h"
 #include "read/perf_record.h"
 #include "trace/builder.h"
@@ -26,6 +27,9 @@ void process_scan_again(struct trace_builder *b, uint32_t process);
 void process_scan_add_mapping(struct trace_builder *b, uint32_t process, uint64_t start, uint64_t size_bytes,
                               uint64_t file_off, struct span path, uint32_t major, uint32_t minor,
                               uint64_t inode, uint64_t time_ns);
+/* What is executable of a memory whose mappings were read already. */
+void process_scan_add_memory(struct trace_builder *b, uint32_t process, const struct memory *memory,
+                             uint64_t time_ns);
 /* A mapping the kernel reports. */
 void process_scan_mapping(struct trace_builder *b, uint32_t process, const struct perf_mmap *mmap,
                           uint64_t time_ns);
