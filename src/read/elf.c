@@ -103,18 +103,32 @@ static void read_sections(struct elf *e, const struct elf_header *h)
     uint32_t names = h->names_index == EXTENDED_COUNT ? zero.link : h->names_index;
     if (count == 0 || count > SECTIONS_MAX || count > (e->file.size - h->sections_off) / SECTION_BYTES)
         return;
-    e->sections = mem_alloc((size_t)count, sizeof *e->sections);
-    for (size_t i = 0; i < count; i++) {
-        uint8_t bytes[SECTION_BYTES];
-        if (!source_read(&e->file, h->sections_off + i * SECTION_BYTES, bytes, sizeof bytes, NULL))
-            return;
-        e->sections[i] = parse_section(bytes);
-        e->section_count = i + 1;
+    struct buffer table;
+    buffer_init(&table, SECTIONS_MAX * SECTION_BYTES);
+    if (source_load(&e->file, h->sections_off, count * SECTION_BYTES, &table, NULL)) {
+        e->sections = mem_alloc((size_t)count, sizeof *e->sections);
+        for (; e->section_count < count; e->section_count++)
+            e->sections[e->section_count] = parse_section(table.data + e->section_count * SECTION_BYTES);
     }
+    buffer_done(&table);
+    if (!e->section_count)
+        return;
     if (names < count && elf_section_load(e, &e->sections[names], &e->section_names, NULL))
         cut_names(&e->section_names);
     else
         buffer_clear(&e->section_names);
+}
+
+static struct elf_segment parse_segment(const uint8_t *bytes)
+{
+    struct cursor c = cursor_over(span_of(bytes, SEGMENT_BYTES));
+    struct elf_segment s = { .type = cursor_u32le(&c), .executable = cursor_u32le(&c) & SEGMENT_EXECUTABLE };
+    s.file_off = cursor_u64le(&c);
+    s.addr = cursor_u64le(&c);
+    cursor_skip(&c, 8);
+    s.file_bytes = cursor_u64le(&c);
+    s.memory_bytes = cursor_u64le(&c);
+    return s;
 }
 
 static bool read_segments(struct elf *e, const struct elf_header *h, struct error *err)
@@ -126,22 +140,17 @@ static bool read_segments(struct elf *e, const struct elf_header *h, struct erro
         return true;
     if (h->segment_bytes != SEGMENT_BYTES || count > SEGMENTS_MAX)
         return error_set(err, ERROR_INPUT, "%zu program headers of %u bytes", count, h->segment_bytes);
-    e->segments = mem_alloc(count, sizeof *e->segments);
-    for (size_t i = 0; i < count; i++) {
-        uint8_t bytes[SEGMENT_BYTES];
-        if (!source_read(&e->file, h->segments_off + i * SEGMENT_BYTES, bytes, sizeof bytes, err))
-            return error_context(err, "reading program header %zu", i);
-        struct cursor c = cursor_over(span_of(bytes, sizeof bytes));
-        struct elf_segment s = { .type = cursor_u32le(&c),
-                                 .executable = cursor_u32le(&c) & SEGMENT_EXECUTABLE };
-        s.file_off = cursor_u64le(&c);
-        s.addr = cursor_u64le(&c);
-        cursor_skip(&c, 8);
-        s.file_bytes = cursor_u64le(&c);
-        s.memory_bytes = cursor_u64le(&c);
-        e->segments[e->segment_count++] = s;
+    struct buffer table;
+    buffer_init(&table, SEGMENTS_MAX * SEGMENT_BYTES);
+    bool ok = source_load(&e->file, h->segments_off, count * SEGMENT_BYTES, &table, err) ||
+              error_context(err, "reading %zu program headers", count);
+    if (ok) {
+        e->segments = mem_alloc(count, sizeof *e->segments);
+        for (; e->segment_count < count; e->segment_count++)
+            e->segments[e->segment_count] = parse_segment(table.data + e->segment_count * SEGMENT_BYTES);
     }
-    return true;
+    buffer_done(&table);
+    return ok;
 }
 
 bool elf_open(const struct source *file, struct elf *out, struct error *err)
