@@ -86,4 +86,4 @@ print(f"{len(events)} told by events, {len(code)} found: {right} right, {wrong} 
       f"tiers {tier_right} right, {tier_unknown} unknown, wrong {tier_wrong}")
 # the target was stopped while two of its threads at most were jitting: the map may lack the line of what they just made,
 # and have one of what was freed there
-sys.exit(1 if wrong or missing or in_map - by_map > 2 or not in_map else 0)
+sys.exit(1 if wrong or missing or unnamed or in_map - by_map > 2 or not in_map or not right else 0)

@@ -3,9 +3,8 @@
 import json
 import os
 import re
-import subprocess
 
-from live import CLRPERF, HERE, Checks, Target, Work, need_command, record_busy, report, wait_for
+from live import CLRPERF, HERE, Checks, Target, Work, need_command, record_busy, report, run, wait_for
 
 RATE = 999
 CPU_S = 1.0
@@ -24,14 +23,10 @@ BUILDS = [
 JUDGES = {"g++": ["addr2line"], "clang++": ["llvm-symbolizer", "--output-style=GNU"]}
 
 
-def run(*command, **options):
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, **options).stdout
-
-
 def build(work, compiler, options, finish):
     need_command(compiler)
     program = work.file("inlined")
-    run(compiler, "-O2", "-x", "c++", SOURCE, "-o", program, *options, stderr=subprocess.DEVNULL)
+    run(compiler, "-O2", "-x", "c++", SOURCE, "-o", program, *options)
     if finish == "separate":
         need_command("objcopy")
         run("objcopy", "--only-keep-debug", "--compress-debug-sections", program, f"{program}.debug")

@@ -6,7 +6,6 @@ with ours; then files that we write are given to it. Skips where dotnet-trace ca
 """
 import collections
 import json
-import os
 import re
 import sys
 

@@ -7,12 +7,11 @@ import collections
 import csv
 import json
 import os
-import subprocess
 import sys
 import urllib.request
 
 from stats_compare import compare_gc, compare_jit
-from live import CLRPERF, FAVOURED, PLAIN_ENVIRONMENT, Checks, Recording, Target, Work, clrperf, report, sample_command, succeeded
+from live import FAVOURED, PLAIN_ENVIRONMENT, Checks, Recording, Target, Work, clrperf, report, sample_command, succeeded
 
 SERVER = {"DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2", "DOTNET_GCHeapAffinitizeMask": "3"}
 
@@ -161,9 +160,7 @@ def check_jit(checks, variant, work):
     """Launched by the recorder, so that it is there from the first method on."""
     name, path = f"{variant} jit", work.file("jit.clrperf")
     command = sample_command(variant, "jitty") + ["3"]
-    done = subprocess.run([CLRPERF, "record", "-q", "-o", path, "-e", "jit", "--", *command], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
-                          env=PLAIN_ENVIRONMENT)
+    done = clrperf("record", "-q", "-o", path, "-e", "jit", "--", *command, env=PLAIN_ENVIRONMENT)
     truths = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if not checks.check(f"{name}: the command's own output is there", truths, done.stderr[-300:]):
         return

@@ -11,7 +11,7 @@ import signal
 import stat
 import subprocess
 
-from live import (CLRPERF, PLAIN_ENVIRONMENT, Checks, Target, Work, clrperf, need_command, record, report,
+from live import (CLRPERF, PLAIN_ENVIRONMENT, Checks, Target, Work, clrperf, need_command, record, report, run,
                   sample_command, succeeded)
 from symbol_server import SymbolServer
 
@@ -41,10 +41,6 @@ int main(void) {
 }
 """
 HOT = "burn_some"
-
-
-def run(*words):
-    return subprocess.run(words, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True).stdout
 
 
 def build_id(path):

@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 
-from live import (CLRPERF, HERE, PLAIN_ENVIRONMENT, Checks, Target, Work, comes_true, dump, helper, oracle_command, record_busy,
+from live import (HERE, PLAIN_ENVIRONMENT, Checks, Target, Work, clrperf, comes_true, dump, helper, oracle_command, record_busy,
                   report, sample_command, sessions)
 from oracle import ask_clrmd, last, ours
 
@@ -114,8 +114,7 @@ def check_unknown(checks):
             file.write(code.replace(b"@(#)Version 9.0.", b"@(#)Version 7.0."))
         with Target([os.path.join(folder, "shapes"), "0"]) as target:
             target.wait_busy(1.5, 10)
-            asked = subprocess.run([CLRPERF, "doctor", "--json", "-p", str(target.pid)], capture_output=True, text=True,
-                                   check=False, timeout=60)
+            asked = clrperf("doctor", "--json", "-p", target.pid)
             told = json.loads(asked.stdout)["walk"]
             checks.check("unknown: doctor says that the layout is derived, and fits",
                          told and told["way"] == "derived" and told["layout"].startswith("7.0.") and
