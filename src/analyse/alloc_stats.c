@@ -30,10 +30,10 @@ struct allocation {
     struct event_weight weight;
 };
 
-static bool read_tick(struct told_events *told, const struct told_event *e, struct allocation *out)
+static bool read_tick(struct span payload, uint32_t pointer_size, struct allocation *out)
 {
     struct gc_allocation_tick_event tick;
-    if (!gc_allocation_tick_read(told_payload(told, e), told_pointer_size(told, e), &tick, NULL))
+    if (!gc_allocation_tick_read(payload, pointer_size, &tick, NULL))
         return false;
     double bytes = (double)tick.bytes, object = (double)tick.object_bytes;
     /* nothing but this object was allocated since the tick before: no estimate */
@@ -48,11 +48,10 @@ static bool read_tick(struct told_events *told, const struct told_event *e, stru
     return true;
 }
 
-static bool read_sample(struct told_events *told, const struct told_event *e, struct allocation *out)
+static bool read_sample(struct span payload, uint32_t pointer_size, struct allocation *out)
 {
     struct gc_allocation_sampled_event sample;
-    if (!gc_allocation_sampled_read(told_payload(told, e), told_pointer_size(told, e), &sample, NULL) ||
-        !sample.object_bytes)
+    if (!gc_allocation_sampled_read(payload, pointer_size, &sample, NULL) || !sample.object_bytes)
         return false;
     double object = (double)sample.object_bytes;
     double chosen = -expm1(object * log1p(-1.0 / GC_SAMPLED_ONE_IN)); /* how likely this object was */
@@ -65,12 +64,26 @@ static bool read_sample(struct told_events *told, const struct told_event *e, st
     return true;
 }
 
+static bool read_event(const struct trace *t, const struct trace_event *row, struct allocation *out)
+{
+    const struct trace_event_type *type = &t->event_types.rows[row->type];
+    uint32_t pointer_size = type->pointer_size == 4 ? 4 : 8;
+    struct span payload = trace_event_payload(t, row);
+    return type->event_id == GC_EVENT_ALLOCATION_TICK ? read_tick(payload, pointer_size, out)
+                                                      : read_sample(payload, pointer_size, out);
+}
+
+double alloc_event_bytes(const struct trace *t, const struct trace_event *event)
+{
+    struct allocation a;
+    return read_event(t, event, &a) ? a.weight.weight : 0;
+}
+
 static void add_event(struct alloc_stats *stats, struct told_events *told, const struct told_event *e,
                       struct buffer *type)
 {
     struct allocation a;
-    bool is_tick = e->id == GC_EVENT_ALLOCATION_TICK;
-    if (!(is_tick ? read_tick(told, e, &a) : read_sample(told, e, &a))) {
+    if (!read_event(told->trace, told_row(told, e), &a)) {
         stats->malformed++;
         return;
     }

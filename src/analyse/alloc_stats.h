@@ -38,6 +38,10 @@ void alloc_stats_done(struct alloc_stats *stats);
 void alloc_stats_bounds(const struct alloc_stats *stats, const struct event_sum *sum, double *out_low,
                         double *out_high);
 
+/* About so much was allocated for this event to come: of those that alloc_stats_wants(); 0 of a malformed
+ * one. */
+double alloc_event_bytes(const struct trace *t, const struct trace_event *event);
+
 const char *alloc_kind_name(unsigned kind); /* "small", "large", "pinned" */
 
 #endif

@@ -45,3 +45,24 @@ const struct event_schema *event_schemas_get(struct event_schemas *x, uint32_t t
         x->rows[type] = schema_of(x->trace, &x->trace->event_types.rows[type]);
     return x->rows[type];
 }
+
+static bool has_suffix(const char *text, const char *suffix)
+{
+    size_t size = strlen(text), end = strlen(suffix);
+    return size > end && strcmp(text + size - end, suffix) == 0;
+}
+
+/* The runtime's own events have no names in traces. */
+enum event_edge event_type_edge(const struct trace *t, uint32_t type)
+{
+    enum { OPCODE_INFO, OPCODE_START, OPCODE_STOP };
+    const struct trace_event_type *row = &t->event_types.rows[type];
+    const char *name = trace_string(t, row->name);
+    if (!*name)
+        return EVENT_EDGE_NONE;
+    if (row->opcode == OPCODE_START || (row->opcode == OPCODE_INFO && has_suffix(name, "Start")))
+        return EVENT_EDGE_START;
+    if (row->opcode == OPCODE_STOP || (row->opcode == OPCODE_INFO && has_suffix(name, "Stop")))
+        return EVENT_EDGE_STOP;
+    return EVENT_EDGE_NONE;
+}

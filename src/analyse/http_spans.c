@@ -2,12 +2,12 @@
 
 #include <string.h>
 
+#include "analyse/span_account.h"
 #include "analyse/told_events.h"
 #include "analyse/url_pattern.h"
 #include "base/buffer.h"
 #include "base/own.h"
 #include "clr/provider_names.h"
-#include "clr/runtime_events.h"
 
 enum { NAME_BYTES_MAX = 1 << 18, HTTP_LEVEL = 4, IDS = 4, STATUS_FAILED = 500 };
 
@@ -36,7 +36,7 @@ bool http_spans_wants(const char *provider, uint32_t event_id)
 {
     const struct http_source *s = source_of(provider);
     return (s && (event_id == s->start || event_id == s->stop || (s->failed && event_id == s->failed))) ||
-           runtime_event_kind_named(provider, event_id) >= RUNTIME_EVENT_GC_START;
+           span_accounts_wants(provider, event_id);
 }
 
 bool http_spans_asked(const struct trace *t)
@@ -125,6 +125,17 @@ static void name_span(struct http_reading *r, const struct told_event *e, struct
     row->group = text_id(r, buffer_span(&r->group));
 }
 
+static void name_activity(struct http_reading *r, const struct told_event *e, struct span_row *row)
+{
+    const struct trace_event_activity *activity = trace_event_activity(r->told->trace, e->event);
+    struct event_value value;
+    if (activity)
+        memcpy(row->activity, activity->id, sizeof row->activity);
+    static const uint8_t none[sizeof row->activity];
+    bool has_key = r->source->key && told_field(r->told, e, r->source->key, &value);
+    row->on_one_thread = row->thread && !has_key && memcmp(row->activity, none, sizeof none) == 0;
+}
+
 static void read_event(struct http_reading *r, const struct told_event *e)
 {
     const struct trace_event *row = told_row(r->told, e);
@@ -139,6 +150,7 @@ static void read_event(struct http_reading *r, const struct told_event *e)
                                  .kind = r->kind,
                                  .status = SPAN_STATUS_NONE };
         name_span(r, e, &span);
+        name_activity(r, e, &span);
         span_table_begin(&r->spans->table, key, scope, &span);
         return;
     }

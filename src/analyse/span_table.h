@@ -19,13 +19,15 @@ enum { SPAN_STATUS_NONE = -1 };
 
 struct span_row {
     uint64_t start_ns, stop_ns;
-    uint64_t gc_ns;      /* in it threads stood still for collections, as far as was told */
-    uint32_t process;    /* of the trace */
-    uint32_t thread;     /* that began it; 0 not known */
-    uint32_t stack;      /* of its begin */
-    uint32_t kind, name; /* of span_table.texts: "server", "GET /orders/7" */
-    uint32_t group;      /* the name of those it is counted with: "GET /orders/{id}"; 0: those of its own */
-    int32_t status;      /* that it ended with, or SPAN_STATUS_NONE */
+    uint64_t gc_ns;       /* in it threads stood still for collections, as far as was told */
+    uint32_t process;     /* of the trace */
+    uint32_t thread;      /* that began it; 0 not known */
+    uint32_t stack;       /* of its begin */
+    uint32_t kind, name;  /* of span_table.texts: "server", "GET /orders/7" */
+    uint32_t group;       /* the name of those it is counted with: "GET /orders/{id}"; 0: those of its own */
+    uint8_t activity[16]; /* that it is, or zero */
+    bool on_one_thread; /* it is known by its thread, which does nothing else meanwhile, as far as is told */
+    int32_t status;     /* that it ended with, or SPAN_STATUS_NONE */
     bool failed;
 };
 

@@ -2,9 +2,10 @@
 
 #include <string.h>
 
+#include "analyse/activity_spans.h"
+#include "analyse/span_account.h"
 #include "analyse/told_events.h"
 #include "clr/provider_names.h"
-#include "clr/runtime_events.h"
 
 enum { TASK_KEYWORD = 0x2, TASK_LEVEL = 4 };
 
@@ -33,7 +34,7 @@ struct task_reading {
 bool task_spans_wants(const char *provider, uint32_t event_id)
 {
     return (strcmp(provider, TASKS_PROVIDER) == 0 && told_ids_have(task_ids, event_id)) ||
-           runtime_event_kind_named(provider, event_id) >= RUNTIME_EVENT_GC_START;
+           activity_spans_wants(provider, event_id) || span_accounts_wants(provider, event_id);
 }
 
 bool task_spans_asked(const struct trace *t)
@@ -69,6 +70,7 @@ static struct span_row span_of_event(struct task_reading *r, const struct told_e
                               .stack = row->stack,
                               .kind = r->kinds[kind],
                               .name = name,
+                              .on_one_thread = row->thread && (kind == SPAN_RUN || kind == SPAN_WAIT),
                               .status = SPAN_STATUS_NONE };
 }
 
@@ -168,6 +170,7 @@ void task_spans_init(struct task_spans *spans, const struct trace *t, bool raw_n
         read_event(&r, &told.rows[i]);
     spans->any = told.count != 0;
     told_events_done(&told);
+    spans->any |= activity_spans_add(&spans->table, t, from_ns, to_ns);
     span_table_seal(&spans->table, t);
 }
 

@@ -4,7 +4,7 @@
  *
  * A task is "queued" from its scheduling until a thread begins it, then "run"; a "wait" is a
  * thread's that blocks for a task, an "await" an async method's. Each is named by the function that scheduled
- * the task, or that waits.
+ * the task, or that waits. Beside them are the activities of event sources (analyse/activity_spans.h).
  */
 #ifndef CLRPERF_ANALYSE_TASK_SPANS_H
 #define CLRPERF_ANALYSE_TASK_SPANS_H

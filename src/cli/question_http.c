@@ -8,14 +8,18 @@ static bool http_run(struct question_call *call, struct error *err)
 {
     struct spans_answer a = { .schema = "clrperf.report.http/1", .what = "requests", .name = "request" };
     struct http_spans spans;
+    struct span_accounts accounts;
     if (!question_scope_init(&a.scope, call, err))
         return false;
     http_spans_init(&spans, a.scope.trace, a.scope.raw_names, a.scope.from_ns, a.scope.to_ns);
     a.table = &spans.table;
+    span_accounts_init(&accounts, &spans.table, a.scope.trace);
+    a.accounts = &accounts;
     a.malformed = spans.malformed;
     bool ok =
         question_was_asked(&a.scope, &question_http, spans.any || http_spans_asked(a.scope.trace), err) &&
         question_spans_put(&a, err);
+    span_accounts_done(&accounts);
     http_spans_done(&spans);
     return ok;
 }
@@ -28,7 +32,7 @@ static enum import_want http_wants(const void *user, const char *provider, uint3
 
 const struct question question_http = {
     .name = "http",
-    .summary = "requests served and sent: how many, how long, the slowest, how much of it was GC",
+    .summary = "requests served and sent: how many, how long, the slowest, what went on in them",
     .takes = QUESTION_TAKES_EVENTS,
     .wants = http_wants,
     .provider = HTTP_SERVED_PROVIDER,

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cli/csv_text.h"
 #include "cli/json_put.h"
+#include "cli/span_inside.h"
 #include "cli/standard_output.h"
 #include "cli/text_table.h"
 
@@ -52,9 +53,20 @@ static void put_slowest(struct json_writer *j, const struct spans_answer *a, con
         json_put_double(j, "gc_ms", ms(row->gc_ns));
         json_put_known_u64(j, "status", row->status != SPAN_STATUS_NONE, (uint64_t)row->status);
         json_put_bool(j, "failed", row->failed);
+        if (a->accounts)
+            span_inside_json(a->accounts, &a->accounts->rows[row - a->table->rows], j);
         json_end_object(j);
     }
     json_end_array(j);
+}
+
+static struct span_account group_account(const struct spans_answer *a, const struct span_groups *groups,
+                                         const struct span_group *group)
+{
+    struct span_account sum = { 0 };
+    for (uint64_t i = 0; i < group->count; i++)
+        span_account_add(&sum, &a->accounts->rows[groups->order[group->first + i]]);
+    return sum;
 }
 
 static void put_row(struct json_writer *j, const struct spans_answer *a, const struct span_groups *groups,
@@ -72,6 +84,10 @@ static void put_row(struct json_writer *j, const struct spans_answer *a, const s
     json_put_double(j, "p99_ms", ms(at_ns(groups, group, 0.99)));
     json_put_double(j, "max_ms", ms(at_ns(groups, group, 1)));
     json_put_double(j, "gc_ms", ms(group->gc_ns));
+    if (a->accounts) {
+        struct span_account sum = group_account(a, groups, group);
+        span_inside_json(a->accounts, &sum, j);
+    }
     put_slowest(j, a, groups, group);
     json_end_object(j);
 }
@@ -136,7 +152,8 @@ static bool put_csv(const struct spans_answer *a, struct error *err)
     struct csv_text csv;
     buffer_init(&out, OUTPUT_BYTES_MAX);
     csv_init(&csv, &out);
-    csv_titles(&csv, "pid,thread,kind,name,start_s,duration_ms,gc_ms,status,failed");
+    buffer_string(&out, "pid,thread,kind,name,start_s,duration_ms,gc_ms,status,failed");
+    csv_titles(&csv, a->accounts ? span_inside_titles : "");
     size_t count;
     AUTO_FREE const struct span_row **rows = chosen_rows(a, &count);
     for (size_t i = 0; i < count; i++) {
@@ -150,6 +167,8 @@ static bool put_csv(const struct spans_answer *a, struct error *err)
         csv_double(&csv, ms(row->gc_ns));
         csv_known_u64(&csv, row->status != SPAN_STATUS_NONE, (uint64_t)row->status);
         csv_u64(&csv, row->failed);
+        if (a->accounts)
+            span_inside_csv(a->accounts, &a->accounts->rows[row - a->table->rows], &csv);
         csv_end_row(&csv);
     }
     return question_print(&out, err);
@@ -188,6 +207,80 @@ static void add_row(const struct spans_answer *a, const struct span_groups *grou
     text_table_add(table, text_of(a, group->name));
 }
 
+/* How it is known who worked for them. */
+static void put_threads(const struct spans_answer *a, struct buffer *out)
+{
+    const struct span_account *total = &a->accounts->total;
+    uint64_t told = total->known[SPAN_THREADS_TOLD];
+    buffer_format(out, "\ninside one of them, in the mean; which threads worked for it %s",
+                  told == a->table->count ? "was told" : "is known of ");
+    if (told != a->table->count)
+        buffer_format(out, "%s, assumed of %s, not known of %s", units_count(told).text,
+                      units_count(total->known[SPAN_THREADS_ASSUMED]).text,
+                      units_count(total->known[SPAN_THREADS_UNKNOWN]).text);
+    buffer_string(out, "\n\n");
+}
+
+enum { INSIDE_LEAD = 2, INSIDE_NAMES = 2, INSIDE_COLUMNS = INSIDE_LEAD + SPAN_INSIDE_COLUMNS + INSIDE_NAMES };
+
+static void init_inside(const struct spans_answer *a, const char *first, const char *second,
+                        struct text_column columns[INSIDE_COLUMNS], struct text_table *table)
+{
+    columns[0] = (struct text_column){ first, TEXT_RIGHT };
+    columns[1] = (struct text_column){ second, TEXT_RIGHT };
+    size_t count = INSIDE_LEAD + span_inside_columns(a->accounts, columns + INSIDE_LEAD);
+    columns[count++] = (struct text_column){ "kind", TEXT_LEFT };
+    columns[count++] = (struct text_column){ a->name, TEXT_LEFT };
+    text_table_init(table, columns, count);
+}
+
+static void put_inside_groups(const struct spans_answer *a, const struct span_groups *groups,
+                              struct buffer *out)
+{
+    struct text_column columns[INSIDE_COLUMNS];
+    struct text_table table;
+    put_threads(a, out);
+    init_inside(a, "count", "mean", columns, &table);
+    for (size_t i = 0; i < rows_shown(a, groups); i++) {
+        const struct span_group *group = &groups->rows[i];
+        struct span_account sum = group_account(a, groups, group);
+        if (sum.known[SPAN_THREADS_UNKNOWN] == group->count)
+            continue;
+        text_table_add(&table, units_count(group->count).text);
+        text_table_add(&table, units_duration(group->total_ns / group->count).text);
+        span_inside_cells(a->accounts, &sum, group->count, &table);
+        text_table_add(&table, text_of(a, group->kind));
+        text_table_add(&table, text_of(a, group->name));
+    }
+    text_table_print(&table, stdout_width(), out);
+    text_table_done(&table);
+}
+
+static void put_inside_slowest(const struct spans_answer *a, struct buffer *out)
+{
+    AUTO_FREE const struct span_row **rows = mem_alloc(a->table->count + 1, sizeof *rows);
+    struct text_column columns[INSIDE_COLUMNS];
+    struct text_table table;
+    char cell[CELL_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < a->table->count; i++)
+        if (!a->accounts->rows[i].known[SPAN_THREADS_UNKNOWN])
+            rows[count++] = &a->table->rows[i];
+    qsort(rows, count, sizeof(struct span_row *), by_duration);
+    buffer_string(out, "\nthe slowest\n\n");
+    init_inside(a, "at s", "took", columns, &table);
+    for (size_t i = 0; i < count && i < SLOWEST_SHOWN; i++) {
+        snprintf(cell, sizeof cell, "%.3f", capture_time_s(&a->scope.time, rows[i]->start_ns));
+        text_table_add(&table, cell);
+        text_table_add(&table, units_duration(span_ns(rows[i])).text);
+        span_inside_cells(a->accounts, &a->accounts->rows[rows[i] - a->table->rows], 1, &table);
+        text_table_add(&table, text_of(a, rows[i]->kind));
+        text_table_add(&table, text_of(a, rows[i]->name));
+    }
+    text_table_print(&table, stdout_width(), out);
+    text_table_done(&table);
+}
+
 static bool put_text(const struct spans_answer *a, const struct span_groups *groups, struct error *err)
 {
     const struct text_column columns[] = {
@@ -207,6 +300,10 @@ static bool put_text(const struct spans_answer *a, const struct span_groups *gro
     if (rows_shown(a, groups) < groups->count)
         buffer_format(&out, "... %zu more (--top 0 shows all)\n", groups->count - rows_shown(a, groups));
     text_table_done(&table);
+    if (a->accounts && span_inside_known(a->accounts)) {
+        put_inside_groups(a, groups, &out);
+        put_inside_slowest(a, &out);
+    }
     return question_print(&out, err);
 }
 

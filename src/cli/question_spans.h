@@ -4,12 +4,14 @@
 #ifndef CLRPERF_CLI_QUESTION_SPANS_H
 #define CLRPERF_CLI_QUESTION_SPANS_H
 
+#include "analyse/span_account.h"
 #include "analyse/span_table.h"
 #include "cli/question_put.h"
 
 struct spans_answer {
     struct question_scope scope;
     const struct span_table *table;
+    const struct span_accounts *accounts; /* or NULL: what went on inside is not looked at */
     const char *schema;
     const char *what; /* the line above the table: "requests" */
     const char *name; /* the column of names: "request" */

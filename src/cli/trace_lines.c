@@ -193,7 +193,8 @@ static bool tell_http(struct trace_lines *l, const struct stream_schema *of, str
         return true;
     }
     return strcmp(of->provider, HTTP_KESTREL_PROVIDER) == 0 ||
-           (!l->wants.tasks && strcmp(of->provider, TASKS_PROVIDER) == 0);
+           (strcmp(of->provider, TASKS_PROVIDER) == 0 &&
+            (!l->wants.tasks || of->event_id == TASKS_EVENT_SET_ACTIVITY));
 }
 
 static void tell_other(struct trace_lines *l, const struct stream_schema *of, struct span payload,

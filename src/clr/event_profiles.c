@@ -205,9 +205,10 @@ static const struct topic_provider {
     { "http", HTTP_SENT_PROVIDER, 0, 4, 4, { 0 } },
     { "http", HTTP_SERVED_PROVIDER, 0, 4, 4, { 0 } },
     { "http", HTTP_KESTREL_PROVIDER, 0, 4, 4, { 0 } },
-    { "http", TASKS_PROVIDER, 0x80, 4, 4, { 0 } },
+    /* activities, and (0x40000) which one a thread takes up */
+    { "http", TASKS_PROVIDER, 0x40080, 4, 4, { 0 } },
     /* the end of a wait is verbose */
-    { "tasks", TASKS_PROVIDER, 0xc3, 5, 0, { 7, 8, 9, 10, 11 } },
+    { "tasks", TASKS_PROVIDER, 0x400c3, 5, 0, { 7, 8, 9, 10, 11, 25 } },
 };
 
 bool event_topics_add(struct event_providers *p, const char *name, size_t size)

@@ -15,6 +15,8 @@
 
 #define TASKS_PROVIDER "System.Threading.Tasks.TplEventSource"
 
+enum { TASKS_EVENT_SET_ACTIVITY = 25 }; /* a thread takes up another activity */
+
 /* HTTP requests: served, also as the server itself sees them, and sent. */
 #define HTTP_SERVED_PROVIDER  "Microsoft.AspNetCore.Hosting"
 #define HTTP_KESTREL_PROVIDER "Microsoft-AspNetCore-Server-Kestrel"

@@ -218,6 +218,51 @@ def check_web(checks, variant, work):
                  90 < waits[0]["mean_ms"] < 500, str([(row["name"], row["count"], row["mean_ms"]) for row in waits]))
 
 
+def waited(inside):
+    return inside["blocked_ms"] + inside["ready_ms"] + inside["off_cpu_ms"] + inside["lock_ms"]
+
+
+def check_inside(checks, variant, work):
+    """What went on in requests that do one thing each. On a crowded machine any of them can be ready to run for long."""
+    path, name = work.file("inside.clrperf"), f"{variant} inside"
+    paths = ["/on-cpu", "/off-cpu", "/await", "/alloc/50000", "/exception/30"]
+    with Target(sample_command(variant, "webapi") + ["0", "--urls", "http://127.0.0.1:0"]) as target:
+        for route in paths:  # compiled before
+            urllib.request.urlopen(target.url + route, timeout=30).read()
+        recording = Recording(path, "-p", target.pid, "-F", "997", "-e", "cpu,context-switches,http,gc,exceptions,alloc,locks")
+        for _ in range(4):
+            for route in paths:
+                urllib.request.urlopen(target.url + route, timeout=30).read()
+        recording.stop()
+    rows = {row["name"].split("/")[1]: row for row in report(path, "http")["rows"] if row["kind"] == "server"}
+    figures = ("ran_ms", "blocked_ms", "ready_ms", "off_cpu_ms", "lock_ms", "gc_ms", "away_ms", "unknown_ms")
+    for row in rows.values():
+        told = row["inside"]["threads"] == {"told": row["count"], "assumed": 0, "unknown": 0}
+        total = sum(row["inside"][key] for key in figures)
+        checks.check(f"{name}: {row['name']} is told and adds up", told and row["count"] == 4 and abs(total - row["total_ms"]) < 0.01,
+                     f"{total:.3f} of {row['total_ms']:.3f} ms; " + ", ".join(f"{key[:-3]} {row['inside'][key]:.1f}" for key in figures))
+    inside = {route: row["inside"] for route, row in rows.items()}
+    own = {route: rows[route]["total_ms"] - inside[route]["ready_ms"] for route in rows}
+    checks.check(f"{name}: /on-cpu ran", 320 <= inside["on-cpu"]["ran_ms"] <= 480 and inside["on-cpu"]["ran_ms"] >= 0.8 * own["on-cpu"],
+                 f"{inside['on-cpu']['ran_ms']:.1f} of 400 ms, {own['on-cpu']:.1f} that it wanted a CPU or had it")
+    checks.check(f"{name}: /off-cpu waited", waited(inside["off-cpu"]) >= 0.8 * rows["off-cpu"]["total_ms"] and
+                 inside["off-cpu"]["away_ms"] < 0.1 * rows["off-cpu"]["total_ms"], f"{waited(inside['off-cpu']):.1f} ms")
+    checks.check(f"{name}: /await was away", inside["await"]["away_ms"] >= 0.8 * rows["await"]["total_ms"] - inside["await"]["ready_ms"],
+                 f"{inside['await']['away_ms']:.1f} of {rows['await']['total_ms']:.1f} ms")
+    alloc = inside["alloc"]
+    checks.check(f"{name}: /alloc/50000 allocated", 0.9 <= alloc["allocated_bytes"] / (4 * 50000 * 1048) <= 1.1, str(alloc["allocated_bytes"]))
+    checks.check(f"{name}: /alloc/50000 was collected", alloc["collections"] > 0 and 0 < alloc["gc_ms"] <= rows["alloc"]["gc_ms"] + 0.01,
+                 f"{alloc['collections']} collections, {alloc['gc_ms']:.1f} ms")
+    thrown = {route: row["exceptions"] for route, row in inside.items()}
+    checks.check(f"{name}: exceptions", thrown == {**dict.fromkeys(rows, 0), "exception": 120}, str(thrown))
+    slow = rows["on-cpu"]["slowest"][0]
+    checks.check(f"{name}: the slowest one", slow["inside"]["threads"]["told"] == 1 and 80 <= slow["inside"]["ran_ms"] <= 125,
+                 f"ran {slow['inside']['ran_ms']:.1f} of {slow['duration_ms']:.1f} ms")
+    activities = {row["name"]: row["count"] for row in report(path, "tasks")["rows"] if row["kind"] == "activity"}
+    nested = "Microsoft-AspNetCore-Server-Kestrel/Connection > Microsoft.AspNetCore.Hosting/Request"
+    checks.check(f"{name}: requests as activities", activities.get(nested) == 4 * len(paths), str(activities))
+
+
 def check_unanswerable(checks, variant, work):
     """What was not recorded is not 'none'."""
     _, path, _ = observe(variant, "throws", "exceptions", work)
@@ -238,6 +283,7 @@ GROUPS = {
     "jitty": check_jit,
     "peer": check_peer,
     "web": check_web,
+    "inside": check_inside,
     "unanswerable": check_unanswerable,
 }
 

@@ -1,0 +1,190 @@
+#include "analyse/activity_spans.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyse/event_schemas.h"
+#include "base/mem.h"
+#include "base/own.h"
+#include "clr/activity_path.h"
+#include "clr/provider_names.h"
+
+enum { NAME_BYTES_MAX = 1 << 10, NAME_BUFFER_BYTES = 1 << 18, KEY_MARK = 0xac };
+
+/* Who began it names an activity. */
+struct named_activity {
+    struct activity_path path;
+    uint32_t process, name;
+};
+
+struct activity_reading {
+    struct span_table *table;
+    const struct trace *t;
+    struct event_schemas schemas;
+    uint8_t *edges; /* by type: enum event_edge */
+    uint32_t kind;
+    struct buffer name;
+    struct named_activity *named; /* [0] is unused */
+    size_t named_count, named_capacity;
+    struct id_map named_ids;
+};
+
+/* An event that begins or ends one. */
+struct edge_event {
+    uint64_t time_ns;
+    uint32_t event;
+    struct activity_path path;
+};
+
+bool activity_spans_wants(const char *provider, uint32_t event_id)
+{
+    (void)event_id;
+    return strcmp(provider, RUNTIME_PROVIDER) != 0 && strcmp(provider, RUNTIME_RUNDOWN_PROVIDER) != 0 &&
+           strcmp(provider, RUNTIME_SAMPLER_PROVIDER) != 0;
+}
+
+static uint64_t named_hash(const struct named_activity *key)
+{
+    return hash_pair(hash_bytes(&key->path, sizeof key->path), key->process);
+}
+
+static bool named_same(const void *reading, uint32_t id, const void *key)
+{
+    const struct named_activity *row = &((const struct activity_reading *)reading)->named[id];
+    const struct named_activity *wanted = key;
+    return row->process == wanted->process && memcmp(&row->path, &wanted->path, sizeof row->path) == 0;
+}
+
+static uint32_t named_find(const struct activity_reading *r, const struct activity_path *path,
+                           uint32_t process)
+{
+    struct named_activity key = { .path = *path, .process = process };
+    return id_map_find(&r->named_ids, named_hash(&key), named_same, r, &key);
+}
+
+static void named_add(struct activity_reading *r, const struct activity_path *path, uint32_t process,
+                      uint32_t name)
+{
+    struct named_activity row = { *path, process, name };
+    r->named = mem_grow(r->named, &r->named_capacity, r->named_count + 1, sizeof *r->named);
+    r->named[r->named_count] = row;
+    id_map_add(&r->named_ids, named_hash(&row), (uint32_t)r->named_count++);
+}
+
+static struct span task_name(struct activity_reading *r, const struct edge_event *e)
+{
+    const char *name = event_schema_name(event_schemas_get(&r->schemas, r->t->events.rows[e->event].type));
+    const char *slash = strrchr(name, '/');
+    return span_of(name, slash ? (size_t)(slash - name) : strlen(name));
+}
+
+/* Events of other names can share an activity; and tasks, which are in the same table, have other keys. */
+static void key_of(struct activity_reading *r, const struct edge_event *e, uint8_t key[16])
+{
+    struct span task = task_name(r, e);
+    uint64_t path = hash_bytes(&e->path, sizeof e->path);
+    uint32_t name = (uint32_t)hash_bytes(task.data, task.size);
+    memset(key, 0, 16);
+    memcpy(key, &path, sizeof path);
+    memcpy(key + sizeof path, &name, sizeof name);
+    key[15] = KEY_MARK;
+}
+
+/* "Shop/Order", behind what it was begun in. */
+static uint32_t name_of(struct activity_reading *r, const struct edge_event *e, uint32_t process)
+{
+    const struct trace_event_type *type = &r->t->event_types.rows[r->t->events.rows[e->event].type];
+    struct activity_path outer = activity_path_parent(&e->path);
+    uint32_t own = named_find(r, &e->path, process);
+    uint32_t around = own ? own : named_find(r, &outer, process);
+    buffer_clear(&r->name);
+    if (around) {
+        struct span text = intern_span(&r->table->texts, r->named[around].name);
+        if (text.size < NAME_BYTES_MAX)
+            buffer_append(&r->name, text.data, text.size);
+        else
+            buffer_string(&r->name, "...");
+        buffer_string(&r->name, " > ");
+    }
+    buffer_format(&r->name, "%s/", trace_string(r->t, type->provider));
+    struct span task = task_name(r, e);
+    buffer_append(&r->name, task.data, task.size);
+    uint32_t id = intern_add(&r->table->texts, buffer_span(&r->name));
+    r->table->is_full |= !id;
+    if (!own)
+        named_add(r, &e->path, process, id);
+    return id;
+}
+
+static void read_edge(struct activity_reading *r, const struct edge_event *e)
+{
+    const struct trace_event *row = &r->t->events.rows[e->event];
+    uint8_t key[16];
+    key_of(r, e, key);
+    if (r->edges[row->type] == EVENT_EDGE_STOP) {
+        span_table_end(r->table, key, row->process, row->time_ns);
+        return;
+    }
+    struct span_row span = { .start_ns = row->time_ns,
+                             .process = row->process,
+                             .thread = row->thread,
+                             .stack = row->stack,
+                             .kind = r->kind,
+                             .name = name_of(r, e, row->process),
+                             .status = SPAN_STATUS_NONE };
+    memcpy(span.activity, trace_event_activity(r->t, e->event)->id, sizeof span.activity);
+    span_table_begin(r->table, key, row->process, &span);
+}
+
+static int edge_compare(const void *a, const void *b)
+{
+    const struct edge_event *x = a, *y = b;
+    if (x->time_ns != y->time_ns)
+        return x->time_ns < y->time_ns ? -1 : 1;
+    return (x->event > y->event) - (x->event < y->event);
+}
+
+/* In time order: a begin and its end can be told by different threads. */
+static size_t find_edges(struct activity_reading *r, uint64_t from_ns, uint64_t to_ns,
+                         struct edge_event **out)
+{
+    const struct trace *t = r->t;
+    struct edge_event *edges = NULL;
+    size_t count = 0, capacity = 0;
+    for (size_t i = 1; i < t->event_activities.count; i++) {
+        const struct trace_event_activity *activity = &t->event_activities.rows[i];
+        const struct trace_event *row = &t->events.rows[activity->event];
+        struct activity_path path;
+        bool is_asked = row->time_ns >= from_ns && (!to_ns || row->time_ns < to_ns);
+        if (!is_asked || !r->edges[row->type] || !activity_path_read(activity->id, &path))
+            continue;
+        edges = mem_grow(edges, &capacity, count + 1, sizeof *edges);
+        edges[count++] = (struct edge_event){ row->time_ns, activity->event, path };
+    }
+    if (count)
+        qsort(edges, count, sizeof *edges, edge_compare);
+    *out = edges;
+    return count;
+}
+
+bool activity_spans_add(struct span_table *table, const struct trace *t, uint64_t from_ns, uint64_t to_ns)
+{
+    struct activity_reading r = { .table = table, .t = t, .named_count = 1 };
+    AUTO_FREE struct edge_event *edges = NULL;
+    r.named = mem_grow(NULL, &r.named_capacity, 1, sizeof *r.named);
+    r.edges = mem_alloc(t->event_types.count + 1, sizeof *r.edges);
+    for (uint32_t i = 1; i < t->event_types.count; i++)
+        r.edges[i] = (uint8_t)event_type_edge(t, i);
+    r.kind = intern_cstr(&table->texts, "activity");
+    event_schemas_init(&r.schemas, t);
+    buffer_init(&r.name, NAME_BUFFER_BYTES);
+    size_t count = find_edges(&r, from_ns, to_ns, &edges);
+    for (size_t i = 0; i < count; i++)
+        read_edge(&r, &edges[i]);
+    buffer_done(&r.name);
+    event_schemas_done(&r.schemas);
+    id_map_done(&r.named_ids);
+    free(r.named);
+    free(r.edges);
+    return count != 0;
+}

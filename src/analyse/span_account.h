@@ -1,0 +1,47 @@
+/*
+ * span_account: what went on inside spans: what threads that worked for one did, and how long none did.
+ *
+ * Threads belong to a span while they are in its activity, or in one that was begun in it
+ * (analyse/work_stretches.h). A span without an activity that its own thread ends is assumed to have had that
+ * thread to itself.
+ */
+#ifndef CLRPERF_ANALYSE_SPAN_ACCOUNT_H
+#define CLRPERF_ANALYSE_SPAN_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analyse/span_table.h"
+#include "analyse/thread_course.h"
+
+/* How it is known which threads worked for a span. */
+enum span_threads { SPAN_THREADS_UNKNOWN, SPAN_THREADS_ASSUMED, SPAN_THREADS_TOLD };
+
+struct span_account {
+    struct thread_times times; /* of all its threads: several at once make more than the span's time */
+    uint64_t away_ns;          /* no thread worked for it */
+    uint64_t unknown_ns;       /* whether one did is not known */
+    uint64_t collections;      /* went on in it, at least partly */
+    uint32_t stretches;        /* in which a thread worked for it */
+    uint32_t threads;          /* that did; several spans that are summed: theirs summed */
+    uint64_t known[SPAN_THREADS_TOLD + 1]; /* spans by enum span_threads: one here, more in a sum */
+};
+
+struct span_accounts {
+    struct span_account *rows; /* by row of the table */
+    size_t count;
+    bool has_cpu, has_switches;                                       /* were sampled */
+    bool has_locks, has_collections, has_exceptions, has_allocations; /* were told of, or would have been */
+    struct span_account total;
+};
+
+/* The events that it is made of, besides those of the spans. */
+bool span_accounts_wants(const char *provider, uint32_t event_id);
+/* `table` is sealed. */
+void span_accounts_init(struct span_accounts *accounts, const struct span_table *table,
+                        const struct trace *t);
+void span_accounts_done(struct span_accounts *accounts);
+void span_account_add(struct span_account *sum, const struct span_account *one);
+
+#endif

@@ -1,0 +1,288 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "analyse/activity_spans.h"
+#include "analyse/http_spans.h"
+#include "analyse/span_account.h"
+#include "base/own.h"
+#include "clr/provider_names.h"
+#include "told_fixture.h"
+#include "trace/facts.h"
+
+enum { ONE = 10, TWO = 11, COLLECTOR = 12, ID_BYTES = 16 };
+
+/* Paths with their checksums: none, 1/1, 1/1/1, 1/2. */
+static const uint8_t none[ID_BYTES],
+    request[ID_BYTES] = { 0x11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 0x99, 0x9d, 0x59 },
+    inner[ID_BYTES] = { 0x11, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 0xa9, 0x9d, 0x59 },
+    other[ID_BYTES] = { 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbf, 0x99, 0x9d, 0x59 };
+
+/* An event of a source, with what its payload was made of before. */
+static void source_event(struct told_fixture *f, const char *provider, const char *name, uint32_t id,
+                         uint64_t time_ns, uint32_t tid, const uint8_t *activity)
+{
+    struct trace_event_type type = { .provider = trace_add_string(&f->b.trace, provider),
+                                     .name = trace_add_string(&f->b.trace, name),
+                                     .event_id = id,
+                                     .pointer_size = 8 };
+    struct trace_event row = { .time_ns = time_ns,
+                               .type = trace_builder_event_type(&f->b, &type),
+                               .process = trace_builder_process_start(&f->b, f->pid, 0),
+                               .thread = trace_builder_thread(&f->b, f->pid, tid, 0) };
+    trace_push_event(&f->b.trace, &row, buffer_span(&f->payload));
+    if (activity)
+        trace_push_event_activity(&f->b.trace, span_of(activity, ID_BYTES), (struct span){ 0 });
+    buffer_clear(&f->payload);
+}
+
+static void begin(struct told_fixture *f, uint64_t time_ns, uint32_t tid, const uint8_t *activity)
+{
+    source_event(f, HTTP_SERVED_PROVIDER, "RequestStart", HTTP_SERVED_EVENT_START, time_ns, tid, activity);
+}
+
+static void end(struct told_fixture *f, uint64_t time_ns, uint32_t tid, const uint8_t *activity)
+{
+    source_event(f, HTTP_SERVED_PROVIDER, "RequestStop", HTTP_SERVED_EVENT_STOP, time_ns, tid, activity);
+}
+
+static void take_up(struct told_fixture *f, uint64_t time_ns, uint32_t tid, const uint8_t *activity)
+{
+    buffer_append(&f->payload, activity, ID_BYTES);
+    source_event(f, TASKS_PROVIDER, "SetActivityId", TASKS_EVENT_SET_ACTIVITY, time_ns, tid, NULL);
+}
+
+static void sample(struct told_fixture *f, uint64_t time_ns, uint32_t tid, uint64_t weight)
+{
+    trace_push_sample(&f->b.trace.samples, time_ns, trace_builder_thread(&f->b, f->pid, tid, 0), STACK_WHOLE,
+                      weight, SAMPLE_CPU, 0);
+}
+
+/* It leaves the CPU; `giver` is the function that calls the scheduler, NULL: the kernel's are not known. */
+static void leave(struct told_fixture *f, uint64_t time_ns, uint32_t tid, const char *giver)
+{
+    uint32_t functions[3], count = 0;
+    const char *const names[] = { "Shop.Order", giver, "schedule" };
+    for (unsigned i = 0; i < (giver ? 3 : 1); i++)
+        functions[count++] = trace_builder_function(
+            &f->b, &(struct trace_function){ .name = trace_add_string(&f->b.trace, names[i]),
+                                             .module = trace_add_string(&f->b.trace, "m"),
+                                             .kind = i ? CODE_KERNEL : CODE_JIT });
+    trace_set_fact(&f->b.trace, FACT_COUNTED_EVENT, "context-switches");
+    trace_push_sample(&f->b.trace.samples, time_ns, trace_builder_thread(&f->b, f->pid, tid, 0),
+                      trace_builder_named_stack(&f->b, functions, count), 1, SAMPLE_EVENT, 0);
+}
+
+static void numbers(struct told_fixture *f, uint64_t time_ns, uint32_t tid, uint32_t id,
+                    const uint32_t words[4])
+{
+    for (unsigned i = 0; i < 4; i++)
+        buffer_u32le(&f->payload, words[i]);
+    told_event(f, time_ns, tid, id, 0);
+}
+
+/* A collection with its pause. */
+static void collect(struct told_fixture *f, uint64_t from_ns, uint64_t to_ns)
+{
+    numbers(f, from_ns, COLLECTOR, 9, (const uint32_t[4]){ RUNTIME_SUSPEND_GC });
+    numbers(f, from_ns, COLLECTOR, 8, (const uint32_t[4]){ 0 });
+    numbers(f, from_ns, COLLECTOR, 1, (const uint32_t[4]){ 1, 0, 0, RUNTIME_GC_BLOCKING });
+    numbers(f, to_ns, COLLECTOR, 2, (const uint32_t[4]){ 1, 0 });
+    numbers(f, to_ns, COLLECTOR, 7, (const uint32_t[4]){ 0 });
+    numbers(f, to_ns, COLLECTOR, 3, (const uint32_t[4]){ 0 });
+}
+
+static void check_times(const struct span_account *row, const uint64_t ns[THREAD_STATES])
+{
+    for (unsigned i = 0; i < THREAD_STATES; i++)
+        if (row->times.ns[i] != ns[i])
+            fail_msg("state %u: %llu, not %llu", i, (unsigned long long)row->times.ns[i],
+                     (unsigned long long)ns[i]);
+}
+
+/* One thread works, is away, works; nobody does; another one goes on, in an inner activity. */
+static void test_told(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    struct http_spans spans;
+    struct span_accounts accounts;
+    told_fixture_begin(&f);
+    told_asked(&f, RUNTIME_KEYWORD_GC, 4, 1, 20000);
+    take_up(&f, 1000, ONE, request);
+    begin(&f, 1000, ONE, request);
+    collect(&f, 1200, 1400);
+    sample(&f, 1300, ONE, 100); /* in the collection */
+    sample(&f, 1500, ONE, 100);
+    leave(&f, 3000, ONE, "futex_wait_queue");
+    told_text(&f, "E");
+    told_event(&f, 5000, ONE, 80, 1);
+    take_up(&f, 6000, ONE, none);
+    take_up(&f, 9000, TWO, inner);
+    numbers(&f, 9200, TWO, 81, (const uint32_t[4]){ 0 });
+    leave(&f, 9500, TWO, "exit_to_user_mode_loop");
+    numbers(&f, 9900, TWO, 91, (const uint32_t[4]){ 0 });
+    leave(&f, 9950, TWO, "__x64_sys_sched_yield");
+    take_up(&f, 10000, TWO, request);
+    leave(&f, 10100, TWO, NULL);
+    sample(&f, 10200, TWO, 100);
+    end(&f, 11000, TWO, request);
+    take_up(&f, 11000, TWO, none);
+    collect(&f, 11500, 11600); /* behind it */
+    sample(&f, 12000, TWO, 5000);
+    http_spans_init(&spans, &f.b.trace, false, 0, 0);
+    span_accounts_init(&accounts, &spans.table, &f.b.trace);
+    assert_int_equal(accounts.count, 1);
+    const struct span_account *row = &accounts.rows[0];
+    check_times(row, (const uint64_t[THREAD_STATES]){ [THREAD_RAN] = 1800 + 1000 + 500 + 50 + 100 + 800,
+                                                      [THREAD_BLOCKED] = 2000,
+                                                      [THREAD_LOCK] = 400,
+                                                      [THREAD_READY] = 50,
+                                                      [THREAD_OFF] = 100,
+                                                      [THREAD_GC] = 200 });
+    assert_int_equal(row->away_ns, 3000);
+    assert_int_equal(row->unknown_ns, 0);
+    assert_int_equal(row->times.sampled_ns, 200);
+    assert_int_equal(row->times.exceptions, 1);
+    assert_int_equal(row->collections, 1);
+    assert_int_equal(row->threads, 2);
+    assert_int_equal(row->stretches, 3);
+    assert_int_equal(row->known[SPAN_THREADS_TOLD], 1);
+    assert_true(accounts.has_cpu && accounts.has_switches && accounts.has_locks);
+    assert_false(accounts.has_allocations);
+    span_accounts_done(&accounts);
+    http_spans_done(&spans);
+    told_fixture_end(&f);
+}
+
+static struct span_account only_account(struct told_fixture *f)
+{
+    struct http_spans spans;
+    struct span_accounts accounts;
+    http_spans_init(&spans, &f->b.trace, false, 0, 0);
+    span_accounts_init(&accounts, &spans.table, &f->b.trace);
+    assert_int_equal(accounts.count, 1);
+    struct span_account row = accounts.rows[0];
+    span_accounts_done(&accounts);
+    http_spans_done(&spans);
+    return row;
+}
+
+/* Between events of the same activity its thread is assumed to be in it; samples of the CPU say it ran. */
+static void test_assumed(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    told_fixture_begin(&f);
+    begin(&f, 1000, ONE, request);
+    sample(&f, 2000, ONE, 1500);
+    source_event(&f, "Shop", "Paid", 1, 4000, ONE, request);
+    source_event(&f, "Shop", "Paid", 1, 6000, ONE, other);
+    end(&f, 9000, ONE, request);
+    struct span_account row = only_account(&f);
+    check_times(&row, (const uint64_t[THREAD_STATES]){ [THREAD_RAN] = 1500, [THREAD_UNKNOWN] = 1500 });
+    assert_int_equal(row.unknown_ns, 5000);
+    assert_int_equal(row.away_ns, 0);
+    assert_int_equal(row.known[SPAN_THREADS_ASSUMED], 1);
+    told_fixture_end(&f);
+}
+
+static void test_unknown(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    told_fixture_begin(&f);
+    begin(&f, 1000, ONE, request);
+    sample(&f, 2000, ONE, 1000);
+    end(&f, 9000, TWO, request);
+    struct span_account row = only_account(&f);
+    check_times(&row, (const uint64_t[THREAD_STATES]){ 0 });
+    assert_int_equal(row.unknown_ns, 8000);
+    assert_int_equal(row.known[SPAN_THREADS_UNKNOWN], 1);
+    told_fixture_end(&f);
+}
+
+/* Without activities a request is known by its thread. */
+static void test_by_thread(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    told_fixture_begin(&f);
+    begin(&f, 1000, ONE, NULL);
+    sample(&f, 2000, ONE, 1000);
+    sample(&f, 3000, TWO, 1000);
+    end(&f, 9000, ONE, NULL);
+    struct span_account row = only_account(&f);
+    check_times(&row, (const uint64_t[THREAD_STATES]){ [THREAD_RAN] = 1000, [THREAD_UNKNOWN] = 7000 });
+    assert_int_equal(row.known[SPAN_THREADS_ASSUMED], 1);
+    told_fixture_end(&f);
+}
+
+/* What samples say a thread ran is taken off what was taken for waiting, and never more than there is. */
+static void test_settle(void **state)
+{
+    (void)state;
+    struct thread_times times = { .ns = { [THREAD_RAN] = 100, [THREAD_BLOCKED] = 300, [THREAD_READY] = 100 },
+                                  .sampled_ns = 200 };
+    thread_times_settle(&times);
+    assert_int_equal(times.ns[THREAD_RAN], 200);
+    assert_int_equal(times.ns[THREAD_BLOCKED], 225);
+    assert_int_equal(times.ns[THREAD_READY], 75);
+    times.sampled_ns = 10000;
+    thread_times_settle(&times);
+    assert_int_equal(times.ns[THREAD_RAN], 500);
+    assert_int_equal(times.ns[THREAD_BLOCKED] + times.ns[THREAD_READY], 0);
+    times.sampled_ns = 0;
+    thread_times_settle(&times);
+    assert_int_equal(times.ns[THREAD_RAN], 500);
+}
+
+/* Names say what an activity was begun in; an event that shares another one's activity is in it. */
+static void test_activities(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t ns;
+    } expected[] = { { "Shop/Order > Shop/Pay", 600 },
+                     { "Shop/Order > Shop/Log", 100 },
+                     { "Shop/Order", 1000 } };
+    struct told_fixture f;
+    struct span_table table;
+    told_fixture_begin(&f);
+    source_event(&f, "Shop", "OrderStart", 1, 1000, ONE, request);
+    source_event(&f, "Shop", "PayStart", 3, 1100, ONE, inner);
+    source_event(&f, "Shop", "PayStop", 4, 1700, TWO, inner);
+    source_event(&f, "Shop", "LogStart", 5, 1800, TWO, request);
+    source_event(&f, "Shop", "LogStop", 6, 1900, TWO, request);
+    source_event(&f, "Shop", "Restarted", 7, 1900, TWO, request);
+    source_event(&f, "Shop", "OrderStop", 2, 2000, TWO, request);
+    source_event(&f, "Shop", "OrderStop", 2, 2100, TWO, other); /* began before */
+    source_event(&f, "Shop", "LogStart", 5, 2200, TWO, none);   /* nobody keeps track */
+    span_table_init(&table);
+    assert_true(activity_spans_add(&table, &f.b.trace, 0, 0));
+    span_table_seal(&table, &f.b.trace);
+    assert_int_equal(table.count, ARRAY_LEN(expected));
+    for (size_t i = 0; i < table.count; i++) {
+        assert_string_equal(intern_text(&table.texts, table.rows[i].name), expected[i].name);
+        assert_string_equal(intern_text(&table.texts, table.rows[i].kind), "activity");
+        assert_int_equal(span_ns(&table.rows[i]), expected[i].ns);
+    }
+    assert_int_equal(table.unbegun, 1);
+    assert_int_equal(table.unfinished, 0);
+    span_table_done(&table);
+    told_fixture_end(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_told),      cmocka_unit_test(test_assumed), cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_by_thread), cmocka_unit_test(test_settle),  cmocka_unit_test(test_activities),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
