@@ -27,6 +27,7 @@ struct known_memory {
     unsigned tries;
     bool given_up;
     uint64_t next_try_ns;
+    size_t seen; /* locations that were looked through */
 };
 
 struct memory_names {
@@ -125,12 +126,13 @@ static int addr_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The sampled addresses of a process of which no method is known. The caller frees. */
-static uint64_t *unnamed_addrs(const struct trace *t, uint32_t process, size_t *count)
+/* The addresses that a process was sampled at, of which no method is known; from a row on. The caller frees.
+ */
+static uint64_t *unnamed_addrs(const struct trace *t, uint32_t process, size_t from, size_t *count)
 {
-    uint64_t *addrs = mem_alloc(t->locations.count, sizeof *addrs);
+    uint64_t *addrs = mem_alloc(t->locations.count - from + 1, sizeof *addrs);
     *count = 0;
-    for (size_t i = 1; i < t->locations.count; i++) {
+    for (size_t i = from; i < t->locations.count; i++) {
         const struct trace_location *row = &t->locations.rows[i];
         if (row->process == process && !row->code)
             addrs[(*count)++] = row->addr - (row->is_return ? 1 : 0);
@@ -139,11 +141,13 @@ static uint64_t *unnamed_addrs(const struct trace *t, uint32_t process, size_t *
     return addrs;
 }
 
-/* Names the methods of a process that samples led to before it was asked for them. */
-static void name_sampled(struct known_memory *known)
+/* Names the methods of a process that samples led to and nobody asked for, in locations from a row on. */
+static void name_sampled(struct known_memory *known, size_t from)
 {
     size_t count;
-    uint64_t *addrs = unnamed_addrs(&known->names->b->trace, known->process, &count);
+    const struct trace *t = &known->names->b->trace;
+    uint64_t *addrs = unnamed_addrs(t, known->process, from, &count);
+    known->seen = t->locations.count;
     struct runtime_sink sink = memory_sink(known);
     memory_session_name(known->session, addrs, count, &sink, NULL);
     free(addrs);
@@ -164,7 +168,7 @@ static struct memory_session *memory_session_of(struct memory_names *names, uint
         memory_refused(names, known, &err);
     if (!known->session)
         return NULL;
-    name_sampled(known);                                 /* it may be gone before the end */
+    name_sampled(known, 1);                              /* it may be gone before the end */
     code_walk_trim(memory_session_walk(known->session)); /* samples lead to few of its modules */
     return known->session;
 }
@@ -198,7 +202,7 @@ bool memory_names_knows(const struct memory_names *names, uint32_t process)
     return process < names->capacity && names->processes[process].session;
 }
 
-void memory_names_look(struct memory_names *names)
+void memory_names_look(struct memory_names *names, bool sampled)
 {
     uint64_t now_ns = clock_monotonic_ns();
     if (now_ns - names->looked_ns < MEMORY_LOOK_MS * MS_NS)
@@ -211,6 +215,8 @@ void memory_names_look(struct memory_names *names)
         struct il_map_reader maps = memory_session_il_maps(known->session);
         il_offsets_update(names->il_offsets, known->process, &maps);
         stub_kinds_update(names->stub_kinds, known->process, memory_session_memory(known->session));
+        if (sampled && known->seen < names->b->trace.locations.count)
+            name_sampled(known, known->seen);
         if (runtime_names_listens(names->methods, known->process))
             continue;
         struct runtime_sink sink = memory_sink(known);
@@ -236,7 +242,7 @@ void memory_names_finish(struct memory_names *names)
         if (!names->processes[i].names || !memory_session_of(names, (uint32_t)i))
             continue;
         struct known_memory *known = &names->processes[i];
-        name_sampled(known);
+        name_sampled(known, 1);
         struct runtime_sink sink = memory_sink(known);
         memory_modules(known, &sink);
         struct il_map_reader maps = memory_session_il_maps(known->session);

@@ -38,9 +38,10 @@ bool memory_names_open(struct memory_names *names, uint32_t process);
 bool memory_names_knows(const struct memory_names *names, uint32_t process);
 /*
  * Looks for code that can be freed and is new, in processes whose runtime does not tell of it itself. To be
- * called now and then.
+ * called now and then. `sampled`: names what samples led to since, too; else memory_names_find() is asked for
+ * it.
  */
-void memory_names_look(struct memory_names *names);
+void memory_names_look(struct memory_names *names, bool sampled);
 /* After the last sample: names what was sampled and has no method yet. */
 void memory_names_finish(struct memory_names *names);
 

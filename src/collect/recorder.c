@@ -335,7 +335,7 @@ static bool recorder_loop(struct recorder *r, struct error *err)
         }
         watched_processes_look(&r->watched);
         recorder_take_callers(r);
-        memory_names_look(r->memory);
+        memory_names_look(r->memory, r->options.kernel_chains);
         recorder_progress(r, now);
         if (!going)
             r->stats.ended_by = RECORD_ENDED_SIGNAL;
@@ -548,7 +548,6 @@ static void recorder_watch(struct recorder *r)
                                             },
                                             .runtime = o->runtime,
                                             .events = recorder_wants_events(r),
-                                            .kernel_chains = o->kernel_chains,
                                             .port = o->port,
                                             .resume = o->resume,
                                             .port_is_ours = o->port_is_ours,
@@ -568,7 +567,9 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
     for (size_t i = 0; i < r->events.ring_count; i++)
         if (r->events.rings[i].page)
             r->polls[r->ring_polls++] = (struct pollfd){ .fd = r->events.ring_fds[i], .events = POLLIN };
-    r->memory = memory_names_new(r->b, &r->watched.files, r->runtimes, r->options.note, r->options.user);
+    /* what is lost without memory is stacks, and these are the kernel's then */
+    r->memory = memory_names_new(r->b, &r->watched.files, r->runtimes,
+                                 r->options.kernel_chains ? NULL : r->options.note, r->options.user);
     r->watched.memory = r->memory;
     r->stacks = sample_stacks_new(r->b, &r->watched.files, r->memory, r->events.frames_max);
     runtime_names_watch(r->runtimes, &(struct method_watcher){ recorder_method, recorder_knows_methods, r });

@@ -150,7 +150,7 @@ static void identify(struct watched_processes *w, uint32_t pid)
 static void attach_now(struct watched_processes *w, uint32_t pid)
 {
     uint32_t process = trace_builder_process(w->options.b, pid);
-    bool known = !w->options.kernel_chains && memory_names_open(w->memory, process);
+    bool known = memory_names_open(w->memory, process);
     bool hasty = known && !w->options.events;
     struct runtime_session_options ask = w->options.ask;
     ask.connect_timeout_ms = ask.reply_timeout_ms = hasty ? KNOWN_ATTACH_MS : ATTACH_MS;

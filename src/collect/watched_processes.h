@@ -29,7 +29,6 @@ struct watched_processes_options {
     struct runtime_session_options ask;         /* of every runtime */
     bool runtime;                               /* ask runtimes at all */
     bool events;                                /* that are wanted, besides methods */
-    bool kernel_chains;                         /* nothing is named from memory */
     struct diagnostic_port *port;               /* that runtimes call when they start, or NULL */
     bool resume;                                /* let them go on once they are listened to */
     bool port_is_ours;                          /* only the command that is recorded knows it */

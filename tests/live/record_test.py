@@ -296,8 +296,22 @@ def target_stopped(checks, work):
                                                                            "-d", 1)["samples"] > 0, "")
 
 
+def frame_pointers(checks, work):
+    """Methods of stacks that the kernel found are named from memory, too: nobody has to list them all at the end."""
+    out = work.file("pointers.clrperf")
+    with Target([*sample_command("10", "throws"), "0"]) as target:
+        target.wait_busy(1)
+        recording = Recording(out, "-F", "999", "--frame-pointers", "-p", target.pid)
+        wait_cpu([target.pid], 0.5)
+        recording.stop()
+        frames = report(out, "--top", "1")["totals"]["frames"]
+        checks.check("--frame-pointers: names come from memory", frames["named_by"].get("memory", 0) > frames["named_by"].get("eventpipe", 0)
+                     and frames["unnamed"] <= 0.01 * frames["user"], str(frames))
+        checks.check("--frame-pointers: nothing is said to be missing", "warning" not in recording.errors(), recording.errors())
+
+
 GROUPS = (command, command_names, signals, ordinary_user, events_without_rights, no_rights, targets, all_processes,
-          latecomers, target_exits, main_thread_exits, target_execs, target_stopped)
+          latecomers, target_exits, main_thread_exits, target_execs, target_stopped, frame_pointers)
 
 
 def main():
