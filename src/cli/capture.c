@@ -225,6 +225,12 @@ static void capture_hint(struct error *err)
 bool capture_read(const char *path, import_wants_fn *wants, const void *user, struct capture *out,
                   struct error *err)
 {
+    return capture_read_part(path, wants, user, NULL, out, err);
+}
+
+bool capture_read_part(const char *path, import_wants_fn *wants, const void *user, struct import_part *part,
+                       struct capture *out, struct error *err)
+{
     *out = (struct capture){ .path = path };
     trace_builder_init(&out->b, CAPTURE_CHAINS);
     AUTO_FD int fd = -1;
@@ -235,8 +241,8 @@ bool capture_read(const char *path, import_wants_fn *wants, const void *user, st
         if (!ok)
             error_context(err, "'%s'", path);
     } else {
-        ok = import_open(path, &(struct import_options){ .wants = wants, .user = user }, &out->b, &recognised,
-                         err);
+        ok = import_open(path, &(struct import_options){ .wants = wants, .user = user, .part = part },
+                         &out->b, &recognised, err);
     }
     if (!ok) {
         capture_hint(err);

@@ -29,6 +29,9 @@ bool capture_open(const char *path, struct capture *out, struct error *err);
  */
 bool capture_read(const char *path, import_wants_fn *wants, const void *user, struct capture *out,
                   struct error *err);
+/* The same of a part of a file of events; one of ours is always read as a whole. `part` may be NULL. */
+bool capture_read_part(const char *path, import_wants_fn *wants, const void *user, struct import_part *part,
+                       struct capture *out, struct error *err);
 /* The same for what shows samples: where nobody sampled, the first kind of event that has stacks is taken
  * instead. */
 bool capture_read_stacks(const char *path, import_wants_fn *wants, const void *user, struct capture *out,

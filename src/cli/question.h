@@ -35,8 +35,9 @@ static inline const char *report_by_word(const struct report_values *v, const ch
 
 struct question_call {
     const struct report_values *values;
-    const struct capture *capture; /* named when the question wants names */
-    int exit_code;                 /* set when it is not EXIT_OK though nothing failed */
+    const struct capture *capture;  /* named when the question wants names */
+    const struct import_part *part; /* how it was read of a question that is answered in parts, or NULL */
+    int exit_code;                  /* set when it is not EXIT_OK though nothing failed */
 };
 
 /* Of struct question.takes: what questions about events take; which samples are looked at. */
@@ -48,6 +49,7 @@ struct question {
     const char *summary; /* a line for --help */
     bool names_code;     /* shows functions: what has no name yet is looked up first */
     const char *takes;   /* names of the options that mean something to it, with spaces between */
+    bool in_parts; /* can be answered in parts, when a file has more events than fit (cli/event_parts.h) */
     /* of what is made of events, not of samples: of which ones, and what `record -e` takes to have them */
     const char *provider, *record;
     uint64_t keywords;

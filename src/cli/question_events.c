@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cli/csv_text.h"
 #include "cli/event_fields.h"
+#include "cli/event_parts.h"
 #include "cli/standard_output.h"
 #include "cli/text_table.h"
 #include "clr/event_catalogue.h"
@@ -132,27 +133,29 @@ static uint64_t table_part(struct events_answer *a, const struct text_column *co
 static bool events_table(struct events_answer *a, struct error *err)
 {
     struct text_column columns[EVENT_COLUMNS_MAX + 5];
-    bool processes = question_has_processes(&a->scope), ok = true;
+    bool processes = a->has_processes, ok = true;
     size_t column_count = table_columns(a, processes, columns);
     struct buffer out;
-    uint64_t shown = 0, rows, more = 0;
+    uint64_t rows = ROWS_AT_ONCE;
     buffer_init(&out, OUTPUT_BYTES_MAX);
-    question_head(&a->scope, &out);
-    buffer_u8(&out, '\n');
-    do {
-        uint64_t most = a->top && a->top - shown < ROWS_AT_ONCE ? a->top - shown : ROWS_AT_ONCE;
+    if (a->is_first) {
+        question_head(&a->scope, &out);
+        buffer_u8(&out, '\n');
+    }
+    while (ok && rows == ROWS_AT_ONCE && (!a->top || a->shown < a->top)) {
+        uint64_t most = a->top && a->top - a->shown < ROWS_AT_ONCE ? a->top - a->shown : ROWS_AT_ONCE;
         rows = table_part(a, columns, column_count, processes, most, &out);
-        shown += rows;
+        a->shown += rows;
         ok = stdout_text(&out, err);
         buffer_clear(&out);
-    } while (ok && rows == ROWS_AT_ONCE && shown != a->top);
+    }
     while (ok && event_query_next(&a->query))
-        more++;
-    if (!shown)
+        a->more++;
+    if (a->is_last && !a->shown)
         buffer_string(&out, "no such events\n");
-    if (more)
+    if (a->is_last && a->more)
         buffer_format(&out, "%s more; --top 0 shows all, --counts how many of each kind\n",
-                      units_count(more).text);
+                      units_count(a->more).text);
     return question_print(&out, ok ? err : NULL) && ok;
 }
 
@@ -281,16 +284,16 @@ static bool events_csv(struct events_answer *a, struct error *err)
 {
     struct buffer out, cell;
     struct csv_text csv;
-    uint64_t rows = 0;
+    uint32_t event;
     bool ok = true;
     buffer_init(&out, OUTPUT_BYTES_MAX);
     buffer_init(&cell, CELL_BYTES_MAX);
     csv_init(&csv, &out);
-    csv_head(a, &csv);
-    for (uint32_t event = 0; ok && (event = event_query_next(&a->query));) {
+    if (a->is_first)
+        csv_head(a, &csv);
+    while (ok && (!a->top || a->shown < a->top) && (event = event_query_next(&a->query))) {
         csv_row(a, &csv, event, &cell);
-        if (++rows == a->top)
-            break;
+        a->shown++;
         if (out.size < JSON_FLUSH_BYTES)
             continue;
         ok = stdout_text(&out, err);
@@ -349,11 +352,11 @@ static bool events_print(struct events_answer *a, const struct report_values *v,
     return v->json ? question_events_json(a, err) : v->csv ? events_csv(a, err) : events_table(a, err);
 }
 
-static bool events_run(struct question_call *call, struct error *err)
+/* Answers for what is in memory: all, or a part of it. */
+static bool events_answer_part(struct events_answer *a, const struct question_call *call, struct error *err)
 {
     const struct report_values *v = call->values;
-    struct events_answer a = { .stacks_shown = v->events.stacks };
-    if (!question_scope_init(&a.scope, call, err) || !event_wanted_read(&v->events, &a.wanted, err))
+    if (!question_scope_init(&a->scope, call, err) || !event_wanted_read(&v->events, &a->wanted, err))
         return false;
     const struct event_wish wish = {
         .provider = v->events.provider,
@@ -361,22 +364,36 @@ static bool events_run(struct question_call *call, struct error *err)
         .process = v->events.process,
         .thread = v->events.thread,
         .text = v->events.text,
-        .from_ns = a.scope.from_ns,
-        .to_ns = a.scope.to_ns,
-        .conditions = a.wanted.conditions,
-        .condition_count = a.wanted.condition_count,
+        .from_ns = a->scope.from_ns,
+        .to_ns = a->scope.to_ns,
+        .conditions = a->wanted.conditions,
+        .condition_count = a->wanted.condition_count,
     };
-    bool table = !v->events.counts && !v->json && !v->csv;
-    a.from_ns = a.scope.from_ns ? a.scope.from_ns : a.scope.time.start_ns;
-    uint64_t end_ns = a.scope.to_ns ? a.scope.to_ns : a.scope.time.start_ns + a.scope.time.duration_ns;
-    a.duration_ns = end_ns > a.from_ns ? end_ns - a.from_ns : 0;
-    a.top = report_top(v, table ? ROWS_SHOWN : 0);
-    event_query_init(&a.query, a.scope.trace, &wish, !v->events.counts);
-    event_stacks_init(&a.stacks, a.scope.trace, a.scope.raw_names, EVENT_CUT_NOTHING);
-    bool ok = events_print(&a, v, err);
-    event_stacks_done(&a.stacks);
-    event_query_done(&a.query);
-    event_wanted_done(&a.wanted);
+    a->from_ns = a->scope.from_ns ? a->scope.from_ns : a->scope.time.start_ns;
+    uint64_t end_ns = a->scope.to_ns ? a->scope.to_ns : a->scope.time.start_ns + a->scope.time.duration_ns;
+    a->duration_ns = end_ns > a->from_ns ? end_ns - a->from_ns : 0;
+    event_query_init(&a->query, a->scope.trace, &wish, !v->events.counts);
+    event_stacks_init(&a->stacks, a->scope.trace, a->scope.raw_names, EVENT_CUT_NOTHING);
+    bool ok = events_print(a, v, err);
+    event_stacks_done(&a->stacks);
+    event_query_done(&a->query);
+    event_wanted_done(&a->wanted);
+    return ok;
+}
+
+struct events_course {
+    const struct question_call *call;
+    struct events_answer answer;
+};
+
+static bool events_part(void *user, const struct capture *part, bool is_last, struct error *err)
+{
+    struct events_course *course = user;
+    struct question_call call = *course->call;
+    call.capture = part;
+    course->answer.is_last = is_last;
+    bool ok = events_answer_part(&course->answer, &call, err);
+    course->answer.is_first = false;
     return ok;
 }
 
@@ -403,12 +420,41 @@ static enum import_want events_want(const void *user, const char *provider, uint
     return c->counts && all ? IMPORT_COUNTS : IMPORT_PAYLOADS;
 }
 
+static bool events_run(struct question_call *call, struct error *err)
+{
+    const struct report_values *v = call->values;
+    bool table = !v->events.counts && !v->json && !v->csv, in_parts = call->part && call->part->overflowed;
+    struct question_scope whole;
+    if (!question_scope_init(&whole, call, err))
+        return false;
+    struct events_course course = {
+        .call = call,
+        .answer = { .stacks_shown = v->events.stacks,
+                    .top = report_top(v, table ? ROWS_SHOWN : 0),
+                    /* which processes have events is not known before the last part */
+                    .has_processes =
+                        in_parts ? whole.trace->processes.count > 2 : question_has_processes(&whole),
+                    .is_first = true },
+    };
+    if (!in_parts)
+        return events_part(&course, call->capture, true, err);
+    const struct event_parts parts = { .path = call->capture->path,
+                                       .wants = events_want,
+                                       .values = v,
+                                       .names_code = true,
+                                       .events_max = call->part->events_max,
+                                       .part = events_part,
+                                       .user = &course };
+    return event_parts_each(&parts, call->part, err);
+}
+
 extern const struct question question_events;
 const struct question question_events = {
     .name = "events",
     .summary = "the events of .NET runtimes and event sources, with their fields",
     .names_code = true,
     .takes = QUESTION_TAKES_EVENTS " event counts provider process thread text where columns stacks",
+    .in_parts = true,
     .wants = events_want,
     .check = events_check,
     .run = events_run,

@@ -17,6 +17,9 @@ struct events_answer {
     uint64_t top;                  /* rows; 0: all */
     uint64_t from_ns, duration_ns; /* the time that is asked about */
     bool stacks_shown;
+    bool has_processes;     /* rows say whose event it is */
+    uint64_t shown, more;   /* rows so far, and events that were left out behind them */
+    bool is_first, is_last; /* of the parts that it is answered in */
 };
 
 /* The event's type, for what its schema does not say. */

@@ -143,12 +143,10 @@ bool question_events_json(struct events_answer *a, struct error *err)
     keep_begin(&stacks, &a->stacks);
     buffer_init(&scratch, SCRATCH_BYTES_MAX);
     stdout_json(&j, &out);
-    uint64_t rows = 0;
-    for (uint32_t event = event_query_next(&a->query); event && !j.failed;
-         event = event_query_next(&a->query)) {
+    uint32_t event;
+    while ((!a->top || a->shown < a->top) && !j.failed && (event = event_query_next(&a->query))) {
         put_event(&j, a, &stacks, event, &scratch);
-        if (++rows == a->top)
-            break;
+        a->shown++;
     }
     keep_end(&stacks);
     buffer_done(&scratch);

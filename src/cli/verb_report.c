@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "cli/capture.h"
+#include "cli/event_parts.h"
 #include "cli/question.h"
 #include "cli/verb.h"
 
@@ -67,9 +68,9 @@ static bool report_check(const struct report_values *v, const struct question *q
 }
 
 static bool report_read(const char *path, const struct question *question, const struct report_values *v,
-                        struct capture *c, struct error *err)
+                        struct import_part *part, struct capture *c, struct error *err)
 {
-    return *question->name || v->choice.event ? capture_read(path, question->wants, v, c, err)
+    return *question->name || v->choice.event ? capture_read_part(path, question->wants, v, part, c, err)
                                               : capture_read_stacks(path, question->wants, v, c, err);
 }
 
@@ -85,15 +86,22 @@ static bool report_run(struct verb_call *call, struct error *err)
     struct capture c;
     if (!question)
         return question_unknown(name, err);
-    if (!report_check(v, question, err) || !report_read(call->args[0], question, v, &c, err))
+    /* counting takes no room, and standard input can be read once only */
+    bool in_parts = question->in_parts && !v->events.counts && strcmp(call->args[0], "-") != 0;
+    struct import_part part = { .events_max = EVENT_PARTS_EVENTS };
+    if (!report_check(v, question, err) ||
+        !report_read(call->args[0], question, v, in_parts ? &part : NULL, &c, err)) {
+        event_course_done(&part.course);
         return false;
+    }
     if (question->names_code)
         capture_name(&c);
     capture_warn(&c);
-    struct question_call asked = { .values = v, .capture = &c };
+    struct question_call asked = { .values = v, .capture = &c, .part = in_parts ? &part : NULL };
     bool ok = question->run(&asked, err);
     call->exit_code = asked.exit_code;
     capture_done(&c);
+    event_course_done(&part.course);
     return ok;
 }
 

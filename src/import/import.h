@@ -23,12 +23,24 @@ enum import_want {
 
 typedef enum import_want import_wants_fn(const void *user, const char *provider, uint32_t event_id);
 
+/*
+ * The events of a part of a file's time, and at most so many: samples are not taken then. For files that are
+ * larger than memory; formats without events ignore it.
+ */
+struct import_part {
+    uint64_t from_ns, to_ns; /* of the file's clock; to_ns 0: to its end */
+    size_t events_max;
+    bool overflowed;            /* there were more, which were left out */
+    struct event_course course; /* when all of them came, as type 0; the caller's to free */
+};
+
 struct import_options {
     /* Which event's samples to take, by name; NULL: the first that has callchains. */
     const char *event;
     /* Of a file of events: asked once for each type of them. NULL: everything is kept. */
     import_wants_fn *wants;
     const void *user;
+    struct import_part *part; /* NULL: everything */
 };
 
 /* For reports of samples: what is said of collections besides. */

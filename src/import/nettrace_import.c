@@ -244,7 +244,7 @@ static void take_sample(struct nettrace_import *in, const struct nettrace_event 
 {
     struct trace *t = &in->b->trace;
     uint32_t thread = thread_of(in, event->thread_id, event->time_ns);
-    if (!thread)
+    if (!thread || in->options->part)
         return;
     size_t at = t->samples.count;
     trace_push_sample(&t->samples, event->time_ns, thread, stack_of(in, event, true), 0, SAMPLE_WALL, 0);
@@ -252,9 +252,22 @@ static void take_sample(struct nettrace_import *in, const struct nettrace_event 
     in->sample_states[at] = event->payload.size ? event->payload.data[0] : 0;
 }
 
+/* Whether an event is of the part that is read, and there is room for it. */
+static bool part_takes(const struct trace *t, struct import_part *part, uint64_t time_ns)
+{
+    if (time_ns < part->from_ns || (part->to_ns && time_ns >= part->to_ns))
+        return false;
+    event_course_add(&part->course, 0, time_ns);
+    part->overflowed |= t->events.count > part->events_max;
+    return !part->overflowed;
+}
+
 static void keep_event(struct nettrace_import *in, const struct imported_type *type,
                        const struct nettrace_event *event)
 {
+    struct import_part *part = in->options->part;
+    if (part && !part_takes(&in->b->trace, part, event->time_ns))
+        return;
     struct trace *t = &in->b->trace;
     const struct trace_event row = {
         .time_ns = event->time_ns,
@@ -264,7 +277,10 @@ static void keep_event(struct nettrace_import *in, const struct imported_type *t
         .stack = event->stack.size && in->process ? stack_of(in, event, type->job == JOB_SAMPLE) : 0,
     };
     struct span payload = type->want == IMPORT_PAYLOADS ? event->payload : (struct span){ 0 };
-    if (!trace_push_event(t, &row, payload))
+    bool kept = trace_push_event(t, &row, payload);
+    if (!kept && part && payload.size <= TRACE_PAYLOAD_BYTES_MAX)
+        part->overflowed = true;
+    else if (!kept)
         in->no_room++;
     else if (event->activity.size || event->related_activity.size)
         trace_push_event_activity(t, event->activity, event->related_activity);
