@@ -288,7 +288,6 @@ static void on_pinned(struct gc_reading *r, const struct told_event *e)
         r->stats->malformed++;
     } else if (row) {
         row->has_pins = true;
-        row->pinned_objects++;
         row->pinned_bytes += told.size_bytes;
     }
 }

@@ -50,7 +50,7 @@ struct gc_record {
     uint64_t heap_after, promoted;               /* when has_stats */
     uint64_t heap_before, peak;                  /* when has_before */
     uint64_t allocated;                          /* since the one before, when has_allocated */
-    uint64_t pinned_objects, pinned_bytes;       /* of handles, when has_pins */
+    uint64_t pinned_bytes;                       /* of handles, when has_pins */
     uint64_t tick_small_bytes, tick_large_bytes; /* allocated since, by allocation events, when has_ticks */
     uint64_t root_bytes[GC_EVENT_ROOTS];         /* promoted for what kept them alive, when has_roots */
     struct gc_gen_record gen[GC_EVENT_GENS];

@@ -505,19 +505,3 @@ void profile_free(struct profile *p)
     free(p->processes);
     free(p);
 }
-
-uint32_t profile_depth(const struct profile *p, uint32_t node)
-{
-    uint32_t depth = 0;
-    for (; node; node = p->nodes[node].parent)
-        depth++;
-    return depth;
-}
-
-uint32_t profile_path(const struct profile *p, uint32_t node, uint32_t *out_frames)
-{
-    uint32_t depth = profile_depth(p, node);
-    for (uint32_t i = depth; i-- > 0; node = p->nodes[node].parent)
-        out_frames[i] = p->nodes[node].frame;
-    return depth;
-}

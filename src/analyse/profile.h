@@ -123,8 +123,4 @@ static inline uint64_t profile_samples_at(const struct profile *p, size_t i)
     return p->weights_are_samples ? p->sample_weight[i] : 1;
 }
 
-/* Path of a node, root's child first; `out` holds at least profile_depth() entries. Returns the depth. */
-uint32_t profile_depth(const struct profile *p, uint32_t node);
-uint32_t profile_path(const struct profile *p, uint32_t node, uint32_t *out_frames);
-
 #endif

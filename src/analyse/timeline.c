@@ -190,3 +190,9 @@ void timeline_done(struct timeline *timeline)
     free(timeline->sizes);
     *timeline = (struct timeline){ 0 };
 }
+
+const char *timeline_kind_name(enum timeline_kind kind)
+{
+    static const char *const names[TIMELINE_KINDS] = { "GC pause", "GC", "exception" };
+    return names[kind];
+}

@@ -19,6 +19,8 @@ enum {
 
 enum timeline_kind { TIMELINE_PAUSE, TIMELINE_COLLECTION, TIMELINE_EXCEPTION, TIMELINE_KINDS };
 
+const char *timeline_kind_name(enum timeline_kind kind); /* "GC pause" */
+
 struct timeline_mark {
     uint64_t from_ns, to_ns; /* since the capture's start; the same of what takes no time */
     uint32_t pid, tid;       /* tid 0: not known */

@@ -50,10 +50,10 @@ size_t utf16_append_utf8(struct buffer *out, struct span text)
     return replaced;
 }
 
-size_t utf16_append(struct buffer *out, const char *text)
+static size_t append_units(struct buffer *out, struct span text)
 {
     size_t units = 0;
-    struct cursor c = cursor_over(span_of(text, strlen(text)));
+    struct cursor c = cursor_over(text);
     while (cursor_left(&c)) {
         uint32_t cp = utf8_next(&c);
         if (cp >= 0x10000) {
@@ -65,6 +65,17 @@ size_t utf16_append(struct buffer *out, const char *text)
         units++;
     }
     return units;
+}
+
+void utf16_append_zstring(struct buffer *out, struct span text)
+{
+    append_units(out, text);
+    buffer_u16le(out, 0);
+}
+
+size_t utf16_append(struct buffer *out, const char *text)
+{
+    return append_units(out, span_of(text, strlen(text)));
 }
 
 struct span utf16_zstring(struct cursor *c)

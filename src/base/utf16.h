@@ -20,6 +20,8 @@ size_t utf16_append_utf8(struct buffer *out, struct span text);
  * Returns the number of units written.
  */
 size_t utf16_append(struct buffer *out, const char *text);
+/* The same with a zero unit at its end. */
+void utf16_append_zstring(struct buffer *out, struct span text);
 
 /* The bytes up to a zero unit, which is passed but not counted; fails when there is none. */
 struct span utf16_zstring(struct cursor *c);

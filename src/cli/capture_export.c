@@ -1,6 +1,8 @@
 #include "cli/capture_export.h"
 
 #include "analyse/timeline.h"
+#include "base/units.h"
+#include "cli/message.h"
 
 /* Of a file of events. */
 static enum import_want wants(const void *user, const char *provider, uint32_t event_id)
@@ -37,6 +39,9 @@ bool capture_export_write(const struct capture *c, const struct export_format *f
     options.timeline = format->timeline;
     if (!profile_build(t, &options, &p, err))
         return false;
+    if (p->timeline.left_out)
+        message_warning("%s collections, pauses and exceptions were left out: more than fit",
+                        units_count(p->timeline.left_out).text);
     bool ok = export_profile_to_fd(format, p, shape, fd, err);
     profile_free(p);
     return ok;

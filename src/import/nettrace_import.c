@@ -520,6 +520,12 @@ static void set_notes(struct nettrace_import *in)
     if (counts->limits || in->methods.refused || in->no_room)
         import_note(t, "%" PRIu64 " events, stacks or methods were left out: more than fit",
                     counts->limits + in->methods.refused + in->no_room);
+    if (counts->stackless)
+        import_note(t, "%" PRIu64 " events are shown without their stacks, which the file does not hold",
+                    counts->stackless);
+    if (counts->time_breaks)
+        import_note(t, "%" PRIu64 " times of events are not as the file promises: their order may be wrong",
+                    counts->time_breaks);
     if (in->too_many_uses)
         import_note(
             t, "what some processes were asked to tell is not known: more than %d providers of processes",

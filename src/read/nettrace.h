@@ -117,14 +117,13 @@ struct nettrace_sink {
 };
 
 struct nettrace_counts {
-    uint64_t bytes;           /* fed */
-    uint64_t events;          /* of a known type, delivered or not */
-    uint64_t lost;            /* events the runtime dropped, at least */
-    uint64_t untyped;         /* events whose description never came: skipped */
-    uint64_t stackless;       /* events whose stack id is not known: delivered without it */
-    uint64_t sequence_breaks; /* numbers that went back: a thread id was reused, or the stream lies */
-    uint64_t time_breaks;     /* times outside their block's bounds, or older than the thread's last */
-    uint64_t limits;          /* stacks, types or threads beyond our bounds: not kept */
+    uint64_t bytes;       /* fed */
+    uint64_t events;      /* of a known type, delivered or not */
+    uint64_t lost;        /* events the runtime dropped, at least */
+    uint64_t untyped;     /* events whose description never came: skipped */
+    uint64_t stackless;   /* events whose stack is not known: delivered without it */
+    uint64_t time_breaks; /* times outside their block's bounds, or older than the thread's last */
+    uint64_t limits;      /* stacks, types or threads beyond our bounds: not kept */
 };
 
 struct nettrace_reader;

@@ -72,7 +72,6 @@ static bool read_metadata_v6(struct nettrace_contents *r, struct span content, s
 static bool report_progress(struct nettrace_contents *r, uint64_t thread_id, struct nettrace_progress p,
                             struct error *err)
 {
-    r->counts.sequence_breaks += p.back;
     r->counts.time_breaks += p.older;
     r->counts.limits += p.refused;
     r->counts.lost += p.lost;
@@ -119,8 +118,9 @@ static inline void look_up(struct nettrace_contents *r, const struct nettrace_re
     if (record->changed & NETTRACE_HAS_STACK) {
         now->stack = record->stack;
         now->stack_mark = NULL;
-        now->has_stack = r->info.version < 4 ||
-                         nettrace_stacks_find(&r->stacks, record->stack_id, &now->stack, &now->stack_mark);
+        bool found = r->info.version < 4 ||
+                     nettrace_stacks_find(&r->stacks, record->stack_id, &now->stack, &now->stack_mark);
+        now->has_stack = found || record->stack_id == 0; /* that is none */
     }
 }
 
@@ -205,7 +205,7 @@ static bool out_of_time(struct nettrace_contents *r, struct error *err)
 static bool read_events(struct nettrace_contents *r, struct span content, bool is_metadata, struct error *err)
 {
     struct nettrace_block opened;
-    struct referred now = { 0 };
+    struct referred now = { .has_stack = true };
     if (!nettrace_block_open(&opened, content, r->info.version, err))
         return false;
     struct nettrace_block block = opened; /* whose address nobody else has: it stays in registers */

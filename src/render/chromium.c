@@ -144,7 +144,6 @@ static void name_tracks(struct chromium *w, uint32_t pid)
  */
 static void write_mark(struct chromium *w, const struct timeline_mark *mark)
 {
-    static const char *const names[TIMELINE_KINDS] = { "GC pause", "GC", "exception" };
     bool instant = mark->kind == TIMELINE_EXCEPTION;
     if (!instant)
         name_tracks(w, mark->pid);
@@ -154,7 +153,7 @@ static void write_mark(struct chromium *w, const struct timeline_mark *mark)
     if (!instant)
         write_us(w->out, mark->to_ns > mark->from_ns ? mark->to_ns - mark->from_ns : 0);
     json_member(w->out, false, "cat", "dotnet");
-    json_member(w->out, false, "name", names[mark->kind]);
+    json_member(w->out, false, "name", timeline_kind_name((enum timeline_kind)mark->kind));
     output_text(w->out, ",\"args\":{");
     json_member(w->out, true, "what", mark->text);
     output_text(w->out, "}}");

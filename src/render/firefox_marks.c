@@ -10,8 +10,6 @@ static void write_ms(struct output *out, uint64_t ns)
     output_fixed(out, ns / 1000, 3);
 }
 
-static const char *const mark_names[TIMELINE_KINDS] = { "GC pause", "GC", "exception" };
-
 static bool has_samples(const struct profile_thread *thread)
 {
     return thread->samples > 0;
@@ -37,7 +35,7 @@ void firefox_marks_init(struct firefox_marks *w, const struct profile *p, struct
 {
     *w = (struct firefox_marks){ .profile = p, .strings = strings, .category = category, .out = out };
     for (unsigned kind = 0; kind < TIMELINE_KINDS; kind++)
-        intern_cstr(strings, mark_names[kind]);
+        intern_cstr(strings, timeline_kind_name((enum timeline_kind)kind));
     w->thread_of = mem_alloc(p->timeline.mark_count + 1, sizeof *w->thread_of);
     for (size_t i = 0; i < p->timeline.mark_count; i++)
         w->thread_of[i] = thread_of_mark(p, &p->timeline.marks[i]);
@@ -63,7 +61,7 @@ static void write_mark(const struct firefox_marks *w, const struct timeline_mark
         output_char(out, '}');
         break;
     case MARK_NAME:
-        output_u64(out, intern_cstr(w->strings, mark_names[mark->kind]));
+        output_u64(out, intern_cstr(w->strings, timeline_kind_name((enum timeline_kind)mark->kind)));
         break;
     case MARK_START:
         write_ms(out, mark->from_ns);

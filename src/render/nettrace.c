@@ -255,13 +255,6 @@ static void write_rundown(struct nettrace_writer *w, uint32_t type)
     buffer_clear(&w->payload);
 }
 
-static void put_utf16(struct buffer *out, const char *text, size_t size)
-{
-    AUTO_FREE char *part = mem_format("%.*s", (int)size, text);
-    utf16_append(out, part);
-    buffer_u16le(out, 0);
-}
-
 /* "Ns.Type::Method(int)" in the three parts that the event has; a native name is all method. */
 static void put_name(struct buffer *out, const char *name, enum code_kind kind)
 {
@@ -270,9 +263,9 @@ static void put_name(struct buffer *out, const char *name, enum code_kind kind)
     for (size_t i = 0; code_kind_is_managed(kind) && i + 1 < size; i++)
         if (name[i] == ':' && name[i + 1] == ':')
             method = name + i + 2;
-    put_utf16(out, name, method > name ? (size_t)(method - name) - 2 : 0);
-    put_utf16(out, method, size - (size_t)(method - name));
-    put_utf16(out, name + size, strlen(name + size));
+    utf16_append_zstring(out, span_of(name, method > name ? (size_t)(method - name) - 2 : 0));
+    utf16_append_zstring(out, span_of(method, size - (size_t)(method - name)));
+    utf16_append_zstring(out, span_of(name + size, strlen(name + size)));
 }
 
 static uint32_t method_flags(enum code_kind kind)
@@ -334,8 +327,8 @@ static void write_modules(struct nettrace_writer *w)
         buffer_u64le(out, MODULES_AT + (uint64_t)module * MODULE_BYTES);
         buffer_u64le(out, MODULES_AT + (uint64_t)module * MODULE_BYTES); /* assembly */
         buffer_u64le(out, 0);                                            /* flags, reserved */
-        put_utf16(out, path, strlen(path));
-        put_utf16(out, "", 0);
+        utf16_append_zstring(out, span_of(path, strlen(path)));
+        utf16_append_zstring(out, span_of("", 0));
         buffer_u16le(out, 0);
         write_rundown(w, type);
     }
@@ -358,8 +351,8 @@ static void write_process_info(struct nettrace_writer *w)
     buffer_u32le(&fields, ARRAY_LEN(names));
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         buffer_u32le(&fields, TYPE_STRING);
-        put_utf16(&fields, names[i], strlen(names[i]));
-        put_utf16(&w->payload, values[i], strlen(values[i]));
+        utf16_append_zstring(&fields, span_of(names[i], strlen(names[i])));
+        utf16_append_zstring(&w->payload, span_of(values[i], strlen(values[i])));
     }
     write_rundown(w, nettrace_stream_add_type(&w->stream, &(struct nettrace_stream_type){
                                                               .provider = RUNTIME_STREAM_PROVIDER,

@@ -66,12 +66,6 @@ static void put_block(struct nettrace_stream *s, const char *type, struct buffer
     buffer_clear(content);
 }
 
-static void put_utf16(struct buffer *out, const char *text)
-{
-    utf16_append(out, text);
-    buffer_u16le(out, 0);
-}
-
 /* Space for the header of a block of records, which is known last. */
 static void open_records(struct buffer *block)
 {
@@ -145,9 +139,9 @@ static void put_events(struct nettrace_stream *s)
 static void describe_type(struct buffer *out, uint32_t id, const struct nettrace_stream_type *type)
 {
     buffer_u32le(out, id);
-    put_utf16(out, type->provider);
+    utf16_append_zstring(out, span_of(type->provider, strlen(type->provider)));
     buffer_u32le(out, type->event_id);
-    put_utf16(out, type->name);
+    utf16_append_zstring(out, span_of(type->name, strlen(type->name)));
     buffer_u64le(out, type->keywords);
     buffer_u32le(out, type->version);
     buffer_u32le(out, type->level);

@@ -311,11 +311,11 @@ static void test_inlined(void **state)
     }
     assert_int_equal(seen, 2);
     hot_table_done(&table);
-    uint32_t path[8];
-    assert_int_equal(profile_path(p, p->sample_node[1], path), 4); /* main, f, g, h */
-    assert_string_equal(p->frames[path[1]].name, "f");
-    assert_string_equal(p->frames[path[2]].name, "g");
-    assert_string_equal(p->frames[path[3]].name, "h");
+    static const char *const path[] = { "h", "g", "f", "main" };
+    uint32_t node = p->sample_node[1];
+    for (size_t i = 0; i < ARRAY_LEN(path); i++, node = p->nodes[node].parent)
+        assert_string_equal(p->frames[p->nodes[node].frame].name, path[i]);
+    assert_int_equal(node, 0);
     profile_free(p);
     /* as a whole they are f's */
     p = built(&b, &(struct profile_options){ 0 });

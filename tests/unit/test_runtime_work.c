@@ -211,10 +211,21 @@ static void test_without_runtime(void **state)
     trace_builder_done(&b);
 }
 
+/* The frames of a node's path, the root's child first. How many. */
+static uint32_t path_of(const struct profile *p, uint32_t node, uint32_t *out_frames)
+{
+    uint32_t depth = 0;
+    for (uint32_t at = node; at; at = p->nodes[at].parent)
+        depth++;
+    for (uint32_t i = depth; i-- > 0; node = p->nodes[node].parent)
+        out_frames[i] = p->nodes[node].frame;
+    return depth;
+}
+
 /* The path of a sample's node, as names with '>' between. */
 static void path_text(const struct profile *p, size_t sample, char *out, size_t out_size)
 {
-    uint32_t frames[16], depth = profile_path(p, p->sample_node[sample], frames);
+    uint32_t frames[16], depth = path_of(p, p->sample_node[sample], frames);
     out[0] = 0;
     for (uint32_t i = 0; i < depth; i++)
         snprintf(out + strlen(out), out_size - strlen(out), "%s%s", i ? ">" : "", p->frames[frames[i]].name);
