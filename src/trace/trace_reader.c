@@ -2,72 +2,26 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <zstd.h>
 
-#include "base/crc32c.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "trace/block_reader.h"
 #include "trace/format.h"
+#include "trace/trace_check.h"
 
 enum {
     /* rows that the lost blocks of a file may have held; more is taken for nonsense */
     READER_MISSING_ROWS_MAX = 1 << 22,
     READER_FACTS_MAX = 1024, /* they are looked up one after the other */
-    READER_SCAN_BYTES = 64 * 1024,
-    /* what a file may unpack to: a block of zeros is a ten thousandth of itself, captures are a twentieth at
-       least */
-    READER_RAW_BYTES_FREE = 64 << 20,
-    READER_RAW_TIMES = 100,
-    READER_SEARCH_MAX = 16, /* how often the file may be gone through for what only looks like blocks */
 };
 
 struct reader {
-    const struct source *file;
     struct trace *trace;
-    uint32_t seed;
-    uint64_t malformed; /* sections or rows that made no sense */
-    uint64_t missing;   /* rows of lost blocks so far */
-    uint64_t searched;  /* bytes of blocks that were looked at behind damage */
-    uint64_t unpacked;  /* bytes of blocks that were read */
-    struct buffer stored, raw;
+    uint64_t malformed;    /* sections or rows that made no sense */
+    uint64_t missing;      /* rows of lost blocks so far */
     size_t section_events; /* where the last section's events begin; 0: there was none in this block */
     bool ended;
 };
-
-struct block_head {
-    uint16_t type, flags;
-    uint32_t sequence, stored, raw;
-    uint32_t crc;
-};
-
-bool trace_reader_recognises(struct span first_bytes)
-{
-    return first_bytes.size >= 8 && memcmp(first_bytes.data, FORMAT_MAGIC, 8) == 0;
-}
-
-static bool reader_header(struct reader *r, struct error *err)
-{
-    uint8_t bytes[FORMAT_HEADER_BYTES];
-    if (!source_read(r->file, 0, bytes, sizeof bytes, err))
-        return error_set(err, ERROR_INPUT, "the file is too short for a clrperf capture (%" PRIu64 " bytes)",
-                         r->file->size);
-    if (!trace_reader_recognises(span_of(bytes, sizeof bytes)))
-        return error_set(err, ERROR_INPUT, "offset 0: expected a clrperf capture's magic");
-    struct cursor c = cursor_over(span_of(bytes, sizeof bytes));
-    cursor_skip(&c, 8);
-    uint16_t major = cursor_u16le(&c);
-    cursor_u16le(&c);
-    uint32_t features = cursor_u32le(&c);
-    r->seed = load_u32le(bytes + FORMAT_HEADER_BYTES - 4);
-    if (crc32c(0, bytes, FORMAT_HEADER_BYTES - 4) != r->seed)
-        return error_set(err, ERROR_INPUT, "offset 0: the capture's header is damaged (checksum)");
-    if (major != FORMAT_MAJOR || features != 0) {
-        error_set(err, ERROR_UNSUPPORTED, "the capture has format %u, this program reads %u", major,
-                  FORMAT_MAJOR);
-        return error_hint(err, "use the clrperf version that made it, or a newer one");
-    }
-    return true;
-}
 
 /* Reads one table's rows: `first` may repeat known rows (they changed) or leave out lost ones. */
 static bool reader_rows(struct reader *r, size_t known, uint64_t first, uint64_t count, uint64_t *out_missing)
@@ -567,211 +521,45 @@ static bool read_section(struct reader *r, struct cursor *c)
     return false; /* a section has no length of its own: what follows an unknown one cannot be read */
 }
 
-/* The block's content, checked and unpacked, or an empty span with false. */
-static bool reader_unpack(struct reader *r, uint64_t offset, struct block_head *head, struct span *out)
+static void reader_block(struct reader *r, uint16_t type, struct span content)
 {
-    uint8_t bytes[FORMAT_BLOCK_HEADER_BYTES];
-    if (!source_read(r->file, offset, bytes, sizeof bytes, NULL) || load_u32le(bytes) != FORMAT_BLOCK_MAGIC)
-        return false;
-    *head = (struct block_head){
-        .type = load_u16le(bytes + 4),
-        .flags = load_u16le(bytes + 6),
-        .sequence = load_u32le(bytes + 8),
-        .stored = load_u32le(bytes + 12),
-        .raw = load_u32le(bytes + 16),
-        .crc = load_u32le(bytes + 28),
-    };
-    if (head->stored > FORMAT_STORED_BYTES_MAX || head->raw > FORMAT_RAW_BYTES_MAX)
-        return false;
-    if (!source_load(r->file, offset + sizeof bytes, head->stored, &r->stored, NULL))
-        return false;
-    if (crc32c(crc32c(r->seed, bytes, 28), r->stored.data, r->stored.size) != head->crc)
-        return false;
-    if (!(head->flags & FORMAT_ZSTD)) {
-        *out = buffer_span(&r->stored);
-        return head->raw == head->stored;
-    }
-    buffer_clear(&r->raw);
-    uint8_t *room = buffer_reserve(&r->raw, head->raw);
-    if (!room)
-        return false;
-    size_t got = ZSTD_decompress(room, head->raw, r->stored.data, r->stored.size);
-    *out = span_of(room, head->raw);
-    return got == head->raw;
-}
-
-static void reader_block(struct reader *r, const struct block_head *head, struct span content)
-{
-    if (head->type == FORMAT_END) {
+    if (type == FORMAT_END) {
         r->ended = true;
         return;
     }
     struct cursor c = cursor_over(content);
     r->section_events = 0;
-    while (head->type == FORMAT_BATCH && cursor_left(&c))
+    while (type == FORMAT_BATCH && cursor_left(&c))
         if (!read_section(r, &c)) {
             r->malformed++;
             return;
         }
 }
 
-static uint64_t block_end(uint64_t offset, const struct block_head *head)
+bool trace_reader_recognises(struct span first_bytes)
 {
-    uint64_t end = offset + FORMAT_BLOCK_HEADER_BYTES + head->stored;
-    return (end + FORMAT_BLOCK_ALIGN - 1) / FORMAT_BLOCK_ALIGN * FORMAT_BLOCK_ALIGN;
-}
-
-/* The next block, or the end of the file. One made of what looks like blocks all over is given up. */
-static uint64_t reader_resync(struct reader *r, uint64_t offset)
-{
-    uint8_t window[READER_SCAN_BYTES];
-    for (uint64_t at = offset; at < r->file->size;) {
-        size_t size = r->file->size - at < sizeof window ? (size_t)(r->file->size - at) : sizeof window;
-        if (!source_read(r->file, at, window, size, NULL))
-            break;
-        for (size_t i = 0; i + 4 <= size; i += FORMAT_BLOCK_ALIGN) {
-            struct block_head head = { 0 };
-            struct span content;
-            if (load_u32le(window + i) != FORMAT_BLOCK_MAGIC)
-                continue;
-            if (reader_unpack(r, at + i, &head, &content))
-                return at + i;
-            r->searched += head.stored;
-            if (r->searched / READER_SEARCH_MAX > r->file->size) {
-                r->malformed++;
-                return r->file->size;
-            }
-        }
-        at += size < sizeof window ? size : sizeof window;
-    }
-    return r->file->size;
-}
-
-static void reader_gap(struct reader *r, uint64_t file_off, uint64_t size_bytes)
-{
-    uint32_t gap = trace_push(&r->trace->gaps);
-    r->trace->gaps.rows[gap] = (struct trace_gap){ file_off, size_bytes };
-}
-
-/* A file that unpacks to far more than any capture was made to fill memory. */
-static bool reader_is_bomb(struct reader *r, const struct block_head *head)
-{
-    r->unpacked += head->raw;
-    return r->unpacked > READER_RAW_BYTES_FREE &&
-           (r->unpacked - READER_RAW_BYTES_FREE) / READER_RAW_TIMES > r->file->size;
-}
-
-static void reader_blocks(struct reader *r)
-{
-    uint64_t offset = FORMAT_HEADER_BYTES;
-    uint32_t sequence = 0;
-    while (offset < r->file->size && !r->ended) {
-        struct block_head head;
-        struct span content;
-        if (!reader_unpack(r, offset, &head, &content)) {
-            uint64_t next = reader_resync(r, offset + FORMAT_BLOCK_ALIGN);
-            if (next < r->file->size) /* at the end it is a torn write, not a gap */
-                reader_gap(r, offset, next - offset);
-            offset = next;
-            continue;
-        }
-        if (reader_is_bomb(r, &head)) {
-            reader_gap(r, offset, r->file->size - offset);
-            r->malformed++;
-            return;
-        }
-        if (head.sequence != sequence && r->trace->gaps.count <= 1)
-            reader_gap(r, offset, 0);
-        if (head.sequence >= sequence) { /* else it stands here a second time */
-            reader_block(r, &head, content);
-            sequence = head.sequence + 1;
-        }
-        offset = block_end(offset, &head);
-    }
-    r->trace->complete = r->ended;
-}
-
-static void clear_if_beyond(uint32_t *id, size_t count, uint64_t *malformed)
-{
-    if (*id >= count) {
-        *id = 0;
-        ++*malformed;
-    }
-}
-
-/* Nobody writes deeper stacks, and everybody who walks them relies on it. */
-static void reader_check_depths(struct reader *r)
-{
-    struct trace *t = r->trace;
-    AUTO_FREE uint16_t *depth = mem_alloc(t->stacks.count, sizeof *depth);
-    for (size_t i = STACK_ROOTS; i < t->stacks.count; i++) {
-        uint32_t *parent = &t->stacks.rows[i].parent; /* always an older one */
-        if (depth[*parent] >= TRACE_STACK_DEPTH_MAX) {
-            *parent = STACK_TRUNCATED;
-            r->malformed++;
-        }
-        depth[i] = depth[*parent] + 1;
-    }
-}
-
-/* After this every id in the trace names a row that exists. */
-static void reader_check_references(struct reader *r)
-{
-    struct trace *t = r->trace;
-    uint64_t *bad = &r->malformed;
-    for (size_t i = 1; i < t->threads.count; i++)
-        clear_if_beyond(&t->threads.rows[i].process, t->processes.count, bad);
-    for (size_t i = 1; i < t->mappings.count; i++) {
-        clear_if_beyond(&t->mappings.rows[i].process, t->processes.count, bad);
-        clear_if_beyond(&t->mappings.rows[i].image, t->images.count, bad);
-    }
-    for (size_t i = 1; i < t->codes.count; i++) {
-        clear_if_beyond(&t->codes.rows[i].process, t->processes.count, bad);
-        clear_if_beyond(&t->codes.rows[i].function, t->functions.count, bad);
-    }
-    for (size_t i = 1; i < t->locations.count; i++) {
-        clear_if_beyond(&t->locations.rows[i].process, t->processes.count, bad);
-        clear_if_beyond(&t->locations.rows[i].mapping, t->mappings.count, bad);
-        clear_if_beyond(&t->locations.rows[i].code, t->codes.count, bad);
-        clear_if_beyond(&t->locations.rows[i].function, t->functions.count, bad);
-    }
-    for (size_t i = 1; i < t->inlined.count; i++)
-        clear_if_beyond(&t->inlined.rows[i].function, t->functions.count, bad);
-    for (size_t i = STACK_ROOTS; i < t->stacks.count; i++)
-        clear_if_beyond(&t->stacks.rows[i].location, t->locations.count, bad);
-    for (size_t i = 1; i < t->subscriptions.count; i++)
-        clear_if_beyond(&t->subscriptions.rows[i].process, t->processes.count, bad);
-    for (size_t i = 1; i < t->events.count; i++) {
-        struct trace_event *row = &t->events.rows[i];
-        clear_if_beyond(&row->type, t->event_types.count, bad);
-        clear_if_beyond(&row->process, t->processes.count, bad);
-        clear_if_beyond(&row->thread, t->threads.count, bad);
-        clear_if_beyond(&row->stack, t->stacks.count, bad);
-    }
-    for (size_t i = 1; i < t->losses.count; i++)
-        clear_if_beyond(&t->losses.rows[i].process, t->processes.count, bad);
-    for (size_t i = 0; i < t->samples.count; i++) {
-        clear_if_beyond(&t->samples.thread[i], t->threads.count, bad);
-        clear_if_beyond(&t->samples.stack[i], t->stacks.count, bad);
-    }
+    return block_reader_recognises(first_bytes);
 }
 
 bool trace_reader_load(const struct source *file, struct trace *out, struct error *err)
 {
-    struct reader r = { .file = file, .trace = out };
-    if (!reader_header(&r, err))
+    struct reader r = { .trace = out };
+    struct block_reader blocks;
+    struct span content;
+    uint32_t seed;
+    uint16_t type;
+    if (!block_reader_header(file, &seed, err))
         return false;
     trace_init(out);
-    buffer_init(&r.stored, FORMAT_STORED_BYTES_MAX);
-    buffer_init(&r.raw, FORMAT_RAW_BYTES_MAX);
-    reader_blocks(&r);
-    reader_check_references(&r);
-    reader_check_depths(&r);
-    if (r.malformed) {
+    block_reader_init(&blocks, file, seed, out);
+    while (!r.ended && block_reader_next(&blocks, &type, &content))
+        reader_block(&r, type, content);
+    out->complete = r.ended;
+    uint64_t malformed = r.malformed + blocks.malformed + trace_check(out);
+    if (malformed) {
         uint32_t id = trace_push(&out->losses);
-        out->losses.rows[id] = (struct trace_loss){ .reason = LOSS_MALFORMED, .count = r.malformed };
+        out->losses.rows[id] = (struct trace_loss){ .reason = LOSS_MALFORMED, .count = malformed };
     }
-    buffer_done(&r.stored);
-    buffer_done(&r.raw);
+    block_reader_done(&blocks);
     return true;
 }

@@ -1,20 +1,13 @@
 #include "trace/trace_writer.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <unistd.h>
-#include <zstd.h>
 
-#include "base/clock.h"
-#include "base/crc32c.h"
 #include "base/mem.h"
+#include "trace/block_writer.h"
 #include "trace/format.h"
 
 enum {
-    WRITER_ZSTD_LEVEL = 3,
     /* a batch is closed when its sections reach this, far below the format's limit */
     WRITER_BATCH_BYTES = 512 * 1024,
     METHOD_LINES_MAX = 1 << 16,      /* rows of one section */
@@ -22,16 +15,7 @@ enum {
 };
 
 struct trace_writer {
-    int fd;
-    uint32_t seed; /* of the blocks' checksums: the header's */
-    uint32_t sequence;
-    uint64_t bytes; /* the file's length: whole blocks only */
-    bool failed;
-    struct error failure;
-    struct buffer raw; /* the batch under way */
-    uint8_t *stored;
-    size_t stored_capacity;
-    ZSTD_CCtx *zstd;
+    struct block_writer blocks;
     /* rows that are on disk already: ids below */
     size_t strings, facts, images, processes, threads, mappings, functions, codes, locations, names, stacks,
         losses, method_lines, inlined, event_types, event_descriptions, subscriptions, event_activities;
@@ -39,75 +23,14 @@ struct trace_writer {
     bool symbolized;
 };
 
-static bool writer_write(struct trace_writer *w, const void *bytes, size_t size, struct error *err)
-{
-    const uint8_t *at = bytes;
-    for (size_t left = size; left;) {
-        ssize_t put = write(w->fd, at, left);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0) {
-            int e = put < 0 ? errno : EIO;
-            w->failed = true;
-            int ignored =
-                ftruncate(w->fd, (off_t)w->bytes); /* else a reader drops the torn block by its checksum */
-            (void)ignored;
-            error_system(&w->failure, e, "cannot write the capture");
-            error_hint(&w->failure, "what was written before is readable; free some space and record again");
-            if (err)
-                *err = w->failure;
-            return false;
-        }
-        at += put;
-        left -= (size_t)put;
-    }
-    w->bytes += size;
-    return true;
-}
-
-static bool writer_header(struct trace_writer *w, struct error *err)
-{
-    uint8_t uuid[16] = { 0 };
-    if (getrandom(uuid, sizeof uuid, 0) < 0)
-        memcpy(uuid, &(uint64_t){ clock_realtime_ns() }, 8);
-    struct buffer b;
-    buffer_init(&b, FORMAT_HEADER_BYTES);
-    buffer_append(&b, FORMAT_MAGIC, 8);
-    buffer_u16le(&b, FORMAT_MAJOR);
-    buffer_u16le(&b, FORMAT_MINOR);
-    buffer_u32le(&b, 0); /* features a reader must know */
-    buffer_append(&b, uuid, sizeof uuid);
-    buffer_u64le(&b, clock_monotonic_ns());
-    buffer_u64le(&b, clock_realtime_ns());
-    while (b.size < FORMAT_HEADER_BYTES - 4)
-        buffer_u8(&b, 0);
-    w->seed = crc32c(0, b.data, b.size);
-    buffer_u32le(&b, w->seed);
-    bool ok = writer_write(w, b.data, b.size, err);
-    buffer_done(&b);
-    return ok;
-}
-
 bool trace_writer_open(int fd, struct trace_writer **out, struct error *err)
 {
     struct trace_writer *w = mem_alloc(1, sizeof *w);
-    w->fd = fd;
     w->strings = w->facts = w->images = w->processes = w->threads = w->mappings = w->functions = w->codes =
         w->locations = w->names = w->losses = w->event_types = w->event_descriptions = w->subscriptions =
             w->event_activities = 1;
     w->stacks = STACK_ROOTS;
-    buffer_init(&w->raw, FORMAT_RAW_BYTES_MAX);
-    w->zstd = ZSTD_createCCtx();
-    if (w->zstd) {
-        ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, WRITER_ZSTD_LEVEL);
-        ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_windowLog, 19); /* a batch fits; keeps our memory small */
-    }
-    if (!w->zstd || !writer_header(w, err)) {
-        if (!w->zstd)
-            error_set(err, ERROR_LIMIT, "cannot set up compression");
-        close(fd);
-        ZSTD_freeCCtx(w->zstd);
-        buffer_done(&w->raw);
+    if (!block_writer_open(&w->blocks, fd, err)) {
         free(w);
         return false;
     }
@@ -115,54 +38,17 @@ bool trace_writer_open(int fd, struct trace_writer **out, struct error *err)
     return true;
 }
 
-/* Compresses `raw` when that helps and appends the block. */
-static bool writer_block(struct trace_writer *w, enum format_block_type type, struct error *err)
-{
-    assert(!w->raw.failed); /* batches end far below its ceiling */
-    size_t bound = ZSTD_compressBound(w->raw.size);
-    size_t room = FORMAT_BLOCK_HEADER_BYTES + bound + FORMAT_BLOCK_ALIGN;
-    w->stored = mem_grow(w->stored, &w->stored_capacity, room, 1);
-    uint8_t *payload = w->stored + FORMAT_BLOCK_HEADER_BYTES;
-    uint16_t flags = FORMAT_ZSTD;
-    size_t stored = ZSTD_compress2(w->zstd, payload, bound, w->raw.data, w->raw.size);
-    if (ZSTD_isError(stored) || stored >= w->raw.size) {
-        flags = 0;
-        stored = w->raw.size;
-        if (stored)
-            memcpy(payload, w->raw.data, stored);
-    }
-    struct buffer head;
-    buffer_init(&head, FORMAT_BLOCK_HEADER_BYTES);
-    buffer_u32le(&head, FORMAT_BLOCK_MAGIC);
-    buffer_u16le(&head, (uint16_t)type);
-    buffer_u16le(&head, flags);
-    buffer_u32le(&head, w->sequence);
-    buffer_u32le(&head, (uint32_t)stored);
-    buffer_u32le(&head, (uint32_t)w->raw.size);
-    buffer_u64le(&head, clock_monotonic_ns());
-    uint32_t crc = crc32c(crc32c(w->seed, head.data, head.size), payload, stored);
-    buffer_u32le(&head, crc);
-    memcpy(w->stored, head.data, head.size);
-    buffer_done(&head);
-    size_t size = FORMAT_BLOCK_HEADER_BYTES + stored;
-    while (size % FORMAT_BLOCK_ALIGN)
-        w->stored[size++] = 0;
-    buffer_clear(&w->raw);
-    w->sequence++;
-    return writer_write(w, w->stored, size, err);
-}
-
 static bool writer_room(struct trace_writer *w, struct error *err)
 {
-    return w->raw.size < WRITER_BATCH_BYTES || writer_block(w, FORMAT_BATCH, err);
+    return w->blocks.raw.size < WRITER_BATCH_BYTES || block_writer_put(&w->blocks, FORMAT_BATCH, err);
 }
 
 /* A section's head: its kind, then the first row's id and the number of rows. */
 static void writer_section(struct trace_writer *w, enum format_section kind, size_t first, size_t count)
 {
-    buffer_u8(&w->raw, (uint8_t)kind);
-    buffer_varuint(&w->raw, first);
-    buffer_varuint(&w->raw, count);
+    buffer_u8(&w->blocks.raw, (uint8_t)kind);
+    buffer_varuint(&w->blocks.raw, first);
+    buffer_varuint(&w->blocks.raw, count);
 }
 
 /* How many rows from `first` on make about one batch when each takes up to `row_bytes`. */
@@ -187,8 +73,8 @@ static bool writer_strings(struct trace_writer *w, const struct trace *t, struct
         writer_section(w, FORMAT_STRINGS, w->strings, count);
         for (size_t i = w->strings; i < w->strings + count; i++) {
             uint32_t size = writer_text_bytes(t, i);
-            buffer_varuint(&w->raw, size);
-            buffer_append(&w->raw, t->strings.strings[i], size);
+            buffer_varuint(&w->blocks.raw, size);
+            buffer_append(&w->blocks.raw, t->strings.strings[i], size);
         }
         w->strings += count;
         if (!writer_room(w, err))
@@ -346,7 +232,7 @@ static void put_subscription(struct buffer *raw, const struct trace_subscription
         size_t rows = writer_rows((w)->done, (table).count, 64);                                             \
         writer_section((w), (kind), (w)->done, rows);                                                        \
         for (size_t i = (w)->done; i < (w)->done + rows; i++)                                                \
-            put(&(w)->raw, &(table).rows[i]);                                                                \
+            put(&(w)->blocks.raw, &(table).rows[i]);                                                         \
         (w)->done += rows;                                                                                   \
         if (!writer_room((w), err))                                                                          \
             return false;                                                                                    \
@@ -378,19 +264,19 @@ static void writer_changed_row(struct trace_writer *w, const struct trace *t, en
     switch (table) {
     case CHANGED_PROCESS:
         writer_section(w, FORMAT_PROCESSES, id, 1);
-        put_process(&w->raw, &t->processes.rows[id]);
+        put_process(&w->blocks.raw, &t->processes.rows[id]);
         break;
     case CHANGED_THREAD:
         writer_section(w, FORMAT_THREADS, id, 1);
-        put_thread(&w->raw, &t->threads.rows[id]);
+        put_thread(&w->blocks.raw, &t->threads.rows[id]);
         break;
     case CHANGED_MAPPING:
         writer_section(w, FORMAT_MAPPINGS, id, 1);
-        put_mapping(&w->raw, &t->mappings.rows[id]);
+        put_mapping(&w->blocks.raw, &t->mappings.rows[id]);
         break;
     case CHANGED_CODE:
         writer_section(w, FORMAT_CODES, id, 1);
-        put_code(&w->raw, &t->codes.rows[id]);
+        put_code(&w->blocks.raw, &t->codes.rows[id]);
         break;
     }
 }
@@ -416,7 +302,7 @@ static bool writer_locations(struct trace_writer *w, const struct trace *t, stru
         writer_section(w, FORMAT_LOCATIONS, w->locations, rows);
         for (size_t i = 0; i < rows; i++) {
             const struct trace_location *row = &t->locations.rows[w->locations + i];
-            put_location(&w->raw, row, i ? row - 1 : &zero);
+            put_location(&w->blocks.raw, row, i ? row - 1 : &zero);
         }
         w->locations += rows;
         if (!writer_room(w, err))
@@ -432,10 +318,10 @@ static bool writer_names(struct trace_writer *w, const struct trace *t, struct e
     WRITE_TABLE(w, FORMAT_NAMES, names, t->locations, put_name)
     w->images = 1; /* they got their build ids with the names */
     WRITE_TABLE(w, FORMAT_IMAGES, images, t->images, put_image)
-    buffer_u8(&w->raw, FORMAT_STATE);
-    buffer_varuint(&w->raw, 0);
-    buffer_varuint(&w->raw, 1);
-    buffer_varuint(&w->raw, FORMAT_SYMBOLIZED);
+    buffer_u8(&w->blocks.raw, FORMAT_STATE);
+    buffer_varuint(&w->blocks.raw, 0);
+    buffer_varuint(&w->blocks.raw, 1);
+    buffer_varuint(&w->blocks.raw, FORMAT_SYMBOLIZED);
     w->symbolized = true;
     return true;
 }
@@ -447,9 +333,9 @@ static bool writer_stacks(struct trace_writer *w, const struct trace *t, struct 
         writer_section(w, FORMAT_STACKS, w->stacks, rows);
         /* two columns: a parent is near its child, a location is any */
         for (size_t i = w->stacks; i < w->stacks + rows; i++)
-            buffer_varuint(&w->raw, i - t->stacks.rows[i].parent);
+            buffer_varuint(&w->blocks.raw, i - t->stacks.rows[i].parent);
         for (size_t i = w->stacks; i < w->stacks + rows; i++)
-            buffer_varuint(&w->raw, t->stacks.rows[i].location);
+            buffer_varuint(&w->blocks.raw, t->stacks.rows[i].location);
         w->stacks += rows;
         if (!writer_room(w, err))
             return false;
@@ -461,21 +347,21 @@ static void writer_sample_columns(struct trace_writer *w, const struct trace_sam
                                   size_t to)
 {
     writer_section(w, FORMAT_SAMPLES, 0, to - from);
-    buffer_varuint(&w->raw, w->last_sample_ns);
+    buffer_varuint(&w->blocks.raw, w->last_sample_ns);
     for (size_t i = from; i < to; i++) {
-        buffer_zigzag64(&w->raw, (int64_t)(s->time_ns[i] - w->last_sample_ns));
+        buffer_zigzag64(&w->blocks.raw, (int64_t)(s->time_ns[i] - w->last_sample_ns));
         w->last_sample_ns = s->time_ns[i];
     }
     for (size_t i = from; i < to; i++)
-        buffer_varuint(&w->raw, s->thread[i]);
+        buffer_varuint(&w->blocks.raw, s->thread[i]);
     for (size_t i = from; i < to; i++)
-        buffer_varuint(&w->raw, s->stack[i]);
+        buffer_varuint(&w->blocks.raw, s->stack[i]);
     for (size_t i = from; i < to; i++) /* mostly the one before: a zero */
-        buffer_zigzag64(&w->raw, (int64_t)(s->weight[i] - (i > from ? s->weight[i - 1] : 0)));
+        buffer_zigzag64(&w->blocks.raw, (int64_t)(s->weight[i] - (i > from ? s->weight[i - 1] : 0)));
     for (size_t i = from; i < to; i++)
-        buffer_varuint(&w->raw, s->cpu[i]);
+        buffer_varuint(&w->blocks.raw, s->cpu[i]);
     for (size_t i = from; i < to; i++)
-        buffer_u8(&w->raw, s->kind[i]);
+        buffer_u8(&w->blocks.raw, s->kind[i]);
 }
 
 static bool writer_samples(struct trace_writer *w, struct trace_samples *s, struct error *err)
@@ -496,24 +382,24 @@ static void writer_event_columns(struct trace_writer *w, const struct trace *t, 
 {
     const struct trace_event *rows = t->events.rows;
     writer_section(w, FORMAT_EVENTS, 0, to - from);
-    buffer_varuint(&w->raw, w->last_event_ns);
+    buffer_varuint(&w->blocks.raw, w->last_event_ns);
     for (size_t i = from; i < to; i++) {
-        buffer_zigzag64(&w->raw, (int64_t)(rows[i].time_ns - w->last_event_ns));
+        buffer_zigzag64(&w->blocks.raw, (int64_t)(rows[i].time_ns - w->last_event_ns));
         w->last_event_ns = rows[i].time_ns;
     }
     for (size_t i = from; i < to; i++)
-        buffer_varuint(&w->raw, rows[i].type);
+        buffer_varuint(&w->blocks.raw, rows[i].type);
     for (size_t i = from; i < to; i++)
-        buffer_varuint(&w->raw, rows[i].process);
+        buffer_varuint(&w->blocks.raw, rows[i].process);
     for (size_t i = from; i < to; i++)
-        buffer_varuint(&w->raw, rows[i].thread);
+        buffer_varuint(&w->blocks.raw, rows[i].thread);
     for (size_t i = from; i < to; i++)
-        buffer_varuint(&w->raw, rows[i].stack);
+        buffer_varuint(&w->blocks.raw, rows[i].stack);
     for (size_t i = from; i < to; i++)
-        buffer_varuint(&w->raw, rows[i].payload_bytes);
+        buffer_varuint(&w->blocks.raw, rows[i].payload_bytes);
     for (size_t i = from; i < to; i++) {
         struct span payload = trace_event_payload(t, &rows[i]);
-        buffer_append(&w->raw, payload.data, payload.size);
+        buffer_append(&w->blocks.raw, payload.data, payload.size);
     }
 }
 
@@ -529,9 +415,9 @@ static void writer_activities(struct trace_writer *w, const struct trace *t, siz
         return;
     writer_section(w, FORMAT_EVENT_ACTIVITIES, 0, end - first);
     for (size_t i = first; i < end; i++) {
-        buffer_varuint(&w->raw, rows[i].event - (i > first ? rows[i - 1].event : from));
-        buffer_append(&w->raw, rows[i].id, sizeof rows[i].id);
-        buffer_append(&w->raw, rows[i].related, sizeof rows[i].related);
+        buffer_varuint(&w->blocks.raw, rows[i].event - (i > first ? rows[i - 1].event : from));
+        buffer_append(&w->blocks.raw, rows[i].id, sizeof rows[i].id);
+        buffer_append(&w->blocks.raw, rows[i].related, sizeof rows[i].related);
     }
 }
 
@@ -576,7 +462,7 @@ static bool writer_method_lines(struct trace_writer *w, const struct trace *t, s
             continue;
         writer_section(w, FORMAT_METHOD_LINES, id, end - id);
         for (size_t i = id; i < end; i++)
-            buffer_u8(&w->raw, 1);
+            buffer_u8(&w->blocks.raw, 1);
         if (!writer_room(w, err))
             return false;
     }
@@ -601,7 +487,7 @@ static bool writer_inlined(struct trace_writer *w, const struct trace *t, struct
         for (size_t i = from, before = 0; i < at; i++) {
             if (!t->locations.rows[i].inlined_count)
                 continue;
-            put_inlined(&w->raw, t, i, before);
+            put_inlined(&w->blocks.raw, t, i, before);
             before = i;
         }
         if (!writer_room(w, err))
@@ -612,9 +498,9 @@ static bool writer_inlined(struct trace_writer *w, const struct trace *t, struct
 
 bool trace_writer_flush(struct trace_writer *w, struct trace_builder *b, struct error *err)
 {
-    if (w->failed) {
+    if (w->blocks.failed) {
         if (err)
-            *err = w->failure;
+            *err = w->blocks.failure;
         return false;
     }
     const struct trace *t = &b->trace;
@@ -624,29 +510,25 @@ bool trace_writer_flush(struct trace_writer *w, struct trace_builder *b, struct 
     return writer_changed(w, b, err) && writer_locations(w, t, err) && writer_names(w, t, err) &&
            writer_stacks(w, t, err) && writer_samples(w, &b->trace.samples, err) &&
            writer_method_lines(w, t, err) && writer_told(w, &b->trace, err) && writer_inlined(w, t, err) &&
-           (!w->raw.size || writer_block(w, FORMAT_BATCH, err));
+           (!w->blocks.raw.size || block_writer_put(&w->blocks, FORMAT_BATCH, err));
 }
 
 bool trace_writer_close(struct trace_writer *w, struct trace_builder *b, uint64_t *out_bytes,
                         struct error *err)
 {
     w->subscriptions = 1; /* few; by now they have an end */
-    bool ok = !w->failed && writer_strings(w, &b->trace, err) && writer_facts(w, &b->trace, err) &&
-              trace_writer_flush(w, b, err) && writer_block(w, FORMAT_END, err);
-    if (!ok && w->failed && err)
-        *err = w->failure;
-    if (close(w->fd) < 0 && ok)
-        ok = error_system(err, errno, "cannot close the capture");
+    bool ok = !w->blocks.failed && writer_strings(w, &b->trace, err) && writer_facts(w, &b->trace, err) &&
+              trace_writer_flush(w, b, err) && block_writer_put(&w->blocks, FORMAT_END, err);
+    if (!ok && w->blocks.failed && err)
+        *err = w->blocks.failure;
     if (out_bytes)
-        *out_bytes = w->bytes;
-    ZSTD_freeCCtx(w->zstd);
-    buffer_done(&w->raw);
-    free(w->stored);
+        *out_bytes = w->blocks.bytes;
+    ok = block_writer_close(&w->blocks, ok ? err : NULL) && ok;
     free(w);
     return ok;
 }
 
 uint64_t trace_writer_bytes(const struct trace_writer *w)
 {
-    return w->bytes;
+    return w->blocks.bytes;
 }
