@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/float_text.h"
 #include "base/utf8.h"
 
 enum { LEVEL_OBJECT = 1, LEVEL_USED = 2 };
@@ -242,14 +243,8 @@ void json_double(struct json_writer *w, double value)
         json_null(w);
         return;
     }
-    char text[40];
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
     begin_value(w);
-    buffer_string(w->out, text);
+    buffer_string(w->out, double_text(value).text);
 }
 
 void json_float(struct json_writer *w, float value)
@@ -258,14 +253,8 @@ void json_float(struct json_writer *w, float value)
         json_null(w);
         return;
     }
-    char text[40];
-    for (int digits = 6; digits <= 9; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, (double)value);
-        if (strtof(text, NULL) == value)
-            break;
-    }
     begin_value(w);
-    buffer_string(w->out, text);
+    buffer_string(w->out, float_text(value).text);
 }
 
 void json_hex(struct json_writer *w, uint64_t value)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/float_text.h"
 #include "base/utf16.h"
 
 enum { FILETIME_PER_SECOND = 10000000 };
@@ -47,19 +48,6 @@ static void append_time(struct buffer *out, uint64_t filetime)
                       utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, filetime % FILETIME_PER_SECOND);
 }
 
-/* The shortest spelling that reads back the same, of a float as of a double. */
-static void append_float(struct buffer *out, const struct event_value *v)
-{
-    char text[40];
-    for (int digits = v->size == 4 ? 6 : 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v->f);
-        double back = strtod(text, NULL);
-        if (v->size == 4 ? (float)back == (float)v->f : back == v->f)
-            break;
-    }
-    buffer_string(out, text);
-}
-
 void event_value_append(struct buffer *out, const struct event_value *v)
 {
     if (v->names && event_enum_append(out, v->names, v->u))
@@ -80,7 +68,7 @@ void event_value_append(struct buffer *out, const struct event_value *v)
         buffer_format(out, "0x%" PRIx64, v->u);
         return;
     case EVENT_VALUE_FLOAT:
-        append_float(out, v);
+        buffer_string(out, v->size == 4 ? float_text((float)v->f).text : double_text(v->f).text);
         return;
     case EVENT_VALUE_TEXT16:
     case EVENT_VALUE_TEXT8:

@@ -2,6 +2,7 @@
 
 #include "base/own.h"
 #include "base/utf16.h"
+#include "clr/event_enum.h"
 
 /* What a tick can tell at most: old runtimes sent differences below zero. */
 enum { TICK_BYTES_MAX = INT32_MAX };
@@ -99,9 +100,9 @@ bool gc_global_history_read(struct span payload, struct gc_global_history_event 
     if (!cursor_finish(&c, err, "a GC history event"))
         return false;
     cursor_u16le(&c); /* the runtime's instance */
-    uint32_t pause_mode = cursor_u32le(&c), load = cursor_u32le(&c);
+    cursor_u32le(&c); /* the mode of pauses */
+    uint32_t load = cursor_u32le(&c);
     e.has_load = cursor_ok(&c);
-    e.pause_mode = e.has_load ? pause_mode : 0;
     e.memory_load_percent = e.has_load ? load : 0;
     uint32_t reasons = cursor_u32le(&c), conditions = cursor_u32le(&c);
     if (cursor_ok(&c)) {
@@ -215,27 +216,27 @@ bool gc_bulk_types_next(struct gc_bulk_types *types, struct gc_bulk_type *out)
 }
 
 static const struct {
-    const char *key, *name;
+    const char *name;
     bool induced;
 } reasons[] = {
-    { "AllocSmall", "small allocation", false },
-    { "Induced", "induced", true },
-    { "LowMemory", "low memory", false },
-    { "Empty", "empty", false },
-    { "AllocLarge", "large allocation", false },
-    { "OutOfSpaceSOH", "out of space", false },
-    { "OutOfSpaceLOH", "out of space for large objects", false },
-    { "InducedNotForced", "induced, not forced", true },
-    { "Internal", "stress", false },
-    { "InducedLowMemory", "low memory, blocking", false },
-    { "InducedCompacting", "induced, compacting", true },
-    { "LowMemoryHost", "low memory of the host", false },
-    { "PMFullGC", "provisional mode", false },
-    { "LowMemoryHostBlocking", "low memory of the host, blocking", false },
-    { "BgcTuningSOH", "tuning, small objects", false },
-    { "BgcTuningLOH", "tuning, large objects", false },
-    { "BgcStepping", "stepping", false },
-    { "InducedAggressive", "induced, aggressive", true },
+    { "small allocation", false },
+    { "induced", true },
+    { "low memory", false },
+    { "empty", false },
+    { "large allocation", false },
+    { "out of space", false },
+    { "out of space for large objects", false },
+    { "induced, not forced", true },
+    { "stress", false },
+    { "low memory, blocking", false },
+    { "induced, compacting", true },
+    { "low memory of the host", false },
+    { "provisional mode", false },
+    { "low memory of the host, blocking", false },
+    { "tuning, small objects", false },
+    { "tuning, large objects", false },
+    { "stepping", false },
+    { "induced, aggressive", true },
 };
 
 const char *gc_reason_name(uint32_t reason)
@@ -245,7 +246,8 @@ const char *gc_reason_name(uint32_t reason)
 
 const char *gc_reason_key(uint32_t reason)
 {
-    return reason < ARRAY_LEN(reasons) ? reasons[reason].key : NULL;
+    static const char id[] = "gc_reason";
+    return event_enum_name(event_enum_find(span_of(id, sizeof id - 1)), reason);
 }
 
 bool gc_reason_is_induced(uint32_t reason)

@@ -60,14 +60,14 @@ struct gc_heap_history_event { /* 204, one for each heap */
     } gen[GC_EVENT_GENS];
 };
 
-/* Bits of gc_global_history_event.mechanisms. */
-enum { GC_MECHANISM_CONCURRENT = 1, GC_MECHANISM_COMPACTION = 2, GC_MECHANISM_PROMOTION = 4 };
+/* A bit of gc_global_history_event.mechanisms. */
+enum { GC_MECHANISM_COMPACTION = 2 };
 
 struct gc_global_history_event { /* 205 */
     uint64_t final_youngest_budget;
     uint32_t heaps, generation, reason, mechanisms;
     uint32_t condemn_reasons, condemn_conditions;
-    uint32_t pause_mode, memory_load_percent; /* when has_load */
+    uint32_t memory_load_percent; /* when has_load */
     bool has_load;
     unsigned phases; /* how many of phase_us[] were told */
     uint32_t phase_us[GC_EVENT_PHASES];

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { GC_START = 1, GC_END = 2, RESTART_END = 3, SUSPEND_BEGIN = 9 };
+#include "clr/gc_events.h"
 
 static struct gc_watch_open *find(struct gc_watch *w, uint32_t number)
 {
@@ -77,14 +77,14 @@ bool gc_watch_take(struct gc_watch *w, uint32_t event_id, uint64_t time_ns, stru
 {
     uint32_t reason;
     switch (event_id) {
-    case GC_START:
+    case GC_EVENT_START:
         start(w, time_ns, payload);
         return false;
-    case GC_END:
+    case GC_EVENT_END:
         return end(w, payload, out);
-    case RESTART_END:
+    case GC_EVENT_RESTART_END:
         return restart(w, time_ns, out);
-    case SUSPEND_BEGIN:
+    case GC_EVENT_SUSPEND_BEGIN:
         if (runtime_suspend_begin_read(payload, &reason, NULL) &&
             (reason == RUNTIME_SUSPEND_GC || reason == RUNTIME_SUSPEND_GC_PREP)) {
             w->paused = true;

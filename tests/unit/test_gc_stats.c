@@ -11,6 +11,7 @@
 #include "told_fixture.h"
 
 enum { COLLECTOR = 10, WORKER = 11, HEAP_A = 12, HEAP_B = 13 };
+enum { MECHANISM_CONCURRENT = 1, MECHANISM_PROMOTION = 4 };
 
 static void suspend(struct told_fixture *f, uint64_t time_ns, uint32_t tid, uint32_t reason)
 {
@@ -181,7 +182,7 @@ static void background(struct told_fixture *f)
     suspend(f, 2000, WORKER, RUNTIME_SUSPEND_GC);
     start(f, 2010, 6, 0, 0, RUNTIME_GC_IN_BACKGROUND);
     heap(f, 2015, HEAP_A, 0, 9000);
-    history(f, 2020, GC_MECHANISM_PROMOTION);
+    history(f, 2020, MECHANISM_PROMOTION);
     end(f, 2050, 6);
     stats(f, 2060);
     plain(f, 2070, WORKER, GC_EVENT_RESTART_BEGIN);
@@ -192,7 +193,7 @@ static void background(struct told_fixture *f)
     plain(f, 3040, COLLECTOR, GC_EVENT_RESTART_END);
     heap(f, 3900, HEAP_A, 0, 1000);
     heap(f, 3900, HEAP_B, 1, 2000);
-    history(f, 3950, GC_MECHANISM_CONCURRENT | GC_MECHANISM_COMPACTION);
+    history(f, 3950, MECHANISM_CONCURRENT | GC_MECHANISM_COMPACTION);
     end(f, 4000, 5);
     stats(f, 4010);
 }
