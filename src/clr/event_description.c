@@ -205,17 +205,17 @@ static void flatten(struct event_fields *f, bool v6)
             f->rows[i].size = 1;
 }
 
-bool event_description_read(const struct event_description *d, struct event_fields *out)
+void event_description_read(const struct event_description *d, struct event_fields *out)
 {
     struct description r = { .c = cursor_over(d->fields), .out = out };
     r.dialect = d->v6 ? DIALECT_V6 : DIALECT_V1;
-    bool ok = d->fields.size && read_fields(&r, &out->root, &out->root_count);
+    if (d->fields.size)
+        read_fields(&r, &out->root, &out->root_count);
     if (!d->v6 && out->root_count == 0 && d->params.size) {
         r.c = cursor_over(d->params);
         r.dialect = DIALECT_V2;
-        ok = read_fields(&r, &out->root, &out->root_count);
+        read_fields(&r, &out->root, &out->root_count);
     }
     if (out->root_count)
         flatten(out, d->v6);
-    return ok;
 }

@@ -25,9 +25,9 @@ struct event_description {
 };
 
 /*
- * Fills `out`, which is empty, from `fields` or `params`. False when there are none, or they end
- * before they should: what was said before then is in `out`. An event may have no fields.
+ * Fills `out`, which is empty, from `fields` or `params`. Where they end before they should, what was said
+ * before then is in `out`. An event may have no fields.
  */
-bool event_description_read(const struct event_description *d, struct event_fields *out);
+void event_description_read(const struct event_description *d, struct event_fields *out);
 
 #endif

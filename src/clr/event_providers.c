@@ -357,7 +357,7 @@ static void request_choice(const struct event_provider *one, struct ipc_provider
     out->event_id_count = ARRAY_LEN(talkative) - wanted;
 }
 
-void event_providers_request(const struct event_providers *p, bool choose, struct ipc_provider *out)
+static void request_providers(const struct event_providers *p, bool choose, struct ipc_provider *out)
 {
     for (size_t i = 0; i < p->count; i++) {
         const struct event_provider *one = &p->items[i];
@@ -395,7 +395,7 @@ void event_request_done(struct event_request *r)
 struct ipc_session_request event_request_ipc(const struct event_request *r, bool choose,
                                              struct ipc_provider *providers)
 {
-    event_providers_request(&r->providers, choose, providers);
+    request_providers(&r->providers, choose, providers);
     return (struct ipc_session_request){
         .buffer_mb = r->buffer_mb,
         .stacks = r->stacks,

@@ -62,7 +62,7 @@ void event_request_done(struct event_request *r);
 bool event_request_check(const struct event_request *r, struct error *err);
 /*
  * As diagnostics_ipc has it. `providers`: room for r->providers.count, which the result borrows. `choose`:
- * see event_providers_request().
+ * with their choices of events, or without.
  */
 struct ipc_session_request event_request_ipc(const struct event_request *r, bool choose,
                                              struct ipc_provider *providers);
@@ -82,8 +82,6 @@ bool event_providers_parse(struct event_providers *p, const char *list, struct e
 bool event_level_parse(const char *text, uint32_t *out);
 const char *event_level_name(uint32_t level);
 
-/* As a request has them, with their choices of events, or without. `out` holds p->count, and borrows. */
-void event_providers_request(const struct event_providers *p, bool choose, struct ipc_provider *out);
 /*
  * Whether both kinds of allocation events are asked for: the randomised one switches the other one off in
  * the whole process, also for others who listen.

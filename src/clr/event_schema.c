@@ -14,7 +14,6 @@ enum { METHOD_JITTED = 0x8, METHOD_HELPER = 0x10, TIER_READY_TO_RUN = 8 };
 struct event_schema {
     char *name;
     struct event_fields fields;
-    bool described;
     bool counts;       /* some length depends on a field before it */
     uint32_t variable; /* the first top-level field without a fixed offset, or how many there are */
 };
@@ -297,33 +296,24 @@ static bool walk_to(struct walk *w, uint32_t index, struct slots *slots)
         at = (index < s->variable ? index + 1 : s->variable) - 1;
         cursor_seek(&w->c, (uint64_t)rows[at].offset);
     }
-    const struct event_visitor *visitor = w->visitor;
-    w->visitor = NULL;
     for (; at < index; at++)
         if (!walk_field(w, &rows[at], "", slots, NULL))
             return false;
-    w->visitor = visitor;
     return cursor_ok(&w->c);
-}
-
-static bool walk_one(struct walk *w, int index, struct event_value *out)
-{
-    struct slots slots = { { 0 } };
-    if (index < 0 || (uint32_t)index >= w->schema->fields.root_count)
-        return false;
-    const struct event_field *f = &w->schema->fields.rows[w->schema->fields.root + (uint32_t)index];
-    struct event_value v;
-    if (!walk_to(w, (uint32_t)index, &slots) || !walk_field(w, f, f->name, &slots, out ? &v : NULL))
-        return false;
-    if (out)
-        *out = v;
-    return true;
 }
 
 bool event_schema_read(const struct event_schema *s, struct span payload, int index, struct event_value *out)
 {
     struct walk w = walk_over(s, payload, NULL);
-    return walk_one(&w, index, out);
+    struct slots slots = { { 0 } };
+    struct event_value v;
+    if (index < 0 || (uint32_t)index >= s->fields.root_count)
+        return false;
+    const struct event_field *f = &s->fields.rows[s->fields.root + (uint32_t)index];
+    if (!walk_to(&w, (uint32_t)index, &slots) || !walk_field(&w, f, f->name, &slots, &v))
+        return false;
+    *out = v;
+    return true;
 }
 
 uint64_t event_schema_u64(const struct event_schema *s, struct span payload, int index, uint64_t fallback)
@@ -334,17 +324,6 @@ uint64_t event_schema_u64(const struct event_schema *s, struct span payload, int
     return ok ? v.u : fallback;
 }
 
-int64_t event_schema_i64(const struct event_schema *s, struct span payload, int index, int64_t fallback)
-{
-    return (int64_t)event_schema_u64(s, payload, index, (uint64_t)fallback);
-}
-
-double event_schema_f64(const struct event_schema *s, struct span payload, int index, double fallback)
-{
-    struct event_value v;
-    return event_schema_read(s, payload, index, &v) && event_value_is_number(&v) ? v.f : fallback;
-}
-
 bool event_schema_visit(const struct event_schema *s, struct span payload,
                         const struct event_visitor *visitor)
 {
@@ -352,31 +331,14 @@ bool event_schema_visit(const struct event_schema *s, struct span payload,
     return walk_members(&w, &s->fields.rows[s->fields.root], s->fields.root_count);
 }
 
-bool event_schema_visit_field(const struct event_schema *s, struct span payload, int index,
-                              const struct event_visitor *visitor)
-{
-    struct walk w = walk_over(s, payload, visitor);
-    return walk_one(&w, index, NULL);
-}
-
 const char *event_schema_name(const struct event_schema *s)
 {
     return s->name;
 }
 
-bool event_schema_described(const struct event_schema *s)
-{
-    return s->described;
-}
-
 uint32_t event_schema_fields(const struct event_schema *s)
 {
     return s->fields.root_count;
-}
-
-const char *event_schema_field_name(const struct event_schema *s, uint32_t index)
-{
-    return index < s->fields.root_count ? s->fields.rows[s->fields.root + index].name : "";
 }
 
 int event_schema_field(const struct event_schema *s, const char *name)
@@ -451,9 +413,8 @@ struct event_schema *event_schema_new(const struct event_description *d)
     if (known) {
         event_layout_read(known->layout, d->version, d->pointer_size == 4 ? 4 : 8, &s->fields);
         s->name = mem_copy_string(known->name);
-        s->described = true;
     } else {
-        s->described = event_description_read(d, &s->fields);
+        event_description_read(d, &s->fields);
         s->name = name_from_itself(d);
     }
     place_fields(s);

@@ -23,21 +23,15 @@ void event_schema_free(struct event_schema *s);
 /* "GC/Start", "Request/Stop", "EventCounters": task and opcode, as TraceEvent prints them; "EventID(7)" of
  * one without a name. Owned by `s`, as all names are. */
 const char *event_schema_name(const struct event_schema *s);
-/* What it has was described to the end: the catalogue knows the event, or its own description was sound. */
-bool event_schema_described(const struct event_schema *s);
-
 /* Top-level fields, in payload order. */
 uint32_t event_schema_fields(const struct event_schema *s);
-const char *event_schema_field_name(const struct event_schema *s, uint32_t index);
 /* The field of this name, or -1. Names are as TraceEvent's PayloadNames. */
 int event_schema_field(const struct event_schema *s, const char *name);
 
 /* One top-level field. False, and *out untouched, when there is none or the payload ends before its end. */
 bool event_schema_read(const struct event_schema *s, struct span payload, int index, struct event_value *out);
-/* The same of numbers: `fallback` when it cannot be read or is none. */
+/* The same of a number: `fallback` when it cannot be read or is none. */
 uint64_t event_schema_u64(const struct event_schema *s, struct span payload, int index, uint64_t fallback);
-int64_t event_schema_i64(const struct event_schema *s, struct span payload, int index, int64_t fallback);
-double event_schema_f64(const struct event_schema *s, struct span payload, int index, double fallback);
 
 /* Called in payload order. `name` is "" of an array's items. Callbacks may be NULL. */
 struct event_visitor {
@@ -51,8 +45,4 @@ struct event_visitor {
 /* All fields. False when the payload ended before them: those before were visited. */
 bool event_schema_visit(const struct event_schema *s, struct span payload,
                         const struct event_visitor *visitor);
-/* One top-level field with all that is in it. False when the payload ends before its end. */
-bool event_schema_visit_field(const struct event_schema *s, struct span payload, int index,
-                              const struct event_visitor *visitor);
-
 #endif

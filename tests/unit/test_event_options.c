@@ -180,14 +180,14 @@ static void test_topics(void **state)
     assert_int_equal(runtime->level, 5);
     struct ipc_provider *out = calloc(p.count, sizeof *out);
     assert_non_null(out);
-    event_providers_request(&p, true, out);
+    event_request_ipc(&(struct event_request){ .providers = p }, true, out);
     assert_int_equal(out[0].filter, IPC_FILTER_DENY); /* a list of what is to come stops allocation ticks */
     for (size_t i = 0; i < out[0].event_id_count; i++)
         for (size_t wanted = 0; wanted < runtime->event_id_count; wanted++)
             assert_int_not_equal(out[0].event_ids[i], runtime->event_ids[wanted]);
     assert_int_equal(out[1].filter, IPC_FILTER_NONE); /* System.Net.Http: ids of counters are not fixed */
     assert_true(out[1].is_event_source);
-    event_providers_request(&p, false, out);
+    event_request_ipc(&(struct event_request){ .providers = p }, false, out);
     assert_int_equal(out[0].filter, IPC_FILTER_NONE);
     free(out);
 
@@ -198,10 +198,10 @@ static void test_topics(void **state)
 
     assert_true(event_topics_add(&p, "exceptions", 10));
     struct ipc_provider exceptions;
-    event_providers_request(&p, true, &exceptions);
+    event_request_ipc(&(struct event_request){ .providers = p }, true, &exceptions);
     assert_int_equal(exceptions.filter, IPC_FILTER_ALLOW);
     assert_int_equal(exceptions.event_id_count, 1);
-    event_providers_request(&p, false, &exceptions);
+    event_request_ipc(&(struct event_request){ .providers = p }, false, &exceptions);
     assert_int_equal(exceptions.level, 2); /* not what is caught */
     event_providers_done(&p);
     assert_true(event_topics_add(&p, "gc", 2));
