@@ -33,6 +33,7 @@ void record_queue_done(struct record_queue *q)
     buffer_done(&q->bytes);
     buffer_done(&q->spare);
     free(q->items);
+    free(q->aside);
     *q = (struct record_queue){ 0 };
 }
 
@@ -51,7 +52,6 @@ bool record_queue_add(struct record_queue *q, uint64_t time_ns, enum queue_item_
         .time_ns = time_ns,
         .offset = (uint32_t)offset,
         .size = (uint32_t)bytes.size,
-        .order = (uint32_t)q->count,
         .kind = kind,
     };
     q->count++;
@@ -59,12 +59,58 @@ bool record_queue_add(struct record_queue *q, uint64_t time_ns, enum queue_item_
     return true;
 }
 
-static int queue_item_compare(const void *a, const void *b)
+/* How many of `count` items in order are no newer than `time_ns`, or older. */
+static size_t items_before(const struct queue_item *items, size_t count, uint64_t time_ns, bool or_equal)
 {
-    const struct queue_item *x = a, *y = b;
-    if (x->time_ns != y->time_ns)
-        return x->time_ns < y->time_ns ? -1 : 1;
-    return (x->order > y->order) - (x->order < y->order);
+    size_t low = 0;
+    while (low < count) {
+        size_t middle = low + (count - low) / 2;
+        if (items[middle].time_ns < time_ns || (or_equal && items[middle].time_ns == time_ns))
+            low = middle + 1;
+        else
+            count = middle;
+    }
+    return low;
+}
+
+/* Merges [from, middle) and [middle, to), each in order. Equal times keep theirs; what is in place is not
+ * touched. */
+static void merge_items(struct record_queue *q, size_t from, size_t middle, size_t to)
+{
+    struct queue_item *items = q->items;
+    from += items_before(items + from, middle - from, items[middle].time_ns, true);
+    to = middle + items_before(items + middle, to - middle, items[middle - 1].time_ns, false);
+    size_t moved = middle - from, at = from, i = 0;
+    q->aside = mem_grow(q->aside, &q->aside_capacity, moved, sizeof *q->aside);
+    memcpy(q->aside, items + from, moved * sizeof *items);
+    for (size_t right = middle; i < moved; at++)
+        items[at] = right < to && items[right].time_ns < q->aside[i].time_ns ? items[right++] : q->aside[i++];
+}
+
+static size_t run_end(const struct record_queue *q, size_t from)
+{
+    size_t to = from + 1;
+    while (to < q->count && q->items[to - 1].time_ns <= q->items[to].time_ns)
+        to++;
+    return to;
+}
+
+/*
+ * Sources are in order each, so what was read of one is a run: a few runs are merged, each with one of its
+ * size. One left open is more than twice as long as the next, so that there are never more of them than a
+ * size has bits.
+ */
+static void sort_items(struct record_queue *q)
+{
+    size_t open[64 + 2], count = 0;
+    for (size_t at = q->first, to; at < q->count; at = to) {
+        to = run_end(q, at);
+        open[count++] = at;
+        for (; count >= 2 && 2 * (to - open[count - 1]) >= open[count - 1] - open[count - 2]; count--)
+            merge_items(q, open[count - 2], open[count - 1], to);
+    }
+    for (; count >= 2; count--)
+        merge_items(q, open[count - 2], open[count - 1], q->count);
 }
 
 /*
@@ -90,7 +136,6 @@ static void record_queue_compact(struct record_queue *q)
         size_t offset = q->spare.size;
         buffer_append(&q->spare, q->bytes.data + item->offset, item->size);
         item->offset = (uint32_t)offset;
-        item->order = (uint32_t)i;
     }
     struct buffer moved = q->spare;
     q->spare = q->bytes;
@@ -100,7 +145,7 @@ static void record_queue_compact(struct record_queue *q)
 void record_queue_release(struct record_queue *q, uint64_t until_ns, record_queue_fn *take, void *user)
 {
     if (q->unsorted)
-        qsort(q->items + q->first, q->count - q->first, sizeof *q->items, queue_item_compare);
+        sort_items(q);
     q->unsorted = false;
     for (; q->first < q->count && q->items[q->first].time_ns <= until_ns; q->first++) {
         const struct queue_item *item = &q->items[q->first];

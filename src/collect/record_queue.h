@@ -2,7 +2,8 @@
  * record_queue: puts what several rings and runtimes report into one order by time.
  *
  * Sources are read one after the other, so what they say arrives out of order by as much as the
- * slowest of them is behind. Items wait here until nothing older can come.
+ * slowest of them is behind. Items wait here until nothing older can come. Those of one time stay in
+ * the order in which they came.
  */
 #ifndef CLRPERF_COLLECT_RECORD_QUEUE_H
 #define CLRPERF_COLLECT_RECORD_QUEUE_H
@@ -18,7 +19,6 @@ enum queue_item_kind { QUEUE_PERF_RECORD, QUEUE_CODE, QUEUE_EVENT };
 struct queue_item {
     uint64_t time_ns;
     uint32_t offset, size; /* in `bytes` */
-    uint32_t order;        /* of arrival: decides between equal times */
     uint32_t kind;         /* enum queue_item_kind */
 };
 
@@ -28,6 +28,8 @@ struct record_queue {
     size_t first, count, capacity; /* items [first, count) wait, those before were handed over */
     size_t live_bytes;             /* of the items that wait */
     bool unsorted;
+    struct queue_item *aside; /* while they are sorted */
+    size_t aside_capacity;
 };
 
 void record_queue_init(struct record_queue *q, size_t bytes_max);

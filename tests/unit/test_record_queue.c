@@ -21,6 +21,31 @@ static void take(void *user, enum queue_item_kind kind, struct span bytes)
     t->text[t->count++] = (char)bytes.data[0];
 }
 
+struct numbered_item {
+    uint64_t time_ns;
+    uint64_t number; /* of arrival */
+};
+
+struct numbered {
+    struct numbered_item last;
+    size_t count, wrong;
+};
+
+static void take_numbered(void *user, enum queue_item_kind kind, struct span bytes)
+{
+    (void)kind;
+    struct numbered *n = user;
+    struct numbered_item item;
+    assert_int_equal(bytes.size, sizeof item);
+    memcpy(&item, bytes.data, sizeof item);
+    bool later =
+        item.time_ns > n->last.time_ns || (item.time_ns == n->last.time_ns && item.number > n->last.number);
+    n->wrong +=
+        n->count > 0 && !later && item.time_ns > 1000; /* what comes late to a release is out of turn */
+    n->last = item;
+    n->count++;
+}
+
 static void test_order(void **state)
 {
     (void)state;
@@ -56,8 +81,33 @@ static void test_full(void **state)
     record_queue_done(&q);
 }
 
+/* Runs of many lengths, with many equal times: what a stable sort makes of them. */
+static void test_many_runs(void **state)
+{
+    (void)state;
+    enum { ITEMS = 5000 };
+    struct record_queue q;
+    struct numbered n = { 0 };
+    uint32_t seed = 12345;
+    uint64_t time_ns = 1000;
+    record_queue_init(&q, ITEMS * sizeof(struct numbered_item));
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        seed = seed * 1664525 + 1013904223;
+        time_ns = seed >> 24 < 40 ? 1000 + seed % 997 : time_ns + (seed >> 16) % 3;
+        struct numbered_item item = { time_ns, i };
+        record_queue_add(&q, time_ns, QUEUE_EVENT, span_of(&item, sizeof item));
+        if (i % 1000 == 999)
+            record_queue_release(&q, 1000, take_numbered, &n);
+    }
+    record_queue_release(&q, UINT64_MAX, take_numbered, &n);
+    assert_int_equal(n.count, ITEMS);
+    assert_int_equal(n.wrong, 0);
+    record_queue_done(&q);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_order), cmocka_unit_test(test_full) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_order), cmocka_unit_test(test_full),
+                                        cmocka_unit_test(test_many_runs) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
