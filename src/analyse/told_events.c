@@ -38,6 +38,7 @@ void told_events_init(struct told_events *told, const struct trace *t, const str
     event_schemas_init(&told->schemas, t);
     AUTO_FREE bool *chosen = mem_alloc(t->event_types.count + 1, sizeof *chosen);
     size_t capacity = 0;
+    bool in_order = true; /* as what one thread tells is, and most of what several do */
     for (size_t i = 1; i < t->event_types.count; i++)
         chosen[i] = is_chosen(t, &t->event_types.rows[i], choice);
     for (uint32_t i = 1; i < t->events.count; i++) {
@@ -48,8 +49,10 @@ void told_events_init(struct told_events *told, const struct trace *t, const str
         told->rows = mem_grow(told->rows, &capacity, told->count + 1, sizeof *told->rows);
         told->rows[told->count++] =
             (struct told_event){ row->time_ns, row->process, i, t->event_types.rows[row->type].event_id };
+        if (told->count > 1 && told_compare(&told->rows[told->count - 2], &told->rows[told->count - 1]) > 0)
+            in_order = false;
     }
-    if (told->count)
+    if (!in_order)
         qsort(told->rows, told->count, sizeof *told->rows, told_compare);
 }
 
