@@ -49,9 +49,20 @@ void buffer_string(struct buffer *b, const char *text)
     buffer_append(b, text, strlen(text));
 }
 
+void buffer_hex(struct buffer *b, uint64_t value, unsigned digits_min)
+{
+    uint8_t text[16];
+    unsigned at = sizeof text;
+    do {
+        text[--at] = (uint8_t) "0123456789abcdef"[value & 15];
+        value >>= 4;
+    } while (at > 0 && (value || sizeof text - at < digits_min));
+    buffer_append(b, text + at, sizeof text - at);
+}
+
 void buffer_format(struct buffer *b, const char *format, ...)
 {
-    char text[1024];
+    __attribute__((uninitialized)) char text[1024]; /* clearing it would take as long as most texts */
     va_list args;
     va_start(args, format);
     int size = vsnprintf(text, sizeof text, format, args);

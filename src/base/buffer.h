@@ -42,6 +42,8 @@ static inline void buffer_append(struct buffer *b, const void *bytes, size_t cou
     b->size += count;
 }
 void buffer_string(struct buffer *b, const char *text);
+/* In lower case, without 0x; with zeros in front up to `digits_min`. */
+void buffer_hex(struct buffer *b, uint64_t value, unsigned digits_min);
 void buffer_format(struct buffer *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static inline void buffer_u8(struct buffer *b, uint8_t value)
 {

@@ -29,10 +29,16 @@ static void append_guid(struct buffer *out, struct span id)
     if (id.size != 16)
         return;
     const uint8_t *b = id.data;
-    buffer_format(out, "%08" PRIx32 "-%04x-%04x-%02x%02x-", load_u32le(b), load_u16le(b + 4),
-                  load_u16le(b + 6), b[8], b[9]);
+    buffer_hex(out, load_u32le(b), 8);
+    buffer_u8(out, '-');
+    buffer_hex(out, load_u16le(b + 4), 4);
+    buffer_u8(out, '-');
+    buffer_hex(out, load_u16le(b + 6), 4);
+    buffer_u8(out, '-');
+    buffer_hex(out, (uint64_t)b[8] << 8 | b[9], 4);
+    buffer_u8(out, '-');
     for (unsigned i = 10; i < 16; i++)
-        buffer_format(out, "%02x", b[i]);
+        buffer_hex(out, b[i], 2);
 }
 
 static void append_time(struct buffer *out, uint64_t filetime)
@@ -65,7 +71,8 @@ void event_value_append(struct buffer *out, const struct event_value *v)
         buffer_format(out, "%" PRIu64, v->u);
         return;
     case EVENT_VALUE_POINTER:
-        buffer_format(out, "0x%" PRIx64, v->u);
+        buffer_append(out, "0x", 2);
+        buffer_hex(out, v->u, 1);
         return;
     case EVENT_VALUE_FLOAT:
         buffer_string(out, v->size == 4 ? float_text((float)v->f).text : double_text(v->f).text);

@@ -94,6 +94,33 @@ static void test_written_numbers_read_back(void **state)
     buffer_done(&b);
 }
 
+static void test_hex(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t value;
+        unsigned digits_min;
+        const char *text;
+    } cases[] = {
+        { 0, 1, "0" },
+        { 0, 0, "0" },
+        { 0xa, 2, "0a" },
+        { 0x100, 2, "100" },
+        { 0x7f, 8, "0000007f" },
+        { UINT64_MAX, 1, "ffffffffffffffff" },
+        { 1, 16, "0000000000000001" },
+        { 1, 99, "0000000000000001" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buffer b;
+        buffer_init(&b, 64);
+        buffer_hex(&b, cases[i].value, cases[i].digits_min);
+        buffer_u8(&b, 0);
+        assert_string_equal((const char *)b.data, cases[i].text);
+        buffer_done(&b);
+    }
+}
+
 static void test_buffer_ceiling(void **state)
 {
     (void)state;
@@ -139,7 +166,7 @@ int main(void)
         cmocka_unit_test(test_varuint32),      cmocka_unit_test(test_sleb64),
         cmocka_unit_test(test_failure_sticks), cmocka_unit_test(test_counts_that_wrap),
         cmocka_unit_test(test_zstring),        cmocka_unit_test(test_written_numbers_read_back),
-        cmocka_unit_test(test_buffer_ceiling),
+        cmocka_unit_test(test_buffer_ceiling), cmocka_unit_test(test_hex),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
