@@ -177,7 +177,7 @@ static void test_odd_clocks(void **state)
     const struct sample_event events[] = {
         { .type = 1, .sequence = 1, .thread = 9, .stack = 5, .ticks = 500 },
         { .type = 1, .sequence = 2, .thread = 9, .stack = 5, .ticks = 400 }, /* back */
-        { .type = 2, .sequence = 3, .thread = 9, .ticks = 600 }, /* never described */
+        { .type = 2, .sequence = 3, .thread = 9, .ticks = 600 },             /* never described */
     };
     sample_events(&b, events, ARRAY_LEN(events));
     const struct nettrace_sink sink = { 0 };
