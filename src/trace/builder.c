@@ -23,9 +23,7 @@ void trace_builder_init(struct trace_builder *b, size_t chains)
     function_index_init(&b->functions, &b->trace);
     b->chains = chain_cache_new(chains);
     b->memo = mem_alloc(MEMO_SLOTS, sizeof *b->memo);
-    b->ends = mem_grow(NULL, &b->ends_capacity, STACK_ROOTS, sizeof *b->ends);
-    for (unsigned root = 0; root < STACK_ROOTS; root++)
-        b->ends[root] = (uint8_t)root;
+    stack_table_init(&b->stacks);
 }
 
 void trace_builder_done(struct trace_builder *b)
@@ -40,8 +38,7 @@ void trace_builder_done(struct trace_builder *b)
     }
     free(b->states);
     function_index_done(&b->functions);
-    id_map_done(&b->locations);
-    child_index_done(&b->stacks);
+    stack_table_done(&b->stacks);
     free(b->memo);
     id_map_done(&b->images);
     id_map_done(&b->threads);
@@ -49,7 +46,6 @@ void trace_builder_done(struct trace_builder *b)
     id_map_done(&b->event_types);
     chain_cache_free(b->chains);
     free(b->changed);
-    free(b->ends);
     trace_done(&b->trace);
     *b = (struct trace_builder){ 0 };
 }
@@ -383,40 +379,6 @@ uint32_t trace_builder_code_end(struct trace_builder *b, uint32_t process, uint6
 
 /* Samples. */
 
-struct location_key {
-    uint64_t addr;
-    uint32_t process, mapping, code;
-    bool is_return;
-};
-
-static bool location_same(const void *table, uint32_t id, const void *key)
-{
-    const struct trace_location *row = &((const struct trace *)table)->locations.rows[id];
-    const struct location_key *wanted = key;
-    return row->addr == wanted->addr && row->process == wanted->process && row->mapping == wanted->mapping &&
-           row->code == wanted->code && row->is_return == wanted->is_return;
-}
-
-static uint32_t location_get(struct trace_builder *b, const struct location_key *key, uint64_t time_ns)
-{
-    uint64_t hash = hash_pair(key->addr * 2 + key->is_return,
-                              ((uint64_t)key->process << 32 | key->mapping) ^ (uint64_t)key->code << 20);
-    uint32_t id = id_map_find(&b->locations, hash, location_same, &b->trace, key);
-    if (id)
-        return id;
-    id = trace_push(&b->trace.locations);
-    b->trace.locations.rows[id] = (struct trace_location){
-        .process = key->process,
-        .mapping = key->mapping,
-        .code = key->code,
-        .addr = key->addr,
-        .first_ns = time_ns,
-        .is_return = key->is_return,
-    };
-    id_map_add(&b->locations, hash, id);
-    return id;
-}
-
 static uint32_t location_find_user(struct trace_builder *b, uint32_t process, uint64_t addr, bool is_return,
                                    uint64_t time_ns)
 {
@@ -432,7 +394,7 @@ static uint32_t location_find_user(struct trace_builder *b, uint32_t process, ui
     };
     if (code && !b->trace.codes.rows[code->mapping].to_ns)
         key.code = code->mapping;
-    return location_get(b, &key, time_ns);
+    return stack_table_location(&b->stacks, &b->trace, &key, time_ns);
 }
 
 /* The location of a frame; `process` is 0 for a kernel frame. This sees every frame of every new chain. */
@@ -447,31 +409,17 @@ static uint32_t location_of(struct trace_builder *b, uint32_t process, uint64_t 
         memo->is_return == is_return && memo->location)
         return memo->location;
     uint32_t location =
-        process ? location_find_user(b, process, addr, is_return, time_ns)
-                : location_get(b, &(struct location_key){ .addr = addr, .is_return = is_return }, time_ns);
+        process
+            ? location_find_user(b, process, addr, is_return, time_ns)
+            : stack_table_location(&b->stacks, &b->trace,
+                                   &(struct location_key){ .addr = addr, .is_return = is_return }, time_ns);
     *memo = (struct location_memo){ addr, process, generation, location, is_return };
     return location;
 }
 
-_Static_assert(sizeof(struct trace_stack) == 8 && offsetof(struct trace_stack, location) == 4,
-               "a row of child_index");
-
-static uint32_t stack_push(struct trace_builder *b, uint32_t parent, uint32_t location)
-{
-    uint32_t id = child_index_find(&b->stacks, &b->trace.stacks.rows->parent, parent, location);
-    if (id)
-        return id;
-    id = trace_push(&b->trace.stacks);
-    b->trace.stacks.rows[id] = (struct trace_stack){ parent, location };
-    b->ends = mem_grow(b->ends, &b->ends_capacity, id + 1, sizeof *b->ends);
-    b->ends[id] = b->ends[parent];
-    child_index_add(&b->stacks, parent, location, id);
-    return id;
-}
-
 enum stack_end trace_builder_stack_end(const struct trace_builder *b, uint32_t stack)
 {
-    return (enum stack_end)b->ends[stack];
+    return stack_table_end(&b->stacks, stack);
 }
 
 /* A new chain is mostly an old one with other leaves: every CALLERS_STEP frames from the root the stack is
@@ -508,7 +456,8 @@ static uint32_t stack_of_user(struct trace_builder *b, uint32_t process, const s
         stack = root;
     for (size_t i = user_count - known * CALLERS_STEP; i-- > 0;) {
         bool is_return = s->user_exact ? !s->user_exact[i] : i > 0;
-        stack = stack_push(b, stack, location_of(b, process, s->user[i], is_return, s->time_ns));
+        stack = stack_table_push(&b->stacks, &b->trace, stack,
+                                 location_of(b, process, s->user[i], is_return, s->time_ns));
         if (known < marks && user_count - i == (known + 1) * CALLERS_STEP)
             chain_cache_add(b->chains, keys[known++], stack);
     }
@@ -525,7 +474,8 @@ static uint32_t stack_intern(struct trace_builder *b, uint32_t process, const st
     bool cut = kernel_count < s->kernel_count || user_count < believed;
     uint32_t stack = stack_of_user(b, process, s, user_count, cut ? STACK_TRUNCATED : end);
     for (size_t i = kernel_count; i-- > 0;)
-        stack = stack_push(b, stack, location_of(b, 0, s->kernel[i], i > 0, s->time_ns));
+        stack = stack_table_push(&b->stacks, &b->trace, stack,
+                                 location_of(b, 0, s->kernel[i], i > 0, s->time_ns));
     return stack;
 }
 
@@ -611,11 +561,11 @@ uint32_t trace_builder_stack_at(struct trace_builder *b, uint32_t stack, uint64_
         uint32_t location = path[depth], code = code_at(user, location, time_ns);
         if (code) {
             const struct trace_location row = b->trace.locations.rows[location];
-            location = location_get(
-                b, &(struct location_key){ row.addr, row.process, row.mapping, code, row.is_return },
-                time_ns);
+            location = stack_table_location(
+                &b->stacks, &b->trace,
+                &(struct location_key){ row.addr, row.process, row.mapping, code, row.is_return }, time_ns);
         }
-        stack = stack_push(b, stack, location);
+        stack = stack_table_push(&b->stacks, &b->trace, stack, location);
     }
     return stack;
 }
@@ -625,13 +575,14 @@ uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *func
     uint32_t stack = count > TRACE_STACK_DEPTH_MAX ? STACK_TRUNCATED : STACK_WHOLE;
     for (size_t i = count > TRACE_STACK_DEPTH_MAX ? count - TRACE_STACK_DEPTH_MAX : 0; i < count; i++) {
         /* named locations share the number space of kernel addresses, far below any of those */
-        uint32_t location = location_get(b, &(struct location_key){ .addr = functions[i] }, 0);
+        uint32_t location =
+            stack_table_location(&b->stacks, &b->trace, &(struct location_key){ .addr = functions[i] }, 0);
         struct trace_location *row = &b->trace.locations.rows[location];
         row->function = functions[i];
         row->resolver = RESOLVER_IMPORTED;
         const char *name = trace_string(&b->trace, b->trace.functions.rows[functions[i]].name);
         row->unnamed = strcmp(name, "[unknown]") == 0 ? UNNAMED_NO_SYMBOL : UNNAMED_NOT;
-        stack = stack_push(b, stack, location);
+        stack = stack_table_push(&b->stacks, &b->trace, stack, location);
     }
     return stack;
 }

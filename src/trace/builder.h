@@ -12,11 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/child_index.h"
 #include "base/cursor.h"
 #include "base/id_map.h"
 #include "trace/chain_cache.h"
 #include "trace/function_index.h"
+#include "trace/stack_table.h"
 #include "trace/trace.h"
 
 struct address_space;
@@ -32,14 +32,12 @@ struct process_state {
 struct trace_builder {
     struct trace trace;
     struct function_index functions;
-    struct id_map locations, images, threads, pids, event_types;
-    struct child_index stacks;
-    struct location_memo *memo;   /* by a hash of the address: what location_get() said last */
+    struct id_map images, threads, pids, event_types;
+    struct stack_table stacks;
+    struct location_memo *memo;   /* by a hash of the address: what location_of() said last */
     struct process_state *states; /* by process id */
     size_t states_capacity;
     struct chain_cache *chains;
-    uint8_t *ends; /* by stack: enum stack_end */
-    size_t ends_capacity;
     /* rows changed after they were added: (table << 32 | id), for the writer */
     uint64_t *changed;
     size_t changed_count, changed_capacity;
