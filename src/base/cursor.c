@@ -2,17 +2,6 @@
 
 #include <string.h>
 
-struct span cursor_bytes(struct cursor *c, uint64_t count)
-{
-    if (count > c->bytes.size - c->pos) /* never pos + count: that can wrap */
-        c->failed = true;
-    if (c->failed || count == 0)
-        return (struct span){ 0 };
-    struct span taken = { c->bytes.data + c->pos, (size_t)count };
-    c->pos += taken.size;
-    return taken;
-}
-
 void cursor_skip(struct cursor *c, uint64_t count)
 {
     cursor_bytes(c, count);
@@ -29,15 +18,6 @@ void cursor_seek(struct cursor *c, uint64_t offset)
 void cursor_align(struct cursor *c, size_t alignment)
 {
     cursor_skip(c, (alignment - c->pos % alignment) % alignment);
-}
-
-uint8_t cursor_u8(struct cursor *c)
-{
-    if (c->failed || c->pos == c->bytes.size) {
-        c->failed = true;
-        return 0;
-    }
-    return c->bytes.data[c->pos++];
 }
 
 uint16_t cursor_u16le(struct cursor *c)

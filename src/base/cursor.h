@@ -41,14 +41,30 @@ static inline size_t cursor_left(const struct cursor *c)
 }
 
 /* The next `count` bytes; an empty span (and failure) when there are fewer. */
-struct span cursor_bytes(struct cursor *c, uint64_t count);
+static inline struct span cursor_bytes(struct cursor *c, uint64_t count)
+{
+    if (count > c->bytes.size - c->pos) /* never pos + count: that can wrap */
+        c->failed = true;
+    if (c->failed || count == 0)
+        return (struct span){ 0 };
+    struct span taken = { c->bytes.data + c->pos, (size_t)count };
+    c->pos += taken.size;
+    return taken;
+}
 void cursor_skip(struct cursor *c, uint64_t count);
 /* Moves to an absolute offset within the span. */
 void cursor_seek(struct cursor *c, uint64_t offset);
 /* Moves forward so that the position is a multiple of `alignment`, a power of two. */
 void cursor_align(struct cursor *c, size_t alignment);
 
-uint8_t cursor_u8(struct cursor *c);
+static inline uint8_t cursor_u8(struct cursor *c)
+{
+    if (c->failed || c->pos == c->bytes.size) {
+        c->failed = true;
+        return 0;
+    }
+    return c->bytes.data[c->pos++];
+}
 uint16_t cursor_u16le(struct cursor *c);
 uint32_t cursor_u32le(struct cursor *c);
 uint64_t cursor_u64le(struct cursor *c);
