@@ -57,6 +57,23 @@ static void cell_thread(const struct events_answer *a, uint32_t thread, struct b
         buffer_format(cell, "%" PRIu32, a->scope.trace->threads.rows[thread].tid);
 }
 
+/* Native frames are a sample's: which one is said. */
+static void cell_stack(struct events_answer *a, const struct trace_event *row, struct buffer *cell)
+{
+    struct native_leaf leaf;
+    buffer_string(cell, "  at ");
+    question_stack_text(&a->stacks, event_stacks_node(&a->stacks, row->stack), FRAMES_SHOWN, cell);
+    if (!native_leaf_find(&a->leaves, row, &leaf))
+        return;
+    uint64_t ns = (uint64_t)(leaf.after_ns < 0 ? -leaf.after_ns : leaf.after_ns);
+    buffer_format(cell, "; below, by a sample %s %s: ", units_duration(ns).text,
+                  leaf.after_ns < 0 ? "before" : "after");
+    for (size_t i = 0; i < leaf.count; i++) {
+        buffer_string(cell, i ? " < " : "");
+        buffer_string(cell, native_leaf_frame(&a->leaves, &leaf, i)->name);
+    }
+}
+
 /* ---- table ---- */
 
 static void table_row(struct events_answer *a, struct text_table *table, uint32_t event, bool processes,
@@ -88,10 +105,8 @@ static void table_row(struct events_answer *a, struct text_table *table, uint32_
     buffer_clear(cell);
     if (!a->wanted.column_count)
         cell_fields(s, payload, cell);
-    if (a->stacks_shown && row->stack >= STACK_ROOTS) {
-        buffer_string(cell, "  at ");
-        question_stack_text(&a->stacks, event_stacks_node(&a->stacks, row->stack), FRAMES_SHOWN, cell);
-    }
+    if (a->stacks_shown && row->stack >= STACK_ROOTS)
+        cell_stack(a, row, cell);
     if (!a->wanted.column_count || a->stacks_shown)
         text_table_add(table, cell_text(cell));
 }
@@ -230,6 +245,20 @@ static bool counts_table(struct events_answer *a, struct error *err)
 
 /* ---- CSV ---- */
 
+static void csv_native(struct events_answer *a, struct csv_text *csv, const struct trace_event *row,
+                       struct buffer *cell)
+{
+    struct native_leaf leaf;
+    bool found = native_leaf_find(&a->leaves, row, &leaf);
+    buffer_clear(cell);
+    for (size_t i = found ? leaf.count : 0; i-- > 0;) {
+        question_frame(native_leaf_frame(&a->leaves, &leaf, i), cell);
+        buffer_string(cell, i ? ";" : "");
+    }
+    csv_string(csv, cell_text(cell));
+    csv_known_double(csv, found, found ? (double)leaf.after_ns / 1e6 : 0);
+}
+
 static void csv_row(struct events_answer *a, struct csv_text *csv, uint32_t event, struct buffer *cell)
 {
     const struct trace *t = a->scope.trace;
@@ -261,6 +290,7 @@ static void csv_row(struct events_answer *a, struct csv_text *csv, uint32_t even
         buffer_clear(cell);
         question_stack_csv(&a->stacks, event_stacks_node(&a->stacks, row->stack), cell);
         csv_string(csv, cell_text(cell));
+        csv_native(a, csv, row, cell);
     }
     csv_end_row(csv);
 }
@@ -275,8 +305,11 @@ static void csv_head(const struct events_answer *a, struct csv_text *csv)
         csv_string(csv, a->wanted.columns[i]);
     if (!a->wanted.column_count)
         csv_string(csv, "fields");
-    if (a->stacks_shown)
+    if (a->stacks_shown) {
         csv_string(csv, "stack");
+        csv_string(csv, "native_stack");
+        csv_string(csv, "native_after_ms");
+    }
     csv_end_row(csv);
 }
 
@@ -374,7 +407,9 @@ static bool events_answer_part(struct events_answer *a, const struct question_ca
     a->duration_ns = end_ns > a->from_ns ? end_ns - a->from_ns : 0;
     event_query_init(&a->query, a->scope.trace, &wish, !v->events.counts);
     event_stacks_init(&a->stacks, a->scope.trace, a->scope.raw_names, EVENT_CUT_NOTHING);
+    native_leaves_init(&a->leaves, &a->stacks, a->scope.trace);
     bool ok = events_print(a, v, err);
+    native_leaves_done(&a->leaves);
     event_stacks_done(&a->stacks);
     event_query_done(&a->query);
     event_wanted_done(&a->wanted);

@@ -5,6 +5,7 @@
 #define CLRPERF_CLI_QUESTION_EVENTS_H
 
 #include "analyse/event_counts.h"
+#include "analyse/native_leaf.h"
 #include "cli/event_choice.h"
 #include "cli/question_put.h"
 
@@ -14,6 +15,7 @@ struct events_answer {
     struct event_wanted wanted;
     struct event_query query;
     struct event_stacks stacks;
+    struct native_leaves leaves;
     uint64_t top;                  /* rows; 0: all */
     uint64_t from_ns, duration_ns; /* the time that is asked about */
     bool stacks_shown;

@@ -104,6 +104,25 @@ static void put_activity(struct json_writer *j, const struct trace *t, uint32_t 
     put_id(j, "related_activity", row->related, scratch);
 }
 
+/* What a sample says is below the stack, where one does. */
+static void put_native(struct json_writer *j, struct events_answer *a, const struct trace_event *row,
+                       struct buffer *scratch)
+{
+    struct native_leaf leaf;
+    if (!native_leaf_find(&a->leaves, row, &leaf))
+        return;
+    json_put_object(j, "native");
+    json_put_array(j, "stack");
+    for (size_t i = leaf.count; i-- > 0;) {
+        buffer_clear(scratch);
+        question_frame(native_leaf_frame(&a->leaves, &leaf, i), scratch);
+        json_span(j, buffer_span(scratch));
+    }
+    json_end_array(j);
+    json_put_double(j, "after_ms", (double)leaf.after_ns / 1e6);
+    json_end_object(j);
+}
+
 static void put_event(struct json_writer *j, struct events_answer *a, struct kept_stacks *stacks,
                       uint32_t event, struct buffer *scratch)
 {
@@ -131,6 +150,7 @@ static void put_event(struct json_writer *j, struct events_answer *a, struct kep
     }
     put_activity(j, t, event, scratch);
     put_stack(j, stacks, event_stacks_node(&a->stacks, row->stack));
+    put_native(j, a, row, scratch);
     json_end_object(j);
     json_next(j);
 }

@@ -222,6 +222,18 @@ def waited(inside):
     return inside["blocked_ms"] + inside["ready_ms"] + inside["off_cpu_ms"] + inside["lock_ms"]
 
 
+def check_native(checks, name, path):
+    """What events borrow from samples: the runtime's function that allocates, below the action that does."""
+    text = succeeded(clrperf("report", path, "events", "--json", "--event", "GC/AllocationTick")).stdout
+    ticks = [event for event in map(json.loads, text.splitlines()) if event["stack"] and event["stack"][-1].endswith("AllocController.Alloc")]
+    lent = [event["native"] for event in ticks if "native" in event]
+    entries = collections.Counter(native["stack"][0] for native in lent)
+    near = all(abs(native["after_ms"]) <= 1 for native in lent)
+    managed = [native for native in lent if any("AllocController" in frame for frame in native["stack"])]
+    checks.check(f"{name}: native frames below events", len(lent) > 10 and near and not managed and
+                 any(entry.startswith("libcoreclr.so!") for entry in entries), f"{len(lent)} of {len(ticks)}: {entries.most_common(3)}")
+
+
 def check_inside(checks, variant, work):
     """What went on in requests that do one thing each. On a crowded machine any of them can be ready to run for long."""
     path, name = work.file("inside.clrperf"), f"{variant} inside"
@@ -258,6 +270,7 @@ def check_inside(checks, variant, work):
     slow = rows["on-cpu"]["slowest"][0]
     checks.check(f"{name}: the slowest one", slow["inside"]["threads"]["told"] == 1 and 80 <= slow["inside"]["ran_ms"] <= 125,
                  f"ran {slow['inside']['ran_ms']:.1f} of {slow['duration_ms']:.1f} ms")
+    check_native(checks, name, path)
     activities = {row["name"]: row["count"] for row in report(path, "tasks")["rows"] if row["kind"] == "activity"}
     nested = "Microsoft-AspNetCore-Server-Kestrel/Connection > Microsoft.AspNetCore.Hosting/Request"
     checks.check(f"{name}: requests as activities", activities.get(nested) == 4 * len(paths), str(activities))
