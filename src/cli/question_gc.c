@@ -106,11 +106,6 @@ static bool sum_cpu(struct gc_answer *a, struct error *err)
     return true;
 }
 
-static double share(uint64_t part, uint64_t whole)
-{
-    return whole ? (double)part / (double)whole : 0;
-}
-
 static void add_duration(struct text_table *table, uint64_t ns)
 {
     text_table_add(table, units_duration(ns).text);
@@ -313,7 +308,7 @@ static bool put_text(struct gc_answer *a, size_t complete, struct error *err)
         buffer_string(&out, "collections none\n");
     if (a->cpu_ns)
         buffer_format(&out, "CPU         %s, of it %.1f %% for collections\n", units_duration(a->cpu_ns).text,
-                      share(a->gc_cpu_ns, a->cpu_ns) * 100);
+                      question_share(a->gc_cpu_ns, a->cpu_ns) * 100);
     for (size_t i = 0; i < a->stats.process_count; i++) {
         const struct gc_process_stats *p = &a->stats.processes[i];
         question_gc_head(a, p, a->stats.process_count > 1, &out);

@@ -7,11 +7,6 @@
 
 enum { FINALIZED_TYPES_SHOWN = 5 };
 
-static double share(uint64_t part, uint64_t whole)
-{
-    return whole ? (double)part / (double)whole : 0;
-}
-
 static void head_counts(const struct gc_process_stats *p, struct buffer *out)
 {
     const struct gc_sum *all = &p->all;
@@ -41,7 +36,7 @@ static void head_pauses(const struct gc_answer *a, const struct gc_process_stats
         return;
     buffer_format(out, "pauses      %s in all", units_duration(pause_ns).text);
     if (told_ns)
-        buffer_format(out, " (%.2f %% of the time)", share(pause_ns, told_ns) * 100);
+        buffer_format(out, " (%.2f %% of the time)", question_share(pause_ns, told_ns) * 100);
     buffer_format(out, "; mean %s, longest %s, to stop the threads at most %s",
                   units_duration(all->pause_ns / all->count).text, units_duration(all->pause_max_ns).text,
                   units_duration(all->suspend_max_ns).text);

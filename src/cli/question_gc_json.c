@@ -8,22 +8,17 @@
 
 enum { CONDITION_BITS = 32 };
 
-static double ms(uint64_t ns)
-{
-    return (double)ns / 1e6;
-}
-
 static void put_sum(struct json_writer *j, const struct gc_sum *sum)
 {
     json_put_u64(j, "count", sum->count);
     json_put_u64(j, "induced", sum->induced);
     json_put_u64(j, "background", sum->background);
-    json_put_double(j, "pause_ms", ms(sum->pause_ns));
+    json_put_double(j, "pause_ms", question_ms(sum->pause_ns));
     json_put_known_double(j, "pause_mean_ms", sum->count,
-                          sum->count ? ms(sum->pause_ns) / (double)sum->count : 0);
-    json_put_double(j, "pause_max_ms", ms(sum->pause_max_ns));
-    json_put_double(j, "suspend_ms", ms(sum->suspend_ns));
-    json_put_double(j, "suspend_max_ms", ms(sum->suspend_max_ns));
+                          sum->count ? question_ms(sum->pause_ns) / (double)sum->count : 0);
+    json_put_double(j, "pause_max_ms", question_ms(sum->pause_max_ns));
+    json_put_double(j, "suspend_ms", question_ms(sum->suspend_ns));
+    json_put_double(j, "suspend_max_ms", question_ms(sum->suspend_max_ns));
     json_put_known_u64(j, "peak_bytes", sum->peak_max != 0, sum->peak_max);
     json_put_known_u64(j, "allocated_bytes", sum->with_allocated != 0, sum->allocated);
     json_put_known_u64(j, "promoted_bytes", sum->with_stats != 0, sum->promoted);
@@ -51,7 +46,7 @@ static void put_process(struct json_writer *j, const struct gc_answer *a, const 
     put_sum(j, &p->all);
     json_put_u64(j, "incomplete", p->incomplete);
     json_put_u64(j, "other_pauses", p->other_pauses);
-    json_put_double(j, "other_pause_ms", ms(p->other_pause_ns));
+    json_put_double(j, "other_pause_ms", question_ms(p->other_pause_ns));
     json_put_known_u64(j, "finalized", p->finalized != 0, p->finalized);
     json_put_array(j, "finalized_types");
     for (size_t i = 0; i < a->finalized.count; i++) {
@@ -136,9 +131,9 @@ static void put_totals(struct json_writer *j, const struct gc_answer *a)
                           told_ns ? (double)(all.pause_ns + other_ns) / (double)told_ns : 0);
     json_put_u64(j, "incomplete", incomplete);
     json_put_u64(j, "other_pauses", other);
-    json_put_double(j, "other_pause_ms", ms(other_ns));
-    json_put_known_double(j, "cpu_ms", a->cpu_ns, ms(a->cpu_ns));
-    json_put_known_double(j, "gc_cpu_ms", a->cpu_ns, ms(a->gc_cpu_ns));
+    json_put_double(j, "other_pause_ms", question_ms(other_ns));
+    json_put_known_double(j, "cpu_ms", a->cpu_ns, question_ms(a->cpu_ns));
+    json_put_known_double(j, "gc_cpu_ms", a->cpu_ns, question_ms(a->gc_cpu_ns));
     json_put_u64(j, "lost", question_lost(&a->scope));
     json_put_u64(j, "malformed", a->stats.malformed);
     put_triggers(j, a);
@@ -235,11 +230,11 @@ static void put_pauses(struct json_writer *j, const struct gc_answer *a, const s
     double paused = 0;
     bool known = gc_record_pause_share(row, &paused);
     json_put_double(j, "start_s", capture_time_s(&a->scope.time, row->pause_from_ns));
-    json_put_double(j, "pause_ms", ms(row->pause_ns));
-    json_put_double(j, "suspend_ms", ms(row->suspend_ns));
-    json_put_double(j, "duration_ms", ms(row->end_ns - row->start_ns));
+    json_put_double(j, "pause_ms", question_ms(row->pause_ns));
+    json_put_double(j, "suspend_ms", question_ms(row->suspend_ns));
+    json_put_double(j, "duration_ms", question_ms(row->end_ns - row->start_ns));
     json_put_u64(j, "pauses", row->pauses);
-    json_put_known_double(j, "final_pause_ms", row->final_pause_ns, ms(row->final_pause_ns));
+    json_put_known_double(j, "final_pause_ms", row->final_pause_ns, question_ms(row->final_pause_ns));
     json_put_known_double(j, "paused_share", known, paused);
 }
 
@@ -300,9 +295,9 @@ static void csv_row(struct csv_text *csv, struct gc_answer *a, const struct gc_r
     csv_string(csv, gc_kind_names[row->kind]);
     csv_string(csv, gc_reason_key(row->reason));
     csv_double(csv, capture_time_s(&a->scope.time, row->pause_from_ns));
-    csv_double(csv, ms(row->pause_ns));
-    csv_double(csv, ms(row->suspend_ns));
-    csv_double(csv, ms(row->end_ns - row->start_ns));
+    csv_double(csv, question_ms(row->pause_ns));
+    csv_double(csv, question_ms(row->suspend_ns));
+    csv_double(csv, question_ms(row->end_ns - row->start_ns));
     csv_known_double(csv, known, paused);
     csv_known_u64(csv, row->has_before, row->heap_before);
     csv_known_u64(csv, row->has_stats, row->heap_after);

@@ -48,15 +48,10 @@ static void choose_rows(struct jit_answer *a)
     a->row_count = top && top < a->stats.row_count ? top : a->stats.row_count;
 }
 
-static double ms(uint64_t ns)
-{
-    return (double)ns / 1e6;
-}
-
 static void put_sum(struct json_writer *j, const struct jit_sum *sum)
 {
     json_put_u64(j, "count", sum->count);
-    json_put_known_double(j, "time_ms", sum->timed, ms(sum->time_ns));
+    json_put_known_double(j, "time_ms", sum->timed, question_ms(sum->time_ns));
     json_put_known_u64(j, "il_bytes", sum->timed, sum->il_bytes);
     json_put_u64(j, "native_bytes", sum->native_bytes);
 }
@@ -118,8 +113,8 @@ static void put_row(struct json_writer *j, struct jit_answer *a, const struct ji
     json_put_bool(j, "dynamic", m->is_dynamic);
     json_put_known_u64(j, "il_bytes", m->has_start, m->il_bytes);
     json_put_u64(j, "native_bytes", m->native_bytes);
-    json_put_known_double(j, "time_ms", m->has_start, ms(m->time_ns));
-    json_put_known_double(j, "own_ms", m->has_start, ms(m->own_ns));
+    json_put_known_double(j, "time_ms", m->has_start, question_ms(m->time_ns));
+    json_put_known_double(j, "own_ms", m->has_start, question_ms(m->own_ns));
     question_json_thread(j, &a->scope, "thread", m->thread);
     json_put_double(j, "start_s", capture_time_s(&a->scope.time, m->start_ns));
     json_put_string(j, "trigger", jit_trigger_name((enum jit_trigger)m->trigger));
@@ -162,8 +157,8 @@ static bool put_csv(const struct jit_answer *a, struct error *err)
         csv_string(&csv, jit_trigger_name((enum jit_trigger)m->trigger));
         csv_known_u64(&csv, m->has_start, m->il_bytes);
         csv_u64(&csv, m->native_bytes);
-        csv_known_double(&csv, m->has_start, ms(m->time_ns));
-        csv_known_double(&csv, m->has_start, ms(m->own_ns));
+        csv_known_double(&csv, m->has_start, question_ms(m->time_ns));
+        csv_known_double(&csv, m->has_start, question_ms(m->own_ns));
         csv_known_u64(&csv, m->thread != 0, a->scope.trace->threads.rows[m->thread].tid);
         csv_known_u64(&csv, m->has_memory, m->hot_bytes);
         csv_known_u64(&csv, m->has_memory, m->read_only_bytes);

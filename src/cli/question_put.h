@@ -40,6 +40,17 @@ void question_process(const struct question_scope *scope, uint32_t process, stru
 /* Whether events of more than one process are there, so that rows name theirs. */
 bool question_has_processes(const struct question_scope *scope);
 
+/* 0 of nothing. */
+static inline double question_share(uint64_t part, uint64_t whole)
+{
+    return whole ? (double)part / (double)whole : 0;
+}
+
+static inline double question_ms(uint64_t ns)
+{
+    return (double)ns / 1e6;
+}
+
 /* Begins the document: its schema and its capture. */
 void question_json_begin(struct json_writer *j, struct buffer *text, const struct question_scope *scope,
                          const char *schema);

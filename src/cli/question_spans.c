@@ -15,11 +15,6 @@
 
 enum { SPAN_ROWS_SHOWN = 30, SLOWEST_SHOWN = 5, CELL_MAX = 64 };
 
-static double ms(uint64_t ns)
-{
-    return (double)ns / 1e6;
-}
-
 static const char *text_of(const struct spans_answer *a, uint32_t id)
 {
     const char *text = intern_text(&a->table->texts, id);
@@ -49,8 +44,8 @@ static void put_slowest(struct json_writer *j, const struct spans_answer *a, con
         question_json_process(j, &a->scope, row->process);
         question_json_thread(j, &a->scope, "thread", row->thread);
         json_put_double(j, "start_s", capture_time_s(&a->scope.time, row->start_ns));
-        json_put_double(j, "duration_ms", ms(span_ns(row)));
-        json_put_double(j, "gc_ms", ms(row->gc_ns));
+        json_put_double(j, "duration_ms", question_ms(span_ns(row)));
+        json_put_double(j, "gc_ms", question_ms(row->gc_ns));
         json_put_known_u64(j, "status", row->status != SPAN_STATUS_NONE, (uint64_t)row->status);
         json_put_bool(j, "failed", row->failed);
         if (a->accounts)
@@ -77,13 +72,13 @@ static void put_row(struct json_writer *j, const struct spans_answer *a, const s
     json_put_string(j, "name", text_of(a, group->name));
     json_put_u64(j, "count", group->count);
     json_put_u64(j, "failed", group->failed);
-    json_put_double(j, "total_ms", ms(group->total_ns));
-    json_put_double(j, "mean_ms", ms(group->total_ns) / (double)group->count);
-    json_put_double(j, "p50_ms", ms(at_ns(groups, group, 0.5)));
-    json_put_double(j, "p90_ms", ms(at_ns(groups, group, 0.9)));
-    json_put_double(j, "p99_ms", ms(at_ns(groups, group, 0.99)));
-    json_put_double(j, "max_ms", ms(at_ns(groups, group, 1)));
-    json_put_double(j, "gc_ms", ms(group->gc_ns));
+    json_put_double(j, "total_ms", question_ms(group->total_ns));
+    json_put_double(j, "mean_ms", question_ms(group->total_ns) / (double)group->count);
+    json_put_double(j, "p50_ms", question_ms(at_ns(groups, group, 0.5)));
+    json_put_double(j, "p90_ms", question_ms(at_ns(groups, group, 0.9)));
+    json_put_double(j, "p99_ms", question_ms(at_ns(groups, group, 0.99)));
+    json_put_double(j, "max_ms", question_ms(at_ns(groups, group, 1)));
+    json_put_double(j, "gc_ms", question_ms(group->gc_ns));
     if (a->accounts) {
         struct span_account sum = group_account(a, groups, group);
         span_inside_json(a->accounts, &sum, j);
@@ -163,8 +158,8 @@ static bool put_csv(const struct spans_answer *a, struct error *err)
         csv_string(&csv, text_of(a, row->kind));
         csv_string(&csv, text_of(a, row->name));
         csv_double(&csv, capture_time_s(&a->scope.time, row->start_ns));
-        csv_double(&csv, ms(span_ns(row)));
-        csv_double(&csv, ms(row->gc_ns));
+        csv_double(&csv, question_ms(span_ns(row)));
+        csv_double(&csv, question_ms(row->gc_ns));
         csv_known_u64(&csv, row->status != SPAN_STATUS_NONE, (uint64_t)row->status);
         csv_u64(&csv, row->failed);
         if (a->accounts)

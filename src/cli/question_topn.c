@@ -5,14 +5,9 @@
 #include "analyse/thread_span.h"
 #include "base/own.h"
 #include "cli/json_put.h"
-#include "cli/question.h"
+#include "cli/question_put.h"
 #include "cli/standard_output.h"
 #include "trace/facts.h"
-
-static double share(uint64_t part, uint64_t whole)
-{
-    return whole ? (double)part / (double)whole : 0;
-}
 
 static size_t rows_shown(const struct question_call *call, const struct hot_table *table)
 {
@@ -30,8 +25,9 @@ static bool topn_table(const struct question_call *call, const struct profile *p
     for (size_t i = 0; i < rows_shown(call, table); i++) {
         const struct hot_row *row = &table->rows[i];
         buffer_format(&text, "%4zu  %8.2f%%  %8.2f%%  %s%s%s\n", i + 1,
-                      100 * share(row->total, p->counts.weight), 100 * share(row->self, p->counts.weight),
-                      row->module, *row->module ? "!" : "", row->name);
+                      100 * question_share(row->total, p->counts.weight),
+                      100 * question_share(row->self, p->counts.weight), row->module, *row->module ? "!" : "",
+                      row->name);
     }
     bool ok = stdout_text(&text, err);
     buffer_done(&text);
@@ -58,8 +54,8 @@ static bool topn_json(const struct question_call *call, const struct profile *p,
         json_put_u64(&j, "rank", i + 1);
         json_put_string(&j, "name", row->name);
         json_put_string(&j, "module", *row->module ? row->module : NULL);
-        json_put_double(&j, "inclusive_share", share(row->total, p->counts.weight));
-        json_put_double(&j, "exclusive_share", share(row->self, p->counts.weight));
+        json_put_double(&j, "inclusive_share", question_share(row->total, p->counts.weight));
+        json_put_double(&j, "exclusive_share", question_share(row->self, p->counts.weight));
         json_end_object(&j);
     }
     json_end_array(&j);

@@ -28,24 +28,53 @@ static bool refuse(struct error *err, const char *text, size_t size)
     return false;
 }
 
+/* A word of -e's list. */
+struct word {
+    const char *text; /* not ended by a 0 */
+    size_t size;
+    bool cpu, context_switches; /* what only the kernel sees */
+};
+
+static bool word_is(const struct word *w, const char *name)
+{
+    return w->size == strlen(name) && memcmp(w->text, name, w->size) == 0;
+}
+
+/* The next one of *list, which may be NULL; false behind the last. */
+static bool next_word(const char **list, struct word *out)
+{
+    const char *at = *list;
+    if (!at || !*at)
+        return false;
+    *out = (struct word){ .text = at, .size = strcspn(at, ",") };
+    out->cpu = word_is(out, "cpu");
+    out->context_switches = word_is(out, "context-switches");
+    *list = at + out->size + (at[out->size] == ',');
+    return true;
+}
+
+bool record_sources_want_kernel(const char *list)
+{
+    struct word word;
+    while (next_word(&list, &word))
+        if (word.cpu || word.context_switches)
+            return true;
+    return false;
+}
+
 static bool read_list(const char *list, struct record_sources *out, struct error *err)
 {
-    static const char switches[] = "context-switches";
-    bool any = false;
-    for (const char *at = list; *at;) {
-        size_t size = strcspn(at, ",");
-        if (size == 3 && memcmp(at, "cpu", 3) == 0)
-            out->cpu = true;
-        else if (size == sizeof switches - 1 && memcmp(at, switches, size) == 0)
-            out->context_switches = true;
-        else if (event_topics_add(&out->topics, at, size))
-            out->has_topics = true;
-        else
-            return refuse(err, at, size);
-        any = true;
-        at += size + (at[size] == ',');
+    struct word word = { 0 };
+    while (next_word(&list, &word)) {
+        out->cpu |= word.cpu;
+        out->context_switches |= word.context_switches;
+        if (word.cpu || word.context_switches)
+            continue;
+        if (!event_topics_add(&out->topics, word.text, word.size))
+            return refuse(err, word.text, word.size);
+        out->has_topics = true;
     }
-    return any || refuse(err, "", 0);
+    return word.text || refuse(err, "", 0);
 }
 
 /* What was asked in so many words says more: a topic joins it, so that no event comes twice. */
@@ -135,13 +164,10 @@ void record_sources_text(const struct record_sources *s, const char *list, uint6
         buffer_format(out, "CPU samples at %" PRIu64 " Hz", rate_hz);
     if (s->context_switches)
         buffer_format(out, "%scontext switches", out->size ? ", " : "");
-    for (const char *at = list ? list : ""; *at;) {
-        size_t size = strcspn(at, ",");
-        bool topic = !(size == 3 && memcmp(at, "cpu", 3) == 0) && memcmp(at, "context", 7) != 0;
-        if (topic)
-            buffer_format(out, "%s%.*s", out->size ? ", " : "", (int)size, at);
-        at += size + (at[size] == ',');
-    }
+    struct word word;
+    while (next_word(&list, &word))
+        if (!word.cpu && !word.context_switches)
+            buffer_format(out, "%s%.*s", out->size ? ", " : "", (int)word.size, word.text);
     for (size_t i = 0; i < s->asked.providers.count && s->has_asked; i++)
         buffer_format(out, "%s%s", out->size ? ", " : "", s->asked.providers.items[i].name);
     buffer_u8(out, 0);

@@ -18,6 +18,8 @@ struct record_sources {
     bool chosen;        /* what is asked is asked event by event, where the runtime can */
 };
 
+/* Whether `list` (-e, or NULL) names what only the kernel sees. */
+bool record_sources_want_kernel(const char *list);
 /*
  * `list`: -e, or NULL: the CPU, unless providers are asked for. `force`: also what does harm to others who
  * listen. `note` is told what is ignored or has consequences; may be NULL. Fails with ERROR_USAGE. End *out

@@ -57,22 +57,10 @@ static bool ends_with(const char *text, const char *end)
     return size > end_size && strcasecmp(text + size - end_size, end) == 0;
 }
 
-/* Whether -e names what only the kernel sees. */
-static bool wants_kernel(const char *list)
-{
-    for (const char *at = list ? list : ""; *at;) {
-        size_t size = strcspn(at, ",");
-        if ((size == 3 && memcmp(at, "cpu", 3) == 0) ||
-            (size == 16 && memcmp(at, "context-switches", 16) == 0))
-            return true;
-        at += size + (at[size] == ',');
-    }
-    return false;
-}
-
 bool record_stream_is_meant(const struct record_values *v)
 {
-    return (v->format || (v->out && ends_with(v->out, ".nettrace"))) && !wants_kernel(v->events);
+    return (v->format || (v->out && ends_with(v->out, ".nettrace"))) &&
+           !record_sources_want_kernel(v->events);
 }
 
 static void note(void *user, const char *text)
