@@ -41,7 +41,7 @@ static bool find_build_id(struct span notes, uint8_t *id, size_t *out_size)
         struct span desc = cursor_bytes(&c, ((uint64_t)bytes + 3) & ~UINT64_C(3));
         if (!cursor_ok(&c))
             return false;
-        if (type != NOTE_BUILD_ID || name_bytes != 4 || memcmp(name.data, "GNU", 4) != 0 || bytes == 0 ||
+        if (type != NOTE_BUILD_ID || name_bytes != 4 || memcmp(name.data, "GNU", 4) != 0 || !desc.data ||
             bytes > ELF_BUILD_ID_MAX)
             continue;
         memcpy(id, desc.data, bytes);

@@ -246,7 +246,7 @@ void perf_header_take_build_id(struct perf_header *h, struct span body, uint16_t
     cursor_skip(&c, 4); /* pid */
     struct span id = cursor_bytes(&c, BUILD_ID_FIELD_BYTES);
     struct span path = cursor_zstring(&c);
-    if (!cursor_ok(&c))
+    if (!id.data || !cursor_ok(&c))
         return;
     /* before perf 5.12 the size was not said: always 20 */
     size_t size = misc & MISC_BUILD_ID_SIZE && id.data[20] < BUILD_ID_BYTES_MAX ? id.data[20] : 20;
