@@ -13,6 +13,7 @@ TIERS = {"MinimumJitted": "tier0", "QuickJitted": "tier0", "QuickJittedInstrumen
          "Optimized": "optimized"}
 # it ends a pause when the threads have been let go, clrperf when that begins: on a crowded machine that takes a while
 LETTING_GO_MS = 20
+JIT_CLOSE_MS = 0.001  # its times are differences of rounded ones
 CLOSE_MS = 0.05
 
 
@@ -83,9 +84,16 @@ def gc_row_of_peer(their, our, previous):
 
 def compare_jit(path):
     """Methods by what they are made of, where and how long: how names are spelled differs."""
-    theirs = collections.Counter((jit["il"], jit["native"], TIERS.get(jit["tier"]), jit["thread"], round(jit["time_ms"], 3))
-                                 for process in peer(path) for jit in process["jits"])
+    theirs, ours = collections.defaultdict(list), collections.defaultdict(list)
+    for process in peer(path):
+        for jit in process["jits"]:
+            theirs[jit["il"], jit["native"], TIERS.get(jit["tier"]), jit["thread"]].append(jit["time_ms"])
     rows = report(path, "jit")["rows"]
-    ours = collections.Counter((row["il_bytes"], row["native_bytes"], row["tier"], row["thread"], round(row["time_ms"] or 0, 3))
-                               for row in rows)
-    return [f"only there: {key}" for key in theirs - ours] + [f"only here: {key}" for key in ours - theirs], len(rows)
+    for row in rows:
+        ours[row["il_bytes"], row["native_bytes"], row["tier"], row["thread"]].append(row["time_ms"] or 0)
+    different = []
+    for key in theirs.keys() | ours.keys():
+        there, here = sorted(theirs[key]), sorted(ours[key])
+        if len(there) != len(here) or any(abs(a - b) > JIT_CLOSE_MS for a, b in zip(there, here)):
+            different.append(f"{key}: {here}, there {there}")
+    return different, len(rows)
