@@ -39,6 +39,8 @@ struct memory_names {
     struct known_memory *processes; /* by row of the trace */
     size_t capacity;
     uint64_t looked_ns;
+    size_t news; /* methods that a look told of */
+    bool churns; /* the last looks told of any */
     struct il_offsets *il_offsets;
     struct stub_kinds *stub_kinds;
     struct method_place *found; /* of the question under way */
@@ -106,6 +108,8 @@ static void memory_method(void *user, const struct runtime_method *method)
     struct memory_names *names = known->names;
     if (names->found)
         *names->found = (struct method_place){ method->addr, method->size_bytes, method->dynamic };
+    else
+        names->news++;
     runtime_names_method(names->methods, known->process, RESOLVER_MEMORY, method);
 }
 
@@ -208,6 +212,7 @@ void memory_names_look(struct memory_names *names, bool sampled)
     if (now_ns - names->looked_ns < MEMORY_LOOK_MS * MS_NS)
         return;
     names->looked_ns = now_ns;
+    names->churns = false;
     for (size_t i = 0; i < names->capacity; i++) {
         struct known_memory *known = &names->processes[i];
         if (!known->session)
@@ -220,8 +225,15 @@ void memory_names_look(struct memory_names *names, bool sampled)
         if (runtime_names_listens(names->methods, known->process))
             continue;
         struct runtime_sink sink = memory_sink(known);
+        names->news = 0;
         memory_session_look(known->session, &sink, NULL);
+        names->churns |= names->news > 0;
     }
+}
+
+bool memory_names_churn(const struct memory_names *names)
+{
+    return names->churns;
 }
 
 /* The end. */

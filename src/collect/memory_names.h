@@ -42,6 +42,8 @@ bool memory_names_knows(const struct memory_names *names, uint32_t process);
  * it.
  */
 void memory_names_look(struct memory_names *names, bool sampled);
+/* Whether such code comes all the time: what is sampled of it is gone soon. */
+bool memory_names_churn(const struct memory_names *names);
 /* After the last sample: names what was sampled and has no method yet. */
 void memory_names_finish(struct memory_names *names);
 

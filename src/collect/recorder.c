@@ -24,6 +24,7 @@
 
 enum {
     RECORDER_TICK_MS = 50,
+    RECORDER_CHURN_TICK_MS = 5,    /* while sampled code is freed at once */
     RECORDER_SWITCHES_TICK_MS = 5, /* of which there can be tens of thousands a second */
     RECORDER_NICE = -10,
     /* how far a runtime's events may lag behind the kernel's: it sends them every 100 ms or so */
@@ -296,7 +297,8 @@ static nfds_t recorder_own_polls(struct recorder *r)
  */
 static bool recorder_wait(struct recorder *r)
 {
-    uint64_t until_ns = clock_monotonic_ns() + RECORDER_TICK_MS * MS_NS, now_ns;
+    unsigned tick_ms = memory_names_churn(r->memory) ? RECORDER_CHURN_TICK_MS : RECORDER_TICK_MS;
+    uint64_t until_ns = clock_monotonic_ns() + tick_ms * MS_NS, now_ns;
     while ((now_ns = clock_monotonic_ns()) < until_ns) {
         nfds_t own = recorder_own_polls(r), count = own;
         if (recorder_wants_events(r))
