@@ -283,7 +283,7 @@ static void profile_add_samples(struct profile_build *b)
     if (!o->tree_only)
         columns_begin(p, s->count);
     AUTO_FREE struct sample_order *order = o->tree_only ? NULL : sample_order_of(s);
-    if (!o->group_runtime)
+    if (!o->group_runtime || !b->work.has_runtime)
         nodes_of_stacks(b);
     for (size_t k = 0; k < s->count; k++) {
         size_t i = order ? order[k].at : k;
