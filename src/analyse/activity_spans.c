@@ -21,7 +21,7 @@ struct activity_reading {
     struct span_table *table;
     const struct trace *t;
     struct event_schemas schemas;
-    uint8_t *edges; /* by type: enum event_edge */
+    uint8_t *edges; /* by type: enum event_opcode */
     uint32_t kind;
     struct buffer name;
     struct named_activity *named; /* [0] is unused */
@@ -121,7 +121,7 @@ static void read_edge(struct activity_reading *r, const struct edge_event *e)
     const struct trace_event *row = &r->t->events.rows[e->event];
     uint8_t key[16];
     key_of(r, e, key);
-    if (r->edges[row->type] == EVENT_EDGE_STOP) {
+    if (r->edges[row->type] == EVENT_OPCODE_STOP) {
         span_table_end(r->table, key, row->process, row->time_ns);
         return;
     }

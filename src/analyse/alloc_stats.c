@@ -67,7 +67,7 @@ static bool read_sample(struct span payload, uint32_t pointer_size, struct alloc
 static bool read_event(const struct trace *t, const struct trace_event *row, struct allocation *out)
 {
     const struct trace_event_type *type = &t->event_types.rows[row->type];
-    uint32_t pointer_size = type->pointer_size == 4 ? 4 : 8;
+    uint32_t pointer_size = trace_event_pointer_size(t, row);
     struct span payload = trace_event_payload(t, row);
     return type->event_id == GC_EVENT_ALLOCATION_TICK ? read_tick(payload, pointer_size, out)
                                                       : read_sample(payload, pointer_size, out);

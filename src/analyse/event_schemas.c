@@ -46,23 +46,11 @@ const struct event_schema *event_schemas_get(struct event_schemas *x, uint32_t t
     return x->rows[type];
 }
 
-static bool has_suffix(const char *text, const char *suffix)
-{
-    size_t size = strlen(text), end = strlen(suffix);
-    return size > end && strcmp(text + size - end, suffix) == 0;
-}
-
 /* The runtime's own events have no names in traces. */
-enum event_edge event_type_edge(const struct trace *t, uint32_t type)
+unsigned event_type_edge(const struct trace *t, uint32_t type)
 {
-    enum { OPCODE_INFO, OPCODE_START, OPCODE_STOP };
     const struct trace_event_type *row = &t->event_types.rows[type];
     const char *name = trace_string(t, row->name);
-    if (!*name)
-        return EVENT_EDGE_NONE;
-    if (row->opcode == OPCODE_START || (row->opcode == OPCODE_INFO && has_suffix(name, "Start")))
-        return EVENT_EDGE_START;
-    if (row->opcode == OPCODE_STOP || (row->opcode == OPCODE_INFO && has_suffix(name, "Stop")))
-        return EVENT_EDGE_STOP;
-    return EVENT_EDGE_NONE;
+    unsigned opcode = *name ? event_opcode_of(name, row->opcode) : EVENT_OPCODE_INFO;
+    return opcode == EVENT_OPCODE_START || opcode == EVENT_OPCODE_STOP ? opcode : EVENT_OPCODE_INFO;
 }

@@ -13,10 +13,8 @@ struct event_schemas {
     size_t capacity;
 };
 
-/* What an event source's event is to an activity: one that has neither opcode nor a name like that is
- * neither. */
-enum event_edge { EVENT_EDGE_NONE, EVENT_EDGE_START, EVENT_EDGE_STOP };
-enum event_edge event_type_edge(const struct trace *t, uint32_t type);
+/* EVENT_OPCODE_START or _STOP of what an event source begins or ends; EVENT_OPCODE_INFO of all others. */
+unsigned event_type_edge(const struct trace *t, uint32_t type);
 
 /* The trace must live as long; types may be added to it. */
 void event_schemas_init(struct event_schemas *x, const struct trace *t);

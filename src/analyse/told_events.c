@@ -79,7 +79,7 @@ struct span told_payload(const struct told_events *told, const struct told_event
 
 uint32_t told_pointer_size(const struct told_events *told, const struct told_event *e)
 {
-    return told->trace->event_types.rows[told_row(told, e)->type].pointer_size == 4 ? 4 : 8;
+    return trace_event_pointer_size(told->trace, told_row(told, e));
 }
 
 bool told_field(struct told_events *told, const struct told_event *e, const char *name,

@@ -18,7 +18,7 @@ struct reading {
     const struct trace *t;
     struct open_work *open; /* by thread */
     bool *sets;             /* by type of event: it tells what a thread takes up */
-    uint8_t *edges;         /* by type: enum event_edge */
+    uint8_t *edges;         /* by type: enum event_opcode */
     size_t activity;        /* row of the trace's, of the last event that was looked at */
 };
 
@@ -86,9 +86,9 @@ static void on_any(struct reading *r, const struct trace_event *row, uint32_t ev
     if (activity && !activity_path_read(activity->id, &before))
         before = (struct activity_path){ { 0 } };
     struct activity_path after = before;
-    if (r->edges[row->type] == EVENT_EDGE_START)
+    if (r->edges[row->type] == EVENT_OPCODE_START)
         before = activity_path_parent(&before);
-    else if (r->edges[row->type] == EVENT_EDGE_STOP)
+    else if (r->edges[row->type] == EVENT_OPCODE_STOP)
         after = activity_path_parent(&after);
     struct open_work *open = &r->open[row->thread];
     if (memcmp(&open->path, &before, sizeof before) == 0)

@@ -279,7 +279,8 @@ static void tell_failure(const struct stream_run *run, struct error *err)
     const struct record_summary s = outcome(run);
     if (run->stats.ended_by != RECORD_ENDED_ERROR)
         return;
-    error_context(err, "'%s'", run->path);
+    if (err->kind == ERROR_SYSTEM) /* writing it failed */
+        error_context(err, "'%s'", run->path);
     if (run->values->json)
         record_summary_json(&s, NULL);
 }

@@ -15,39 +15,10 @@ enum figure_unit { UNIT_NS, UNIT_COUNT, UNIT_BYTES };
 struct figure {
     const char *key, *title;
     enum figure_unit unit;
-    double (*value)(const struct span_account *row);
+    enum thread_state state;                         /* whose time it is */
+    double (*value)(const struct span_account *row); /* of what is no thread's state; else NULL */
     bool (*known)(const struct span_accounts *a, const struct span_account *row);
 };
-
-static double ran(const struct span_account *row)
-{
-    return (double)row->times.ns[THREAD_RAN];
-}
-
-static double blocked(const struct span_account *row)
-{
-    return (double)row->times.ns[THREAD_BLOCKED];
-}
-
-static double ready(const struct span_account *row)
-{
-    return (double)row->times.ns[THREAD_READY];
-}
-
-static double off(const struct span_account *row)
-{
-    return (double)row->times.ns[THREAD_OFF];
-}
-
-static double in_lock(const struct span_account *row)
-{
-    return (double)row->times.ns[THREAD_LOCK];
-}
-
-static double in_gc(const struct span_account *row)
-{
-    return (double)row->times.ns[THREAD_GC];
-}
 
 static double away(const struct span_account *row)
 {
@@ -72,6 +43,11 @@ static double allocated(const struct span_account *row)
 static double collections(const struct span_account *row)
 {
     return (double)row->collections;
+}
+
+static double value_of(const struct figure *f, const struct span_account *row)
+{
+    return f->value ? f->value(row) : (double)row->times.ns[f->state];
 }
 
 static bool has_threads(const struct span_account *row)
@@ -129,17 +105,17 @@ static bool knows_collections(const struct span_accounts *a, const struct span_a
 }
 
 static const struct figure figures[] = {
-    { "ran_ms", "ran", UNIT_NS, ran, knows_running },
-    { "blocked_ms", "blocked", UNIT_NS, blocked, knows_switches },
-    { "ready_ms", "ready", UNIT_NS, ready, knows_switches },
-    { "off_cpu_ms", "off CPU", UNIT_NS, off, knows_switches },
-    { "lock_ms", "lock", UNIT_NS, in_lock, knows_locks },
-    { "gc_ms", "in GC", UNIT_NS, in_gc, knows_pauses },
-    { "away_ms", "away", UNIT_NS, away, knows_away },
-    { "unknown_ms", "unknown", UNIT_NS, unknown, knows_always },
-    { "exceptions", "thrown", UNIT_COUNT, exceptions, knows_exceptions },
-    { "allocated_bytes", "allocated", UNIT_BYTES, allocated, knows_allocations },
-    { "collections", "GCs", UNIT_COUNT, collections, knows_collections },
+    { "ran_ms", "ran", UNIT_NS, THREAD_RAN, NULL, knows_running },
+    { "blocked_ms", "blocked", UNIT_NS, THREAD_BLOCKED, NULL, knows_switches },
+    { "ready_ms", "ready", UNIT_NS, THREAD_READY, NULL, knows_switches },
+    { "off_cpu_ms", "off CPU", UNIT_NS, THREAD_OFF, NULL, knows_switches },
+    { "lock_ms", "lock", UNIT_NS, THREAD_LOCK, NULL, knows_locks },
+    { "gc_ms", "in GC", UNIT_NS, THREAD_GC, NULL, knows_pauses },
+    { "away_ms", "away", UNIT_NS, 0, away, knows_away },
+    { "unknown_ms", "unknown", UNIT_NS, 0, unknown, knows_always },
+    { "exceptions", "thrown", UNIT_COUNT, 0, exceptions, knows_exceptions },
+    { "allocated_bytes", "allocated", UNIT_BYTES, 0, allocated, knows_allocations },
+    { "collections", "GCs", UNIT_COUNT, 0, collections, knows_collections },
 };
 
 _Static_assert(ARRAY_LEN(figures) <= SPAN_INSIDE_COLUMNS, "columns");
@@ -155,7 +131,7 @@ bool span_inside_known(const struct span_accounts *accounts)
 /* A column of nothing but "-" is left out. */
 static bool is_shown(const struct span_accounts *a, const struct figure *f)
 {
-    return f->known(a, &a->total) && f->value(&a->total) > 0;
+    return f->known(a, &a->total) && value_of(f, &a->total) > 0;
 }
 
 size_t span_inside_columns(const struct span_accounts *accounts, struct text_column *out)
@@ -193,7 +169,7 @@ void span_inside_cells(const struct span_accounts *accounts, const struct span_a
         char cell[CELL_MAX];
         if (!is_shown(accounts, f))
             continue;
-        double value = f->known(accounts, row) ? f->value(row) / (double)count : 0;
+        double value = f->known(accounts, row) ? value_of(f, row) / (double)count : 0;
         cell_text(f, value, cell);
         text_table_add(table, value > 0 ? cell : NULL);
     }
@@ -201,7 +177,7 @@ void span_inside_cells(const struct span_accounts *accounts, const struct span_a
 
 static double shown_value(const struct figure *f, const struct span_account *row)
 {
-    return f->unit == UNIT_NS ? f->value(row) / 1e6 : f->value(row);
+    return f->unit == UNIT_NS ? value_of(f, row) / 1e6 : value_of(f, row);
 }
 
 void span_inside_json(const struct span_accounts *accounts, const struct span_account *row,
@@ -219,7 +195,7 @@ void span_inside_json(const struct span_accounts *accounts, const struct span_ac
         if (f->unit == UNIT_NS)
             json_put_known_double(j, f->key, known, shown_value(f, row));
         else
-            json_put_known_u64(j, f->key, known, (uint64_t)llround(f->value(row)));
+            json_put_known_u64(j, f->key, known, (uint64_t)llround(value_of(f, row)));
     }
     json_end_object(j);
 }
@@ -239,6 +215,6 @@ void span_inside_csv(const struct span_accounts *accounts, const struct span_acc
         if (f->unit == UNIT_NS)
             csv_known_double(csv, known, shown_value(f, row));
         else
-            csv_known_u64(csv, known, (uint64_t)llround(f->value(row)));
+            csv_known_u64(csv, known, (uint64_t)llround(value_of(f, row)));
     }
 }

@@ -401,7 +401,7 @@ static bool record_whole(struct record_run *run, struct verb_call *call, struct 
     bool finished = record_finish(run, err);
     if (!ok) {
         *err = failure;
-        return run->stats.ended_by == RECORD_ENDED_ERROR && error_context(err, "'%s'", run->path);
+        return failure.kind == ERROR_SYSTEM && error_context(err, "'%s'", run->path); /* writing it failed */
     }
     return finished && (!run->export || record_export(run, err));
 }

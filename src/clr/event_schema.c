@@ -366,19 +366,26 @@ static bool has_suffix(const char *text, const char *suffix)
     return size > end && strcmp(text + size - end, suffix) == 0;
 }
 
-/* "RequestStart" is the start of "Request"; where the event does not say so, its name does. */
+unsigned event_opcode_of(const char *name, unsigned opcode)
+{
+    if (opcode != EVENT_OPCODE_INFO)
+        return opcode;
+    return has_suffix(name, "Start")  ? EVENT_OPCODE_START
+           : has_suffix(name, "Stop") ? EVENT_OPCODE_STOP
+                                      : EVENT_OPCODE_INFO;
+}
+
+/* "RequestStart" is the start of "Request". */
 static char *name_from_itself(const struct event_description *d)
 {
     static const char *const opcodes[] = {
         "Info",   "Start",   "Stop",    "DataCollectionStart", "DataCollectionStop", "Extension", "Reply",
         "Resume", "Suspend", "Transfer"
     };
-    unsigned opcode = d->opcode;
+    unsigned opcode = event_opcode_of(d->name, d->opcode);
     if (!d->name[0])
         return mem_format("EventID(%u)", d->event_id);
-    if (opcode == 0 && (has_suffix(d->name, "Start") || has_suffix(d->name, "Stop")))
-        opcode = has_suffix(d->name, "Start") ? 1 : 2;
-    if (opcode == 0)
+    if (opcode == EVENT_OPCODE_INFO)
         return mem_copy_string(d->name);
     if (opcode >= sizeof opcodes / sizeof *opcodes)
         return mem_format("%s/%u", d->name, opcode);

@@ -20,6 +20,11 @@ struct event_schema; /* immutable: any thread may read with it */
 struct event_schema *event_schema_new(const struct event_description *d);
 void event_schema_free(struct event_schema *s);
 
+/* What an event is to an activity; opcodes as event sources have them. */
+enum event_opcode { EVENT_OPCODE_INFO, EVENT_OPCODE_START, EVENT_OPCODE_STOP };
+/* The opcode of an event, which its name tells where the event does not: "RequestStart". */
+unsigned event_opcode_of(const char *name, unsigned opcode);
+
 /* "GC/Start", "Request/Stop", "EventCounters": task and opcode, as TraceEvent prints them; "EventID(7)" of
  * one without a name. Owned by `s`, as all names are. */
 const char *event_schema_name(const struct event_schema *s);

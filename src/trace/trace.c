@@ -97,6 +97,11 @@ struct span trace_event_payload(const struct trace *t, const struct trace_event 
     return span_part(buffer_span(&t->payloads), event->payload_off, event->payload_bytes);
 }
 
+uint32_t trace_event_pointer_size(const struct trace *t, const struct trace_event *event)
+{
+    return t->event_types.rows[event->type].pointer_size == 4 ? 4 : 8;
+}
+
 bool trace_push_event(struct trace *t, const struct trace_event *event, struct span payload)
 {
     size_t off = t->payloads.size;

@@ -322,6 +322,8 @@ uint32_t trace_add_string(struct trace *t, const char *text);
 uint32_t trace_add_span(struct trace *t, struct span text);
 /* An event's payload, valid until the next event is added. */
 struct span trace_event_payload(const struct trace *t, const struct trace_event *event);
+/* Bytes of a pointer in it: 4 or 8. */
+uint32_t trace_event_pointer_size(const struct trace *t, const struct trace_event *event);
 /* Adds an event with this payload. False, and nothing added, when there is no room for it. */
 bool trace_push_event(struct trace *t, const struct trace_event *event, struct span payload);
 /* Says what the event that was added last belongs to: 16 bytes each, or empty. */

@@ -163,6 +163,16 @@ static void test_cpu_samples(void **state)
     buffer_done(&file);
 }
 
+/* A stream into memory, and the one type of its events. */
+static uint32_t begin_stream(struct nettrace_stream *s, struct output *out, struct buffer *file)
+{
+    buffer_init(file, 256 << 20);
+    output_over_buffer(out, file);
+    nettrace_stream_begin(
+        s, &(struct nettrace_stream_head){ .start_ns = 1, .pointer_size = 8, .process_id = 5 }, out);
+    return nettrace_stream_add_type(s, &(struct nettrace_stream_type){ .provider = "P", .name = "E" });
+}
+
 /* More stacks than ids live between two sequence points. */
 static void test_many_stacks(void **state)
 {
@@ -172,12 +182,7 @@ static void test_many_stacks(void **state)
     struct output out;
     struct buffer file;
     struct trace_builder b;
-    buffer_init(&file, 256 << 20);
-    output_over_buffer(&out, &file);
-    nettrace_stream_begin(
-        &s, &(struct nettrace_stream_head){ .start_ns = 1, .pointer_size = 8, .process_id = 5 }, &out);
-    uint32_t type =
-        nettrace_stream_add_type(&s, &(struct nettrace_stream_type){ .provider = "P", .name = "E" });
+    uint32_t type = begin_stream(&s, &out, &file);
     for (uint64_t i = 0; i < STACKS; i++) {
         nettrace_stream_add_event(&s, &(struct nettrace_stream_event){ .type = type,
                                                                        .stack = nettrace_stream_add_stack(
@@ -210,12 +215,7 @@ static void test_deep_stacks(void **state)
     struct output out;
     struct buffer file;
     struct trace_builder b;
-    buffer_init(&file, 256 << 20);
-    output_over_buffer(&out, &file);
-    nettrace_stream_begin(
-        &s, &(struct nettrace_stream_head){ .start_ns = 1, .pointer_size = 8, .process_id = 5 }, &out);
-    uint32_t type =
-        nettrace_stream_add_type(&s, &(struct nettrace_stream_type){ .provider = "P", .name = "E" });
+    uint32_t type = begin_stream(&s, &out, &file);
     for (uint64_t i = 0; i < STACKS; i++) {
         frames[0] = 0x1000 + i;
         uint32_t stack = nettrace_stream_add_stack(&s, frames, FRAMES);
