@@ -118,10 +118,11 @@ def check_sources(checks, variant):
     tool = tool_command("dotnet-trace")
     providers = f"Samples-Sources:{ALL_BITS},Samples-Self:{ALL_BITS}"
     with Work() as work, Target([*sample_command(variant, "sources"), "0", "asked"]) as target:
+        before = sessions(target.pid)
         for recorder, file in (([*tool, "collect"], "sent.nettrace"), ([CLRPERF, "record"], "sent.clrperf")):
             path = work.file(file)
             command = [*recorder, "-p", str(target.pid), "-o", path, "--providers", providers, "--duration", "00:00:00:05"]
-            before = sessions(target.pid)
+            wait_for(lambda: sessions(target.pid) == before, "the thread of the session before is gone")
             with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.PIPE) as recording:
                 wait_for(lambda: sessions(target.pid) > before or recording.poll() is not None, "the recorder begins")
