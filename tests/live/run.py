@@ -6,6 +6,9 @@
 A test prints `ok NAME`, `not ok NAME - why` and `skip NAME - why` lines and ends with 0, 1 or 77 (nothing could be
 tested). --strict: where a .NET SDK is there, a skip is a failure. CLRPERF is the binary (default: build-test's, else
 build's), CLRPERF_TEST_CACHE keeps what was built for the tests, JOBS is how many tests run at once (default 2).
+
+A test that failed beside others is run once more, alone, and what it says then counts: other work on the machine can
+spoil what it measures. Both runs are shown, and the summary names it.
 """
 import os
 import re
@@ -19,6 +22,7 @@ import time
 from live import CLRPERF, HERE, HELPERS
 
 JOBS = int(os.environ.get("JOBS", "2"))
+AGAIN_MAX = 2  # more tests than that do not fail by chance
 
 
 class Test:
@@ -168,6 +172,19 @@ def show(test):
         print("".join(line for line in test.lines if re.match(r"skip|1\.\.0|ok.*# SKIP", line)), end="", flush=True)
 
 
+def run_again(tests):
+    """Runs what failed once more, with the machine to itself; those that pass now."""
+    failed = [test for test in tests if count(test)[1]]
+    if len(failed) > AGAIN_MAX:
+        return []
+    for test in failed:
+        print(f"# {test.name}: once more, alone", flush=True)
+        test.lines, test.code = [], None
+        run(test)
+        show(test)
+    return [test.name for test in failed if not count(test)[1]]
+
+
 def main():
     words = [word for word in sys.argv[1:] if not word.startswith("-")]
     options = set(sys.argv[1:]) - set(words)
@@ -181,9 +198,12 @@ def main():
     begin = time.monotonic()
     print(f"# {CLRPERF}", flush=True)
     Run(tests).all()
+    unsteady = run_again(tests) if len(tests) > 1 else []
     passed, failed, skipped = (sum(column) for column in zip(*map(count, tests)))
     strict = "--strict" in options and shutil.which("dotnet")
     print(f"# {time.monotonic() - begin:.0f} s" + (", skips count as failures" if strict and skipped else ""))
+    if unsteady:
+        print(f"# failed at first, passed alone: {' '.join(unsteady)}")
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or (strict and skipped) else 0
 
