@@ -68,10 +68,8 @@ char *mem_format(const char *format, ...)
     return mem_or_die(size < 0 ? NULL : text);
 }
 
-void *mem_grow(void *items, size_t *capacity, size_t wanted, size_t item_size)
+void *mem_grow_more(void *items, size_t *capacity, size_t wanted, size_t item_size)
 {
-    if (wanted <= *capacity)
-        return items;
     size_t bigger = *capacity ? *capacity * 2 : 16;
     if (bigger < wanted)
         bigger = wanted;

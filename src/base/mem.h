@@ -22,10 +22,16 @@ void mem_keep_little(void);
 char *mem_copy_string(const char *text);
 char *mem_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* What mem_grow() does when there is no room. */
+void *mem_grow_more(void *items, size_t *capacity, size_t wanted, size_t item_size);
+
 /*
  * Makes room for `wanted` items in a growing array: `items` is reallocated and *capacity raised by
  * doubling when needed. New items are not zeroed.
  */
-void *mem_grow(void *items, size_t *capacity, size_t wanted, size_t item_size);
+static inline void *mem_grow(void *items, size_t *capacity, size_t wanted, size_t item_size)
+{
+    return wanted <= *capacity ? items : mem_grow_more(items, capacity, wanted, item_size);
+}
 
 #endif

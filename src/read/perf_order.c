@@ -13,11 +13,13 @@ void perf_order_init(struct perf_order *o, size_t ceiling, perf_order_fn *delive
     *o = (struct perf_order){ .deliver = deliver, .user = user, .ceiling = ceiling };
     /* delivered bytes may still lie between those that wait */
     buffer_init(&o->bytes, 2 * ceiling + 2 * COMPACT_FROM_BYTES);
+    buffer_init(&o->spare, 2 * ceiling + 2 * COMPACT_FROM_BYTES);
 }
 
 void perf_order_done(struct perf_order *o)
 {
     buffer_done(&o->bytes);
+    buffer_done(&o->spare);
     free(o->entries);
     free(o->scratch);
     o->entries = o->scratch = NULL;
@@ -63,12 +65,6 @@ static void sort_entries(struct perf_order *o)
     }
 }
 
-static int by_place(const void *a, const void *b)
-{
-    const struct perf_order_entry *x = a, *y = b;
-    return (x->at > y->at) - (x->at < y->at);
-}
-
 static void compact(struct perf_order *o)
 {
     if (o->count == 0) {
@@ -77,23 +73,16 @@ static void compact(struct perf_order *o)
     }
     if (o->bytes.size < COMPACT_FROM_BYTES || o->bytes.size < 2 * o->live_bytes)
         return;
-    /* memory is moved downwards, so the lowest must go first; the caller's order is kept aside */
-    o->scratch = mem_grow(o->scratch, &o->scratch_capacity, o->count, sizeof *o->scratch);
-    bool in_place = true;
+    buffer_clear(&o->spare);
     for (size_t i = 0; i < o->count; i++) {
-        o->scratch[i] = o->entries[i];
-        o->scratch[i].time_ns = i;
-        in_place &= i == 0 || o->entries[i - 1].at < o->entries[i].at;
+        struct perf_order_entry *e = &o->entries[i];
+        size_t at = o->spare.size;
+        buffer_append(&o->spare, o->bytes.data + e->at, e->size);
+        e->at = (uint32_t)at;
     }
-    if (!in_place)
-        qsort(o->scratch, o->count, sizeof *o->scratch, by_place);
-    size_t to = 0;
-    for (size_t i = 0; i < o->count; i++) {
-        memmove(o->bytes.data + to, o->bytes.data + o->scratch[i].at, o->scratch[i].size);
-        o->entries[o->scratch[i].time_ns].at = (uint32_t)to;
-        to += o->scratch[i].size;
-    }
-    o->bytes.size = to;
+    struct buffer compacted = o->spare;
+    o->spare = o->bytes;
+    o->bytes = compacted;
 }
 
 /* The first `count` of the sorted entries. */

@@ -29,6 +29,7 @@ struct perf_order {
     perf_order_fn *deliver;
     void *user;
     struct buffer bytes; /* waiting records, and delivered ones until the next compaction */
+    struct buffer spare; /* where the next compaction copies to */
     size_t live_bytes;
     size_t ceiling; /* of waiting bytes; beyond, the older half goes out although the round is not over */
     struct perf_order_entry *entries, *scratch;
