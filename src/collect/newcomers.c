@@ -71,8 +71,9 @@ static bool newcomer_ask(const struct newcomer *one, const struct runtime_sessio
 {
     const struct target *t = &found->target;
     bool last = one->looks + 1 >= LOOKS_MAX;
-    if (!t->version.text[0])
-        return last || (one->kind <= NEWCOMER_KNOWN && clock_realtime_ns() - t->started_ns > OLD_NS);
+    bool is_old = one->kind <= NEWCOMER_KNOWN && clock_realtime_ns() - t->started_ns > OLD_NS;
+    if (!t->version.text[0]) /* nothing is known of a silent one */
+        return last || (is_old && !t->silent);
     bool hasty = one->looks + 1 < LATE_LOOK || one->kind == NEWCOMER_KNOWN;
     unsigned patience_ms = hasty ? PATIENCE_MS : LATE_PATIENCE_MS;
     struct runtime_session_options options = *ask;
