@@ -77,6 +77,11 @@ static int hex_digit(char c)
     return c >= 'a' ? c - 'a' + 10 : c - '0';
 }
 
+static uint8_t hex_byte(const char *p)
+{
+    return (uint8_t)(hex_digit(p[0]) << 4 | hex_digit(p[1]));
+}
+
 /* How many bytes of code the pattern covers when it stands at `start`; 0 when it does not. */
 static size_t pattern_match(const char *pattern, struct span bytes, size_t start)
 {
@@ -87,7 +92,7 @@ static size_t pattern_match(const char *pattern, struct span bytes, size_t start
         if (at >= bytes.size)
             return 0;
         bool any = p[0] == '.';
-        if (!any && bytes.data[at] != (uint8_t)(hex_digit(p[0]) << 4 | hex_digit(p[1])))
+        if (!any && bytes.data[at] != hex_byte(p))
             return 0;
         at++;
         p++;
@@ -97,10 +102,13 @@ static size_t pattern_match(const char *pattern, struct span bytes, size_t start
 
 const char *stub_code_kind(struct span bytes, size_t at)
 {
-    for (size_t i = 0; i < ARRAY_LEN(patterns); i++)
-        for (size_t start = at > STUB_CODE_BEFORE ? at - STUB_CODE_BEFORE : 0; start <= at; start++)
-            if (pattern_match(patterns[i].bytes, bytes, start) > at - start)
+    for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
+        uint8_t first = hex_byte(patterns[i].bytes); /* no pattern begins with any byte */
+        for (size_t start = at > STUB_CODE_BEFORE ? at - STUB_CODE_BEFORE : 0;
+             start <= at && start < bytes.size; start++)
+            if (bytes.data[start] == first && pattern_match(patterns[i].bytes, bytes, start) > at - start)
                 return patterns[i].kind;
+    }
     return NULL;
 }
 

@@ -31,7 +31,7 @@ struct live_memory {
 };
 
 /* The number may be another process's by now: only what was read while the handle's process lived counts. */
-static bool lives(const struct live_memory *live)
+bool live_memory_lives(const struct live_memory *live)
 {
     struct pollfd end = { .fd = live->pidfd, .events = POLLIN };
     return poll(&end, 1, 0) == 0;
@@ -50,7 +50,7 @@ static bool run_batch(struct live_memory *live)
         if (batch->next >= batch->count)
             break;
     }
-    return lives(live);
+    return live_memory_lives(live);
 }
 
 /* A place in a list of pieces. */
@@ -173,7 +173,7 @@ bool live_memory_refresh(struct live_memory *live, struct error *err)
     struct buffer text;
     buffer_init(&text, MAPS_BYTES_MAX);
     bool ok = proc_file_read(live->pid, "maps", &text, err);
-    if (ok && !lives(live))
+    if (ok && !live_memory_lives(live))
         ok = error_set(err, ERROR_TARGET, "process %d is gone", (int)live->pid);
     if (ok && text.size == 0)
         ok = error_system(err, EACCES, "cannot list the memory of process %d", (int)live->pid);
@@ -201,7 +201,7 @@ static bool try_reading(struct live_memory *live, struct error *err)
         if (live->reader.batch->os_error == EPERM)
             break;
     }
-    if (!lives(live))
+    if (!live_memory_lives(live))
         return error_set(err, ERROR_TARGET, "process %d is gone", (int)live->pid);
     int e = live->reader.batch->os_error;
     return error_system(err, e ? e : EIO, "cannot read the memory of process %d", (int)live->pid);

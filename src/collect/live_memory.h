@@ -29,6 +29,8 @@ bool live_memory_open(pid_t pid, uint64_t start_ticks, struct live_memory **out,
 void live_memory_close(struct live_memory *live);
 /* Lists the mappings anew: what memory.mappings pointed to before is gone. On failure the old list stays. */
 bool live_memory_refresh(struct live_memory *live, struct error *err);
+/* Whether the process is still there. */
+bool live_memory_lives(const struct live_memory *live);
 /* Owned by `live`, as long as it. Reads nothing any more once the process has ended. */
 const struct memory *live_memory_view(const struct live_memory *live);
 /* How often a batch met its deadline. */

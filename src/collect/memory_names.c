@@ -14,8 +14,9 @@
 enum {
     MEMORY_PROCESSES_MAX = 4096,
     MEMORY_TRIES = 8,
-    MEMORY_TRY_MS = 100, /* before the second try; then twice as long each time */
-    MEMORY_LOOK_MS = 250,
+    MEMORY_TRY_MS = 100,  /* before the second try; then twice as long each time */
+    MEMORY_LOOK_MS = 250, /* between looks; then twice as long each time that nothing is new */
+    MEMORY_LOOK_MS_MAX = 1000,
 };
 
 #define MS_NS UINT64_C(1000000)
@@ -28,6 +29,8 @@ struct known_memory {
     bool given_up;
     uint64_t next_try_ns;
     size_t seen; /* locations that were looked through */
+    uint64_t next_look_ns;
+    unsigned look_ms;
 };
 
 struct memory_names {
@@ -38,9 +41,9 @@ struct memory_names {
     void *user;
     struct known_memory *processes; /* by row of the trace */
     size_t capacity;
-    uint64_t looked_ns;
-    size_t news; /* methods that a look told of */
-    bool churns; /* the last looks told of any */
+    uint64_t next_look_ns; /* of any process */
+    size_t news;           /* methods that a look told of */
+    bool churns;           /* the last looks told of any */
     struct il_offsets *il_offsets;
     struct stub_kinds *stub_kinds;
     struct method_place *found; /* of the question under way */
@@ -206,28 +209,40 @@ bool memory_names_knows(const struct memory_names *names, uint32_t process)
     return process < names->capacity && names->processes[process].session;
 }
 
+/* Whether code that can be freed is new. */
+static bool look_at(struct known_memory *known, bool sampled)
+{
+    struct memory_names *names = known->names;
+    struct il_map_reader maps = memory_session_il_maps(known->session);
+    il_offsets_update(names->il_offsets, known->process, &maps);
+    stub_kinds_update(names->stub_kinds, known->process, memory_session_memory(known->session));
+    if (sampled && known->seen < names->b->trace.locations.count)
+        name_sampled(known, known->seen);
+    if (runtime_names_listens(names->methods, known->process))
+        return false;
+    struct runtime_sink sink = memory_sink(known);
+    names->news = 0;
+    memory_session_look(known->session, &sink, NULL);
+    return names->news > 0;
+}
+
 void memory_names_look(struct memory_names *names, bool sampled)
 {
     uint64_t now_ns = clock_monotonic_ns();
-    if (now_ns - names->looked_ns < MEMORY_LOOK_MS * MS_NS)
+    if (now_ns < names->next_look_ns)
         return;
-    names->looked_ns = now_ns;
+    names->next_look_ns = now_ns + MEMORY_LOOK_MS * MS_NS;
     names->churns = false;
     for (size_t i = 0; i < names->capacity; i++) {
         struct known_memory *known = &names->processes[i];
-        if (!known->session)
+        if (!known->session || now_ns < known->next_look_ns)
             continue;
-        struct il_map_reader maps = memory_session_il_maps(known->session);
-        il_offsets_update(names->il_offsets, known->process, &maps);
-        stub_kinds_update(names->stub_kinds, known->process, memory_session_memory(known->session));
-        if (sampled && known->seen < names->b->trace.locations.count)
-            name_sampled(known, known->seen);
-        if (runtime_names_listens(names->methods, known->process))
-            continue;
-        struct runtime_sink sink = memory_sink(known);
-        names->news = 0;
-        memory_session_look(known->session, &sink, NULL);
-        names->churns |= names->news > 0;
+        bool news = look_at(known, sampled);
+        names->churns |= news;
+        known->look_ms = news || !known->look_ms ? MEMORY_LOOK_MS : known->look_ms * 2;
+        if (known->look_ms > MEMORY_LOOK_MS_MAX)
+            known->look_ms = MEMORY_LOOK_MS_MAX;
+        known->next_look_ns = now_ns + known->look_ms * MS_NS;
     }
 }
 
@@ -254,6 +269,7 @@ void memory_names_finish(struct memory_names *names)
         if (!names->processes[i].names || !memory_session_of(names, (uint32_t)i))
             continue;
         struct known_memory *known = &names->processes[i];
+        memory_session_expire(known->session);
         name_sampled(known, 1);
         struct runtime_sink sink = memory_sink(known);
         memory_modules(known, &sink);

@@ -13,6 +13,7 @@
 #define FILE_BYTES_MAX (UINT64_C(1) << 30)
 #define RENEW_EVERY_NS (UINT64_C(2) * 1000000)
 #define MAP_EVERY_NS   (UINT64_C(100) * 1000000)
+#define MAPS_AGE_NS    (UINT64_C(5000) * 1000000)
 #define BARE_FIRST_NS  (UINT64_C(20) * 1000000)
 
 enum { BARE_PAGES = 64, BARE_DOUBLINGS = 8 };
@@ -123,16 +124,26 @@ void memory_session_close(struct memory_session *s)
     free(s);
 }
 
-/* Back to now: mappings, pages and what may have been unloaded. */
-static bool renew(struct memory_session *s, struct error *err)
+/* Back to now: pages, what may have been unloaded, and mappings that are older than they may be. */
+static bool renew(struct memory_session *s, uint64_t maps_age_ns, struct error *err)
 {
     if (!s->live)
         return true;
-    if (!live_memory_refresh(s->live, err))
+    uint64_t now_ns = clock_monotonic_ns();
+    bool listed = now_ns - s->mapped_ns >= maps_age_ns;
+    if (listed && !live_memory_refresh(s->live, err))
         return false;
+    if (!live_memory_lives(s->live))
+        return error_set(err, ERROR_TARGET, "the process is gone");
     code_walk_renew(s->walk);
-    s->renewed_ns = s->mapped_ns = clock_monotonic_ns();
+    s->renewed_ns = now_ns;
+    s->mapped_ns = listed ? now_ns : s->mapped_ns;
     return true;
+}
+
+void memory_session_expire(struct memory_session *s)
+{
+    s->mapped_ns = 0;
 }
 
 static void tell_module(struct memory_session *s, const struct found_method *found)
@@ -213,7 +224,7 @@ static bool tell_if_new(void *user, const struct found_method *found)
 bool memory_session_look(struct memory_session *s, const struct runtime_sink *sink, struct error *err)
 {
     uint64_t now_ns = clock_monotonic_ns();
-    if (!renew(s, err))
+    if (!renew(s, MAPS_AGE_NS, err))
         return false;
     s->sink = sink;
     s->change = RUNTIME_METHOD_LOADED;
@@ -265,7 +276,7 @@ static bool find_anew(struct memory_session *s, uint64_t addr, struct found_meth
     s->renewed_ns = now_ns;
     if (code_walk_find(s->walk, addr, found))
         return true;
-    return now_ns - s->mapped_ns >= MAP_EVERY_NS && renew(s, NULL) && code_walk_find(s->walk, addr, found);
+    return now_ns - s->mapped_ns >= MAP_EVERY_NS && renew(s, 0, NULL) && code_walk_find(s->walk, addr, found);
 }
 
 bool memory_session_find(struct memory_session *s, uint64_t addr, uint64_t time_ns,
@@ -308,7 +319,7 @@ static bool tell_any(void *user, const struct found_method *found)
 bool memory_session_name(struct memory_session *s, const uint64_t *addrs, size_t count,
                          const struct runtime_sink *sink, struct error *err)
 {
-    if (!renew(s, err))
+    if (!renew(s, MAPS_AGE_NS, err))
         return false;
     start_naming(s, sink);
     return code_walk_list_at(s->walk, addrs, count, tell_any, s);
@@ -316,7 +327,7 @@ bool memory_session_name(struct memory_session *s, const uint64_t *addrs, size_t
 
 bool memory_session_name_all(struct memory_session *s, const struct runtime_sink *sink, struct error *err)
 {
-    if (!renew(s, err))
+    if (!renew(s, 0, err))
         return false;
     start_naming(s, sink);
     return code_walk_list(s->walk, WALK_ALL, tell_any, s);
@@ -330,7 +341,7 @@ bool memory_session_il_map(struct memory_session *s, unsigned major, uint64_t be
         return true;
     /* the page may be of before the code was there */
     if (failure.kind == ERROR_INPUT && clock_monotonic_ns() - s->renewed_ns >= RENEW_EVERY_NS &&
-        renew(s, NULL))
+        renew(s, MAP_EVERY_NS, NULL))
         return code_walk_il_map(s->walk, major, begin, size_bytes, out, err);
     if (err)
         *err = failure;

@@ -56,6 +56,8 @@ bool memory_session_module(struct memory_session *s, uint64_t addr, const struct
  */
 bool memory_session_name(struct memory_session *s, const uint64_t *addrs, size_t count,
                          const struct runtime_sink *sink, struct error *err);
+/* The next question sees the mappings as they are then; else they are at most five seconds old. */
+void memory_session_expire(struct memory_session *s);
 /* Tells of all jitted code, in the same way. */
 bool memory_session_name_all(struct memory_session *s, const struct runtime_sink *sink, struct error *err);
 /*
