@@ -86,7 +86,7 @@ bool memory_session_start(pid_t pid, uint64_t start_ticks, int root_fd, struct m
     struct memory_session *s = mem_alloc(1, sizeof *s);
     s->root_fd = root_fd;
     s->files = (struct module_files){ open_file, close_file, s };
-    s->started_ns = s->looked_ns = s->renewed_ns = clock_monotonic_ns();
+    s->started_ns = s->looked_ns = s->renewed_ns = s->mapped_ns = clock_monotonic_ns();
     if (!live_memory_open(pid, start_ticks, &s->live, err)) {
         memory_session_close(s);
         return false;
@@ -102,7 +102,7 @@ bool memory_session_over(const struct memory *memory, const struct module_files 
     s->root_fd = -1;
     s->memory = memory;
     s->files = *files;
-    s->started_ns = s->looked_ns = s->renewed_ns = clock_monotonic_ns();
+    s->started_ns = s->looked_ns = s->renewed_ns = s->mapped_ns = clock_monotonic_ns();
     return open_walk(s, out, err);
 }
 
@@ -327,7 +327,7 @@ bool memory_session_name(struct memory_session *s, const uint64_t *addrs, size_t
 
 bool memory_session_name_all(struct memory_session *s, const struct runtime_sink *sink, struct error *err)
 {
-    if (!renew(s, 0, err))
+    if (!renew(s, MAP_EVERY_NS, err))
         return false;
     start_naming(s, sink);
     return code_walk_list(s->walk, WALK_ALL, tell_any, s);
