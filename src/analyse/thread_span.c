@@ -7,7 +7,7 @@
 #include "clr/runtime_events.h"
 
 /* The runtime tells what process it is when a recording ends: that counts as the last look at its thread. */
-static void span_ends(const struct trace *t, uint64_t *ends_ns)
+static void last_seen(const struct trace *t, uint64_t *ends_ns)
 {
     for (size_t i = t->events.count; i-- > 1;) {
         const struct trace_event_type *type = &t->event_types.rows[t->events.rows[i].type];
@@ -21,7 +21,7 @@ uint64_t *thread_span_weights(const struct trace *t)
     const struct trace_samples *s = &t->samples;
     uint64_t *weights = mem_alloc(s->count, sizeof *weights);
     AUTO_FREE uint64_t *next_ns = mem_alloc(t->threads.count, sizeof *next_ns); /* 0: none */
-    span_ends(t, next_ns);
+    last_seen(t, next_ns);
     for (size_t i = s->count; i-- > 0;) {
         if (s->kind[i] != SAMPLE_WALL)
             continue;

@@ -116,6 +116,18 @@ struct span span_part(struct span whole, uint64_t offset, uint64_t size)
     return (struct span){ whole.data + offset, (size_t)size };
 }
 
+bool span_begins(struct span text, const char *with)
+{
+    size_t size = strlen(with);
+    return text.size >= size && memcmp(text.data, with, size) == 0;
+}
+
+bool span_ends(struct span text, const char *with)
+{
+    size_t size = strlen(with);
+    return text.size >= size && memcmp(text.data + text.size - size, with, size) == 0;
+}
+
 bool span_equals(struct span a, struct span b)
 {
     return a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);

@@ -84,6 +84,9 @@ bool cursor_finish(const struct cursor *c, struct error *err, const char *what);
 /* A part of a span; empty when it does not lie inside. */
 struct span span_part(struct span whole, uint64_t offset, uint64_t size);
 bool span_equals(struct span a, struct span b);
+/* Whether a text begins, or ends, with that. */
+bool span_begins(struct span text, const char *with);
+bool span_ends(struct span text, const char *with);
 static inline struct span span_of(const void *data, size_t size)
 {
     return (struct span){ (const uint8_t *)data, size };

@@ -401,6 +401,8 @@ static bool record_whole(struct record_run *run, struct verb_call *call, struct 
     bool finished = record_finish(run, err);
     if (!ok) {
         *err = failure;
+        run->created |=
+            run->stats.samples + run->stats.events == 0; /* a file with nothing in it is not left */
         return failure.kind == ERROR_SYSTEM && error_context(err, "'%s'", run->path); /* writing it failed */
     }
     return finished && (!run->export || record_export(run, err));
@@ -445,7 +447,7 @@ static bool record_run(struct verb_call *call, struct error *err)
         struct record_summary outcome = record_outcome(&run);
         if (v->json)
             ok = record_summary_json(&outcome, err);
-    } else if (v->json && run.stats.ended_by == RECORD_ENDED_ERROR) { /* what came before is in the file */
+    } else if (v->json && run.stats.ended_by == RECORD_ENDED_ERROR && !run.created) { /* what came before */
         struct record_summary outcome = record_outcome(&run);
         record_summary_json(&outcome, NULL);
     }

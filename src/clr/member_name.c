@@ -52,12 +52,6 @@ static const struct {
     const char *prefix, *suffix;
 } accessors[] = { { "get_", ".get" }, { "set_", ".set" }, { "add_", ".add" }, { "remove_", ".remove" } };
 
-static bool starts_with(struct span text, const char *prefix)
-{
-    size_t size = strlen(prefix);
-    return text.size >= size && memcmp(text.data, prefix, size) == 0;
-}
-
 static struct span without(struct span text, size_t start)
 {
     return start <= text.size ? (struct span){ text.data + start, text.size - start } : (struct span){ 0 };
@@ -149,24 +143,24 @@ static bool show_generated(struct span name, bool in_type, unsigned depth, struc
         return false;
     struct span inner = { name.data + 1, close - 1 }, tail = without(name, close + 1);
     if (inner.size == 0) {
-        if (starts_with(tail, "m__Finally"))
+        if (span_begins(tail, "m__Finally"))
             buffer_string(out, "finally");
-        else if (starts_with(tail, "n__"))
+        else if (span_begins(tail, "n__"))
             buffer_string(out, "base call");
         else
             return false;
         return true;
     }
-    if (tail.size == 0 || starts_with(tail, "$") || starts_with(tail, "k__BackingField")) {
+    if (tail.size == 0 || span_begins(tail, "$") || span_begins(tail, "k__BackingField")) {
         show(inner, in_type, depth + 1, out);
         if (tail.size == 0)
             buffer_string(out, " (entry point)");
-    } else if (starts_with(tail, "b__")) {
+    } else if (span_begins(tail, "b__")) {
         show(inner, in_type, depth + 1, out);
         buffer_string(out, " lambda");
         if (last_number(tail))
             buffer_format(out, " #%" PRIu32, last_number(tail) + 1);
-    } else if (starts_with(tail, "g__")) {
+    } else if (span_begins(tail, "g__")) {
         show(inner, in_type, depth + 1, out);
         const uint8_t *bar = memchr(tail.data, '|', tail.size);
         buffer_u8(out, '.');
@@ -187,7 +181,7 @@ static bool show_operator_or_accessor(struct span name, struct buffer *out)
             return true;
         }
     for (size_t i = 0; i < ARRAY_LEN(accessors); i++)
-        if (starts_with(name, accessors[i].prefix) && name.size > strlen(accessors[i].prefix)) {
+        if (span_begins(name, accessors[i].prefix) && name.size > strlen(accessors[i].prefix)) {
             append(out, without(name, strlen(accessors[i].prefix)));
             buffer_string(out, accessors[i].suffix);
             return true;
@@ -206,7 +200,7 @@ static void show(struct span name, bool in_type, unsigned depth, struct buffer *
             append(out, name);
         return;
     }
-    if (starts_with(name, "_Lambda$__")) { /* Visual Basic's say nothing of the method around */
+    if (span_begins(name, "_Lambda$__")) { /* Visual Basic's say nothing of the method around */
         buffer_format(out, "lambda #%" PRIu32, last_number(name) + 1);
         return;
     }
@@ -229,7 +223,7 @@ void member_name_show(struct span name, struct buffer *out)
 static struct span visual_basic_machine(struct span type_name)
 {
     static const char prefix[] = "VB$StateMachine_";
-    if (!starts_with(type_name, prefix))
+    if (!span_begins(type_name, prefix))
         return (struct span){ 0 };
     size_t i = sizeof prefix - 1;
     while (i < type_name.size && is_digit(type_name.data[i]))

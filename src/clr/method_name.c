@@ -27,18 +27,6 @@ static bool is_text(struct span text, const char *wanted)
     return span_equals(text, span_of(wanted, strlen(wanted)));
 }
 
-static bool starts_with(struct span text, const char *prefix)
-{
-    size_t size = strlen(prefix);
-    return text.size >= size && memcmp(text.data, prefix, size) == 0;
-}
-
-static bool ends_with(struct span text, const char *suffix)
-{
-    size_t size = strlen(suffix);
-    return text.size >= size && memcmp(text.data + text.size - size, suffix, size) == 0;
-}
-
 static bool contains(struct span text, const char *wanted)
 {
     return text.size && memmem(text.data, text.size, wanted, strlen(wanted));
@@ -125,13 +113,13 @@ static void show_dynamic(struct span method, struct buffer *out)
             return;
         }
     const char *note = " [dynamic]";
-    if (starts_with(method, stub)) {
+    if (span_begins(method, stub)) {
         method = span_between(method, sizeof stub - 1, method.size);
         note = " [IL stub]";
-    } else if (starts_with(method, invoke)) {
+    } else if (span_begins(method, invoke)) {
         method = span_between(method, sizeof invoke - 1, method.size);
         note = " [reflection invoke]";
-    } else if (starts_with(method, lambda)) {
+    } else if (span_begins(method, lambda)) {
         note = " [compiled expression]";
     }
     buffer_append(out, method.data, method.size);
@@ -145,7 +133,7 @@ static const char *machine_note(struct span kind, const struct buffer *out, size
     if (is_text(kind, "iterator"))
         return " (iterator)";
     struct span shown = { out->data + start, out->size - start };
-    return ends_with(shown, "Async") ? " (async)" : " (state machine)";
+    return span_ends(shown, "Async") ? " (async)" : " (state machine)";
 }
 
 static bool is_fsharp_closure(struct span segment)
@@ -186,7 +174,7 @@ static void show_managed(const struct parts *parts, const struct type_name *type
     struct params params = split_params(type_params);
     struct span last = type->segments[type->segment_count - 1];
     size_t start = out->size;
-    bool is_lambda = starts_with(parts->method, "<") || starts_with(parts->method, "_Lambda$__");
+    bool is_lambda = span_begins(parts->method, "<") || span_begins(parts->method, "_Lambda$__");
     show_owner(type, params.type, is_lambda || member_name_is_machine(last), out);
     bool is_machine = member_name_is_machine(last);
     const char *note = is_machine && !out->failed ? machine_note(params.kind, out, start) : "";
@@ -238,7 +226,7 @@ bool method_name_is_managed(struct span raw)
         return false;
     return is_dynamic_type(parts.type) || memchr(parts.type.data, '.', parts.type.size) ||
            memchr(parts.type.data, '`', parts.type.size) || memchr(parts.type.data, '+', parts.type.size) ||
-           starts_with(parts.method, ".") || starts_with(parts.method, "<") ||
+           span_begins(parts.method, ".") || span_begins(parts.method, "<") ||
            contains(parts.parameters, "class ") || contains(parts.parameters, "unsigned int") ||
            contains(parts.parameters, "!0");
 }

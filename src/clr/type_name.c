@@ -21,12 +21,6 @@ static bool is_text(struct span text, const char *wanted)
     return span_equals(text, span_of(wanted, strlen(wanted)));
 }
 
-static bool starts_with(struct span text, const char *prefix)
-{
-    size_t size = strlen(prefix);
-    return text.size >= size && memcmp(text.data, prefix, size) == 0;
-}
-
 /* Steps over one character, which a backslash makes part of a name. */
 static size_t step(struct span text, size_t i)
 {
@@ -140,7 +134,7 @@ bool type_name_split(struct span text, struct type_name *out)
 
 bool type_name_is_closure(struct span segment)
 {
-    return is_text(segment, "<>c") || starts_with(segment, "<>c__") || starts_with(segment, "_Closure$__");
+    return is_text(segment, "<>c") || span_begins(segment, "<>c__") || span_begins(segment, "_Closure$__");
 }
 
 static void append_unescaped(struct buffer *out, struct span text)
@@ -247,7 +241,7 @@ static bool show_special(const struct type_name *type, unsigned depth, struct bu
         return true;
     }
     if (type->segment_count != 1 || type->argument_count < 2 ||
-        !starts_with(type->full_path, "System.ValueTuple`"))
+        !span_begins(type->full_path, "System.ValueTuple`"))
         return false;
     for (unsigned i = 0; i < type->argument_count; i++) {
         buffer_u8(out, i ? ',' : '(');

@@ -19,18 +19,6 @@ enum {
     SCAN_THREADS_MAX = 1 << 17,
 };
 
-static bool span_begins(struct span text, const char *with)
-{
-    size_t size = strlen(with);
-    return text.size >= size && memcmp(text.data, with, size) == 0;
-}
-
-static bool span_ends(struct span text, const char *with)
-{
-    size_t size = strlen(with);
-    return text.size >= size && memcmp(text.data + text.size - size, with, size) == 0;
-}
-
 /* What a mapping's name says about it; what a file really is turns out when it is opened. */
 static enum image_kind scan_kind(struct span path)
 {

@@ -97,30 +97,18 @@ static bool choose_event(struct data_import *in, struct error *err)
 
 /* Mappings. */
 
-static bool ends_with(struct span text, const char *end)
-{
-    size_t size = strlen(end);
-    return text.size >= size && memcmp(text.data + text.size - size, end, size) == 0;
-}
-
-static bool starts_with(struct span text, const char *start)
-{
-    size_t size = strlen(start);
-    return text.size >= size && memcmp(text.data, start, size) == 0;
-}
-
 static enum image_kind image_kind_of(struct span path)
 {
-    if (starts_with(path, "[vdso]") || starts_with(path, "[vsyscall]"))
+    if (span_begins(path, "[vdso]") || span_begins(path, "[vsyscall]"))
         return IMAGE_VDSO;
-    if (starts_with(path, "/memfd:doublemapper"))
+    if (span_begins(path, "/memfd:doublemapper"))
         return IMAGE_JIT;
-    if (starts_with(path, "//anon") || starts_with(path, "[") || starts_with(path, "/dev/zero") ||
-        starts_with(path, "/anon_hugepage") || starts_with(path, "/memfd:"))
+    if (span_begins(path, "//anon") || span_begins(path, "[") || span_begins(path, "/dev/zero") ||
+        span_begins(path, "/anon_hugepage") || span_begins(path, "/memfd:"))
         return IMAGE_ANON;
-    if (ends_with(path, ".dll") || ends_with(path, ".exe"))
+    if (span_ends(path, ".dll") || span_ends(path, ".exe"))
         return IMAGE_PE;
-    return starts_with(path, "/") ? IMAGE_ELF : IMAGE_UNKNOWN;
+    return span_begins(path, "/") ? IMAGE_ELF : IMAGE_UNKNOWN;
 }
 
 static uint32_t build_id_of(struct data_import *in, struct span path, struct span inlined)

@@ -214,12 +214,6 @@ static void take_process(struct core_file *core, const uint8_t *desc)
     memcpy(core->command_line, desc + PRPSINFO_ARGS, sizeof core->command_line - 1);
 }
 
-static bool ends_with(struct span text, const char *end)
-{
-    size_t size = strlen(end);
-    return text.size >= size && memcmp(text.data + text.size - size, end, size) == 0;
-}
-
 /* u64 count, u64 page size, count times {start, end, offset in pages}, then the names. */
 static bool take_files(struct opening *o, struct span desc, struct error *err)
 {
@@ -232,7 +226,7 @@ static bool take_files(struct opening *o, struct span desc, struct error *err)
         struct memory_mapping m = { .start = cursor_u64le(&c), .end = cursor_u64le(&c), .inode = 1 };
         uint64_t pages = cursor_u64le(&c);
         struct span name = cursor_zstring(&names);
-        if (ends_with(name, " (deleted)"))
+        if (span_ends(name, " (deleted)"))
             name.size -= strlen(" (deleted)");
         if (!cursor_ok(&names) || m.start >= m.end || name.size > FILE_NAME_MAX ||
             __builtin_mul_overflow(pages, page, &m.file_off))

@@ -17,12 +17,6 @@ static bool next_line(struct span *rest, struct span *out, bool *complete)
     return true;
 }
 
-static bool starts_with(struct span text, const char *prefix)
-{
-    size_t size = strlen(prefix);
-    return text.size >= size && memcmp(text.data, prefix, size) == 0;
-}
-
 static void skip_blanks(struct cursor *c)
 {
     while (cursor_left(c) && (c->bytes.data[c->pos] == ' ' || c->bytes.data[c->pos] == '\t'))
@@ -135,21 +129,21 @@ bool procfs_read_status(struct span text, struct proc_status *out, struct error 
             continue;
         struct cursor c = cursor_over(line);
         cursor_seek(&c, (uint64_t)(colon + 1 - line.data));
-        if (starts_with(line, "Tgid:")) {
+        if (span_begins(line, "Tgid:")) {
             status.tgid = (pid_t)take_field(&c);
             seen_tgid = cursor_ok(&c);
-        } else if (starts_with(line, "Uid:")) {
+        } else if (span_begins(line, "Uid:")) {
             take_ids(&c, &status.uid, &status.fs_uid);
             seen_uid = cursor_ok(&c);
-        } else if (starts_with(line, "Gid:")) {
+        } else if (span_begins(line, "Gid:")) {
             take_ids(&c, &status.gid, &status.fs_gid);
             seen_gid = cursor_ok(&c);
-        } else if (starts_with(line, "NSpid:")) {
+        } else if (span_begins(line, "NSpid:")) {
             take_ns_pids(&c, &status);
-        } else if (starts_with(line, "CapEff:")) {
+        } else if (span_begins(line, "CapEff:")) {
             skip_blanks(&c);
             status.effective_capabilities = take_number(&c, 16);
-        } else if (starts_with(line, "Seccomp:")) {
+        } else if (span_begins(line, "Seccomp:")) {
             status.seccomp = (uint32_t)take_field(&c);
         }
     }
@@ -264,7 +258,7 @@ struct span procfs_cgroup_path(struct span text)
         if (!second)
             continue;
         struct span path = { second + 1, line.size - (size_t)(second + 1 - line.data) };
-        bool unified = starts_with(line, "0::");
+        bool unified = span_begins(line, "0::");
         /* mixed set-ups have an unused unified hierarchy: "/" there tells less than a path of version 1 */
         if (best.size <= 1 || (unified && path.size > 1))
             best = path;
@@ -291,7 +285,7 @@ static struct span hex_id(struct span component)
 static struct span between(struct span component, const char *prefix, const char *suffix)
 {
     size_t before = strlen(prefix), after = strlen(suffix);
-    if (component.size <= before + after || !starts_with(component, prefix) ||
+    if (component.size <= before + after || !span_begins(component, prefix) ||
         memcmp(component.data + component.size - after, suffix, after) != 0)
         return (struct span){ 0 };
     return (struct span){ component.data + before, component.size - before - after };

@@ -109,7 +109,8 @@ def events_without_rights(checks, work):
         checks.check("nor of all runtimes of others", done.returncode == 4 and "try:" in done.stderr, f"{done.returncode} {done.stderr}")
         plain = subprocess.Popen(["sleep", "60"])
         done = try_it([], "plain.clrperf", "-p", plain.pid)
-        checks.check("events of a process without a runtime: exit 5", done.returncode == 5 and "no .NET runtime" in done.stderr,
+        checks.check("events of a process without a runtime: exit 5, and no empty file", done.returncode == 5 and
+                     "no .NET runtime" in done.stderr and not os.path.exists(work.file("theirs/plain.clrperf")),
                      f"{done.returncode} {done.stderr}")
         done = try_it([], "both.clrperf", "-p", f"{plain.pid},{target.pid}")
         checks.check("one of several that can be listened to is enough", done.returncode == 0, f"{done.returncode} {done.stderr}")
