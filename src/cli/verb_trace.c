@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/own.h"
+#include "base/time_queue.h"
 #include "cli/message.h"
 #include "cli/standard_output.h"
 #include "cli/stop_signal.h"
@@ -11,7 +12,7 @@
 #include "cli/trace_lines.h"
 #include "cli/verb.h"
 #include "clr/event_profiles.h"
-#include "collect/record_queue.h"
+#include "collect/queue_item.h"
 #include "collect/runtime_socket.h"
 #include "collect/stream_recording.h"
 #include "collect/target_select.h"
@@ -39,7 +40,7 @@ struct trace_run {
     struct target_list targets;
     int64_t clock_offset_ns;
     struct stream_schemas schemas;
-    struct record_queue queue;
+    struct time_queue queue;
     struct buffer item; /* on its way into the queue */
     uint64_t told_ns, seen_bytes;
     bool refused; /* what we print is not taken: nobody reads on, or the disk is full */
@@ -64,11 +65,11 @@ static void print(struct trace_run *run)
     buffer_clear(&run->lines.out);
 }
 
-static void take_event(void *user, enum queue_item_kind kind, struct span item)
+static void take_event(void *user, const struct time_item *queued, struct span item)
 {
     struct trace_run *run = user;
     struct queued_event event;
-    (void)kind;
+    (void)queued;
     memcpy(&event, item.data, sizeof event);
     struct span payload = span_part(item, sizeof event, item.size - sizeof event);
     const struct stream_schema *of = stream_schemas_get(&run->schemas, event.type, event.pointer_size);
@@ -100,17 +101,17 @@ static void on_event(void *user, const struct nettrace_event *e, uint32_t pointe
         buffer_clear(&run->item);
         buffer_append(&run->item, &event, sizeof event);
         buffer_append(&run->item, e->payload.data, e->payload.size);
-        if (record_queue_add(&run->queue, event.time_ns, QUEUE_EVENT, buffer_span(&run->item)) ||
+        if (time_queue_add(&run->queue, event.time_ns, QUEUE_EVENT, buffer_span(&run->item)) ||
             attempt == ARRAY_LEN(lags_ns))
             return;
-        record_queue_release(&run->queue, clock_monotonic_ns() - lags_ns[attempt], take_event, run);
+        time_queue_release(&run->queue, clock_monotonic_ns() - lags_ns[attempt], take_event, run);
     }
 }
 
 static void on_look(void *user, uint64_t now_ns)
 {
     struct trace_run *run = user;
-    record_queue_release(&run->queue, now_ns - TRACE_LAG_NS, take_event, run);
+    time_queue_release(&run->queue, now_ns - TRACE_LAG_NS, take_event, run);
     uint64_t passed_ns = now_ns - run->told_ns;
     if (run->values->interval_ns && passed_ns >= run->values->interval_ns) {
         run->told_ns = now_ns;
@@ -123,7 +124,7 @@ static void on_look(void *user, uint64_t now_ns)
 static void finish(void *user)
 {
     struct trace_run *run = user;
-    record_queue_release(&run->queue, UINT64_MAX, take_event, run);
+    time_queue_release(&run->queue, UINT64_MAX, take_event, run);
     print(run);
 }
 
@@ -206,7 +207,7 @@ static bool trace_run(struct verb_call *call, struct error *err)
     struct target_query query = target_options_query(&run.values->target);
     query.one = true;
     stream_schemas_init(&run.schemas);
-    record_queue_init(&run.queue, TRACE_QUEUE_BYTES);
+    time_queue_init(&run.queue, TRACE_QUEUE_BYTES);
     trace_lines_init(&run.lines);
     run.lines.json = run.values->json;
     buffer_init(&run.item, 2 * TRACE_LINE_BYTES);
@@ -214,7 +215,7 @@ static bool trace_run(struct verb_call *call, struct error *err)
     bool ok = read_topics(&run, call, err) && target_select(&query, &run.targets, err) &&
               watch(&run, &stats, err) && tell_end(&run, &stats, err);
     stream_schemas_done(&run.schemas);
-    record_queue_done(&run.queue);
+    time_queue_done(&run.queue);
     trace_lines_done(&run.lines);
     buffer_done(&run.item);
     event_request_done(&run.request);

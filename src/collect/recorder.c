@@ -11,10 +11,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/time_queue.h"
 #include "collect/listen_check.h"
 #include "collect/memory_names.h"
 #include "collect/process_scan.h"
-#include "collect/record_queue.h"
+#include "collect/queue_item.h"
 #include "collect/runtime_log.h"
 #include "collect/runtime_names.h"
 #include "collect/sample_stacks.h"
@@ -49,7 +50,7 @@ struct recorder {
     struct trace_builder *b;
     struct trace_writer *w;
     struct perf_events events;
-    struct record_queue queue;
+    struct time_queue queue;
     struct runtime_names *runtimes;
     struct memory_names *memory;
     struct sample_stacks *stacks;
@@ -166,12 +167,12 @@ static void recorder_perf_record(struct recorder *r, struct span bytes)
     }
 }
 
-static void recorder_take(void *user, enum queue_item_kind kind, struct span bytes);
+static void recorder_take(void *user, const struct time_item *item, struct span bytes);
 
 static void recorder_release(struct recorder *r, uint64_t until_ns)
 {
     r->releasing = true;
-    record_queue_release(&r->queue, until_ns, recorder_take, r);
+    time_queue_release(&r->queue, until_ns, recorder_take, r);
     r->releasing = false;
 }
 
@@ -182,10 +183,10 @@ static bool recorder_queue_record(void *user, struct span bytes)
     if (!r->options.kernel_chains)
         bytes = sample_stacks_trim(r->stacks, &r->events.layout, bytes);
     uint64_t time_ns = perf_record_time_ns(bytes, &r->events.layout);
-    bool added = record_queue_add(&r->queue, time_ns, QUEUE_PERF_RECORD, bytes);
+    bool added = time_queue_add(&r->queue, time_ns, QUEUE_PERF_RECORD, bytes);
     if (!added && !r->releasing) {
         recorder_release(r, UINT64_MAX);
-        added = record_queue_add(&r->queue, time_ns, QUEUE_PERF_RECORD, bytes);
+        added = time_queue_add(&r->queue, time_ns, QUEUE_PERF_RECORD, bytes);
     }
     if (!added) {
         recorder_loss(r, LOSS_QUEUE, 1, time_ns);
@@ -206,10 +207,10 @@ static void recorder_empty_rings(struct recorder *r)
 
 /* What is seen for the first time can take long (an image's tables, a runtime's memory): the rings go on
  * filling. */
-static void recorder_take(void *user, enum queue_item_kind kind, struct span bytes)
+static void recorder_take(void *user, const struct time_item *item, struct span bytes)
 {
     struct recorder *r = user;
-    switch (kind) {
+    switch ((enum queue_item_kind)item->kind) {
     case QUEUE_PERF_RECORD:
         recorder_perf_record(r, bytes);
         break;
@@ -399,7 +400,7 @@ static void recorder_forget_targets(struct recorder *r)
 {
     sample_stacks_free(r->stacks);
     memory_names_free(r->memory);
-    record_queue_done(&r->queue);
+    time_queue_done(&r->queue);
     r->stacks = NULL;
     r->memory = r->watched.memory = NULL;
     runtime_names_watch(r->runtimes, &(struct method_watcher){ 0 });
@@ -601,7 +602,7 @@ bool recorder_start(const struct recorder_options *options, struct trace_builder
     r->events = (struct perf_events){ .filter = { -1, -1 } }; /* none, when they cannot be opened */
     r->b = b;
     r->w = w;
-    record_queue_init(&r->queue, RECORDER_QUEUE_BYTES);
+    time_queue_init(&r->queue, RECORDER_QUEUE_BYTES);
     if (!recorder_prepare(r, err)) {
         recorder_free(r);
         return false;
@@ -620,7 +621,7 @@ void recorder_free(struct recorder *r)
     memory_names_free(r->memory);
     runtime_names_free(r->runtimes);
     watched_processes_done(&r->watched);
-    record_queue_done(&r->queue);
+    time_queue_done(&r->queue);
     free(r->polls);
     free(r);
 }

@@ -122,7 +122,7 @@ static bool is_exact(const struct trace_builder *b, uint32_t type)
 }
 
 void runtime_log_add(struct trace_builder *b, uint32_t process, uint32_t tid,
-                     const struct runtime_event *event, struct record_queue *queue)
+                     const struct runtime_event *event, struct time_queue *queue)
 {
     NOT_CLEARED uint64_t frames[FRAMES_MAX];
     NOT_CLEARED uint8_t room[ITEM_BYTES_MAX];
@@ -140,7 +140,7 @@ void runtime_log_add(struct trace_builder *b, uint32_t process, uint32_t tid,
     size_t size = put_event(&head, frames, event, room);
     if (!size)
         trace_builder_loss(b, LOSS_MALFORMED, process, event->time_ns, event->time_ns, 1);
-    else if (!record_queue_add(queue, event->time_ns, QUEUE_EVENT, span_of(room, size)))
+    else if (!time_queue_add(queue, event->time_ns, QUEUE_EVENT, span_of(room, size)))
         runtime_log_apply(b, span_of(room, size)); /* out of turn is better than lost */
 }
 

@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 #include "base/cursor.h"
-#include "collect/record_queue.h"
+#include "base/time_queue.h"
+#include "collect/queue_item.h"
 #include "collect/runtime_session.h"
 #include "trace/builder.h"
 
@@ -24,7 +25,7 @@ struct runtime_log runtime_log_begin(struct trace_builder *b, uint32_t process,
 void runtime_log_end(struct trace_builder *b, const struct runtime_log *log);
 /* Puts an event of the process's into the queue. `tid`: our number of its thread; 0: not known. */
 void runtime_log_add(struct trace_builder *b, uint32_t process, uint32_t tid,
-                     const struct runtime_event *event, struct record_queue *queue);
+                     const struct runtime_event *event, struct time_queue *queue);
 /* One item of the queue's, in its turn. */
 void runtime_log_apply(struct trace_builder *b, struct span item);
 

@@ -68,8 +68,8 @@ struct runtime_names {
     size_t module_count, module_capacity;
     struct code_origin *origins; /* by code id */
     size_t origin_capacity;
-    struct record_queue *queue; /* during a drain, */
-    uint64_t drained_ns;        /* which began then */
+    struct time_queue *queue; /* during a drain, */
+    uint64_t drained_ns;      /* which began then */
     /* from the stop on: sampled addresses of which no method is known; others are not worth a row */
     struct wanted_addr *wanted;
     size_t wanted_count;
@@ -280,7 +280,7 @@ static void names_method(void *user, const struct runtime_method *method)
         return;
     struct code_change change = names_change(names, named->process, RESOLVER_EVENTPIPE, method);
     struct span bytes = span_of(&change, sizeof change);
-    if (!record_queue_add(names->queue, change.time_ns, QUEUE_CODE, bytes))
+    if (!time_queue_add(names->queue, change.time_ns, QUEUE_CODE, bytes))
         runtime_names_apply(names, bytes); /* out of turn is better than lost */
 }
 
@@ -371,7 +371,7 @@ static void names_end_session(struct runtime_names *names, struct named_process 
     named->session = NULL;
 }
 
-bool runtime_names_drain(struct runtime_names *names, struct record_queue *queue)
+bool runtime_names_drain(struct runtime_names *names, struct time_queue *queue)
 {
     bool lagging = false;
     names->queue = queue;
@@ -505,7 +505,7 @@ static bool names_spares_any(const struct runtime_names *names)
  * Runtimes hand over what they have every 100 ms or so, or when they are told to stop. Who asked for events
  * wants them all.
  */
-void runtime_names_spare(struct runtime_names *names, struct record_queue *queue)
+void runtime_names_spare(struct runtime_names *names, struct time_queue *queue)
 {
     enum { LAST_WORDS_MS = 150, LAST_EVENTS_MS = 5000 };
     unsigned patience_ms = names->events ? LAST_EVENTS_MS : LAST_WORDS_MS;
@@ -633,24 +633,24 @@ void runtime_names_finish(struct runtime_names *names)
     }
 }
 
-static void names_take(void *user, enum queue_item_kind kind, struct span item)
+static void names_take(void *user, const struct time_item *item, struct span bytes)
 {
-    (void)kind;
-    runtime_names_apply(user, item);
+    (void)item;
+    runtime_names_apply(user, bytes);
 }
 
 void runtime_names_tell_all(struct runtime_names *names, unsigned patience_ms)
 {
     enum { QUEUE_BYTES = 64 << 20, LOOK_MS = 50 };
-    struct record_queue queue;
-    record_queue_init(&queue, QUEUE_BYTES);
+    struct time_queue queue;
+    time_queue_init(&queue, QUEUE_BYTES);
     uint64_t end_ns = clock_monotonic_ns() + patience_ms * 1000000ull;
     runtime_names_stop(names);
     while (runtime_names_running(names) && clock_monotonic_ns() < end_ns) {
         runtime_names_wait(names, LOOK_MS);
         runtime_names_drain(names, &queue);
-        record_queue_release(&queue, UINT64_MAX, names_take, names);
+        time_queue_release(&queue, UINT64_MAX, names_take, names);
     }
     runtime_names_finish(names);
-    record_queue_done(&queue);
+    time_queue_done(&queue);
 }

@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 #include "base/cursor.h"
-#include "collect/record_queue.h"
+#include "base/time_queue.h"
+#include "collect/queue_item.h"
 #include "collect/runtime_session.h"
 #include "trace/builder.h"
 
@@ -73,14 +74,14 @@ void runtime_names_refused(struct runtime_names *names, uint32_t pid, const stru
 /* Why the first of those was, or NULL when there was none. */
 const struct error *runtime_names_refusal(const struct runtime_names *names);
 /* Takes what has come into `queue`, without waiting. Whether any session may still be behind. */
-bool runtime_names_drain(struct runtime_names *names, struct record_queue *queue);
+bool runtime_names_drain(struct runtime_names *names, struct time_queue *queue);
 /* One item of the queue's that is QUEUE_CODE, in its turn. */
 void runtime_names_apply(struct runtime_names *names, struct span item);
 /*
  * Ends the sessions of processes whose methods are known from elsewhere, without their lists. What they sent
  * is taken first.
  */
-void runtime_names_spare(struct runtime_names *names, struct record_queue *queue);
+void runtime_names_spare(struct runtime_names *names, struct time_queue *queue);
 /* Asks every runtime for the methods it has, and to end. All samples are in the trace by now. */
 void runtime_names_stop(struct runtime_names *names);
 bool runtime_names_running(const struct runtime_names *names);

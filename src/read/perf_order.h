@@ -13,30 +13,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buffer.h"
 #include "base/cursor.h"
 #include "base/error.h"
+#include "base/time_queue.h"
 
 /* The span is valid during the call. */
 typedef bool perf_order_fn(void *user, struct span record, uint64_t time_ns, struct error *err);
 
-struct perf_order_entry {
-    uint64_t time_ns;
-    uint32_t at, size; /* in the waiting bytes */
-};
-
 struct perf_order {
     perf_order_fn *deliver;
     void *user;
-    struct buffer bytes; /* waiting records, and delivered ones until the next compaction */
-    struct buffer spare; /* where the next compaction copies to */
-    size_t live_bytes;
+    struct time_queue waiting;
     size_t ceiling; /* of waiting bytes; beyond, the older half goes out although the round is not over */
-    struct perf_order_entry *entries, *scratch;
-    size_t count, capacity, scratch_capacity;
     uint64_t newest_ns, round_end_ns;
     uint64_t delivered_ns; /* time of the last record that went out */
     uint64_t late;         /* records that went out behind a newer one */
+    bool failed;           /* `deliver` did: nothing goes out any more */
+    struct error *err;     /* of the call under way */
 };
 
 void perf_order_init(struct perf_order *o, size_t ceiling, perf_order_fn *deliver, void *user);

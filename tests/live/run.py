@@ -173,16 +173,17 @@ def show(test):
 
 
 def run_again(tests):
-    """Runs what failed once more, with the machine to itself; those that pass now."""
+    """Runs what failed beside others once more, with the machine to itself; those that pass now."""
     failed = [test for test in tests if count(test)[1]]
+    beside = [test for test in failed if not test.alone]
     if len(failed) > AGAIN_MAX:
         return []
-    for test in failed:
+    for test in beside:
         print(f"# {test.name}: once more, alone", flush=True)
         test.lines, test.code = [], None
         run(test)
         show(test)
-    return [test.name for test in failed if not count(test)[1]]
+    return [test.name for test in beside if not count(test)[1]]
 
 
 def main():

@@ -18,8 +18,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "base/time_queue.h"
 #include "collect/perf_events.h"
-#include "collect/record_queue.h"
+#include "collect/queue_item.h"
 #include "collect/runtime_session.h"
 
 enum {
@@ -53,7 +54,7 @@ struct described {
 struct live {
     struct live_code of;
     struct perf_events events;
-    struct record_queue queue;
+    struct time_queue queue;
     struct named_method *names;
     size_t name_count, name_capacity;
     FILE *folded;
@@ -77,7 +78,7 @@ static void queue_method(void *user, const struct runtime_method *m)
     if (m->change == RUNTIME_METHOD_EXISTS_AT_END) { /* lived before we looked, mostly */
         process_code_method(live->of.code, m->addr, m->size_bytes, m->dynamic);
     } else {
-        record_queue_add(&live->queue, m->time_ns, QUEUE_CODE, span_of(&item, sizeof item));
+        time_queue_add(&live->queue, m->time_ns, QUEUE_CODE, span_of(&item, sizeof item));
     }
     if (!item.ends && live->folded) {
         live->names = mem_grow(live->names, &live->name_capacity, live->name_count + 1, sizeof *live->names);
@@ -245,11 +246,11 @@ static void take_record(struct live *live, struct span bytes)
         live->lost += record.lost.count;
 }
 
-static void take_item(void *user, enum queue_item_kind kind, struct span bytes)
+static void take_item(void *user, const struct time_item *queued, struct span bytes)
 {
     struct live *live = user;
     struct method_item item;
-    if (kind == QUEUE_PERF_RECORD) {
+    if (queued->kind == QUEUE_PERF_RECORD) {
         take_record(live, bytes);
         return;
     }
@@ -263,8 +264,7 @@ static void take_item(void *user, enum queue_item_kind kind, struct span bytes)
 static bool queue_record(void *user, struct span bytes)
 {
     struct live *live = user;
-    record_queue_add(&live->queue, perf_record_time_ns(bytes, &live->events.layout), QUEUE_PERF_RECORD,
-                     bytes);
+    time_queue_add(&live->queue, perf_record_time_ns(bytes, &live->events.layout), QUEUE_PERF_RECORD, bytes);
     return true;
 }
 
@@ -279,9 +279,9 @@ static void watch(struct live *live, struct runtime_session *session, uint64_t d
                 perf_ring_drain(&live->events.rings[i], queue_record, live);
         if (session)
             runtime_session_drain(session, &sink, NULL);
-        record_queue_release(&live->queue, now_ns - LAG_MS * UINT64_C(1000000), take_item, live);
+        time_queue_release(&live->queue, now_ns - LAG_MS * UINT64_C(1000000), take_item, live);
     }
-    record_queue_release(&live->queue, UINT64_MAX, take_item, live);
+    time_queue_release(&live->queue, UINT64_MAX, take_item, live);
 }
 
 /* The methods that are there already: a session of its own that is stopped at once. */
@@ -399,7 +399,7 @@ int main(int argc, char **argv)
     }
     options.pids = &pid;
     options.pid_count = 1;
-    record_queue_init(&live.queue, QUEUE_BYTES);
+    time_queue_init(&live.queue, QUEUE_BYTES);
     struct error err;
     struct runtime_session *session = NULL;
     if (!live_code_open(&live.of, pid, NULL))
@@ -418,7 +418,7 @@ int main(int argc, char **argv)
     perf_events_close(&live.events);
     runtime_session_close(session);
     live_code_close(&live.of);
-    record_queue_done(&live.queue);
+    time_queue_done(&live.queue);
     if (live.folded)
         fclose(live.folded);
     return 0;

@@ -6,16 +6,16 @@
 
 #include <cmocka.h>
 
-#include "collect/record_queue.h"
+#include "base/time_queue.h"
 
 struct taken {
     char text[64];
     size_t count;
 };
 
-static void take(void *user, enum queue_item_kind kind, struct span bytes)
+static void take(void *user, const struct time_item *item, struct span bytes)
 {
-    (void)kind;
+    (void)item;
     struct taken *t = user;
     assert_int_equal(bytes.size, 1);
     t->text[t->count++] = (char)bytes.data[0];
@@ -31,9 +31,9 @@ struct numbered {
     size_t count, wrong;
 };
 
-static void take_numbered(void *user, enum queue_item_kind kind, struct span bytes)
+static void take_numbered(void *user, const struct time_item *queued, struct span bytes)
 {
-    (void)kind;
+    (void)queued;
     struct numbered *n = user;
     struct numbered_item item;
     assert_int_equal(bytes.size, sizeof item);
@@ -49,36 +49,37 @@ static void take_numbered(void *user, enum queue_item_kind kind, struct span byt
 static void test_order(void **state)
 {
     (void)state;
-    struct record_queue q;
+    struct time_queue q;
     struct taken t = { { 0 }, 0 };
-    record_queue_init(&q, 1024);
+    time_queue_init(&q, 1024);
     /* two rings, each in order; equal times keep the order of arrival */
-    record_queue_add(&q, 10, QUEUE_PERF_RECORD, span_of("a", 1));
-    record_queue_add(&q, 30, QUEUE_PERF_RECORD, span_of("c", 1));
-    record_queue_add(&q, 20, QUEUE_CODE, span_of("b", 1));
-    record_queue_add(&q, 30, QUEUE_PERF_RECORD, span_of("d", 1));
-    record_queue_release(&q, 20, take, &t);
+    time_queue_add(&q, 10, 0, span_of("a", 1));
+    time_queue_add(&q, 30, 0, span_of("c", 1));
+    time_queue_add(&q, 20, 1, span_of("b", 1));
+    time_queue_add(&q, 30, 0, span_of("d", 1));
+    assert_int_equal(time_queue_middle_ns(&q), 30);
+    time_queue_release(&q, 20, take, &t);
     assert_string_equal(t.text, "ab");
-    record_queue_add(&q, 25, QUEUE_PERF_RECORD, span_of("x", 1));
-    record_queue_release(&q, UINT64_MAX, take, &t);
+    time_queue_add(&q, 25, 0, span_of("x", 1));
+    time_queue_release(&q, UINT64_MAX, take, &t);
     assert_string_equal(t.text, "abxcd");
     assert_int_equal(q.count, 0);
-    record_queue_done(&q);
+    time_queue_done(&q);
 }
 
 static void test_full(void **state)
 {
     (void)state;
-    struct record_queue q;
+    struct time_queue q;
     struct taken t = { { 0 }, 0 };
-    record_queue_init(&q, 2);
-    assert_true(record_queue_add(&q, 1, QUEUE_PERF_RECORD, span_of("a", 1)));
-    assert_true(record_queue_add(&q, 2, QUEUE_PERF_RECORD, span_of("b", 1)));
-    assert_false(record_queue_add(&q, 3, QUEUE_PERF_RECORD, span_of("c", 1)));
-    record_queue_release(&q, UINT64_MAX, take, &t);
+    time_queue_init(&q, 2);
+    assert_true(time_queue_add(&q, 1, 0, span_of("a", 1)));
+    assert_true(time_queue_add(&q, 2, 0, span_of("b", 1)));
+    assert_false(time_queue_add(&q, 3, 0, span_of("c", 1)));
+    time_queue_release(&q, UINT64_MAX, take, &t);
     assert_string_equal(t.text, "ab");
-    assert_true(record_queue_add(&q, 3, QUEUE_PERF_RECORD, span_of("c", 1)));
-    record_queue_done(&q);
+    assert_true(time_queue_add(&q, 3, 0, span_of("c", 1)));
+    time_queue_done(&q);
 }
 
 /* Runs of many lengths, with many equal times: what a stable sort makes of them. */
@@ -86,23 +87,23 @@ static void test_many_runs(void **state)
 {
     (void)state;
     enum { ITEMS = 5000 };
-    struct record_queue q;
+    struct time_queue q;
     struct numbered n = { 0 };
     uint32_t seed = 12345;
     uint64_t time_ns = 1000;
-    record_queue_init(&q, ITEMS * sizeof(struct numbered_item));
+    time_queue_init(&q, ITEMS * sizeof(struct numbered_item));
     for (uint32_t i = 0; i < ITEMS; i++) {
         seed = seed * 1664525 + 1013904223;
         time_ns = seed >> 24 < 40 ? 1000 + seed % 997 : time_ns + (seed >> 16) % 3;
         struct numbered_item item = { time_ns, i };
-        record_queue_add(&q, time_ns, QUEUE_EVENT, span_of(&item, sizeof item));
+        time_queue_add(&q, time_ns, 2, span_of(&item, sizeof item));
         if (i % 1000 == 999)
-            record_queue_release(&q, 1000, take_numbered, &n);
+            time_queue_release(&q, 1000, take_numbered, &n);
     }
-    record_queue_release(&q, UINT64_MAX, take_numbered, &n);
+    time_queue_release(&q, UINT64_MAX, take_numbered, &n);
     assert_int_equal(n.count, ITEMS);
     assert_int_equal(n.wrong, 0);
-    record_queue_done(&q);
+    time_queue_done(&q);
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-#include "collect/record_queue.h"
+#include "base/time_queue.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,23 +21,23 @@ static void clear_bytes(struct buffer *bytes)
     buffer_clear(bytes);
 }
 
-void record_queue_init(struct record_queue *q, size_t bytes_max)
+void time_queue_init(struct time_queue *q, size_t bytes_max)
 {
-    *q = (struct record_queue){ 0 };
+    *q = (struct time_queue){ 0 };
     buffer_init(&q->bytes, bytes_max);
     buffer_init(&q->spare, bytes_max);
 }
 
-void record_queue_done(struct record_queue *q)
+void time_queue_done(struct time_queue *q)
 {
     buffer_done(&q->bytes);
     buffer_done(&q->spare);
     free(q->items);
     free(q->aside);
-    *q = (struct record_queue){ 0 };
+    *q = (struct time_queue){ 0 };
 }
 
-bool record_queue_add(struct record_queue *q, uint64_t time_ns, enum queue_item_kind kind, struct span bytes)
+bool time_queue_add(struct time_queue *q, uint64_t time_ns, uint32_t kind, struct span bytes)
 {
     size_t offset = q->bytes.size;
     buffer_append(&q->bytes, bytes.data, bytes.size);
@@ -48,7 +48,7 @@ bool record_queue_add(struct record_queue *q, uint64_t time_ns, enum queue_item_
     if (q->count > q->first && q->items[q->count - 1].time_ns > time_ns)
         q->unsorted = true;
     q->items = mem_grow(q->items, &q->capacity, q->count + 1, sizeof *q->items);
-    q->items[q->count] = (struct queue_item){
+    q->items[q->count] = (struct time_item){
         .time_ns = time_ns,
         .offset = (uint32_t)offset,
         .size = (uint32_t)bytes.size,
@@ -60,7 +60,7 @@ bool record_queue_add(struct record_queue *q, uint64_t time_ns, enum queue_item_
 }
 
 /* How many of `count` items in order are no newer than `time_ns`, or older. */
-static size_t items_before(const struct queue_item *items, size_t count, uint64_t time_ns, bool or_equal)
+static size_t items_before(const struct time_item *items, size_t count, uint64_t time_ns, bool or_equal)
 {
     size_t low = 0;
     while (low < count) {
@@ -75,9 +75,9 @@ static size_t items_before(const struct queue_item *items, size_t count, uint64_
 
 /* Merges [from, middle) and [middle, to), each in order. Equal times keep theirs; what is in place is not
  * touched. */
-static void merge_items(struct record_queue *q, size_t from, size_t middle, size_t to)
+static void merge_items(struct time_queue *q, size_t from, size_t middle, size_t to)
 {
-    struct queue_item *items = q->items;
+    struct time_item *items = q->items;
     from += items_before(items + from, middle - from, items[middle].time_ns, true);
     to = middle + items_before(items + middle, to - middle, items[middle - 1].time_ns, false);
     size_t moved = middle - from, at = from, i = 0;
@@ -87,7 +87,7 @@ static void merge_items(struct record_queue *q, size_t from, size_t middle, size
         items[at] = right < to && items[right].time_ns < q->aside[i].time_ns ? items[right++] : q->aside[i++];
 }
 
-static size_t run_end(const struct record_queue *q, size_t from)
+static size_t run_end(const struct time_queue *q, size_t from)
 {
     size_t to = from + 1;
     while (to < q->count && q->items[to - 1].time_ns <= q->items[to].time_ns)
@@ -100,7 +100,7 @@ static size_t run_end(const struct record_queue *q, size_t from)
  * size. One left open is more than twice as long as the next, so that there are never more of them than a
  * size has bits.
  */
-static void sort_items(struct record_queue *q)
+static void sort_items(struct time_queue *q)
 {
     size_t open[64 + 2], count = 0;
     for (size_t at = q->first, to; at < q->count; at = to) {
@@ -117,7 +117,7 @@ static void sort_items(struct record_queue *q)
  * Forgets what was handed over. While a runtime lags, a third of a second of records waits at any time:
  * moving those at every look would cost more than taking them, so they are moved when half is gone.
  */
-static void record_queue_compact(struct record_queue *q)
+static void time_queue_compact(struct time_queue *q)
 {
     if (q->first == q->count) {
         q->first = q->count = q->live_bytes = 0;
@@ -132,7 +132,7 @@ static void record_queue_compact(struct record_queue *q)
     q->first = 0;
     buffer_clear(&q->spare);
     for (size_t i = 0; i < q->count; i++) {
-        struct queue_item *item = &q->items[i];
+        struct time_item *item = &q->items[i];
         size_t offset = q->spare.size;
         buffer_append(&q->spare, q->bytes.data + item->offset, item->size);
         item->offset = (uint32_t)offset;
@@ -142,15 +142,26 @@ static void record_queue_compact(struct record_queue *q)
     q->bytes = moved;
 }
 
-void record_queue_release(struct record_queue *q, uint64_t until_ns, record_queue_fn *take, void *user)
+static void sort_once(struct time_queue *q)
 {
     if (q->unsorted)
         sort_items(q);
     q->unsorted = false;
+}
+
+uint64_t time_queue_middle_ns(struct time_queue *q)
+{
+    sort_once(q);
+    return q->items[q->first + (q->count - q->first) / 2].time_ns;
+}
+
+void time_queue_release(struct time_queue *q, uint64_t until_ns, time_queue_fn *take, void *user)
+{
+    sort_once(q);
     for (; q->first < q->count && q->items[q->first].time_ns <= until_ns; q->first++) {
-        const struct queue_item *item = &q->items[q->first];
-        q->live_bytes -= item->size;
-        take(user, (enum queue_item_kind)item->kind, span_of(q->bytes.data + item->offset, item->size));
+        struct time_item item = q->items[q->first]; /* whoever takes it may add others */
+        q->live_bytes -= item.size;
+        take(user, &item, span_of(q->bytes.data + item.offset, item.size));
     }
-    record_queue_compact(q);
+    time_queue_compact(q);
 }
