@@ -455,23 +455,44 @@ static void test_streams_refused(void **state)
     }
 }
 
+/* A program without a runtime, with a folder of its own: in /tmp ended programs may have left sockets. */
+static pid_t start_plain_program(char folder[static 64])
+{
+    snprintf(folder, 64, "/tmp/no-runtime-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    char variable[96];
+    snprintf(variable, sizeof variable, "TMPDIR=%s", folder);
+    char *argv[] = { "sleep", "60", NULL };
+    char *envp[] = { variable, NULL };
+    pid_t pid;
+    assert_int_equal(posix_spawnp(&pid, "sleep", NULL, NULL, argv, envp), 0);
+    return pid;
+}
+
 static void test_processes_without_a_runtime(void **state)
 {
     (void)state;
     struct runtime_session *s = NULL;
     struct error err = { 0 };
-    assert_false(runtime_session_start(getpid(), 0, &patient, &s, &err));
+    char folder[64], left[128];
+    pid_t pid = start_plain_program(folder);
+    assert_false(runtime_session_start(pid, 0, &patient, &s, &err));
     assert_int_equal(err.kind, ERROR_TARGET);
     assert_non_null(strstr(err.what, "has no .NET diagnostics socket"));
-    assert_false(runtime_session_start(getpid(), 1, &patient, &s, &err)); /* another start time */
+    snprintf(left, sizeof left, "%s/dotnet-diagnostic-%d-1-socket", folder, (int)pid);
+    close(open(left, O_CREAT | O_WRONLY, 0600));
+    assert_false(runtime_session_start(pid, 0, &patient, &s, &err));
+    assert_int_equal(err.kind, ERROR_TARGET);
+    assert_non_null(strstr(err.what, "is of an earlier process"));
+    assert_false(runtime_session_start(pid, 1, &patient, &s, &err)); /* another start time */
     assert_non_null(strstr(err.what, "another one has its id now"));
-    pid_t pid = fork();
-    if (pid == 0)
-        _exit(0);
+    kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     assert_false(runtime_session_start(pid, 0, &patient, &s, &err));
     assert_int_equal(err.kind, ERROR_TARGET);
     assert_non_null(strstr(err.what, "is gone"));
+    unlink(left);
+    rmdir(folder);
 }
 
 /* The target dies in the middle: what came is kept, and stopping fails softly. */
