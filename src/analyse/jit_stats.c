@@ -11,7 +11,7 @@
 #include "clr/method_name.h"
 #include "clr/runtime_events.h"
 
-enum { NAME_BYTES_MAX = 1 << 20, OPEN_MAX = 256, REFUSALS_MAX = 256 };
+enum { NAME_BYTES_MAX = 1 << 20, OPEN_MAX = 256, REFUSALS_MAX = 256, COLD_BEHIND_MAX = 64 };
 
 static const uint16_t jit_ids[] = {
     JIT_EVENT_LOAD,
@@ -174,11 +174,12 @@ static void add_method(struct jit_reading *r, const struct told_event *e,
     };
 }
 
-/* The cold part of a method comes right behind the hot one. */
+/* The cold part comes right behind the hot one; other threads may have compiled in between. */
 static void add_cold(struct jit_reading *r, const struct told_event *e, const struct runtime_method_event *m)
 {
-    for (size_t i = r->stats->row_count; i-- > 0;) {
-        struct jit_method *row = &r->stats->rows[i];
+    size_t rows = r->stats->row_count;
+    for (size_t back = 1; back <= rows && back <= COLD_BEHIND_MAX; back++) {
+        struct jit_method *row = &r->stats->rows[rows - back];
         if (row->process != e->process)
             break;
         if (row->method_id == m->method_id) {

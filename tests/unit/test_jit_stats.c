@@ -12,6 +12,8 @@
 
 enum { MAIN = 10, TIERING = 11, JITTED = 8, TIER_SHIFT = 7, MODULE_ID = 0x900 };
 
+static const uint32_t cold = 1u << 28;
+
 static uint32_t flags_of(enum runtime_tier tier)
 {
     return JITTED | (uint32_t)tier << TIER_SHIFT;
@@ -74,7 +76,7 @@ static void test_pairs(void **state)
     started(&f, 1100, MAIN, 2, "Inner"); /* a type that Outer uses */
     loaded(&f, 1300, MAIN, 2, "Inner", flags_of(RUNTIME_TIER_QUICK));
     loaded(&f, 2000, MAIN, 1, "Outer", flags_of(RUNTIME_TIER_QUICK));
-    loaded(&f, 2001, MAIN, 1, "Outer", flags_of(RUNTIME_TIER_QUICK) | 1u << 28); /* its cold part */
+    loaded(&f, 2001, MAIN, 1, "Outer", flags_of(RUNTIME_TIER_QUICK) | cold);
     loaded(&f, 3000, MAIN, 3, "Unstarted", flags_of(RUNTIME_TIER_OPTIMIZED));
     loaded(&f, 3100, MAIN, 4, "Precompiled", 0);
     jit_stats_init(&stats, &f.b.trace, false, 0, 0);
@@ -95,6 +97,26 @@ static void test_pairs(void **state)
     assert_int_equal(stats.all.time_ns, 1000);
     assert_int_equal(stats.module_count, 1);
     assert_int_equal(stats.unfinished, 0);
+    jit_stats_done(&stats);
+    told_fixture_end(&f);
+}
+
+/* What other threads compiled may be in between, but not without limit. */
+static void test_cold_parts(void **state)
+{
+    (void)state;
+    enum { METHODS = 66 };
+    struct told_fixture f;
+    struct jit_stats stats;
+    told_fixture_begin(&f);
+    for (uint64_t i = 1; i <= METHODS; i++)
+        loaded(&f, 1000 + i, i % 2 ? MAIN : TIERING, i, "Method", flags_of(RUNTIME_TIER_QUICK));
+    for (uint64_t i = 1; i <= METHODS; i++)
+        loaded(&f, 2000 + i, MAIN, i, "Method", flags_of(RUNTIME_TIER_QUICK) | cold);
+    jit_stats_init(&stats, &f.b.trace, false, 0, 0);
+    assert_int_equal(stats.row_count, METHODS);
+    for (size_t i = 0; i < METHODS; i++)
+        assert_int_equal(stats.rows[i].native_bytes, i < 2 ? 100 : 200); /* 64 are looked at */
     jit_stats_done(&stats);
     told_fixture_end(&f);
 }
@@ -203,9 +225,9 @@ static void test_cut_payloads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pairs),           cmocka_unit_test(test_triggers),
-        cmocka_unit_test(test_unknown_threads), cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_cut_payloads),
+        cmocka_unit_test(test_pairs),    cmocka_unit_test(test_cold_parts),
+        cmocka_unit_test(test_triggers), cmocka_unit_test(test_unknown_threads),
+        cmocka_unit_test(test_missing),  cmocka_unit_test(test_cut_payloads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
