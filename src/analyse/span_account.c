@@ -7,27 +7,25 @@
 #include "analyse/exception_stats.h"
 #include "analyse/gc_stats.h"
 #include "analyse/lock_stats.h"
+#include "analyse/span_lanes.h"
 #include "analyse/told_events.h"
 #include "analyse/work_stretches.h"
-#include "base/id_map.h"
 #include "base/mem.h"
+#include "base/own.h"
 #include "clr/activity_path.h"
 #include "clr/provider_names.h"
 #include "clr/runtime_events.h"
 
-/* A thread works for a span. */
-struct span_piece {
-    uint64_t from_ns, to_ns;
-    uint32_t span, thread;
+/* How much of a span some thread worked for, as far as stretches were looked at. */
+struct span_cover {
+    uint64_t until_ns, covered_ns;
 };
 
-struct span_matching {
-    const struct span_table *table;
-    struct activity_path *paths; /* by span */
-    struct id_map ids;           /* of one more than the span that ended last with a path */
-    uint32_t *next;              /* by span: one more than another one of the same path; 0: none */
-    struct span_piece *pieces;
-    size_t count, capacity;
+struct span_accounting {
+    const struct thread_course *course;
+    struct span_account *rows; /* by span */
+    struct span_cover *covers; /* by span */
+    struct work_stretch stretch;
 };
 
 bool span_accounts_wants(const char *provider, uint32_t event_id)
@@ -35,123 +33,83 @@ bool span_accounts_wants(const char *provider, uint32_t event_id)
     return work_stretches_wants(provider, event_id) || thread_course_wants(provider, event_id);
 }
 
-struct path_key {
-    const struct activity_path *path;
-    uint32_t process;
-};
-
-static uint64_t key_hash(const struct path_key *key)
+/* Stretches come in the order they begin. */
+static void add_stretch(void *user, const struct laned_span *span)
 {
-    return hash_pair(hash_bytes(key->path, sizeof *key->path), key->process);
-}
-
-static bool span_same(const void *matching, uint32_t id, const void *key)
-{
-    const struct span_matching *m = matching;
-    const struct path_key *wanted = key;
-    return m->table->rows[id - 1].process == wanted->process &&
-           memcmp(&m->paths[id - 1], wanted->path, sizeof *wanted->path) == 0;
-}
-
-static void index_spans(struct span_matching *m)
-{
-    for (uint32_t i = 0; i < m->table->count; i++) {
-        const struct span_row *row = &m->table->rows[i];
-        if (!activity_path_read(row->activity, &m->paths[i]))
-            continue;
-        struct path_key key = { &m->paths[i], row->process };
-        uint32_t same = id_map_find(&m->ids, key_hash(&key), span_same, m, &key);
-        m->next[i] = same;
-        if (same)
-            id_map_replace(&m->ids, key_hash(&key), same, i + 1);
-        else
-            id_map_add(&m->ids, key_hash(&key), i + 1);
-    }
-}
-
-static void add_piece(struct span_matching *m, uint32_t span, uint32_t thread, uint64_t from_ns,
-                      uint64_t to_ns)
-{
-    const struct span_row *row = &m->table->rows[span];
-    uint64_t from = from_ns > row->start_ns ? from_ns : row->start_ns;
-    uint64_t to = to_ns < row->stop_ns ? to_ns : row->stop_ns;
+    struct span_accounting *a = user;
+    const struct work_stretch *stretch = &a->stretch;
+    struct span_account *row = &a->rows[span->row];
+    struct span_cover *cover = &a->covers[span->row];
+    uint64_t from = stretch->from_ns > span->start_ns ? stretch->from_ns : span->start_ns;
+    uint64_t to = stretch->to_ns < span->stop_ns ? stretch->to_ns : span->stop_ns;
     if (to <= from)
         return;
-    m->pieces = mem_grow(m->pieces, &m->capacity, m->count + 1, sizeof *m->pieces);
-    m->pieces[m->count++] = (struct span_piece){ from, to, span, thread };
-}
-
-/* It is work for its activity, and for all that this one was begun in. */
-static void match_stretch(struct span_matching *m, const struct work_stretch *stretch)
-{
-    struct activity_path path = stretch->path;
-    for (; !activity_path_is_none(&path); path = activity_path_parent(&path)) {
-        struct path_key key = { &path, stretch->process };
-        uint32_t id = id_map_find(&m->ids, key_hash(&key), span_same, m, &key);
-        for (; id; id = m->next[id - 1])
-            add_piece(m, id - 1, stretch->thread, stretch->from_ns, stretch->to_ns);
+    thread_course_add(a->course, stretch->thread, from, to, &row->times);
+    row->stretches++;
+    if (cover->until_ns < from)
+        cover->until_ns = from;
+    if (cover->until_ns < to) {
+        cover->covered_ns += to - cover->until_ns;
+        cover->until_ns = to;
     }
 }
 
-static bool has_path(const struct span_matching *m, uint32_t span)
+/* A stretch is work for its activity, and for all that this one was begun in. */
+static void add_work(struct span_accounting *a, const struct span_lanes *lanes,
+                     const struct work_stretches *work)
 {
-    return !activity_path_is_none(&m->paths[span]);
-}
-
-static int piece_compare(const void *a, const void *b)
-{
-    const struct span_piece *x = a, *y = b;
-    if (x->span != y->span)
-        return x->span < y->span ? -1 : 1;
-    if (x->from_ns != y->from_ns)
-        return x->from_ns < y->from_ns ? -1 : 1;
-    return (x->thread > y->thread) - (x->thread < y->thread);
-}
-
-static bool thread_is_new(const struct span_piece *pieces, size_t at)
-{
-    for (size_t i = 0; i < at; i++)
-        if (pieces[i].thread == pieces[at].thread)
-            return false;
-    return true;
-}
-
-/* A span's pieces, in time order. */
-static void account(const struct span_matching *m, const struct thread_course *course,
-                    const struct work_stretches *work, const struct span_piece *pieces, size_t count,
-                    uint32_t span, struct span_account *out)
-{
-    enum { THREADS_COUNTED = 64 }; /* pieces of one span that are searched for threads */
-    const struct span_row *row = &m->table->rows[span];
-    uint64_t covered_ns = 0, until_ns = 0;
-    for (size_t i = 0; i < count; i++) {
-        const struct span_piece *p = &pieces[i];
-        thread_course_add(course, p->thread, p->from_ns, p->to_ns, &out->times);
-        uint64_t from = p->from_ns > until_ns ? p->from_ns : until_ns;
-        covered_ns += p->to_ns > from ? p->to_ns - from : 0;
-        until_ns = p->to_ns > until_ns ? p->to_ns : until_ns;
-        out->threads += i < THREADS_COUNTED && thread_is_new(pieces, i);
+    for (size_t i = 0; i < work->count; i++) {
+        const struct work_stretch *stretch = &work->rows[i];
+        struct span_owner owner = { .process = stretch->process, .path = stretch->path };
+        a->stretch = *stretch;
+        for (; !activity_path_is_none(&owner.path); owner.path = activity_path_parent(&owner.path))
+            span_lanes_each(lanes, &owner, stretch->from_ns, stretch->to_ns, add_stretch, a);
     }
-    thread_times_settle(&out->times);
-    out->stretches = (uint32_t)count;
-    bool told = work->told[row->process] && has_path(m, span);
-    enum span_threads known = told ? SPAN_THREADS_TOLD : count ? SPAN_THREADS_ASSUMED : SPAN_THREADS_UNKNOWN;
-    out->known[known] = 1;
-    *(told ? &out->away_ns : &out->unknown_ns) = span_ns(row) - covered_ns;
 }
 
-static void account_all(struct span_matching *m, const struct thread_course *course,
-                        const struct work_stretches *work, struct span_accounts *accounts)
+/* What is on one thread is one stretch of it. */
+static void add_threads(struct span_accounting *a, const struct span_lanes *lanes)
 {
-    if (m->count)
-        qsort(m->pieces, m->count, sizeof *m->pieces, piece_compare);
-    size_t at = 0;
-    for (uint32_t span = 0; span < m->table->count; span++) {
-        size_t begin = at;
-        while (at < m->count && m->pieces[at].span == span)
-            at++;
-        account(m, course, work, m->pieces + begin, at - begin, span, &accounts->rows[span]);
+    for (size_t i = 0; i < lanes->count; i++) {
+        const struct laned_span *span = &lanes->rows[i];
+        if (!span->owner.thread)
+            continue;
+        a->stretch = (struct work_stretch){ .from_ns = span->start_ns,
+                                            .to_ns = span->stop_ns,
+                                            .thread = span->owner.thread };
+        add_stretch(a, span);
     }
+}
+
+static void settle(struct span_account *row, bool told, uint64_t rest_ns)
+{
+    thread_times_settle(&row->times);
+    enum span_threads known = told             ? SPAN_THREADS_TOLD
+                              : row->stretches ? SPAN_THREADS_ASSUMED
+                                               : SPAN_THREADS_UNKNOWN;
+    row->known[known] = 1;
+    *(told ? &row->away_ns : &row->unknown_ns) = rest_ns;
+}
+
+static void account_all(const struct span_table *table, const struct trace *t,
+                        const struct thread_course *course, struct span_accounts *accounts)
+{
+    struct work_stretches work;
+    struct span_lanes lanes;
+    AUTO_FREE struct span_cover *covers = mem_alloc(table->count + 1, sizeof *covers);
+    AUTO_FREE bool *told = mem_alloc(table->count + 1, sizeof *told); /* by span: all that was done for it */
+    struct span_accounting a = { .course = course, .rows = accounts->rows, .covers = covers };
+    span_lanes_init(&lanes, table);
+    work_stretches_init(&work, t);
+    add_work(&a, &lanes, &work);
+    add_threads(&a, &lanes);
+    for (size_t i = 0; i < lanes.count; i++)
+        told[lanes.rows[i].row] = !lanes.rows[i].owner.thread && work.told[lanes.rows[i].owner.process];
+    for (size_t i = 0; i < table->count; i++)
+        settle(&accounts->rows[i], told[i], span_ns(&table->rows[i]) - covers[i].covered_ns);
+    accounts->left_out = lanes.left_out;
+    work_stretches_done(&work);
+    span_lanes_done(&lanes);
 }
 
 /* Begins and ends of collections, each in order. */
@@ -242,34 +200,18 @@ static void set_told(struct span_accounts *accounts, const struct trace *t)
 
 void span_accounts_init(struct span_accounts *accounts, const struct span_table *table, const struct trace *t)
 {
-    struct span_matching m = { .table = table };
     struct thread_course course;
-    struct work_stretches work;
     *accounts = (struct span_accounts){ .count = table->count };
     accounts->rows = mem_alloc(table->count + 1, sizeof *accounts->rows);
-    m.paths = mem_alloc(table->count + 1, sizeof *m.paths);
-    m.next = mem_alloc(table->count + 1, sizeof *m.next);
-    index_spans(&m);
-    work_stretches_init(&work, t);
     thread_course_init(&course, t);
-    for (size_t i = 0; i < work.count; i++)
-        match_stretch(&m, &work.rows[i]);
-    for (uint32_t i = 0; i < table->count; i++)
-        if (table->rows[i].on_one_thread && !has_path(&m, i))
-            add_piece(&m, i, table->rows[i].thread, table->rows[i].start_ns, table->rows[i].stop_ns);
-    account_all(&m, &course, &work, accounts);
+    account_all(table, t, &course, accounts);
+    accounts->has_cpu = course.has_cpu;
+    accounts->has_switches = course.has_switches;
+    thread_course_done(&course);
     add_collections(table, t, accounts);
     set_told(accounts, t);
     for (size_t i = 0; i < accounts->count; i++)
         span_account_add(&accounts->total, &accounts->rows[i]);
-    accounts->has_cpu = course.has_cpu;
-    accounts->has_switches = course.has_switches;
-    thread_course_done(&course);
-    work_stretches_done(&work);
-    id_map_done(&m.ids);
-    free(m.paths);
-    free(m.next);
-    free(m.pieces);
 }
 
 void span_accounts_done(struct span_accounts *accounts)
@@ -288,7 +230,6 @@ void span_account_add(struct span_account *sum, const struct span_account *one)
     sum->unknown_ns += one->unknown_ns;
     sum->collections += one->collections;
     sum->stretches += one->stretches;
-    sum->threads += one->threads;
     for (unsigned i = 0; i <= SPAN_THREADS_TOLD; i++)
         sum->known[i] += one->known[i];
 }

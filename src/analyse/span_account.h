@@ -24,7 +24,6 @@ struct span_account {
     uint64_t unknown_ns;       /* whether one did is not known */
     uint64_t collections;      /* went on in it, at least partly */
     uint32_t stretches;        /* in which a thread worked for it */
-    uint32_t threads;          /* that did; several spans that are summed: theirs summed */
     uint64_t known[SPAN_THREADS_TOLD + 1]; /* spans by enum span_threads: one here, more in a sum */
 };
 
@@ -34,6 +33,8 @@ struct span_accounts {
     bool has_cpu, has_switches;                                       /* were sampled */
     bool has_locks, has_collections, has_exceptions, has_allocations; /* were told of, or would have been */
     struct span_account total;
+    uint64_t
+        left_out; /* spans of unknown threads: more went on at once than are looked into (span_lanes.h) */
 };
 
 /* The events that it is made of, besides those of the spans. */

@@ -108,6 +108,14 @@ static void end_all(struct reading *r)
     }
 }
 
+static int stretch_compare(const void *a, const void *b)
+{
+    const struct work_stretch *x = a, *y = b;
+    if (x->from_ns != y->from_ns)
+        return x->from_ns < y->from_ns ? -1 : 1;
+    return (x->thread > y->thread) - (x->thread < y->thread);
+}
+
 void work_stretches_init(struct work_stretches *work, const struct trace *t)
 {
     *work = (struct work_stretches){ 0 };
@@ -127,6 +135,8 @@ void work_stretches_init(struct work_stretches *work, const struct trace *t)
             on_set(&r, row);
     }
     end_all(&r);
+    if (work->count)
+        qsort(work->rows, work->count, sizeof *work->rows, stretch_compare);
     free(r.open);
     free(r.sets);
     free(r.edges);

@@ -22,7 +22,7 @@ struct work_stretch {
 };
 
 struct work_stretches {
-    struct work_stretch *rows; /* in no order */
+    struct work_stretch *rows; /* in the order they begin */
     size_t count, capacity;
     bool *told; /* by process of the trace: its stretches are told */
 };

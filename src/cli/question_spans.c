@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analyse/span_lanes.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/units.h"
@@ -213,6 +214,10 @@ static void put_threads(const struct spans_answer *a, struct buffer *out)
         buffer_format(out, "%s, assumed of %s, not known of %s", units_count(told).text,
                       units_count(total->known[SPAN_THREADS_ASSUMED]).text,
                       units_count(total->known[SPAN_THREADS_UNKNOWN]).text);
+    if (a->accounts->left_out)
+        buffer_format(out,
+                      "\n%s are not looked into: %u others of the same activity or thread went on meanwhile",
+                      units_count(a->accounts->left_out).text, SPAN_LANES_MAX);
     buffer_string(out, "\n\n");
 }
 

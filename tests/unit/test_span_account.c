@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -9,6 +10,7 @@
 #include "analyse/activity_spans.h"
 #include "analyse/http_spans.h"
 #include "analyse/span_account.h"
+#include "analyse/span_lanes.h"
 #include "base/own.h"
 #include "clr/provider_names.h"
 #include "told_fixture.h"
@@ -149,7 +151,6 @@ static void test_told(void **state)
     assert_int_equal(row->times.sampled_ns, 200);
     assert_int_equal(row->times.exceptions, 1);
     assert_int_equal(row->collections, 1);
-    assert_int_equal(row->threads, 2);
     assert_int_equal(row->stretches, 3);
     assert_int_equal(row->known[SPAN_THREADS_TOLD], 1);
     assert_true(accounts.has_cpu && accounts.has_switches && accounts.has_locks);
@@ -278,11 +279,45 @@ static void test_activities(void **state)
     told_fixture_end(&f);
 }
 
+/* More of one activity at once than there are lanes: those left out are counted, and not known. */
+static void test_limit(void **state)
+{
+    (void)state;
+    enum { SPANS = SPAN_LANES_MAX + 10 };
+    struct told_fixture f;
+    struct span_table table;
+    struct span_accounts accounts;
+    char name[32];
+    told_fixture_begin(&f);
+    take_up(&f, 500, ONE, request);
+    for (unsigned i = 0; i < SPANS; i++) {
+        snprintf(name, sizeof name, "Order%uStart", i);
+        source_event(&f, "Shop", name, 2 * i + 1, 1000 + i, ONE, request);
+        snprintf(name, sizeof name, "Order%uStop", i);
+        source_event(&f, "Shop", name, 2 * i + 2, 9000 + i, ONE, request);
+    }
+    span_table_init(&table);
+    assert_true(activity_spans_add(&table, &f.b.trace, 0, 0));
+    span_table_seal(&table, &f.b.trace);
+    span_accounts_init(&accounts, &table, &f.b.trace);
+    assert_int_equal(accounts.count, SPANS);
+    assert_int_equal(accounts.left_out, 10);
+    assert_int_equal(accounts.total.known[SPAN_THREADS_TOLD], SPAN_LANES_MAX);
+    assert_int_equal(accounts.total.known[SPAN_THREADS_UNKNOWN], 10);
+    assert_int_equal(accounts.total.unknown_ns, 10 * 8000);
+    assert_int_equal(accounts.rows[0].stretches, 1);
+    assert_int_equal(accounts.rows[SPANS - 1].stretches, 0);
+    span_accounts_done(&accounts);
+    span_table_done(&table);
+    told_fixture_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_told),      cmocka_unit_test(test_assumed), cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_by_thread), cmocka_unit_test(test_settle),  cmocka_unit_test(test_activities),
+        cmocka_unit_test(test_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
