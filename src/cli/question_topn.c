@@ -7,6 +7,7 @@
 #include "cli/json_put.h"
 #include "cli/question_put.h"
 #include "cli/standard_output.h"
+#include "clr/runtime_events.h"
 #include "trace/facts.h"
 
 static size_t rows_shown(const struct question_call *call, const struct hot_table *table)
@@ -98,13 +99,21 @@ static bool topn_run(struct question_call *call, struct error *err)
     return ok;
 }
 
+/* Of events only what ends the last look at a thread (analyse/thread_span.h). */
+static enum import_want topn_wants(const void *user, const char *provider, uint32_t event_id)
+{
+    (void)user;
+    (void)event_id;
+    return strcmp(provider, RUNTIME_STREAM_PROVIDER) == 0 ? IMPORT_EVENTS : IMPORT_NOTHING;
+}
+
 extern const struct question question_topn;
 const struct question question_topn = {
     .name = "topN",
     .summary = "the functions threads spent their wall time in, weighed as dotnet-trace report topN does",
     .takes = QUESTION_TAKES_SAMPLES " top inclusive json",
     .names_code = true,
-    .wants = import_wants_samples,
+    .wants = topn_wants,
     .check = topn_check,
     .run = topn_run,
 };
