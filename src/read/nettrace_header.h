@@ -36,7 +36,7 @@ struct nettrace_number {
 /* A LEB128 number. */
 struct nettrace_number nettrace_take_long(const uint8_t *at, unsigned bytes_max, uint8_t last_max);
 
-/* The same. Most have a byte or two. */
+/* The same. Most have up to three bytes: numbers of threads do. */
 static inline __attribute__((always_inline)) uint64_t
 nettrace_take_varuint(const uint8_t **at, unsigned bytes_max, uint8_t last_max, bool *bad)
 {
@@ -48,6 +48,10 @@ nettrace_take_varuint(const uint8_t **at, unsigned bytes_max, uint8_t last_max, 
     if (p[1] < 0x80) {
         *at = p + 2;
         return (p[0] & 0x7fu) | (uint32_t)p[1] << 7;
+    }
+    if (p[2] < 0x80) {
+        *at = p + 3;
+        return (p[0] & 0x7fu) | (p[1] & 0x7fu) << 7 | (uint32_t)p[2] << 14;
     }
     struct nettrace_number number = nettrace_take_long(p, bytes_max, last_max);
     *bad |= !number.after;
