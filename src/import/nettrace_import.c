@@ -220,6 +220,17 @@ static size_t read_frames(const struct nettrace_import *in, struct span stack, u
     return count;
 }
 
+/* Apart from stack_of(), as room for frames takes time where most calls need none. */
+__attribute__((noinline)) static uint32_t stack_read(struct nettrace_import *in,
+                                                     const struct nettrace_event *event, bool is_sample)
+{
+    uint64_t frames[FRAMES_MAX];
+    size_t count = read_frames(in, event->stack, frames);
+    uint32_t stack =
+        trace_builder_stack(in->b, in->process, frames, count, is_sample, event->time_ns, STACK_WHOLE);
+    return is_sample || count ? stack : 0;
+}
+
 /*
  * The mark of a stack of the stream holds what it became; a sample's leaf is exact, an event's is not, and
  * what an address means depends on the process.
@@ -229,12 +240,7 @@ static uint32_t stack_of(struct nettrace_import *in, const struct nettrace_event
     uint64_t *mark = event->stack_mark, whose = (uint64_t)in->process << 33 | is_sample;
     if (mark && *mark && (*mark & ~((uint64_t)UINT32_MAX << 1)) == whose)
         return (uint32_t)(*mark >> 1);
-    uint64_t frames[FRAMES_MAX];
-    size_t count = read_frames(in, event->stack, frames);
-    uint32_t stack =
-        trace_builder_stack(in->b, in->process, frames, count, is_sample, event->time_ns, STACK_WHOLE);
-    if (!is_sample && count == 0)
-        stack = 0;
+    uint32_t stack = stack_read(in, event, is_sample);
     if (mark)
         *mark = whose | (uint64_t)stack << 1;
     return stack;
