@@ -8,15 +8,37 @@
 
 enum {
     CHUNK_PAGES = 64,
+    TABLE_SIZE_MIN = 256,
+    GROUP = 4,       /* neighbours, whose places are in one line of the CPU's caches */
     AHEAD_PAGES = 4, /* a page that is missed comes with its neighbours in this many, aligned */
     BATCH_PAGES = 512,
     WANTED_MAX = 1 << 16,
     AGAIN_MAX = 1024, /* a look at more than these was a listing of everything */
 };
 
+/* What is known of a page, in the low bits of its key. */
+enum page_state {
+    PAGE_WANTED = 1,
+    PAGE_READ,
+    PAGE_ASKED, /* read, and for itself, not as a neighbour */
+};
+
+static const uint8_t nothing[MEMORY_PAGE_BYTES]; /* the bytes of a page that is not there */
+
+/* An empty table in the place of the one that there is. */
+static void set_table(struct memory_pages *pages, size_t size)
+{
+    free(pages->table);
+    pages->table = mem_alloc_lines(size, sizeof *pages->table);
+    pages->table_size = size;
+    pages->table_shift = 64 - (unsigned)__builtin_ctzll(size / GROUP);
+    pages->taken = 0;
+}
+
 void memory_pages_init(struct memory_pages *pages, const struct memory *memory, size_t bytes_max)
 {
     *pages = (struct memory_pages){ .memory = memory, .pages_max = bytes_max / MEMORY_PAGE_BYTES };
+    set_table(pages, TABLE_SIZE_MIN);
 }
 
 void memory_pages_done(struct memory_pages *pages)
@@ -24,11 +46,69 @@ void memory_pages_done(struct memory_pages *pages)
     for (size_t i = 0; i < pages->chunk_count; i++)
         free(pages->chunks[i]);
     free(pages->chunks);
-    free(pages->pages);
+    free(pages->table);
     free(pages->wanted);
     free(pages->again);
-    id_map_done(&pages->ids);
     *pages = (struct memory_pages){ 0 };
+}
+
+static uint64_t key_of(uint64_t number, enum page_state state)
+{
+    return number * MEMORY_PAGE_BYTES + state;
+}
+
+static uint64_t key_number(uint64_t key)
+{
+    return key / MEMORY_PAGE_BYTES;
+}
+
+/* The place for a page, unless it is taken by another one. */
+static inline struct memory_page *first_place(const struct memory_pages *pages, uint64_t number)
+{
+    uint64_t group = number / GROUP * UINT64_C(0x9e3779b97f4a7c15) >> pages->table_shift;
+    return &pages->table[group * GROUP + number % GROUP];
+}
+
+/* The page's place, or the free one that it would get. */
+static struct memory_page *find_page(const struct memory_pages *pages, uint64_t number)
+{
+    struct memory_page *page = first_place(pages, number), *end = pages->table + pages->table_size;
+    while (page->key && key_number(page->key) != number)
+        if (++page == end)
+            page = pages->table;
+    return page;
+}
+
+static bool is_known(const struct memory_pages *pages, uint64_t number)
+{
+    return find_page(pages, number)->key;
+}
+
+static bool is_read(const struct memory_pages *pages, uint64_t number)
+{
+    return find_page(pages, number)->bytes;
+}
+
+static void grow_table(struct memory_pages *pages)
+{
+    struct memory_page *old = pages->table;
+    size_t size = pages->table_size, taken = pages->taken;
+    pages->table = NULL;
+    set_table(pages, 2 * size);
+    pages->taken = taken;
+    for (size_t i = 0; i < size; i++)
+        if (old[i].key)
+            *find_page(pages, key_number(old[i].key)) = old[i];
+    free(old);
+}
+
+static void put_page(struct memory_pages *pages, uint64_t number, enum page_state state, const uint8_t *bytes)
+{
+    if (2 * (pages->taken + 1) > pages->table_size)
+        grow_table(pages);
+    struct memory_page *page = find_page(pages, number);
+    pages->taken += page->key == 0;
+    *page = (struct memory_page){ key_of(number, state), bytes };
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -44,12 +124,13 @@ static void remember_asked(struct memory_pages *pages)
     if (pages->count == 0)
         return;
     pages->again_count = 0;
-    for (size_t i = 0; i < pages->count && pages->again_count <= most; i++) {
-        if (!pages->pages[i].asked)
+    for (size_t i = 0; i < pages->table_size && pages->again_count <= most; i++) {
+        uint64_t number = key_number(pages->table[i].key);
+        if (pages->table[i].key != key_of(number, PAGE_ASKED))
             continue;
         pages->again =
             mem_grow(pages->again, &pages->again_capacity, pages->again_count + 1, sizeof *pages->again);
-        pages->again[pages->again_count++] = pages->pages[i].number;
+        pages->again[pages->again_count++] = number;
     }
     if (pages->again_count > most)
         pages->again_count = 0;
@@ -60,74 +141,51 @@ static void remember_asked(struct memory_pages *pages)
 void memory_pages_drop(struct memory_pages *pages)
 {
     remember_asked(pages);
-    id_map_clear(&pages->ids);
+    memset(pages->table, 0, pages->table_size * sizeof *pages->table);
+    pages->taken = 0;
     pages->count = 0;
     pages->wanted_count = 0;
-    memset(pages->recent, 0, sizeof pages->recent);
 }
 
 void memory_pages_trim(struct memory_pages *pages)
 {
     memory_pages_drop(pages);
+    set_table(pages, TABLE_SIZE_MIN);
     while (pages->chunk_count)
         free(pages->chunks[--pages->chunk_count]);
 }
 
-static uint64_t hash_number(uint64_t number)
-{
-    return hash_pair(number, 0);
-}
-
-static bool is_page(const void *table, uint32_t id, const void *key)
-{
-    return ((const struct memory_page *)table)[id - 1].number == *(const uint64_t *)key;
-}
-
-static uint32_t find_page(const struct memory_pages *pages, uint64_t number)
-{
-    return id_map_find(&pages->ids, hash_number(number), is_page, pages->pages, &number);
-}
-
-static uint8_t *page_bytes(const struct memory_pages *pages, uint32_t id)
-{
-    return pages->chunks[(id - 1) / CHUNK_PAGES] + (size_t)((id - 1) % CHUNK_PAGES) * MEMORY_PAGE_BYTES;
-}
-
-/* A new page's id, or 0 when there is no room. */
-static uint32_t add_page(struct memory_pages *pages, uint64_t number)
+/* Room for one page more, or NULL. */
+static uint8_t *add_page(struct memory_pages *pages)
 {
     if (pages->count >= pages->pages_max)
-        return 0;
+        return NULL;
     if (pages->count == pages->chunk_count * CHUNK_PAGES) {
         pages->chunks =
             mem_grow(pages->chunks, &pages->chunk_capacity, pages->chunk_count + 1, sizeof *pages->chunks);
         pages->chunks[pages->chunk_count++] = mem_alloc(CHUNK_PAGES, MEMORY_PAGE_BYTES);
     }
-    pages->pages = mem_grow(pages->pages, &pages->capacity, pages->count + 1, sizeof *pages->pages);
-    pages->pages[pages->count++] = (struct memory_page){ .number = number };
-    id_map_add(&pages->ids, hash_number(number), (uint32_t)pages->count);
-    return (uint32_t)pages->count;
+    size_t i = pages->count++;
+    return pages->chunks[i / CHUNK_PAGES] + i % CHUNK_PAGES * MEMORY_PAGE_BYTES;
 }
 
 /* Reads pages that are not held yet: `numbers` ascending, at most BATCH_PAGES. */
 static void read_pages(struct memory_pages *pages, const uint64_t *numbers, size_t count)
 {
     struct memory_piece pieces[BATCH_PAGES];
-    uint32_t ids[BATCH_PAGES] = { 0 };
     size_t used = 0;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t id = add_page(pages, numbers[i]);
-        if (!id)
+    for (; used < count; used++) {
+        uint8_t *into = add_page(pages);
+        if (!into)
             break;
-        ids[used] = id;
-        pieces[used++] = (struct memory_piece){ .addr = numbers[i] * MEMORY_PAGE_BYTES,
-                                                .into = page_bytes(pages, id),
-                                                .size = MEMORY_PAGE_BYTES };
+        pieces[used] = (struct memory_piece){ .addr = numbers[used] * MEMORY_PAGE_BYTES,
+                                              .into = into,
+                                              .size = MEMORY_PAGE_BYTES };
     }
     pages->memory->read(pages->memory->user, pieces, used);
     pages->reads += used;
     for (size_t i = 0; i < used; i++)
-        pages->pages[ids[i] - 1].there = pieces[i].got == MEMORY_PAGE_BYTES;
+        put_page(pages, numbers[i], PAGE_READ, pieces[i].got == MEMORY_PAGE_BYTES ? pieces[i].into : nothing);
 }
 
 /* After a drop, before anything else: what was asked for before it. */
@@ -149,44 +207,31 @@ static void read_around(struct memory_pages *pages, uint64_t number)
     for (uint64_t n = first; n < first + AHEAD_PAGES; n++) {
         uint64_t addr = n * MEMORY_PAGE_BYTES;
         bool inside = mapping && addr >= mapping->start && addr < mapping->end;
-        if (n == number || (inside && !find_page(pages, n)))
+        if (n == number || (inside && !is_read(pages, n)))
             numbers[count++] = n;
     }
     read_pages(pages, numbers, count);
 }
 
+/* `nothing`: it is not there. */
 static const uint8_t *get_page(struct memory_pages *pages, uint64_t number)
 {
-    size_t slot = memory_pages_slot(number);
-    if (pages->recent[slot].number == number && pages->recent[slot].bytes)
-        return pages->recent[slot].bytes;
-    uint32_t id = find_page(pages, number);
-    if (!id) {
+    if (!is_read(pages, number))
         read_again(pages);
-        id = find_page(pages, number);
-    }
-    if (!id) {
+    if (!is_read(pages, number))
         read_around(pages, number);
-        id = find_page(pages, number);
-    }
-    if (!id)
-        return NULL;
-    pages->pages[id - 1].asked = true;
-    if (!pages->pages[id - 1].there)
-        return NULL;
-    pages->recent[slot].number = number;
-    pages->recent[slot].bytes = page_bytes(pages, id);
-    return pages->recent[slot].bytes;
+    struct memory_page *page = find_page(pages, number);
+    if (!page->bytes)
+        return nothing;
+    page->key = key_of(number, PAGE_ASKED);
+    return page->bytes;
 }
 
-/* Asked for already, or at hand. */
-static bool is_known(const struct memory_pages *pages, uint64_t number)
+void memory_pages_prefetch(const struct memory_pages *pages, uint64_t addr)
 {
-    size_t slot = memory_pages_slot(number);
-    if (pages->recent[slot].number == number && pages->recent[slot].bytes)
-        return true;
-    return (pages->wanted_count && pages->wanted[pages->wanted_count - 1] == number) ||
-           find_page(pages, number);
+    const uint8_t *bytes = find_page(pages, addr / MEMORY_PAGE_BYTES)->bytes;
+    if (bytes)
+        __builtin_prefetch(bytes + addr % MEMORY_PAGE_BYTES);
 }
 
 void memory_pages_want(struct memory_pages *pages, uint64_t addr, uint64_t size)
@@ -197,6 +242,7 @@ void memory_pages_want(struct memory_pages *pages, uint64_t addr, uint64_t size)
     for (uint64_t n = addr / MEMORY_PAGE_BYTES; n <= last && pages->wanted_count < WANTED_MAX; n++) {
         if (is_known(pages, n))
             continue;
+        put_page(pages, n, PAGE_WANTED, NULL);
         pages->wanted =
             mem_grow(pages->wanted, &pages->wanted_capacity, pages->wanted_count + 1, sizeof *pages->wanted);
         pages->wanted[pages->wanted_count++] = n;
@@ -211,8 +257,7 @@ void memory_pages_fetch(struct memory_pages *pages)
     if (pages->wanted_count)
         qsort(pages->wanted, pages->wanted_count, sizeof *pages->wanted, compare_numbers);
     for (size_t i = 0; i < pages->wanted_count; i++) {
-        /* a page can have been read, with its neighbours, since it was wanted */
-        if ((i && pages->wanted[i] == pages->wanted[i - 1]) || find_page(pages, pages->wanted[i]))
+        if (is_read(pages, pages->wanted[i])) /* with its neighbours, since it was wanted */
             continue;
         numbers[count++] = pages->wanted[i];
         if (count == BATCH_PAGES) {
@@ -234,11 +279,8 @@ bool memory_pages_read(struct memory_pages *pages, uint64_t addr, void *into, si
         if (part > size)
             part = size;
         const uint8_t *page = get_page(pages, addr / MEMORY_PAGE_BYTES);
-        if (page)
-            memcpy(to, page + offset, part);
-        else
-            memset(to, 0, part);
-        all = all && page;
+        memcpy(to, page + offset, part);
+        all = all && page != nothing;
         to += part;
         addr += part; /* may wrap at the end of the address space: those pages are not there */
         size -= part;
@@ -246,39 +288,43 @@ bool memory_pages_read(struct memory_pages *pages, uint64_t addr, void *into, si
     return all;
 }
 
-/* The bytes where they are held, or in `spare` when they cross into another page. NULL: not all are there. */
-static const uint8_t *bytes_at(struct memory_pages *pages, uint64_t addr, uint8_t *spare, size_t size)
+/* The bytes when they are in one page, which was asked for before and has the first place for it; else NULL.
+ */
+static inline const uint8_t *bytes_at(const struct memory_pages *pages, uint64_t addr, size_t size)
 {
-    size_t offset = addr % MEMORY_PAGE_BYTES;
-    if (offset + size > MEMORY_PAGE_BYTES)
-        return memory_pages_read(pages, addr, spare, size) ? spare : NULL;
-    const uint8_t *page = get_page(pages, addr / MEMORY_PAGE_BYTES);
-    return page ? page + offset : NULL;
+    uint64_t number = addr / MEMORY_PAGE_BYTES, offset = addr % MEMORY_PAGE_BYTES;
+    const struct memory_page *page = first_place(pages, number);
+    return page->key == key_of(number, PAGE_ASKED) && offset + size <= MEMORY_PAGE_BYTES
+               ? page->bytes + offset
+               : NULL;
+}
+
+__attribute__((noinline)) static uint64_t read_number(struct memory_pages *pages, uint64_t addr, size_t size)
+{
+    uint8_t bytes[8] = { 0 };
+    return memory_pages_read(pages, addr, bytes, size) ? load_u64le(bytes) : 0;
 }
 
 uint64_t memory_pages_u64(struct memory_pages *pages, uint64_t addr)
 {
-    uint8_t spare[8];
-    const uint8_t *bytes = bytes_at(pages, addr, spare, sizeof spare);
-    return bytes ? load_u64le(bytes) : 0;
+    const uint8_t *bytes = bytes_at(pages, addr, 8);
+    return bytes ? load_u64le(bytes) : read_number(pages, addr, 8);
 }
 
 uint32_t memory_pages_u32(struct memory_pages *pages, uint64_t addr)
 {
-    uint8_t spare[4];
-    const uint8_t *bytes = bytes_at(pages, addr, spare, sizeof spare);
-    return bytes ? load_u32le(bytes) : 0;
+    const uint8_t *bytes = bytes_at(pages, addr, 4);
+    return bytes ? load_u32le(bytes) : (uint32_t)read_number(pages, addr, 4);
 }
 
 uint16_t memory_pages_u16(struct memory_pages *pages, uint64_t addr)
 {
-    uint8_t spare[2];
-    const uint8_t *bytes = bytes_at(pages, addr, spare, sizeof spare);
-    return bytes ? load_u16le(bytes) : 0;
+    const uint8_t *bytes = bytes_at(pages, addr, 2);
+    return bytes ? load_u16le(bytes) : (uint16_t)read_number(pages, addr, 2);
 }
 
 uint8_t memory_pages_u8(struct memory_pages *pages, uint64_t addr)
 {
-    const uint8_t *byte = bytes_at(pages, addr, NULL, 1);
-    return byte ? *byte : 0;
+    const uint8_t *bytes = bytes_at(pages, addr, 1);
+    return bytes ? *bytes : (uint8_t)read_number(pages, addr, 1);
 }

@@ -12,39 +12,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/id_map.h"
 #include "base/memory.h"
 
-enum { MEMORY_PAGE_BYTES = 4096, MEMORY_PAGES_RECENT = 1024 };
+enum { MEMORY_PAGE_BYTES = 4096 };
 
 struct memory_pages {
     const struct memory *memory; /* borrowed */
     size_t pages_max;
     uint8_t **chunks; /* of pages, which do not move */
+    size_t chunk_count, chunk_capacity;
+    size_t count; /* of pages that were read, in the chunks one after the other */
     struct memory_page {
-        uint64_t number; /* address / MEMORY_PAGE_BYTES */
-        bool there;
-        bool asked; /* for itself, not as a neighbour */
-    } * pages;      /* id - 1 */
-    size_t count, capacity, chunk_count, chunk_capacity;
-    struct id_map ids;
-    struct {
-        uint64_t number;
-        const uint8_t *bytes;      /* NULL: nothing here */
-    } recent[MEMORY_PAGES_RECENT]; /* a page asked for lately, by a hash of its number */
-    uint64_t *wanted;              /* numbers asked for ahead */
+        uint64_t key;         /* its address and in the low bits its state; 0: this place is free */
+        const uint8_t *bytes; /* NULL: not read yet */
+    } * table;                /* by a hash of the address, in the next free place when that is taken */
+    size_t table_size;        /* a power of two, at least twice as many as are taken */
+    unsigned table_shift;     /* of the hash, to a group of four places */
+    size_t taken;
+    uint64_t *wanted; /* numbers asked for ahead */
     size_t wanted_count, wanted_capacity;
     uint64_t *again; /* numbers that were asked for before the last drop, ascending */
     size_t again_count, again_capacity;
     uint64_t reads; /* pages asked of the target so far */
 };
-
-/* Where in `recent` a page is looked for. */
-static inline size_t memory_pages_slot(uint64_t number)
-{
-    return (number * UINT64_C(0x9e3779b97f4a7c15)) >> 54;
-}
-_Static_assert(MEMORY_PAGES_RECENT == 1 << (64 - 54), "the slot is the hash's upper bits");
 
 /* At most `bytes_max` are held; pages past that cannot be read. */
 void memory_pages_init(struct memory_pages *pages, const struct memory *memory, size_t bytes_max);
@@ -63,12 +53,7 @@ void memory_pages_want(struct memory_pages *pages, uint64_t addr, uint64_t size)
 void memory_pages_fetch(struct memory_pages *pages);
 
 /* Says that a byte will be looked at soon: when its page is at hand, the CPU's caches get it meanwhile. */
-static inline void memory_pages_prefetch(const struct memory_pages *pages, uint64_t addr)
-{
-    size_t slot = memory_pages_slot(addr / MEMORY_PAGE_BYTES);
-    if (pages->recent[slot].number == addr / MEMORY_PAGE_BYTES && pages->recent[slot].bytes)
-        __builtin_prefetch(pages->recent[slot].bytes + addr % MEMORY_PAGE_BYTES);
-}
+void memory_pages_prefetch(const struct memory_pages *pages, uint64_t addr);
 
 /* As memory_read(). */
 bool memory_pages_read(struct memory_pages *pages, uint64_t addr, void *into, size_t size);

@@ -145,6 +145,30 @@ static void test_pages(void **state)
     end_target(pid);
 }
 
+/* More pages than the table has room for at first, most of which are not there. */
+static void test_many_pages(void **state)
+{
+    (void)state;
+    struct told told;
+    pid_t pid = start_target(false, &told);
+    struct live_memory *live = open_live(pid);
+    struct memory_pages pages;
+    uint64_t at = (uintptr_t)told.memory;
+    memory_pages_init(&pages, live_memory_view(live), (size_t)4096 * PAGE);
+    memory_pages_want(&pages, at, (uint64_t)PAGES * PAGE);
+    memory_pages_want(&pages, 0, (uint64_t)1000 * PAGE);
+    memory_pages_fetch(&pages);
+    assert_int_equal(pages.reads, PAGES + 1000);
+    for (uint64_t i = 0; i < 1000; i++)
+        assert_int_equal(memory_pages_u64(&pages, i * PAGE), 0);
+    for (int i = 0; i < PAGES; i++)
+        assert_int_equal(memory_pages_u8(&pages, at + (uint64_t)i * PAGE), i == HOLE ? 0 : i + 1);
+    assert_int_equal(pages.reads, PAGES + 1000);
+    memory_pages_done(&pages);
+    live_memory_close(live);
+    end_target(pid);
+}
+
 /* Who looks again mostly looks at the same. */
 static void test_pages_again(void **state)
 {
@@ -228,6 +252,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reads),
         cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_many_pages),
         cmocka_unit_test(test_pages_again),
         cmocka_unit_test(test_page_that_never_arrives),
         cmocka_unit_test(test_target_that_ends),
