@@ -44,9 +44,15 @@ void buffer_append_more(struct buffer *b, const void *bytes, size_t count)
     b->size += count;
 }
 
-void buffer_string(struct buffer *b, const char *text)
+void buffer_decimal(struct buffer *b, uint64_t value)
 {
-    buffer_append(b, text, strlen(text));
+    uint8_t text[20];
+    unsigned at = sizeof text;
+    do {
+        text[--at] = (uint8_t)('0' + value % 10);
+        value /= 10;
+    } while (value);
+    buffer_append(b, text + at, sizeof text - at);
 }
 
 void buffer_hex(struct buffer *b, uint64_t value, unsigned digits_min)

@@ -41,7 +41,11 @@ static inline void buffer_append(struct buffer *b, const void *bytes, size_t cou
     memcpy(b->data + b->size, bytes, count);
     b->size += count;
 }
-void buffer_string(struct buffer *b, const char *text);
+static inline void buffer_string(struct buffer *b, const char *text)
+{
+    buffer_append(b, text, strlen(text));
+}
+void buffer_decimal(struct buffer *b, uint64_t value);
 /* In lower case, without 0x; with zeros in front up to `digits_min`. */
 void buffer_hex(struct buffer *b, uint64_t value, unsigned digits_min);
 void buffer_format(struct buffer *b, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -7,7 +7,7 @@
 #include "read/ecma_signature.h"
 
 enum {
-    NAME_BYTES_MAX = 64 << 10,
+    NAME_BYTES_MAX = 64 << 10, /* with those of its arguments on the way */
     NESTING_MAX = 24,
     MODULES_MAX = 1 << 14,
     TYPES_MAX = 1 << 20,
@@ -22,13 +22,14 @@ void loaded_types_init(struct loaded_types *types, struct memory_pages *pages,
                        const struct runtime_layout *layout, const struct module_files *files)
 {
     *types = (struct loaded_types){ .pages = pages, .layout = layout, .files = files };
+    arena_init(&types->names, NAMES_BYTES_MAX);
+    buffer_init(&types->spelling, NAME_BYTES_MAX);
 }
 
 static void forget_types(struct loaded_types *types)
 {
-    for (size_t i = 0; i < types->type_count; i++)
-        free(types->types[i].name);
-    types->type_count = types->name_bytes = 0;
+    arena_done(&types->names);
+    types->type_count = 0;
     id_map_clear(&types->type_ids);
 }
 
@@ -39,6 +40,7 @@ void loaded_types_done(struct loaded_types *types)
         loaded_module_done(&types->modules[i]);
     free(types->modules);
     free(types->types);
+    buffer_done(&types->spelling);
     id_map_done(&types->module_ids);
     id_map_done(&types->type_ids);
     *types = (struct loaded_types){ 0 };
@@ -163,19 +165,20 @@ static uint32_t find_type(struct loaded_types *types, uint64_t addr)
 /* Recursive: arguments of a type are types. What is made of itself finds itself asked for, without a name. */
 static void spell_type(struct loaded_types *types, uint32_t id, unsigned depth)
 {
-    struct loaded_type type = types->types[id - 1];
-    if (type.asked)
+    if (types->types[id - 1].asked)
         return;
     types->types[id - 1].asked = true;
-    struct buffer text;
-    buffer_init(&text, NAME_BYTES_MAX);
-    bool spelled = spell_table(types, &type.table, type.module, depth, &text);
-    buffer_u8(&text, 0);
-    if (spelled && !text.failed && text.size <= NAMES_BYTES_MAX - types->name_bytes) {
-        types->types[id - 1].name = mem_copy_string((const char *)text.data);
-        types->name_bytes += text.size;
+    struct loaded_type type = types->types[id - 1];
+    struct buffer *text = &types->spelling;
+    if (depth == 0)
+        buffer_clear(text);
+    size_t start = text->size;
+    if (spell_table(types, &type.table, type.module, depth, text) && !text->failed && text->size > start) {
+        type.name_size = text->size - start;
+        type.name = arena_string(&types->names, span_of(text->data + start, type.name_size));
+        types->types[id - 1] = type;
     }
-    buffer_done(&text);
+    text->size = start;
 }
 
 static bool spell_handle(struct loaded_types *types, uint64_t handle, unsigned depth, struct buffer *out)
@@ -189,7 +192,7 @@ static bool spell_handle(struct loaded_types *types, uint64_t handle, unsigned d
         spell_type(types, id, depth + 1);
     if (!id || !types->types[id - 1].name)
         return false;
-    buffer_string(out, types->types[id - 1].name);
+    buffer_append(out, types->types[id - 1].name, types->types[id - 1].name_size);
     return true;
 }
 

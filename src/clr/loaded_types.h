@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/buffer.h"
 #include "base/id_map.h"
 #include "clr/loaded_module.h"
@@ -19,9 +20,10 @@
 struct loaded_type {
     uint64_t addr;
     struct method_table table;
-    uint32_t module; /* index; of loaded_types.modules */
-    bool asked;      /* for its name */
-    char *name;      /* owned; NULL: it could not be spelled, or nobody asked */
+    uint32_t module;  /* index; of loaded_types.modules */
+    bool asked;       /* for its name */
+    const char *name; /* in loaded_types.names; NULL: it could not be spelled, or nobody asked */
+    size_t name_size;
 };
 
 struct loaded_types {
@@ -32,7 +34,8 @@ struct loaded_types {
     size_t module_count, module_capacity;
     struct loaded_type *types;
     size_t type_count, type_capacity;
-    size_t name_bytes;                  /* of all types */
+    struct arena names;                 /* of the types */
+    struct buffer spelling;             /* names on the way: a type's, behind it one of its arguments' */
     uint64_t metadata_bytes;            /* of all modules */
     struct id_map module_ids, type_ids; /* index + 1 by address */
 };

@@ -7,7 +7,6 @@
 
 enum {
     SIGNATURE_BYTES_MAX = 4096,
-    TEXT_BYTES_MAX = 64 << 10,
     NAME_BYTES_MAX = 1024,
     /* ImplMap and ModuleRef, ECMA-335 II.22.22 and II.22.31 */
     TABLE_IMPL_MAP = 0x1c,
@@ -18,19 +17,14 @@ enum {
     TABLE_MODULE_REF = 0x1a,
 };
 
-enum method_agreement method_text_check(struct loaded_types *types, const struct method_desc *method)
+static enum method_agreement check(struct loaded_types *types, const struct loaded_type *type,
+                                   const struct method_desc *method)
 {
-    if (method->kind == METHOD_DYNAMIC || method->kind == METHOD_ARRAY)
-        return AGREEMENT_UNKNOWN;
-    const struct loaded_type *type = loaded_types_find_nameless(types, method->table);
     const struct ecma_metadata *md = type ? &loaded_types_module(types, type)->md : NULL;
-    if (!md || method_table_is_array(&type->table))
-        return AGREEMENT_UNKNOWN;
-    if (ecma_rows(md, ECMA_METHOD_DEF) == 0)
+    if (!md || ecma_rows(md, ECMA_METHOD_DEF) == 0 || method_table_is_array(&type->table))
         return AGREEMENT_UNKNOWN;
     uint32_t first;
-    if (method->row == 0 || method->row > ecma_rows(md, ECMA_METHOD_DEF) ||
-        ecma_method_owner(md, method->row) != type->table.row)
+    if (!ecma_is_method_of(md, method->row, type->table.row))
         return AGREEMENT_WRONG;
     if (method->kind == METHOD_GENERIC &&
         ecma_generic_params(md, ECMA_OWNER_IS_METHOD, method->row, &first) !=
@@ -39,28 +33,36 @@ enum method_agreement method_text_check(struct loaded_types *types, const struct
     return AGREEMENT_RIGHT;
 }
 
+enum method_agreement method_text_check(struct loaded_types *types, const struct method_desc *method)
+{
+    if (method->kind == METHOD_DYNAMIC || method->kind == METHOD_ARRAY)
+        return AGREEMENT_UNKNOWN;
+    return check(types, loaded_types_find_nameless(types, method->table), method);
+}
+
 /* From the first parenthesis on: what comes before is the return type. */
 static bool append_signature(const struct ecma_metadata *md, struct span signature, struct buffer *out)
 {
-    struct buffer text;
-    buffer_init(&text, TEXT_BYTES_MAX);
-    bool spelled = ecma_spell_method_signature(md, signature, &text);
-    const uint8_t *parenthesis = spelled && text.size ? memchr(text.data, '(', text.size) : NULL;
-    if (parenthesis)
-        buffer_append(out, parenthesis, text.size - (size_t)(parenthesis - text.data));
-    buffer_done(&text);
-    return parenthesis != NULL;
+    size_t start = out->size;
+    if (!ecma_spell_method_signature(md, signature, out))
+        return false;
+    uint8_t *text = out->data + start, *parenthesis = memchr(text, '(', out->size - start);
+    if (!parenthesis)
+        return false;
+    memmove(text, parenthesis, out->size - (size_t)(parenthesis - out->data));
+    out->size -= (size_t)(parenthesis - text);
+    return true;
 }
 
 static bool append_defined(struct loaded_types *types, const struct method_desc *method, struct buffer *out)
 {
     const struct loaded_type *type = loaded_types_find(types, method->table);
-    if (!type || !type->name || method_text_check(types, method) != AGREEMENT_RIGHT)
+    if (!type || !type->name || method->kind == METHOD_ARRAY || check(types, type, method) != AGREEMENT_RIGHT)
         return false;
     const struct ecma_metadata *md = &loaded_types_module(types, type)->md;
     struct span name = ecma_cell_string(md, ECMA_METHOD_DEF, method->row, ECMA_METHOD_DEF_NAME);
     uint32_t signature = ecma_cell(md, ECMA_METHOD_DEF, method->row, ECMA_METHOD_DEF_SIGNATURE);
-    buffer_string(out, type->name);
+    buffer_append(out, type->name, type->name_size);
     buffer_string(out, "::");
     buffer_append(out, name.data, name.size);
     return name.size && append_signature(md, ecma_blob(md, signature), out);

@@ -374,6 +374,15 @@ void ecma_type_methods(const struct ecma_metadata *md, uint32_t type, uint32_t *
     type_members(md, type, ECMA_TYPE_DEF_METHODS, ECMA_METHOD_DEF, ECMA_METHOD_PTR, first, end);
 }
 
+bool ecma_is_method_of(const struct ecma_metadata *md, uint32_t method, uint32_t type)
+{
+    uint32_t first, end;
+    if (ecma_rows(md, ECMA_METHOD_PTR))
+        return type != 0 && ecma_method_owner(md, method) == type;
+    ecma_type_methods(md, type, &first, &end);
+    return method >= first && method < end;
+}
+
 void ecma_type_fields(const struct ecma_metadata *md, uint32_t type, uint32_t *first, uint32_t *end)
 {
     type_members(md, type, ECMA_TYPE_DEF_FIELDS, ECMA_FIELD, ECMA_FIELD_PTR, first, end);

@@ -135,6 +135,8 @@ uint32_t cursor_ecma_uint(struct cursor *c);
 
 /* The TypeDef row that a MethodDef row belongs to, or 0. */
 uint32_t ecma_method_owner(const struct ecma_metadata *md, uint32_t method);
+/* Whether a MethodDef row belongs to a TypeDef row: the same, for less. */
+bool ecma_is_method_of(const struct ecma_metadata *md, uint32_t method, uint32_t type);
 /* The MethodDef rows of a type: [*first, *end). Empty when the image has a MethodPtr table. */
 void ecma_type_methods(const struct ecma_metadata *md, uint32_t type, uint32_t *first, uint32_t *end);
 /* The Field rows of a type: [*first, *end). Empty when the image has a FieldPtr table. */

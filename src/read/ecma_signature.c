@@ -15,38 +15,36 @@ struct speller {
     bool legacy; /* as method signatures are spelled */
 };
 
-/* Element types 0x01..0x0e, 0x16, 0x18, 0x19, 0x1c that need no more bytes. */
+/* Of element types that need no more bytes. */
 static const struct {
-    uint8_t element;
     const char *runtime, *legacy;
 } simple_types[] = {
-    { 0x01, "System.Void", "void" },
-    { 0x02, "System.Boolean", "bool" },
-    { 0x03, "System.Char", "wchar" },
-    { 0x04, "System.SByte", "int8" },
-    { 0x05, "System.Byte", "unsigned int8" },
-    { 0x06, "System.Int16", "int16" },
-    { 0x07, "System.UInt16", "unsigned int16" },
-    { 0x08, "System.Int32", "int32" },
-    { 0x09, "System.UInt32", "unsigned int32" },
-    { 0x0a, "System.Int64", "int64" },
-    { 0x0b, "System.UInt64", "unsigned int64" },
-    { 0x0c, "System.Single", "float32" },
-    { 0x0d, "System.Double", "float64" },
-    { 0x0e, "System.String", "class System.String" },
-    { 0x16, "System.TypedReference", "refany" },
-    { 0x18, "System.IntPtr", "int" },
-    { 0x19, "System.UIntPtr", "unsigned int" },
-    { 0x1c, "System.Object", "class System.Object" },
-    { ELEMENT_CANON_ZAPSIG, "System.__Canon", "class System.__Canon" },
+    [0x01] = { "System.Void", "void" },
+    [0x02] = { "System.Boolean", "bool" },
+    [0x03] = { "System.Char", "wchar" },
+    [0x04] = { "System.SByte", "int8" },
+    [0x05] = { "System.Byte", "unsigned int8" },
+    [0x06] = { "System.Int16", "int16" },
+    [0x07] = { "System.UInt16", "unsigned int16" },
+    [0x08] = { "System.Int32", "int32" },
+    [0x09] = { "System.UInt32", "unsigned int32" },
+    [0x0a] = { "System.Int64", "int64" },
+    [0x0b] = { "System.UInt64", "unsigned int64" },
+    [0x0c] = { "System.Single", "float32" },
+    [0x0d] = { "System.Double", "float64" },
+    [0x0e] = { "System.String", "class System.String" },
+    [0x16] = { "System.TypedReference", "refany" },
+    [0x18] = { "System.IntPtr", "int" },
+    [0x19] = { "System.UIntPtr", "unsigned int" },
+    [0x1c] = { "System.Object", "class System.Object" },
+    [ELEMENT_CANON_ZAPSIG] = { "System.__Canon", "class System.__Canon" },
 };
 
 static const char *simple_type(uint8_t element, bool legacy)
 {
-    for (size_t i = 0; i < ARRAY_LEN(simple_types); i++)
-        if (simple_types[i].element == element)
-            return legacy ? simple_types[i].legacy : simple_types[i].runtime;
-    return NULL;
+    if (element >= ARRAY_LEN(simple_types))
+        return NULL;
+    return legacy ? simple_types[element].legacy : simple_types[element].runtime;
 }
 
 const char *ecma_primitive_name(uint8_t element)
@@ -228,7 +226,8 @@ static void spell_runtime_element(struct speller *s, uint8_t element)
         break;
     case ELEMENT_VAR:
     case ELEMENT_MVAR:
-        buffer_format(out, "%s%" PRIu32, element == ELEMENT_VAR ? "!" : "!!", cursor_ecma_uint(&s->c));
+        buffer_string(out, element == ELEMENT_VAR ? "!" : "!!");
+        buffer_decimal(out, cursor_ecma_uint(&s->c));
         break;
     case ELEMENT_CMOD_REQD:
     case ELEMENT_CMOD_OPT:
@@ -322,7 +321,8 @@ static void spell_legacy_element(struct speller *s, uint8_t element)
         break;
     case ELEMENT_VAR:
     case ELEMENT_MVAR:
-        buffer_format(out, "%s%" PRIu32, element == ELEMENT_VAR ? "!" : "!!", cursor_ecma_uint(&s->c));
+        buffer_string(out, element == ELEMENT_VAR ? "!" : "!!");
+        buffer_decimal(out, cursor_ecma_uint(&s->c));
         break;
     case ELEMENT_CMOD_REQD:
         spell_legacy_modifier(s, "required_modifier ");

@@ -121,6 +121,23 @@ static void test_hex(void **state)
     }
 }
 
+static void test_buffer_decimal(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t value;
+        const char *text;
+    } cases[] = { { 0, "0" }, { 9, "9" }, { 10, "10" }, { UINT64_MAX, "18446744073709551615" } };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buffer b;
+        buffer_init(&b, 64);
+        buffer_decimal(&b, cases[i].value);
+        buffer_u8(&b, 0);
+        assert_string_equal((const char *)b.data, cases[i].text);
+        buffer_done(&b);
+    }
+}
+
 static void test_buffer_ceiling(void **state)
 {
     (void)state;
@@ -163,10 +180,15 @@ static void test_sleb64(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_varuint32),      cmocka_unit_test(test_sleb64),
-        cmocka_unit_test(test_failure_sticks), cmocka_unit_test(test_counts_that_wrap),
-        cmocka_unit_test(test_zstring),        cmocka_unit_test(test_written_numbers_read_back),
-        cmocka_unit_test(test_buffer_ceiling), cmocka_unit_test(test_hex),
+        cmocka_unit_test(test_varuint32),
+        cmocka_unit_test(test_sleb64),
+        cmocka_unit_test(test_failure_sticks),
+        cmocka_unit_test(test_counts_that_wrap),
+        cmocka_unit_test(test_zstring),
+        cmocka_unit_test(test_written_numbers_read_back),
+        cmocka_unit_test(test_buffer_decimal),
+        cmocka_unit_test(test_buffer_ceiling),
+        cmocka_unit_test(test_hex),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,7 +77,10 @@ static void test_tables(void **state)
         ecma_type_methods(&md, type, &first, &end);
         for (uint32_t method = first; method < end; method++)
             assert_int_equal(ecma_method_owner(&md, method), type);
+        for (uint32_t method = 0; method <= ecma_rows(&md, ECMA_METHOD_DEF) + 1; method++)
+            assert_int_equal(ecma_is_method_of(&md, method, type), ecma_method_owner(&md, method) == type);
     }
+    assert_false(ecma_is_method_of(&md, 1, 0));
 }
 
 static void test_what_is_not_there(void **state)
