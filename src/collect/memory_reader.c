@@ -20,30 +20,41 @@ bool memory_reader_init(struct memory_reader *reader, pid_t target)
     return true;
 }
 
-/* As many pieces as one call takes, from batch->next on; moves `next` past what was read or refused. */
-static void read_some(pid_t target, struct memory_batch *batch, size_t *offset)
+/* Reads `count` pieces; those that follow one another are one to the kernel when `joined`. How many bytes. */
+static size_t read_pieces(pid_t target, struct memory_batch *batch, uint32_t first, uint32_t count,
+                          bool joined, size_t offset)
 {
-    struct iovec local[MEMORY_READER_PIECES] = { { 0 } }, remote[MEMORY_READER_PIECES] = { { 0 } };
-    uint32_t first = batch->next, count = batch->one_by_one ? 1 : batch->count - first;
-    size_t at = *offset;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t size = batch->pieces[first + i].size;
-        local[i] = (struct iovec){ batch->bytes + at, size };
-        remote[i] = (struct iovec){ (void *)(uintptr_t)batch->pieces[first + i].addr, size };
-        at += size;
+    struct iovec remote[MEMORY_READER_PIECES], local = { batch->bytes + offset, 0 };
+    uint32_t parts = 0;
+    for (uint32_t i = first; i < first + count; i++) {
+        uint64_t addr = batch->pieces[i].addr;
+        struct iovec *last = parts ? &remote[parts - 1] : NULL;
+        if (joined && last && (uintptr_t)last->iov_base + last->iov_len == addr)
+            last->iov_len += batch->pieces[i].size;
+        else
+            remote[parts++] = (struct iovec){ (void *)(uintptr_t)addr, batch->pieces[i].size };
+        local.iov_len += batch->pieces[i].size;
     }
-    ssize_t got = process_vm_readv(target, local, count, remote, count, 0);
+    ssize_t got = process_vm_readv(target, &local, 1, remote, parts, 0);
     if (got < 0)
         batch->os_error = errno;
-    size_t left = got > 0 ? (size_t)got : 0;
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t size = batch->pieces[first + i].size;
-        uint32_t part = left < size ? (uint32_t)left : size;
-        batch->pieces[first + i].got = part;
-        left -= part;
+    return got > 0 ? (size_t)got : 0;
+}
+
+/* As many pieces as one call takes, from batch->next on; moves `next` past what was read or refused. */
+static void read_some(pid_t target, struct memory_batch *batch, bool joined, size_t *offset)
+{
+    uint32_t first = batch->next, count = batch->one_by_one ? 1 : batch->count - first;
+    size_t left = read_pieces(target, batch, first, count, joined, *offset);
+    for (uint32_t i = first; i < first + count; i++) {
+        uint32_t size = batch->pieces[i].size;
+        if (left < size && joined)
+            return; /* by itself it may be there, all of it or a part */
+        batch->pieces[i].got = left < size ? (uint32_t)left : size;
+        left -= batch->pieces[i].got;
         *offset += size;
-        batch->next = first + i + 1;
-        if (part < size)
+        batch->next = i + 1;
+        if (batch->pieces[i].got < size)
             return;
     }
 }
@@ -58,8 +69,9 @@ static _Noreturn void serve(pid_t target, int socket, struct memory_batch *batch
         size_t offset = 0;
         for (uint32_t i = 0; i < batch->next; i++)
             offset += batch->pieces[i].size;
-        while (batch->next < batch->count)
-            read_some(target, batch, &offset);
+        /* joined, until a piece is not there wholly, which is then found out by itself */
+        for (bool joined = true; batch->next < batch->count; joined = !joined)
+            read_some(target, batch, joined, &offset);
         if (write(socket, &byte, 1) != 1)
             break;
     }
