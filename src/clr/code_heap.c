@@ -7,7 +7,13 @@ enum {
     STUB_KIND_MAX = 15,
     UNWIND_RECORDS_MAX = 100000,
     UNWIND_RECORD_BYTES = 12,
+    NODE_BYTES = 0x30,
 };
+
+void code_heap_want(struct memory_pages *pages, const struct code_range *range)
+{
+    memory_pages_want(pages, range->heap, NODE_BYTES);
+}
 
 bool code_heap_read(struct memory_pages *pages, const struct runtime_layout *layout,
                     const struct code_range *range, size_t map_bytes_max, struct code_heap *out)
@@ -24,19 +30,22 @@ bool code_heap_read(struct memory_pages *pages, const struct runtime_layout *lay
         start - base >= MEMORY_PAGE_BYTES)
         return false;
     uint64_t size = (end - base + NIBBLE_MAP_COVERS - 1) / NIBBLE_MAP_COVERS * 4;
-    struct code_heap heap = { .range = range, .base = base };
-    buffer_init(&heap.map, map_bytes_max);
-    uint8_t *bytes = size <= map_bytes_max ? buffer_reserve(&heap.map, (size_t)size) : NULL;
-    if (!bytes && size) {
-        buffer_done(&heap.map);
+    if (size > map_bytes_max)
         return false;
-    }
+    *out = (struct code_heap){ .range = range, .base = base, .map_addr = map };
+    buffer_init(&out->map, (size_t)size);
     memory_pages_want(pages, map, size);
-    memory_pages_fetch(pages);
-    memory_pages_read(pages, map, bytes, (size_t)size);
-    heap.map.size = (size_t)size;
-    *out = heap;
     return true;
+}
+
+void code_heap_read_map(struct memory_pages *pages, struct code_heap *heap)
+{
+    size_t size = heap->map.ceiling;
+    uint8_t *bytes = size ? buffer_reserve(&heap->map, size) : NULL;
+    if (!bytes)
+        return;
+    memory_pages_read(pages, heap->map_addr, bytes, size);
+    heap->map.size = size;
 }
 
 void code_heap_done(struct code_heap *heap)

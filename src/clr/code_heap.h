@@ -14,7 +14,8 @@
 struct code_heap {
     const struct code_range *range; /* borrowed */
     uint64_t base;                  /* what the map counts from */
-    struct buffer map;              /* a copy of the nibble map */
+    uint64_t map_addr;
+    struct buffer map; /* a copy of the nibble map, once that was read; its ceiling is the size */
 };
 
 /* A piece of code. */
@@ -25,10 +26,15 @@ struct code_body {
     uint8_t stub;        /* kind of a stub, 1 to 15; 0 for a method */
 };
 
-/* Reads the node and the map of a range of jitted code. False when they make no sense, or the map is larger
- * than `map_bytes_max`. Undo with code_heap_done(). */
+/*
+ * Reads the node of a range of jitted code, then the map: in three steps, the first two of which say which
+ * pages the next one needs. False when the node makes no sense, or the map is larger than `map_bytes_max`.
+ * Undo with code_heap_done().
+ */
+void code_heap_want(struct memory_pages *pages, const struct code_range *range);
 bool code_heap_read(struct memory_pages *pages, const struct runtime_layout *layout,
                     const struct code_range *range, size_t map_bytes_max, struct code_heap *out);
+void code_heap_read_map(struct memory_pages *pages, struct code_heap *heap);
 void code_heap_done(struct code_heap *heap);
 
 /* What starts at `start`, an address that the map gives, in two steps, so that pages can be asked for ahead:

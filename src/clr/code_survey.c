@@ -13,27 +13,47 @@ enum {
     PREFETCH_AHEAD = 8,
 };
 
-void code_survey_read(struct code_survey *survey, struct memory_pages *pages,
-                      const struct runtime_layout *layout, uint64_t root)
+static void want_heaps(struct code_survey *survey)
 {
-    *survey = (struct code_survey){ .pages = pages, .layout = layout };
-    code_ranges_read(pages, layout, root, &survey->ranges);
-    survey->cut = survey->ranges.cut;
+    for (size_t i = 0; i < survey->ranges.count; i++)
+        if (survey->ranges.ranges[i].kind == CODE_RANGE_HEAP)
+            code_heap_want(survey->pages, &survey->ranges.ranges[i]);
+    memory_pages_fetch(survey->pages);
+}
+
+/* As many as there is room for their maps. */
+static void read_heaps(struct code_survey *survey)
+{
     size_t room = MAPS_BYTES_MAX;
     for (size_t i = 0; i < survey->ranges.count; i++) {
         const struct code_range *range = &survey->ranges.ranges[i];
         struct code_heap heap;
         if (range->kind != CODE_RANGE_HEAP)
             continue;
-        if (!code_heap_read(pages, layout, range, room, &heap)) {
+        if (!code_heap_read(survey->pages, survey->layout, range, room, &heap)) {
             survey->cut |= (range->end - range->begin) / NIBBLE_MAP_COVERS > room / 4;
             continue;
         }
-        room -= heap.map.size;
+        room -= heap.map.ceiling;
         survey->heaps =
             mem_grow(survey->heaps, &survey->heap_capacity, survey->heap_count + 1, sizeof *survey->heaps);
         survey->heaps[survey->heap_count++] = heap;
     }
+    memory_pages_fetch(survey->pages);
+}
+
+void code_survey_read(struct code_survey *survey, struct memory_pages *pages,
+                      const struct runtime_layout *layout, uint64_t root)
+{
+    *survey = (struct code_survey){ .pages = pages, .layout = layout };
+    if (!layout->list)
+        code_ranges_fetch(pages, layout, root);
+    code_ranges_read(pages, layout, root, &survey->ranges);
+    survey->cut = survey->ranges.cut;
+    want_heaps(survey);
+    read_heaps(survey);
+    for (size_t i = 0; i < survey->heap_count; i++)
+        code_heap_read_map(pages, &survey->heaps[i]);
 }
 
 void code_survey_done(struct code_survey *survey)
@@ -293,6 +313,8 @@ bool code_survey_renew_heap(struct code_survey *survey, const struct code_range 
     if (i == survey->heap_count ||
         !code_heap_read(survey->pages, survey->layout, range, MAPS_BYTES_MAX, &heap))
         return false;
+    memory_pages_fetch(survey->pages);
+    code_heap_read_map(survey->pages, &heap);
     code_heap_done(&survey->heaps[i]);
     survey->heaps[i] = heap;
     return true;
@@ -303,7 +325,7 @@ static bool is_dynamic(const struct surveyed_code *code)
     return code->described && code->method.kind == METHOD_DYNAMIC;
 }
 
-static void read_dynamic(struct code_survey *survey, const struct surveyed_code *list, size_t count)
+void code_survey_read_dynamic(struct code_survey *survey, const struct surveyed_code *list, size_t count)
 {
     enum { NAME_BYTES = 64, RESOLVER_BYTES = 0x20 };
     for (size_t i = 0; i < count; i++) {
@@ -367,7 +389,6 @@ void code_survey_prove(struct code_survey *survey, struct surveyed_code *list, s
     struct proof proofs[PROOFS];
     struct memory_piece pieces[PROOF_PIECES * PROOFS];
     size_t used = 0;
-    read_dynamic(survey, list, count);
     for (size_t i = 0; i < count; i++) {
         if (list[i].described && (list[i].collectible || is_dynamic(&list[i]))) {
             start_proof(survey, &list[i], &proofs[used], &pieces[PROOF_PIECES * used]);

@@ -50,10 +50,12 @@ bool code_survey_find(struct code_survey *survey, const struct code_range *range
                       struct surveyed_code *out);
 /* Reads anew what starts where in one range of jitted code. False when it makes no sense any more. */
 bool code_survey_renew_heap(struct code_survey *survey, const struct code_range *range);
+/* Reads ahead what names the dynamic methods in the list. */
+void code_survey_read_dynamic(struct code_survey *survey, const struct surveyed_code *list, size_t count);
 /*
- * Code that can be freed, and its records used again, may be so at any time. What is known of dynamic methods
- * in the list is read ahead, what else was said of the list's pieces has been read before; then their headers
- * and records are read once more: those that differ lose their record (described is false).
+ * Code that can be freed, and its records used again, may be so at any time. When all has been read that is
+ * said of the list's pieces, their headers and records are read once more: those that differ lose their
+ * record (described is false).
  */
 void code_survey_prove(struct code_survey *survey, struct surveyed_code *list, size_t count);
 

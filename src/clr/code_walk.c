@@ -193,6 +193,7 @@ void code_walk_renew(struct code_walk *walk)
 static void prove(struct code_walk *w, struct surveyed_code *codes, size_t count)
 {
     struct found_method unused;
+    code_survey_read_dynamic(survey(w), codes, count);
     for (size_t i = 0; i < count; i++)
         if (codes[i].collectible && codes[i].described)
             name_code(w, &codes[i], &unused);

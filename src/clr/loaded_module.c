@@ -201,17 +201,21 @@ static char *module_name(const struct loaded_module *m)
     return copy_text(name, NAME_BYTES_MAX);
 }
 
-static uint64_t module_image(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t addr)
+static uint64_t module_file(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t addr)
 {
-    uint64_t file = memory_pages_u64(pages, addr + layout->module.file);
+    return memory_pages_u64(pages, addr + layout->module.file);
+}
+
+static uint64_t file_image(struct memory_pages *pages, uint64_t file)
+{
     return file ? memory_pages_u64(pages, file + FILE_IMAGE) : 0;
 }
 
 void loaded_module_read(struct memory_pages *pages, const struct runtime_layout *layout,
                         const struct module_files *files, uint64_t addr, struct loaded_module *out)
 {
-    struct loaded_module m = { .addr = addr };
-    uint64_t image = module_image(pages, layout, addr);
+    struct loaded_module m = { .addr = addr, .file = module_file(pages, layout, addr) };
+    uint64_t image = file_image(pages, m.file);
     uint32_t size = 0;
     buffer_init(&m.bytes, METADATA_BYTES_MAX);
     m.image = image;
@@ -241,6 +245,7 @@ void loaded_module_want(struct memory_pages *pages, const struct runtime_layout 
 {
     struct span mvid = ecma_mvid(&module->md);
     memory_pages_want(pages, module->addr + layout->module.file, 8);
+    memory_pages_want(pages, module->file + FILE_IMAGE, 8);
     if (module->origin == METADATA_NONE || module->metadata == 0)
         return;
     memory_pages_want(pages, module->metadata, ROOT_BYTES);
@@ -254,5 +259,6 @@ bool loaded_module_is_same(struct memory_pages *pages, const struct runtime_layo
     /* what is emitted grows */
     if (module->origin == METADATA_NONE || module->origin == METADATA_EMITTED || module->metadata == 0)
         return false;
-    return module_image(pages, layout, module->addr) == module->image && is_loaded_one(pages, module);
+    return module_file(pages, layout, module->addr) == module->file &&
+           file_image(pages, module->file) == module->image && is_loaded_one(pages, module);
 }

@@ -33,6 +33,7 @@ struct loaded_module {
     char *path;          /* as the runtime has it; "" when it is in no file. Owned */
     char *name;          /* the assembly's simple name, "" when unknown. Owned */
     uint8_t origin;      /* enum metadata_origin */
+    uint64_t file;       /* address of the PEAssembly, or 0 */
     uint64_t image;      /* address of the PEImage, or 0 */
     uint64_t metadata;   /* address of the metadata in the target, or 0 */
     struct buffer bytes; /* of the metadata */
