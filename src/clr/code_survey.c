@@ -152,110 +152,6 @@ static void read_headers(struct memory_pages *pages, struct start *starts, size_
     memory_pages_fetch(pages);
 }
 
-/* Addresses to follow, all one step a round. */
-struct trail {
-    struct memory_pages *pages;
-    uint64_t *addrs;
-    size_t count;
-};
-
-static void want_all(struct trail *trail, uint64_t offset)
-{
-    for (size_t i = 0; i < trail->count; i++)
-        if (trail->addrs[i])
-            memory_pages_want(trail->pages, trail->addrs[i] + offset, 8);
-}
-
-/* Of the address that comes some turns behind number i: they lie all over. */
-static void prefetch_ahead(const struct trail *trail, size_t i, uint64_t offset)
-{
-    if (i + PREFETCH_AHEAD < trail->count && trail->addrs[i + PREFETCH_AHEAD])
-        memory_pages_prefetch(trail->pages, trail->addrs[i + PREFETCH_AHEAD] + offset);
-}
-
-/* Replaces each address by the pointer at `offset` from it, once the pages of all are there. */
-static void follow(struct trail *trail, uint64_t offset)
-{
-    want_all(trail, offset);
-    memory_pages_fetch(trail->pages);
-    for (size_t i = 0; i < trail->count; i++) {
-        prefetch_ahead(trail, i, offset);
-        if (trail->addrs[i])
-            trail->addrs[i] = memory_pages_u64(trail->pages, trail->addrs[i] + offset) & ~UINT64_C(7);
-    }
-}
-
-/* From the records to their types, and those to their EEClass and their type arguments. */
-static void follow_types(struct trail *trail, const struct surveyed_code *list,
-                         const struct runtime_layout *layout)
-{
-    uint64_t *tables = mem_alloc(trail->count, sizeof *tables);
-    for (size_t i = 0; i < trail->count; i++)
-        trail->addrs[i] =
-            list[i].body.method ? method_desc_chunk(trail->pages, layout, list[i].body.method) : 0;
-    follow(trail, layout->chunk.table);
-    memcpy(tables, trail->addrs, trail->count * sizeof *tables);
-    follow(trail, layout->table.class_or_canonical);
-    follow(trail, layout->class_table);
-    memcpy(trail->addrs, tables, trail->count * sizeof *tables);
-    follow(trail, layout->table.instance);
-    follow(trail, 0); /* the first dictionary of those */
-    follow(trail, 0);
-    free(tables);
-}
-
-/* From the records to the notes on versions of their code, of all one note a round, until each has found its
- * own. */
-static void find_tiers(struct trail *trail, struct surveyed_code *list, const struct runtime_layout *layout)
-{
-    size_t left = trail->count;
-    if (layout->version.first == LAYOUT_NONE || layout->method.code_data == LAYOUT_NONE)
-        return;
-    for (size_t i = 0; i < trail->count; i++)
-        trail->addrs[i] = list[i].body.method;
-    follow(trail, layout->method.code_data);
-    follow(trail, layout->version.state);
-    follow(trail, layout->version.first);
-    for (unsigned round = 0; left && round < METHOD_VERSIONS_MAX; round++) {
-        want_all(trail, layout->version.code);
-        want_all(trail, layout->version.tier);
-        want_all(trail, layout->version.next);
-        memory_pages_fetch(trail->pages);
-        left = 0;
-        for (size_t i = 0; i < trail->count; i++) {
-            prefetch_ahead(trail, i, layout->version.code);
-            if (!trail->addrs[i])
-                continue;
-            list[i].has_tier = method_version_tier(trail->pages, layout, &trail->addrs[i], list[i].body.begin,
-                                                   &list[i].tier);
-            if (list[i].has_tier)
-                trail->addrs[i] = 0;
-            left += trail->addrs[i] != 0;
-        }
-    }
-}
-
-/* The pages of the records and of what they lead to. */
-static void read_methods(struct code_survey *survey, struct surveyed_code *list, size_t count, bool tiers)
-{
-    if (count == 0)
-        return;
-    struct trail trail = { survey->pages, mem_alloc(count, sizeof *trail.addrs), count };
-    for (size_t i = 0; i < count; i++)
-        trail.addrs[i] = list[i].body.method;
-    follow(&trail, 0);
-    follow_types(&trail, list, survey->layout);
-    if (tiers)
-        find_tiers(&trail, list, survey->layout);
-    free(trail.addrs);
-}
-
-static void describe(struct code_survey *survey, struct surveyed_code *code)
-{
-    code->described = code->body.method &&
-                      method_desc_read(survey->pages, survey->layout, code->body.method, &code->method);
-}
-
 struct surveyed_code *code_survey_list(struct code_survey *survey, const struct code_choice *choice,
                                        size_t *out_count, size_t *out_broken)
 {
@@ -276,12 +172,7 @@ struct surveyed_code *code_survey_list(struct code_survey *survey, const struct 
             list[count++] = (struct surveyed_code){ .body = body, .collectible = heap->range->collectible };
     }
     free(starts.starts);
-    read_methods(survey, list, count, !choice->no_tiers);
-    for (size_t i = 0; i < count; i++) {
-        if (i + PREFETCH_AHEAD < count)
-            memory_pages_prefetch(survey->pages, list[i + PREFETCH_AHEAD].body.method);
-        describe(survey, &list[i]);
-    }
+    code_methods_describe(survey->pages, survey->layout, list, count, !choice->no_tiers);
     *out_count = count;
     *out_broken = broken;
     return list;
@@ -295,7 +186,7 @@ bool code_survey_find(struct code_survey *survey, const struct code_range *range
         if (survey->heaps[i].range != range ||
             !code_heap_find(survey->pages, survey->layout, &survey->heaps[i], addr, &code.body))
             continue;
-        describe(survey, &code);
+        code.described = method_desc_read(survey->pages, survey->layout, code.body.method, &code.method);
         code.has_tier = code.described && method_desc_tier(survey->pages, survey->layout, &code.method,
                                                            code.body.begin, &code.tier);
         *out = code;

@@ -1,14 +1,10 @@
 /*
  * code_survey: all pieces of jitted code that a runtime has at one time.
- *
- * Listing reads the target in a few large rounds, each of which follows one kind of pointer for all pieces at
- * once: a read of one page costs as much as the way there and back, and a program has ten thousand methods.
  */
 #ifndef CLRPERF_CLR_CODE_SURVEY_H
 #define CLRPERF_CLR_CODE_SURVEY_H
 
-#include "clr/code_heap.h"
-#include "clr/method_desc.h"
+#include "clr/code_methods.h"
 
 struct code_survey {
     struct memory_pages *pages; /* borrowed, as the next */
@@ -17,16 +13,6 @@ struct code_survey {
     struct code_heap *heaps; /* by address */
     size_t heap_count, heap_capacity;
     bool cut; /* something was left out at one of our bounds */
-};
-
-/* A piece of code with the record of its method. */
-struct surveyed_code {
-    struct code_body body;
-    struct method_desc method;
-    bool described; /* the record makes sense */
-    bool has_tier;  /* the runtime notes one: see method_desc_tier() */
-    uint32_t tier;
-    bool collectible; /* may be freed */
 };
 
 /* The regions of code, and of the heaps what starts where. `root` as in code_ranges_read(). */

@@ -156,15 +156,21 @@ void dynamic_method_read(struct memory_pages *pages, const struct runtime_layout
         out->target = memory_pages_u64(pages, resolver + STUB_TARGET);
 }
 
-bool method_version_tier(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t *note,
-                         uint64_t code, uint32_t *out_tier)
+void method_version_read(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t addr,
+                         struct method_version *out)
 {
-    if (memory_pages_u64(pages, *note + layout->version.code) == code) {
-        *out_tier = memory_pages_u32(pages, *note + layout->version.tier);
-        return true;
-    }
-    *note = memory_pages_u64(pages, *note + layout->version.next);
-    return false;
+    *out = (struct method_version){
+        .code = memory_pages_u64(pages, addr + layout->version.code),
+        .next = memory_pages_u64(pages, addr + layout->version.next),
+        .tier = memory_pages_u32(pages, addr + layout->version.tier),
+    };
+}
+
+void method_version_want(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t addr)
+{
+    memory_pages_want(pages, addr + layout->version.code, 8);
+    memory_pages_want(pages, addr + layout->version.next, 8);
+    memory_pages_want(pages, addr + layout->version.tier, 4);
 }
 
 bool method_desc_tier(struct memory_pages *pages, const struct runtime_layout *layout,
@@ -175,8 +181,14 @@ bool method_desc_tier(struct memory_pages *pages, const struct runtime_layout *l
     uint64_t data = memory_pages_u64(pages, method->addr + layout->method.code_data);
     uint64_t state = data ? memory_pages_u64(pages, data + layout->version.state) : 0;
     uint64_t note = state ? memory_pages_u64(pages, state + layout->version.first) : 0;
-    for (unsigned i = 0; note && i < METHOD_VERSIONS_MAX; i++)
-        if (method_version_tier(pages, layout, &note, code, out_tier))
+    for (unsigned i = 0; note && i < METHOD_VERSIONS_MAX; i++) {
+        struct method_version version;
+        method_version_read(pages, layout, note, &version);
+        if (version.code == code) {
+            *out_tier = version.tier;
             return true;
+        }
+        note = version.next;
+    }
     return false;
 }

@@ -83,12 +83,16 @@ void dynamic_method_read(struct memory_pages *pages, const struct runtime_layout
                          const struct method_desc *method, struct dynamic_method *out);
 
 enum { METHOD_VERSIONS_MAX = 256 };
-/*
- * Whether a note on a version of a method is of `code`: its tier then. Else *note is where the next one is,
- * or 0.
- */
-bool method_version_tier(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t *note,
-                         uint64_t code, uint32_t *out_tier);
+/* A note on a version of a method's code. */
+struct method_version {
+    uint64_t code; /* where it begins */
+    uint64_t next; /* where the next note is, or 0 */
+    uint32_t tier;
+};
+void method_version_read(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t addr,
+                         struct method_version *out);
+/* Asks for the pages of that ahead. */
+void method_version_want(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t addr);
 /*
  * The optimisation tier that the runtime notes for code of a method: 0, 1, 2 (tier 1, made while it ran), 4
  * (instrumented). False when it notes none: the first version of the code, or a runtime before 9.
