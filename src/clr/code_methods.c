@@ -126,6 +126,19 @@ static void describe(struct methods *m)
     }
 }
 
+static uint32_t number_shared(struct methods *m)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < m->count; i++) {
+        if (m->next[m->methods[i].first - 1] == 0)
+            continue;
+        count++;
+        for (uint32_t piece = m->methods[i].first; piece; piece = m->next[piece - 1])
+            m->list[piece - 1].shared = count;
+    }
+    return count;
+}
+
 static void set_tier(struct methods *m, const struct method *method, const struct method_version *version)
 {
     for (uint32_t piece = method->first; piece; piece = m->next[piece - 1])
@@ -166,8 +179,8 @@ static void find_tiers(struct methods *m)
     }
 }
 
-void code_methods_describe(struct memory_pages *pages, const struct runtime_layout *layout,
-                           struct surveyed_code *list, size_t count, bool tiers)
+uint32_t code_methods_describe(struct memory_pages *pages, const struct runtime_layout *layout,
+                               struct surveyed_code *list, size_t count, bool tiers)
 {
     struct methods m = { .pages = pages, .layout = layout, .list = list };
     m.next = mem_alloc(count, sizeof *m.next);
@@ -177,7 +190,9 @@ void code_methods_describe(struct memory_pages *pages, const struct runtime_layo
     describe(&m);
     if (tiers)
         find_tiers(&m);
+    uint32_t shared = number_shared(&m);
     free(m.trail);
     free(m.next);
     free(m.methods);
+    return shared;
 }

@@ -19,10 +19,14 @@ struct surveyed_code {
     bool has_tier;  /* the runtime notes one: see method_desc_tier() */
     uint32_t tier;
     bool collectible; /* may be freed */
+    uint32_t shared;  /* number, from 1, of a method that other pieces are of, too; else 0 */
 };
 
-/* Fills in what follows from the bodies, which are all that is known; with `tiers` those too. */
-void code_methods_describe(struct memory_pages *pages, const struct runtime_layout *layout,
-                           struct surveyed_code *list, size_t count, bool tiers);
+/*
+ * Fills in what follows from the bodies, which are all that is known; with `tiers` those too. Returns how
+ * many methods are shared.
+ */
+uint32_t code_methods_describe(struct memory_pages *pages, const struct runtime_layout *layout,
+                               struct surveyed_code *list, size_t count, bool tiers);
 
 #endif

@@ -152,13 +152,11 @@ static void read_headers(struct memory_pages *pages, struct start *starts, size_
     memory_pages_fetch(pages);
 }
 
-struct surveyed_code *code_survey_list(struct code_survey *survey, const struct code_choice *choice,
-                                       size_t *out_count, size_t *out_broken)
+struct code_list code_survey_list(struct code_survey *survey, const struct code_choice *choice)
 {
-    size_t count = 0, broken = 0;
     struct starts starts = list_starts(survey, choice);
     thin_out(&starts, choice->at_most);
-    struct surveyed_code *list = mem_alloc(starts.count ? starts.count : 1, sizeof *list);
+    struct code_list list = { .codes = mem_alloc(starts.count, sizeof *list.codes) };
     read_headers(survey->pages, starts.starts, starts.count);
     for (size_t i = 0; i < starts.count; i++) {
         const struct start *start = &starts.starts[i];
@@ -167,14 +165,14 @@ struct surveyed_code *code_survey_list(struct code_survey *survey, const struct 
         const struct code_heap *heap = &survey->heaps[start->heap];
         struct code_body body;
         if (!code_heap_body_of_word(survey->pages, survey->layout, heap, start->addr, start->word, &body))
-            broken++;
+            list.broken++;
         else if (body.stub || start->wanted < body.end)
-            list[count++] = (struct surveyed_code){ .body = body, .collectible = heap->range->collectible };
+            list.codes[list.count++] =
+                (struct surveyed_code){ .body = body, .collectible = heap->range->collectible };
     }
     free(starts.starts);
-    code_methods_describe(survey->pages, survey->layout, list, count, !choice->no_tiers);
-    *out_count = count;
-    *out_broken = broken;
+    list.shared_count =
+        code_methods_describe(survey->pages, survey->layout, list.codes, list.count, !choice->no_tiers);
     return list;
 }
 

@@ -28,9 +28,13 @@ struct code_choice {
     bool no_tiers;
     size_t at_most; /* about so many of them, in short rows that are evenly spread; 0: all */
 };
-/* The pieces, by address; those whose header makes no sense are only counted. The caller frees the list. */
-struct surveyed_code *code_survey_list(struct code_survey *survey, const struct code_choice *choice,
-                                       size_t *out_count, size_t *out_broken);
+struct code_list {
+    struct surveyed_code *codes; /* by address; the caller frees them */
+    size_t count;
+    size_t broken;         /* pieces whose header makes no sense: they are only counted */
+    uint32_t shared_count; /* methods of several pieces */
+};
+struct code_list code_survey_list(struct code_survey *survey, const struct code_choice *choice);
 /* The piece of jitted code that holds `addr`, in `range`. */
 bool code_survey_find(struct code_survey *survey, const struct code_range *range, uint64_t addr,
                       struct surveyed_code *out);

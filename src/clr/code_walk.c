@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/mem.h"
 #include "clr/jit_il_map.h"
 #include "clr/method_text.h"
@@ -11,7 +12,16 @@
 enum {
     PAGE_BYTES_MAX = 512 << 20,
     NAME_BYTES_MAX = 64 << 10,
+    SHARED_BYTES_MAX = 64 << 20,
     METHOD_TOKEN = 0x06000000,
+};
+
+/* What metadata says of a method. */
+struct named_method {
+    uint64_t module_id;
+    const char *name, *module, *path; /* `name` is NULL: nobody asked yet */
+    uint32_t token;
+    bool generic;
 };
 
 struct code_walk {
@@ -20,6 +30,8 @@ struct code_walk {
     struct fitted_layout fit;
     struct code_walk_report report;
     struct buffer name, target, import; /* of the last answer */
+    struct named_method *shared;        /* those of several pieces of code, while these are listed */
+    struct arena shared_names;
 };
 
 static struct code_survey *survey(struct code_walk *w)
@@ -54,20 +66,55 @@ static enum found_tier tier_of_code(const struct code_walk *w, const struct surv
                                                                              : FOUND_TIER_UNKNOWN;
 }
 
-static void name_defined(struct code_walk *w, const struct surveyed_code *code, struct found_method *found)
+static struct named_method name_method(struct code_walk *w, const struct method_desc *method)
 {
-    const struct method_desc *method = &code->method;
-    found->generic = method->kind == METHOD_GENERIC;
-    found->token = METHOD_TOKEN | method->row;
-    found->name = finished(&w->name, method_text_append(&w->fit.types, method, &w->name));
-    found->tier = (uint8_t)tier_of_code(w, code);
-    const struct loaded_type *type = loaded_types_find(&w->fit.types, method->table);
+    struct named_method named = {
+        .token = METHOD_TOKEN | method->row,
+        .generic = method->kind == METHOD_GENERIC,
+        .name = finished(&w->name, method_text_append(&w->fit.types, method, &w->name)),
+        .module = "",
+        .path = "",
+    };
+    const struct loaded_type *type = loaded_types_find_nameless(&w->fit.types, method->table);
     if (type) {
         const struct loaded_module *module = loaded_types_module(&w->fit.types, type);
-        found->module_id = module->addr;
-        found->module = module->name;
-        found->path = module->path;
+        named.module_id = module->addr;
+        named.module = module->name;
+        named.path = module->path;
     }
+    return named;
+}
+
+static void forget_shared(struct code_walk *w)
+{
+    arena_done(&w->shared_names);
+    free(w->shared);
+    w->shared = NULL;
+}
+
+/* The same, kept for the next piece of its code. */
+static struct named_method name_shared(struct code_walk *w, const struct surveyed_code *code)
+{
+    struct named_method *kept = &w->shared[code->shared - 1];
+    if (kept->name)
+        return *kept;
+    struct named_method named = name_method(w, &code->method);
+    *kept = named;
+    kept->name = arena_string(&w->shared_names, span_of(named.name, strlen(named.name)));
+    return named;
+}
+
+static void name_defined(struct code_walk *w, const struct surveyed_code *code, struct found_method *found)
+{
+    struct named_method named =
+        w->shared && code->shared ? name_shared(w, code) : name_method(w, &code->method);
+    found->generic = named.generic;
+    found->token = named.token;
+    found->name = named.name;
+    found->module_id = named.module_id;
+    found->module = named.module;
+    found->path = named.path;
+    found->tier = (uint8_t)tier_of_code(w, code);
 }
 
 /* The method that a stub leads to, by the address of its record. */
@@ -137,6 +184,7 @@ bool code_walk_open_by(const struct memory *memory, const struct module_files *f
     buffer_init(&w->name, NAME_BYTES_MAX);
     buffer_init(&w->target, NAME_BYTES_MAX);
     buffer_init(&w->import, NAME_BYTES_MAX);
+    arena_init(&w->shared_names, SHARED_BYTES_MAX);
     if (!runtime_root_find(&w->pages, &w->root, err) || !fitted_layout_find(&w->fit, ways, err)) {
         code_walk_close(w);
         return false;
@@ -210,20 +258,21 @@ static void count_found(struct code_walk_report *report, const struct found_meth
 
 static bool list(struct code_walk *w, const struct code_choice *choice, code_walk_fn *emit, void *user)
 {
-    size_t count, broken;
     bool going = true;
     struct code_walk_report *report = &w->report;
-    struct surveyed_code *codes = code_survey_list(survey(w), choice, &count, &broken);
-    prove(w, codes, count);
+    struct code_list list = code_survey_list(survey(w), choice);
+    w->shared = mem_alloc(list.shared_count, sizeof *w->shared);
+    prove(w, list.codes, list.count);
     report->methods = report->dynamic = report->stubs = report->unnamed = 0;
-    report->broken = broken;
-    for (size_t i = 0; going && i < count; i++) {
+    report->broken = list.broken;
+    for (size_t i = 0; going && i < list.count; i++) {
         struct found_method found;
-        name_code(w, &codes[i], &found);
+        name_code(w, &list.codes[i], &found);
         count_found(report, &found);
         going = emit(user, &found);
     }
-    free(codes);
+    forget_shared(w);
+    free(list.codes);
     report->pages = w->pages.reads;
     report->modules = w->fit.types.module_count;
     report->cut = w->fit.survey.cut;
@@ -247,16 +296,16 @@ bool code_walk_outline_at(struct code_walk *walk, const uint64_t *addrs, size_t 
                           void *user)
 {
     struct code_choice choice = { .addrs = addrs, .addr_count = count, .no_tiers = true };
-    size_t found_count = 0, broken;
     bool going = true;
-    struct surveyed_code *codes =
-        count ? code_survey_list(survey(walk), &choice, &found_count, &broken) : NULL;
-    for (size_t i = 0; going && i < found_count; i++) {
+    struct code_list list = { 0 };
+    if (count)
+        list = code_survey_list(survey(walk), &choice);
+    for (size_t i = 0; going && i < list.count; i++) {
         struct found_method found;
-        outline_code(walk, &codes[i], &found);
+        outline_code(walk, &list.codes[i], &found);
         going = emit(user, &found);
     }
-    free(codes);
+    free(list.codes);
     return going;
 }
 

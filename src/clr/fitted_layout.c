@@ -92,15 +92,14 @@ static void check_precodes(struct fitted_layout *fit)
 /* Does the metadata agree with what this layout makes of the methods that have code? */
 static bool agrees(struct fitted_layout *fit)
 {
-    size_t count, broken;
     fitted_layout_survey(fit);
     struct code_choice some = { .at_most = CHECK_MAX, .no_tiers = true };
-    struct surveyed_code *codes = code_survey_list(&fit->survey, &some, &count, &broken);
+    struct code_list list = code_survey_list(&fit->survey, &some);
     fit->checked = fit->agreed = 0;
-    for (size_t i = 0; i < count; i++)
-        if (codes[i].described)
-            count_agreement(fit, &codes[i].method);
-    free(codes);
+    for (size_t i = 0; i < list.count; i++)
+        if (list.codes[i].described)
+            count_agreement(fit, &list.codes[i].method);
+    free(list.codes);
     if (fit->checked < CHECK_MIN)
         check_precodes(fit);
     return fit->checked >= checks_wanted(fit) &&
