@@ -213,14 +213,20 @@ static void read_around(struct memory_pages *pages, uint64_t number)
     read_pages(pages, numbers, count);
 }
 
+__attribute__((noinline)) static struct memory_page *read_page(struct memory_pages *pages, uint64_t number)
+{
+    read_again(pages);
+    if (!is_read(pages, number))
+        read_around(pages, number);
+    return find_page(pages, number);
+}
+
 /* `nothing`: it is not there. */
 static const uint8_t *get_page(struct memory_pages *pages, uint64_t number)
 {
-    if (!is_read(pages, number))
-        read_again(pages);
-    if (!is_read(pages, number))
-        read_around(pages, number);
     struct memory_page *page = find_page(pages, number);
+    if (!page->bytes)
+        page = read_page(pages, number);
     if (!page->bytes)
         return nothing;
     page->key = key_of(number, PAGE_ASKED);
@@ -229,17 +235,14 @@ static const uint8_t *get_page(struct memory_pages *pages, uint64_t number)
 
 void memory_pages_prefetch(const struct memory_pages *pages, uint64_t addr)
 {
-    const uint8_t *bytes = find_page(pages, addr / MEMORY_PAGE_BYTES)->bytes;
-    if (bytes)
-        __builtin_prefetch(bytes + addr % MEMORY_PAGE_BYTES);
+    const struct memory_page *page = first_place(pages, addr / MEMORY_PAGE_BYTES);
+    if (page->bytes && key_number(page->key) == addr / MEMORY_PAGE_BYTES)
+        __builtin_prefetch(page->bytes + addr % MEMORY_PAGE_BYTES);
 }
 
-void memory_pages_want(struct memory_pages *pages, uint64_t addr, uint64_t size)
+__attribute__((noinline)) static void want_pages(struct memory_pages *pages, uint64_t first, uint64_t last)
 {
-    if (size == 0 || size > UINT64_MAX - addr)
-        return;
-    uint64_t last = (addr + size - 1) / MEMORY_PAGE_BYTES;
-    for (uint64_t n = addr / MEMORY_PAGE_BYTES; n <= last && pages->wanted_count < WANTED_MAX; n++) {
+    for (uint64_t n = first; n <= last && pages->wanted_count < WANTED_MAX; n++) {
         if (is_known(pages, n))
             continue;
         put_page(pages, n, PAGE_WANTED, NULL);
@@ -247,6 +250,16 @@ void memory_pages_want(struct memory_pages *pages, uint64_t addr, uint64_t size)
             mem_grow(pages->wanted, &pages->wanted_capacity, pages->wanted_count + 1, sizeof *pages->wanted);
         pages->wanted[pages->wanted_count++] = n;
     }
+}
+
+void memory_pages_want(struct memory_pages *pages, uint64_t addr, uint64_t size)
+{
+    if (size == 0 || size > UINT64_MAX - addr)
+        return;
+    uint64_t first = addr / MEMORY_PAGE_BYTES, last = (addr + size - 1) / MEMORY_PAGE_BYTES;
+    uint64_t key = first_place(pages, first)->key;
+    if (first != last || key == 0 || key_number(key) != first)
+        want_pages(pages, first, last);
 }
 
 void memory_pages_fetch(struct memory_pages *pages)

@@ -9,6 +9,7 @@
 enum {
     PREFETCH_AHEAD = 8,
     RECORD_BYTES = 0x28, /* of a MethodDesc, what is looked at for all of them */
+    NOTE_BYTES = 0x28,   /* of a NativeCodeVersionNode */
 };
 
 /* A method with its pieces of code. */
@@ -164,7 +165,7 @@ static void find_tiers(struct methods *m)
         left = 0;
         for (size_t i = 0; i < m->count; i++)
             if (m->trail[i])
-                method_version_want(m->pages, layout, m->trail[i]);
+                memory_pages_want(m->pages, m->trail[i], NOTE_BYTES);
         memory_pages_fetch(m->pages);
         for (size_t i = 0; i < m->count; i++) {
             struct method_version version;

@@ -166,13 +166,6 @@ void method_version_read(struct memory_pages *pages, const struct runtime_layout
     };
 }
 
-void method_version_want(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t addr)
-{
-    memory_pages_want(pages, addr + layout->version.code, 8);
-    memory_pages_want(pages, addr + layout->version.next, 8);
-    memory_pages_want(pages, addr + layout->version.tier, 4);
-}
-
 bool method_desc_tier(struct memory_pages *pages, const struct runtime_layout *layout,
                       const struct method_desc *method, uint64_t code, uint32_t *out_tier)
 {
