@@ -5,8 +5,12 @@
 #include "unwind/unwinder.h"
 
 enum {
-    /* what a sample carries: most need less, the few that need more go on by the kernel's chain */
+    /*
+     * What a sample carries: most need less, chains of asynchronous methods that end each other, compilers and
+     * start-up need more. Those that need more than they get go on by the kernel's chain.
+     */
     STACK_BYTES = 32 << 10,
+    DEEP_STACK_BYTES = (64 << 10) - 8, /* the most that a sample can carry; where the ring has plenty of room */
     STACK_BYTES_MIN = 1 << 10,
     SWITCH_STACK_BYTES = 16 << 10, /* of those who wait, where rings are small: most have less */
     SWITCH_STACK_ROOM =
@@ -20,13 +24,28 @@ enum {
     SWITCH_RING_FACTOR = 4, /* switches come in bursts of tens of thousands a second */
 };
 
-/* How many bytes of stack a sample can carry so that a ring holds those of `hold_ms`. */
-static uint32_t stack_bytes_for(size_t ring_bytes, uint32_t rate_hz, unsigned hold_ms)
+/* How many bytes of stack a sample can carry, at most `most`, so that a ring holds those of `hold_ms`. */
+static uint32_t stack_bytes_for(size_t ring_bytes, uint32_t rate_hz, unsigned hold_ms, uint32_t most)
 {
     uint64_t room = (uint64_t)ring_bytes * 1000 / hold_ms / rate_hz;
-    if (room > STACK_BYTES)
-        return STACK_BYTES;
+    if (room > most)
+        return most;
     return room > STACK_BYTES_MIN ? (uint32_t)room / 8 * 8 : STACK_BYTES_MIN;
+}
+
+static uint32_t user_stack_bytes_for(size_t ring_bytes, uint32_t rate_hz)
+{
+    uint32_t usual = stack_bytes_for(ring_bytes, rate_hz, HOLD_MS, STACK_BYTES);
+    uint32_t deep = stack_bytes_for(ring_bytes, rate_hz, HOLD_ONE_MS, DEEP_STACK_BYTES);
+    return deep > usual ? deep : usual;
+}
+
+/* Whether a ring holds what it should of samples, each as large as they should be. */
+static bool is_large_enough(size_t ring_bytes, const struct perf_events_options *wanted)
+{
+    unsigned hold_ms = wanted->pid_count == 1 && !wanted->on_exec ? HOLD_ONE_MS : HOLD_MANY_MS;
+    return user_stack_bytes_for(ring_bytes, wanted->rate_hz) == DEEP_STACK_BYTES &&
+           stack_bytes_for(ring_bytes, wanted->rate_hz, hold_ms, STACK_BYTES) == STACK_BYTES;
 }
 
 static size_t ring_pages_for(const struct perf_events_options *wanted, size_t page_bytes)
@@ -36,9 +55,7 @@ static size_t ring_pages_for(const struct perf_events_options *wanted, size_t pa
     size_t most = factor * RINGS_BYTES / page_bytes / (cpus ? cpus : 1);
     if (most > factor * RING_PAGES_MAX)
         most = factor * RING_PAGES_MAX;
-    unsigned hold_ms = wanted->pid_count == 1 && !wanted->on_exec ? HOLD_ONE_MS : HOLD_MANY_MS;
-    while (2 * pages <= most && (wanted->context_switches ||
-                                 stack_bytes_for(pages * page_bytes, wanted->rate_hz, hold_ms) < STACK_BYTES))
+    while (2 * pages <= most && (wanted->context_switches || !is_large_enough(pages * page_bytes, wanted)))
         pages *= 2;
     return pages;
 }
@@ -65,10 +82,10 @@ bool stack_room_open(const struct perf_events_options *wanted, struct perf_event
     perf.ring_pages = ring_pages_for(wanted, page_bytes);
     perf.user_registers = machine_own()->perf_mask;
     perf.switch_stack_bytes = switch_stack_bytes_for(perf.ring_pages * page_bytes);
-    perf.user_stack_bytes = stack_bytes_for(perf.ring_pages * page_bytes, perf.rate_hz, HOLD_MS);
+    perf.user_stack_bytes = user_stack_bytes_for(perf.ring_pages * page_bytes, perf.rate_hz);
     if (!perf_events_open(&perf, out, err))
         return false;
-    uint32_t fits = stack_bytes_for(smallest_ring(out), perf.rate_hz, HOLD_MS);
+    uint32_t fits = user_stack_bytes_for(smallest_ring(out), perf.rate_hz);
     uint32_t switch_fits = switch_stack_bytes_for(smallest_ring(out));
     if (fits >= perf.user_stack_bytes && switch_fits >= perf.switch_stack_bytes)
         return true;
