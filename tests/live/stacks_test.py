@@ -90,6 +90,20 @@ def check_sample(checks, variant, sample, work, env=None):
     checks.check(f"{name}: no guaranteed caller is missing", missing == 0, f"{missing} of {judged} {example}")
 
 
+def check_deep(checks, variant, work):
+    """Each stack needs more than 32 KiB; none of its calls is missing."""
+    capture = work.file("deep.clrperf")
+    with Target(sample_command(variant, "deepstack") + ["0"]) as target:
+        target.wait_busy(1.5)
+        record_busy(capture, target.pid, 199, CPU_S)
+        levels = target.truth()["counts"]["levels"]
+    check_whole(checks, f"{variant} deepstack", capture)
+    depths = [(stack.count("DeepStack.Program.Descend"), weight) for stack, weight in folded(capture)
+              if "DeepStack.Program.Burn" in stack]
+    checks.check(f"{variant} deepstack: all {levels} calls are in each stack",
+                 sum(weight for _, weight in depths) > 100 and all(depth == levels for depth, _ in depths), depths)
+
+
 def check_waiting(checks, variant, work):
     """Threads that leave their CPU, in a service that reads, waits, throws and locks."""
     capture = work.file("waiting.clrperf")
@@ -109,6 +123,7 @@ def main():
         for sample in CALLERS:
             checks.run(f"{variant} {sample}", check_sample, variant, sample, work)
         checks.run(f"{variant} shapes, diagnostics off", check_sample, variant, "shapes", work, {"DOTNET_EnableDiagnostics": "0"})
+        checks.run(f"{variant} deepstack", check_deep, variant, work)
         checks.run(f"{variant} webapi, context switches", check_waiting, variant, work)
     checks.exit()
 
