@@ -5,12 +5,12 @@
 #include "unwind/unwinder.h"
 
 enum {
+    STACK_BYTES = 32 << 10, /* what a sample carries: most need less */
     /*
-     * What a sample carries: most need less, chains of asynchronous methods that end each other, compilers and
-     * start-up need more. Those that need more than they get go on by the kernel's chain.
+     * The most it can carry, where the ring has plenty of room: asynchronous methods that end each other,
+     * compilers and start-up go deep. Stacks that need still more go on by the kernel's chain.
      */
-    STACK_BYTES = 32 << 10,
-    DEEP_STACK_BYTES = (64 << 10) - 8, /* the most that a sample can carry; where the ring has plenty of room */
+    DEEP_STACK_BYTES = (64 << 10) - 8,
     STACK_BYTES_MIN = 1 << 10,
     SWITCH_STACK_BYTES = 16 << 10, /* of those who wait, where rings are small: most have less */
     SWITCH_STACK_ROOM =
