@@ -42,6 +42,7 @@ struct memory_names {
     struct known_memory *processes; /* by row of the trace */
     size_t capacity;
     uint64_t next_look_ns; /* of any process */
+    size_t read_for;       /* locations that code was read for */
     size_t news;           /* methods that a look told of */
     bool churns;           /* the last looks told of any */
     struct il_offsets *il_offsets;
@@ -209,13 +210,26 @@ bool memory_names_knows(const struct memory_names *names, uint32_t process)
     return process < names->capacity && names->processes[process].session;
 }
 
+/* What only the code at sampled places tells: it is read soon, for a process that ends takes it along. */
+static void read_sampled_code(struct memory_names *names)
+{
+    if (names->read_for == names->b->trace.locations.count)
+        return;
+    names->read_for = names->b->trace.locations.count;
+    for (size_t i = 0; i < names->capacity; i++) {
+        const struct known_memory *known = &names->processes[i];
+        if (!known->session)
+            continue;
+        struct il_map_reader maps = memory_session_il_maps(known->session);
+        il_offsets_update(names->il_offsets, known->process, &maps);
+        stub_kinds_update(names->stub_kinds, known->process, memory_session_memory(known->session));
+    }
+}
+
 /* Whether code that can be freed is new. */
 static bool look_at(struct known_memory *known, bool sampled)
 {
     struct memory_names *names = known->names;
-    struct il_map_reader maps = memory_session_il_maps(known->session);
-    il_offsets_update(names->il_offsets, known->process, &maps);
-    stub_kinds_update(names->stub_kinds, known->process, memory_session_memory(known->session));
     if (sampled && known->seen < names->b->trace.locations.count)
         name_sampled(known, known->seen);
     if (runtime_names_listens(names->methods, known->process))
@@ -229,6 +243,7 @@ static bool look_at(struct known_memory *known, bool sampled)
 void memory_names_look(struct memory_names *names, bool sampled)
 {
     uint64_t now_ns = clock_monotonic_ns();
+    read_sampled_code(names);
     if (now_ns < names->next_look_ns)
         return;
     names->next_look_ns = now_ns + MEMORY_LOOK_MS * MS_NS;
