@@ -11,7 +11,7 @@ enum {
     TABLE_SIZE_MIN = 256,
     GROUP = 4,       /* neighbours, whose places are in one line of the CPU's caches */
     AHEAD_PAGES = 4, /* a page that is missed comes with its neighbours in this many, aligned */
-    BATCH_PAGES = 512,
+    BATCH_PAGES = 256,
     WANTED_MAX = 1 << 16,
     AGAIN_MAX = 1024, /* a look at more than these was a listing of everything */
 };
@@ -41,10 +41,15 @@ void memory_pages_init(struct memory_pages *pages, const struct memory *memory, 
     set_table(pages, TABLE_SIZE_MIN);
 }
 
+static void free_chunks(struct memory_pages *pages, size_t kept)
+{
+    while (pages->chunk_count > kept)
+        free(pages->chunks[--pages->chunk_count]);
+}
+
 void memory_pages_done(struct memory_pages *pages)
 {
-    for (size_t i = 0; i < pages->chunk_count; i++)
-        free(pages->chunks[i]);
+    free_chunks(pages, 0);
     free(pages->chunks);
     free(pages->table);
     free(pages->wanted);
@@ -141,6 +146,7 @@ static void remember_asked(struct memory_pages *pages)
 void memory_pages_drop(struct memory_pages *pages)
 {
     remember_asked(pages);
+    free_chunks(pages, pages->again_count / CHUNK_PAGES + 1);
     memset(pages->table, 0, pages->table_size * sizeof *pages->table);
     pages->taken = 0;
     pages->count = 0;
@@ -151,8 +157,7 @@ void memory_pages_trim(struct memory_pages *pages)
 {
     memory_pages_drop(pages);
     set_table(pages, TABLE_SIZE_MIN);
-    while (pages->chunk_count)
-        free(pages->chunks[--pages->chunk_count]);
+    free_chunks(pages, 0);
 }
 
 /* Room for one page more, or NULL. */

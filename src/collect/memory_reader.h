@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 enum {
-    MEMORY_READER_PIECES = 512,
-    MEMORY_READER_BYTES = 2 << 20, /* of one batch */
+    MEMORY_READER_PIECES = 256,
+    MEMORY_READER_BYTES = 1 << 20, /* of one batch */
 };
 
 /* What child and parent share. */
