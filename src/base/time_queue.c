@@ -140,6 +140,8 @@ static void time_queue_compact(struct time_queue *q)
     struct buffer moved = q->spare;
     q->spare = q->bytes;
     q->bytes = moved;
+    if (moved.size < q->spare.capacity / 4) /* a burst is over */
+        clear_bytes(&q->spare);
 }
 
 static void sort_once(struct time_queue *q)
