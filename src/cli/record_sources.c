@@ -47,7 +47,7 @@ static bool next_word(const char **list, struct word *out)
     if (!at || !*at)
         return false;
     *out = (struct word){ .text = at, .size = strcspn(at, ",") };
-    out->cpu = word_is(out, "cpu");
+    out->cpu = word_is(out, "cpu") || word_is(out, "cpu-clock") || word_is(out, "cycles"); /* perf's words */
     out->context_switches = word_is(out, "context-switches");
     *list = at + out->size + (at[out->size] == ',');
     return true;

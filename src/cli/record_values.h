@@ -21,6 +21,7 @@ struct record_values {
     const char *stopping_provider, *stopping_event, *stopping_fields;
     uint8_t resume, show_child_io; /* enum option_switch */
     bool force, json, no_runtime, quiet, frame_pointers;
+    bool stacks; /* -g: they are recorded anyway */
 };
 
 #endif

@@ -368,7 +368,8 @@ static bool record_check(const struct record_values *v, const struct record_sour
     if (call->command && !target_query_is_empty(&query)) {
         error_set(err, ERROR_USAGE, "a command after -- and a running target exclude each other");
         return error_hint(err,
-                          "leave out either -p, -n, -a, --container, --cgroup, or '--' and what follows");
+                          "leave out either -p, -n, -a, --container, --cgroup, or '--' and what follows "
+                          "(for a fixed time: -d 10s)");
     }
     return true;
 }
@@ -510,6 +511,8 @@ static const struct option_spec record_options[] = {
     { "format", 0, OPTION_STRING, offsetof(struct record_values, format),
       "NetTrace, or besides that file Speedscope or Chromium", "FORMAT", NULL },
     { "force", 0, OPTION_FLAG, offsetof(struct record_values, force), "overwrite FILE", NULL, NULL },
+    /* a habit from perf: stacks are always recorded */
+    { "g", 'g', OPTION_FLAG, offsetof(struct record_values, stacks), NULL, NULL, NULL },
     { "frame-pointers", 0, OPTION_FLAG, offsetof(struct record_values, frame_pointers),
       "the kernel's own stacks: cheaper, but callers of leaf functions are missing", NULL, NULL },
     { "no-runtime", 0, OPTION_FLAG, offsetof(struct record_values, no_runtime),

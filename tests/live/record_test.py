@@ -28,7 +28,7 @@ def command(checks, work):
 
 def command_names(checks, work):
     out = work.file("start.clrperf")
-    done = clrperf("record", "-q", "-F", 999, "-o", out, "--", *sample_command("10", "primes"), "6")
+    done = clrperf("record", "-q", "-F", 999, "-g", "-e", "cpu-clock", "-o", out, "--", *sample_command("10", "primes"), "6")
     checks.check("a .NET command runs as it would alone", done.returncode == 0 and '"sample":"primes"' in done.stdout,
                  done.stdout[-200:] + done.stderr[-200:])
     totals = report(out, "--top", "1")["totals"]["frames"]
