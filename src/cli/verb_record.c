@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -61,6 +62,7 @@ struct record_run {
     struct stopping_event *stopping; /* or NULL */
     struct launch launch;
     bool launched;
+    int clock_fd; /* of a command beside the targets: the recording ends with it; -1: there is none */
     pid_t *pids;
     uint64_t *start_ticks; /* of each, or NULL: they are not known */
     size_t pid_count;
@@ -94,21 +96,40 @@ static void record_find_present(struct record_run *run, const struct target_quer
     target_list_done(&list);
 }
 
+/* Whether what is recorded is the command that we started. */
+static bool record_owns(const struct record_run *run)
+{
+    return run->launched && run->clock_fd < 0;
+}
+
+/* The command is recorded or, beside targets that run, tells how long those are. */
+static bool record_launch(struct record_run *run, const struct verb_call *call, bool beside,
+                          struct error *err)
+{
+    struct launch_options how = record_port_launch(run->values, run->port);
+    if (!launch_start(call->command, &how, &run->launch, err))
+        return false;
+    run->launched = true;
+    if (beside) {
+        run->clock_fd = pidfd_open(run->launch.pid, 0);
+        return run->clock_fd >= 0 || error_system(err, errno, "cannot wait for '%s'", call->command[0]);
+    }
+    run->pids = mem_alloc(1, sizeof *run->pids);
+    run->pids[run->pid_count++] = run->launch.pid;
+    return true;
+}
+
 static bool record_select(struct record_run *run, const struct verb_call *call, struct error *err)
 {
     const struct record_values *v = run->values;
     bool events = run->sources.has_topics || run->sources.has_asked;
-    if (!record_port_open(v, call->command && events, &run->port, err))
+    struct target_query query = target_options_query(&v->target);
+    bool beside = call->command && !target_query_is_empty(&query);
+    if (!record_port_open(v, call->command && !beside && events, &run->port, err) ||
+        (call->command && !record_launch(run, call, beside, err)))
         return false;
-    if (call->command) {
-        struct launch_options how = record_port_launch(v, run->port);
-        if (!launch_start(call->command, &how, &run->launch, err))
-            return false;
-        run->launched = true;
-        run->pids = mem_alloc(1, sizeof *run->pids);
-        run->pids[run->pid_count++] = run->launch.pid;
+    if (record_owns(run))
         return true;
-    }
     if (v->port) {
         run->pids = mem_alloc(1, sizeof *run->pids);
         run->start_ticks = mem_alloc(1, sizeof *run->start_ticks);
@@ -117,7 +138,6 @@ static bool record_select(struct record_run *run, const struct verb_call *call, 
         run->start_ticks[0] = run->caller.start_ticks;
         return ok;
     }
-    struct target_query query = target_options_query(&v->target);
     if (v->target.all || v->target.cgroup)
         record_find_present(run, &query);
     if (v->target.all)
@@ -140,7 +160,7 @@ static const char *record_target_name(const struct record_run *run, const struct
 {
     if (run->targets.count == 1)
         return target_label(&run->targets.items[0]);
-    if (!call->command)
+    if (!record_owns(run))
         return run->cgroup_fd >= 0 ? "cgroup" : run->pid_count ? "dotnet" : "machine";
     const char *slash = strrchr(call->command[0], '/');
     return slash ? slash + 1 : call->command[0];
@@ -201,7 +221,7 @@ static void record_describe(struct record_run *run, const struct verb_call *call
     struct buffer words;
     buffer_init(&words, SIZE_MAX);
     buffer_string(&words, "clrperf record");
-    for (size_t i = 0; i < run->pid_count && !call->command; i++)
+    for (size_t i = 0; i < run->pid_count && !record_owns(run); i++)
         buffer_format(&words, "%s%d", i ? "," : " -p ", (int)run->pids[i]);
     if (run->values->target.all)
         buffer_string(&words, " -a");
@@ -228,7 +248,7 @@ static bool record_start(struct record_run *run, struct error *err)
             .pids = run->pids,
             .pid_count = run->pid_count,
             .cgroup_fd = run->cgroup_fd,
-            .on_exec = run->launched,
+            .on_exec = record_owns(run),
             .rate_hz = (uint32_t)v->rate_hz,
             .ring_pages = RECORD_RING_PAGES,
             .cpu = run->sources.cpu,
@@ -248,7 +268,7 @@ static bool record_start(struct record_run *run, struct error *err)
         .duration_ns = v->duration_ns,
         .runtime = !v->no_runtime,
         .stop = run->stopped,
-        .stop_fd = isatty(STDIN_FILENO) && !run->launched ? STDIN_FILENO : -1,
+        .stop_fd = run->launched ? run->clock_fd : isatty(STDIN_FILENO) ? STDIN_FILENO : -1,
         .release_fd = run->launched ? run->launch.release_fd : -1,
         .progress = v->quiet ? NULL : record_show,
         .note = record_note,
@@ -351,7 +371,7 @@ static bool record_too_lossy(const struct record_run *run)
 }
 
 static bool record_check(const struct record_values *v, const struct record_sources *sources,
-                         const struct verb_call *call, struct error *err)
+                         struct error *err)
 {
     double percent;
     if (v->max_loss_text && !record_max_loss(v->max_loss_text, &percent, err))
@@ -363,13 +383,6 @@ static bool record_check(const struct record_values *v, const struct record_sour
     if (v->no_runtime && (sources->has_topics || sources->has_asked)) {
         error_set(err, ERROR_USAGE, "--no-runtime asks nothing of the runtime: there will be no events");
         return error_hint(err, "leave out either --no-runtime, or the events of the runtime");
-    }
-    struct target_query query = target_options_query(&v->target);
-    if (call->command && !target_query_is_empty(&query)) {
-        error_set(err, ERROR_USAGE, "a command after -- and a running target exclude each other");
-        return error_hint(err,
-                          "leave out either -p, -n, -a, --container, --cgroup, or '--' and what follows "
-                          "(for a fixed time: -d 10s)");
     }
     return true;
 }
@@ -431,9 +444,9 @@ static bool record_run(struct verb_call *call, struct error *err)
     }
     if (record_stream_is_meant(v))
         return record_stream(v, call, err);
-    struct record_run run = { .values = v, .cgroup_fd = -1, .capture_fd = -1, .export_fd = -1 };
+    struct record_run run = { .values = v, .clock_fd = -1, .cgroup_fd = -1, .capture_fd = -1, .export_fd = -1 };
     if (!record_sources_read(v->events, &v->asked, v->force, record_note, &run, &run.sources, err) ||
-        !record_check(v, &run.sources, call, err) || !record_stopping(&run, err)) {
+        !record_check(v, &run.sources, err) || !record_stopping(&run, err)) {
         record_sources_done(&run.sources);
         return false;
     }
@@ -471,6 +484,8 @@ static bool record_run(struct verb_call *call, struct error *err)
         close(run.export_fd);
     if (run.cgroup_fd >= 0)
         close(run.cgroup_fd);
+    if (run.clock_fd >= 0)
+        close(run.clock_fd);
     trace_builder_done(&run.b);
     target_list_done(&run.targets);
     diagnostic_port_close(run.port);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """record_test.py [GROUP...]: what `record` does about commands, signals, rights, and targets that come and go."""
+import json
 import os
 import shutil
 import signal
@@ -24,6 +25,21 @@ def command(checks, work):
                  repr((done.stdout, done.stderr)))
     done = clrperf("record", "-q", "--force", "-o", out, "--", "/nonexistent/program")
     checks.check("a command that is not there fails", done.returncode == 1 and "cannot run" in done.stderr, done.stderr)
+
+
+def command_beside(checks, work):
+    """As `perf record -p PID -- sleep 10`: the command is not recorded, the recording ends with it."""
+    with busy() as target:
+        out = work.file("beside.clrperf")
+        done = clrperf("record", "--json", "-p", target.pid, "-o", out, "--", "sh", "-c", "sleep 1; exit 3")
+        summary = json.loads(done.stdout)
+        checks.check("a recording of a process ends with the command beside it",
+                     done.returncode == 3 and 1 <= summary["duration_s"] < 10, f"{done.returncode} {done.stdout} {done.stderr}")
+        checks.check("that command is not in it", summary["processes"] == 1 and summary["samples"] > 0, done.stdout)
+        done = clrperf("record", "-p", target.pid, "-o", work.file("beside2.clrperf"), "--", "/nonexistent/program")
+        checks.check("a command beside it that is not there fails",
+                     done.returncode == 1 and "cannot run" in done.stderr and not os.path.exists(work.file("beside2.clrperf")), done.stderr)
+        checks.check("the target lives on", target.alive(), "")
 
 
 def command_names(checks, work):
@@ -311,7 +327,7 @@ def frame_pointers(checks, work):
         checks.check("--frame-pointers: nothing is said to be missing", "warning" not in recording.errors(), recording.errors())
 
 
-GROUPS = (command, command_names, signals, ordinary_user, events_without_rights, no_rights, targets, all_processes,
+GROUPS = (command, command_beside, command_names, signals, ordinary_user, events_without_rights, no_rights, targets, all_processes,
           latecomers, target_exits, main_thread_exits, target_execs, target_stopped, frame_pointers)
 
 
