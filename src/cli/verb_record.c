@@ -444,7 +444,9 @@ static bool record_run(struct verb_call *call, struct error *err)
     }
     if (record_stream_is_meant(v))
         return record_stream(v, call, err);
-    struct record_run run = { .values = v, .clock_fd = -1, .cgroup_fd = -1, .capture_fd = -1, .export_fd = -1 };
+    struct record_run run = {
+        .values = v, .clock_fd = -1, .cgroup_fd = -1, .capture_fd = -1, .export_fd = -1
+    };
     if (!record_sources_read(v->events, &v->asked, v->force, record_note, &run, &run.sources, err) ||
         !record_check(v, &run.sources, err) || !record_stopping(&run, err)) {
         record_sources_done(&run.sources);
