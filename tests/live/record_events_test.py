@@ -177,12 +177,15 @@ def check_several(checks, work, command, variant):
     need_root()
     with Target([*command, "0"]) as one, Target([*command, "0"]) as other:
         for options in (("-p", f"{one.pid},{other.pid}"), ("-a",)):
-            path = work.file(f"several{len(options)}.clrperf")
-            recording = Recording(path, *options, "-e", "exceptions")
-            for target in (one, other):
-                wait_cpu([target.pid], 0.5)
-            recording.stop()
-            pids = collections.Counter(event[1] for event in events(path) if event[4] == 80)
+            for cpu_s in (0.5, 4):  # in which both must have been found: where the machine is crowded, that takes longer
+                path = work.file(f"several{len(options)}-{cpu_s}.clrperf")
+                recording = Recording(path, *options, "-e", "exceptions")
+                for target in (one, other):
+                    wait_cpu([target.pid], cpu_s)
+                recording.stop()
+                pids = collections.Counter(event[1] for event in events(path) if event[4] == 80)
+                if pids[one.pid] and pids[other.pid]:
+                    break
             checks.check(f"{variant}: two programs at once, {options[0]}", pids[one.pid] > 0 and pids[other.pid] > 0, str(dict(pids)))
 
 
