@@ -279,6 +279,7 @@ static void memory_modules(struct known_memory *known, const struct runtime_sink
 
 void memory_names_finish(struct memory_names *names)
 {
+    read_sampled_code(names); /* that of the last samples */
     for (size_t i = 0; i < names->capacity; i++) {
         /* one that was told to be a .NET process only lately was not opened yet */
         if (!names->processes[i].names || !memory_session_of(names, (uint32_t)i))
