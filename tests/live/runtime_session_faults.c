@@ -455,6 +455,18 @@ static void test_streams_refused(void **state)
     }
 }
 
+/* A program that just began has no environment yet, for who looks. */
+static void wait_environment(pid_t pid)
+{
+    char path[64], byte;
+    snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
+    for (ssize_t got = 0; got <= 0; usleep(1000)) {
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        got = read(fd, &byte, 1);
+        close(fd);
+    }
+}
+
 /* A program without a runtime, with a folder of its own: in /tmp ended programs may have left sockets. */
 static pid_t start_plain_program(char folder[static 64])
 {
@@ -466,6 +478,7 @@ static pid_t start_plain_program(char folder[static 64])
     char *envp[] = { variable, NULL };
     pid_t pid;
     assert_int_equal(posix_spawnp(&pid, "sleep", NULL, NULL, argv, envp), 0);
+    wait_environment(pid);
     return pid;
 }
 
