@@ -33,8 +33,7 @@ struct span_accounts {
     bool has_cpu, has_switches;                                       /* were sampled */
     bool has_locks, has_collections, has_exceptions, has_allocations; /* were told of, or would have been */
     struct span_account total;
-    uint64_t
-        left_out; /* spans of unknown threads: more went on at once than are looked into (span_lanes.h) */
+    uint64_t left_out; /* spans of unknown threads: more at once than are looked into (span_lanes.h) */
 };
 
 /* The events that it is made of, besides those of the spans. */

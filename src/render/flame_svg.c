@@ -40,17 +40,6 @@ struct svg {
     bool in_seconds;
 };
 
-static void put_uint(struct buffer *b, uint64_t value)
-{
-    uint8_t digits[20];
-    size_t at = sizeof digits;
-    do {
-        digits[--at] = (uint8_t)('0' + value % 10);
-        value /= 10;
-    } while (value);
-    buffer_append(b, digits + at, sizeof digits - at);
-}
-
 static void put_grouped(struct buffer *b, uint64_t value)
 {
     if (value >= 1000) {
@@ -62,7 +51,7 @@ static void put_grouped(struct buffer *b, uint64_t value)
         buffer_append(b, digits, sizeof digits);
         return;
     }
-    put_uint(b, value);
+    buffer_decimal(b, value);
 }
 
 /* `value` in units of 10^-decimals, decimals at most 3. */
@@ -83,7 +72,7 @@ static void put_decimal(struct buffer *b, uint64_t value, unsigned decimals)
 static void put_pixels(struct buffer *b, double pixels)
 {
     uint64_t hundredths = (uint64_t)(pixels * 100 + 0.5);
-    put_uint(b, hundredths / 100);
+    buffer_decimal(b, hundredths / 100);
     uint32_t rest = (uint32_t)(hundredths % 100);
     if (rest == 0)
         return;
@@ -251,7 +240,7 @@ static void put_box_label(struct svg *s, const struct flame_box *box, double x, 
     put_literal(b, "<text x=\"");
     put_pixels(b, x + TEXT_INDENT);
     put_literal(b, "\" y=\"");
-    put_uint(b, y + TEXT_BASELINE);
+    buffer_decimal(b, y + TEXT_BASELINE);
     put_literal(b, "\">");
     shown_text_xml_cut(b, text, room);
     put_literal(b, "</text>");
@@ -270,14 +259,14 @@ static void put_boxes(struct svg *s, const uint16_t *colour_of_rank)
             put_literal(b, "<g class=\"all");
         } else {
             put_literal(b, "<g class=\"c");
-            put_uint(b, colour_of_rank[box->rank]);
+            buffer_decimal(b, colour_of_rank[box->rank]);
         }
         put_literal(b, "\"><title>");
         put_box_title(s, box);
         put_literal(b, "</title><rect x=\"");
         put_pixels(b, x);
         put_literal(b, "\" y=\"");
-        put_uint(b, y);
+        buffer_decimal(b, y);
         put_literal(b, "\" width=\"");
         put_pixels(b, width);
         put_literal(b, "\" height=\"17\"/>");
@@ -329,9 +318,9 @@ static void put_script(struct svg *s)
     for (uint32_t i = 0; i < s->layout.count; i++) {
         if (i)
             buffer_u8(b, ',');
-        put_uint(b, s->layout.boxes[i].depth);
+        buffer_decimal(b, s->layout.boxes[i].depth);
         buffer_u8(b, ',');
-        put_uint(b, s->layout.boxes[i].weight);
+        buffer_decimal(b, s->layout.boxes[i].weight);
     }
     put_literal(b, "];\n");
     buffer_append(b, web_flame_svg_js.text.data, web_flame_svg_js.text.size);

@@ -45,12 +45,17 @@ struct fake {
     char folder[64];
 };
 
-static void fake_start(struct fake *f, const char *mode)
+static void folder_make(char folder[static 64])
 {
     const char *parent = getenv("TMPDIR");
     bool fits = parent && strlen(parent) < 40; /* the path of a socket has 107 bytes at most */
-    snprintf(f->folder, sizeof f->folder, "%s/fakert-XXXXXX", fits ? parent : "/tmp");
-    assert_non_null(mkdtemp(f->folder));
+    snprintf(folder, 64, "%s/fakert-XXXXXX", fits ? parent : "/tmp");
+    assert_non_null(mkdtemp(folder));
+}
+
+static void fake_start(struct fake *f, const char *mode)
+{
+    folder_make(f->folder);
     int in[2], out[2];
     assert_int_equal(pipe2(in, O_CLOEXEC), 0);
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
@@ -460,18 +465,20 @@ static void wait_environment(pid_t pid)
 {
     char path[64], byte;
     snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
-    for (ssize_t got = 0; got <= 0; usleep(1000)) {
+    ssize_t got = 0;
+    for (int tries = 0; got <= 0 && tries < LONG_MS; tries++) {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         got = read(fd, &byte, 1);
         close(fd);
+        usleep(1000);
     }
+    assert_int_equal(got, 1);
 }
 
 /* A program without a runtime, with a folder of its own: in /tmp ended programs may have left sockets. */
 static pid_t start_plain_program(char folder[static 64])
 {
-    snprintf(folder, 64, "/tmp/no-runtime-XXXXXX");
-    assert_non_null(mkdtemp(folder));
+    folder_make(folder);
     char variable[96];
     snprintf(variable, sizeof variable, "TMPDIR=%s", folder);
     char *argv[] = { "sleep", "60", NULL };

@@ -115,85 +115,94 @@ static void test_reads(void **state)
     end_target(pid);
 }
 
+/* A target, and what was read of it. */
+struct paged {
+    pid_t pid;
+    uint64_t at; /* its memory */
+    struct live_memory *live;
+    struct memory_pages pages;
+};
+
+static void paged_begin(struct paged *p, size_t pages_max)
+{
+    struct told told;
+    p->pid = start_target(false, &told);
+    p->at = (uintptr_t)told.memory;
+    p->live = open_live(p->pid);
+    memory_pages_init(&p->pages, live_memory_view(p->live), pages_max * PAGE);
+}
+
+static void paged_end(struct paged *p)
+{
+    memory_pages_done(&p->pages);
+    live_memory_close(p->live);
+    end_target(p->pid);
+}
+
 static void test_pages(void **state)
 {
     (void)state;
-    struct told told;
-    pid_t pid = start_target(false, &told);
-    struct live_memory *live = open_live(pid);
-    struct memory_pages pages;
-    uint64_t at = (uintptr_t)told.memory;
-    memory_pages_init(&pages, live_memory_view(live), (size_t)6 * PAGE);
-    memory_pages_want(&pages, at, (uint64_t)2 * PAGE);
-    memory_pages_fetch(&pages);
-    assert_int_equal(pages.reads, 2);
-    assert_int_equal(memory_pages_u32(&pages, at + PAGE - 2), 0x02020101);
-    assert_int_equal(pages.reads, 2);
-    assert_int_equal(memory_pages_u8(&pages, at + (uint64_t)HOLE * PAGE), 0);
-    assert_int_equal(memory_pages_u64(&pages, UINT64_MAX - 3), 0);
+    struct paged p;
+    paged_begin(&p, 6);
+    uint64_t at = p.at;
+    memory_pages_want(&p.pages, at, (uint64_t)2 * PAGE);
+    memory_pages_fetch(&p.pages);
+    assert_int_equal(p.pages.reads, 2);
+    assert_int_equal(memory_pages_u32(&p.pages, at + PAGE - 2), 0x02020101);
+    assert_int_equal(p.pages.reads, 2);
+    assert_int_equal(memory_pages_u8(&p.pages, at + (uint64_t)HOLE * PAGE), 0);
+    assert_int_equal(memory_pages_u64(&p.pages, UINT64_MAX - 3), 0);
     for (int i = 0; i < PAGES; i++)
-        memory_pages_u8(&pages, at + (uint64_t)i * PAGE);
-    assert_true(pages.count <= 6); /* the ceiling holds */
-    memory_pages_drop(&pages);
-    memory_pages_want(&pages, at + (uint64_t)(PAGES - 1) * PAGE, 1);
-    assert_int_equal(memory_pages_u8(&pages, at + (uint64_t)(PAGES - 1) * PAGE), PAGES);
-    uint64_t reads = pages.reads;
-    memory_pages_fetch(&pages); /* it was read meanwhile */
-    assert_int_equal(pages.reads, reads);
-    memory_pages_done(&pages);
-    live_memory_close(live);
-    end_target(pid);
+        memory_pages_u8(&p.pages, at + (uint64_t)i * PAGE);
+    assert_true(p.pages.count <= 6); /* the ceiling holds */
+    memory_pages_drop(&p.pages);
+    memory_pages_want(&p.pages, at + (uint64_t)(PAGES - 1) * PAGE, 1);
+    assert_int_equal(memory_pages_u8(&p.pages, at + (uint64_t)(PAGES - 1) * PAGE), PAGES);
+    uint64_t reads = p.pages.reads;
+    memory_pages_fetch(&p.pages); /* it was read meanwhile */
+    assert_int_equal(p.pages.reads, reads);
+    paged_end(&p);
 }
 
 /* More pages than the table has room for at first, most of which are not there. */
 static void test_many_pages(void **state)
 {
     (void)state;
-    struct told told;
-    pid_t pid = start_target(false, &told);
-    struct live_memory *live = open_live(pid);
-    struct memory_pages pages;
-    uint64_t at = (uintptr_t)told.memory;
-    memory_pages_init(&pages, live_memory_view(live), (size_t)4096 * PAGE);
-    memory_pages_want(&pages, at, (uint64_t)PAGES * PAGE);
-    memory_pages_want(&pages, 0, (uint64_t)1000 * PAGE);
-    memory_pages_fetch(&pages);
-    assert_int_equal(pages.reads, PAGES + 1000);
+    struct paged p;
+    paged_begin(&p, 4096);
+    uint64_t at = p.at;
+    memory_pages_want(&p.pages, at, (uint64_t)PAGES * PAGE);
+    memory_pages_want(&p.pages, 0, (uint64_t)1000 * PAGE);
+    memory_pages_fetch(&p.pages);
+    assert_int_equal(p.pages.reads, PAGES + 1000);
     for (uint64_t i = 0; i < 1000; i++)
-        assert_int_equal(memory_pages_u64(&pages, i * PAGE), 0);
+        assert_int_equal(memory_pages_u64(&p.pages, i * PAGE), 0);
     for (int i = 0; i < PAGES; i++)
-        assert_int_equal(memory_pages_u8(&pages, at + (uint64_t)i * PAGE), i == HOLE ? 0 : i + 1);
-    assert_int_equal(pages.reads, PAGES + 1000);
-    memory_pages_done(&pages);
-    live_memory_close(live);
-    end_target(pid);
+        assert_int_equal(memory_pages_u8(&p.pages, at + (uint64_t)i * PAGE), i == HOLE ? 0 : i + 1);
+    assert_int_equal(p.pages.reads, PAGES + 1000);
+    paged_end(&p);
 }
 
 /* Who looks again mostly looks at the same. */
 static void test_pages_again(void **state)
 {
     (void)state;
-    struct told told;
-    pid_t pid = start_target(false, &told);
-    struct live_memory *live = open_live(pid);
-    struct memory_pages pages;
-    uint64_t at = (uintptr_t)told.memory, far = at + (uint64_t)(PAGES - 1) * PAGE;
-    memory_pages_init(&pages, live_memory_view(live), (size_t)64 * PAGE);
-    assert_int_equal(memory_pages_u8(&pages, at), 1);
-    assert_int_equal(memory_pages_u8(&pages, far), PAGES);
-    memory_pages_drop(&pages);
-    uint64_t reads = pages.reads;
-    assert_int_equal(memory_pages_u8(&pages, far), PAGES);
-    assert_int_equal(pages.reads, reads + 2); /* without neighbours, which nobody asked for */
-    assert_int_equal(memory_pages_u8(&pages, at), 1);
-    assert_int_equal(pages.reads, reads + 2);
-    memory_pages_drop(&pages);
-    memory_pages_drop(&pages); /* nothing was asked for in between */
-    assert_int_equal(memory_pages_u8(&pages, at), 1);
-    assert_int_equal(pages.count, 2);
-    memory_pages_done(&pages);
-    live_memory_close(live);
-    end_target(pid);
+    struct paged p;
+    paged_begin(&p, 64);
+    uint64_t at = p.at, far = at + (uint64_t)(PAGES - 1) * PAGE;
+    assert_int_equal(memory_pages_u8(&p.pages, at), 1);
+    assert_int_equal(memory_pages_u8(&p.pages, far), PAGES);
+    memory_pages_drop(&p.pages);
+    uint64_t reads = p.pages.reads;
+    assert_int_equal(memory_pages_u8(&p.pages, far), PAGES);
+    assert_int_equal(p.pages.reads, reads + 2); /* without neighbours, which nobody asked for */
+    assert_int_equal(memory_pages_u8(&p.pages, at), 1);
+    assert_int_equal(p.pages.reads, reads + 2);
+    memory_pages_drop(&p.pages);
+    memory_pages_drop(&p.pages); /* nothing was asked for in between */
+    assert_int_equal(memory_pages_u8(&p.pages, at), 1);
+    assert_int_equal(p.pages.count, 2);
+    paged_end(&p);
 }
 
 static void test_page_that_never_arrives(void **state)
