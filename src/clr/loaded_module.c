@@ -122,27 +122,34 @@ static bool find_image_metadata(struct memory_pages *pages, const struct runtime
     return false;
 }
 
-static bool open_metadata(struct loaded_module *m, enum metadata_origin origin)
+struct span loaded_module_bytes(const struct loaded_module *module)
 {
-    if (!ecma_metadata_open(buffer_span(&m->bytes), &m->md, NULL)) {
-        m->md = (struct ecma_metadata){ 0 };
-        buffer_clear(&m->bytes);
-        return false;
-    }
-    m->origin = (uint8_t)origin;
-    return true;
+    return module->in_file ? lazy_bytes_span(module->in_file) : buffer_span(&module->in_memory);
+}
+
+/* What was read turned out not to be the metadata. */
+static void forget_metadata(struct loaded_module *m)
+{
+    lazy_bytes_close(m->in_file);
+    m->in_file = NULL;
+    buffer_clear(&m->in_memory);
+    m->md = (struct ecma_metadata){ 0 };
+    m->origin = METADATA_NONE;
 }
 
 static bool load_from_memory(struct memory_pages *pages, struct loaded_module *m, uint64_t addr,
                              uint32_t size, enum metadata_origin origin)
 {
-    buffer_clear(&m->bytes);
-    uint8_t *into = size ? buffer_reserve(&m->bytes, size) : NULL;
+    uint8_t *into = size ? buffer_reserve(&m->in_memory, size) : NULL;
     if (!into || !memory_read(pages->memory, addr, into, size))
         return false;
-    m->bytes.size = size;
+    m->in_memory.size = size;
     m->metadata = addr;
-    return open_metadata(m, origin);
+    m->origin = (uint8_t)origin;
+    if (ecma_metadata_open(buffer_span(&m->in_memory), &m->md, NULL))
+        return true;
+    forget_metadata(m);
+    return false;
 }
 
 static bool same_bytes(struct memory_pages *pages, uint64_t addr, struct span bytes)
@@ -155,7 +162,7 @@ static bool same_bytes(struct memory_pages *pages, uint64_t addr, struct span by
 /* Whether a file's metadata is the one that is loaded. */
 static bool is_loaded_one(struct memory_pages *pages, const struct loaded_module *m)
 {
-    struct span all = buffer_span(&m->bytes), mvid = ecma_mvid(&m->md);
+    struct span all = loaded_module_bytes(m), mvid = ecma_mvid(&m->md);
     struct span root = span_part(all, 0, all.size < ROOT_BYTES ? all.size : ROOT_BYTES);
     return mvid.size && same_bytes(pages, m->metadata, root) &&
            same_bytes(pages, m->metadata + (uint64_t)(mvid.data - all.data), mvid);
@@ -169,16 +176,17 @@ static bool load_from_file(struct memory_pages *pages, const struct module_files
     struct pe_cli cli;
     if (!files || !files->open || m->path[0] != '/' || !files->open(files->user, m->path, &file))
         return false;
-    bool loaded = pe_read(&file, &pe, NULL) && pe_read_cli(&file, &pe, &cli, NULL) &&
-                  pe_load(&file, &pe, cli.metadata, &m->bytes, NULL) && open_metadata(m, METADATA_FILE);
+    if (pe_read(&file, &pe, NULL) && pe_read_cli(&file, &pe, &cli, NULL))
+        m->in_file = pe_load_lazily(&file, &pe, cli.metadata, METADATA_BYTES_MAX, NULL);
     if (files->close)
         files->close(files->user, &file);
+    m->origin = METADATA_FILE;
     /* of a dump the image's own pages may be missing: then there is nothing to compare with */
-    if (loaded && m->metadata && !is_loaded_one(pages, m)) {
-        m->origin = METADATA_NONE;
-        loaded = false;
-    }
-    return loaded;
+    if (m->in_file && ecma_metadata_open_lazy(m->in_file, &m->md, NULL) &&
+        (!m->metadata || is_loaded_one(pages, m)))
+        return true;
+    forget_metadata(m);
+    return false;
 }
 
 static bool load_emitted(struct memory_pages *pages, const struct runtime_layout *layout,
@@ -217,7 +225,7 @@ void loaded_module_read(struct memory_pages *pages, const struct runtime_layout 
     struct loaded_module m = { .addr = addr, .file = module_file(pages, layout, addr) };
     uint64_t image = file_image(pages, m.file);
     uint32_t size = 0;
-    buffer_init(&m.bytes, METADATA_BYTES_MAX);
+    buffer_init(&m.in_memory, METADATA_BYTES_MAX);
     m.image = image;
     m.path = image ? loaded_image_path(pages, image) : mem_copy_string("");
     if (image && !find_image_metadata(pages, layout, image, &m.metadata, &size))
@@ -226,15 +234,14 @@ void loaded_module_read(struct memory_pages *pages, const struct runtime_layout 
         load_emitted(pages, layout, &m);
     else if (!load_from_file(pages, files, &m) && m.metadata)
         load_from_memory(pages, &m, m.metadata, size, METADATA_MEMORY);
-    if (m.origin == METADATA_NONE)
-        m.md = (struct ecma_metadata){ 0 };
     m.name = module_name(&m);
     *out = m;
 }
 
 void loaded_module_done(struct loaded_module *module)
 {
-    buffer_done(&module->bytes);
+    lazy_bytes_close(module->in_file);
+    buffer_done(&module->in_memory);
     free(module->path);
     free(module->name);
     *module = (struct loaded_module){ 0 };
@@ -250,7 +257,8 @@ void loaded_module_want(struct memory_pages *pages, const struct runtime_layout 
         return;
     memory_pages_want(pages, module->metadata, ROOT_BYTES);
     if (mvid.size)
-        memory_pages_want(pages, module->metadata + (uint64_t)(mvid.data - module->bytes.data), mvid.size);
+        memory_pages_want(pages, module->metadata + (uint64_t)(mvid.data - loaded_module_bytes(module).data),
+                          mvid.size);
 }
 
 bool loaded_module_is_same(struct memory_pages *pages, const struct runtime_layout *layout,

@@ -29,14 +29,15 @@ struct module_files {
 enum metadata_origin { METADATA_NONE, METADATA_FILE, METADATA_MEMORY, METADATA_EMITTED };
 
 struct loaded_module {
-    uint64_t addr;       /* of the Module */
-    char *path;          /* as the runtime has it; "" when it is in no file. Owned */
-    char *name;          /* the assembly's simple name, "" when unknown. Owned */
-    uint8_t origin;      /* enum metadata_origin */
-    uint64_t file;       /* address of the PEAssembly, or 0 */
-    uint64_t image;      /* address of the PEImage, or 0 */
-    uint64_t metadata;   /* address of the metadata in the target, or 0 */
-    struct buffer bytes; /* of the metadata */
+    uint64_t addr;              /* of the Module */
+    char *path;                 /* as the runtime has it; "" when it is in no file. Owned */
+    char *name;                 /* the assembly's simple name, "" when unknown. Owned */
+    uint8_t origin;             /* enum metadata_origin */
+    uint64_t file;              /* address of the PEAssembly, or 0 */
+    uint64_t image;             /* address of the PEImage, or 0 */
+    uint64_t metadata;          /* address of the metadata in the target, or 0 */
+    struct lazy_bytes *in_file; /* the metadata, by its origin */
+    struct buffer in_memory;
     struct ecma_metadata md;
 };
 
@@ -45,6 +46,8 @@ char *loaded_image_path(struct memory_pages *pages, uint64_t image);
 /* Whether the bytes of an image are in memory, by the layout of a PEImage that may be at `addr`. */
 bool loaded_image_has_metadata(struct memory_pages *pages, uint64_t addr);
 
+/* Where the metadata is kept, and how large it is. */
+struct span loaded_module_bytes(const struct loaded_module *module);
 /* Always fills *out, if only with an address. Undo with loaded_module_done(). */
 void loaded_module_read(struct memory_pages *pages, const struct runtime_layout *layout,
                         const struct module_files *files, uint64_t addr, struct loaded_module *out);

@@ -67,7 +67,7 @@ void loaded_types_renew(struct loaded_types *types)
             continue;
         }
         types->modules[kept++] = m;
-        types->metadata_bytes += m.bytes.size;
+        types->metadata_bytes += loaded_module_bytes(&m).size;
         id_map_add(&types->module_ids, hash_addr(m.addr), (uint32_t)kept);
     }
     types->module_count = kept;
@@ -95,7 +95,7 @@ static uint32_t find_module(struct loaded_types *types, uint64_t addr)
         mem_grow(types->modules, &types->module_capacity, types->module_count + 1, sizeof *types->modules);
     loaded_module_read(types->pages, types->layout, types->files, addr,
                        &types->modules[types->module_count++]);
-    types->metadata_bytes += types->modules[types->module_count - 1].bytes.size;
+    types->metadata_bytes += loaded_module_bytes(&types->modules[types->module_count - 1]).size;
     id_map_add(&types->module_ids, hash_addr(addr), (uint32_t)types->module_count);
     return (uint32_t)types->module_count;
 }

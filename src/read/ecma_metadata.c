@@ -11,8 +11,12 @@ enum {
     HEAP_GUIDS_WIDE = 2,
     HEAP_BLOBS_WIDE = 4,
     HEAP_EXTRA_DATA = 0x40,
+    ROOT_BYTES_MAX = 4096, /* the version and the names of streams */
+    TABLES_HEADER_BYTES = 28 + 4 * ECMA_TABLES,
     PDB_ID_BYTES = 20,
     STRING_BYTES_MAX = 16 << 10,
+    NAME_BYTES = 256, /* most strings are shorter */
+    ECMA_UINT_BYTES_MAX = 4,
     /* What one look-up sees: any number of names may ask for the same rows. */
     UNSORTED_ROWS_MAX = 1 << 14,
     ROWS_OF_KEY_MAX = 1 << 16,
@@ -166,10 +170,18 @@ static void lay_out_table(struct ecma_table *table, const uint8_t *kinds, const 
     }
 }
 
+/* `at` will be looked at. */
+static inline void need(const struct ecma_metadata *md, const uint8_t *at, size_t size)
+{
+    if (md->lazy)
+        lazy_bytes_need(md->lazy, at, size);
+}
+
 static bool read_tables(struct span bytes, const uint32_t *referenced_counts, struct ecma_metadata *md,
                         struct error *err)
 {
     struct cursor c = cursor_over(bytes);
+    need(md, bytes.data, TABLES_HEADER_BYTES);
     cursor_skip(&c, 6);
     uint8_t heap_sizes = cursor_u8(&c);
     cursor_skip(&c, 1);
@@ -206,9 +218,13 @@ static void read_referenced_counts(struct span pdb, uint32_t *counts)
         counts[t] = referenced >> t & 1 ? cursor_u32le(&c) : 0;
 }
 
-bool ecma_metadata_open(struct span bytes, struct ecma_metadata *out, struct error *err)
+static bool open_metadata(struct span bytes, struct lazy_bytes *lazy, struct ecma_metadata *out,
+                          struct error *err)
 {
-    struct cursor c = cursor_over(bytes);
+    struct ecma_metadata md = { .lazy = lazy };
+    struct cursor c =
+        cursor_over(span_part(bytes, 0, bytes.size < ROOT_BYTES_MAX ? bytes.size : ROOT_BYTES_MAX));
+    need(&md, bytes.data, ROOT_BYTES_MAX);
     if (cursor_u32le(&c) != ROOT_SIGNATURE)
         return error_set(err, ERROR_INPUT, "metadata without its signature");
     cursor_skip(&c, 8);
@@ -217,7 +233,6 @@ bool ecma_metadata_open(struct span bytes, struct ecma_metadata *out, struct err
     unsigned streams = cursor_u16le(&c);
     if (streams > STREAMS_MAX)
         return error_set(err, ERROR_LIMIT, "metadata with %u streams", streams);
-    struct ecma_metadata md = { 0 };
     struct span tables = { 0 };
     for (unsigned i = 0; i < streams && cursor_ok(&c); i++) {
         uint32_t offset = cursor_u32le(&c);
@@ -238,6 +253,7 @@ bool ecma_metadata_open(struct span bytes, struct ecma_metadata *out, struct err
     if (tables.size == 0)
         return error_set(err, ERROR_INPUT, "metadata without tables");
     uint32_t referenced_counts[ECMA_TABLES] = { 0 };
+    need(&md, md.pdb.data, md.pdb.size);
     if (md.pdb.size)
         read_referenced_counts(md.pdb, referenced_counts);
     if (!read_tables(tables, referenced_counts, &md, err))
@@ -246,20 +262,34 @@ bool ecma_metadata_open(struct span bytes, struct ecma_metadata *out, struct err
     return true;
 }
 
+bool ecma_metadata_open(struct span bytes, struct ecma_metadata *out, struct error *err)
+{
+    return open_metadata(bytes, NULL, out, err);
+}
+
+bool ecma_metadata_open_lazy(struct lazy_bytes *bytes, struct ecma_metadata *out, struct error *err)
+{
+    return open_metadata(lazy_bytes_span(bytes), bytes, out, err);
+}
+
 uint32_t ecma_cell(const struct ecma_metadata *md, enum ecma_table_id table, uint32_t row, unsigned column)
 {
     const struct ecma_table *t = &md->tables[table];
     if (row == 0 || row > t->count || column >= t->columns)
         return 0;
     const uint8_t *at = t->rows + (size_t)(row - 1) * t->row_size + t->offsets[column];
+    need(md, at, t->widths[column]);
     return t->widths[column] == 4 ? load_u32le(at) : load_u16le(at);
 }
 
 struct span ecma_string(const struct ecma_metadata *md, uint32_t offset)
 {
     uint64_t left = offset < md->strings.size ? md->strings.size - offset : 0;
-    struct cursor c =
-        cursor_over(span_part(md->strings, offset, left < STRING_BYTES_MAX ? left : STRING_BYTES_MAX));
+    struct span there = span_part(md->strings, offset, left < STRING_BYTES_MAX ? left : STRING_BYTES_MAX);
+    need(md, there.data, there.size < NAME_BYTES ? there.size : NAME_BYTES);
+    if (md->lazy && there.size > NAME_BYTES && !memchr(there.data, 0, NAME_BYTES))
+        need(md, there.data, there.size);
+    struct cursor c = cursor_over(there);
     return cursor_zstring(&c);
 }
 
@@ -291,13 +321,19 @@ struct span ecma_blob(const struct ecma_metadata *md, uint32_t offset)
 {
     struct cursor c = cursor_over(md->blobs);
     cursor_seek(&c, offset);
+    if (cursor_ok(&c))
+        need(md, c.bytes.data + c.pos, ECMA_UINT_BYTES_MAX);
     uint32_t size = cursor_ecma_uint(&c);
-    return cursor_bytes(&c, size);
+    struct span blob = cursor_bytes(&c, size);
+    need(md, blob.data, blob.size);
+    return blob;
 }
 
 struct span ecma_guid(const struct ecma_metadata *md, uint32_t index)
 {
-    return index ? span_part(md->guids, 16ull * (index - 1), 16) : (struct span){ 0 };
+    struct span guid = index ? span_part(md->guids, 16ull * (index - 1), 16) : (struct span){ 0 };
+    need(md, guid.data, guid.size);
+    return guid;
 }
 
 struct span ecma_mvid(const struct ecma_metadata *md)

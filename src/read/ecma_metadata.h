@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/cursor.h"
+#include "base/lazy_bytes.h"
 
 enum ecma_table_id {
     ECMA_MODULE = 0x00,
@@ -107,6 +108,7 @@ struct ecma_table {
 };
 
 struct ecma_metadata {
+    struct lazy_bytes *lazy; /* borrowed: reads what is looked at; NULL: all is there */
     struct span strings, blobs, guids;
     struct span pdb; /* stream #Pdb of a portable PDB, or empty */
     uint64_t sorted; /* bit n: table n is sorted by its key */
@@ -115,6 +117,8 @@ struct ecma_metadata {
 
 /* Reads the root and the table directory; `bytes` is borrowed for as long as *out is used. */
 bool ecma_metadata_open(struct span bytes, struct ecma_metadata *out, struct error *err);
+/* The same of bytes that are read as they are needed. */
+bool ecma_metadata_open_lazy(struct lazy_bytes *bytes, struct ecma_metadata *out, struct error *err);
 
 static inline uint32_t ecma_rows(const struct ecma_metadata *md, enum ecma_table_id table)
 {

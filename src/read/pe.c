@@ -129,13 +129,27 @@ bool pe_code_rva(const struct pe *pe, uint64_t file_off, uint32_t *out_rva)
     return false;
 }
 
+static bool range_offset(const struct pe *pe, struct pe_range range, uint64_t *out_file_off,
+                         struct error *err)
+{
+    if (range.size == 0 || !pe_file_offset(pe, range.rva, range.size, out_file_off))
+        return error_set(err, ERROR_INPUT, "no section holds %u bytes at RVA 0x%x", range.size, range.rva);
+    return true;
+}
+
 bool pe_load(const struct source *file, const struct pe *pe, struct pe_range range, struct buffer *out,
              struct error *err)
 {
     uint64_t file_off;
-    if (range.size == 0 || !pe_file_offset(pe, range.rva, range.size, &file_off))
-        return error_set(err, ERROR_INPUT, "no section holds %u bytes at RVA 0x%x", range.size, range.rva);
-    return source_load(file, file_off, range.size, out, err);
+    return range_offset(pe, range, &file_off, err) && source_load(file, file_off, range.size, out, err);
+}
+
+struct lazy_bytes *pe_load_lazily(const struct source *file, const struct pe *pe, struct pe_range range,
+                                  uint64_t ceiling, struct error *err)
+{
+    uint64_t file_off;
+    return range_offset(pe, range, &file_off, err) ? lazy_bytes_open(file, file_off, range.size, ceiling, err)
+                                                   : NULL;
 }
 
 bool pe_read_cli(const struct source *file, const struct pe *pe, struct pe_cli *out, struct error *err)

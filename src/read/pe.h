@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "base/lazy_bytes.h"
 #include "base/source.h"
 
 enum {
@@ -66,6 +67,9 @@ bool pe_file_offset(const struct pe *pe, uint32_t rva, uint32_t size, uint64_t *
 /* The RVA of a byte of an executable section; false for any other file offset. */
 bool pe_code_rva(const struct pe *pe, uint64_t file_off, uint32_t *out_rva);
 /* Replaces the content of `out` by the bytes of `range`. */
+/* As lazy_bytes_open(). */
+struct lazy_bytes *pe_load_lazily(const struct source *file, const struct pe *pe, struct pe_range range,
+                                  uint64_t ceiling, struct error *err);
 bool pe_load(const struct source *file, const struct pe *pe, struct pe_range range, struct buffer *out,
              struct error *err);
 

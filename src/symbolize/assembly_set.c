@@ -51,10 +51,9 @@ bool assembly_load(const struct source *file, const struct pe *pe, struct pe_ran
                    struct assembly *out, struct error *err)
 {
     struct assembly loaded = { 0 };
-    buffer_init(&loaded.bytes, METADATA_BYTES_MAX);
-    if (!pe_load(file, pe, range, &loaded.bytes, err) ||
-        !ecma_metadata_open(buffer_span(&loaded.bytes), &loaded.md, err)) {
-        buffer_done(&loaded.bytes);
+    loaded.bytes = pe_load_lazily(file, pe, range, METADATA_BYTES_MAX, err);
+    if (!loaded.bytes || !ecma_metadata_open_lazy(loaded.bytes, &loaded.md, err)) {
+        lazy_bytes_close(loaded.bytes);
         return false;
     }
     loaded.name = assembly_name_of(&loaded.md);
@@ -68,7 +67,7 @@ bool assembly_load(const struct source *file, const struct pe *pe, struct pe_ran
 void assembly_done(struct assembly *assembly)
 {
     free(assembly->name);
-    buffer_done(&assembly->bytes);
+    lazy_bytes_close(assembly->bytes);
     if (assembly->types)
         id_map_done(&assembly->types->ids);
     free(assembly->types);
@@ -169,7 +168,7 @@ struct assembly *assembly_set_find(struct assembly_set *set, struct span simple_
     struct source file;
     if (set->finder.open(set->finder.user, member->name, &file)) {
         member->assembly = load_from(&file);
-        set->bytes += member->assembly ? member->assembly->bytes.size : 0;
+        set->bytes += member->assembly ? member->assembly->bytes->size : 0;
         if (set->finder.close)
             set->finder.close(set->finder.user, &file);
     }

@@ -28,7 +28,7 @@ struct sibling_finder {
 struct assembly {
     char *name; /* simple name, from the Assembly table (else from the Module table), owned */
     uint8_t mvid[16];
-    struct buffer bytes;
+    struct lazy_bytes *bytes;
     struct ecma_metadata md;  /* borrows `bytes` */
     struct type_index *types; /* made at the first search by name */
 };

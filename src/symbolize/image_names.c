@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/own.h"
+#include "clr/library_path.h"
 #include "read/bundle.h"
 #include "read/il_map.h"
 #include "symbolize/managed_image.h"
@@ -51,7 +52,8 @@ static void image_names_open_file(struct image_names *names, struct naming *nami
         return;
     }
     if (native_image_open(&names->file, path, &debug, &names->native, NULL) &&
-        native_image_is_runtime(names->native) && bundle_open(&names->file, &names->bundle, NULL))
+        native_image_is_runtime(names->native) && !library_path(path) &&
+        bundle_open(&names->file, &names->bundle, NULL))
         names->assemblies = naming_assemblies(naming, names->process);
 }
 

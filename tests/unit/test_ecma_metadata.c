@@ -3,8 +3,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -108,6 +111,119 @@ static void test_cut_anywhere(void **state)
         for (uint32_t method = 1; method <= ecma_rows(&md, ECMA_METHOD_DEF); method++)
             ecma_blob(&md, ecma_cell(&md, ECMA_METHOD_DEF, method, ECMA_METHOD_DEF_SIGNATURE));
     }
+}
+
+/*
+ * Metadata of many pieces: a TypeDef row for each name, of which the one at LONG_ROW is long, and whose
+ * Extends column is the offset of its blob.
+ */
+enum { LARGE_ROWS = 9000, LONG_ROW = 4321, LONG_NAME_BYTES = 15 << 10, BLOB_BYTES = 40 };
+
+static void begin_stream(struct buffer *directory, const char *name, uint32_t offset, uint32_t size)
+{
+    static const uint8_t zeros[4];
+    buffer_u32le(directory, offset);
+    buffer_u32le(directory, size);
+    buffer_string(directory, name);
+    buffer_append(directory, zeros, 4 - strlen(name) % 4);
+}
+
+static void write_row(struct buffer *rows, struct buffer *strings, struct buffer *blobs, uint32_t row)
+{
+    buffer_u32le(rows, row);
+    buffer_u32le(rows, (uint32_t)strings->size);
+    buffer_u32le(rows, 0);
+    buffer_u16le(rows, (uint16_t)(row * 4));
+    buffer_u16le(rows, 1);
+    buffer_u16le(rows, 1);
+    buffer_decimal(strings, row);
+    for (size_t i = 0; row == LONG_ROW && i < LONG_NAME_BYTES; i++)
+        buffer_u8(strings, 'x');
+    buffer_u8(strings, 0);
+    buffer_u8(blobs, BLOB_BYTES);
+    for (size_t i = 0; i < BLOB_BYTES; i++)
+        buffer_u8(blobs, (uint8_t)(row + i));
+}
+
+static void write_large(struct buffer *out)
+{
+    struct buffer tables, strings, blobs;
+    buffer_init(&tables, METADATA_BYTES_MAX);
+    buffer_init(&strings, METADATA_BYTES_MAX);
+    buffer_init(&blobs, METADATA_BYTES_MAX);
+    buffer_u8(&strings, 0);
+    buffer_u32le(&tables, 0);
+    buffer_u32le(&tables, 2 | 0 << 8 | 5 << 16); /* version 2.0; wide strings and blobs */
+    buffer_u64le(&tables, 1 << ECMA_TYPE_DEF);
+    buffer_u64le(&tables, 0);
+    buffer_u32le(&tables, LARGE_ROWS);
+    for (uint32_t row = 1; row <= LARGE_ROWS; row++)
+        write_row(&tables, &strings, &blobs, row);
+    buffer_append(out, "BSJB\1\0\1\0\0\0\0\0\4\0\0\0v4\0\0\0\0\3\0", 24);
+    uint32_t at = (uint32_t)out->size + 3 * 8 + 4 + 12 + 8;
+    begin_stream(out, "#~", at, (uint32_t)tables.size);
+    begin_stream(out, "#Strings", at + (uint32_t)tables.size, (uint32_t)strings.size);
+    begin_stream(out, "#Blob", at + (uint32_t)(tables.size + strings.size), (uint32_t)blobs.size);
+    assert_int_equal(out->size, at);
+    buffer_append(out, tables.data, tables.size);
+    buffer_append(out, strings.data, strings.size);
+    buffer_append(out, blobs.data, blobs.size);
+    buffer_done(&tables);
+    buffer_done(&strings);
+    buffer_done(&blobs);
+}
+
+static void check_row(const struct ecma_metadata *all, const struct ecma_metadata *lazy, uint32_t row)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%u", row);
+    struct span name = ecma_cell_string(lazy, ECMA_TYPE_DEF, row, ECMA_TYPE_DEF_NAME);
+    assert_int_equal(name.size, strlen(number) + (row == LONG_ROW ? LONG_NAME_BYTES : 0));
+    assert_memory_equal(name.data, number, strlen(number));
+    assert_true(span_equals(name, ecma_cell_string(all, ECMA_TYPE_DEF, row, ECMA_TYPE_DEF_NAME)));
+    struct span blob = ecma_blob(lazy, (row - 1) * (BLOB_BYTES + 1));
+    assert_int_equal(blob.size, BLOB_BYTES);
+    assert_int_equal(blob.data[0], row & 0xff);
+    assert_true(span_equals(blob, ecma_blob(all, (row - 1) * (BLOB_BYTES + 1))));
+    assert_int_equal(ecma_cell(lazy, ECMA_TYPE_DEF, row, ECMA_TYPE_DEF_FLAGS), row);
+}
+
+static unsigned pieces_read(const struct lazy_bytes *lazy)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < lazy->size / LAZY_PIECE_BYTES + 1; i++)
+        count += lazy->is_read[i / 64] >> i % 64 & 1;
+    return count;
+}
+
+/* What is read as it is needed is what all of it says. */
+static void test_lazy(void **state)
+{
+    (void)state;
+    struct buffer bytes;
+    buffer_init(&bytes, METADATA_BYTES_MAX);
+    write_large(&bytes);
+    AUTO_FD int fd = memfd_create("metadata", MFD_CLOEXEC);
+    assert_int_equal(write(fd, bytes.data, bytes.size), bytes.size);
+    struct source file;
+    struct error err;
+    struct ecma_metadata all, md;
+    assert_true(source_over_fd(fd, 0, UINT64_MAX, &file, &err));
+    struct lazy_bytes *lazy = lazy_bytes_open(&file, 0, file.size, METADATA_BYTES_MAX, &err);
+    assert_non_null(lazy);
+    assert_true(ecma_metadata_open(buffer_span(&bytes), &all, &err));
+    assert_true(ecma_metadata_open_lazy(lazy, &md, &err));
+    assert_int_equal(pieces_read(lazy), 1);
+    check_row(&all, &md, LONG_ROW);
+    assert_in_range(pieces_read(lazy), 4, 6); /* of the tables, the strings and the blobs */
+    for (uint32_t i = 0; i < LARGE_ROWS; i++)
+        check_row(&all, &md, i * 7919 % LARGE_ROWS + 1);
+    assert_int_equal(ecma_string(&md, UINT32_MAX).size, 0);
+    assert_int_equal(ecma_blob(&md, UINT32_MAX).size, 0);
+    assert_int_equal(ecma_blob(&md, LARGE_ROWS * (BLOB_BYTES + 1) - 1).size,
+                     0); /* the last byte, as a size */
+    lazy_bytes_close(lazy);
+    buffer_done(&bytes);
 }
 
 static void test_coded_integers(void **state)
@@ -234,10 +350,15 @@ static void test_look_ups_are_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tables),       cmocka_unit_test(test_what_is_not_there),
-        cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_coded_integers),
-        cmocka_unit_test(test_signatures),   cmocka_unit_test(test_endless_nesting),
-        cmocka_unit_test(test_array_shape),  cmocka_unit_test(test_look_ups_are_bounded),
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_what_is_not_there),
+        cmocka_unit_test(test_cut_anywhere),
+        cmocka_unit_test(test_lazy),
+        cmocka_unit_test(test_coded_integers),
+        cmocka_unit_test(test_signatures),
+        cmocka_unit_test(test_endless_nesting),
+        cmocka_unit_test(test_array_shape),
+        cmocka_unit_test(test_look_ups_are_bounded),
     };
     return cmocka_run_group_tests(tests, open_fixture, close_fixture);
 }
