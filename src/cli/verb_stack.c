@@ -145,7 +145,7 @@ static pid_t stack_thread(const struct stack_values *v)
 /* Says once what the result lacks. */
 static void stack_warn(const struct process_stacks *stacks, const struct target *target)
 {
-    if (!stacks->walk && target->runtime != RUNTIME_NONE)
+    if (!stacks->walk && target->runtime == RUNTIME_CORECLR)
         message_warning("jitted methods have no names: %s", stacks->walk_error.what);
 }
 

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "collect/il_offsets.h"
 #include "collect/memory_session.h"
+#include "collect/process_scan.h"
 #include "collect/stub_kinds.h"
 
 enum {
@@ -169,7 +170,7 @@ static struct memory_session *memory_session_of(struct memory_names *names, uint
         return known ? known->session : NULL;
     const struct trace_process *row = &names->b->trace.processes.rows[process];
     struct error err;
-    if (row->to_ns || !row->runtime_version)
+    if (row->to_ns || !process_scan_has_coreclr(&names->b->trace, process))
         return NULL;
     if (!memory_session_start((pid_t)row->pid, row->start_ticks, target_files_root(names->files, process),
                               &known->session, &err))

@@ -72,7 +72,7 @@ static bool newcomer_ask(const struct newcomer *one, const struct runtime_sessio
     const struct target *t = &found->target;
     bool last = one->looks + 1 >= LOOKS_MAX;
     bool is_old = one->kind <= NEWCOMER_KNOWN && clock_realtime_ns() - t->started_ns > OLD_NS;
-    if (!t->version.text[0]) /* nothing is known of a silent one */
+    if (!target_runtime_text(t)[0]) /* nothing is known of a silent one */
         return last || (is_old && !t->silent);
     bool hasty = one->looks + 1 < LATE_LOOK || one->kind == NEWCOMER_KNOWN;
     unsigned patience_ms = hasty ? PATIENCE_MS : LATE_PATIENCE_MS;
@@ -117,7 +117,7 @@ static void newcomers_settle(struct newcomers *n, const struct newcomer *looked,
 {
     struct newcomer *one = newcomers_find(n, looked->pid);
     bool other = one && one->process != looked->process; /* it became another program */
-    bool has_runtime = there && found->target.version.text[0];
+    bool has_runtime = there && target_runtime_text(&found->target)[0];
     uint64_t start_ticks = found->target.start_ticks;
     if (!there || other || (!one && !found->session))
         newcomer_found_done(found);

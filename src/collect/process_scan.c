@@ -133,10 +133,16 @@ bool process_scan_identity(struct trace_builder *b, uint32_t process, const stru
     row.name = trace_add_string(t, target_label(target));
     row.command_line = target->command_line ? trace_add_string(t, target->command_line) : 0;
     row.container = target->container_id ? trace_add_string(t, target->container_id) : 0;
-    row.runtime_version = trace_add_string(t, target->version.text);
+    row.runtime_version = trace_add_string(t, target_runtime_text(target));
     t->processes.rows[process] = row;
     trace_builder_changed(b, CHANGED_PROCESS, process);
     return true;
+}
+
+bool process_scan_has_coreclr(const struct trace *t, uint32_t process)
+{
+    const char *version = trace_string(t, t->processes.rows[process].runtime_version);
+    return version[0] >= '0' && version[0] <= '9'; /* of others it is the name */
 }
 
 uint32_t process_scan_read(struct trace_builder *b, uint32_t pid, uint64_t time_ns)

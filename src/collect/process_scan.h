@@ -19,6 +19,8 @@ uint32_t process_scan_read(struct trace_builder *b, uint32_t pid, uint64_t time_
  * that was given the same number.
  */
 bool process_scan_identity(struct trace_builder *b, uint32_t process, const struct target *target);
+/* Whether that is known to be one that compiles at run time, and whose memory tells what. */
+bool process_scan_has_coreclr(const struct trace *t, uint32_t process);
 /* What a process of the trace's has mapped by now. */
 void process_scan_mappings(struct trace_builder *b, uint32_t process);
 /* The same, and its threads' names. */

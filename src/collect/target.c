@@ -53,6 +53,13 @@ const char *target_label(const struct target *t)
     return t->entry_assembly ? t->entry_assembly : t->name;
 }
 
+const char *target_runtime_text(const struct target *t)
+{
+    static const char *const kinds[] = { [RUNTIME_NATIVEAOT] = "Native AOT", [RUNTIME_MONO] = "Mono" };
+    bool tells = t->version.text[0] || t->runtime == RUNTIME_NONE || t->runtime == RUNTIME_CORECLR;
+    return tells ? t->version.text : kinds[t->runtime];
+}
+
 static bool open_pidfd(pid_t pid, int *out_fd, struct error *err)
 {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -60,5 +60,7 @@ void target_done(struct target *t);
 bool target_is_alive(const struct target *t);
 /* What people call it: the entry assembly, else the name. */
 const char *target_label(const struct target *t);
+/* The version of its runtime; "Native AOT" or "Mono" where that does not tell it; "" when not known. */
+const char *target_runtime_text(const struct target *t);
 
 #endif

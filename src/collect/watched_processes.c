@@ -49,6 +49,13 @@ static void take_session(struct watched_processes *w, struct newcomer_found *fou
     found->session = NULL; /* runtime_names has it */
 }
 
+/* Whether its runtime would have told what nobody else tells. */
+static bool lacks_names(struct watched_processes *w, uint32_t process)
+{
+    return w->options.events || (process_scan_has_coreclr(&w->options.b->trace, process) &&
+                                 !memory_names_open(w->memory, process));
+}
+
 static void take_newcomers(struct watched_processes *w)
 {
     struct newcomer_found found;
@@ -58,7 +65,7 @@ static void take_newcomers(struct watched_processes *w)
             target_files_add(&w->files, found.process, pid);
             if (found.session && !runtime_names_listens(w->options.runtimes, found.process))
                 take_session(w, &found);
-            else if (found.refused && (w->options.events || !memory_names_open(w->memory, found.process)))
+            else if (found.refused && lacks_names(w, found.process))
                 runtime_names_refused(w->options.runtimes, pid, &found.err);
         }
         newcomer_found_done(&found);
@@ -155,7 +162,7 @@ static void attach_now(struct watched_processes *w, uint32_t pid)
     struct runtime_session_options ask = w->options.ask;
     ask.connect_timeout_ms = ask.reply_timeout_ms = hasty ? KNOWN_ATTACH_MS : ATTACH_MS;
     ask.no_list = known;
-    if (!runtime_names_attach(w->options.runtimes, pid, &ask, !known))
+    if (!runtime_names_attach(w->options.runtimes, pid, &ask, !known && lacks_names(w, process)))
         welcome(w, pid, hasty ? NEWCOMER_KNOWN : NEWCOMER_SEEN);
 }
 

@@ -8,6 +8,7 @@
  */
 #include <inttypes.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +68,12 @@ struct mode {
     enum stream stream;
     enum listen listen;
     enum answer second_answer; /* to a request for collections alone */
+    bool ahead_of_time;        /* looks like a program of Native AOT, also from outside */
 };
+
+/* What every such program exports. */
+extern const char DotNetRuntimeDebugHeader[];
+const char DotNetRuntimeDebugHeader[] = "\0DotNetRuntimeDebugHeader";
 
 static const struct mode modes[] = {
     { "net10", 6, 8, 0, 0, 0, 0 },
@@ -107,6 +113,7 @@ static const struct mode modes[] = {
     { "second-never", 5, 8, 0, 0, 0, 0, .second_answer = ANSWER_NEVER },
     { "second-error", 5, 8, 0, 0, 0, 0, .second_answer = ANSWER_ERROR },
     { "second-closing", 3, 8, 0, 0, 0, 0, .second_answer = ANSWER_BY_CLOSING },
+    { "ahead-of-time", 6, 8, 0, 0, 0, 0, .ahead_of_time = true },
 };
 
 /* What the third stream is known by: no other asks for exceptions alone. */
@@ -501,8 +508,17 @@ static int start_listening(enum listen how, const char *folder)
     return listen_at(path, 5);
 }
 
+static void *sleep_as_runtime(void *user)
+{
+    prctl(PR_SET_NAME, ".NET Finalizer");
+    for (;;)
+        pause();
+    return user;
+}
+
 int main(int argc, char **argv)
 {
+    pthread_t thread;
     const char *folder = getenv("TMPDIR");
     const struct mode *mode = NULL;
     for (size_t i = 0; argc > 1 && i < sizeof modes / sizeof *modes; i++)
@@ -518,6 +534,8 @@ int main(int argc, char **argv)
         [COLLECTIONS] = { .id = session_id + 1, .fd = -1 },
         [ASKED] = { .id = session_id + 2, .fd = -1 },
     };
+    if (mode->ahead_of_time && pthread_create(&thread, NULL, sleep_as_runtime, NULL) != 0)
+        return 5;
     say("ready", 0);
     struct pollfd waits[2] = { { .fd = STDIN_FILENO, .events = POLLIN }, { .fd = fd, .events = POLLIN } };
     while (poll(waits, 2, -1) >= 0 && !waits[0].revents)

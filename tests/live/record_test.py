@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """record_test.py [GROUP...]: what `record` does about commands, signals, rights, and targets that come and go."""
+import glob
 import json
 import os
 import shutil
@@ -8,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from live import (CLRPERF, Checks, Recording, Skip, Target, Work, busy, clrperf, dump, folded, need_command, need_root,
+from live import (CLRPERF, Checks, Recording, Skip, Target, Work, busy, clrperf, dump, folded, helper, need_command, need_root,
                   record, report, sample_command, wait_cpu, wait_for)
 
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
@@ -327,8 +328,33 @@ def frame_pointers(checks, work):
         checks.check("--frame-pointers: nothing is said to be missing", "warning" not in recording.errors(), recording.errors())
 
 
+def ahead_of_time(checks, work):
+    """A program of Native AOT has no libcoreclr.so, and tells its events all the same."""
+    out = work.file("ahead.clrperf")
+    environment = dict(os.environ, TMPDIR=work.path)
+    program = subprocess.Popen([helper("fakert"), "ahead-of-time"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+    try:
+        program.stdout.readline()
+        listed = [p for p in json.loads(clrperf("ps", "--json").stdout)["processes"] if p["pid"] == program.pid]
+        checks.check("a program of Native AOT is listed", listed and listed[0]["runtime"]["kind"] == "nativeaot", str(listed))
+        done = clrperf("record", "--json", "-p", program.pid, "-d", "1s", "-e", "cpu,gc", "-o", out)
+        checks.check("its events are recorded", done.returncode == 0 and json.loads(done.stdout)["events"] > 0 and "warning" not in done.stderr,
+                     f"{done.returncode} {done.stdout} {done.stderr}")
+        shown = clrperf("report", out, "events").stdout
+        checks.check("its kind is told instead of a version", ", .NET Native AOT" in shown, shown)
+        done = clrperf("stack", "-p", program.pid)
+        checks.check("nothing is missed of its stacks", done.returncode == 0 and "jitted" not in done.stderr, done.stderr)
+        for socket in glob.glob(os.path.join(work.path, "dotnet-diagnostic-*")):
+            os.unlink(socket)
+        done = clrperf("record", "-p", program.pid, "-d", "1s", "-o", work.file("ahead2.clrperf"))
+        checks.check("samples of it need no socket", done.returncode == 0 and "warning" not in done.stderr, done.stderr)
+    finally:
+        program.kill()
+        program.wait()
+
+
 GROUPS = (command, command_beside, command_names, signals, ordinary_user, events_without_rights, no_rights, targets, all_processes,
-          latecomers, target_exits, main_thread_exits, target_execs, target_stopped, frame_pointers)
+          latecomers, target_exits, main_thread_exits, target_execs, target_stopped, frame_pointers, ahead_of_time)
 
 
 def main():
