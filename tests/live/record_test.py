@@ -12,7 +12,8 @@ import time
 from live import (CLRPERF, Checks, Recording, Skip, Target, Work, busy, clrperf, dump, folded, helper, need_command, need_root,
                   record, report, sample_command, wait_cpu, wait_for)
 
-NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+NOBODY_ID = 65533  # a user of this test's own: that of others may run programs that could be listened to
+NOBODY = ["setpriv", f"--reuid={NOBODY_ID}", f"--regid={NOBODY_ID}", "--clear-groups"]
 
 
 def command(checks, work):
@@ -79,7 +80,7 @@ def ordinary_user(checks, work):
     binary = shutil.copy(CLRPERF, work.file("clrperf"))
     os.chmod(binary, 0o755)
     os.mkdir(work.file("own"))
-    os.chown(work.file("own"), 65534, 65534)
+    os.chown(work.file("own"), NOBODY_ID, NOBODY_ID)
     for path, _, files in os.walk(home):
         os.chmod(path, 0o755)
         for name in files:
@@ -108,7 +109,7 @@ def events_without_rights(checks, work):
     binary = shutil.copy(CLRPERF, work.file("clrperf"))
     os.chmod(binary, 0o755)
     os.mkdir(work.file("theirs"))
-    os.chown(work.file("theirs"), 65534, 65534)
+    os.chown(work.file("theirs"), NOBODY_ID, NOBODY_ID)
 
     def try_it(user, name, *words):
         return subprocess.run([*user, binary, "record", "-q", "-e", "gc", "-d", "1", "-o", work.file(f"theirs/{name}"),
