@@ -135,6 +135,9 @@ static bool event_refused(int e, pid_t pid, unsigned long flags, struct error *e
         err->kind = ERROR_UNSUPPORTED;
         return error_hint(err, "this kernel has no perf events; clrperf doctor says more");
     }
+    if (e == EMFILE || e == ENFILE)
+        return error_hint(
+            err, "it takes a descriptor for each CPU or thread: raise the limit with ulimit -n 65536");
     if (e == EACCES || e == EPERM)
         error_hint(
             err, "run with sudo, or as the target's own user with: sudo sysctl kernel.perf_event_paranoid=2, "
