@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "analyse/request_ends.h"
 #include "analyse/span_account.h"
 #include "analyse/told_events.h"
 #include "analyse/url_pattern.h"
@@ -51,6 +52,7 @@ struct http_reading {
     struct http_spans *spans;
     struct told_events *told;
     const struct http_source *source;
+    struct request_ends ends; /* of requests that their activity does not tell apart */
     uint32_t kind;
     bool own_groups;
     struct buffer name, group;
@@ -136,6 +138,17 @@ static void name_activity(struct http_reading *r, const struct told_event *e, st
     row->on_one_thread = row->thread && !has_key && memcmp(row->activity, none, sizeof none) == 0;
 }
 
+/* A thread serves one request at a time; what has an activity may share it. */
+static void begin_span(struct http_reading *r, const struct told_event *e, struct span_row *span,
+                       const uint8_t key[16], uint32_t scope)
+{
+    span->due_ns = request_ends_of(&r->ends, r->told->trace, e->event);
+    if (memcmp(key, span->activity, sizeof span->activity) == 0)
+        span_table_begin_beside(&r->spans->table, key, scope, span);
+    else
+        span_table_begin(&r->spans->table, key, scope, span);
+}
+
 static void read_event(struct http_reading *r, const struct told_event *e)
 {
     const struct trace_event *row = told_row(r->told, e);
@@ -151,10 +164,12 @@ static void read_event(struct http_reading *r, const struct told_event *e)
                                  .status = SPAN_STATUS_NONE };
         name_span(r, e, &span);
         name_activity(r, e, &span);
-        span_table_begin(&r->spans->table, key, scope, &span);
+        begin_span(r, e, &span, key, scope);
         return;
     }
-    struct span_row *open = span_table_find(&r->spans->table, key, scope);
+    struct span_row *open = e->id == r->source->stop
+                                ? span_table_find_due(&r->spans->table, key, scope, e->time_ns)
+                                : span_table_find_next(&r->spans->table, key, scope, e->time_ns);
     if (open && e->id == r->source->failed)
         open->failed = true;
     if (e->id != r->source->stop)
@@ -179,9 +194,12 @@ static bool read_source(struct http_spans *spans, const struct trace *t, const s
     r.kind = intern_cstr(&spans->table.texts, source->kind);
     buffer_init(&r.name, NAME_BYTES_MAX);
     buffer_init(&r.group, NAME_BYTES_MAX);
+    if (strcmp(source->provider, HTTP_SERVED_PROVIDER) == 0)
+        request_ends_init(&r.ends, t, from_ns, to_ns);
     for (size_t i = 0; i < told.count; i++)
         read_event(&r, &told.rows[i]);
     bool any = told.count != 0;
+    request_ends_done(&r.ends);
     buffer_done(&r.name);
     buffer_done(&r.group);
     told_events_done(&told);
