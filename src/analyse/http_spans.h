@@ -17,6 +17,7 @@
 struct http_spans {
     struct span_table table;
     uint64_t malformed;
+    uint64_t by_thread; /* began without an activity: an end on the same thread may be another one's */
     bool any;
 };
 

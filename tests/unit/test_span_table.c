@@ -155,7 +155,7 @@ static void test_beside_many(void **state)
     trace_done(&t);
 }
 
-static const uint8_t activity[2][16] = { { 1 }, { 2 } };
+static const uint8_t activity[3][16] = { { 1 }, { 2 }, { 0 } };
 
 static uint32_t described_type(struct told_fixture *f, const char *provider, uint32_t id, struct span fields)
 {
@@ -178,6 +178,8 @@ static void describe(struct buffer *out, const char *const *names, size_t count)
         buffer_u16le(out, 0);
     }
 }
+
+enum { NO_ACTIVITY = 2 };
 
 static void request(struct told_fixture *f, uint32_t type, uint64_t time_ns, uint32_t tid, unsigned which)
 {
@@ -266,6 +268,45 @@ static void test_http_of_one_id(void **state)
     assert_string_equal(intern_text(&spans.table.texts, spans.table.rows[0].name), "GET /quick");
     assert_int_equal(span_ns(&spans.table.rows[0]), 420);
     assert_int_equal(span_ns(&spans.table.rows[1]), 920);
+    http_spans_done(&spans);
+    buffer_done(&fields);
+    told_fixture_end(&f);
+}
+
+/* Without activities threads are no good, and Kestrel's numbers are. */
+static void test_http_without_activity(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    struct http_spans spans;
+    struct buffer fields;
+    told_fixture_begin(&f);
+    buffer_init(&fields, 1 << 10);
+    describe(&fields, (const char *const[]){ "method", "path" }, 2);
+    uint32_t begin = described_type(&f, "Microsoft.AspNetCore.Hosting", 3, buffer_span(&fields));
+    uint32_t end = described_type(&f, "Microsoft.AspNetCore.Hosting", 4, (struct span){ 0 });
+    buffer_clear(&fields);
+    describe(&fields, (const char *const[]){ "requestId", "method", "path" }, 3);
+    uint32_t served = described_type(&f, "Microsoft-AspNetCore-Server-Kestrel", 3, buffer_span(&fields));
+    uint32_t done = described_type(&f, "Microsoft-AspNetCore-Server-Kestrel", 4, buffer_span(&fields));
+    told_text(&f, "GET");
+    told_text(&f, "/orders");
+    request(&f, begin, 1000, THREAD, NO_ACTIVITY);
+    request(&f, end, 2000, THREAD, NO_ACTIVITY); /* of another one */
+    http_spans_init(&spans, &f.b.trace, false, 0, 0);
+    assert_int_equal(spans.table.count, 1);
+    assert_int_equal(spans.by_thread, 1);
+    http_spans_done(&spans);
+    for (unsigned i = 0; i < 2; i++) {
+        told_text(&f, "number");
+        told_text(&f, "GET");
+        told_text(&f, "/orders");
+        request(&f, i ? done : served, 1010 + 2000 * i, i ? OTHER : THREAD, NO_ACTIVITY);
+    }
+    http_spans_init(&spans, &f.b.trace, false, 0, 0);
+    assert_int_equal(spans.table.count, 1);
+    assert_int_equal(span_ns(&spans.table.rows[0]), 2000);
+    assert_int_equal(spans.by_thread, 0);
     http_spans_done(&spans);
     buffer_done(&fields);
     told_fixture_end(&f);
@@ -386,7 +427,8 @@ int main(void)
         cmocka_unit_test(test_beside),
         cmocka_unit_test(test_beside_many),
         cmocka_unit_test(test_http),
-        cmocka_unit_test(test_http_of_one_id),   cmocka_unit_test(test_http_client), cmocka_unit_test(test_tasks),
+        cmocka_unit_test(test_http_of_one_id),
+        cmocka_unit_test(test_http_without_activity),   cmocka_unit_test(test_http_client), cmocka_unit_test(test_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
