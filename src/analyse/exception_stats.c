@@ -26,16 +26,16 @@ static bool same_hash(const void *table, uint32_t id, const void *key)
 }
 
 /*
- * An await of a task that failed throws the task's exception object again, at each level of async methods, and
- * the runtime does not say so. It is an object of its own where nobody threw one of that kind and message
+ * An await of a task that failed throws the task's exception object again, at each level of async methods,
+ * and the runtime does not say so. It is an object of its own where nobody threw one of that kind and message
  * before: a task can be given one that never was thrown.
  */
 static bool is_passed_on(struct exception_reading *r, uint32_t node, uint32_t process)
 {
     const struct profile_frame *leaf = event_stacks_leaf(&r->stats->stacks, node);
-    uint64_t hash = hash_pair(hash_pair(hash_bytes(r->type.data, r->type.size),
-                                        hash_bytes(r->message.data, r->message.size)),
-                              process);
+    uint64_t hash = hash_pair(
+        hash_pair(hash_bytes(r->type.data, r->type.size), hash_bytes(r->message.data, r->message.size)),
+        process);
     bool is_known = id_map_find(&r->thrown, hash, same_hash, NULL, NULL) != 0;
     if (leaf && event_frame_is_of(leaf, "System.Runtime.ExceptionServices.ExceptionDispatchInfo.Throw"))
         return is_known;

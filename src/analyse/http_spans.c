@@ -195,7 +195,8 @@ static bool has_activities(const struct told_events *told)
     return false;
 }
 
-/* False when there are none, or when Kestrel knows better: its numbers tell requests apart, threads do not. */
+/* False when there are none, or when Kestrel knows better: its numbers tell requests apart, threads do not.
+ */
 static bool read_source(struct http_spans *spans, const struct trace *t, const struct http_source *source,
                         const struct request_ends *ends, bool own_groups, uint64_t from_ns, uint64_t to_ns)
 {
@@ -207,8 +208,8 @@ static bool read_source(struct http_spans *spans, const struct trace *t, const s
     struct http_reading r = {
         .spans = spans, .told = &told, .source = source, .ends = ends, .own_groups = own_groups
     };
-    bool any = told.count != 0 && (strcmp(source->provider, HTTP_SERVED_PROVIDER) != 0 || !ends->count ||
-                                   has_activities(&told));
+    bool any = told.count != 0 &&
+               (strcmp(source->provider, HTTP_SERVED_PROVIDER) != 0 || !ends->count || has_activities(&told));
     r.kind = intern_cstr(&spans->table.texts, source->kind);
     buffer_init(&r.name, NAME_BYTES_MAX);
     buffer_init(&r.group, NAME_BYTES_MAX);

@@ -58,10 +58,9 @@ void request_ends_init(struct request_ends *ends, const struct trace *t, uint64_
     static const uint16_t ids[] = { HTTP_KESTREL_EVENT_START, HTTP_KESTREL_EVENT_STOP, 0 };
     struct numbering n = { .ends = ends };
     *ends = (struct request_ends){ 0 };
-    told_events_init(
-        &n.told, t,
-        &(struct told_choice){
-            .provider = HTTP_KESTREL_PROVIDER, .ids = ids, .from_ns = from_ns, .to_ns = to_ns });
+    told_events_init(&n.told, t,
+                     &(struct told_choice){
+                         .provider = HTTP_KESTREL_PROVIDER, .ids = ids, .from_ns = from_ns, .to_ns = to_ns });
     for (size_t i = 0; i < n.told.count; i++)
         read_event(&n, &n.told.rows[i]);
     id_map_done(&n.open);

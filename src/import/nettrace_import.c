@@ -24,7 +24,7 @@ enum {
     THREADS_KNOWN = 256, /* a power of two */
     TEXT_MAX = 1 << 20,
     GAPS_MAX = 1024,
-    ANY_OF_MAX = 8,   /* sets of keywords that a provider's events have */
+    ANY_OF_MAX = 8,  /* sets of keywords that a provider's events have */
     USES_MAX = 4096, /* pairs of process and provider whose subscriptions are guessed */
 };
 
@@ -47,8 +47,8 @@ struct imported_type {
 /* What a provider told of a process at most, from which follows what it was asked at least. */
 struct provider_use {
     uint32_t process, provider;
-    uint64_t keywords;                /* of events with one: that was asked for */
-    uint64_t any_of[ANY_OF_MAX];      /* of events with several: one of them was */
+    uint64_t keywords;           /* of events with one: that was asked for */
+    uint64_t any_of[ANY_OF_MAX]; /* of events with several: one of them was */
     size_t any_of_count;
     uint8_t level;
 };
@@ -522,7 +522,8 @@ static bool on_damage(void *user, uint64_t stream_off, uint64_t size_bytes, cons
     return true;
 }
 
-/* An event of several keywords comes for each of them: where one is known to be asked for the others are not. */
+/* An event of several keywords comes for each of them: where one is known to be asked for the others are not.
+ */
 static uint64_t keywords_of(const struct provider_use *use)
 {
     uint64_t keywords = use->keywords;

@@ -639,12 +639,19 @@ static void test_flipped_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names_by_time),     cmocka_unit_test(test_leaf_and_caller),
-        cmocka_unit_test(test_weights),           cmocka_unit_test(test_interest),
-        cmocka_unit_test(test_duration),          cmocka_unit_test(test_losses),
-        cmocka_unit_test(test_damaged_block),     cmocka_unit_test(test_keywords_asked), cmocka_unit_test(test_many_providers),
-        cmocka_unit_test(test_two_processes),     cmocka_unit_test(test_real_files),
-        cmocka_unit_test(test_samples_of_events), cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_names_by_time),
+        cmocka_unit_test(test_leaf_and_caller),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_interest),
+        cmocka_unit_test(test_duration),
+        cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_damaged_block),
+        cmocka_unit_test(test_keywords_asked),
+        cmocka_unit_test(test_many_providers),
+        cmocka_unit_test(test_two_processes),
+        cmocka_unit_test(test_real_files),
+        cmocka_unit_test(test_samples_of_events),
+        cmocka_unit_test(test_cut),
         cmocka_unit_test(test_flipped_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,7 +106,7 @@ static void test_beside(void **state)
 {
     (void)state;
     static const struct {
-        uint64_t due_ns[3]; /* begun at 10, 20, 30 */
+        uint64_t due_ns[3];     /* begun at 10, 20, 30 */
         uint64_t started_ns[3]; /* of those that end at 100, 200, 300 */
     } cases[] = {
         { { 0, 0, 0 }, { 10, 20, 30 } },
@@ -118,9 +118,9 @@ static void test_beside(void **state)
         struct span_table table;
         span_table_init(&table);
         for (uint64_t k = 0; k < 3; k++)
-            span_table_begin_beside(&table, key(1), 1,
-                                    &(struct span_row){ .start_ns = 10 * (k + 1),
-                                                        .due_ns = cases[i].due_ns[k] });
+            span_table_begin_beside(
+                &table, key(1), 1,
+                &(struct span_row){ .start_ns = 10 * (k + 1), .due_ns = cases[i].due_ns[k] });
         for (uint64_t k = 0; k < 3; k++) {
             struct span_row *due = span_table_find_due(&table, key(1), 1, 100 * (k + 1));
             assert_int_equal(due->start_ns, cases[i].started_ns[k]);
@@ -423,12 +423,11 @@ static void test_tasks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_groups), cmocka_unit_test(test_percentiles), cmocka_unit_test(test_many),
-        cmocka_unit_test(test_beside),
-        cmocka_unit_test(test_beside_many),
-        cmocka_unit_test(test_http),
-        cmocka_unit_test(test_http_of_one_id),
-        cmocka_unit_test(test_http_without_activity),   cmocka_unit_test(test_http_client), cmocka_unit_test(test_tasks),
+        cmocka_unit_test(test_groups),         cmocka_unit_test(test_percentiles),
+        cmocka_unit_test(test_many),           cmocka_unit_test(test_beside),
+        cmocka_unit_test(test_beside_many),    cmocka_unit_test(test_http),
+        cmocka_unit_test(test_http_of_one_id), cmocka_unit_test(test_http_without_activity),
+        cmocka_unit_test(test_http_client),    cmocka_unit_test(test_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
