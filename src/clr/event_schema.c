@@ -263,7 +263,7 @@ static bool walk_field(struct walk *w, const struct event_field *f, const char *
             return false;
     } else {
         struct span bytes = cursor_bytes(&w->c, f->size);
-        if (!cursor_ok(&w->c))
+        if (!bytes.data) /* the payload ended: all of these have a size */
             return false;
         if (!w->visitor && !out && !f->keeps)
             return true;

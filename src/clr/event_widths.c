@@ -48,7 +48,7 @@ static bool fits(const struct event_field *rows, const struct event_field *descr
             continue;
         }
         struct span bytes = cursor_bytes(&c, rows[i].size);
-        if (cursor_ok(&c) && rows[i].size != described[i].size &&
+        if (bytes.data && rows[i].size != described[i].size &&
             !can_hold(&described[i], bytes.data, rows[i].size))
             return false;
     }

@@ -478,12 +478,12 @@ static void test_readers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocking),        cmocka_unit_test(test_grown_meanwhile),
-        cmocka_unit_test(test_background),
-        cmocka_unit_test(test_turned_blocking), cmocka_unit_test(test_two_in_a_pause),
-        cmocka_unit_test(test_others),          cmocka_unit_test(test_missing_ends),
-        cmocka_unit_test(test_allocated),       cmocka_unit_test(test_malformed),
-        cmocka_unit_test(test_readers),         cmocka_unit_test(test_finalized),
+        cmocka_unit_test(test_blocking),       cmocka_unit_test(test_grown_meanwhile),
+        cmocka_unit_test(test_background),     cmocka_unit_test(test_turned_blocking),
+        cmocka_unit_test(test_two_in_a_pause), cmocka_unit_test(test_others),
+        cmocka_unit_test(test_missing_ends),   cmocka_unit_test(test_allocated),
+        cmocka_unit_test(test_malformed),      cmocka_unit_test(test_readers),
+        cmocka_unit_test(test_finalized),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
