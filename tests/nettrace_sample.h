@@ -71,8 +71,8 @@ static void sample_block_header(struct buffer *block, uint64_t min_ticks, uint64
     buffer_u64le(block, max_ticks);
 }
 
-__attribute__((unused)) static void sample_type(struct buffer *out, uint32_t id, const char *provider,
-                                                uint32_t event_id, uint32_t version)
+static void sample_type_of(struct buffer *out, uint32_t id, const char *provider, uint32_t event_id,
+                           uint32_t version, uint64_t keywords)
 {
     struct buffer payload, block;
     buffer_init(&payload, 4096);
@@ -81,7 +81,7 @@ __attribute__((unused)) static void sample_type(struct buffer *out, uint32_t id,
     sample_utf16z(&payload, provider);
     buffer_u32le(&payload, event_id);
     sample_utf16z(&payload, "");
-    buffer_u64le(&payload, 0x30);
+    buffer_u64le(&payload, keywords);
     buffer_u32le(&payload, version);
     buffer_u32le(&payload, 4);
     buffer_u32le(&payload, 0); /* fields */
@@ -96,6 +96,12 @@ __attribute__((unused)) static void sample_type(struct buffer *out, uint32_t id,
     sample_block(out, "MetadataBlock", buffer_span(&block));
     buffer_done(&payload);
     buffer_done(&block);
+}
+
+__attribute__((unused)) static void sample_type(struct buffer *out, uint32_t id, const char *provider,
+                                                uint32_t event_id, uint32_t version)
+{
+    sample_type_of(out, id, provider, event_id, version, 0x30);
 }
 
 __attribute__((unused)) static void sample_events(struct buffer *out, const struct sample_event *events,

@@ -133,7 +133,7 @@ static void read_edge(struct activity_reading *r, const struct edge_event *e)
                              .name = name_of(r, e, row->process),
                              .status = SPAN_STATUS_NONE };
     memcpy(span.activity, trace_event_activity(r->t, e->event)->id, sizeof span.activity);
-    span_table_begin(r->table, key, row->process, &span);
+    span_table_begin_beside(r->table, key, row->process, &span);
 }
 
 static int edge_compare(const void *a, const void *b)

@@ -64,6 +64,21 @@ static const char *const task_types[] = { "System.Threading.Tasks.", "System.Run
                                           "System.Diagnostics.Tracing.", "System.Threading.ThreadPool",
                                           NULL };
 
+bool event_frame_is_of(const struct profile_frame *f, const char *start)
+{
+    const char *name = f->name;
+    if (strcmp(f->module, "System.Private.CoreLib") != 0)
+        return false;
+    for (; *start; start++) {
+        if (*start == '.' && name[0] == ':' && name[1] == ':')
+            name++;
+        else if (*name != *start)
+            return false;
+        name++;
+    }
+    return true;
+}
+
 static bool is_cut(const struct event_stacks *stacks, uint32_t frame)
 {
     static const char *const *const types[] = { [EVENT_CUT_COLLECT] = collect_types,
@@ -72,10 +87,10 @@ static bool is_cut(const struct event_stacks *stacks, uint32_t frame)
                                                 [EVENT_CUT_TASK] = task_types,
                                                 [EVENT_CUT_SOURCE] = source_types };
     const struct profile_frame *f = &stacks->names->frames[frame];
-    if (stacks->cut == EVENT_CUT_NOTHING || strcmp(f->module, "System.Private.CoreLib") != 0)
+    if (stacks->cut == EVENT_CUT_NOTHING)
         return false;
     for (const char *const *type = types[stacks->cut]; *type; type++)
-        if (strncmp(f->name, *type, strlen(*type)) == 0)
+        if (event_frame_is_of(f, *type))
             return true;
     return false;
 }

@@ -1,8 +1,9 @@
 /*
  * exception_stats: which exceptions were thrown, where, and how often.
  *
- * An exception object counts once: throwing it again (`throw;`, which only .NET up to 8 tells) is counted
- * apart. The runtime's own frames of dispatch are cut: the leaf of a stack is who threw.
+ * An exception object counts once: throwing it again is counted apart, by `throw;`, which only .NET up to 8
+ * tells, and by each await of a task that failed. The runtime's own frames of dispatch are cut: the leaf of a
+ * stack is who threw.
  */
 #ifndef CLRPERF_ANALYSE_EXCEPTION_STATS_H
 #define CLRPERF_ANALYSE_EXCEPTION_STATS_H

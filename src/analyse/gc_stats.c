@@ -382,6 +382,9 @@ static void finish_rows(struct gc_reading *r)
 
 static void sum_row(struct gc_sum *sum, const struct gc_record *row)
 {
+    /* a heap can be larger after a collection in the background: the program allocates meanwhile */
+    bool grew = row->has_before && row->has_stats && row->heap_after > row->peak;
+    uint64_t most = grew ? row->heap_after : row->peak;
     sum->count++;
     sum->induced += gc_reason_is_induced(row->reason);
     sum->background += row->kind == GC_KIND_BACKGROUND;
@@ -391,7 +394,7 @@ static void sum_row(struct gc_sum *sum, const struct gc_record *row)
     sum->pause_max_ns = row->pause_ns > sum->pause_max_ns ? row->pause_ns : sum->pause_max_ns;
     sum->suspend_ns += row->suspend_ns;
     sum->suspend_max_ns = row->suspend_ns > sum->suspend_max_ns ? row->suspend_ns : sum->suspend_max_ns;
-    sum->peak_max = row->peak > sum->peak_max ? row->peak : sum->peak_max;
+    sum->peak_max = most > sum->peak_max ? most : sum->peak_max;
     sum->promoted += row->promoted;
     sum->allocated += row->allocated;
     sum->pinned += row->stats.pinned_count;

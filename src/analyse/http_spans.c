@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "analyse/request_ends.h"
 #include "analyse/span_account.h"
 #include "analyse/told_events.h"
 #include "analyse/url_pattern.h"
@@ -51,6 +52,7 @@ struct http_reading {
     struct http_spans *spans;
     struct told_events *told;
     const struct http_source *source;
+    const struct request_ends *ends; /* of requests that their activity does not tell apart */
     uint32_t kind;
     bool own_groups;
     struct buffer name, group;
@@ -133,7 +135,20 @@ static void name_activity(struct http_reading *r, const struct told_event *e, st
         memcpy(row->activity, activity->id, sizeof row->activity);
     static const uint8_t none[sizeof row->activity];
     bool has_key = r->source->key && told_field(r->told, e, r->source->key, &value);
-    row->on_one_thread = row->thread && !has_key && memcmp(row->activity, none, sizeof none) == 0;
+    bool by_thread = !has_key && memcmp(row->activity, none, sizeof none) == 0;
+    row->on_one_thread = by_thread && row->thread;
+    r->spans->by_thread += by_thread;
+}
+
+/* A thread serves one request at a time; what has an activity may share it. */
+static void begin_span(struct http_reading *r, const struct told_event *e, struct span_row *span,
+                       const uint8_t key[16], uint32_t scope)
+{
+    span->due_ns = request_ends_of(r->ends, r->told->trace, e->event);
+    if (memcmp(key, span->activity, sizeof span->activity) == 0)
+        span_table_begin_beside(&r->spans->table, key, scope, span);
+    else
+        span_table_begin(&r->spans->table, key, scope, span);
 }
 
 static void read_event(struct http_reading *r, const struct told_event *e)
@@ -151,10 +166,12 @@ static void read_event(struct http_reading *r, const struct told_event *e)
                                  .status = SPAN_STATUS_NONE };
         name_span(r, e, &span);
         name_activity(r, e, &span);
-        span_table_begin(&r->spans->table, key, scope, &span);
+        begin_span(r, e, &span, key, scope);
         return;
     }
-    struct span_row *open = span_table_find(&r->spans->table, key, scope);
+    struct span_row *open = e->id == r->source->stop
+                                ? span_table_find_due(&r->spans->table, key, scope, e->time_ns)
+                                : span_table_find_next(&r->spans->table, key, scope, e->time_ns);
     if (open && e->id == r->source->failed)
         open->failed = true;
     if (e->id != r->source->stop)
@@ -167,21 +184,37 @@ static void read_event(struct http_reading *r, const struct told_event *e)
     span_table_end(&r->spans->table, key, scope, e->time_ns);
 }
 
+static bool has_activities(const struct told_events *told)
+{
+    static const uint8_t none[16];
+    for (size_t i = 0; i < told->count; i++) {
+        const struct trace_event_activity *a = trace_event_activity(told->trace, told->rows[i].event);
+        if (a && memcmp(a->id, none, sizeof none) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* False when there are none, or when Kestrel knows better: its numbers tell requests apart, threads do not.
+ */
 static bool read_source(struct http_spans *spans, const struct trace *t, const struct http_source *source,
-                        bool own_groups, uint64_t from_ns, uint64_t to_ns)
+                        const struct request_ends *ends, bool own_groups, uint64_t from_ns, uint64_t to_ns)
 {
     const uint16_t ids[IDS] = { source->start, source->stop, source->failed, 0 };
     struct told_events told;
     told_events_init(&told, t,
                      &(struct told_choice){
                          .provider = source->provider, .ids = ids, .from_ns = from_ns, .to_ns = to_ns });
-    struct http_reading r = { .spans = spans, .told = &told, .source = source, .own_groups = own_groups };
+    struct http_reading r = {
+        .spans = spans, .told = &told, .source = source, .ends = ends, .own_groups = own_groups
+    };
+    bool any = told.count != 0 &&
+               (strcmp(source->provider, HTTP_SERVED_PROVIDER) != 0 || !ends->count || has_activities(&told));
     r.kind = intern_cstr(&spans->table.texts, source->kind);
     buffer_init(&r.name, NAME_BYTES_MAX);
     buffer_init(&r.group, NAME_BYTES_MAX);
-    for (size_t i = 0; i < told.count; i++)
+    for (size_t i = 0; any && i < told.count; i++)
         read_event(&r, &told.rows[i]);
-    bool any = told.count != 0;
     buffer_done(&r.name);
     buffer_done(&r.group);
     told_events_done(&told);
@@ -194,14 +227,17 @@ void http_spans_init(struct http_spans *spans, const struct trace *t, bool own_g
     *spans = (struct http_spans){ 0 };
     span_table_init(&spans->table);
     bool has_server = false;
+    struct request_ends ends;
+    request_ends_init(&ends, t, from_ns, to_ns);
     for (size_t i = 0; i < ARRAY_LEN(sources); i++) {
         bool is_server = strcmp(sources[i].kind, "server") == 0;
         if (is_server && has_server)
             continue;
-        bool any = read_source(spans, t, &sources[i], own_groups, from_ns, to_ns);
+        bool any = read_source(spans, t, &sources[i], &ends, own_groups, from_ns, to_ns);
         has_server |= is_server && any;
         spans->any |= any;
     }
+    request_ends_done(&ends);
     span_table_seal(&spans->table, t);
 }
 

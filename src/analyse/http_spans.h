@@ -2,7 +2,8 @@
  * http_spans: requests a program served (ASP.NET Core) and sent (HttpClient), from their event sources.
  *
  * Begin and end are matched by the activity the events belong to, else by their thread, or for Kestrel by the
- * request's id. Kestrel's own events count where those of the hosting layer are missing.
+ * request's id. Kestrel's own events count where those of the hosting layer are missing, and tell requests
+ * apart that have the same activity.
  */
 #ifndef CLRPERF_ANALYSE_HTTP_SPANS_H
 #define CLRPERF_ANALYSE_HTTP_SPANS_H
@@ -16,6 +17,7 @@
 struct http_spans {
     struct span_table table;
     uint64_t malformed;
+    uint64_t by_thread; /* began without an activity: an end on the same thread may be another one's */
     bool any;
 };
 

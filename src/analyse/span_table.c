@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 
-enum { TEXTS_BYTES_MAX = 1 << 30, KEY_BYTES = 16, OVER_MIN = 1024 };
+enum { TEXTS_BYTES_MAX = 1 << 30, KEY_BYTES = 16, OVER_MIN = 1024, BESIDE_MAX = 256 };
 
 void span_table_init(struct span_table *table)
 {
@@ -28,25 +28,57 @@ void span_table_done(struct span_table *table)
 
 struct span_key {
     const uint8_t *key;
-    uint32_t scope;
+    uint32_t scope, nth;
 };
 
-static uint64_t key_hash(const uint8_t *key, uint32_t scope)
+static uint64_t key_hash(const struct span_key *key)
 {
-    return hash_pair(hash_bytes(key, KEY_BYTES), scope);
+    return hash_pair(hash_bytes(key->key, KEY_BYTES), (uint64_t)key->nth << 32 | key->scope);
 }
 
 static bool open_same(const void *table, uint32_t id, const void *key)
 {
     const struct open_span *row = &((const struct span_table *)table)->open[id];
     const struct span_key *wanted = key;
-    return !row->is_over && row->scope == wanted->scope && memcmp(row->key, wanted->key, KEY_BYTES) == 0;
+    return !row->is_over && row->scope == wanted->scope && row->nth == wanted->nth &&
+           memcmp(row->key, wanted->key, KEY_BYTES) == 0;
 }
 
-static uint32_t find_open(const struct span_table *table, const uint8_t *key, uint32_t scope)
+static uint32_t find_open(const struct span_table *table, const struct span_key *key)
 {
-    struct span_key wanted = { key, scope };
-    return id_map_find(&table->open_ids, key_hash(key, scope), open_same, table, &wanted);
+    return id_map_find(&table->open_ids, key_hash(key), open_same, table, key);
+}
+
+/* Which of two with one key ends at a time. */
+static bool ends_before(const struct span_row *row, const struct span_row *other, uint64_t time_ns)
+{
+    bool due = row->due_ns && row->due_ns <= time_ns, other_due = other->due_ns && other->due_ns <= time_ns;
+    if (due != other_due)
+        return due;
+    if (due && row->due_ns != other->due_ns)
+        return row->due_ns > other->due_ns;
+    if (!row->due_ns != !other->due_ns)
+        return !row->due_ns; /* the other one's time is still to come */
+    return row->start_ns < other->start_ns;
+}
+
+static bool is_due_before(const struct span_row *row, const struct span_row *other, uint64_t time_ns)
+{
+    bool due = row->due_ns >= time_ns, other_due = other->due_ns >= time_ns;
+    return due != other_due ? due : row->due_ns < other->due_ns;
+}
+
+/* That of a key which comes before all others, or 0. */
+static uint32_t find_first(const struct span_table *table, const uint8_t *key, uint32_t scope,
+                           uint64_t time_ns,
+                           bool (*before)(const struct span_row *, const struct span_row *, uint64_t))
+{
+    struct span_key one = { key, scope, 0 };
+    uint32_t found = 0;
+    for (uint32_t id; (id = find_open(table, &one)) != 0; one.nth++)
+        if (!found || before(&table->open[id].row, &table->open[found].row, time_ns))
+            found = id;
+    return found;
 }
 
 /* Those that are over leave room when they are most of the table. */
@@ -60,7 +92,8 @@ static void forget_over(struct span_table *table)
         if (table->open[i].is_over)
             continue;
         table->open[kept] = table->open[i];
-        id_map_add(&table->open_ids, key_hash(table->open[kept].key, table->open[kept].scope),
+        const struct open_span *open = &table->open[kept];
+        id_map_add(&table->open_ids, key_hash(&(struct span_key){ open->key, open->scope, open->nth }),
                    (uint32_t)kept);
         kept++;
     }
@@ -68,10 +101,9 @@ static void forget_over(struct span_table *table)
     table->over_count = 0;
 }
 
-void span_table_begin(struct span_table *table, const uint8_t key[16], uint32_t scope,
-                      const struct span_row *row)
+static void begin(struct span_table *table, const struct span_key *key, const struct span_row *row)
 {
-    uint32_t id = find_open(table, key, scope);
+    uint32_t id = find_open(table, key);
     if (id) { /* its end was lost */
         table->unfinished++;
         table->open[id].row = *row;
@@ -80,20 +112,60 @@ void span_table_begin(struct span_table *table, const uint8_t key[16], uint32_t 
     forget_over(table);
     table->open = mem_grow(table->open, &table->open_capacity, table->open_count + 1, sizeof *table->open);
     id = (uint32_t)table->open_count++;
-    table->open[id] = (struct open_span){ .scope = scope, .row = *row };
-    memcpy(table->open[id].key, key, KEY_BYTES);
-    id_map_add(&table->open_ids, key_hash(key, scope), id);
+    table->open[id] = (struct open_span){ .scope = key->scope, .nth = key->nth, .row = *row };
+    memcpy(table->open[id].key, key->key, KEY_BYTES);
+    id_map_add(&table->open_ids, key_hash(key), id);
+}
+
+void span_table_begin(struct span_table *table, const uint8_t key[16], uint32_t scope,
+                      const struct span_row *row)
+{
+    begin(table, &(struct span_key){ key, scope, 0 }, row);
+}
+
+void span_table_begin_beside(struct span_table *table, const uint8_t key[16], uint32_t scope,
+                             const struct span_row *row)
+{
+    struct span_key free = { key, scope, 0 };
+    while (free.nth < BESIDE_MAX - 1 && find_open(table, &free))
+        free.nth++;
+    begin(table, &free, row);
+}
+
+static struct span_row *row_of(struct span_table *table, uint32_t id)
+{
+    return id ? &table->open[id].row : NULL;
 }
 
 struct span_row *span_table_find(struct span_table *table, const uint8_t key[16], uint32_t scope)
 {
-    uint32_t id = find_open(table, key, scope);
-    return id ? &table->open[id].row : NULL;
+    return row_of(table, find_open(table, &(struct span_key){ key, scope, 0 }));
+}
+
+struct span_row *span_table_find_next(struct span_table *table, const uint8_t key[16], uint32_t scope,
+                                      uint64_t time_ns)
+{
+    return row_of(table, find_first(table, key, scope, time_ns, is_due_before));
+}
+
+struct span_row *span_table_find_due(struct span_table *table, const uint8_t key[16], uint32_t scope,
+                                     uint64_t time_ns)
+{
+    return row_of(table, find_first(table, key, scope, time_ns, ends_before));
+}
+
+static uint32_t find_last(const struct span_table *table, const struct open_span *open)
+{
+    struct span_key one = { open->key, open->scope, open->nth };
+    uint32_t last = 0;
+    for (uint32_t id; (id = find_open(table, &one)) != 0; one.nth++)
+        last = id;
+    return last;
 }
 
 bool span_table_end(struct span_table *table, const uint8_t key[16], uint32_t scope, uint64_t stop_ns)
 {
-    uint32_t id = find_open(table, key, scope);
+    uint32_t id = find_first(table, key, scope, stop_ns, ends_before);
     if (!id) {
         table->unbegun++;
         return false;
@@ -103,7 +175,9 @@ bool span_table_end(struct span_table *table, const uint8_t key[16], uint32_t sc
     table->rows[table->count] = open->row;
     table->rows[table->count].stop_ns = stop_ns > open->row.start_ns ? stop_ns : open->row.start_ns;
     table->count++;
-    open->is_over = true;
+    id = find_last(table, open);
+    open->row = table->open[id].row; /* leaves no gap */
+    table->open[id].is_over = true;
     table->over_count++;
     return true;
 }

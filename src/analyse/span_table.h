@@ -29,12 +29,13 @@ struct span_row {
     bool on_one_thread; /* it is known by its thread, which does nothing else meanwhile, as far as is told */
     int32_t status;     /* that it ended with, or SPAN_STATUS_NONE */
     bool failed;
+    uint64_t due_ns; /* when somebody else says that it is over, or 0: tells those of one key apart */
 };
 
-/* One that has begun. `key` and `scope` name it while it goes on. */
+/* One that has begun. `key` and `scope` name it while it goes on, `nth` those that share them: 0 and up. */
 struct open_span {
     uint8_t key[16];
-    uint32_t scope;
+    uint32_t scope, nth;
     struct span_row row;
     bool is_over;
 };
@@ -70,9 +71,24 @@ void span_table_done(struct span_table *table);
 /* It begins. One of the same key and scope that goes on is given up. */
 void span_table_begin(struct span_table *table, const uint8_t key[16], uint32_t scope,
                       const struct span_row *row);
-/* The one that goes on with this key and scope, or NULL; it may be changed. */
+/*
+ * It begins beside others of the same key and scope: the runtime gives all activities that begin in one after
+ * its tenth the same id, where the tenth's takes half a byte.
+ */
+void span_table_begin_beside(struct span_table *table, const uint8_t key[16], uint32_t scope,
+                             const struct span_row *row);
+/* The one that goes on with this key and scope, or NULL; it may be changed. Of several the first. */
 struct span_row *span_table_find(struct span_table *table, const uint8_t key[16], uint32_t scope);
-/* It ends. False when none goes on. */
+/* Of several that which is due next after a time. */
+struct span_row *span_table_find_next(struct span_table *table, const uint8_t key[16], uint32_t scope,
+                                      uint64_t time_ns);
+/* Of several that which span_table_end() would end. */
+struct span_row *span_table_find_due(struct span_table *table, const uint8_t key[16], uint32_t scope,
+                                     uint64_t time_ns);
+/*
+ * It ends. Of several that which was due last before that; of those that nobody else tells of that which
+ * began first. False when none goes on.
+ */
 bool span_table_end(struct span_table *table, const uint8_t key[16], uint32_t scope, uint64_t stop_ns);
 /* No more comes: counts what is unfinished, and how much of each span was pauses of collections. */
 void span_table_seal(struct span_table *table, const struct trace *t);

@@ -256,6 +256,41 @@ static void put_kinds(const struct gc_answer *a, const struct tally_group *group
     buffer_u8(cell, 0);
 }
 
+void gc_answer_reasons(const struct gc_answer *a, const struct tally_group *group, gc_reason_fn *emit,
+                       void *user)
+{
+    for (size_t i = 0; i < group->count; i++) {
+        uint32_t text = event_group_row(&a->by_trigger, group, i)->text;
+        uint64_t count = 0;
+        bool is_first = true;
+        for (size_t k = 0; k < group->count; k++) {
+            const struct tally_row *row = event_group_row(&a->by_trigger, group, k);
+            is_first &= k >= i || row->text != text;
+            count += row->text == text ? row->sum.count : 0;
+        }
+        if (is_first)
+            emit(user, intern_text(&a->triggers.texts, text), count);
+    }
+}
+
+static void put_reason(void *user, const char *reason, uint64_t count)
+{
+    struct buffer *cell = user;
+    buffer_format(cell, "%s%s %s", cell->size ? ", " : "", units_count(count).text, reason);
+}
+
+/* "InducedNotForced", or of several "4 AllocSmall, 2 Induced". */
+static void put_reasons(const struct gc_answer *a, const struct tally_group *group, struct buffer *cell)
+{
+    buffer_clear(cell);
+    gc_answer_reasons(a, group, put_reason, cell);
+    if (!memchr(cell->data, ',', cell->size)) {
+        buffer_clear(cell);
+        buffer_string(cell, intern_text(&a->triggers.texts, event_group_row(&a->by_trigger, group, 0)->text));
+    }
+    buffer_u8(cell, 0);
+}
+
 static void put_triggers(const struct gc_answer *a, struct buffer *out)
 {
     static const struct text_column columns[] = {
@@ -275,7 +310,8 @@ static void put_triggers(const struct gc_answer *a, struct buffer *out)
         add_duration(&table, (uint64_t)group->sum.weight);
         put_kinds(a, group, &cell);
         text_table_add(&table, (const char *)cell.data);
-        text_table_add(&table, intern_text(&a->triggers.texts, row->text));
+        put_reasons(a, group, &cell);
+        text_table_add(&table, (const char *)cell.data);
         buffer_clear(&cell);
         question_stack_text(&a->callers, row->node, GC_TRIGGER_FRAMES, &cell);
         if (!row->node)

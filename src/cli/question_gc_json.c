@@ -88,6 +88,11 @@ static void add_sum(struct gc_sum *to, const struct gc_sum *sum)
         to->allocated_per_s_max = sum->allocated_per_s_max;
 }
 
+static void put_reason_count(void *user, const char *reason, uint64_t count)
+{
+    json_put_u64(user, reason, count);
+}
+
 static void put_triggers(struct json_writer *j, const struct gc_answer *a)
 {
     json_put_array(j, "triggers");
@@ -99,6 +104,9 @@ static void put_triggers(struct json_writer *j, const struct gc_answer *a)
         json_put_string(j, "function", leaf ? leaf->name : NULL);
         json_put_string(j, "module", leaf && *leaf->module ? leaf->module : NULL);
         json_put_string(j, "reason", intern_text(&a->triggers.texts, row->text));
+        json_put_object(j, "by_reason");
+        gc_answer_reasons(a, group, put_reason_count, j);
+        json_end_object(j);
         json_put_u64(j, "count", group->sum.count);
         json_put_double(j, "pause_ms", group->sum.weight / 1e6);
         json_put_double(j, "pause_max_ms", group->sum.most / 1e6);

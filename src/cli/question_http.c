@@ -16,6 +16,7 @@ static bool http_run(struct question_call *call, struct error *err)
     span_accounts_init(&accounts, &spans.table, a.scope.trace);
     a.accounts = &accounts;
     a.malformed = spans.malformed;
+    a.by_thread = spans.by_thread;
     bool ok =
         question_was_asked(&a.scope, &question_http, spans.any || http_spans_asked(a.scope.trace), err) &&
         question_spans_put(&a, err);

@@ -101,6 +101,7 @@ static bool put_json(const struct spans_answer *a, const struct span_groups *gro
     json_put_u64(&j, "failed", failed);
     json_put_u64(&j, "unfinished", a->table->unfinished);
     json_put_u64(&j, "unbegun", a->table->unbegun);
+    json_put_u64(&j, "by_thread", a->by_thread);
     json_put_u64(&j, "lost", question_lost(&a->scope));
     json_put_u64(&j, "malformed", a->malformed);
     json_end_object(&j);
@@ -181,6 +182,12 @@ static void put_head(const struct spans_answer *a, struct buffer *out)
         buffer_format(out, "; %s more did not end", units_count(a->table->unfinished).text);
     if (a->table->unbegun)
         buffer_format(out, "; %s more had begun before", units_count(a->table->unbegun).text);
+    if (a->by_thread)
+        buffer_format(
+            out,
+            "\nunreliable  %s have no activity: begins and ends are matched by thread; record -e http "
+            "tells them apart",
+            units_count(a->by_thread).text);
     buffer_string(out, "\n\n");
 }
 

@@ -16,6 +16,7 @@ struct spans_answer {
     const char *what; /* the line above the table: "requests" */
     const char *name; /* the column of names: "request" */
     uint64_t malformed;
+    uint64_t by_thread; /* begins and ends that may be mixed up: no activity tells them apart */
 };
 
 /* Prints the table, JSON or CSV as asked. */

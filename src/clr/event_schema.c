@@ -8,12 +8,14 @@
 #include "base/utf16.h"
 #include "clr/event_catalogue.h"
 #include "clr/event_layout.h"
+#include "clr/event_widths.h"
 
 enum { METHOD_JITTED = 0x8, METHOD_HELPER = 0x10, TIER_READY_TO_RUN = 8 };
 
 struct event_schema {
     char *name;
     struct event_fields fields;
+    bool widens;       /* integers can be wider than described */
     bool counts;       /* some length depends on a field before it */
     uint32_t variable; /* the first top-level field without a fixed offset, or how many there are */
 };
@@ -261,7 +263,7 @@ static bool walk_field(struct walk *w, const struct event_field *f, const char *
             return false;
     } else {
         struct span bytes = cursor_bytes(&w->c, f->size);
-        if (!cursor_ok(&w->c))
+        if (!bytes.data) /* the payload ended: all of these have a size */
             return false;
         if (!w->visitor && !out && !f->keeps)
             return true;
@@ -302,6 +304,15 @@ static bool walk_to(struct walk *w, uint32_t index, struct slots *slots)
     return cursor_ok(&w->c);
 }
 
+/* The same where `rows` are not where the schema says. */
+static bool walk_past(struct walk *w, const struct event_field *rows, uint32_t index, struct slots *slots)
+{
+    for (uint32_t at = 0; at < index; at++)
+        if (!walk_field(w, &rows[at], "", slots, NULL))
+            return false;
+    return true;
+}
+
 bool event_schema_read(const struct event_schema *s, struct span payload, int index, struct event_value *out)
 {
     struct walk w = walk_over(s, payload, NULL);
@@ -309,8 +320,12 @@ bool event_schema_read(const struct event_schema *s, struct span payload, int in
     struct event_value v;
     if (index < 0 || (uint32_t)index >= s->fields.root_count)
         return false;
-    const struct event_field *f = &s->fields.rows[s->fields.root + (uint32_t)index];
-    if (!walk_to(&w, (uint32_t)index, &slots) || !walk_field(&w, f, f->name, &slots, &v))
+    struct event_field wider[EVENT_WIDTHS_FIELDS_MAX];
+    bool is_wider = s->widens && event_widths_find(&s->fields, payload, wider);
+    const struct event_field *f =
+        is_wider ? &wider[index] : &s->fields.rows[s->fields.root + (uint32_t)index];
+    if (!(is_wider ? walk_past(&w, wider, (uint32_t)index, &slots) : walk_to(&w, (uint32_t)index, &slots)) ||
+        !walk_field(&w, f, f->name, &slots, &v))
         return false;
     *out = v;
     return true;
@@ -328,6 +343,9 @@ bool event_schema_visit(const struct event_schema *s, struct span payload,
                         const struct event_visitor *visitor)
 {
     struct walk w = walk_over(s, payload, visitor);
+    struct event_field wider[EVENT_WIDTHS_FIELDS_MAX];
+    if (s->widens && event_widths_find(&s->fields, payload, wider))
+        return walk_members(&w, wider, s->fields.root_count);
     return walk_members(&w, &s->fields.rows[s->fields.root], s->fields.root_count);
 }
 
@@ -422,6 +440,7 @@ struct event_schema *event_schema_new(const struct event_description *d)
         s->name = mem_copy_string(known->name);
     } else {
         event_description_read(d, &s->fields);
+        s->widens = !d->v6 && event_widths_vary(&s->fields);
         s->name = name_from_itself(d);
     }
     place_fields(s);

@@ -41,7 +41,8 @@ struct newcomers {
     size_t count;
     struct newcomer_found *found;
     size_t found_first, found_count, found_capacity;
-    bool looking; /* at one that is waited for */
+    bool looking;         /* at one that is waited for */
+    uint32_t looking_pid; /* at whom, or 0 */
     bool finishing, stopped;
 };
 
@@ -170,10 +171,12 @@ static void *newcomers_run(void *user)
         struct newcomer_found found;
         bool over = false;
         n->looking = looked.kind != NEWCOMER_KNOWN;
+        n->looking_pid = looked.pid;
         pthread_mutex_unlock(&n->lock);
         bool there = newcomer_look(&looked, n->ask, &found, &over);
         pthread_mutex_lock(&n->lock);
         n->looking = false;
+        n->looking_pid = 0;
         newcomers_settle(n, &looked, there, over, &found);
         pthread_cond_broadcast(&n->changed);
     }
@@ -231,6 +234,16 @@ void newcomers_remove(struct newcomers *n, uint32_t pid)
     struct newcomer *one = newcomers_find(n, pid);
     if (one)
         newcomers_drop(n, one);
+    pthread_mutex_unlock(&n->lock);
+}
+
+void newcomers_hand_over(struct newcomers *n, uint32_t pid)
+{
+    uint64_t until_ns = clock_monotonic_ns() + LATE_PATIENCE_MS * MS_NS;
+    newcomers_remove(n, pid);
+    pthread_mutex_lock(&n->lock);
+    while (n->looking_pid == pid && clock_monotonic_ns() < until_ns)
+        newcomers_wait(n, until_ns);
     pthread_mutex_unlock(&n->lock);
 }
 

@@ -48,6 +48,12 @@ void newcomers_free(struct newcomers *n);
 bool newcomers_add(struct newcomers *n, uint32_t process, uint32_t pid, enum newcomer_kind kind);
 /* It has ended. What was found before can still be taken. */
 void newcomers_remove(struct newcomers *n, uint32_t pid);
+/*
+ * The caller sees to it itself from now on. Waits a moment for a look at it that is under way, so that the
+ * session that this opens can be taken: to end it later would end the counters and metrics of another one
+ * that asked for the same.
+ */
+void newcomers_hand_over(struct newcomers *n, uint32_t pid);
 /* Takes one thing found; false when there is none now. The caller ends *out with newcomer_found_done(). */
 bool newcomers_take(struct newcomers *n, struct newcomer_found *out);
 void newcomer_found_done(struct newcomer_found *found);

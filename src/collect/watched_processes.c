@@ -182,8 +182,8 @@ void watched_processes_called(struct watched_processes *w, const struct diagnost
     uint32_t process = watched_processes_row(w, pid, clock_monotonic_ns());
     process_scan_again(o->b, process);
     identify(w, pid);
+    newcomers_hand_over(w->newcomers, pid);
     take_newcomers(w);
-    newcomers_remove(w->newcomers, pid);
     struct runtime_session_options ask = o->ask;
     ask.connect_timeout_ms = ask.reply_timeout_ms = ATTACH_MS;
     if (!runtime_names_listens(o->runtimes, process))

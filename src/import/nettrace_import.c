@@ -24,6 +24,7 @@ enum {
     THREADS_KNOWN = 256, /* a power of two */
     TEXT_MAX = 1 << 20,
     GAPS_MAX = 1024,
+    ANY_OF_MAX = 8,  /* sets of keywords that a provider's events have */
     USES_MAX = 4096, /* pairs of process and provider whose subscriptions are guessed */
 };
 
@@ -46,7 +47,9 @@ struct imported_type {
 /* What a provider told of a process at most, from which follows what it was asked at least. */
 struct provider_use {
     uint32_t process, provider;
-    uint64_t keywords;
+    uint64_t keywords;           /* of events with one: that was asked for */
+    uint64_t any_of[ANY_OF_MAX]; /* of events with several: one of them was */
+    size_t any_of_count;
     uint8_t level;
 };
 
@@ -133,6 +136,25 @@ static struct provider_use *use_of(struct nettrace_import *in, uint32_t process,
     return &in->uses[id];
 }
 
+/* Without the bits that event sources add for sessions. */
+static uint64_t own_keywords(uint64_t keywords)
+{
+    return keywords & UINT64_C(0xfffffffffff);
+}
+
+static void note_keywords(struct provider_use *use, uint64_t keywords)
+{
+    uint64_t own = own_keywords(keywords);
+    if ((own & (own - 1)) == 0 || use->any_of_count == ANY_OF_MAX) {
+        use->keywords |= keywords;
+        return;
+    }
+    for (size_t i = 0; i < use->any_of_count; i++)
+        if (use->any_of[i] == keywords)
+            return;
+    use->any_of[use->any_of_count++] = keywords;
+}
+
 /* The process whose event is looked at has one of this type: somebody asked its provider for it. */
 static void note_use(struct nettrace_import *in, struct imported_type *type)
 {
@@ -142,7 +164,7 @@ static void note_use(struct nettrace_import *in, struct imported_type *type)
     struct provider_use *use = use_of(in, in->process, type->provider);
     if (!use)
         return;
-    use->keywords |= type->told->keywords;
+    note_keywords(use, type->told->keywords);
     if (type->told->level > use->level)
         use->level = type->told->level < UINT8_MAX ? (uint8_t)type->told->level : UINT8_MAX;
 }
@@ -500,6 +522,17 @@ static bool on_damage(void *user, uint64_t stream_off, uint64_t size_bytes, cons
     return true;
 }
 
+/* An event of several keywords comes for each of them: where one is known to be asked for the others are not.
+ */
+static uint64_t keywords_of(const struct provider_use *use)
+{
+    uint64_t keywords = use->keywords;
+    for (size_t i = 0; i < use->any_of_count; i++)
+        if (!own_keywords(use->any_of[i] & use->keywords))
+            keywords |= use->any_of[i];
+    return keywords;
+}
+
 static void set_subscriptions(struct nettrace_import *in)
 {
     struct trace *t = &in->b->trace;
@@ -508,7 +541,7 @@ static void set_subscriptions(struct nettrace_import *in)
         t->subscriptions.rows[id] = (struct trace_subscription){
             .process = in->uses[i].process,
             .provider = in->uses[i].provider,
-            .keywords = in->uses[i].keywords,
+            .keywords = keywords_of(&in->uses[i]),
             .from_ns = in->first_ns,
             .to_ns = in->last_ns,
             .level = in->uses[i].level,

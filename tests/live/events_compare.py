@@ -113,6 +113,8 @@ def known_to_differ(event, field, ours, value):
         return mine == MARK_TYPES[value]
     if event == "GC/PerHeapHistory" and field in ("CompactMechanisms", "ExpandMechanisms"):
         return mechanism(number(mine)) == value["value"]
+    if event == "RunningContinuationList" and field in ("Index", "Object"):  # described as ints, written as longs
+        return True
     if event == "Method/MethodDetails":  # its values of these are those of the field before
         before = {"TypeParameterCount": None, "LoaderModuleID": ours["fields"]["TypeParameterCount"],
                   "TypeParameters": number(ours["fields"]["LoaderModuleID"])}

@@ -211,6 +211,18 @@ def check_container(checks, work, command, variant):
         os.kill(pid, signal.SIGKILL)
 
 
+def check_metrics(checks, work, command, variant):
+    """Metrics go to one session only: that of a launched program must not be ended by another one of ours."""
+    if variant == "8":
+        return  # has no meter of its own
+    path = work.file("metrics.clrperf")
+    asked = "System.Diagnostics.Metrics:3:4:Metrics=System.Runtime;RefreshInterval=0.2;SessionId=ours"
+    clrperf("record", "-q", "-e", "exceptions", "--providers", asked, "-o", path, "--", *command, 1)
+    told = {row["event"]: row["count"] for row in report(path, "events", "--counts")["rows"]
+            if row["provider"] == "System.Diagnostics.Metrics"}
+    checks.check(f"{variant}: metrics of a launched program", told.get("Collection/Stop", 0) >= 2, str(told))
+
+
 def check_program(checks, check, work, program, variant):
     check(checks, work, sample_command(variant, program), variant)
 
@@ -221,7 +233,7 @@ def main():
     with Work() as work:
         for check, program in ((check_exact, "throws"), (check_stream, "throws"), (check_flood, "flood"), (check_unharmed, "throws"),
                                (check_stopping, "throws"), (check_port, "throws"), (check_children, "throws"),
-                               (check_several, "throws"), (check_container, "throws")):
+                               (check_several, "throws"), (check_container, "throws"), (check_metrics, "throws")):
             checks.run(f"{variant}: {check.__name__}", check_program, check, work, program, variant)
     checks.exit()
 

@@ -556,6 +556,57 @@ static void test_described_by_fields(void **state)
     buffer_done(&p);
 }
 
+/*
+ * A method (byte small, int n, string text, short last) described; what it passes on can be wider: an
+ * enumeration of bytes is written as an int (WriteEvent's params), and all integers as longs beside one.
+ */
+static void test_wider_than_described(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned sizes[3]; /* of small, n, last in the payload */
+        int64_t values[3];
+        unsigned cut; /* bytes missing at the end */
+        const char *told;
+        bool ok;
+    } cases[] = {
+        { { 1, 4, 2 }, { 200, -5, -6 }, 0, "small=200;n=-5;text=hi;last=-6;", true },
+        { { 4, 4, 2 }, { 200, -5, -6 }, 0, "small=200;n=-5;text=hi;last=-6;", true },
+        { { 1, 4, 4 }, { 200, -5, -6 }, 0, "small=200;n=-5;text=hi;last=-6;", true },
+        { { 4, 4, 4 }, { 200, -5, -6 }, 0, "small=200;n=-5;text=hi;last=-6;", true },
+        { { 8, 8, 8 }, { 200, -5, 6 }, 0, "small=200;n=-5;text=hi;last=6;", true },
+        { { 1, 8, 2 }, { 200, 1 << 30, 6 }, 0, "small=200;n=1073741824;text=hi;last=6;", true },
+        /* its type could not hold it: as described, whatever that says */
+        { { 4, 4, 2 }, { 256, 0, 1 }, 0, "small=0;n=1;text=;last=26624;", true },
+        { { 1, 4, 2 }, { 7, 8, 9 }, 1, "small=7;n=8;text=hi;", false },
+    };
+    struct buffer fields, p;
+    buffer_init(&fields, TEXT_MAX);
+    buffer_init(&p, TEXT_MAX);
+    buffer_u32le(&fields, 4);
+    put_v1(&fields, 6, "small");
+    put_v1(&fields, 9, "n");
+    put_v1(&fields, 18, "text");
+    put_v1(&fields, 7, "last");
+    struct event_schema *s = described("Mixed", 0, &fields, NULL, false);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        buffer_clear(&p);
+        for (size_t k = 0; k < 3; k++) {
+            if (k == 2)
+                put_name(&p, "hi");
+            for (unsigned byte = 0; byte < cases[i].sizes[k]; byte++)
+                buffer_u8(&p, (uint8_t)((uint64_t)cases[i].values[k] >> 8 * byte));
+        }
+        p.size -= cases[i].cut;
+        assert_string_equal(visited(s, buffer_span(&p), cases[i].ok), cases[i].told);
+        if (cases[i].ok)
+            check_reads(s, buffer_span(&p));
+    }
+    event_schema_free(s);
+    buffer_done(&fields);
+    buffer_done(&p);
+}
+
 /* As EventSource.Write() sends: TraceEvent 4.0 reads four bytes for the Boolean, and all behind it wrong. */
 static void test_self_describing(void **state)
 {
@@ -734,6 +785,7 @@ int main(void)
         cmocka_unit_test(test_dynamic_event),
         cmocka_unit_test(test_unknown_events),
         cmocka_unit_test(test_described_by_fields),
+        cmocka_unit_test(test_wider_than_described),
         cmocka_unit_test(test_self_describing),
         cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_version_6),

@@ -65,6 +65,36 @@ static void test_counts(void **state)
     told_fixture_end(&f);
 }
 
+/* Each await on the way up throws the same object; one that a task was given was thrown by nobody else. */
+static void test_passed_on(void **state)
+{
+    (void)state;
+    static const char *const thrower[] = { "App.Program::Main()", "App.Price::Parse()", NULL };
+    static const char *const awaits[] = { "App.Program::Main()",
+                                          "System.Runtime.ExceptionServices.ExceptionDispatchInfo::Throw()",
+                                          NULL };
+    struct told_fixture f;
+    struct exception_stats stats;
+    told_fixture_begin(&f);
+    f.stack = told_stack(&f, "app", thrower);
+    thrown(&f, 10, "System.FormatException", "no price", 16);
+    f.stack = told_stack(&f, "System.Private.CoreLib", awaits);
+    thrown(&f, 20, "System.FormatException", "no price", 16);
+    thrown(&f, 30, "System.FormatException", "no price", 16 | NESTED);
+    thrown(&f, 40, "System.FormatException", "given to a task", 16);
+    thrown(&f, 50, "System.FormatException", "given to a task", 16);
+    f.stack = told_stack(&f, "app", awaits); /* a method of the program's */
+    thrown(&f, 60, "System.FormatException", "no price", 16);
+    for (int raw_names = 0; raw_names < 2; raw_names++) {
+        exception_stats_init(&stats, &f.b.trace, raw_names, 0, 0);
+        assert_int_equal(stats.tally.total.count, 4);
+        assert_int_equal(stats.rethrown, 2);
+        assert_int_equal(stats.nested, 0);
+        exception_stats_done(&stats);
+    }
+    told_fixture_end(&f);
+}
+
 static void test_cut_payloads(void **state)
 {
     (void)state;
@@ -92,6 +122,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_passed_on),
         cmocka_unit_test(test_cut_payloads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

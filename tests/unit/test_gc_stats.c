@@ -171,6 +171,34 @@ static void test_blocking(void **state)
     told_fixture_end(&f);
 }
 
+/* What the program allocated meanwhile is there when it ends: a heap was at least as large as it then was. */
+static void test_grown_meanwhile(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t before, peak;
+    } cases[] = { { 2000, 4500 }, { 7000, 7000 } };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct told_fixture f;
+        struct gc_stats gc;
+        told_fixture_begin(&f);
+        suspend(&f, 1000, COLLECTOR, RUNTIME_SUSPEND_GC);
+        start(&f, 1100, 1, 2, 0, RUNTIME_GC_BLOCKING);
+        heap(&f, 1200, HEAP_A, 0, cases[i].before);
+        history(&f, 1210, 0);
+        end(&f, 1800, 1);
+        stats(&f, 1850);
+        plain(&f, 1900, COLLECTOR, GC_EVENT_RESTART_BEGIN);
+        plain(&f, 1950, COLLECTOR, GC_EVENT_RESTART_END);
+        gc_stats_init(&gc, &f.b.trace, 0, 0);
+        assert_int_equal(gc.rows[0].heap_after, 4500);
+        assert_int_equal(gc.rows[0].peak, cases[i].before);
+        assert_int_equal(gc.processes[0].all.peak_max, cases[i].peak);
+        gc_stats_done(&gc);
+        told_fixture_end(&f);
+    }
+}
+
 /* In the background: a pause at its begin, another collection meanwhile, a pause near its end. */
 static void background(struct told_fixture *f)
 {
@@ -450,11 +478,12 @@ static void test_readers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocking),        cmocka_unit_test(test_background),
-        cmocka_unit_test(test_turned_blocking), cmocka_unit_test(test_two_in_a_pause),
-        cmocka_unit_test(test_others),          cmocka_unit_test(test_missing_ends),
-        cmocka_unit_test(test_allocated),       cmocka_unit_test(test_malformed),
-        cmocka_unit_test(test_readers),         cmocka_unit_test(test_finalized),
+        cmocka_unit_test(test_blocking),       cmocka_unit_test(test_grown_meanwhile),
+        cmocka_unit_test(test_background),     cmocka_unit_test(test_turned_blocking),
+        cmocka_unit_test(test_two_in_a_pause), cmocka_unit_test(test_others),
+        cmocka_unit_test(test_missing_ends),   cmocka_unit_test(test_allocated),
+        cmocka_unit_test(test_malformed),      cmocka_unit_test(test_readers),
+        cmocka_unit_test(test_finalized),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -343,6 +343,38 @@ static void test_damaged_block(void **state)
     }
 }
 
+/* An event that two keywords bring says that one of them was asked for; another event may say which. */
+static void test_keywords_asked(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t of_events[3], asked;
+    } cases[] = {
+        { { 0x10001, 0x1, 0x8 }, 0x9 },
+        { { 0x10001, 0x8, 0x8 }, 0x10009 },
+        { { 0x10001, 0x6, 0x10000 }, 0x10006 },
+        { { 0xf00000000001, 0xf00000000003, 0 }, 0xf00000000001 },
+        { { 0xf00000000001, 0xf00000000006, 0 }, 0xf00000000007 },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buffer file;
+        struct result r;
+        buffer_init(&file, 1 << 20);
+        sample_begin(&file, 1000000000, 8);
+        for (uint32_t k = 0; k < 3; k++) {
+            sample_type_of(&file, k + 1, "Some", k + 1, 1, cases[i].of_events[k]);
+            sample_events(&file, &(struct sample_event){ k + 1, k + 1, 9, 0, 1000 + k, { 0 } }, 1);
+        }
+        sample_end(&file);
+        import_bytes(&r, buffer_span(&file));
+        assert_true(r.ok);
+        assert_int_equal(r.b.trace.subscriptions.count, 2);
+        assert_int_equal(r.b.trace.subscriptions.rows[1].keywords, cases[i].asked);
+        result_done(&r);
+        buffer_done(&file);
+    }
+}
+
 /* A file may have any number of providers; a type of which nothing was told says nothing. */
 static void test_many_providers(void **state)
 {
@@ -607,12 +639,19 @@ static void test_flipped_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names_by_time),     cmocka_unit_test(test_leaf_and_caller),
-        cmocka_unit_test(test_weights),           cmocka_unit_test(test_interest),
-        cmocka_unit_test(test_duration),          cmocka_unit_test(test_losses),
-        cmocka_unit_test(test_damaged_block),     cmocka_unit_test(test_many_providers),
-        cmocka_unit_test(test_two_processes),     cmocka_unit_test(test_real_files),
-        cmocka_unit_test(test_samples_of_events), cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_names_by_time),
+        cmocka_unit_test(test_leaf_and_caller),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_interest),
+        cmocka_unit_test(test_duration),
+        cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_damaged_block),
+        cmocka_unit_test(test_keywords_asked),
+        cmocka_unit_test(test_many_providers),
+        cmocka_unit_test(test_two_processes),
+        cmocka_unit_test(test_real_files),
+        cmocka_unit_test(test_samples_of_events),
+        cmocka_unit_test(test_cut),
         cmocka_unit_test(test_flipped_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,7 +101,61 @@ static void test_many(void **state)
     span_table_done(&table);
 }
 
-static const uint8_t activity[2][16] = { { 1 }, { 2 } };
+/* Those that share a key end in the order they began, unless it is known when each does. */
+static void test_beside(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t due_ns[3];     /* begun at 10, 20, 30 */
+        uint64_t started_ns[3]; /* of those that end at 100, 200, 300 */
+    } cases[] = {
+        { { 0, 0, 0 }, { 10, 20, 30 } },
+        { { 190, 290, 90 }, { 30, 10, 20 } },
+        { { 290, 90, 95 }, { 30, 20, 10 } }, /* two were due: the later one ends, the other is late */
+        { { 290, 0, 90 }, { 30, 20, 10 } },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct span_table table;
+        span_table_init(&table);
+        for (uint64_t k = 0; k < 3; k++)
+            span_table_begin_beside(
+                &table, key(1), 1,
+                &(struct span_row){ .start_ns = 10 * (k + 1), .due_ns = cases[i].due_ns[k] });
+        for (uint64_t k = 0; k < 3; k++) {
+            struct span_row *due = span_table_find_due(&table, key(1), 1, 100 * (k + 1));
+            assert_int_equal(due->start_ns, cases[i].started_ns[k]);
+            assert_true(span_table_end(&table, key(1), 1, 100 * (k + 1)));
+            assert_int_equal(table.rows[k].start_ns, cases[i].started_ns[k]);
+        }
+        assert_false(span_table_end(&table, key(1), 1, 400));
+        assert_int_equal(table.unfinished, 0);
+        span_table_done(&table);
+    }
+}
+
+/* More at once than are kept are given up. */
+static void test_beside_many(void **state)
+{
+    (void)state;
+    enum { MANY = 1000 };
+    struct span_table table;
+    struct trace t;
+    trace_init(&t);
+    span_table_init(&table);
+    for (uint64_t i = 0; i < MANY; i++)
+        span_table_begin_beside(&table, key(1), 1, &(struct span_row){ .start_ns = i, .due_ns = i + 10 });
+    assert_int_equal(span_table_find_next(&table, key(1), 1, 15)->due_ns, 15);
+    size_t ended = 0;
+    while (span_table_end(&table, key(1), 1, 10000))
+        ended++;
+    span_table_seal(&table, &t);
+    assert_int_equal(ended + table.unfinished, MANY);
+    assert_true(ended > 100);
+    span_table_done(&table);
+    trace_done(&t);
+}
+
+static const uint8_t activity[3][16] = { { 1 }, { 2 }, { 0 } };
 
 static uint32_t described_type(struct told_fixture *f, const char *provider, uint32_t id, struct span fields)
 {
@@ -124,6 +178,8 @@ static void describe(struct buffer *out, const char *const *names, size_t count)
         buffer_u16le(out, 0);
     }
 }
+
+enum { NO_ACTIVITY = 2 };
 
 static void request(struct told_fixture *f, uint32_t type, uint64_t time_ns, uint32_t tid, unsigned which)
 {
@@ -166,6 +222,91 @@ static void test_http(void **state)
     assert_string_equal(intern_text(&spans.table.texts, spans.table.rows[1].kind), "server");
     assert_int_equal(span_ns(&spans.table.rows[0]), 800);
     assert_int_equal(span_ns(&spans.table.rows[1]), 1000);
+    http_spans_done(&spans);
+    buffer_done(&fields);
+    told_fixture_end(&f);
+}
+
+/* Requests of one connection beyond the tenth have one id; Kestrel numbers them. */
+static void test_http_of_one_id(void **state)
+{
+    (void)state;
+    static const char *const paths[] = { "/slow", "/quick" };
+    struct told_fixture f;
+    struct http_spans spans;
+    struct buffer fields;
+    told_fixture_begin(&f);
+    buffer_init(&fields, 1 << 10);
+    describe(&fields, (const char *const[]){ "method", "path" }, 2);
+    uint32_t begin = described_type(&f, "Microsoft.AspNetCore.Hosting", 3, buffer_span(&fields));
+    uint32_t end = described_type(&f, "Microsoft.AspNetCore.Hosting", 4, (struct span){ 0 });
+    buffer_clear(&fields);
+    describe(&fields, (const char *const[]){ "requestId" }, 1);
+    uint32_t served = described_type(&f, "Microsoft-AspNetCore-Server-Kestrel", 3, buffer_span(&fields));
+    uint32_t done = described_type(&f, "Microsoft-AspNetCore-Server-Kestrel", 4, buffer_span(&fields));
+    for (unsigned i = 0; i < 2; i++) {
+        told_text(&f, "GET");
+        told_text(&f, paths[i]);
+        request(&f, begin, 1000 + 100 * i, THREAD, 0);
+        told_text(&f, paths[i]);
+        struct trace_event row = { .time_ns = 1010 + 100 * i,
+                                   .type = served,
+                                   .process = trace_builder_process_start(&f.b, f.pid, 0),
+                                   .thread = trace_builder_thread(&f.b, f.pid, THREAD, 0) };
+        trace_push_event(&f.b.trace, &row, buffer_span(&f.payload));
+        trace_push_event_activity(&f.b.trace, span_of(activity[1], 16), span_of(activity[0], 16));
+        buffer_clear(&f.payload);
+    }
+    for (unsigned i = 0; i < 2; i++) { /* the second one ends first */
+        told_text(&f, paths[1 - i]);
+        request(&f, done, 1500 + 400 * i, OTHER, 1);
+        request(&f, end, 1520 + 400 * i, OTHER, 0);
+    }
+    http_spans_init(&spans, &f.b.trace, false, 0, 0);
+    assert_int_equal(spans.table.count, 2);
+    assert_int_equal(spans.table.unfinished + spans.table.unbegun, 0);
+    assert_string_equal(intern_text(&spans.table.texts, spans.table.rows[0].name), "GET /quick");
+    assert_int_equal(span_ns(&spans.table.rows[0]), 420);
+    assert_int_equal(span_ns(&spans.table.rows[1]), 920);
+    http_spans_done(&spans);
+    buffer_done(&fields);
+    told_fixture_end(&f);
+}
+
+/* Without activities threads are no good, and Kestrel's numbers are. */
+static void test_http_without_activity(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    struct http_spans spans;
+    struct buffer fields;
+    told_fixture_begin(&f);
+    buffer_init(&fields, 1 << 10);
+    describe(&fields, (const char *const[]){ "method", "path" }, 2);
+    uint32_t begin = described_type(&f, "Microsoft.AspNetCore.Hosting", 3, buffer_span(&fields));
+    uint32_t end = described_type(&f, "Microsoft.AspNetCore.Hosting", 4, (struct span){ 0 });
+    buffer_clear(&fields);
+    describe(&fields, (const char *const[]){ "requestId", "method", "path" }, 3);
+    uint32_t served = described_type(&f, "Microsoft-AspNetCore-Server-Kestrel", 3, buffer_span(&fields));
+    uint32_t done = described_type(&f, "Microsoft-AspNetCore-Server-Kestrel", 4, buffer_span(&fields));
+    told_text(&f, "GET");
+    told_text(&f, "/orders");
+    request(&f, begin, 1000, THREAD, NO_ACTIVITY);
+    request(&f, end, 2000, THREAD, NO_ACTIVITY); /* of another one */
+    http_spans_init(&spans, &f.b.trace, false, 0, 0);
+    assert_int_equal(spans.table.count, 1);
+    assert_int_equal(spans.by_thread, 1);
+    http_spans_done(&spans);
+    for (unsigned i = 0; i < 2; i++) {
+        told_text(&f, "number");
+        told_text(&f, "GET");
+        told_text(&f, "/orders");
+        request(&f, i ? done : served, 1010 + 2000 * i, i ? OTHER : THREAD, NO_ACTIVITY);
+    }
+    http_spans_init(&spans, &f.b.trace, false, 0, 0);
+    assert_int_equal(spans.table.count, 1);
+    assert_int_equal(span_ns(&spans.table.rows[0]), 2000);
+    assert_int_equal(spans.by_thread, 0);
     http_spans_done(&spans);
     buffer_done(&fields);
     told_fixture_end(&f);
@@ -282,8 +423,11 @@ static void test_tasks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_groups), cmocka_unit_test(test_percentiles), cmocka_unit_test(test_many),
-        cmocka_unit_test(test_http),   cmocka_unit_test(test_http_client), cmocka_unit_test(test_tasks),
+        cmocka_unit_test(test_groups),         cmocka_unit_test(test_percentiles),
+        cmocka_unit_test(test_many),           cmocka_unit_test(test_beside),
+        cmocka_unit_test(test_beside_many),    cmocka_unit_test(test_http),
+        cmocka_unit_test(test_http_of_one_id), cmocka_unit_test(test_http_without_activity),
+        cmocka_unit_test(test_http_client),    cmocka_unit_test(test_tasks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

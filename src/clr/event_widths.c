@@ -1,0 +1,88 @@
+#include "clr/event_widths.h"
+
+#include <string.h>
+
+#include "base/utf16.h"
+
+enum { NARROW_MAX = 6 };
+
+static bool is_integer(const struct event_field *f)
+{
+    return f->type == FIELD_INT || f->type == FIELD_UINT;
+}
+
+bool event_widths_vary(const struct event_fields *fields)
+{
+    bool any = false;
+    if (fields->root_count > EVENT_WIDTHS_FIELDS_MAX)
+        return false;
+    for (uint32_t i = 0; i < fields->root_count; i++) {
+        const struct event_field *f = &fields->rows[fields->root + i];
+        if (f->type > FIELD_TEXT16 || f->keeps)
+            return false;
+        any |= is_integer(f) && f->size < 8;
+    }
+    return any;
+}
+
+/* A value in `size` bytes that was described with fewer. */
+static bool can_hold(const struct event_field *described, const uint8_t *at, unsigned size)
+{
+    uint64_t value = size == 4 ? load_u32le(at) : load_u64le(at);
+    unsigned unused = 64 - 8 * described->size;
+    uint64_t low = value << unused >> unused;
+    if (described->type == FIELD_UINT)
+        return value == low;
+    int64_t extended = (int64_t)(value << unused) >> unused;
+    return value == (size == 4 ? (uint32_t)extended : (uint64_t)extended);
+}
+
+/* Whether the payload ends with the last of these, which are described by `described`. */
+static bool fits(const struct event_field *rows, const struct event_field *described, uint32_t count,
+                 struct span payload)
+{
+    struct cursor c = cursor_over(payload);
+    for (uint32_t i = 0; i < count && cursor_ok(&c); i++) {
+        if (rows[i].type == FIELD_TEXT16) {
+            utf16_zstring(&c);
+            continue;
+        }
+        struct span bytes = cursor_bytes(&c, rows[i].size);
+        if (bytes.data && rows[i].size != described[i].size &&
+            !can_hold(&described[i], bytes.data, rows[i].size))
+            return false;
+    }
+    return cursor_ok(&c) && c.pos == payload.size;
+}
+
+static uint32_t find_narrow(const struct event_field *rows, uint32_t count, unsigned size,
+                            uint32_t out[NARROW_MAX])
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < count && found < NARROW_MAX; i++)
+        if (is_integer(&rows[i]) && rows[i].size < size)
+            out[found++] = i;
+    return found;
+}
+
+bool event_widths_find(const struct event_fields *fields, struct span payload,
+                       struct event_field out[EVENT_WIDTHS_FIELDS_MAX])
+{
+    const struct event_field *described = &fields->rows[fields->root];
+    uint32_t count = fields->root_count;
+    if (fits(described, described, count, payload))
+        return false;
+    for (unsigned size = 4; size <= 8; size += 4) {
+        uint32_t narrow[NARROW_MAX], narrow_count = find_narrow(described, count, size, narrow);
+        /* many before few: what is left over can pass for text */
+        for (uint32_t chosen = (1u << narrow_count) - 1; chosen > 0; chosen--) {
+            memcpy(out, described, count * sizeof *out);
+            for (uint32_t i = 0; i < narrow_count; i++)
+                if (chosen >> i & 1)
+                    out[narrow[i]].size = (uint8_t)size;
+            if (fits(out, described, count, payload))
+                return true;
+        }
+    }
+    return false;
+}
