@@ -260,8 +260,8 @@ static struct step step_stub(const struct run *r, const struct place *at)
     return (struct step){ STEP_NO_RULE, { 0 } };
 }
 
-/* Native code without unwind information: linkage tables, and what follows a system call at a function's end.
- */
+/* Native code without unwind information: linkage tables, thunks for indirect jumps, and what follows a
+ * system call at a function's end. */
 static struct step step_without_cfi(const struct run *r, const struct place *at,
                                     const struct unwind_code *code)
 {
@@ -278,7 +278,7 @@ static struct step step_without_cfi(const struct run *r, const struct place *at,
         if (step.kind != STEP_NO_RULE)
             return step;
     }
-    return step_stack_top(r->u, (int32_t)machine->plt_depth(before, behind));
+    return step_stack_top(r->u, (int32_t)machine->bare_depth(before, behind));
 }
 
 /* A tail jump whose frame is gone, though the tables do not say so. */
