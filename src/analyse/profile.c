@@ -291,6 +291,7 @@ static void profile_add_samples(struct profile_build *b)
             __builtin_prefetch(&b->stacks[s->stack[order ? order[k + AHEAD].at : k + AHEAD]], 1);
         uint64_t time_ns = s->time_ns[i] > p->start_monotonic_ns ? s->time_ns[i] - p->start_monotonic_ns : 0;
         uint64_t samples = p->weights_are_samples ? s->weight[i] : 1;
+        p->counts.captured += samples;
         p->counts.recorded += s->kind[i] == o->kind ? samples : 0;
         if (!sample_is_asked(b, i))
             continue;

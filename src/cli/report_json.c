@@ -167,7 +167,7 @@ static void json_totals(struct json_writer *j, const struct capture *c, const st
     const struct trace *t = &c->b.trace;
     json_put_object(j, "totals");
     json_put_u64(j, "samples", p->counts.samples);
-    json_put_u64(j, "attempted", p->counts.recorded + p->counts.lost);
+    json_put_u64(j, "attempted", p->counts.captured + p->counts.lost);
     json_put_u64(j, "lost", p->counts.lost);
     json_put_object(j, "lost_by");
     capture_json_losses(j, t);

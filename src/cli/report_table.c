@@ -198,13 +198,14 @@ static void head_collections(const struct profile *p, struct buffer *out)
 static void head_loss(const struct profile *p, struct buffer *out)
 {
     const struct profile_counts *n = &p->counts;
-    uint64_t attempted = n->recorded + n->lost;
+    uint64_t attempted = n->captured + n->lost;
     buffer_format(out, "samples  %s", units_count(n->samples).text);
     if (n->samples != n->recorded)
         buffer_format(out, " of %s, by the filters given", units_count(n->recorded).text);
     if (strcmp(p->weight_unit, "ns") == 0)
         buffer_format(out, ", %s of %s time", units_duration(n->weight).text, p->is_wall ? "wall" : "CPU");
-    buffer_format(out, "; %s lost (%.2f %%)", units_count(n->lost).text, percent(n->lost, attempted));
+    buffer_format(out, "; %s%s lost (%.2f %%)", units_count(n->lost).text,
+                  n->lost && n->captured != n->recorded ? " of all events" : "", percent(n->lost, attempted));
     const char *comma = ": ";
     for (unsigned i = 0; n->lost && i < LOSS_REASONS; i++) {
         if (!n->lost_by[i])

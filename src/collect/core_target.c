@@ -300,6 +300,7 @@ struct stacks_target core_target_stacks(struct core_target *target)
         .machine = machine_of_elf(target->core.machine),
         .memory = &target->memory,
         .files = { open_source, close_source, target },
+        .is_dump = true,
     };
 }
 

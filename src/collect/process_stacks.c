@@ -260,6 +260,22 @@ static uint32_t image_number(struct process_stacks *stacks, const struct memory_
     return (uint32_t)stacks->path_count++;
 }
 
+static bool take_outline(void *user, const struct found_method *found)
+{
+    if (found->kind != FOUND_STUB)
+        process_code_method(user, found->begin, found->end - found->begin, found->kind == FOUND_DYNAMIC);
+    return true;
+}
+
+/* Of a stack that was not taken: another one of its thread's. */
+static bool find_method(void *user, uint64_t addr)
+{
+    struct process_stacks *stacks = user;
+    if (stacks->walk)
+        code_walk_outline_at(stacks->walk, &addr, 1, take_outline, stacks->code);
+    return true;
+}
+
 static struct process_code *open_code(struct process_stacks *stacks)
 {
     struct process_code_access access = {
@@ -267,6 +283,7 @@ static struct process_code *open_code(struct process_stacks *stacks)
         .open = open_image,
         .close = close_image,
         .read = read_memory,
+        .find_method = stacks->target.is_dump ? find_method : NULL,
         .user = stacks,
     };
     struct process_code *code = process_code_new(stacks->images, &access);
@@ -328,15 +345,8 @@ static void collect_generated(const struct process_stacks *stacks, struct addr_l
     sort_out(list);
 }
 
-static bool take_outline(void *user, const struct found_method *found)
-{
-    if (found->kind != FOUND_STUB)
-        process_code_method(user, found->begin, found->end - found->begin, found->kind == FOUND_DYNAMIC);
-    return true;
-}
-
 /* What can be jitted code tells the unwinder how to leave it. */
-static void outline_methods(struct process_stacks *stacks, struct process_code *code)
+static void outline_methods(struct process_stacks *stacks)
 {
     struct addr_list list = { 0 };
     if (stacks->walk)
@@ -345,7 +355,7 @@ static void outline_methods(struct process_stacks *stacks, struct process_code *
                              &stacks->walk_error))
         return;
     collect_generated(stacks, &list);
-    code_walk_outline_at(stacks->walk, list.items, list.count, take_outline, code);
+    code_walk_outline_at(stacks->walk, list.items, list.count, take_outline, stacks->code);
     free(list.items);
 }
 
@@ -393,12 +403,23 @@ struct unwound {
     enum unwind_end end;
 };
 
-static struct unwound unwind_thread(const struct stacks_thread *thread, struct process_code *code)
+static bool read_word(void *user, uint64_t addr, uint64_t *out)
+{
+    uint8_t bytes[8];
+    if (!read_memory(user, addr, bytes, sizeof bytes))
+        return false;
+    *out = load_u64le(bytes);
+    return true;
+}
+
+static struct unwound unwind_thread(struct process_stacks *stacks, const struct stacks_thread *thread)
 {
     struct unwind_frame frames[STACKS_FRAMES_MAX];
-    struct unwind_sample sample = { &thread->registers.general, span_of(thread->stack, thread->stack_bytes),
-                                    NULL, 0 };
-    struct unwind_result result = process_code_unwind(code, &sample, frames, STACKS_FRAMES_MAX);
+    struct unwind_sample sample = { .registers = &thread->registers.general,
+                                    .stack = span_of(thread->stack, thread->stack_bytes),
+                                    .read_word = stacks->target.is_dump ? read_word : NULL,
+                                    .user = stacks };
+    struct unwind_result result = process_code_unwind(stacks->code, &sample, frames, STACKS_FRAMES_MAX);
     struct unwound unwound = { mem_alloc(result.count + 1, sizeof *frames), result.count, result.end };
     memcpy(unwound.frames, frames, result.count * sizeof *frames);
     return unwound;
@@ -462,14 +483,15 @@ static void find_il_offsets(struct process_stacks *stacks, struct trace *t, uint
 
 void process_stacks_unwind(struct process_stacks *stacks, struct trace_builder *b, uint32_t process)
 {
-    struct process_code *code = open_code(stacks);
+    stacks->code = open_code(stacks);
     struct method_sink sink = { b, process, clock_monotonic_ns() };
     struct unwound *unwound = mem_alloc(stacks->thread_count + 1, sizeof *unwound);
-    outline_methods(stacks, code);
+    outline_methods(stacks);
     for (size_t i = 0; i < stacks->thread_count; i++)
         if (!stacks->threads[i].problem)
-            unwound[i] = unwind_thread(&stacks->threads[i], code);
-    process_code_free(code);
+            unwound[i] = unwind_thread(stacks, &stacks->threads[i]);
+    process_code_free(stacks->code);
+    stacks->code = NULL;
     name_methods(stacks, unwound, &sink);
     for (size_t i = 0; i < stacks->thread_count; i++) {
         if (!stacks->threads[i].problem)

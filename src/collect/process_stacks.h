@@ -17,6 +17,7 @@
 #include "clr/code_walk.h"
 #include "collect/thread_stopper.h"
 #include "trace/builder.h"
+#include "unwind/process_code.h"
 #include "unwind/unwind_images.h"
 
 enum {
@@ -44,6 +45,7 @@ struct stacks_target {
     const struct machine *machine; /* it runs on, or did */
     const struct memory *memory;
     struct module_files files; /* as the target has them */
+    bool is_dump;              /* its memory is as it was when the threads were taken */
 };
 
 struct process_stacks {
@@ -53,6 +55,7 @@ struct process_stacks {
     size_t path_count, path_capacity;
     struct code_walk *walk;        /* NULL: no runtime, or none that can be read */
     struct error walk_error;       /* why, when NULL */
+    struct process_code *code;     /* while stacks are unwound */
     struct stacks_thread *threads; /* of the last look; sorted by tid */
     size_t thread_count, thread_capacity;
 };

@@ -314,14 +314,15 @@ static struct memory_mapping mapping_of(const struct core_segment *s, uint64_t s
 
 /*
  * A file's mapping has the rights of a segment in it. One of which nothing was dumped was not written to, and
- * may be code.
+ * may be code. So may one in a segment that begins before it: createdump joins neighbours, and tells the
+ * rights of the first.
  */
 static void add_file(struct core_file *core, const struct memory_mapping *file, const struct core_segment *s)
 {
     struct memory_mapping m = *file;
     m.readable = !s || s->flags & SEGMENT_R;
     m.writable = s && s->flags & SEGMENT_W;
-    m.executable = !s || s->flags & SEGMENT_X;
+    m.executable = !s || s->flags & SEGMENT_X || s->addr < file->start;
     add_mapping(core, &m);
 }
 

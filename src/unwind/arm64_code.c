@@ -26,7 +26,7 @@ bool arm64_is_after_syscall(struct span before)
 }
 
 /* It pushes two registers, then loads the resolver's address. */
-uint32_t arm64_plt_depth(struct span before, struct span code)
+uint32_t arm64_bare_depth(struct span before, struct span code)
 {
     (void)code;
     for (size_t at = 0; at + INSTRUCTION_BYTES <= before.size; at += INSTRUCTION_BYTES)

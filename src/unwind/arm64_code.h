@@ -19,7 +19,7 @@ bool arm64_is_after_call(struct span before);
 /* Whether `before` ends in a system call. */
 bool arm64_is_after_syscall(struct span before);
 /* How far the first entry of a procedure linkage table has moved SP at an address. */
-uint32_t arm64_plt_depth(struct span before, struct span code);
+uint32_t arm64_bare_depth(struct span before, struct span code);
 /* Whether `code` is what a signal handler returns to. */
 bool arm64_is_signal_return(struct span code);
 

@@ -22,7 +22,7 @@ const struct machine machine_x86_64 = {
     .address_mask = UINT64_MAX,
     .is_after_call = x64_is_after_call,
     .is_after_syscall = x64_is_after_syscall,
-    .plt_depth = x64_plt_depth,
+    .bare_depth = x64_bare_depth,
     .epilog = x64_epilog,
     .is_tail_jump = x64_is_tail_jump,
 };
@@ -57,7 +57,7 @@ const struct machine machine_arm64 = {
     .address_mask = (UINT64_C(1) << 48) - 1, /* user memory, unless a program asks for more */
     .is_after_call = arm64_is_after_call,
     .is_after_syscall = arm64_is_after_syscall,
-    .plt_depth = arm64_plt_depth,
+    .bare_depth = arm64_bare_depth,
     .is_signal_return = arm64_is_signal_return,
     .signal_rule = { .cfa = FRAME_CFA_DEREF,
                      .cfa_register = FRAME_REGISTER_SP,

@@ -33,8 +33,9 @@ struct machine {
     uint64_t address_mask;    /* of a return address; other bits may hold a signature */
     bool (*is_after_call)(struct span before);
     bool (*is_after_syscall)(struct span before);
-    /* How far above SP the return address is in a linkage table without unwind information, or SP was. */
-    uint32_t (*plt_depth)(struct span before, struct span code);
+    /* How far above SP the return address is, or SP was, in code without unwind information: linkage tables,
+     * thunks. */
+    uint32_t (*bare_depth)(struct span before, struct span code);
     /* Each of these may be NULL: tables tell, or nothing has to be repaired. */
     bool (*epilog)(struct span code, uint64_t addr, uint64_t begin, uint64_t end, struct frame_rule *out);
     bool (*is_tail_jump)(struct span code, uint64_t addr, uint64_t begin, uint64_t end);

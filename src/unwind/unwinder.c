@@ -12,7 +12,8 @@ enum {
     STACK_REACH_BYTES = 256 << 20, /* an address so far above the bytes may still be of this stack */
     ENTRY_BYTES = 0x40,            /* of ld.so's entry, which has no unwind information */
     SCAN_FRAME_BYTES = 64,
-    EPILOG_BYTES = 96, /* of code that tells whether an epilog is under way */
+    EPILOG_BYTES = 96,    /* of code that tells whether an epilog is under way */
+    RED_ZONE_BYTES = 128, /* below SP, that a function may use: System V ABI, AMD64 supplement, 3.2.2 */
 };
 
 enum step_kind {
@@ -28,6 +29,7 @@ enum step_kind {
 struct step {
     enum step_kind kind;
     struct frame_rule rule;
+    bool no_call; /* of a caller: no call leads back there, a stack was made so that it is returned to */
 };
 
 struct cached_step {
@@ -35,6 +37,7 @@ struct cached_step {
     struct frame_rule rule;
     uint16_t generation;
     uint8_t kind;
+    bool no_call;
 };
 
 struct unwinder {
@@ -50,7 +53,7 @@ struct unwinder {
 /* Where the unwinding is. */
 struct place {
     uint64_t ip, sp, fp;
-    bool exact, hijacked;
+    bool exact, hijacked, no_call;
     bool sp_at_least; /* sp may lie higher: only the frame pointer was followed */
 };
 
@@ -98,14 +101,15 @@ void unwinder_forget(struct unwinder *u)
 /* A word of the stack. */
 static enum outcome stack_read(const struct run *r, uint64_t addr, uint64_t *out)
 {
-    uint64_t off = addr - r->stack_start, size = r->sample->stack.size;
-    if (addr < r->stack_start)
-        return OUTCOME_FAILED;
-    if (size >= WORD_BYTES && off <= size - WORD_BYTES) {
-        *out = load_u64le(r->sample->stack.data + off);
+    const struct unwind_sample *s = r->sample;
+    uint64_t off = addr - r->stack_start, size = s->stack.size;
+    if (addr >= r->stack_start && size >= WORD_BYTES && off <= size - WORD_BYTES) {
+        *out = load_u64le(s->stack.data + off);
         return OUTCOME_OK;
     }
-    return off < size + STACK_REACH_BYTES ? OUTCOME_CUT : OUTCOME_FAILED;
+    if (s->read_word && s->read_word(s->user, addr, out))
+        return OUTCOME_OK;
+    return addr >= r->stack_start && off < size + STACK_REACH_BYTES ? OUTCOME_CUT : OUTCOME_FAILED;
 }
 
 static bool read_code(const struct unwinder *u, uint64_t addr, uint8_t *into, size_t size)
@@ -193,6 +197,28 @@ static struct step or_signal(const struct unwinder *u, uint64_t ip, struct step 
     return told || !is_signal_return(u, ip) ? step : (struct step){ STEP_CFI, u->machine->signal_rule };
 }
 
+/*
+ * Where a function begins that no call was made from: whoever made this stack had it return there. So glibc's
+ * coroutines begin (makecontext(3)).
+ */
+static bool is_made_root(const struct unwinder *u, const struct unwind_code *code, uint64_t ip)
+{
+    uint64_t begin, end;
+    return eh_rows_function(&code->elf->rows, ip - code->bias, &begin, &end) && begin == ip - code->bias &&
+           !is_return_address(u, ip);
+}
+
+static struct step resolve_native(const struct unwinder *u, const struct unwind_code *code, uint64_t ip)
+{
+    if (code->elf->hijack && ip - code->bias == code->elf->hijack)
+        return (struct step){ STEP_HIJACKED, { 0 } };
+    struct step step = or_signal(u, ip, step_cfi(code->elf, ip - 1 - code->bias));
+    step.no_call = step.rule.signal_frame;
+    if (step.kind == STEP_NO_RULE && step.rule.cfa == FRAME_CFA_NONE && is_made_root(u, code, ip))
+        return (struct step){ STEP_ROOT, { 0 }, .no_call = true };
+    return step;
+}
+
 /* The frame of a caller: `ip` is what its call returns to. Kept out of caller_step(), whose registers it
  * would take. */
 __attribute__((noinline)) static struct step resolve_caller(const struct unwinder *u, uint64_t ip)
@@ -206,9 +232,7 @@ __attribute__((noinline)) static struct step resolve_caller(const struct unwinde
             return (struct step){ STEP_NO_CODE, { 0 } };
         return or_signal(u, ip, (struct step){ STEP_NO_CODE, { 0 } }); /* the first thing in its mapping */
     case UNWIND_CODE_ELF:
-        if (code.elf->hijack && ip - code.bias == code.elf->hijack)
-            return (struct step){ STEP_HIJACKED, { 0 } };
-        return or_signal(u, ip, step_cfi(code.elf, ip - 1 - code.bias));
+        return resolve_native(u, &code, ip);
     case UNWIND_CODE_PE:
     case UNWIND_CODE_JITTED:
         if (managed_function(&code, ip - 1, &function, &addr))
@@ -229,10 +253,10 @@ static struct step caller_step(struct unwinder *u, uint64_t ip)
 {
     struct cached_step *cached = cache_slot(u, ip);
     if (cached->ip == ip && cached->generation == u->generation)
-        return (struct step){ (enum step_kind)cached->kind, cached->rule };
+        return (struct step){ (enum step_kind)cached->kind, cached->rule, cached->no_call };
     struct step step = resolve_caller(u, ip);
     if (step.kind != STEP_NO_CODE && step.kind != STEP_NO_RULE)
-        *cached = (struct cached_step){ ip, step.rule, u->generation, (uint8_t)step.kind };
+        *cached = (struct cached_step){ ip, step.rule, u->generation, (uint8_t)step.kind, step.no_call };
     return step;
 }
 
@@ -260,8 +284,8 @@ static struct step step_stub(const struct run *r, const struct place *at)
     return (struct step){ STEP_NO_RULE, { 0 } };
 }
 
-/* Native code without unwind information: linkage tables, and what follows a system call at a function's end.
- */
+/* Native code without unwind information: linkage tables, thunks for indirect jumps, and what follows a
+ * system call at a function's end. */
 static struct step step_without_cfi(const struct run *r, const struct place *at,
                                     const struct unwind_code *code)
 {
@@ -278,7 +302,7 @@ static struct step step_without_cfi(const struct run *r, const struct place *at,
         if (step.kind != STEP_NO_RULE)
             return step;
     }
-    return step_stack_top(r->u, (int32_t)machine->plt_depth(before, behind));
+    return step_stack_top(r->u, (int32_t)machine->bare_depth(before, behind));
 }
 
 /* A tail jump whose frame is gone, though the tables do not say so. */
@@ -418,15 +442,33 @@ static enum outcome link_word(const struct run *r, uint64_t *out)
     return r->has_link ? OUTCOME_OK : OUTCOME_FAILED;
 }
 
+/*
+ * Skips the red zone, which a call does not leave: the .NET runtime made this frame under the one in which a
+ * signal came, to handle that there (PAL, CallSignalHandlerWrapper), and has it return to where that was.
+ */
+static bool is_above_interrupted(const struct run *r, const struct frame_rule *rule)
+{
+    return !r->u->machine->has_link && rule->ra == FRAME_AT_CFA &&
+           rule->ra_off <= -(RED_ZONE_BYTES + WORD_BYTES);
+}
+
+/* The stack that a signal interrupted need not be the one on which it is handled. */
+static bool is_interrupted(const struct run *r, const struct place *at)
+{
+    return at->exact && !r->at_leaf;
+}
+
 static enum outcome rule_apply(const struct run *r, const struct frame_rule *rule, const struct place *at,
                                struct place *out)
 {
-    struct place next = { .fp = at->fp, .exact = rule->signal_frame };
+    struct place next = { .fp = at->fp, .exact = rule->signal_frame || is_above_interrupted(r, rule) };
     enum outcome outcome = rule_cfa(r, rule, at, &next.sp);
     if (outcome != OUTCOME_OK)
         return outcome;
     /* a handler may run on a stack of its own, else stacks only grow towards their root */
-    if (next.sp <= at->sp && !rule->signal_frame && (next.sp < at->sp || rule->ra != FRAME_SAME))
+    bool leaves_stack =
+        rule->signal_frame || (is_interrupted(r, at) && rule->cfa_register == FRAME_REGISTER_FP);
+    if (next.sp <= at->sp && !leaves_stack && (next.sp < at->sp || rule->ra != FRAME_SAME))
         return OUTCOME_FAILED;
     outcome = rule->ra == FRAME_SAME ? link_word(r, &next.ip)
                                      : rule_word(r, rule->ra, rule->ra_off, next.sp, at, &next.ip);
@@ -434,7 +476,7 @@ static enum outcome rule_apply(const struct run *r, const struct frame_rule *rul
         return outcome;
     next.ip &= r->u->address_mask;
     /* clang's epilogs keep the rule of a register that was popped already: its slot is below SP then */
-    bool popped = rule->fp == FRAME_AT_CFA && offset(next.sp, rule->fp_off) < at->sp;
+    bool popped = rule->fp == FRAME_AT_CFA && !leaves_stack && offset(next.sp, rule->fp_off) < at->sp;
     if (rule->fp != FRAME_SAME && rule->fp != FRAME_LOST && !popped) {
         outcome = rule_word(r, rule->fp, rule->fp_off, next.sp, at, &next.fp);
         if (outcome != OUTCOME_OK)
@@ -447,7 +489,7 @@ static enum outcome rule_apply(const struct run *r, const struct frame_rule *rul
 static enum outcome pointer_apply(const struct run *r, const struct place *at, struct place *out)
 {
     struct place next = { .sp = at->fp + 2 * WORD_BYTES, .sp_at_least = !r->u->machine->record_ends_frame };
-    if (at->fp < at->sp || at->fp % WORD_BYTES)
+    if ((at->fp < at->sp && !is_interrupted(r, at)) || at->fp % WORD_BYTES)
         return OUTCOME_FAILED;
     enum outcome outcome = stack_read(r, at->fp + WORD_BYTES, &next.ip);
     if (outcome != OUTCOME_OK || (outcome = stack_read(r, at->fp, &next.fp)) != OUTCOME_OK)
@@ -459,10 +501,14 @@ static enum outcome pointer_apply(const struct run *r, const struct place *at, s
 
 static bool is_code(struct run *r, struct place *next)
 {
-    if (next->exact)
-        return code_at(r->u, next->ip).kind != UNWIND_CODE_NONE;
+    uint64_t top;
+    if (next->exact && code_at(r->u, next->ip).kind != UNWIND_CODE_NONE)
+        return true;
+    if (next->exact) /* a call of what is no code was interrupted */
+        return stack_read(r, next->sp, &top) == OUTCOME_OK && is_return_address(r->u, top);
     struct step step = caller_step(r->u, next->ip);
     next->hijacked = step.kind == STEP_HIJACKED;
+    next->no_call = step.no_call;
     return step.kind != STEP_NO_CODE;
 }
 
@@ -496,7 +542,7 @@ static bool run_advance(struct run *r, struct place *at, enum unwind_found *out_
     if (step.kind == STEP_CFI || step.kind == STEP_INFO || step.kind == STEP_STACK_TOP) {
         outcome = rule_apply(r, &step.rule, at, &next);
         *out_found = found_by(step.kind);
-        if (outcome == OUTCOME_OK && next.ip == 0 && step.kind == STEP_CFI) {
+        if (outcome == OUTCOME_OK && next.ip == 0 && step.kind == STEP_CFI && !next.exact) {
             *out_end = UNWIND_END_ROOT; /* so a thread's first function without a mark of its own is called */
             return false;
         }
@@ -549,7 +595,7 @@ static void run_splice(struct run *r, struct unwind_frame *frames, size_t max, s
             return;
         }
         frames[result->count++] =
-            (struct unwind_frame){ next.ip, UNWIND_FOUND_KERNEL, .hijacked = next.hijacked };
+            (struct unwind_frame){ next.ip, UNWIND_FOUND_KERNEL, next.no_call, next.hijacked };
     }
     const struct unwind_frame *last = &frames[result->count - 1];
     if (last->found == UNWIND_FOUND_KERNEL && caller_step(r->u, last->ip).kind == STEP_ROOT)
@@ -582,7 +628,8 @@ struct unwind_result unwinder_run(struct unwinder *u, const struct unwind_sample
     enum unwind_found found = UNWIND_FOUND_LEAF;
     expect_frames(u, sample);
     while (result.count < max) {
-        frames[result.count++] = (struct unwind_frame){ at.ip, (uint8_t)found, at.exact, at.hijacked };
+        frames[result.count++] =
+            (struct unwind_frame){ at.ip, (uint8_t)found, at.exact || at.no_call, at.hijacked };
         if (!run_advance(&r, &at, &found, &result.end))
             break;
         result.end = UNWIND_END_DEPTH;

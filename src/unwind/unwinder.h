@@ -34,7 +34,9 @@ enum unwind_found {
 struct unwind_frame {
     uint64_t ip;
     uint8_t found; /* enum unwind_found */
-    bool exact; /* ip is where it goes on, not what follows a call: the leaf, and what a signal interrupted */
+    /* ip is where it goes on, not what follows a call: the leaf, what a signal interrupted, what a signal's
+     * handler or a coroutine returns to */
+    bool exact;
     bool hijacked; /* ip is where the runtime's trap begins: the caller that it replaced is not known */
 };
 
@@ -51,6 +53,10 @@ struct unwind_sample {
     struct span stack;            /* from the stack pointer up */
     const uint64_t *kernel_chain; /* the user frames that the kernel found by frame pointers, leaf first */
     size_t kernel_count;
+    /* A word of memory that is not in `stack`; NULL where memory has changed since. Handlers of signals have
+     * stacks of their own, what they interrupted is on another. */
+    bool (*read_word)(void *user, uint64_t addr, uint64_t *out);
+    void *user;
 };
 
 struct unwind_result {

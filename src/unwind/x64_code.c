@@ -182,9 +182,27 @@ bool x64_epilog(struct span code, uint64_t addr, uint64_t begin, uint64_t end, s
     return false;
 }
 
-uint32_t x64_plt_depth(struct span before, struct span code)
+/* "mov [rsp], r64": a thunk puts where to jump over the address of a call that it made itself. */
+static bool is_store_to_top(struct span code)
+{
+    return (at(code, 0) == 0x48 || at(code, 0) == 0x4c) && at(code, 1) == 0x89 &&
+           (at(code, 2) & 0xc7) == 0x04 && at(code, 3) == 0x24;
+}
+
+/* In a thunk that keeps a processor from guessing where a jump leads ("retpoline"), past its call. */
+static bool is_in_retpoline(struct span before, struct span code)
+{
+    if (at(code, 0) == 0xc3 && before.size >= 4)
+        return is_store_to_top(span_part(before, before.size - 4, 4));
+    return (is_store_to_top(code) && at(code, 4) == 0xc3) ||
+           starts_with(code, "\x48\x8d\x64\x24\x08\xc3", 6); /* of a return: lea rsp, [rsp+8]; ret */
+}
+
+uint32_t x64_bare_depth(struct span before, struct span code)
 {
     size_t size = before.size;
+    if (is_in_retpoline(before, code))
+        return WORD_BYTES;
     if (at(code, 0) == 0xe9 && size >= 5 && before.data[size - 5] == 0x68)
         return WORD_BYTES; /* the number of the import was pushed */
     if (starts_with(code, "\xff\x35", 2))

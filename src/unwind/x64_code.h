@@ -28,9 +28,12 @@ bool x64_epilog(struct span code, uint64_t addr, uint64_t begin, uint64_t end, s
 /* Whether the instruction at `addr` jumps out of the function [begin, end), or through a register or memory.
  */
 bool x64_is_tail_jump(struct span code, uint64_t addr, uint64_t begin, uint64_t end);
-/* How far above SP the return address is at a jump of a procedure linkage table without unwind information.
+/*
+ * How far above SP the return address is in code without unwind information: at a jump of a procedure linkage
+ * table, or in a thunk through which clang and gcc jump where it must not be guessed ahead (-mretpoline,
+ * -mindirect-branch=thunk; Intel's "Retpoline: A Branch Target Injection Mitigation").
  */
-uint32_t x64_plt_depth(struct span before, struct span code);
+uint32_t x64_bare_depth(struct span before, struct span code);
 /*
  * Whether a function that starts with `code` is the runtime's OnHijackTripThread, to which the return address
  * of a thread is bent that shall stop. Its unwind information is off by the word it reserves for the real

@@ -16,6 +16,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (x64_epilog(span_of(data, size), 0x1800, 0x1000, 0x2000, &rule) && rule.ra_off != -8)
         __builtin_trap();
     x64_is_after_call(span_of(data, size));
-    x64_plt_depth(span_of(data, size / 2), span_of(data + size / 2, size - size / 2));
+    x64_bare_depth(span_of(data, size / 2), span_of(data + size / 2, size - size / 2));
     return 0;
 }

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
              (rule.fp != FRAME_AT_CFA && rule.fp != FRAME_SAME)))
             __builtin_trap();
     arm64_is_after_call(record);
-    arm64_plt_depth(record, record);
+    arm64_bare_depth(record, record);
     arm64_is_signal_return(record);
     return 0;
 }

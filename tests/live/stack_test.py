@@ -302,6 +302,32 @@ def check_cores(checks, variant, work):
     checks.check(f"{variant} {kind}: a cut dump is said to be cut", done.returncode == 0 and "the dump is cut" in done.stderr, done.stderr[-300:])
 
 
+def dump_of_crash(variant, work, mode):
+    path = work.file(f"{variant}-{mode}.dmp")
+    heap = {"DOTNET_DbgEnableMiniDump": "1", "DOTNET_DbgMiniDumpType": "2", "DOTNET_DbgMiniDumpName": path}
+    with Target(sample_command(variant, "crashes") + ["0", mode], env={**PLAIN_ENVIRONMENT, **heap},
+                stderr=subprocess.DEVNULL) as target: # .NET 9 tells of all frames of a stack that is full
+        target.process.stdin.write(b"go\n")
+        target.process.stdin.flush()
+        wait_for(lambda: not target.alive(), "the end of the program")
+    if not os.path.exists(path):
+        raise Skip("the runtime made no dump")
+    return path
+
+
+def check_crashes(checks, variant, work):
+    """The runtime makes a dump on a stack of its own; what crashed is on another."""
+    callers = ["Crashes.Program.AskNative", "Crashes.Program.Crash", "Crashes.Program.Main lambda"]
+    view = look(dump_of_crash(variant, work, "native"))
+    crashed = [t for t in view["threads"] if callers[0] in functions(t)]
+    found = [f for f in functions(crashed[0]) if f.startswith("Crashes.")] if crashed else []
+    checks.check(f"{variant} native: the stack that crashed is whole", found == callers and crashed[0]["end"] == "whole",
+                 f"{found} {[t['end'] for t in view['threads']]}")
+    view = look(dump_of_crash(variant, work, "overflow"))
+    depths = [functions(t).count("Crashes.Program.Recurse") for t in view["threads"]]
+    checks.check(f"{variant} overflow: the recursion is seen", max(depths) > 300, str(depths))
+
+
 def main():
     checks = Checks()
     variant = (sys.argv[1:] or ["10"])[0]
@@ -316,6 +342,7 @@ def main():
         checks.run("positions ClrMD", check_clrmd, variant, positions(variant), 200, 1500)
         checks.run("positions gdb", check_gdb, variant, positions(variant), POSITIONS, 200, 1000)
         checks.run("cores", check_cores, variant, work)
+        checks.run("crashes", check_crashes, variant, work)
     checks.exit()
 
 

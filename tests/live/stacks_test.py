@@ -104,6 +104,21 @@ def check_deep(checks, variant, work):
                  sum(weight for _, weight in depths) > 100 and all(depth == levels for depth, _ in depths), depths)
 
 
+def check_faults(checks, variant, work):
+    """Null references at a method's first instruction: the runtime handles them in frames that nobody called."""
+    callers = {"Crashes.Program.Touch": ("Crashes.Program.Catch",), "Crashes.Program.Dereference": ("Crashes.Program.Touch",)}
+    capture = work.file("faults.clrperf")
+    with Target(sample_command(variant, "crashes") + ["0", "null"]) as target:
+        target.wait_busy(1.5)
+        record_busy(capture, target.pid, RATE, CPU_S)
+    check_whole(checks, f"{variant} crashes", capture)
+    # the kernel's call of the handler is on a stack of its own, of which a sample has the bytes and not of the other
+    stacks = [(stack, weight) for stack, weight in folded(capture) if "__restore_rt" not in stack]
+    judged, exact, missing, example = judge(stacks, callers)
+    checks.check(f"{variant} crashes: who called what faulted is in each stack",
+                 judged > 0.4 * RATE * CPU_S and exact >= 0.995 * judged and missing == 0, f"{exact} of {judged} {example}")
+
+
 def check_waiting(checks, variant, work):
     """Threads that leave their CPU, in a service that reads, waits, throws and locks."""
     capture = work.file("waiting.clrperf")
@@ -124,6 +139,7 @@ def main():
             checks.run(f"{variant} {sample}", check_sample, variant, sample, work)
         checks.run(f"{variant} shapes, diagnostics off", check_sample, variant, "shapes", work, {"DOTNET_EnableDiagnostics": "0"})
         checks.run(f"{variant} deepstack", check_deep, variant, work)
+        checks.run(f"{variant} crashes", check_faults, variant, work)
         checks.run(f"{variant} webapi, context switches", check_waiting, variant, work)
     checks.exit()
 

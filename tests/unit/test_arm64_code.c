@@ -51,10 +51,10 @@ static void test_plt(void **state)
     static const uint32_t table[] = { 0xa9bf7bf0, 0xb0000090, 0xf947fe11, 0x913fe210, 0xd61f0220,
                                       0xd503201f, 0xd503201f, 0xd503201f, 0xb0000090, 0xf9400211 };
     struct span bytes = span_of(table, sizeof table);
-    assert_int_equal(arm64_plt_depth(span_part(bytes, 0, 0), bytes), 0);
+    assert_int_equal(arm64_bare_depth(span_part(bytes, 0, 0), bytes), 0);
     for (size_t at = 4; at <= 16; at += 4)
-        assert_int_equal(arm64_plt_depth(span_part(bytes, 0, at), span_part(bytes, at, 16)), 16);
-    assert_int_equal(arm64_plt_depth(span_part(bytes, 16, 16), span_part(bytes, 32, 8)), 0);
+        assert_int_equal(arm64_bare_depth(span_part(bytes, 0, at), span_part(bytes, at, 16)), 16);
+    assert_int_equal(arm64_bare_depth(span_part(bytes, 16, 16), span_part(bytes, 32, 8)), 0);
 }
 
 static void test_signal_return(void **state)

@@ -201,6 +201,26 @@ static void test_mappings(void **state)
     buffer_done(&file);
 }
 
+/* createdump makes one segment of neighbours, with the rights of the first: the second may be code. */
+static void test_joined_mappings(void **state)
+{
+    (void)state;
+    enum { SECOND = 64 + 2 * 56, FLAGS = 4, MEMORY_BYTES = 40 };
+    struct buffer file;
+    struct core_file core;
+    build(&file, &good);
+    file.data[SECOND + FLAGS] = 4;
+    file.data[SECOND + MEMORY_BYTES + 1] = 0x20; /* up to 0x4000 */
+    assert_true(open_file(&file, &core, NULL));
+    const struct memory_mapping *a = memory_mapping_at(&core.memory, 0x1500);
+    const struct memory_mapping *b = memory_mapping_at(&core.memory, 0x3fff);
+    assert_false(a->executable);
+    assert_string_equal(b->path, "/lib/b.so");
+    assert_true(b->executable && b->readable && !b->writable);
+    core_file_close(&core);
+    buffer_done(&file);
+}
+
 static void test_memory(void **state)
 {
     (void)state;
@@ -297,8 +317,13 @@ static void test_short_list(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_content), cmocka_unit_test(test_mappings), cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_cut),     cmocka_unit_test(test_wrong),    cmocka_unit_test(test_short_list),
+        cmocka_unit_test(test_content),
+        cmocka_unit_test(test_mappings),
+        cmocka_unit_test(test_joined_mappings),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_short_list),
         cmocka_unit_test(test_arm64),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -356,6 +356,32 @@ static void test_hostile_module(void **state)
     trace_builder_done(&b);
 }
 
+/* Events that are recorded together lose samples together: which of them lost how many is not known. */
+static void test_captured_is_of_all_events(void **state)
+{
+    (void)state;
+    static const struct {
+        enum sample_kind kind;
+        uint64_t recorded;
+    } asked[] = { { SAMPLE_CPU, 3 }, { SAMPLE_WAIT, 5 } };
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    for (uint64_t i = 0; i < 8; i++)
+        trace_builder_sample(&b, &(struct raw_sample){ .time_ns = 100 + i,
+                                                       .weight = 1,
+                                                       .pid = 1,
+                                                       .tid = 2,
+                                                       .kind = i < 3 ? SAMPLE_CPU : SAMPLE_WAIT,
+                                                       .end = STACK_WHOLE });
+    for (size_t i = 0; i < ARRAY_LEN(asked); i++) {
+        struct profile *p = built(&b, &(struct profile_options){ .kind = asked[i].kind });
+        assert_int_equal(p->counts.recorded, asked[i].recorded);
+        assert_int_equal(p->counts.captured, 8);
+        profile_free(p);
+    }
+    trace_builder_done(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -369,6 +395,7 @@ int main(void)
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_inlined),
         cmocka_unit_test(test_hostile_module),
+        cmocka_unit_test(test_captured_is_of_all_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

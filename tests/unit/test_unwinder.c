@@ -29,6 +29,8 @@ enum {
     PUSHED = ELF_START + 0x1500,  /* 24 bytes of stack, no frame pointer; from 0x40 on the tables are stale */
     NOWHERE = ELF_START + 0x1600, /* no unwind information */
     ENTRY = ELF_START + 0x1700,
+    WRAPPER = ELF_START + 0x1800, /* made by the runtime under a frame that a signal interrupted */
+    COROUTINE = ELF_START + 0x1900,
     ELF_END = ELF_START + 0x2000,
     METHOD = 0x700000,
     METHOD_BYTES = 0x100,
@@ -36,6 +38,8 @@ enum {
     STUBS = 0x800000,
     STACK = 0x7fff0000,
     STACK_WORDS = 64,
+    OTHER_STACK = 0x7ffe0000, /* of the same thread: with its own bytes only where they can be read */
+    OTHER_WORDS = 16,
 };
 
 struct piece {
@@ -53,6 +57,8 @@ struct world {
     uint64_t kernel[8];
     size_t kernel_count;
     struct piece code[4];
+    uint64_t other[OTHER_WORDS];
+    bool can_read; /* the other stack */
     struct unwind_frame frames[32];
 };
 
@@ -116,6 +122,7 @@ static void compile(struct world *w)
     static const uint8_t signal[] = { 0x0f, 3, 0x77, 24, 0x06, 0x10, 6, 2, 0x77, 8, 0x10, 16, 2, 0x77, 16 };
     static const uint8_t trap[] = { 0x41, 0x0e, 16, 0x41, 0x0e, 24, 0x86, 3 };
     static const uint8_t pushed[] = { 0x41, 0x0e, 32 };
+    static const uint8_t wrapper[] = { 0x0e, 0x88, 1, 0x90, 17, 0x41, 0x0e, 0x90, 1, 0x86, 18 };
     struct buffer s;
     buffer_init(&s, 1 << 16);
     size_t plain = eh_fixture_cie(&s, "zR", NULL, 0), special = eh_fixture_cie(&s, "zRS", NULL, 0);
@@ -125,6 +132,8 @@ static void compile(struct world *w)
     eh_fixture_fde(&s, special, SIGNAL - ELF_BIAS - 1, 0x10, signal, sizeof signal);
     eh_fixture_fde(&s, plain, TRAP - ELF_BIAS, 0x40, trap, sizeof trap);
     eh_fixture_fde(&s, plain, PUSHED - ELF_BIAS, 0x80, pushed, sizeof pushed);
+    eh_fixture_fde(&s, plain, WRAPPER - ELF_BIAS, 0x10, wrapper, sizeof wrapper);
+    eh_fixture_fde(&s, plain, COROUTINE - ELF_BIAS, 0x20, NULL, 0);
     eh_fixture_end(&s);
     assert_true(eh_rows_compile(buffer_span(&s), EH_FIXTURE_ADDR, 0x1000, ELF_X86_64, &w->elf.rows, NULL));
     buffer_done(&s);
@@ -138,7 +147,7 @@ struct world_case {
     const char *name;
     uint64_t ip, fp; /* SP is STACK */
     uint64_t ax;
-    uint64_t words[16]; /* of the stack */
+    uint64_t words[24]; /* of the stack */
     size_t word_count;  /* 0: all of it is there */
     uint64_t kernel[8];
     struct piece code;
@@ -381,6 +390,49 @@ static const struct world_case cases[] = {
       .frames = { METHOD + 0x50, ROOT + 5 },
       .end = UNWIND_END_ROOT,
       .last = UNWIND_FOUND_KERNEL },
+    { "a thunk for an indirect jump: where to jump is in a register",
+      NOWHERE + 4,
+      0,
+      1,
+      { NOWHERE + 0x20, ROOT + 5 },
+      .code = { NOWHERE + 4, { 0x4c, 0x89, 0x1c, 0x24, 0xc3 }, 5 },
+      .frames = { NOWHERE + 4, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_STACK_TOP },
+    { "now on the stack",
+      NOWHERE + 8,
+      0,
+      1,
+      { LEAF, ROOT + 5 },
+      .code = { NOWHERE + 4, { 0x4c, 0x89, 0x1c, 0x24, 0xc3 }, 5 },
+      .frames = { NOWHERE + 8, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_STACK_TOP },
+    { "a coroutine",
+      LEAF + 4,
+      3,
+      1,
+      { COROUTINE, 5, 5 },
+      .code = { COROUTINE - 8, { 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90 }, 8 },
+      .frames = { LEAF + 4, COROUTINE },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_CFI },
+    { "a function that is called before it begins is called by nobody we know",
+      LEAF + 4,
+      3,
+      1,
+      { COROUTINE, 5, 5 },
+      .frames = { LEAF + 4, COROUTINE },
+      .end = UNWIND_END_BROKEN,
+      .last = UNWIND_FOUND_CFI },
+    { "a fault at a method's first instruction, handled above it",
+      LEAF + 4,
+      3,
+      1,
+      { WRAPPER + 6, AT(9), METHOD, [19] = ROOT + 5 },
+      .frames = { LEAF + 4, WRAPPER + 6, METHOD, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_UNWIND_INFO },
     { "a return into nothing",
       LEAF + 4,
       3,
@@ -390,6 +442,15 @@ static const struct world_case cases[] = {
       .end = UNWIND_END_BROKEN,
       .last = UNWIND_FOUND_LEAF },
 };
+
+static bool read_other(void *user, uint64_t addr, uint64_t *out)
+{
+    const struct world *w = user;
+    if (!w->can_read || addr < OTHER_STACK || addr >= OTHER_STACK + 8 * (uint64_t)OTHER_WORDS)
+        return false;
+    *out = w->other[(addr - OTHER_STACK) / 8];
+    return true;
+}
 
 static struct unwind_result world_run(struct world *w, struct unwinder *u, const struct world_case *c,
                                       size_t max)
@@ -401,8 +462,9 @@ static struct unwind_result world_run(struct world *w, struct unwinder *u, const
     w->code[0] = c->code;
     for (w->kernel_count = 0; c->kernel[w->kernel_count]; w->kernel_count++)
         w->kernel[w->kernel_count] = c->kernel[w->kernel_count];
-    struct unwind_sample sample = { &w->registers, span_of(w->stack, w->stack_bytes), w->kernel,
-                                    w->kernel_count };
+    struct unwind_sample sample = { &w->registers, span_of(w->stack, w->stack_bytes),
+                                    w->kernel,     w->kernel_count,
+                                    read_other,    w };
     return unwinder_run(u, &sample, w->frames, max);
 }
 
@@ -435,10 +497,57 @@ static void test_signal(void **state)
     assert_int_equal(r.count, 4);
     assert_int_equal(r.end, UNWIND_END_ROOT);
     assert_int_equal(w->frames[1].ip, SIGNAL);
+    assert_true(w->frames[1].exact); /* no call leads back there */
     assert_int_equal(w->frames[2].ip, FRAMED);
     assert_true(w->frames[2].exact);
     assert_false(w->frames[3].exact);
     assert_int_equal(w->frames[3].ip, ROOT + 5);
+    unwinder_free(u);
+}
+
+/* What was interrupted is on another stack than the handler, or than what the runtime handles it with. */
+static void test_other_stack(void **state)
+{
+    struct world *w = *state;
+    struct unwind_space space = { &machine_x86_64, world_find, world_read, w };
+    static const struct {
+        const char *name;
+        struct world_case made;
+        size_t interrupted; /* frame */
+    } others[] = {
+        { "a handler",
+          { "", .ip = LEAF + 4, .words = { SIGNAL, 0, OTHER_STACK, FRAMED + 9, OTHER_STACK } },
+          2 },
+        { "the runtime", { "", .ip = LEAF + 4, .words = { WRAPPER + 6, OTHER_STACK, FRAMED + 9 } }, 2 },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        const uint64_t words[] = { OTHER_STACK + 24, FRAMED + 9, 0, 7, ROOT + 5 };
+        memcpy(w->other, words, sizeof words);
+        for (unsigned can = 0; can < 2; can++) {
+            struct unwinder *u = unwinder_new(&space, 6);
+            w->can_read = can;
+            struct unwind_result r = world_run(w, u, &others[i].made, ARRAY_LEN(w->frames));
+            size_t at = others[i].interrupted;
+            if (r.count != at + (can ? 3 : 1) || (r.end == UNWIND_END_ROOT) != can ||
+                w->frames[at].ip != FRAMED + 9 || !w->frames[at].exact)
+                fail_msg("%s: %zu frames, end %d", others[i].name, r.count, r.end);
+            unwinder_free(u);
+        }
+    }
+    w->can_read = false;
+}
+
+/* No end: address 0 was called, and faulted. */
+static void test_null_call(void **state)
+{
+    struct world *w = *state;
+    struct unwind_space space = { &machine_x86_64, world_find, world_read, w };
+    struct unwinder *u = unwinder_new(&space, 6);
+    struct world_case c = { "", .ip = LEAF + 4, .words = { WRAPPER + 6, AT(9), 0, [19] = METHOD + 0x50 } };
+    struct unwind_result r = world_run(w, u, &c, ARRAY_LEN(w->frames));
+    assert_true(r.count >= 4);
+    assert_int_equal(w->frames[2].ip, 0);
+    assert_int_equal(w->frames[3].ip, METHOD + 0x50);
     unwinder_free(u);
 }
 
@@ -605,6 +714,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),          cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_other_stack),    cmocka_unit_test(test_null_call),
         cmocka_unit_test(test_tails),          cmocka_unit_test(test_depth),
         cmocka_unit_test(test_trap_is_marked), cmocka_unit_test(test_truncated),
         cmocka_unit_test(test_splice),         cmocka_unit_test(test_registers),

@@ -148,16 +148,58 @@ static void test_plt(void **state)
     static const uint8_t entry[] = { 0xff, 0x25, 1, 2, 3, 4, 0x68, 5, 0, 0, 0, 0xe9, 6, 7, 8, 9 };
     static const uint8_t first[] = { 0xff, 0x35, 1, 2, 3, 4, 0xff, 0x25, 1, 2, 3, 4 };
     struct span e = span_of(entry, sizeof entry), f = span_of(first, sizeof first);
-    assert_int_equal(x64_plt_depth(span_part(e, 0, 0), e), 0);
-    assert_int_equal(x64_plt_depth(span_part(e, 0, 6), span_part(e, 6, 10)), 0);
-    assert_int_equal(x64_plt_depth(span_part(e, 0, 11), span_part(e, 11, 5)), 8);
-    assert_int_equal(x64_plt_depth(span_part(f, 0, 0), f), 8);
-    assert_int_equal(x64_plt_depth(span_part(f, 0, 6), span_part(f, 6, 6)), 16);
+    assert_int_equal(x64_bare_depth(span_part(e, 0, 0), e), 0);
+    assert_int_equal(x64_bare_depth(span_part(e, 0, 6), span_part(e, 6, 10)), 0);
+    assert_int_equal(x64_bare_depth(span_part(e, 0, 11), span_part(e, 11, 5)), 8);
+    assert_int_equal(x64_bare_depth(span_part(f, 0, 0), f), 8);
+    assert_int_equal(x64_bare_depth(span_part(f, 0, 6), span_part(f, 6, 6)), 16);
+}
+
+/* As clang and gcc make them. */
+static void test_retpolines(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t bytes[24];
+        size_t call_target, size;
+        uint32_t depths[2]; /* at its two instructions */
+        size_t second;
+    } thunks[] = {
+        { { 0xe8, 0x0b, 0,    0,    0, 0xf3, 0x90, 0x0f, 0xae, 0xe8, 0xeb,
+            0xf9, 0x0f, 0x1f, 0x40, 0, 0x4c, 0x89, 0x1c, 0x24, 0xc3 },
+          16,
+          21,
+          { 8, 8 },
+          20 },
+        { { 0xe8, 0x07, 0, 0, 0, 0xf3, 0x90, 0x0f, 0xae, 0xe8, 0xeb, 0xf9, 0x48, 0x89, 0x04, 0x24, 0xc3 },
+          12,
+          17,
+          { 8, 8 },
+          16 },
+        { { 0xe8, 0x07, 0, 0, 0, 0xf3, 0x90, 0x0f, 0xae, 0xe8, 0xeb, 0xf9, 0x48, 0x8d, 0x64, 0x24, 8, 0xc3 },
+          12,
+          18,
+          { 8, 0 },
+          17 },
+        { { 0x48, 0x89, 0x44, 0x24, 8, 0xc3 }, 0, 6, { 0, 0 }, 5 }, /* another word of the stack */
+        { { 0x48, 0x89, 0x04, 0x24, 0x90, 0xc3 }, 0, 6, { 0, 0 }, 5 },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(thunks); i++) {
+        struct span all = span_of(thunks[i].bytes, thunks[i].size);
+        for (unsigned k = 0; k < 2; k++) {
+            size_t at = k ? thunks[i].second : thunks[i].call_target;
+            uint32_t depth = x64_bare_depth(span_part(all, 0, at), span_part(all, at, all.size - at));
+            if (depth != thunks[i].depths[k])
+                fail_msg("thunk %zu, %u: %u", i, k, depth);
+        }
+        if (thunks[i].bytes[0] == 0xe8)
+            assert_int_equal(x64_bare_depth(span_part(all, 0, 0), all), 0);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_epilogs), cmocka_unit_test(test_calls),
-                                        cmocka_unit_test(test_plt) };
+                                        cmocka_unit_test(test_plt), cmocka_unit_test(test_retpolines) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
