@@ -15,6 +15,20 @@ const struct option_spec target_option_specs[] = {
     { 0 },
 };
 
+const struct option_spec one_target_option_specs[] = {
+    { .kind = OPTION_HEADING, .help = "which process (with one .NET process visible, that one)" },
+    { "pid", 'p', OPTION_STRING_LIST, offsetof(struct target_options, pids), "by process id", "PID" },
+    { "process-id", 0, OPTION_STRING_LIST, offsetof(struct target_options, pids), NULL },
+    { "name", 'n', OPTION_STRING_LIST, offsetof(struct target_options, names),
+      "by entry assembly or process name; * and ? match", "NAME" },
+    { "all", 'a', OPTION_FLAG, offsetof(struct target_options, all), NULL }, /* of which there must be one */
+    { "container", 0, OPTION_STRING, offsetof(struct target_options, container), "the one in a container",
+      "ID|NAME" },
+    { "cgroup", 0, OPTION_STRING, offsetof(struct target_options, cgroup), "the one in a cgroup and below it",
+      "PATH" },
+    { 0 },
+};
+
 struct target_query target_options_query(const struct target_options *options)
 {
     return (struct target_query){

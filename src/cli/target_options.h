@@ -17,6 +17,7 @@ struct target_options {
 };
 
 extern const struct option_spec target_option_specs[];
+extern const struct option_spec one_target_option_specs[]; /* of verbs that look at one */
 
 /* Borrows from `options`. */
 struct target_query target_options_query(const struct target_options *options);

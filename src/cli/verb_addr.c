@@ -33,7 +33,9 @@ static const struct option_spec addr_options[] = {
     { "raw-names", 0, OPTION_FLAG, offsetof(struct addr_values, raw_names),
       "the runtime's own spelling of names" },
     { "json", 0, OPTION_FLAG, offsetof(struct addr_values, json), "print JSON instead of text" },
-    { .kind = OPTION_GROUP, .offset = offsetof(struct addr_values, target), .group = target_option_specs },
+    { .kind = OPTION_GROUP,
+      .offset = offsetof(struct addr_values, target),
+      .group = one_target_option_specs },
     { 0 },
 };
 

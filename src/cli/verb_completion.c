@@ -139,7 +139,8 @@ static void complete(const char *const *words, size_t count, struct buffer *out)
     if (!option || option->kind == OPTION_FLAG) {
         if (*typed == '-')
             option_complete(verb->options, typed, out);
-    } else if (option_find(target_option_specs, before) == option) {
+    } else if (option_find(target_option_specs, before) == option ||
+               option_find(one_target_option_specs, before) == option) {
         offer_targets(option, typed, out);
     } else if (strcmp(option->name, "format") == 0) {
         offer_formats(typed, out);

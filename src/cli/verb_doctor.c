@@ -19,7 +19,9 @@ struct doctor_values {
 };
 
 static const struct option_spec doctor_options[] = {
-    { .kind = OPTION_GROUP, .offset = offsetof(struct doctor_values, target), .group = target_option_specs },
+    { .kind = OPTION_GROUP,
+      .offset = offsetof(struct doctor_values, target),
+      .group = one_target_option_specs },
     { .kind = OPTION_HEADING, .help = "output" },
     { "json", 0, OPTION_FLAG, offsetof(struct doctor_values, json), "print JSON instead of text" },
     { 0 },

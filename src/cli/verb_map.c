@@ -41,7 +41,7 @@ static const struct option_spec map_options[] = {
     { "raw-names", 0, OPTION_FLAG, offsetof(struct map_values, raw_names),
       "the runtime's own spelling of names" },
     { "json", 0, OPTION_FLAG, offsetof(struct map_values, json), "say in JSON what was written" },
-    { .kind = OPTION_GROUP, .offset = offsetof(struct map_values, target), .group = target_option_specs },
+    { .kind = OPTION_GROUP, .offset = offsetof(struct map_values, target), .group = one_target_option_specs },
     { 0 },
 };
 

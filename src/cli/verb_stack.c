@@ -290,7 +290,7 @@ static const struct option_spec stack_options[] = {
       NULL, NULL },
     { "json", 0, OPTION_FLAG, offsetof(struct stack_values, json),
       "print JSON instead of text, a line a look", NULL, NULL },
-    { NULL, 0, OPTION_GROUP, offsetof(struct stack_values, target), NULL, NULL, target_option_specs },
+    { NULL, 0, OPTION_GROUP, offsetof(struct stack_values, target), NULL, NULL, one_target_option_specs },
     { 0 },
 };
 

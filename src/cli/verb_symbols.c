@@ -41,7 +41,9 @@ static const struct option_spec symbols_options[] = {
       "take no larger file (512M)" },
     { "cache-size", 0, OPTION_SIZE, offsetof(struct symbols_values, cache_bytes_max),
       "of more than that, files used longest ago are removed (2G)" },
-    { .kind = OPTION_GROUP, .offset = offsetof(struct symbols_values, target), .group = target_option_specs },
+    { .kind = OPTION_GROUP,
+      .offset = offsetof(struct symbols_values, target),
+      .group = one_target_option_specs },
     { 0 },
 };
 

@@ -230,7 +230,7 @@ static const struct option_spec trace_options[] = {
       "how often what is allocated is summed up (5s)", NULL, NULL },
     { "json", 0, OPTION_FLAG, offsetof(struct trace_values, json),
       "a line of JSON for each event, and one for the summary", NULL, NULL },
-    { NULL, 0, OPTION_GROUP, offsetof(struct trace_values, target), NULL, NULL, target_option_specs },
+    { NULL, 0, OPTION_GROUP, offsetof(struct trace_values, target), NULL, NULL, one_target_option_specs },
     { 0 },
 };
 
