@@ -8,7 +8,7 @@
 #include "cli/json_put.h"
 #include "clr/runtime_events.h"
 
-enum { LOCK_KEYWORD = 0x4000, LOCK_LEVEL = 4, WAITER_FRAMES = 2 };
+enum { LOCK_KEYWORD = 0x4000, LOCK_LEVEL = 4, WAITER_FRAMES = 2, OTHERS_LOOKED_AT = 256 };
 
 extern const struct question question_locks;
 
@@ -81,6 +81,37 @@ static void put_head(const struct groups_answer *a, struct buffer *out)
     buffer_string(out, "\n\n");
 }
 
+/* How many other locks, or owners, the heaviest waits of a group have than its heaviest. Each counts once. */
+static unsigned others(const struct groups_answer *a, const struct tally_group *group, bool owners)
+{
+    unsigned count = 0;
+    size_t rows = group->count < OTHERS_LOOKED_AT ? group->count : OTHERS_LOOKED_AT;
+    for (size_t i = 1; i < rows; i++) {
+        const struct tally_row *row = event_group_row(a->groups, group, i);
+        uint32_t text = owners ? row->detail : row->text;
+        bool is_new = true;
+        for (size_t k = 0; k < i && is_new; k++) {
+            const struct tally_row *seen = event_group_row(a->groups, group, k);
+            is_new = (owners ? seen->detail : seen->text) != text;
+        }
+        count += is_new;
+    }
+    return count;
+}
+
+/* The heaviest wait's, and how many more there are. */
+static void add_one_of(struct text_table *table, const char *first, unsigned more, struct buffer *cell)
+{
+    if (!first || !more) {
+        text_table_add(table, first);
+        return;
+    }
+    buffer_clear(cell);
+    buffer_format(cell, "%s +%u", first, more);
+    buffer_u8(cell, 0);
+    text_table_add(table, (const char *)cell->data);
+}
+
 static void add_row(const struct groups_answer *a, const struct tally_group *group, struct text_table *table,
                     struct buffer *cell)
 {
@@ -91,8 +122,8 @@ static void add_row(const struct groups_answer *a, const struct tally_group *gro
     text_table_add(table, units_count(group->sum.count).text);
     text_table_add(table, units_duration(whole_ns(group->sum.weight / (double)group->sum.count)).text);
     text_table_add(table, units_duration(whole_ns(group->sum.most)).text);
-    text_table_add(table, question_groups_text(a->groups, heaviest));
-    text_table_add(table, question_groups_detail(a->groups, heaviest));
+    add_one_of(table, question_groups_text(a->groups, heaviest), others(a, group, false), cell);
+    add_one_of(table, question_groups_detail(a->groups, heaviest), others(a, group, true), cell);
     if (a->groups->by == TALLY_BY_TEXT) {
         buffer_clear(cell);
         question_stack_text(&stats->stacks, heaviest->node, WAITER_FRAMES, cell);
