@@ -213,7 +213,6 @@ static struct step resolve_native(const struct unwinder *u, const struct unwind_
     if (code->elf->hijack && ip - code->bias == code->elf->hijack)
         return (struct step){ STEP_HIJACKED, { 0 } };
     struct step step = or_signal(u, ip, step_cfi(code->elf, ip - 1 - code->bias));
-    step.no_call = step.rule.signal_frame;
     if (step.kind == STEP_NO_RULE && step.rule.cfa == FRAME_CFA_NONE && is_made_root(u, code, ip))
         return (struct step){ STEP_ROOT, { 0 }, .no_call = true };
     return step;
@@ -255,6 +254,7 @@ static struct step caller_step(struct unwinder *u, uint64_t ip)
     if (cached->ip == ip && cached->generation == u->generation)
         return (struct step){ (enum step_kind)cached->kind, cached->rule, cached->no_call };
     struct step step = resolve_caller(u, ip);
+    step.no_call |= step.rule.signal_frame; /* a handler returns there */
     if (step.kind != STEP_NO_CODE && step.kind != STEP_NO_RULE)
         *cached = (struct cached_step){ ip, step.rule, u->generation, (uint8_t)step.kind, step.no_call };
     return step;
