@@ -1,7 +1,9 @@
 #include "analyse/exception_stats.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "clr/exception_events.h"
 #include "clr/runtime_events.h"
 
@@ -14,15 +16,15 @@ struct exception_reading {
     struct exception_stats *stats;
     struct told_events told;
     struct buffer type, message;
-    struct id_map thrown; /* hashes of what was thrown by who made it */
+    struct id_map thrown; /* by hash: index in `hashes` and one */
+    uint64_t *hashes;     /* of what was thrown by who made it */
+    size_t hash_count, hash_capacity;
 };
 
+/* What has 64 bits in common is the same. */
 static bool same_hash(const void *table, uint32_t id, const void *key)
 {
-    (void)table;
-    (void)id;
-    (void)key;
-    return true; /* what has 64 bits in common is the same */
+    return ((const uint64_t *)table)[id - 1] == *(const uint64_t *)key;
 }
 
 /*
@@ -36,11 +38,14 @@ static bool is_passed_on(struct exception_reading *r, uint32_t node, uint32_t pr
     uint64_t hash = hash_pair(
         hash_pair(hash_bytes(r->type.data, r->type.size), hash_bytes(r->message.data, r->message.size)),
         process);
-    bool is_known = id_map_find(&r->thrown, hash, same_hash, NULL, NULL) != 0;
+    bool is_known = id_map_find(&r->thrown, hash, same_hash, r->hashes, &hash) != 0;
     if (leaf && event_frame_is_of(leaf, "System.Runtime.ExceptionServices.ExceptionDispatchInfo.Throw"))
         return is_known;
-    if (!is_known)
-        id_map_add(&r->thrown, hash, 1);
+    if (is_known)
+        return false;
+    r->hashes = mem_grow(r->hashes, &r->hash_capacity, r->hash_count + 1, sizeof *r->hashes);
+    r->hashes[r->hash_count++] = hash;
+    id_map_add(&r->thrown, hash, (uint32_t)r->hash_count);
     return false;
 }
 
@@ -96,6 +101,7 @@ void exception_stats_init(struct exception_stats *stats, const struct trace *t, 
         read_event(&r, &r.told.rows[i]);
     stats->any = r.told.count != 0;
     id_map_done(&r.thrown);
+    free(r.hashes);
     buffer_done(&r.type);
     buffer_done(&r.message);
     told_events_done(&r.told);

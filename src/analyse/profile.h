@@ -54,8 +54,7 @@ struct profile_process {
 struct profile_counts {
     uint64_t samples;  /* in this profile, after filters */
     uint64_t recorded; /* before them */
-    uint64_t
-        captured; /* of all events that the capture has: of which of them the lost ones are nobody knows */
+    uint64_t captured; /* of all events in the capture: of which of them the lost ones are nobody knows */
     uint64_t weight;
     uint64_t lost, lost_by[LOSS_REASONS]; /* in the whole capture */
     uint64_t whole, truncated, broken;    /* stacks, counted per sample */

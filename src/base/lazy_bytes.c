@@ -32,17 +32,17 @@ static uint8_t *reserve(size_t size)
     return memory != MAP_FAILED ? memory : NULL;
 }
 
-/* What is given to others as it is needed; on failure, as when nothing is to be read later, `lazy` is as it
- * was. */
-static void open_for_later(struct lazy_bytes *lazy)
+/* So that pieces are read later. Where that is not worth it, or cannot be had, `lazy` stays as it was. */
+static void open_for_later(struct lazy_bytes *lazy, const struct source *part)
 {
-    int fd = own_descriptor(&lazy->file, lazy->size);
+    int fd = own_descriptor(part, lazy->size);
     uint8_t *bytes = fd >= 0 ? reserve(lazy->size) : NULL;
     if (!bytes) {
         if (fd >= 0)
             close(fd);
         return;
     }
+    lazy->file = *part;
     lazy->file.fd = fd;
     lazy->bytes = bytes;
     lazy->is_read = mem_alloc(lazy->size / LAZY_PIECE_BYTES / 64 + 1, sizeof *lazy->is_read);
@@ -64,9 +64,8 @@ struct lazy_bytes *lazy_bytes_open(const struct source *file, uint64_t offset, u
         return NULL;
     }
     struct lazy_bytes *lazy = mem_alloc(1, sizeof *lazy);
-    lazy->file = part;
     lazy->size = (size_t)size;
-    open_for_later(lazy);
+    open_for_later(lazy, &part);
     if (lazy->is_read)
         return lazy;
     lazy->bytes = mem_alloc(lazy->size + 1, 1);

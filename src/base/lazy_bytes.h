@@ -16,7 +16,7 @@
 enum { LAZY_PIECE_BYTES = 16 << 10 };
 
 struct lazy_bytes {
-    struct source file; /* the part; its descriptor is ours, or -1: all was read at once */
+    struct source file; /* the part, by a descriptor of our own; unused when all was read at once */
     uint8_t *bytes;
     size_t size;
     uint64_t *is_read; /* a bit for each piece; NULL: all was read */

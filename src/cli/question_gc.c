@@ -17,6 +17,7 @@
 #include "trace/facts.h"
 
 enum {
+    REASONS_MAX = 64, /* the runtime knows some twenty */
     GC_ROWS_SHOWN = 30,
     GC_TRIGGER_FRAMES = 2,
     GC_TRIGGERS_SHOWN = 5,
@@ -256,21 +257,30 @@ static void put_kinds(const struct gc_answer *a, const struct tally_group *group
     buffer_u8(cell, 0);
 }
 
-void gc_answer_reasons(const struct gc_answer *a, const struct tally_group *group, gc_reason_fn *emit,
-                       void *user)
+size_t gc_answer_reasons(const struct gc_answer *a, const struct tally_group *group, gc_reason_fn *emit,
+                         void *user)
 {
+    struct {
+        uint32_t text;
+        uint64_t count;
+    } reasons[REASONS_MAX];
+    size_t found = 0;
     for (size_t i = 0; i < group->count; i++) {
-        uint32_t text = event_group_row(&a->by_trigger, group, i)->text;
-        uint64_t count = 0;
-        bool is_first = true;
-        for (size_t k = 0; k < group->count; k++) {
-            const struct tally_row *row = event_group_row(&a->by_trigger, group, k);
-            is_first &= k >= i || row->text != text;
-            count += row->text == text ? row->sum.count : 0;
+        const struct tally_row *row = event_group_row(&a->by_trigger, group, i);
+        size_t at = 0;
+        while (at < found && reasons[at].text != row->text)
+            at++;
+        if (at == REASONS_MAX)
+            continue;
+        if (at == found) {
+            reasons[found].text = row->text;
+            reasons[found++].count = 0;
         }
-        if (is_first)
-            emit(user, intern_text(&a->triggers.texts, text), count);
+        reasons[at].count += row->sum.count;
     }
+    for (size_t i = 0; i < found; i++)
+        emit(user, intern_text(&a->triggers.texts, reasons[i].text), reasons[i].count);
+    return found;
 }
 
 static void put_reason(void *user, const char *reason, uint64_t count)
@@ -283,8 +293,7 @@ static void put_reason(void *user, const char *reason, uint64_t count)
 static void put_reasons(const struct gc_answer *a, const struct tally_group *group, struct buffer *cell)
 {
     buffer_clear(cell);
-    gc_answer_reasons(a, group, put_reason, cell);
-    if (!memchr(cell->data, ',', cell->size)) {
+    if (gc_answer_reasons(a, group, put_reason, cell) == 1) {
         buffer_clear(cell);
         buffer_string(cell, intern_text(&a->triggers.texts, event_group_row(&a->by_trigger, group, 0)->text));
     }

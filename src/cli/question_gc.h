@@ -28,10 +28,10 @@ extern const char *const gc_kind_names[]; /* by enum gc_kind */
 /* How long a process could have told of collections, in ns. */
 uint64_t gc_answer_told_ns(const struct gc_answer *a, uint32_t process);
 
-/* For each reason of a group of by_trigger, the heaviest first: how many it has. */
+/* For each reason of a group of by_trigger, the heaviest first: how many it has. Returns how many reasons. */
 typedef void gc_reason_fn(void *user, const char *reason, uint64_t count);
-void gc_answer_reasons(const struct gc_answer *a, const struct tally_group *group, gc_reason_fn *emit,
-                       void *user);
+size_t gc_answer_reasons(const struct gc_answer *a, const struct tally_group *group, gc_reason_fn *emit,
+                         void *user);
 
 /* The lines that say what a process's collections came to; `named`: after its name. */
 void question_gc_head(const struct gc_answer *a, const struct gc_process_stats *p, bool named,

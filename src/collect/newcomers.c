@@ -239,7 +239,7 @@ void newcomers_remove(struct newcomers *n, uint32_t pid)
 
 void newcomers_hand_over(struct newcomers *n, uint32_t pid)
 {
-    uint64_t until_ns = clock_monotonic_ns() + LATE_PATIENCE_MS * MS_NS;
+    uint64_t until_ns = clock_monotonic_ns() + PATIENCE_MS * MS_NS; /* meanwhile no ring is read */
     newcomers_remove(n, pid);
     pthread_mutex_lock(&n->lock);
     while (n->looking_pid == pid && clock_monotonic_ns() < until_ns)

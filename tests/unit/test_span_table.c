@@ -192,6 +192,18 @@ static void request(struct told_fixture *f, uint32_t type, uint64_t time_ns, uin
     buffer_clear(&f->payload);
 }
 
+static const char HOSTING[] = "Microsoft.AspNetCore.Hosting",
+                  KESTREL[] = "Microsoft-AspNetCore-Server-Kestrel";
+
+/* A type of events with texts in it; `fields` has its description afterwards. */
+static uint32_t event_type(struct told_fixture *f, struct buffer *fields, const char *provider,
+                           uint32_t event_id, const char *const *names, uint32_t count)
+{
+    buffer_clear(fields);
+    describe(fields, names, count);
+    return described_type(f, provider, event_id, buffer_span(fields));
+}
+
 static void test_http(void **state)
 {
     (void)state;
@@ -200,9 +212,8 @@ static void test_http(void **state)
     struct buffer fields;
     told_fixture_begin(&f);
     buffer_init(&fields, 1 << 10);
-    describe(&fields, (const char *const[]){ "method", "path" }, 2);
-    uint32_t begin = described_type(&f, "Microsoft.AspNetCore.Hosting", 3, buffer_span(&fields));
-    uint32_t end = described_type(&f, "Microsoft.AspNetCore.Hosting", 4, (struct span){ 0 });
+    uint32_t begin = event_type(&f, &fields, HOSTING, 3, (const char *const[]){ "method", "path" }, 2);
+    uint32_t end = described_type(&f, HOSTING, 4, (struct span){ 0 });
     told_text(&f, "GET");
     told_text(&f, "/orders/12?page=2");
     request(&f, begin, 1000, THREAD, 0);
@@ -237,13 +248,10 @@ static void test_http_of_one_id(void **state)
     struct buffer fields;
     told_fixture_begin(&f);
     buffer_init(&fields, 1 << 10);
-    describe(&fields, (const char *const[]){ "method", "path" }, 2);
-    uint32_t begin = described_type(&f, "Microsoft.AspNetCore.Hosting", 3, buffer_span(&fields));
-    uint32_t end = described_type(&f, "Microsoft.AspNetCore.Hosting", 4, (struct span){ 0 });
-    buffer_clear(&fields);
-    describe(&fields, (const char *const[]){ "requestId" }, 1);
-    uint32_t served = described_type(&f, "Microsoft-AspNetCore-Server-Kestrel", 3, buffer_span(&fields));
-    uint32_t done = described_type(&f, "Microsoft-AspNetCore-Server-Kestrel", 4, buffer_span(&fields));
+    uint32_t begin = event_type(&f, &fields, HOSTING, 3, (const char *const[]){ "method", "path" }, 2);
+    uint32_t end = described_type(&f, HOSTING, 4, (struct span){ 0 });
+    uint32_t served = event_type(&f, &fields, KESTREL, 3, (const char *const[]){ "requestId" }, 1);
+    uint32_t done = described_type(&f, KESTREL, 4, buffer_span(&fields));
     for (unsigned i = 0; i < 2; i++) {
         told_text(&f, "GET");
         told_text(&f, paths[i]);
@@ -282,13 +290,11 @@ static void test_http_without_activity(void **state)
     struct buffer fields;
     told_fixture_begin(&f);
     buffer_init(&fields, 1 << 10);
-    describe(&fields, (const char *const[]){ "method", "path" }, 2);
-    uint32_t begin = described_type(&f, "Microsoft.AspNetCore.Hosting", 3, buffer_span(&fields));
-    uint32_t end = described_type(&f, "Microsoft.AspNetCore.Hosting", 4, (struct span){ 0 });
-    buffer_clear(&fields);
-    describe(&fields, (const char *const[]){ "requestId", "method", "path" }, 3);
-    uint32_t served = described_type(&f, "Microsoft-AspNetCore-Server-Kestrel", 3, buffer_span(&fields));
-    uint32_t done = described_type(&f, "Microsoft-AspNetCore-Server-Kestrel", 4, buffer_span(&fields));
+    uint32_t begin = event_type(&f, &fields, HOSTING, 3, (const char *const[]){ "method", "path" }, 2);
+    uint32_t end = described_type(&f, HOSTING, 4, (struct span){ 0 });
+    const char *const told[] = { "requestId", "method", "path" };
+    uint32_t served = event_type(&f, &fields, KESTREL, 3, told, 3);
+    uint32_t done = described_type(&f, KESTREL, 4, buffer_span(&fields));
     told_text(&f, "GET");
     told_text(&f, "/orders");
     request(&f, begin, 1000, THREAD, NO_ACTIVITY);
