@@ -19,6 +19,7 @@
 #include "cli/json_put.h"
 #include "cli/message.h"
 #include "cli/symbol_store.h"
+#include "cli/target_finder.h"
 #include "collect/proc_file.h"
 #include "collect/runtime_names.h"
 #include "collect/target.h"
@@ -58,12 +59,7 @@ static int open_local(void *user, uint32_t process, const char *path)
 {
     struct local_files *files = user;
     int fd = target_files_open(&files->roots, process, path);
-    if (fd >= 0)
-        return fd;
-    /* the path is the capture's: judged before it is opened, as opening a device can do things */
-    AUTO_FD int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR };
-    return root >= 0 && target_root_open_path(root, path, rules, &fd, NULL) ? fd : -1;
+    return fd >= 0 ? fd : target_finder_open_here(path);
 }
 
 /* The map a process left stays behind when it ends: its name holds the pid, its age must fit. */

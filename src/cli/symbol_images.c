@@ -16,6 +16,7 @@
 #include "base/target_root.h"
 #include "cli/capture.h"
 #include "cli/symbol_store.h"
+#include "cli/target_finder.h"
 #include "collect/core_target.h"
 #include "collect/proc_file.h"
 #include "collect/target_files.h"
@@ -88,6 +89,17 @@ static void add_file(struct image_search *s, const char *path, const struct sour
         add_row(s->out, path)->symbols = symbols;
 }
 
+static void add_bundled_file(struct image_search *s, const char *path, const struct source *file,
+                             const struct bundle_entry *entry)
+{
+    AUTO_FREE char *inside = mem_format("%.*s%s", (int)(last_part(path) - path), path, entry->path);
+    struct source part;
+    if (!is_wanted(s->subject, inside) || !bundle_entry_open(file, entry, &part, NULL))
+        return;
+    add_file(s, inside, &part);
+    close(part.fd);
+}
+
 /* The assemblies inside a single-file program, as if they lay beside it. */
 static void add_bundled(struct image_search *s, const char *path, const struct source *file)
 {
@@ -96,11 +108,8 @@ static void add_bundled(struct image_search *s, const char *path, const struct s
         return;
     for (size_t i = 0; i < bundle_count(bundle); i++) {
         const struct bundle_entry *entry = bundle_at(bundle, i);
-        if (entry->kind != BUNDLE_ASSEMBLY || entry->compressed_bytes)
-            continue;
-        AUTO_FREE char *inside = mem_format("%.*s%s", (int)(last_part(path) - path), path, entry->path);
-        struct source part = source_part(file, entry->file_off, entry->size_bytes);
-        add_file(s, inside, &part);
+        if (entry->kind == BUNDLE_ASSEMBLY)
+            add_bundled_file(s, path, file, entry);
     }
     bundle_close(bundle);
 }
@@ -207,10 +216,7 @@ static bool find_of_process(struct image_search *s, struct error *err)
 static int open_here(void *user, const char *path)
 {
     (void)user;
-    int fd = -1;
-    struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR };
-    AUTO_FD int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return root >= 0 && target_root_open_path(root, path, rules, &fd, NULL) ? fd : -1;
+    return target_finder_open_here(path);
 }
 
 static int open_of_core(void *user, const char *path)

@@ -1,5 +1,11 @@
 #include "cli/target_finder.h"
 
+#include <fcntl.h>
+
+#include "base/own.h"
+#include "base/target_root.h"
+#include "read/bundled_file.h"
+
 static int open_live(void *user, uint32_t process, const char *path)
 {
     return target_files_open(user, process, path);
@@ -42,4 +48,19 @@ static void read_core(void *user, uint32_t process, const uint64_t *addrs, size_
 struct file_finder target_finder_core(struct core_target *core)
 {
     return (struct file_finder){ open_core, NULL, read_core, core };
+}
+
+static int open_here(void *user, const char *path)
+{
+    struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR };
+    AUTO_FD int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd;
+    (void)user;
+    return root >= 0 && target_root_open_path(root, path, rules, &fd, NULL) ? fd : -1;
+}
+
+int target_finder_open_here(const char *path)
+{
+    int fd = open_here(NULL, path);
+    return fd >= 0 ? fd : bundled_file_open(path, open_here, NULL);
 }

@@ -12,5 +12,10 @@
 struct file_finder target_finder_live(const struct target_files *files);
 /* Of a core dump, which is borrowed. */
 struct file_finder target_finder_core(struct core_target *core);
+/*
+ * A file of this machine, also one inside a program (see read/bundled_file), or -1; the caller closes it. The
+ * path is a stranger's: judged before it is opened, as opening a device can do things.
+ */
+int target_finder_open_here(const char *path);
 
 #endif

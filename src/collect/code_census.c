@@ -9,6 +9,7 @@
 #include "clr/module_name.h"
 #include "collect/process_scan.h"
 #include "collect/runtime_session.h"
+#include "collect/unpacked_images.h"
 
 enum { CENSUS_CHAINS = 2, CENSUS_LOOK_MS = 100 };
 
@@ -126,6 +127,8 @@ static bool list_methods(struct code_census *census, const struct code_census_ch
                          const struct runtime_sink *sink)
 {
     struct error *err = &census->memory_error;
+    unpacked_images_tell_once(memory_session_memory(census->memory), memory_session_files(census->memory),
+                              &census->b, census->process);
     return choice->addrs ? memory_session_name(census->memory, choice->addrs, choice->count, sink, err)
                          : memory_session_name_all(census->memory, sink, err);
 }

@@ -14,6 +14,7 @@
 #include "base/own.h"
 #include "collect/process_scan.h"
 #include "collect/thread_wait.h"
+#include "read/bundled_file.h"
 #include "read/elf.h"
 
 enum {
@@ -170,10 +171,16 @@ static struct core_image *image_of(struct core_target *target, const char *path)
     return image;
 }
 
+static int open_of_image(void *user, const char *path)
+{
+    struct core_image *image = image_of(user, path);
+    return image && image->fd >= 0 ? fcntl(image->fd, F_DUPFD_CLOEXEC, 3) : -1;
+}
+
 int core_target_open_file(struct core_target *target, const char *path)
 {
-    struct core_image *image = image_of(target, path);
-    return image && image->fd >= 0 ? fcntl(image->fd, F_DUPFD_CLOEXEC, 3) : -1;
+    int fd = open_of_image(target, path);
+    return fd >= 0 ? fd : bundled_file_open(path, open_of_image, target);
 }
 
 size_t core_target_images(const struct core_target *target, enum core_image_state state,

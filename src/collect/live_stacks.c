@@ -103,7 +103,8 @@ static bool find_method(void *user, uint64_t addr)
 {
     const struct stacks_process *p = user;
     struct method_place method; /* of which live_stacks_method() is told */
-    memory_names_find(p->stacks->memory, p->process, addr, p->stacks->time_ns, &method);
+    if (!memory_names_find(p->stacks->memory, p->process, addr, p->stacks->time_ns, &method))
+        live_stacks_mapped(p->stacks, p->process, addr);
     return memory_names_knows(p->stacks->memory, p->process);
 }
 

@@ -11,6 +11,7 @@
 #include "collect/memory_session.h"
 #include "collect/process_scan.h"
 #include "collect/stub_kinds.h"
+#include "collect/unpacked_images.h"
 
 enum {
     MEMORY_PROCESSES_MAX = 4096,
@@ -24,6 +25,7 @@ enum {
 
 struct known_memory {
     struct memory_session *session; /* NULL: not opened yet, or not to be had */
+    struct unpacked_images *images; /* with the session */
     struct memory_names *names;
     uint32_t process;
     unsigned tries;
@@ -66,8 +68,10 @@ void memory_names_free(struct memory_names *names)
 {
     if (!names)
         return;
-    for (size_t i = 0; i < names->capacity; i++)
+    for (size_t i = 0; i < names->capacity; i++) {
+        unpacked_images_free(names->processes[i].images);
         memory_session_close(names->processes[i].session);
+    }
     il_offsets_free(names->il_offsets);
     stub_kinds_free(names->stub_kinds);
     free(names->processes);
@@ -162,6 +166,11 @@ static void name_sampled(struct known_memory *known, size_t from)
     free(addrs);
 }
 
+static void tell_images(struct known_memory *known)
+{
+    unpacked_images_tell(known->images, known->names->b, known->process);
+}
+
 /* The session of a process that has one, or NULL. */
 static struct memory_session *memory_session_of(struct memory_names *names, uint32_t process)
 {
@@ -177,6 +186,9 @@ static struct memory_session *memory_session_of(struct memory_names *names, uint
         memory_refused(names, known, &err);
     if (!known->session)
         return NULL;
+    known->images =
+        unpacked_images_new(memory_session_memory(known->session), memory_session_files(known->session));
+    tell_images(known);
     name_sampled(known, 1);                              /* it may be gone before the end */
     code_walk_trim(memory_session_walk(known->session)); /* samples lead to few of its modules */
     return known->session;
@@ -203,6 +215,8 @@ bool memory_names_find(struct memory_names *names, uint32_t process, uint64_t ad
     names->found = out;
     bool found = memory_session_find(session, addr, time_ns, &sink);
     names->found = NULL;
+    if (!found)
+        tell_images(&names->processes[process]);
     return found;
 }
 
@@ -287,6 +301,7 @@ void memory_names_finish(struct memory_names *names)
             continue;
         struct known_memory *known = &names->processes[i];
         memory_session_expire(known->session);
+        tell_images(known);
         name_sampled(known, 1);
         struct runtime_sink sink = memory_sink(known);
         memory_modules(known, &sink);

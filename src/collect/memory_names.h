@@ -28,7 +28,8 @@ void memory_names_free(struct memory_names *names);
 bool memory_names_read(struct memory_names *names, uint32_t process, uint64_t addr, void *into, size_t size);
 /*
  * Finds the method whose code holds `addr`, at the time of a sample, and tells of it. False when the runtime
- * knows of none there, or its memory cannot be read.
+ * knows of none there, or its memory cannot be read: then the mapping there may have turned out to be of an
+ * image (see collect/unpacked_images).
  */
 bool memory_names_find(struct memory_names *names, uint32_t process, uint64_t addr, uint64_t time_ns,
                        struct method_place *out);

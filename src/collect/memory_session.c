@@ -353,6 +353,11 @@ const struct memory *memory_session_memory(const struct memory_session *s)
     return s->memory;
 }
 
+const struct module_files *memory_session_files(const struct memory_session *s)
+{
+    return &s->files;
+}
+
 struct code_walk *memory_session_walk(struct memory_session *s)
 {
     return s->walk;

@@ -67,8 +67,9 @@ bool memory_session_il_map(struct memory_session *s, unsigned major, uint64_t be
                            struct il_map *out, struct error *err);
 /* The same for il_offsets. */
 struct il_map_reader memory_session_il_maps(struct memory_session *session);
-/* Its memory. Owned by `s`. */
+/* Its memory, and files as it sees them. Owned by `s`. */
 const struct memory *memory_session_memory(const struct memory_session *s);
+const struct module_files *memory_session_files(const struct memory_session *s);
 /* The walk itself, for single questions, seen as of the last look or name. Owned by `s`. */
 struct code_walk *memory_session_walk(struct memory_session *s);
 

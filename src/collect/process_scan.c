@@ -35,11 +35,22 @@ static enum image_kind scan_kind(struct span path)
     return IMAGE_ELF;
 }
 
+/* Anonymous memory that is known to hold an assembly: see collect/unpacked_images. */
+static bool is_unpacked_image(const struct trace_builder *b, uint32_t process, uint64_t start,
+                              uint64_t size_bytes)
+{
+    const struct trace_mapping *m = &b->trace.mappings.rows[trace_builder_mapping_at(b, process, start)];
+    const struct trace_image *image = &b->trace.images.rows[m->image];
+    return image->kind == IMAGE_PE && !image->inode && m->start == start && m->end - start == size_bytes;
+}
+
 void process_scan_add_mapping(struct trace_builder *b, uint32_t process, uint64_t start, uint64_t size_bytes,
                               uint64_t file_off, struct span path, uint32_t major, uint32_t minor,
                               uint64_t inode, uint64_t time_ns)
 {
     enum image_kind kind = scan_kind(path);
+    if (kind == IMAGE_ANON && is_unpacked_image(b, process, start, size_bytes))
+        return;
     if (kind == IMAGE_ANON || kind == IMAGE_JIT) /* one code heap is like another */
         path = kind == IMAGE_JIT ? span_of("[code heap]", 11) : span_of("[anon]", 6), major = minor = 0,
         inode = 0;

@@ -12,6 +12,7 @@
 #include "collect/il_offsets.h"
 #include "collect/proc_file.h"
 #include "collect/thread_wait.h"
+#include "collect/unpacked_images.h"
 #include "read/procfs.h"
 #include "unwind/process_code.h"
 
@@ -245,18 +246,16 @@ static bool read_memory(void *user, uint64_t addr, void *into, size_t size)
     return memory_read(stacks->target.memory, addr, into, size);
 }
 
-static uint32_t image_number(struct process_stacks *stacks, const struct memory_mapping *m)
+static uint32_t image_number(struct process_stacks *stacks, const char *path)
 {
-    if (!is_image(m))
-        return PROCESS_CODE_NO_IMAGE;
     for (size_t i = stacks->path_count; i-- > 1;)
-        if (strcmp(stacks->paths[i], m->path) == 0)
+        if (strcmp(stacks->paths[i], path) == 0)
             return (uint32_t)i;
     if (stacks->path_count == IMAGES_MAX)
         return PROCESS_CODE_NO_IMAGE;
     stacks->paths =
         mem_grow(stacks->paths, &stacks->path_capacity, stacks->path_count + 1, sizeof *stacks->paths);
-    stacks->paths[stacks->path_count] = mem_copy_string(m->path);
+    stacks->paths[stacks->path_count] = mem_copy_string(path);
     return (uint32_t)stacks->path_count++;
 }
 
@@ -276,7 +275,25 @@ static bool find_method(void *user, uint64_t addr)
     return true;
 }
 
-static struct process_code *open_code(struct process_stacks *stacks)
+/* An executable mapping: of a file, or of what collect/unpacked_images told the trace of. */
+static void map_code(struct process_stacks *stacks, struct process_code *code, const struct memory_mapping *m,
+                     const struct trace_builder *b, uint32_t process)
+{
+    uint64_t file_off = m->file_off;
+    uint32_t image = PROCESS_CODE_NO_IMAGE;
+    const struct trace_mapping *row = &b->trace.mappings.rows[trace_builder_mapping_at(b, process, m->start)];
+    const struct trace_image *known = &b->trace.images.rows[row->image];
+    if (is_image(m)) {
+        image = image_number(stacks, m->path);
+    } else if (known->kind == IMAGE_PE) {
+        image = image_number(stacks, trace_string(&b->trace, known->path));
+        file_off = row->file_off;
+    }
+    process_code_map(code, m->start, m->end - m->start, file_off, image);
+}
+
+static struct process_code *open_code(struct process_stacks *stacks, const struct trace_builder *b,
+                                      uint32_t process)
 {
     struct process_code_access access = {
         .machine = stacks->target.machine,
@@ -289,9 +306,8 @@ static struct process_code *open_code(struct process_stacks *stacks)
     struct process_code *code = process_code_new(stacks->images, &access);
     const struct memory *memory = stacks->target.memory;
     for (size_t i = 0; i < memory->mapping_count; i++) {
-        const struct memory_mapping *m = &memory->mappings[i];
-        if (m->executable)
-            process_code_map(code, m->start, m->end - m->start, m->file_off, image_number(stacks, m));
+        if (memory->mappings[i].executable)
+            map_code(stacks, code, &memory->mappings[i], b, process);
     }
     return code;
 }
@@ -483,7 +499,8 @@ static void find_il_offsets(struct process_stacks *stacks, struct trace *t, uint
 
 void process_stacks_unwind(struct process_stacks *stacks, struct trace_builder *b, uint32_t process)
 {
-    stacks->code = open_code(stacks);
+    unpacked_images_tell_once(stacks->target.memory, &stacks->target.files, b, process);
+    stacks->code = open_code(stacks, b, process);
     struct method_sink sink = { b, process, clock_monotonic_ns() };
     struct unwound *unwound = mem_alloc(stacks->thread_count + 1, sizeof *unwound);
     outline_methods(stacks);

@@ -13,6 +13,7 @@
 #include "base/target_root.h"
 #include "collect/live_memory.h"
 #include "collect/proc_file.h"
+#include "read/bundled_file.h"
 #include "read/procfs.h"
 
 enum { FILES_ROOTS_MAX = 4096 };
@@ -97,11 +98,21 @@ int target_files_root(const struct target_files *files, uint32_t process)
     return root ? files->roots[root - 1].fd : -1;
 }
 
-int target_files_open(const struct target_files *files, uint32_t process, const char *path)
+static int open_below(void *user, const char *path)
 {
     struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR, .size_max = FILES_IMAGE_BYTES_MAX };
-    int root_fd = target_files_root(files, process), fd = -1;
-    return root_fd >= 0 && target_root_open_path(root_fd, path, rules, &fd, NULL) ? fd : -1;
+    const int *root_fd = user;
+    int fd;
+    return target_root_open_path(*root_fd, path, rules, &fd, NULL) ? fd : -1;
+}
+
+int target_files_open(const struct target_files *files, uint32_t process, const char *path)
+{
+    int root_fd = target_files_root(files, process);
+    if (root_fd < 0)
+        return -1;
+    int fd = open_below(&root_fd, path);
+    return fd >= 0 ? fd : bundled_file_open(path, open_below, &root_fd);
 }
 
 int target_files_open_jit(const struct target_files *files, uint32_t process, bool jitdump)

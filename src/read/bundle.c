@@ -1,11 +1,17 @@
 #include "read/bundle.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "base/own.h"
+#include "read/unpack.h"
 
 enum {
     MARKER_BYTES = 32,
@@ -182,4 +188,67 @@ const struct bundle_entry *bundle_find_path(const struct bundle *bundle, const c
         if (strcmp(bundle->entries[i].path, path) == 0)
             return &bundle->entries[i];
     return NULL;
+}
+
+/* Where it is held in the executable, as it is held. */
+static struct source entry_source(const struct source *file, const struct bundle_entry *entry)
+{
+    return source_part(file, entry->file_off,
+                       entry->compressed_bytes ? entry->compressed_bytes : entry->size_bytes);
+}
+
+bool bundle_entry_head(const struct source *file, const struct bundle_entry *entry, struct buffer *out,
+                       struct error *err)
+{
+    struct source held = entry_source(file, entry);
+    if (!entry->compressed_bytes)
+        return source_load(&held, 0, held.size < out->ceiling ? held.size : out->ceiling, out, err);
+    return unpack_deflate(&held, out, err) || out->size == out->ceiling;
+}
+
+static bool copy_stored(const struct source *held, int fd, struct error *err)
+{
+    uint8_t bytes[1 << 16];
+    for (uint64_t at = 0; at < held->size;) {
+        size_t size = held->size - at < sizeof bytes ? (size_t)(held->size - at) : sizeof bytes;
+        if (!source_read(held, at, bytes, size, err))
+            return false;
+        ssize_t written = write(fd, bytes, size);
+        if (written < 0 && errno != EINTR)
+            return error_system(err, errno, "cannot copy out of a bundle");
+        at += written > 0 ? (uint64_t)written : 0;
+    }
+    return true;
+}
+
+bool bundle_entry_copy(const struct source *file, const struct bundle_entry *entry, int *out_fd,
+                       struct error *err)
+{
+    struct source held = entry_source(file, entry);
+    if (entry->size_bytes > UNPACK_BYTES_MAX)
+        return error_set(err, ERROR_LIMIT, "the bundle's '%.200s' is too large", entry->path);
+    AUTO_FD int fd = memfd_create("clrperf-bundle", MFD_CLOEXEC);
+    if (fd < 0)
+        return error_system(err, errno, "cannot copy out of a bundle");
+    bool ok = entry->compressed_bytes ? unpack_deflate_to(&held, entry->size_bytes, fd, err)
+                                      : copy_stored(&held, fd, err);
+    if (!ok)
+        return error_context(err, "the bundle's '%.200s'", entry->path);
+    *out_fd = take_fd(&fd);
+    return true;
+}
+
+bool bundle_entry_open(const struct source *file, const struct bundle_entry *entry, struct source *out,
+                       struct error *err)
+{
+    AUTO_FD int fd = -1;
+    bool packed = entry->compressed_bytes != 0;
+    if (packed && !bundle_entry_copy(file, entry, &fd, err))
+        return false;
+    if (!packed && (fd = fcntl(file->fd, F_DUPFD_CLOEXEC, 0)) < 0)
+        return error_system(err, errno, "cannot open a part of a bundle");
+    if (!source_over_fd(fd, packed ? 0 : file->start + entry->file_off, entry->size_bytes, out, err))
+        return false;
+    take_fd(&fd);
+    return true;
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
 #include "base/source.h"
 
 enum bundle_kind {
@@ -42,5 +43,18 @@ const struct bundle_entry *bundle_at(const struct bundle *bundle, size_t index);
 const struct bundle_entry *bundle_find(const struct bundle *bundle, uint64_t file_off);
 /* The entry of a relative path, or NULL. */
 const struct bundle_entry *bundle_find_path(const struct bundle *bundle, const char *path);
+
+/* The first bytes of an entry into `out`, unpacked: as many as its ceiling allows. `file`: the executable. */
+bool bundle_entry_head(const struct source *file, const struct bundle_entry *entry, struct buffer *out,
+                       struct error *err);
+/*
+ * A copy of an entry, unpacked, in a file of its own that has no name: the caller closes *out_fd.
+ * ERROR_LIMIT past UNPACK_BYTES_MAX.
+ */
+bool bundle_entry_copy(const struct source *file, const struct bundle_entry *entry, int *out_fd,
+                       struct error *err);
+/* The bytes of an entry, unpacked if they are packed: the caller closes out->fd. `file` is over one, too. */
+bool bundle_entry_open(const struct source *file, const struct bundle_entry *entry, struct source *out,
+                       struct error *err);
 
 #endif

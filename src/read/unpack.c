@@ -1,7 +1,9 @@
 #include "read/unpack.h"
 
+#include <errno.h>
 #include <lzma.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "base/mem.h"
@@ -101,6 +103,57 @@ bool unpack_zlib(const struct source *packed, struct buffer *out, struct error *
 bool unpack_deflate(const struct source *packed, struct buffer *out, struct error *err)
 {
     return inflate_stream(-MAX_WBITS, packed, out, err);
+}
+
+static bool write_out(int fd, const uint8_t *bytes, size_t size, struct error *err)
+{
+    for (size_t done = 0; done < size;) {
+        ssize_t written = write(fd, bytes + done, size - done);
+        if (written < 0 && errno != EINTR)
+            return error_system(err, errno, "cannot write what was unpacked");
+        done += written > 0 ? (size_t)written : 0;
+    }
+    return true;
+}
+
+static bool inflate_to(z_stream *stream, const struct source *packed, uint64_t bytes_max, int fd,
+                       struct error *err)
+{
+    uint8_t input[INPUT_BYTES], output[OUTPUT_BYTES];
+    uint64_t offset = 0, total = 0;
+    for (int result = Z_OK; result != Z_STREAM_END;) {
+        size_t size = 0;
+        if (stream->avail_in == 0) {
+            if (!next_input(packed, &offset, input, &size, err))
+                return false;
+            if (size == 0)
+                return error_set(err, ERROR_INPUT, "compressed data ends too early");
+            stream->next_in = input;
+            stream->avail_in = (uInt)size;
+        }
+        stream->next_out = output;
+        stream->avail_out = OUTPUT_BYTES;
+        result = inflate(stream, Z_NO_FLUSH);
+        if (result != Z_OK && result != Z_STREAM_END)
+            return error_set(err, ERROR_INPUT, "compressed data is damaged (zlib says %d)", result);
+        size = OUTPUT_BYTES - stream->avail_out;
+        if (size > bytes_max - total)
+            return too_large((size_t)bytes_max, err);
+        total += size;
+        if (!write_out(fd, output, size, err))
+            return false;
+    }
+    return true;
+}
+
+bool unpack_deflate_to(const struct source *packed, uint64_t bytes_max, int fd, struct error *err)
+{
+    z_stream stream = { 0 };
+    if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
+        return error_set(err, ERROR_LIMIT, "no memory for zlib");
+    bool ok = inflate_to(&stream, packed, bytes_max, fd, err);
+    inflateEnd(&stream);
+    return ok;
 }
 
 static bool decode_all(lzma_stream *stream, const struct source *packed, struct buffer *out,

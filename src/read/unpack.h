@@ -19,6 +19,8 @@
 bool unpack_zlib(const struct source *packed, struct buffer *out, struct error *err);
 /* A raw deflate stream (RFC 1951), without zlib's frame. */
 bool unpack_deflate(const struct source *packed, struct buffer *out, struct error *err);
+/* The same into a file, at most `bytes_max` of it. */
+bool unpack_deflate_to(const struct source *packed, uint64_t bytes_max, int fd, struct error *err);
 /* An xz file. */
 bool unpack_xz(const struct source *packed, struct buffer *out, struct error *err);
 

@@ -1,6 +1,5 @@
 #include "symbolize/naming.h"
 
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,13 +202,9 @@ static void naming_find_bundle(struct naming *naming, uint32_t process)
 static bool naming_open_bundled(const struct naming *naming, const char *name, struct source *out)
 {
     const struct bundle_entry *entry = naming->bundle ? bundle_find_path(naming->bundle, name) : NULL;
-    if (!entry || entry->compressed_bytes)
-        return false;
-    AUTO_FD int fd = fcntl(naming->bundle_fd, F_DUPFD_CLOEXEC, 0);
-    if (fd < 0 || !source_over_fd(fd, entry->file_off, entry->size_bytes, out, NULL))
-        return false;
-    take_fd(&fd);
-    return true;
+    struct source program;
+    return entry && source_over_fd(naming->bundle_fd, 0, UINT64_MAX, &program, NULL) &&
+           bundle_entry_open(&program, entry, out, NULL);
 }
 
 static bool naming_open_file(const struct naming *naming, uint32_t process, const char *path,
@@ -230,21 +225,24 @@ bool naming_open_assembly(struct naming *naming, uint32_t process, const char *p
            naming_open_bundled(naming, slash ? slash + 1 : path, out);
 }
 
-/* Puts into `path` where it lies; for one inside the program, where it would lie if it were not. */
+/* Puts into `path` where it lies; for one inside the program, where it would lie if it were not: there its
+ * PDB may be. */
 static bool naming_find_sibling(struct naming *naming, const char *simple_name, char path[PATH_MAX],
                                 struct source *out)
 {
     if (strchr(simple_name, '/'))
         return false;
+    const char *folder = trace_string(naming->t, naming->bundle_folder);
+    int size = snprintf(path, PATH_MAX, "%s%s.dll", folder, simple_name);
+    if (size > 0 && size < PATH_MAX && naming_open_bundled(naming, path + strlen(folder), out))
+        return true;
     for (size_t i = 0; i < naming->folder_count; i++) {
-        int size =
-            snprintf(path, PATH_MAX, "%s%s.dll", trace_string(naming->t, naming->folders[i]), simple_name);
+        folder = trace_string(naming->t, naming->folders[i]);
+        size = snprintf(path, PATH_MAX, "%s%s.dll", folder, simple_name);
         if (size > 0 && size < PATH_MAX && naming_open_file(naming, naming->assemblies_process, path, out))
             return true;
     }
-    const char *folder = trace_string(naming->t, naming->bundle_folder);
-    int size = snprintf(path, PATH_MAX, "%s%s.dll", folder, simple_name);
-    return size > 0 && size < PATH_MAX && naming_open_bundled(naming, path + strlen(folder), out);
+    return false;
 }
 
 static bool naming_open_sibling(void *user, const char *simple_name, struct source *out)

@@ -322,6 +322,13 @@ uint32_t trace_builder_mapping(struct trace_builder *b, uint32_t process, uint64
     return id;
 }
 
+void trace_builder_mapping_is(struct trace_builder *b, uint32_t mapping, uint32_t image, uint64_t file_off)
+{
+    b->trace.mappings.rows[mapping].image = image;
+    b->trace.mappings.rows[mapping].file_off = file_off;
+    trace_builder_changed(b, CHANGED_MAPPING, mapping);
+}
+
 /* Methods. */
 
 uint32_t trace_builder_function(struct trace_builder *b, const struct trace_function *function)

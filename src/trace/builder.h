@@ -82,6 +82,8 @@ uint32_t trace_builder_image(struct trace_builder *b, struct span path, enum ima
 /* Something executable was mapped; it replaces what was mapped there. Returns the mapping. */
 uint32_t trace_builder_mapping(struct trace_builder *b, uint32_t process, uint64_t start, uint64_t size_bytes,
                                uint64_t file_off, uint32_t image, uint64_t time_ns);
+/* A mapping turned out to be of an image, from `file_off` on: so it was all the time. */
+void trace_builder_mapping_is(struct trace_builder *b, uint32_t mapping, uint32_t image, uint64_t file_off);
 /* What is mapped at an address now: a mapping, or 0. */
 uint32_t trace_builder_mapping_at(const struct trace_builder *b, uint32_t process, uint64_t addr);
 

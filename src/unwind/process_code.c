@@ -178,18 +178,34 @@ static struct unwind_code generated_code(struct process_code *p, uint64_t addr)
     return (struct unwind_code){ .kind = UNWIND_CODE_JITTED, .jit = method->jit };
 }
 
-struct unwind_code process_code_at(struct process_code *p, uint64_t addr)
+static struct code_range *range_at(struct process_code *p, uint64_t addr)
 {
     size_t i = range_index(p, addr);
-    struct code_range *range = i < p->range_count ? &p->ranges[i] : NULL;
-    if (!range || addr < range->start) {
+    return i < p->range_count && p->ranges[i].start <= addr ? &p->ranges[i] : NULL;
+}
+
+/* Memory without a file: code is generated there, or was unpacked, which is found out meanwhile. */
+static struct unwind_code anonymous_code(struct process_code *p, uint64_t addr)
+{
+    struct unwind_code code = generated_code(p, addr);
+    const struct code_range *range = range_at(p, addr);
+    bool unpacked = code.kind == UNWIND_CODE_OTHER && range && range->image != PROCESS_CODE_NO_IMAGE;
+    return unpacked ? process_code_at(p, addr) : code;
+}
+
+struct unwind_code process_code_at(struct process_code *p, uint64_t addr)
+{
+    struct code_range *range = range_at(p, addr);
+    if (!range) {
         if (method_map_at(&p->methods, addr))
             return generated_code(p, addr);
         p->missed = true; /* a mapping that became executable later is not told of */
         return (struct unwind_code){ .kind = UNWIND_CODE_NONE };
     }
-    if (range->image == PROCESS_CODE_NO_IMAGE || !p->access.open)
+    if (!p->access.open)
         return generated_code(p, addr);
+    if (range->image == PROCESS_CODE_NO_IMAGE)
+        return anonymous_code(p, addr);
     if (!range->known) {
         range->known = true;
         range->code = unwind_images_code(p->images, range->image, range->start, range->file_off,

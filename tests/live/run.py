@@ -39,6 +39,7 @@ TESTS = [
     # a composite framework takes minutes to compile, once; there is no ASP.NET Core for 3.1 to be had
     Test("names_10-composite", "names_test.py", "10-composite", "r2rhot", seconds=1800),
     *(Test(f"names_{variant}", "names_test.py", variant, seconds=1200) for variant in ("10", "9", "8", "10-single")),
+    Test("names_10-single-compressed", "names_test.py", "10-single-compressed", "r2rhot", seconds=1200),
     Test("names_3.1", "names_test.py", "3.1", "primes", "r2rhot", "pinvoke", "shapes", seconds=1200),
     *(Test(f"stacks_{variant}", "stacks_test.py", variant, seconds=900) for variant in ("10", "9", "8")),
     Test("record", "record_test.py", seconds=600),

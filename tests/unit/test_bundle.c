@@ -2,37 +2,20 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/buffer.h"
 #include "base/own.h"
+#include "bundle_fixture.h"
 #include "read/bundle.h"
+#include "read/bundled_file.h"
 
 enum { FILE_BYTES_MAX = 4 << 20, HOST_BYTES = 100 };
-
-static const uint8_t marker[32] = {
-    0x8b, 0x12, 0x02, 0xb9, 0x6a, 0x61, 0x20, 0x38, 0x72, 0x7b, 0x93, 0x02, 0x14, 0xd7, 0xa0, 0x32,
-    0x13, 0xf5, 0xb9, 0xe6, 0xef, 0xae, 0x33, 0x18, 0xee, 0x3b, 0x2d, 0xce, 0x24, 0xb3, 0x6a, 0xae,
-};
-
-static void add_text(struct buffer *file, const char *text)
-{
-    buffer_varuint(file, strlen(text));
-    buffer_string(file, text);
-}
-
-static void add_entry(struct buffer *file, uint32_t major, uint64_t offset, uint64_t size,
-                      uint64_t compressed, uint8_t kind, const char *path)
-{
-    buffer_u64le(file, offset);
-    buffer_u64le(file, size);
-    if (major >= 6)
-        buffer_u64le(file, compressed);
-    buffer_u8(file, kind);
-    add_text(file, path);
-}
 
 /* Host bytes with the marker, two files of 50 and 30 bytes, the directory. */
 static void build(struct buffer *file, uint32_t major, size_t host_bytes)
@@ -41,19 +24,19 @@ static void build(struct buffer *file, uint32_t major, size_t host_bytes)
     uint8_t *host = buffer_reserve(file, host_bytes);
     memset(host, 'h', host_bytes);
     file->size = host_bytes;
-    buffer_u64le(file, host_bytes + 8 + 32 + 80);
-    buffer_append(file, marker, sizeof marker);
+    bundle_fixture_mark(file, host_bytes + 8 + 32 + 80);
     for (int i = 0; i < 80; i++)
         buffer_u8(file, 'f');
     buffer_u32le(file, major);
     buffer_u32le(file, 0);
     buffer_u32le(file, 2);
-    add_text(file, "an id");
+    buffer_varuint(file, strlen("an id"));
+    buffer_string(file, "an id");
     if (major >= 2)
         for (int i = 0; i < 5; i++)
             buffer_u64le(file, 0);
-    add_entry(file, major, host_bytes + 40 + 50, 30, 0, 1, "sub/B.dll");
-    add_entry(file, major, host_bytes + 40, 50, 0, 1, "A.dll");
+    bundle_fixture_entry(file, major, host_bytes + 40 + 50, 30, 0, "sub/B.dll");
+    bundle_fixture_entry(file, major, host_bytes + 40, 50, 0, "A.dll");
 }
 
 static void test_versions(void **state)
@@ -145,13 +128,106 @@ static void test_damaged(void **state)
     }
 }
 
+/* Compressed files, and others: what a file's path leads to is the file. */
+
+enum { CONTENT_BYTES = 300000 };
+
+static struct span make_content(uint8_t *content)
+{
+    for (size_t i = 0; i < CONTENT_BYTES; i++)
+        content[i] = (uint8_t)(i * i >> 7);
+    return span_of(content, CONTENT_BYTES);
+}
+
+static int open_program(void *user, const char *path)
+{
+    const struct buffer *file = user;
+    if (strcmp(path, "/srv/shop") != 0)
+        return -1;
+    int fd = memfd_create("program", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, file->data, file->size), file->size);
+    return fd;
+}
+
+static void expect_content(int fd, struct span content)
+{
+    struct source copy;
+    AUTO_FREE uint8_t *bytes = malloc(CONTENT_BYTES);
+    assert_true(fd >= 0);
+    assert_true(source_over_fd(fd, 0, UINT64_MAX, &copy, NULL));
+    assert_int_equal(copy.size, content.size);
+    assert_true(source_read(&copy, 0, bytes, content.size, NULL));
+    assert_memory_equal(bytes, content.data, content.size);
+    close(fd);
+}
+
+static void test_file_inside(void **state)
+{
+    (void)state;
+    AUTO_FREE uint8_t *bytes = malloc(CONTENT_BYTES);
+    struct span content = make_content(bytes);
+    for (int packed = 0; packed < 2; packed++) {
+        struct buffer file, head;
+        bundle_fixture_make(&file, "A.dll", content, packed);
+        expect_content(bundled_file_open("/srv/shop/A.dll", open_program, &file), content);
+        assert_int_equal(bundled_file_open("/srv/shop/B.dll", open_program, &file), -1);
+        assert_int_equal(bundled_file_open("/srv/other/A.dll", open_program, &file), -1);
+        assert_int_equal(bundled_file_open("/srv/shop/", open_program, &file), -1);
+        assert_int_equal(bundled_file_open("A.dll", open_program, &file), -1);
+
+        struct bundle *bundle;
+        struct source source = source_over_span(buffer_span(&file));
+        buffer_init(&head, 100);
+        assert_true(bundle_open(&source, &bundle, NULL));
+        assert_true(bundle_entry_head(&source, bundle_at(bundle, 0), &head, NULL));
+        assert_int_equal(head.size, 100);
+        assert_memory_equal(head.data, bytes, 100);
+        bundle_close(bundle);
+        buffer_done(&head);
+        buffer_done(&file);
+    }
+}
+
+static void put_u64(uint8_t *to, uint64_t value)
+{
+    for (int i = 0; i < 8; i++)
+        to[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* More comes out than the directory says; the stream ends early; it is none. */
+static void test_damaged_inside(void **state)
+{
+    (void)state;
+    AUTO_FREE uint8_t *bytes = malloc(CONTENT_BYTES);
+    struct buffer file;
+    size_t held = bundle_fixture_make(&file, "A.dll", make_content(bytes), true);
+    size_t entry = BUNDLE_HELD_AT + held + 12 + 1 + 40;
+    uint64_t size = load_u64le(file.data + entry + 8), packed = load_u64le(file.data + entry + 16);
+    assert_int_equal(size, CONTENT_BYTES);
+    assert_int_equal(packed, held);
+    static const uint64_t too_few[] = { CONTENT_BYTES - 1, 0, 1 };
+    for (size_t i = 0; i < ARRAY_LEN(too_few); i++) {
+        put_u64(file.data + entry + 8, too_few[i]);
+        assert_int_equal(bundled_file_open("/srv/shop/A.dll", open_program, &file), -1);
+    }
+    put_u64(file.data + entry + 8, CONTENT_BYTES);
+    for (size_t left = 1; left < held; left += held / 37) {
+        put_u64(file.data + entry + 16, left);
+        assert_int_equal(bundled_file_open("/srv/shop/A.dll", open_program, &file), -1);
+    }
+    put_u64(file.data + entry + 16, held);
+    file.data[BUNDLE_HELD_AT] = 0xff; /* no block of deflate begins so */
+    assert_int_equal(bundled_file_open("/srv/shop/A.dll", open_program, &file), -1);
+    buffer_done(&file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_marker_anywhere),
-        cmocka_unit_test(test_cut_anywhere),
-        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_versions),     cmocka_unit_test(test_marker_anywhere),
+        cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_file_inside),  cmocka_unit_test(test_damaged_inside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
