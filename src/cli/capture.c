@@ -16,6 +16,8 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/target_root.h"
+#include "cli/capture_process.h"
+#include "cli/import_stacks.h"
 #include "cli/json_put.h"
 #include "cli/message.h"
 #include "cli/symbol_store.h"
@@ -42,18 +44,6 @@ struct local_files {
     const struct trace *t;
     struct target_files roots;
 };
-
-/* The process that the capture knows, not another one that has its number now. */
-static bool process_still_there(const struct trace_process *row)
-{
-    struct buffer text;
-    struct proc_stat stat;
-    buffer_init(&text, 1 << 12);
-    bool there = row->start_ticks && proc_file_read((pid_t)row->pid, "stat", &text, NULL) &&
-                 procfs_read_stat(buffer_span(&text), &stat, NULL) && stat.start_ticks == row->start_ticks;
-    buffer_done(&text);
-    return there;
-}
 
 static int open_local(void *user, uint32_t process, const char *path)
 {
@@ -93,34 +83,6 @@ static bool same_kernel(const struct trace *t)
            (!host || strcmp(host, name.nodename) == 0);
 }
 
-/* Made on another machine, as far as it says: its pids mean nothing here. */
-static bool is_foreign(const struct trace *t)
-{
-    struct utsname name;
-    const char *host = trace_fact_value(t, FACT_HOST);
-    return host && uname(&name) == 0 && strcmp(host, name.nodename) != 0;
-}
-
-/* A process of an imported file is known by pid only: it must have been there when the file was made. */
-static bool process_is_still_it(struct trace *t, uint32_t process)
-{
-    struct trace_process *row = &t->processes.rows[process];
-    if (process_still_there(row))
-        return true;
-    uint64_t made_ns = UINT64_MAX;
-    trace_fact_number(t, FACT_STARTED_REALTIME_NS, &made_ns);
-    struct target target;
-    if (row->start_ticks || is_foreign(t) || !target_open((pid_t)row->pid, &target, NULL))
-        return false;
-    bool fits = target.runtime == RUNTIME_CORECLR && target.started_ns < made_ns;
-    if (fits) {
-        row->start_ticks = target.start_ticks;
-        row->runtime_version = trace_add_string(t, target.version.text);
-    }
-    target_done(&target);
-    return fits;
-}
-
 /* By process: whether some of its code is in no file and has no name yet. The caller frees. */
 static bool *processes_with_unknown_code(const struct trace *t)
 {
@@ -143,7 +105,7 @@ static void capture_ask_runtimes(struct capture *c)
     const struct runtime_session_options options = { .connect_timeout_ms = CAPTURE_PATIENCE_MS,
                                                      .reply_timeout_ms = CAPTURE_PATIENCE_MS };
     for (uint32_t i = 1; i < t->processes.count; i++) {
-        if (unknown[i] && process_is_still_it(t, i))
+        if (unknown[i] && capture_process_find(t, i))
             runtime_names_attach(names, t->processes.rows[i].pid, &options, true);
     }
     runtime_names_tell_all(names, CAPTURE_PATIENCE_MS);
@@ -156,7 +118,7 @@ static void capture_symbolize(struct capture *c, const struct symbol_cache *cach
     struct trace *t = &c->b.trace;
     struct local_files files = { .t = t };
     for (uint32_t i = 1; i < t->processes.count; i++)
-        if (process_still_there(&t->processes.rows[i]))
+        if (capture_process_lives(&t->processes.rows[i]))
             target_files_add(&files.roots, i, t->processes.rows[i].pid);
     struct symbolizer_options options = {
         .files = { .open = open_local, .open_jit_file = open_local_jit, .user = &files },
@@ -237,8 +199,10 @@ bool capture_read_part(const char *path, import_wants_fn *wants, const void *use
         if (!ok)
             error_context(err, "'%s'", path);
     } else {
-        ok = import_open(path, &(struct import_options){ .wants = wants, .user = user, .part = part },
-                         &out->b, &recognised, err);
+        const struct import_options options = {
+            .wants = wants, .user = user, .part = part, .unwinder = &import_stacks
+        };
+        ok = import_open(path, &options, &out->b, &recognised, err);
     }
     if (!ok) {
         capture_hint(err);

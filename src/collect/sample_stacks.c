@@ -1,19 +1,18 @@
 #include "collect/sample_stacks.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/buffer.h"
 #include "base/mem.h"
 #include "collect/process_scan.h"
-#include "trace/facts.h"
 #include "unwind/callchain.h"
 
 enum { CHAIN_MAX = 1024 };
 
 struct sample_stacks {
     struct trace_builder *b;
-    struct live_stacks *live;
+    const struct target_files *files;
+    struct memory_names *memory;
+    struct sample_unwinder *unwinder;
     size_t chain_frames_max;
     bool chain_is_cut;         /* of the sample that is judged */
     uint64_t chain[CHAIN_MAX]; /* of the sample that is added */
@@ -84,9 +83,9 @@ uint32_t sample_stacks_add(struct sample_stacks *stacks, uint32_t process, const
 {
     if (!sample->user_regs.size)
         return add_chain(stacks, sample, raw);
-    struct live_stack stack;
+    struct unwound_stack stack;
     struct perf_callchain chain = perf_callchain_split(sample->callchain, stacks->chain, CHAIN_MAX);
-    if (!live_stacks_unwind(stacks->live, process, sample, chain.user, chain.user_count, &stack))
+    if (!sample_unwinder_run(stacks->unwinder, process, sample, chain.user, chain.user_count, &stack))
         return add_chain(stacks, sample, raw);
     raw->kernel = chain.kernel;
     raw->kernel_count = chain.kernel_count;
@@ -103,43 +102,51 @@ struct span sample_stacks_trim(struct sample_stacks *stacks, const struct perf_s
     struct perf_record record;
     if (!perf_record_decode(bytes, layout, &record, NULL) || record.type != PERF_RECORD_SAMPLE)
         return bytes;
-    uint64_t need = live_stacks_need(stacks->live, &record.sample);
+    uint64_t need = sample_unwinder_need(stacks->unwinder, &record.sample);
     size_t size = perf_record_cut_stack(bytes, &record.sample, need, stacks->trimmed);
     return size ? span_of(stacks->trimmed, size) : bytes;
 }
 
 void sample_stacks_fact(const struct sample_stacks *stacks)
 {
-    static const char *const ways[UNWIND_FOUND_KINDS] = {
-        [UNWIND_FOUND_LEAF] = "leaf",
-        [UNWIND_FOUND_CFI] = "eh_frame",
-        [UNWIND_FOUND_UNWIND_INFO] = "unwind_info",
-        [UNWIND_FOUND_STACK_TOP] = "stack_top",
-        [UNWIND_FOUND_FRAME_POINTER] = "frame_pointer",
-        [UNWIND_FOUND_KERNEL] = "kernel_chain",
-        [UNWIND_FOUND_ROOT_TAIL] = "root_tail",
-    };
-    const uint64_t *found = live_stacks_found(stacks->live);
-    if (!found[UNWIND_FOUND_LEAF])
-        return;
-    struct buffer text;
-    buffer_init(&text, 1024);
-    for (size_t i = 0; i < UNWIND_FOUND_KINDS; i++)
-        buffer_format(&text, "%s%s %" PRIu64, i ? " " : "", ways[i], found[i]);
-    buffer_u8(&text, 0);
-    trace_set_fact(&stacks->b->trace, FACT_FRAMES_FOUND, (const char *)text.data);
-    buffer_done(&text);
+    sample_unwinder_fact(stacks->unwinder);
 }
 
 void sample_stacks_method(struct sample_stacks *stacks, uint32_t process, const struct method_place *method,
                           bool ends)
 {
-    live_stacks_method(stacks->live, process, method, ends);
+    sample_unwinder_method(stacks->unwinder, process, method, ends);
 }
 
 void sample_stacks_mapped(struct sample_stacks *stacks, uint32_t process, uint64_t addr)
 {
-    live_stacks_mapped(stacks->live, process, addr);
+    sample_unwinder_mapped(stacks->unwinder, process, addr);
+}
+
+static int open_file(void *user, uint32_t process, const char *path)
+{
+    const struct sample_stacks *stacks = user;
+    return target_files_open(stacks->files, process, path);
+}
+
+static bool read_memory(void *user, uint32_t process, uint64_t addr, void *into, size_t size)
+{
+    const struct sample_stacks *stacks = user;
+    return memory_names_read(stacks->memory, process, addr, into, size);
+}
+
+static bool find_method(void *user, uint32_t process, uint64_t addr, uint64_t time_ns)
+{
+    const struct sample_stacks *stacks = user;
+    struct method_place method; /* of which sample_stacks_method() is told */
+    memory_names_find(stacks->memory, process, addr, time_ns, &method);
+    return memory_names_knows(stacks->memory, process);
+}
+
+static void refresh(void *user, uint32_t process)
+{
+    const struct sample_stacks *stacks = user;
+    process_scan_mappings(stacks->b, process);
 }
 
 struct sample_stacks *sample_stacks_new(struct trace_builder *b, const struct target_files *files,
@@ -147,7 +154,19 @@ struct sample_stacks *sample_stacks_new(struct trace_builder *b, const struct ta
 {
     struct sample_stacks *stacks = mem_alloc(1, sizeof *stacks);
     stacks->b = b;
-    stacks->live = live_stacks_new(b, files, memory);
+    stacks->files = files;
+    stacks->memory = memory;
+    struct sample_sources sources = {
+        .machine = machine_own(),
+        .registers = machine_own()->perf_mask,
+        .own_kernel = true,
+        .open = open_file,
+        .read = read_memory,
+        .find_method = find_method,
+        .refresh = refresh,
+        .user = stacks,
+    };
+    stacks->unwinder = sample_unwinder_new(b, &sources);
     stacks->chain_frames_max = chain_frames_max;
     return stacks;
 }
@@ -156,6 +175,6 @@ void sample_stacks_free(struct sample_stacks *stacks)
 {
     if (!stacks)
         return;
-    live_stacks_free(stacks->live);
+    sample_unwinder_free(stacks->unwinder);
     free(stacks);
 }

@@ -1,13 +1,15 @@
 /*
  * sample_stacks: the stack of each sample, added to the trace as it comes.
  *
- * A sample with registers is unwound (collect/live_stacks); of one without, the kernel's callchain is
+ * A sample with registers is unwound (collect/sample_unwinder); of one without, the kernel's callchain is
  * believed as far as it makes sense. Belongs to one thread.
  */
 #ifndef CLRPERF_COLLECT_SAMPLE_STACKS_H
 #define CLRPERF_COLLECT_SAMPLE_STACKS_H
 
-#include "collect/live_stacks.h"
+#include "collect/memory_names.h"
+#include "collect/sample_unwinder.h"
+#include "collect/target_files.h"
 
 struct sample_stacks;
 
@@ -17,7 +19,7 @@ struct sample_stacks *sample_stacks_new(struct trace_builder *b, const struct ta
 /* NULL is fine. */
 void sample_stacks_free(struct sample_stacks *stacks);
 
-/* A method came or went; something was mapped: see live_stacks. */
+/* A method came or went; something was mapped: see sample_unwinder. */
 void sample_stacks_method(struct sample_stacks *stacks, uint32_t process, const struct method_place *method,
                           bool ends);
 void sample_stacks_mapped(struct sample_stacks *stacks, uint32_t process, uint64_t addr);

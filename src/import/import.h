@@ -34,13 +34,37 @@ struct import_part {
     struct event_course course; /* when all of them came, as type 0; the caller's to free */
 };
 
+struct perf_sample;
+
+/* What the samples of a perf.data are of. */
+struct import_machine {
+    const char *arch, *kernel; /* as uname(2) says; "" when the file does not */
+    uint64_t registers;        /* in a sample, by asm/perf_regs.h */
+};
+
+/*
+ * Finds the user frames of samples that carry registers and stack bytes instead: `perf record --call-graph
+ * dwarf` leaves that to the reader. Calls come in the order of the file.
+ */
+struct import_unwinder {
+    /* NULL when samples of that machine cannot be unwound. */
+    void *(*open)(void *user, struct trace_builder *b, const struct import_machine *machine);
+    /* Something was mapped, which the trace has already. */
+    void (*mapped)(void *unwinder, uint32_t process, uint64_t addr);
+    /* Sets the user frames and the end of `raw`, valid until the next one; false when there is no telling. */
+    bool (*run)(void *unwinder, uint32_t process, const struct perf_sample *sample, struct raw_sample *raw);
+    void (*close)(void *unwinder);
+    void *user;
+};
+
 struct import_options {
     /* Which event's samples to take, by name; NULL: the first that has callchains. */
     const char *event;
     /* Of a file of events: asked once for each type of them. NULL: everything is kept. */
     import_wants_fn *wants;
     const void *user;
-    struct import_part *part; /* NULL: everything */
+    struct import_part *part;               /* NULL: everything */
+    const struct import_unwinder *unwinder; /* NULL: stack bytes are passed over */
 };
 
 /* For reports of samples: what is said of collections besides. */

@@ -52,6 +52,8 @@ struct data_import {
     size_t throttle_count;
     uint64_t chain[CHAIN_MAX];
     struct waiting_sample *waiting; /* a ring, the next to be taken at `waiting_first` */
+    void *unwinder;                 /* of options->unwinder, or NULL */
+    bool unwinder_tried;
     size_t waiting_first, waiting_count;
 };
 
@@ -140,6 +142,8 @@ static void take_mmap(struct data_import *in, const struct perf_record *r)
     if (in->b->trace.images.count > images)
         in->b->trace.images.rows[image].build_id = build_id_of(in, m->path, m->build_id);
     trace_builder_mapping(in->b, process, m->addr, m->size_bytes, m->file_off, image, r->who.time_ns);
+    if (in->unwinder)
+        in->options->unwinder->mapped(in->unwinder, process, m->addr);
 }
 
 /* Tasks. */
@@ -173,6 +177,51 @@ static void take_exit(struct data_import *in, const struct perf_task *t)
     trace_builder_thread_exit(in->b, t->pid, t->tid, t->time_ns);
     if (t->pid == t->tid)
         trace_builder_process_exit(in->b, t->pid, t->time_ns);
+}
+
+/* Facts. */
+
+static void set_text(struct trace *t, const char *key, const char *value)
+{
+    if (value[0])
+        trace_set_fact(t, key, value);
+}
+
+static void set_event_facts(struct data_import *in)
+{
+    struct trace *t = &in->b->trace;
+    if (in->event == NO_EVENT && !choose_event(in, NULL))
+        return;
+    const struct perf_event_info *info = &in->data.header.events[in->event];
+    trace_set_fact(t, FACT_EVENT, info->name);
+    trace_set_fact(t, FACT_UNIT, event_is_clock(info) ? "ns" : "count");
+    trace_set_fact(t, FACT_KERNEL_FRAMES, info->attr.exclude_kernel ? "no" : "yes");
+    if (info->attr.freq)
+        trace_set_fact_number(t, FACT_RATE_HZ, info->attr.sample_freq);
+    else if (event_is_clock(info) && info->attr.sample_period)
+        trace_set_fact_number(t, FACT_RATE_HZ, 1000000000 / info->attr.sample_period);
+}
+
+static void set_facts(struct data_import *in)
+{
+    struct trace *t = &in->b->trace;
+    const struct perf_header *h = &in->data.header;
+    AUTO_FREE char *tool = mem_format("perf %s", h->tool_version);
+    trace_set_fact(t, FACT_FORMAT, "perf.data");
+    trace_set_fact(t, FACT_TOOL, h->tool_version[0] ? tool : "perf");
+    set_text(t, FACT_HOST, h->hostname);
+    set_text(t, FACT_KERNEL, h->os_release);
+    set_text(t, FACT_ARCH, h->arch);
+    set_text(t, FACT_CPU, h->cpu);
+    set_text(t, FACT_COMMAND_LINE, h->command_line);
+    if (h->cpus_online)
+        trace_set_fact_number(t, FACT_CPUS, h->cpus_online);
+    set_event_facts(in);
+    uint64_t first_ns = h->first_ns ? h->first_ns : in->first_sample_ns;
+    if (first_ns)
+        trace_set_fact_number(t, FACT_STARTED_MONOTONIC_NS, first_ns);
+    if (h->has_clock_id && first_ns)
+        trace_set_fact_number(t, FACT_STARTED_REALTIME_NS, h->wall_ns + (first_ns - h->wall_mono_ns));
 }
 
 /* Samples. */
@@ -211,8 +260,25 @@ static enum stack_end end_of(struct data_import *in, const struct perf_sample *s
     return is_whole ? STACK_WHOLE : STACK_BROKEN;
 }
 
-/* `--call-graph dwarf` leaves the user's frames to the reader: what is known without unwinding is the first.
- */
+/* `--call-graph dwarf` leaves the user's frames to the reader. */
+static bool unwind(struct data_import *in, const struct perf_sample *s, struct raw_sample *raw)
+{
+    const struct perf_header *h = &in->data.header;
+    const struct import_unwinder *unwinder = in->options->unwinder;
+    if (!unwinder || !s->user_stack.size || s->user_abi != PERF_SAMPLE_REGS_ABI_64)
+        return false;
+    if (!in->unwinder_tried) {
+        struct import_machine machine = { h->arch, h->os_release,
+                                          h->events[in->event].attr.sample_regs_user };
+        in->unwinder_tried = true;
+        set_facts(in); /* when and where it was made says which processes may still run */
+        in->unwinder = unwinder->open(unwinder->user, in->b, &machine);
+    }
+    uint32_t process = trace_builder_process_start(in->b, s->who.pid, s->who.time_ns);
+    return in->unwinder && unwinder->run(in->unwinder, process, s, raw);
+}
+
+/* What is known without unwinding is the first. */
 static uint64_t user_ip(const struct perf_event_attr *attr, const struct perf_sample *s)
 {
     uint64_t below = attr->sample_regs_user & ((1ull << REG_X86_IP) - 1);
@@ -228,6 +294,12 @@ static void take_new_chain(struct data_import *in, const struct perf_sample *s, 
     struct perf_callchain chain = perf_callchain_split(s->callchain, in->chain, CHAIN_MAX);
     enum stack_end end = 0;
     uint64_t lone;
+    raw->kernel = chain.kernel;
+    raw->kernel_count = chain.kernel_count;
+    if (chain.user_count == 0 && attr->sample_regs_user && unwind(in, s, raw)) {
+        trace_builder_sample(in->b, raw);
+        return;
+    }
     if (chain.user_count == 0 && attr->sample_regs_user && (lone = user_ip(attr, s)) != 0) {
         in->chain[chain.kernel_count] = lone;
         chain.user_count = chain.kernel_count < CHAIN_MAX;
@@ -371,50 +443,7 @@ static bool take_record(void *user, uint32_t event, const struct perf_record *r,
     return true;
 }
 
-/* Facts. */
-
-static void set_text(struct trace *t, const char *key, const char *value)
-{
-    if (value[0])
-        trace_set_fact(t, key, value);
-}
-
-static void set_event_facts(struct data_import *in)
-{
-    struct trace *t = &in->b->trace;
-    if (in->event == NO_EVENT && !choose_event(in, NULL))
-        return;
-    const struct perf_event_info *info = &in->data.header.events[in->event];
-    trace_set_fact(t, FACT_EVENT, info->name);
-    trace_set_fact(t, FACT_UNIT, event_is_clock(info) ? "ns" : "count");
-    trace_set_fact(t, FACT_KERNEL_FRAMES, info->attr.exclude_kernel ? "no" : "yes");
-    if (info->attr.freq)
-        trace_set_fact_number(t, FACT_RATE_HZ, info->attr.sample_freq);
-    else if (event_is_clock(info) && info->attr.sample_period)
-        trace_set_fact_number(t, FACT_RATE_HZ, 1000000000 / info->attr.sample_period);
-}
-
-static void set_facts(struct data_import *in)
-{
-    struct trace *t = &in->b->trace;
-    const struct perf_header *h = &in->data.header;
-    AUTO_FREE char *tool = mem_format("perf %s", h->tool_version);
-    trace_set_fact(t, FACT_FORMAT, "perf.data");
-    trace_set_fact(t, FACT_TOOL, h->tool_version[0] ? tool : "perf");
-    set_text(t, FACT_HOST, h->hostname);
-    set_text(t, FACT_KERNEL, h->os_release);
-    set_text(t, FACT_ARCH, h->arch);
-    set_text(t, FACT_CPU, h->cpu);
-    set_text(t, FACT_COMMAND_LINE, h->command_line);
-    if (h->cpus_online)
-        trace_set_fact_number(t, FACT_CPUS, h->cpus_online);
-    set_event_facts(in);
-    uint64_t first_ns = h->first_ns ? h->first_ns : in->first_sample_ns;
-    if (first_ns)
-        trace_set_fact_number(t, FACT_STARTED_MONOTONIC_NS, first_ns);
-    if (h->has_clock_id && first_ns)
-        trace_set_fact_number(t, FACT_STARTED_REALTIME_NS, h->wall_ns + (first_ns - h->wall_mono_ns));
-}
+/* Notes and losses. */
 
 static void set_notes(struct data_import *in)
 {
@@ -432,7 +461,7 @@ static void set_notes(struct data_import *in)
         import_note(t, "%" PRIu64 " samples of other events were left out", in->of_other_events);
     if (in->without_user_chain)
         import_note(t,
-                    "%" PRIu64 " samples carry stack bytes instead of a callchain; of those only the "
+                    "%" PRIu64 " samples carry registers instead of a callchain; of those only the "
                     "innermost user frame was taken",
                     in->without_user_chain);
     if (stats->late)
@@ -471,6 +500,8 @@ bool perf_data_import(struct byte_stream *stream, const struct import_options *o
             set_notes(in);
             set_losses(in);
         }
+        if (in->unwinder)
+            options->unwinder->close(in->unwinder);
         perf_data_close(&in->data);
     }
     free(in->root_images);

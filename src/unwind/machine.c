@@ -1,5 +1,7 @@
 #include "unwind/machine.h"
 
+#include <string.h>
+
 #include "read/elf.h"
 #include "unwind/arm64_code.h"
 #include "unwind/x64_code.h"
@@ -75,6 +77,13 @@ const struct machine *machine_of_elf(uint16_t elf)
     return elf == ELF_X86_64 ? &machine_x86_64 : elf == ELF_AARCH64 ? &machine_arm64 : NULL;
 }
 
+const struct machine *machine_of_name(const char *name)
+{
+    return strcmp(name, "x86_64") == 0    ? &machine_x86_64
+           : strcmp(name, "aarch64") == 0 ? &machine_arm64
+                                          : NULL;
+}
+
 const struct machine *machine_own(void)
 {
 #ifdef __aarch64__
@@ -92,13 +101,19 @@ void machine_set_registers(const struct machine *machine, struct unwind_register
     registers->link = machine->has_link ? registers->numbered[machine->link] : 0;
 }
 
-bool machine_registers_of_perf(const struct machine *machine, struct span user_regs,
+/* A sample has them in the order of their bits. */
+bool machine_registers_of_perf(const struct machine *machine, uint64_t mask, struct span user_regs,
                                struct unwind_registers *out)
 {
-    if (user_regs.size != machine->register_count * (size_t)WORD_BYTES)
+    if ((mask & machine->perf_mask) != machine->perf_mask ||
+        user_regs.size != (size_t)__builtin_popcountll(mask) * WORD_BYTES)
         return false;
-    for (size_t i = 0; i < machine->register_count; i++)
-        out->numbered[machine->perf_numbers[i]] = load_u64le(user_regs.data + i * WORD_BYTES);
+    size_t at = 0, taken = 0;
+    for (uint64_t left = mask; left; left &= left - 1, at += WORD_BYTES) {
+        uint64_t lowest = left & -left;
+        if (machine->perf_mask & lowest)
+            out->numbered[machine->perf_numbers[taken++]] = load_u64le(user_regs.data + at);
+    }
     machine_set_registers(machine, out);
     return true;
 }

@@ -48,6 +48,8 @@ extern const struct machine machine_x86_64, machine_arm64;
 
 /* NULL when an ELF file's machine is neither. */
 const struct machine *machine_of_elf(uint16_t elf);
+/* By the name that uname(2) has for it; NULL when it is neither. */
+const struct machine *machine_of_name(const char *name);
 /* The one we were built for. */
 const struct machine *machine_own(void);
 
@@ -61,8 +63,9 @@ struct unwind_registers {
 /* Takes them in the order of DWARF numbers. */
 void machine_set_registers(const struct machine *machine, struct unwind_registers *registers);
 
-/* The registers that `perf_mask` asks the kernel for, out of a sample. False when they are not all there. */
-bool machine_registers_of_perf(const struct machine *machine, struct span user_regs,
+/* The registers that `perf_mask` asks for, out of a sample that was asked for `mask`. False when they are not
+ * all there. */
+bool machine_registers_of_perf(const struct machine *machine, uint64_t mask, struct span user_regs,
                                struct unwind_registers *out);
 
 #endif

@@ -42,6 +42,7 @@ TESTS = [
     Test("names_10-single-compressed", "names_test.py", "10-single-compressed", "r2rhot", seconds=1200),
     Test("names_3.1", "names_test.py", "3.1", "primes", "r2rhot", "pinvoke", "shapes", seconds=1200),
     *(Test(f"stacks_{variant}", "stacks_test.py", variant, seconds=900) for variant in ("10", "9", "8")),
+    Test("perf_dwarf", "perf_dwarf_test.py", "10", seconds=600),
     Test("record", "record_test.py", seconds=600),
     Test("capture", "capture_test.py", seconds=600),
     Test("collect", "collect_test.py", "10", seconds=600),

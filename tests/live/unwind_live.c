@@ -197,7 +197,7 @@ static void take_sample(struct live *live, const struct perf_sample *sample)
     struct unwind_registers registers;
     if (sample->who.pid != (uint32_t)live->of.pid)
         return;
-    if (!machine_registers_of_perf(machine_own(), sample->user_regs, &registers)) {
+    if (!machine_registers_of_perf(machine_own(), machine_own()->perf_mask, sample->user_regs, &registers)) {
         live->no_user++;
         return;
     }

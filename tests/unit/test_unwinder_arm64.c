@@ -335,13 +335,15 @@ static void test_registers(void **state)
     struct unwind_registers r;
     for (size_t i = 0; i < ARRAY_LEN(words); i++)
         words[i] = 100 + i;
-    assert_true(machine_registers_of_perf(&machine_arm64, span_of(words, sizeof words), &r));
+    assert_true(
+        machine_registers_of_perf(&machine_arm64, machine_arm64.perf_mask, span_of(words, sizeof words), &r));
     assert_int_equal(r.fp, 129);
     assert_int_equal(r.link, 130);
     assert_int_equal(r.sp, 131);
     assert_int_equal(r.ip, 132);
     assert_int_equal(__builtin_popcountll(machine_arm64.perf_mask), machine_arm64.register_count);
-    assert_false(machine_registers_of_perf(&machine_arm64, span_of(words, sizeof words - 8), &r));
+    assert_false(machine_registers_of_perf(&machine_arm64, machine_arm64.perf_mask,
+                                           span_of(words, sizeof words - 8), &r));
 }
 
 static int setup(void **state)

@@ -1,0 +1,308 @@
+#include "collect/sample_unwinder.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/mem.h"
+#include "base/own.h"
+#include "read/elf.h"
+#include "trace/address_space.h"
+#include "trace/facts.h"
+
+enum {
+    STACKS_PROCESSES_MAX = 4096,
+    STACKS_TOPS = 1 << 12,
+    STACKS_SPARE_BYTES = 512, /* above a stack's first frame: rules look there */
+};
+
+#define STACKS_IMAGE_BYTES_MAX (UINT64_C(4) << 30)
+
+/* One process that had a sample. */
+struct stacks_process {
+    struct sample_unwinder *unwinder;
+    struct process_code *code;
+    uint32_t process; /* row of the trace */
+};
+
+/* Where a thread's stack begins. */
+struct stack_top {
+    uint32_t tid;
+    uint64_t addr;
+};
+
+struct sample_unwinder {
+    struct trace_builder *b;
+    struct sample_sources sources;
+    struct unwind_images *images;
+    struct stacks_process **processes; /* by row of the trace */
+    size_t capacity;
+    struct stack_top tops[STACKS_TOPS]; /* by tid; a later thread takes the place */
+    uint64_t time_ns;                   /* of the sample */
+    uint64_t found[UNWIND_FOUND_KINDS];
+    struct unwind_frame frames[UNWOUND_FRAMES_MAX];
+    uint64_t ips[UNWOUND_FRAMES_MAX];
+    bool exact[UNWOUND_FRAMES_MAX];
+};
+
+/* How process_code reaches the process. */
+
+/* Whether a file is the one that was mapped, as far as the trace knows of that. */
+static bool is_that_build(const struct trace_image *image, const struct trace *t, const struct source *file)
+{
+    uint8_t id[ELF_BUILD_ID_MAX];
+    char hex[2 * ELF_BUILD_ID_MAX + 1] = "";
+    size_t size;
+    struct elf elf;
+    const char *recorded = trace_string(t, image->build_id);
+    if (!recorded[0] || image->kind != IMAGE_ELF || !elf_open(file, &elf, NULL))
+        return true;
+    bool known = elf_build_id(&elf, id, &size);
+    elf_done(&elf);
+    for (size_t i = 0; known && i < size; i++)
+        snprintf(hex + 2 * i, 3, "%02x", id[i]);
+    return strncmp(hex, recorded, strlen(hex)) == 0; /* perf fills up short ones */
+}
+
+static bool open_image(void *user, uint32_t image, struct source *out)
+{
+    const struct stacks_process *p = user;
+    const struct sample_sources *sources = &p->unwinder->sources;
+    const struct trace *t = &p->unwinder->b->trace;
+    const struct trace_image *row = &t->images.rows[image];
+    if (row->kind == IMAGE_VDSO)
+        return sources->own_kernel && unwind_vdso(out);
+    AUTO_FD int fd = sources->open(sources->user, p->process, trace_string(t, row->path));
+    if (fd < 0 || !source_over_fd(fd, 0, STACKS_IMAGE_BYTES_MAX, out, NULL) || !is_that_build(row, t, out))
+        return false;
+    take_fd(&fd);
+    return true;
+}
+
+static void close_image(void *user, struct source *file)
+{
+    (void)user;
+    if (file->fd >= 0)
+        close(file->fd);
+}
+
+static bool range_has_file(const struct trace_builder *b, const struct address_range *range)
+{
+    uint8_t kind = b->trace.images.rows[b->trace.mappings.rows[range->mapping].image].kind;
+    return kind != IMAGE_JIT && kind != IMAGE_ANON;
+}
+
+/* Out of the file that was mapped there. What is behind its end is zero. */
+static bool read_file(void *user, uint64_t addr, void *into, size_t size)
+{
+    const struct stacks_process *p = user;
+    const struct trace_builder *b = p->unwinder->b;
+    const struct address_range *range = address_space_find(b->states[p->process].mappings, addr);
+    struct source file;
+    if (!range || !range_has_file(b, range) ||
+        !open_image(user, b->trace.mappings.rows[range->mapping].image, &file))
+        return false;
+    const struct trace_mapping *row = &b->trace.mappings.rows[range->mapping];
+    uint64_t file_off = row->file_off + (addr - row->start);
+    size_t there = file_off >= file.size         ? 0
+                   : size < file.size - file_off ? size
+                                                 : (size_t)(file.size - file_off);
+    memset((uint8_t *)into + there, 0, size - there);
+    bool ok = there && source_read(&file, file_off, into, there, NULL);
+    close_image(user, &file);
+    return ok;
+}
+
+static bool read_process(void *user, uint64_t addr, void *into, size_t size)
+{
+    const struct stacks_process *p = user;
+    const struct sample_sources *sources = &p->unwinder->sources;
+    return (sources->read && sources->read(sources->user, p->process, addr, into, size)) ||
+           read_file(user, addr, into, size);
+}
+
+static void tell_range(const struct stacks_process *p, const struct address_range *range)
+{
+    const struct trace_mapping *row = &p->unwinder->b->trace.mappings.rows[range->mapping];
+    bool has_file = range_has_file(p->unwinder->b, range);
+    process_code_map(p->code, range->start, range->end - range->start,
+                     row->file_off + (range->start - row->start),
+                     has_file ? row->image : PROCESS_CODE_NO_IMAGE);
+}
+
+static void tell_ranges(const struct stacks_process *p)
+{
+    const struct address_space *space = p->unwinder->b->states[p->process].mappings;
+    for (size_t i = 0; i < space->count; i++)
+        tell_range(p, &space->ranges[i]);
+}
+
+static void refresh_mappings(void *user)
+{
+    const struct stacks_process *p = user;
+    p->unwinder->sources.refresh(p->unwinder->sources.user, p->process);
+    tell_ranges(p);
+}
+
+static bool find_method(void *user, uint64_t addr)
+{
+    const struct stacks_process *p = user;
+    const struct sample_sources *sources = &p->unwinder->sources;
+    bool asked = sources->find_method(sources->user, p->process, addr, p->unwinder->time_ns);
+    sample_unwinder_mapped(p->unwinder, p->process, addr); /* an image may have been found there */
+    return asked;
+}
+
+/* Processes. */
+
+static struct stacks_process *process_add(struct sample_unwinder *unwinder, uint32_t process)
+{
+    struct stacks_process *p = mem_alloc(1, sizeof *p);
+    struct process_code_access access = {
+        .machine = unwinder->sources.machine,
+        .open = open_image,
+        .close = close_image,
+        .read = read_process,
+        .refresh = unwinder->sources.refresh ? refresh_mappings : NULL,
+        .find_method = unwinder->sources.find_method ? find_method : NULL,
+        .user = p,
+    };
+    p->unwinder = unwinder;
+    p->process = process;
+    p->code = process_code_new(unwinder->images, &access);
+    tell_ranges(p);
+    return unwinder->processes[process] = p;
+}
+
+static struct stacks_process *process_get(struct sample_unwinder *unwinder, uint32_t process)
+{
+    if (!process || process >= STACKS_PROCESSES_MAX)
+        return NULL;
+    size_t known = unwinder->capacity;
+    unwinder->processes =
+        mem_grow(unwinder->processes, &unwinder->capacity, process + 1, sizeof *unwinder->processes);
+    if (unwinder->capacity > known)
+        memset(unwinder->processes + known, 0, (unwinder->capacity - known) * sizeof *unwinder->processes);
+    return unwinder->processes[process] ? unwinder->processes[process] : process_add(unwinder, process);
+}
+
+void sample_unwinder_method(struct sample_unwinder *unwinder, uint32_t process,
+                            const struct method_place *method, bool ends)
+{
+    struct stacks_process *p = process < unwinder->capacity ? unwinder->processes[process] : NULL;
+    if (!p)
+        return; /* its methods are found when a stack leads there */
+    if (ends)
+        process_code_method_end(p->code, method->addr);
+    else
+        process_code_method(p->code, method->addr, method->size_bytes, method->fleeting);
+}
+
+struct sample_unwinder *sample_unwinder_new(struct trace_builder *b, const struct sample_sources *sources)
+{
+    struct sample_unwinder *unwinder = mem_alloc(1, sizeof *unwinder);
+    unwinder->b = b;
+    unwinder->sources = *sources;
+    unwinder->images = unwind_images_new();
+    return unwinder;
+}
+
+void sample_unwinder_free(struct sample_unwinder *unwinder)
+{
+    if (!unwinder)
+        return;
+    for (size_t i = 0; i < unwinder->capacity; i++)
+        if (unwinder->processes[i]) {
+            process_code_free(unwinder->processes[i]->code);
+            free(unwinder->processes[i]);
+        }
+    free(unwinder->processes);
+    unwind_images_free(unwinder->images);
+    free(unwinder);
+}
+
+void sample_unwinder_mapped(struct sample_unwinder *unwinder, uint32_t process, uint64_t addr)
+{
+    struct stacks_process *p = process < unwinder->capacity ? unwinder->processes[process] : NULL;
+    const struct address_range *range =
+        p ? address_space_find(unwinder->b->states[process].mappings, addr) : NULL;
+    if (range)
+        tell_range(p, range);
+}
+
+/* Samples. */
+
+static void top_learn(struct sample_unwinder *unwinder, uint32_t tid, const struct unwind_result *result)
+{
+    if (result->end == UNWIND_END_ROOT && result->count &&
+        unwinder->frames[result->count - 1].found < UNWIND_FOUND_KERNEL)
+        unwinder->tops[tid % STACKS_TOPS] = (struct stack_top){ tid, result->end_sp };
+}
+
+static bool registers_of(const struct sample_unwinder *unwinder, const struct perf_sample *sample,
+                         struct unwind_registers *out)
+{
+    return machine_registers_of_perf(unwinder->sources.machine, unwinder->sources.registers,
+                                     sample->user_regs, out);
+}
+
+uint64_t sample_unwinder_need(const struct sample_unwinder *unwinder, const struct perf_sample *sample)
+{
+    struct unwind_registers registers;
+    const struct stack_top *top = &unwinder->tops[sample->who.tid % STACKS_TOPS];
+    if (top->tid != sample->who.tid || !registers_of(unwinder, sample, &registers))
+        return UINT64_MAX;
+    uint64_t sp = registers.sp;
+    return sp < top->addr ? top->addr - sp + STACKS_SPARE_BYTES : UINT64_MAX;
+}
+
+bool sample_unwinder_run(struct sample_unwinder *unwinder, uint32_t process, const struct perf_sample *sample,
+                         const uint64_t *kernel_chain, size_t kernel_count, struct unwound_stack *out)
+{
+    static const enum stack_end ends[] = {
+        [UNWIND_END_ROOT] = STACK_WHOLE,
+        [UNWIND_END_CUT] = STACK_TRUNCATED,
+        [UNWIND_END_DEPTH] = STACK_TRUNCATED,
+        [UNWIND_END_BROKEN] = STACK_BROKEN,
+    };
+    struct unwind_registers registers;
+    struct stacks_process *p = process_get(unwinder, process);
+    if (!p || !registers_of(unwinder, sample, &registers))
+        return false;
+    unwinder->time_ns = sample->who.time_ns;
+    struct unwind_sample input = { &registers, sample->user_stack, kernel_chain, kernel_count };
+    struct unwind_result result = process_code_unwind(p->code, &input, unwinder->frames, UNWOUND_FRAMES_MAX);
+    top_learn(unwinder, sample->who.tid, &result);
+    for (size_t i = 0; i < result.count; i++) {
+        unwinder->ips[i] = unwinder->frames[i].ip;
+        unwinder->exact[i] = unwinder->frames[i].exact || unwinder->frames[i].hijacked;
+        unwinder->found[unwinder->frames[i].found]++;
+    }
+    *out = (struct unwound_stack){ unwinder->ips, unwinder->exact, result.count, ends[result.end] };
+    return true;
+}
+
+void sample_unwinder_fact(const struct sample_unwinder *unwinder)
+{
+    static const char *const ways[UNWIND_FOUND_KINDS] = {
+        [UNWIND_FOUND_LEAF] = "leaf",
+        [UNWIND_FOUND_CFI] = "eh_frame",
+        [UNWIND_FOUND_UNWIND_INFO] = "unwind_info",
+        [UNWIND_FOUND_STACK_TOP] = "stack_top",
+        [UNWIND_FOUND_FRAME_POINTER] = "frame_pointer",
+        [UNWIND_FOUND_KERNEL] = "kernel_chain",
+        [UNWIND_FOUND_ROOT_TAIL] = "root_tail",
+    };
+    if (!unwinder->found[UNWIND_FOUND_LEAF])
+        return;
+    struct buffer text;
+    buffer_init(&text, 1024);
+    for (size_t i = 0; i < UNWIND_FOUND_KINDS; i++)
+        buffer_format(&text, "%s%s %" PRIu64, i ? " " : "", ways[i], unwinder->found[i]);
+    buffer_u8(&text, 0);
+    trace_set_fact(&unwinder->b->trace, FACT_FRAMES_FOUND, (const char *)text.data);
+    buffer_done(&text);
+}
