@@ -7,8 +7,8 @@
 #include "import/import.h"
 
 /*
- * Methods that were jitted are asked of a process that still runs. Of one that is gone, no file has their unwind
- * information: their frames are found by frame pointers.
+ * Methods that were jitted are asked of a process that still runs. Of one that is gone, no file has their
+ * unwind information: their frames are found by frame pointers.
  */
 extern const struct import_unwinder import_stacks;
 

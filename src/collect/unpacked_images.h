@@ -1,8 +1,8 @@
 /*
  * unpacked_images: assemblies that a single-file program holds compressed, and unpacked into its memory.
  *
- * Their code lies in anonymous memory, which nothing but its headers tells from a code heap: sections at their
- * addresses behind the headers of the file (ConvertedImageLayout in dotnet/runtime src/coreclr/vm/
+ * Their code lies in anonymous memory, which nothing but its headers tells from a code heap: sections at
+ * their addresses behind the headers of the file (ConvertedImageLayout in dotnet/runtime src/coreclr/vm/
  * peimagelayout.cpp). The headers say which of the program's assemblies it is. Belongs to one thread.
  */
 #ifndef CLRPERF_COLLECT_UNPACKED_IMAGES_H
