@@ -9,7 +9,6 @@
 #include "analyse/lock_stats.h"
 #include "analyse/span_lanes.h"
 #include "analyse/told_events.h"
-#include "analyse/work_stretches.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "clr/activity_path.h"
@@ -91,25 +90,66 @@ static void settle(struct span_account *row, bool told, uint64_t rest_ns)
     *(told ? &row->away_ns : &row->unknown_ns) = rest_ns;
 }
 
-static void account_all(const struct span_table *table, const struct trace *t,
-                        const struct thread_course *course, struct span_accounts *accounts)
+/*
+ * A sample can stand for more time than a part of a span has: that lies before it. A thread that the CPU was
+ * taken from is not seen again before its next sample.
+ */
+static void spread_samples(struct span_account *rows, size_t parts)
 {
-    struct work_stretches work;
+    uint64_t before_ns = 0;
+    for (size_t i = parts; i-- > 0;) {
+        struct thread_times *times = &rows[i].times;
+        uint64_t stands_for = before_ns + times->sampled_ns, ran = times->ns[THREAD_RAN];
+        before_ns = stands_for > ran ? thread_times_claim(times, stands_for - ran) : 0;
+        times->sampled_ns = 0;
+    }
+}
+
+/* Fills a row for each span of the table, whose rows are so many parts of each. Returns how many are left
+ * out. */
+static uint64_t account_all(const struct span_accounts *accounts, const struct span_table *table,
+                            size_t parts, struct span_account *rows)
+{
     struct span_lanes lanes;
+    const struct work_stretches *work = &accounts->work;
     AUTO_FREE struct span_cover *covers = mem_alloc(table->count + 1, sizeof *covers);
     AUTO_FREE bool *told = mem_alloc(table->count + 1, sizeof *told); /* by span: all that was done for it */
-    struct span_accounting a = { .course = course, .rows = accounts->rows, .covers = covers };
+    struct span_accounting a = { .course = &accounts->course, .rows = rows, .covers = covers };
     span_lanes_init(&lanes, table);
-    work_stretches_init(&work, t);
-    add_work(&a, &lanes, &work);
+    add_work(&a, &lanes, work);
     add_threads(&a, &lanes);
     for (size_t i = 0; i < lanes.count; i++)
-        told[lanes.rows[i].row] = !lanes.rows[i].owner.thread && work.told[lanes.rows[i].owner.process];
+        told[lanes.rows[i].row] = !lanes.rows[i].owner.thread && work->told[lanes.rows[i].owner.process];
+    for (size_t i = 0; parts > 1 && i < table->count; i += parts)
+        spread_samples(&rows[i], parts);
     for (size_t i = 0; i < table->count; i++)
-        settle(&accounts->rows[i], told[i], span_ns(&table->rows[i]) - covers[i].covered_ns);
-    accounts->left_out = lanes.left_out;
-    work_stretches_done(&work);
+        settle(&rows[i], told[i], span_ns(&table->rows[i]) - covers[i].covered_ns);
+    uint64_t left_out = lanes.left_out;
     span_lanes_done(&lanes);
+    return left_out;
+}
+
+/* When the part begins; that of number `parts` is the span's end. */
+static uint64_t part_ns(const struct span_row *span, size_t part, size_t parts)
+{
+    uint64_t whole = span_ns(span);
+    return span->start_ns + whole / parts * part + whole % parts * part / parts;
+}
+
+void span_accounts_parts(const struct span_accounts *accounts, const struct span_row *const *spans,
+                         size_t count, size_t parts, struct span_account *out)
+{
+    struct span_table cut = { .rows = mem_alloc(count * parts + 1, sizeof *cut.rows) };
+    for (size_t i = 0; i < count; i++)
+        for (size_t part = 0; part < parts; part++) {
+            struct span_row *row = &cut.rows[cut.count++];
+            *row = *spans[i];
+            row->start_ns = part_ns(spans[i], part, parts);
+            row->stop_ns = part_ns(spans[i], part + 1, parts);
+        }
+    memset(out, 0, cut.count * sizeof *out);
+    account_all(accounts, &cut, parts, out);
+    free(cut.rows);
 }
 
 /* Begins and ends of collections, each in order. */
@@ -200,14 +240,13 @@ static void set_told(struct span_accounts *accounts, const struct trace *t)
 
 void span_accounts_init(struct span_accounts *accounts, const struct span_table *table, const struct trace *t)
 {
-    struct thread_course course;
     *accounts = (struct span_accounts){ .count = table->count };
     accounts->rows = mem_alloc(table->count + 1, sizeof *accounts->rows);
-    thread_course_init(&course, t);
-    account_all(table, t, &course, accounts);
-    accounts->has_cpu = course.has_cpu;
-    accounts->has_switches = course.has_switches;
-    thread_course_done(&course);
+    thread_course_init(&accounts->course, t);
+    work_stretches_init(&accounts->work, t);
+    accounts->left_out = account_all(accounts, table, 1, accounts->rows);
+    accounts->has_cpu = accounts->course.has_cpu;
+    accounts->has_switches = accounts->course.has_switches;
     add_collections(table, t, accounts);
     set_told(accounts, t);
     for (size_t i = 0; i < accounts->count; i++)
@@ -216,6 +255,8 @@ void span_accounts_init(struct span_accounts *accounts, const struct span_table 
 
 void span_accounts_done(struct span_accounts *accounts)
 {
+    thread_course_done(&accounts->course);
+    work_stretches_done(&accounts->work);
     free(accounts->rows);
 }
 

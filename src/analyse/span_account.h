@@ -14,6 +14,7 @@
 
 #include "analyse/span_table.h"
 #include "analyse/thread_course.h"
+#include "analyse/work_stretches.h"
 
 /* How it is known which threads worked for a span. */
 enum span_threads { SPAN_THREADS_UNKNOWN, SPAN_THREADS_ASSUMED, SPAN_THREADS_TOLD };
@@ -34,6 +35,8 @@ struct span_accounts {
     bool has_locks, has_collections, has_exceptions, has_allocations; /* were told of, or would have been */
     struct span_account total;
     uint64_t left_out; /* spans of unknown threads: more at once than are looked into (span_lanes.h) */
+    struct thread_course course;
+    struct work_stretches work;
 };
 
 /* The events that it is made of, besides those of the spans. */
@@ -42,6 +45,12 @@ bool span_accounts_wants(const char *provider, uint32_t event_id);
 void span_accounts_init(struct span_accounts *accounts, const struct span_table *table,
                         const struct trace *t);
 void span_accounts_done(struct span_accounts *accounts);
+/*
+ * The same for each of `parts` equal parts of `count` of the table's spans, one span's after the other's; but
+ * not the collections in them. `out` has room for all.
+ */
+void span_accounts_parts(const struct span_accounts *accounts, const struct span_row *const *spans,
+                         size_t count, size_t parts, struct span_account *out);
 void span_account_add(struct span_account *sum, const struct span_account *one);
 
 #endif

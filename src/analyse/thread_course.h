@@ -52,6 +52,11 @@ void thread_course_done(struct thread_course *course);
 /* Adds what the thread did from one time to another. */
 void thread_course_add(const struct thread_course *course, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
                        struct thread_times *sum);
+/*
+ * Says that the thread ran for `ns` of the time in which it was not told to be blocked. Returns how much of
+ * that there was no room for.
+ */
+uint64_t thread_times_claim(struct thread_times *times, uint64_t ns);
 /* Of times that were summed: what samples say of how long threads ran corrects the rest. */
 void thread_times_settle(struct thread_times *times);
 

@@ -10,11 +10,12 @@
 #include "base/units.h"
 #include "cli/csv_text.h"
 #include "cli/json_put.h"
+#include "cli/span_course.h"
 #include "cli/span_inside.h"
 #include "cli/standard_output.h"
 #include "cli/text_table.h"
 
-enum { SPAN_ROWS_SHOWN = 30, SLOWEST_SHOWN = 5, CELL_MAX = 64 };
+enum { SPAN_ROWS_SHOWN = 30, SLOWEST_SHOWN = 10, SLOWEST_OF_ROW = 5, CELL_MAX = 64 };
 
 static const char *text_of(const struct spans_answer *a, uint32_t id)
 {
@@ -37,9 +38,16 @@ static uint64_t at_ns(const struct span_groups *groups, const struct span_group 
 static void put_slowest(struct json_writer *j, const struct spans_answer *a, const struct span_groups *groups,
                         const struct span_group *group)
 {
+    const struct span_row *rows[SLOWEST_OF_ROW];
+    struct span_course courses[SLOWEST_OF_ROW];
+    size_t count = 0;
+    for (; count < SLOWEST_OF_ROW && count < group->count; count++)
+        rows[count] = &a->table->rows[groups->order[group->first + group->count - 1 - count]];
+    if (a->accounts)
+        span_courses_find(a->accounts, rows, count, courses);
     json_put_array(j, "slowest");
-    for (uint64_t i = 0; i < SLOWEST_SHOWN && i < group->count; i++) {
-        const struct span_row *row = &a->table->rows[groups->order[group->first + group->count - 1 - i]];
+    for (size_t i = 0; i < count; i++) {
+        const struct span_row *row = rows[i];
         json_begin_object(j);
         json_put_string(j, "name", text_of(a, row->name));
         question_json_process(j, &a->scope, row->process);
@@ -49,8 +57,11 @@ static void put_slowest(struct json_writer *j, const struct spans_answer *a, con
         json_put_double(j, "gc_ms", question_ms(row->gc_ns));
         json_put_known_u64(j, "status", row->status != SPAN_STATUS_NONE, (uint64_t)row->status);
         json_put_bool(j, "failed", row->failed);
-        if (a->accounts)
-            span_inside_json(a->accounts, &a->accounts->rows[row - a->table->rows], j);
+        if (a->accounts) {
+            const struct span_account *inside = &a->accounts->rows[row - a->table->rows];
+            span_inside_json(a->accounts, inside, j);
+            json_put_string(j, "course", inside->known[SPAN_THREADS_UNKNOWN] ? NULL : courses[i].letters);
+        }
         json_end_object(j);
     }
     json_end_array(j);
@@ -263,6 +274,32 @@ static void put_inside_groups(const struct spans_answer *a, const struct span_gr
     text_table_done(&table);
 }
 
+/* From begin to end of each. */
+static void put_courses(const struct spans_answer *a, const struct span_row *const *rows, size_t count,
+                        struct buffer *out)
+{
+    const struct text_column columns[] = {
+        { "at s", TEXT_RIGHT }, { "took", TEXT_RIGHT }, { "course", TEXT_LEFT }, { a->name, TEXT_LEFT }
+    };
+    struct span_course courses[SLOWEST_SHOWN];
+    struct text_table table;
+    char cell[CELL_MAX];
+    span_courses_find(a->accounts, rows, count, courses);
+    buffer_string(out, "\nfrom begin to end, what most of each part was: ");
+    span_courses_legend(courses, count, out);
+    buffer_string(out, "\n\n");
+    text_table_init(&table, columns, ARRAY_LEN(columns));
+    for (size_t i = 0; i < count; i++) {
+        snprintf(cell, sizeof cell, "%.3f", capture_time_s(&a->scope.time, rows[i]->start_ns));
+        text_table_add(&table, cell);
+        text_table_add(&table, units_duration(span_ns(rows[i])).text);
+        text_table_add(&table, courses[i].letters);
+        text_table_add(&table, text_of(a, rows[i]->name));
+    }
+    text_table_print(&table, stdout_width(), out);
+    text_table_done(&table);
+}
+
 static void put_inside_slowest(const struct spans_answer *a, struct buffer *out)
 {
     AUTO_FREE const struct span_row **rows = mem_alloc(a->table->count + 1, sizeof *rows);
@@ -286,6 +323,7 @@ static void put_inside_slowest(const struct spans_answer *a, struct buffer *out)
     }
     text_table_print(&table, stdout_width(), out);
     text_table_done(&table);
+    put_courses(a, rows, count < SLOWEST_SHOWN ? count : SLOWEST_SHOWN, out);
 }
 
 static bool put_text(const struct spans_answer *a, const struct span_groups *groups, struct error *err)

@@ -234,6 +234,16 @@ def check_native(checks, name, path):
                  any(entry.startswith("libcoreclr.so!") for entry in entries), f"{len(lent)} of {len(ticks)}: {entries.most_common(3)}")
 
 
+def check_courses(checks, name, rows):
+    """What most of each part was: of the part that the machine's crowd leaves."""
+    for route, letters in (("on-cpu", "#"), ("off-cpu", ".o"), ("await", "_")):
+        courses = [slow["course"] for slow in rows[route]["slowest"]]
+        parts = "".join(courses).replace("~", "")
+        fitting = sum(part in letters for part in parts)
+        checks.check(f"{name}: the course of /{route}", len(courses) == 4 and all(len(course) == 32 for course in courses)
+                     and fitting >= 0.8 * len(parts), " ".join(courses))
+
+
 def check_inside(checks, variant, work):
     """What went on in requests that do one thing each. On a crowded machine any of them can be ready to run for long."""
     path, name = work.file("inside.clrperf"), f"{variant} inside"
@@ -257,8 +267,10 @@ def check_inside(checks, variant, work):
     own = {route: rows[route]["total_ms"] - inside[route]["ready_ms"] for route in rows}
     checks.check(f"{name}: /on-cpu ran", 320 <= inside["on-cpu"]["ran_ms"] <= 480 and inside["on-cpu"]["ran_ms"] >= 0.8 * own["on-cpu"],
                  f"{inside['on-cpu']['ran_ms']:.1f} of 400 ms, {own['on-cpu']:.1f} that it wanted a CPU or had it")
-    checks.check(f"{name}: /off-cpu waited", waited(inside["off-cpu"]) >= 0.8 * rows["off-cpu"]["total_ms"] and
-                 inside["off-cpu"]["away_ms"] < 0.1 * rows["off-cpu"]["total_ms"], f"{waited(inside['off-cpu']):.1f} ms")
+    checks.check(f"{name}: /off-cpu waited", waited(inside["off-cpu"]) >= 0.8 * own["off-cpu"] and
+                 inside["off-cpu"]["away_ms"] < 0.1 * rows["off-cpu"]["total_ms"],
+                 f"{waited(inside['off-cpu']):.1f} ms of {own['off-cpu']:.1f} without those that it waited for a CPU")
+    check_courses(checks, name, rows)
     checks.check(f"{name}: /await was away", inside["await"]["away_ms"] >= 0.8 * rows["await"]["total_ms"] - inside["await"]["ready_ms"],
                  f"{inside['await']['away_ms']:.1f} of {rows['await']['total_ms']:.1f} ms")
     alloc = inside["alloc"]

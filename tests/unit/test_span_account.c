@@ -106,6 +106,26 @@ static void check_times(const struct span_account *row, const uint64_t ns[THREAD
                      (unsigned long long)ns[i]);
 }
 
+/* The ten microseconds of test_told(), one by one; the samples in them stand for less. */
+static void check_parts(const struct span_accounts *accounts, const struct span_row *span)
+{
+    static const uint64_t expected[10][THREAD_STATES] = {
+        [0] = { [THREAD_RAN] = 800, [THREAD_GC] = 200 },
+        [1] = { [THREAD_RAN] = 1000 },
+        [2] = { [THREAD_BLOCKED] = 1000 },
+        [3] = { [THREAD_BLOCKED] = 1000 },
+        [4] = { [THREAD_RAN] = 1000 },
+        [8] = { [THREAD_RAN] = 550, [THREAD_LOCK] = 400, [THREAD_READY] = 50 },
+        [9] = { [THREAD_RAN] = 900, [THREAD_OFF] = 100 },
+    };
+    struct span_account parts[10];
+    span_accounts_parts(accounts, &span, 1, 10, parts);
+    for (size_t i = 0; i < 10; i++) {
+        check_times(&parts[i], expected[i]);
+        assert_int_equal(parts[i].away_ns, i >= 5 && i <= 7 ? 1000 : 0);
+    }
+}
+
 /* One thread works, is away, works; nobody does; another one goes on, in an inner activity. */
 static void test_told(void **state)
 {
@@ -155,6 +175,34 @@ static void test_told(void **state)
     assert_int_equal(row->known[SPAN_THREADS_TOLD], 1);
     assert_true(accounts.has_cpu && accounts.has_switches && accounts.has_locks);
     assert_false(accounts.has_allocations);
+    check_parts(&accounts, &spans.table.rows[0]);
+    span_accounts_done(&accounts);
+    http_spans_done(&spans);
+    told_fixture_end(&f);
+}
+
+/* The CPU was taken from it, and a sample later it has it: the sample stands for the time before it. */
+static void test_course(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    struct http_spans spans;
+    struct span_accounts accounts;
+    struct span_account parts[10];
+    told_fixture_begin(&f);
+    take_up(&f, 10000, ONE, request);
+    begin(&f, 10000, ONE, request);
+    leave(&f, 11000, ONE, "exit_to_user_mode_loop");
+    sample(&f, 19000, ONE, 4000);
+    end(&f, 20000, ONE, request);
+    take_up(&f, 20000, ONE, none);
+    http_spans_init(&spans, &f.b.trace, false, 0, 0);
+    span_accounts_init(&accounts, &spans.table, &f.b.trace);
+    const struct span_row *span = &spans.table.rows[0];
+    span_accounts_parts(&accounts, &span, 1, 10, parts);
+    for (size_t i = 0; i < 10; i++)
+        check_times(&parts[i], i == 0 || i >= 6 ? (const uint64_t[THREAD_STATES]){ [THREAD_RAN] = 1000 }
+                                                : (const uint64_t[THREAD_STATES]){ [THREAD_READY] = 1000 });
     span_accounts_done(&accounts);
     http_spans_done(&spans);
     told_fixture_end(&f);
@@ -315,9 +363,9 @@ static void test_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_told),      cmocka_unit_test(test_assumed), cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_by_thread), cmocka_unit_test(test_settle),  cmocka_unit_test(test_activities),
-        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_told),       cmocka_unit_test(test_course),    cmocka_unit_test(test_assumed),
+        cmocka_unit_test(test_unknown),    cmocka_unit_test(test_by_thread), cmocka_unit_test(test_settle),
+        cmocka_unit_test(test_activities), cmocka_unit_test(test_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
