@@ -31,7 +31,6 @@
 #include "cli/verb.h"
 #include "collect/cgroup.h"
 #include "collect/recorder.h"
-#include "symbolize/kernel_lookup.h"
 #include "symbolize/symbolizer.h"
 #include "trace/facts.h"
 
@@ -79,9 +78,10 @@ struct record_run {
     struct record_progress_line line;
     struct record_stats stats;
     uint64_t file_bytes, stop_to_closed_ns;
-    struct kernel_lookup *kernel_lookup; /* under way from the last sample on */
-    int capture_fd;                      /* to read an unnamed capture again */
-    bool created;                        /* the file at `path` is ours and there is no result in it yet */
+    struct symbol_cache cache;
+    struct symbolizer *symbolizer; /* at work since the last sample; or NULL: it was not needed early */
+    int capture_fd;                /* to read an unnamed capture again */
+    bool created;                  /* the file at `path` is ours and there is no result in it yet */
 };
 
 /* Runtimes that only wait have no sample, and tell of events all the same. */
@@ -201,10 +201,24 @@ static void record_show(void *user, const struct record_progress *now)
     record_progress_show(&run->line, now, run->values->duration_ns);
 }
 
-static void record_sampled(void *user)
+static void record_begin_names(struct record_run *run)
+{
+    symbol_store_open(&run->cache);
+    struct symbolizer_options options = {
+        .files = target_finder_live(recorder_files(run->recorder)),
+        .cache = &run->cache,
+        .kernel = true,
+    };
+    run->symbolizer = symbolizer_begin(&run->b.trace, &run->b.functions, &options);
+}
+
+static bool record_meanwhile(void *user)
 {
     struct record_run *run = user;
-    run->kernel_lookup = symbolizer_ask_kernel(&run->b.trace);
+    if (run->symbolizer)
+        return symbolizer_step(run->symbolizer);
+    record_begin_names(run);
+    return true;
 }
 
 static void record_describe(struct record_run *run, const struct verb_call *call)
@@ -272,7 +286,7 @@ static bool record_start(struct record_run *run, struct error *err)
         .release_fd = run->launched ? run->launch.release_fd : -1,
         .progress = v->quiet ? NULL : record_show,
         .note = record_note,
-        .sampled = record_sampled,
+        .meanwhile = record_meanwhile,
         .user = run,
     };
     if (!recorder_start(&options, &run->b, run->w, &run->recorder, err))
@@ -283,19 +297,11 @@ static bool record_start(struct record_run *run, struct error *err)
 /* Names everything and ends the file. What could not be recorded to the end is written all the same. */
 static bool record_finish(struct record_run *run, struct error *err)
 {
-    struct symbol_cache cache;
-    symbol_store_open(&cache);
-    struct symbolizer_options options = {
-        .files = target_finder_live(recorder_files(run->recorder)),
-        .cache = &cache,
-        .kernel_lookup = run->kernel_lookup,
-        .kernel = true,
-    };
-    struct symbolizer_result result = { 0 };
-    symbolizer_run(&run->b.trace, &run->b.functions, &options, &result);
-    symbol_cache_close(&cache);
-    kernel_lookup_free(run->kernel_lookup);
-    run->kernel_lookup = NULL;
+    struct symbolizer_result result;
+    if (!run->symbolizer)
+        record_begin_names(run);
+    symbolizer_finish(run->symbolizer, &result);
+    symbol_cache_close(&run->cache);
     if (result.kernel_hidden)
         record_note(run, "kernel functions have no names: the kernel hides its addresses; "
                          "as root: sysctl kernel.kptr_restrict=0");

@@ -45,7 +45,10 @@ bool memory_names_knows(const struct memory_names *names, uint32_t process);
 void memory_names_look(struct memory_names *names, bool sampled);
 /* Whether such code comes all the time: what is sampled of it is gone soon. */
 bool memory_names_churn(const struct memory_names *names);
-/* After the last sample: names what was sampled and has no method yet. */
+/* After the last sample: names what was sampled and has no method yet, and gives back what was read for it.
+ */
 void memory_names_finish(struct memory_names *names);
+/* After what runtimes told last: tells the modules of methods that they told of, which they had before. */
+void memory_names_modules(struct memory_names *names);
 
 #endif

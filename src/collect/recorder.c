@@ -36,6 +36,9 @@ enum {
     RECORDER_EVENTS_A_LOOK = 16,
     RECORDER_QUEUE_BYTES = 64 << 20,
     RECORDER_LAST_LOOK_MS = 3000,
+    /* for what runtimes have when they are told to end; who asked for events wants them all */
+    RECORDER_LAST_WORDS_MS = 150,
+    RECORDER_LAST_EVENTS_MS = 5000,
     /* how long runtimes may take at the end to tell their methods, and how long they may be silent then */
     RECORDER_RUNDOWN_MS = 60000,
     RECORDER_SILENCE_MS = 15000,
@@ -62,6 +65,7 @@ struct recorder {
     uint32_t events_taken;
     bool draining;          /* a ring is being read */
     bool releasing;         /* the queue hands over what is due */
+    bool idle;              /* nothing is left to be done while runtimes are waited for */
     uint64_t lost_in_rings; /* as LOST records said */
     struct listen_check listening;
 };
@@ -362,24 +366,63 @@ static void recorder_count_loss(struct recorder *r)
     }
 }
 
+static void recorder_work_meanwhile(struct recorder *r)
+{
+    r->idle = r->idle || !r->options.meanwhile || !r->options.meanwhile(r->options.user);
+}
+
+/* Takes what runtimes send, and uses the time until it comes. Returns whether there was a use for it. */
+static bool recorder_await_runtimes(struct recorder *r, int timeout_ms)
+{
+    recorder_work_meanwhile(r);
+    runtime_names_wait(r->runtimes, r->idle ? timeout_ms : 0);
+    runtime_names_drain(r->runtimes, &r->queue);
+    return !r->idle;
+}
+
+static void recorder_hear_last_words(struct recorder *r)
+{
+    unsigned patience_ms = recorder_wants_events(r) ? RECORDER_LAST_EVENTS_MS : RECORDER_LAST_WORDS_MS;
+    uint64_t now = clock_monotonic_ns(), end = now + patience_ms * MS_NS;
+    while (runtime_names_spares(r->runtimes) && now < end) {
+        bool worked = recorder_await_runtimes(r, (int)((end - now) / MS_NS + 1));
+        now = clock_monotonic_ns();
+        if (worked) /* our delay is not theirs */
+            end = now + patience_ms * MS_NS;
+    }
+    runtime_names_spare_end(r->runtimes);
+}
+
+/* All that the last samples ask of the targets, while their runtimes have been told to end. */
+static void recorder_finish_samples(struct recorder *r)
+{
+    sample_stacks_finish(r->stacks);
+    recorder_work_meanwhile(r); /* others begin */
+    memory_names_finish(r->memory);
+}
+
 static void recorder_rundown(struct recorder *r)
 {
-    uint64_t begin = clock_monotonic_ns(), heard = begin, bytes = 0;
+    uint64_t begin = clock_monotonic_ns(), bytes = 0;
     watched_processes_finish(&r->watched, RECORDER_LAST_LOOK_MS);
-    runtime_names_spare(r->runtimes, &r->queue);
+    bool any = runtime_names_running(r->runtimes);
+    runtime_names_spare(r->runtimes);
+    recorder_finish_samples(r);
+    recorder_hear_last_words(r);
     runtime_names_stop(r->runtimes);
-    for (uint64_t now = begin; runtime_names_running(r->runtimes); now = clock_monotonic_ns()) {
+    uint64_t heard = clock_monotonic_ns();
+    for (uint64_t now = heard; runtime_names_running(r->runtimes); now = clock_monotonic_ns()) {
         if (runtime_names_bytes(r->runtimes) != bytes)
             heard = now;
         if (now - begin >= RECORDER_RUNDOWN_MS * MS_NS || now - heard >= RECORDER_SILENCE_MS * MS_NS ||
             (now - heard >= RECORDER_STOPPED_SILENCE_MS * MS_NS && runtime_names_stopped(r->runtimes)))
             break;
         bytes = runtime_names_bytes(r->runtimes);
-        runtime_names_wait(r->runtimes, RECORDER_TICK_MS);
-        runtime_names_drain(r->runtimes, &r->queue);
+        if (recorder_await_runtimes(r, RECORDER_TICK_MS))
+            heard = clock_monotonic_ns();
     }
     runtime_names_give_up(r->runtimes);
-    r->stats.rundown_ns = clock_monotonic_ns() - begin;
+    r->stats.rundown_ns = any ? clock_monotonic_ns() - begin : 0;
 }
 
 /*
@@ -415,15 +458,12 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     r->stats.stopped_ns = clock_monotonic_ns();
     r->stats.duration_ns = r->stats.stopped_ns - r->started_ns;
     recorder_drain(r, true);
-    if (r->options.sampled)
-        r->options.sampled(r->options.user);
+    setpriority(PRIO_PROCESS, 0, nice); /* no ring waits for us any more */
     recorder_rundown(r);
     recorder_drain(r, true);
-    memory_names_finish(r->memory);
+    memory_names_modules(r->memory);
     runtime_names_finish(r->runtimes);
-    setpriority(PRIO_PROCESS, 0, nice);
     recorder_count_loss(r);
-    sample_stacks_fact(r->stacks);
     recorder_forget_targets(r);
     r->stats.processes = r->b->trace.processes.count - 1 - r->watched.execs;
     r->stats.threads = r->b->trace.threads.count - 1;

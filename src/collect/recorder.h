@@ -41,8 +41,12 @@ struct recorder_options {
     int release_fd;                    /* a byte written here lets the waiting command go on, or -1 */
     void (*progress)(void *user, const struct record_progress *now); /* about four times a second; or NULL */
     void (*note)(void *user, const char *text); /* something the user should know, once */
-    /* the last sample is in the trace, and runtimes are about to be asked for their methods; or NULL */
-    void (*sampled)(void *user);
+    /*
+     * The last sample is in the trace, and runtimes are waited for, which still tell of methods and events: a
+     * piece of what can be done meanwhile, some milliseconds; first what others do. False when nothing is
+     * left. Or NULL.
+     */
+    bool (*meanwhile)(void *user);
     void *user;
 };
 

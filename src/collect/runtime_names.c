@@ -30,6 +30,7 @@ struct named_process {
     uint64_t methods, modules; /* that it told */
     struct runtime_log log;
     struct thread_ids *threads;
+    bool spared; /* of its list of methods */
     bool stopped;
 };
 
@@ -488,39 +489,28 @@ bool runtime_names_listens(const struct runtime_names *names, uint32_t process)
     return false;
 }
 
-static bool names_spares(const struct runtime_names *names, const struct named_process *named)
+void runtime_names_spare(struct runtime_names *names)
 {
-    return named->session && names_are_known(names, named->process);
+    for (size_t i = 0; i < names->process_count; i++) {
+        struct named_process *named = names->processes[i];
+        named->spared = named->session && names_are_known(names, named->process);
+        if (named->spared && !runtime_session_lists(named->session))
+            runtime_session_stop(named->session, NULL);
+    }
 }
 
-static bool names_spares_any(const struct runtime_names *names)
+bool runtime_names_spares(const struct runtime_names *names)
 {
     for (size_t i = 0; i < names->process_count; i++)
-        if (names_spares(names, names->processes[i]))
+        if (names->processes[i]->session && names->processes[i]->spared)
             return true;
     return false;
 }
 
-/*
- * Runtimes hand over what they have every 100 ms or so, or when they are told to stop. Who asked for events
- * wants them all.
- */
-void runtime_names_spare(struct runtime_names *names, struct time_queue *queue)
+void runtime_names_spare_end(struct runtime_names *names)
 {
-    enum { LAST_WORDS_MS = 150, LAST_EVENTS_MS = 5000 };
-    unsigned patience_ms = names->events ? LAST_EVENTS_MS : LAST_WORDS_MS;
-    uint64_t end_ns = clock_monotonic_ns() + patience_ms * UINT64_C(1000000), now_ns;
-    for (size_t i = 0; i < names->process_count; i++) {
-        struct named_process *named = names->processes[i];
-        if (names_spares(names, named) && !runtime_session_lists(named->session))
-            runtime_session_stop(named->session, NULL);
-    }
-    while (names_spares_any(names) && (now_ns = clock_monotonic_ns()) < end_ns) {
-        runtime_names_wait(names, (int)((end_ns - now_ns) / 1000000 + 1));
-        runtime_names_drain(names, queue);
-    }
     for (size_t i = 0; i < names->process_count; i++)
-        if (names_spares(names, names->processes[i]))
+        if (names->processes[i]->session && names->processes[i]->spared)
             names_end_session(names, names->processes[i]);
 }
 

@@ -78,10 +78,12 @@ bool runtime_names_drain(struct runtime_names *names, struct time_queue *queue);
 /* One item of the queue's that is QUEUE_CODE, in its turn. */
 void runtime_names_apply(struct runtime_names *names, struct span item);
 /*
- * Ends the sessions of processes whose methods are known from elsewhere, without their lists. What they sent
- * is taken first.
+ * Asks runtimes of processes whose methods are known from elsewhere to end, without their lists, which takes
+ * them up to 100 ms; whether one still has something to tell; and ends their sessions in any case.
  */
-void runtime_names_spare(struct runtime_names *names, struct time_queue *queue);
+void runtime_names_spare(struct runtime_names *names);
+bool runtime_names_spares(const struct runtime_names *names);
+void runtime_names_spare_end(struct runtime_names *names);
 /* Asks every runtime for the methods it has, and to end. All samples are in the trace by now. */
 void runtime_names_stop(struct runtime_names *names);
 bool runtime_names_running(const struct runtime_names *names);

@@ -107,11 +107,6 @@ struct span sample_stacks_trim(struct sample_stacks *stacks, const struct perf_s
     return size ? span_of(stacks->trimmed, size) : bytes;
 }
 
-void sample_stacks_fact(const struct sample_stacks *stacks)
-{
-    sample_unwinder_fact(stacks->unwinder);
-}
-
 void sample_stacks_method(struct sample_stacks *stacks, uint32_t process, const struct method_place *method,
                           bool ends)
 {
@@ -149,13 +144,8 @@ static void refresh(void *user, uint32_t process)
     process_scan_mappings(stacks->b, process);
 }
 
-struct sample_stacks *sample_stacks_new(struct trace_builder *b, const struct target_files *files,
-                                        struct memory_names *memory, size_t chain_frames_max)
+static void begin_unwinding(struct sample_stacks *stacks)
 {
-    struct sample_stacks *stacks = mem_alloc(1, sizeof *stacks);
-    stacks->b = b;
-    stacks->files = files;
-    stacks->memory = memory;
     struct sample_sources sources = {
         .machine = machine_own(),
         .registers = machine_own()->perf_mask,
@@ -166,7 +156,24 @@ struct sample_stacks *sample_stacks_new(struct trace_builder *b, const struct ta
         .refresh = refresh,
         .user = stacks,
     };
-    stacks->unwinder = sample_unwinder_new(b, &sources);
+    stacks->unwinder = sample_unwinder_new(stacks->b, &sources);
+}
+
+void sample_stacks_finish(struct sample_stacks *stacks)
+{
+    sample_unwinder_fact(stacks->unwinder);
+    sample_unwinder_free(stacks->unwinder);
+    begin_unwinding(stacks);
+}
+
+struct sample_stacks *sample_stacks_new(struct trace_builder *b, const struct target_files *files,
+                                        struct memory_names *memory, size_t chain_frames_max)
+{
+    struct sample_stacks *stacks = mem_alloc(1, sizeof *stacks);
+    stacks->b = b;
+    stacks->files = files;
+    stacks->memory = memory;
+    begin_unwinding(stacks);
     stacks->chain_frames_max = chain_frames_max;
     return stacks;
 }

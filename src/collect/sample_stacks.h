@@ -35,7 +35,10 @@ uint32_t sample_stacks_add(struct sample_stacks *stacks, uint32_t process, const
 struct span sample_stacks_trim(struct sample_stacks *stacks, const struct perf_sample_layout *layout,
                                struct span record);
 
-/* Tells the trace how many frames were found in each way, when stacks were unwound. */
-void sample_stacks_fact(const struct sample_stacks *stacks);
+/*
+ * After the last sample: tells the trace how many frames were found in each way, when stacks were unwound,
+ * and gives back what was read of the targets.
+ */
+void sample_stacks_finish(struct sample_stacks *stacks);
 
 #endif

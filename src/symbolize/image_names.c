@@ -289,6 +289,11 @@ void image_names_answer(struct image_names *names, struct naming *naming, uint32
     naming->t->locations.rows[location].unnamed = readable ? UNNAMED_NO_SYMBOL : UNNAMED_NO_IMAGE;
 }
 
+bool image_names_has_assemblies(const struct image_names *names)
+{
+    return names->managed || names->bundle;
+}
+
 void image_names_ask_sources(const struct image_names *names, struct naming *naming,
                              const uint32_t *locations, const uint64_t *file_offs, size_t count)
 {

@@ -22,6 +22,8 @@ struct image_names *image_names_open(struct naming *naming, uint32_t image, cons
 /* Names a location at an offset in the file, or says why not. */
 void image_names_answer(struct image_names *names, struct naming *naming, uint32_t location,
                         uint64_t file_off);
+/* Whether it is an assembly, or has some inside: their names depend on what else is known of the process. */
+bool image_names_has_assemblies(const struct image_names *names);
 /* Asks for the source lines of native locations, and what was inlined there: naming_finish_sources() has
  * them. */
 void image_names_ask_sources(const struct image_names *names, struct naming *naming,

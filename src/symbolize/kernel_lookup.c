@@ -21,7 +21,7 @@ struct lookup_answer {
 /* Until the thread was joined all but `addrs` and `count` is the thread's. */
 struct kernel_lookup {
     pthread_t thread;
-    bool joined;
+    bool has_thread; /* not joined yet */
     uint64_t *addrs;
     size_t count;
     struct lookup_answer *answers;
@@ -64,18 +64,17 @@ struct kernel_lookup *kernel_lookup_start(const uint64_t *addrs, size_t count)
     if (count)
         memcpy(lookup->addrs, addrs, count * sizeof *addrs);
     buffer_init(&lookup->texts, TEXT_BYTES_MAX);
-    if (thread_start(&lookup->thread, lookup_run, lookup))
-        return lookup;
-    lookup->joined = true;
-    kernel_lookup_free(lookup);
-    return NULL;
+    lookup->has_thread = thread_start(&lookup->thread, lookup_run, lookup);
+    if (!lookup->has_thread)
+        lookup_run(lookup);
+    return lookup;
 }
 
 static void lookup_join(struct kernel_lookup *lookup)
 {
-    if (!lookup->joined)
+    if (lookup->has_thread)
         pthread_join(lookup->thread, NULL);
-    lookup->joined = true;
+    lookup->has_thread = false;
 }
 
 bool kernel_lookup_answer(struct kernel_lookup *lookup, const uint64_t *addrs, size_t count,

@@ -2,7 +2,8 @@
  * kernel_lookup: the kernel's names of some addresses, looked up by a thread of its own.
  *
  * Reading /proc/kallsyms takes the kernel 40 ms or more, whatever one asks. At the end of a recording
- * the addresses are known while runtimes are still telling their methods: the time is spent then.
+ * the addresses are known while runtimes are still telling their methods: the time is spent then. Where no
+ * thread can be had, it is read at once.
  */
 #ifndef CLRPERF_SYMBOLIZE_KERNEL_LOOKUP_H
 #define CLRPERF_SYMBOLIZE_KERNEL_LOOKUP_H
@@ -15,7 +16,7 @@
 
 struct kernel_lookup;
 
-/* Begins to look up `count` sorted addresses, which are copied. NULL when no thread can be had. */
+/* Begins to look up `count` sorted addresses, which are copied. */
 struct kernel_lookup *kernel_lookup_start(const uint64_t *addrs, size_t count);
 /*
  * Waits for the thread and calls `emit` as kernel_symbols_resolve() does. False when these are not the

@@ -1,9 +1,6 @@
 #include "symbolize/symbolizer.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/own.h"
@@ -23,6 +20,16 @@ struct question {
 struct questions {
     struct question *items;
     size_t count, capacity;
+};
+
+struct symbolizer {
+    struct naming naming;
+    struct symbolizer_options options;
+    struct kernel_lookup *kernel; /* of what was there at the beginning; NULL when that was nothing */
+    bool *asked; /* by location: whoever could name it was asked; NULL before the first step */
+    size_t asked_count;
+    struct questions images; /* of the steps; those behind `images_left` had their turn */
+    size_t images_left;
 };
 
 static void questions_add(struct questions *q, struct question item)
@@ -84,22 +91,22 @@ static uint64_t *questions_keys(const struct questions *q)
     return keys;
 }
 
-static void symbolize_kernel(struct naming *naming, struct questions *q,
-                             const struct symbolizer_options *options, bool *hidden)
+static void symbolize_kernel(struct symbolizer *s, struct questions *q, bool *hidden)
 {
     if (!q->count)
         return;
-    questions_sort(q);
     AUTO_FREE uint64_t *addrs = questions_keys(q);
-    struct kernel_answer answer = { naming, q };
+    struct kernel_answer answer = { &s->naming, q };
     struct kernel_symbols_result result = { 0 };
     bool answered =
-        options->kernel && options->kernel_lookup &&
-        kernel_lookup_answer(options->kernel_lookup, addrs, q->count, symbolize_kernel_one, &answer, &result);
-    AUTO_FD int fd = options->kernel && !answered ? open("/proc/kallsyms", O_RDONLY | O_CLOEXEC) : -1;
-    if (!answered && (fd < 0 || !kernel_symbols_resolve(fd, addrs, q->count, symbolize_kernel_one, &answer,
-                                                        &result, NULL)))
-        symbolize_kernel_blindly(naming, q);
+        s->kernel && kernel_lookup_answer(s->kernel, addrs, q->count, symbolize_kernel_one, &answer, &result);
+    if (!answered && s->options.kernel) { /* more were added */
+        kernel_lookup_free(s->kernel);
+        s->kernel = kernel_lookup_start(addrs, q->count);
+        answered = kernel_lookup_answer(s->kernel, addrs, q->count, symbolize_kernel_one, &answer, &result);
+    }
+    if (!answered)
+        symbolize_kernel_blindly(&s->naming, q);
     *hidden = result.hidden;
 }
 
@@ -108,7 +115,7 @@ static uint64_t location_inside(const struct trace_location *row)
     return row->addr - (row->is_return && row->addr ? 1 : 0);
 }
 
-struct kernel_lookup *symbolizer_ask_kernel(const struct trace *t)
+static struct kernel_lookup *ask_kernel(const struct trace *t)
 {
     struct questions q = { 0 };
     for (uint32_t id = 1; id < t->locations.count; id++) {
@@ -124,12 +131,13 @@ struct kernel_lookup *symbolizer_ask_kernel(const struct trace *t)
 }
 
 /* Sorts the unnamed locations by who can name them. */
-static void symbolize_ask(struct trace *t, struct questions *kernel, struct questions *images,
+static void symbolize_ask(const struct symbolizer *s, struct questions *kernel, struct questions *images,
                           struct questions *jit)
 {
+    struct trace *t = s->naming.t;
     for (uint32_t id = 1; id < t->locations.count; id++) {
         struct trace_location *row = &t->locations.rows[id];
-        if (row->function)
+        if (row->function || (id < s->asked_count && s->asked[id]))
             continue;
         if (!row->process) {
             questions_add(kernel, (struct question){ id, 0, location_inside(row) });
@@ -144,10 +152,17 @@ static void symbolize_ask(struct trace *t, struct questions *kernel, struct ques
             questions_add(images,
                           (struct question){ id, m->image, location_inside(row) - m->start + m->file_off });
     }
+    questions_sort(kernel);
+    questions_sort(images); /* by image, then place */
+    questions_sort(jit);    /* by process, then address */
 }
 
-/* Names what lies in one image: questions [from, to). */
-static void symbolize_image(struct naming *naming, const struct questions *q, size_t from, size_t to)
+/*
+ * Names what lies in one image: questions [from, to). `early`: more is added later, and what is known of
+ * assemblies may change.
+ */
+static void symbolize_image(struct symbolizer *s, const struct questions *q, size_t from, size_t to,
+                            bool early)
 {
     size_t count = to - from;
     AUTO_FREE uint32_t *locations = mem_alloc(count, sizeof *locations);
@@ -156,38 +171,57 @@ static void symbolize_image(struct naming *naming, const struct questions *q, si
         locations[i] = q->items[from + i].location;
         file_offs[i] = q->items[from + i].key;
     }
-    struct image_names *names = image_names_open(naming, q->items[from].image, locations, count);
-    image_names_ask_sources(names, naming, locations, file_offs, count);
-    for (size_t i = 0; i < count; i++)
-        image_names_answer(names, naming, locations[i], file_offs[i]);
+    struct image_names *names = image_names_open(&s->naming, q->items[from].image, locations, count);
+    bool later = early && image_names_has_assemblies(names);
+    if (!later)
+        image_names_ask_sources(names, &s->naming, locations, file_offs, count);
+    for (size_t i = 0; i < count && !later; i++) {
+        image_names_answer(names, &s->naming, locations[i], file_offs[i]);
+        if (early)
+            s->asked[locations[i]] = true;
+    }
     image_names_close(names);
 }
 
-/*
- * Native code first, and of that what is mapped above the rest, as libc is, so that what its debug file knows
- * is found out while the others get their names.
- */
-static void symbolize_images(struct naming *naming, struct questions *q)
+static bool is_managed(const struct symbolizer *s, const struct question *question)
 {
-    const struct trace_image *images = naming->t->images.rows;
-    questions_sort(q);
-    for (size_t to = q->count, from = to; to > 0; to = from) {
+    return s->naming.t->images.rows[question->image].kind == IMAGE_PE;
+}
+
+/*
+ * Names one native image of the questions before *left. What is mapped above the rest comes first, as libc
+ * is, so that what its debug file knows is found out while the others get their names. False when none was
+ * left.
+ */
+static bool symbolize_native(struct symbolizer *s, const struct questions *q, size_t *left, bool early)
+{
+    while (*left > 0) {
+        size_t to = *left, from = to - 1;
         while (from > 0 && q->items[from - 1].image == q->items[to - 1].image)
             from--;
-        if (images[q->items[from].image].kind != IMAGE_PE)
-            symbolize_image(naming, q, from, to);
+        *left = from;
+        if (!is_managed(s, &q->items[from])) {
+            symbolize_image(s, q, from, to, early);
+            return true;
+        }
     }
+    return false;
+}
+
+static void symbolize_images(struct symbolizer *s, const struct questions *q)
+{
+    for (size_t left = q->count; symbolize_native(s, q, &left, false);)
+        ;
     for (size_t from = 0, to = 0; from < q->count; from = to) {
         while (to < q->count && q->items[to].image == q->items[from].image)
             to++;
-        if (images[q->items[from].image].kind == IMAGE_PE)
-            symbolize_image(naming, q, from, to);
+        if (is_managed(s, &q->items[from]))
+            symbolize_image(s, q, from, to, false);
     }
 }
 
-static void symbolize_jit(struct naming *naming, struct questions *q)
+static void symbolize_jit(struct naming *naming, const struct questions *q)
 {
-    questions_sort(q); /* by process, then address */
     uint64_t *addrs = mem_alloc(q->count, sizeof *addrs);
     uint32_t *locations = mem_alloc(q->count, sizeof *locations);
     for (size_t from = 0; from < q->count;) {
@@ -204,23 +238,53 @@ static void symbolize_jit(struct naming *naming, struct questions *q)
     free(locations);
 }
 
-void symbolizer_run(struct trace *t, struct function_index *functions,
-                    const struct symbolizer_options *options, struct symbolizer_result *result)
+struct symbolizer *symbolizer_begin(struct trace *t, struct function_index *functions,
+                                    const struct symbolizer_options *options)
+{
+    struct symbolizer *s = mem_alloc(1, sizeof *s);
+    s->options = *options;
+    naming_init(&s->naming, t, functions, &s->options);
+    if (options->kernel)
+        s->kernel = ask_kernel(t);
+    return s;
+}
+
+bool symbolizer_step(struct symbolizer *s)
+{
+    if (!s->asked) {
+        struct questions others = { 0 };
+        s->asked_count = s->naming.t->locations.count;
+        s->asked = mem_alloc(s->asked_count, sizeof *s->asked);
+        symbolize_ask(s, &others, &s->images, &others);
+        free(others.items);
+        s->images_left = s->images.count;
+    }
+    return symbolize_native(s, &s->images, &s->images_left, true);
+}
+
+void symbolizer_finish(struct symbolizer *s, struct symbolizer_result *result)
 {
     struct questions kernel = { 0 }, images = { 0 }, jit = { 0 };
-    struct naming naming;
     *result = (struct symbolizer_result){ 0 };
-    naming_init(&naming, t, functions, options);
-    symbolize_ask(t, &kernel, &images, &jit);
-    symbolize_images(&naming, &images);
-    symbolize_jit(&naming, &jit);
-    symbolize_kernel(&naming, &kernel, options,
-                     &result->kernel_hidden); /* what another thread reads meanwhile */
-    naming_finish_sources(&naming);
-    t->symbolized = true;
-    result->map_malformed = naming.map_malformed;
-    naming_done(&naming);
+    symbolize_ask(s, &kernel, &images, &jit);
+    symbolize_images(s, &images);
+    symbolize_jit(&s->naming, &jit);
+    symbolize_kernel(s, &kernel, &result->kernel_hidden); /* what another thread reads meanwhile */
+    naming_finish_sources(&s->naming);
+    s->naming.t->symbolized = true;
+    result->map_malformed = s->naming.map_malformed;
+    naming_done(&s->naming);
+    kernel_lookup_free(s->kernel);
     free(kernel.items);
     free(images.items);
     free(jit.items);
+    free(s->images.items);
+    free(s->asked);
+    free(s);
+}
+
+void symbolizer_run(struct trace *t, struct function_index *functions,
+                    const struct symbolizer_options *options, struct symbolizer_result *result)
+{
+    symbolizer_finish(symbolizer_begin(t, functions, options), result);
 }

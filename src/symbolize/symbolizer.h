@@ -30,7 +30,6 @@ struct file_finder {
     void *user;
 };
 
-struct kernel_lookup;
 struct symbol_cache;
 
 /* What is known of a location's name beyond what a trace keeps. */
@@ -41,10 +40,9 @@ struct name_origin {
 
 struct symbolizer_options {
     struct file_finder files;
-    const struct symbol_cache *cache;    /* of symbol files that were fetched, or NULL */
-    struct name_origin *origins;         /* by location, zeroed, the caller's: is filled; or NULL */
-    struct kernel_lookup *kernel_lookup; /* of symbolizer_ask_kernel(), or NULL */
-    bool kernel;                         /* the trace's kernel is the one that runs now */
+    const struct symbol_cache *cache; /* of symbol files that were fetched, or NULL */
+    struct name_origin *origins;      /* by location, zeroed, the caller's: is filled; or NULL */
+    bool kernel;                      /* the trace's kernel is the one that runs now */
 };
 
 struct symbolizer_result {
@@ -52,14 +50,24 @@ struct symbolizer_result {
     uint64_t map_malformed; /* entries of perf maps and jitdumps that were skipped */
 };
 
-/*
- * Begins to look up the kernel addresses of a trace that will get no more samples, while others still add
- * to it. The caller frees it when the symbolizer has run. NULL when there is nothing to look up.
- */
-struct kernel_lookup *symbolizer_ask_kernel(const struct trace *t);
+struct symbolizer;
 
-/* Adds functions and names to `t`. `functions` indexes them. Never fails: files that cannot be read leave
- * causes. */
+/*
+ * Begins to name what is in `t`: the kernel and debug files are asked by threads, the rest is done by
+ * symbolizer_step() and symbolizer_finish(). `functions` indexes the functions, which are added to `t`. All
+ * is borrowed, `options` but for what it points to. `t` belongs to its owner again between the calls, who may
+ * add to it.
+ */
+struct symbolizer *symbolizer_begin(struct trace *t, struct function_index *functions,
+                                    const struct symbolizer_options *options);
+/*
+ * Names one image of those for which it does not matter what else is added: native ones that were in the
+ * trace at the beginning. False when none is left.
+ */
+bool symbolizer_step(struct symbolizer *s);
+/* Names all the rest and frees it. Never fails: files that cannot be read leave causes. */
+void symbolizer_finish(struct symbolizer *s, struct symbolizer_result *result);
+/* All in one. */
 void symbolizer_run(struct trace *t, struct function_index *functions,
                     const struct symbolizer_options *options, struct symbolizer_result *result);
 

@@ -129,6 +129,46 @@ static void test_image_is_the_mapped_one(void **state)
     }
 }
 
+/* Native code gets its names early; what is added to the trace meanwhile gets its own. */
+static void test_named_while_others_add(void **state)
+{
+    (void)state;
+    AUTO_FD int fd = elf_fixture_open("sample.so");
+    struct trace_builder b;
+    trace_builder_init(&b, 16);
+    uint32_t process = trace_builder_process_start(&b, 10, 0);
+    uint32_t image = trace_builder_image(&b, text("/a/x.so"), IMAGE_ELF, 8, 1, 77);
+    uint32_t mapping = trace_builder_mapping(&b, process, START, 0x10000, 0, image, 0);
+    uint32_t early = add_location(&b.trace, process, mapping, CODE_ADDR, 1);
+    uint32_t nowhere = add_location(&b.trace, process, mapping, START + 0xfff0, 1);
+    struct target target = { .path = "/a/x.so", .process = process, .fd = fd };
+    struct symbolizer_options options = { .files = { .open = open_file, .user = &target } };
+    struct symbolizer_result result;
+    struct symbolizer *s = symbolizer_begin(&b.trace, &b.functions, &options);
+    assert_true(symbolizer_step(s));
+    assert_false(symbolizer_step(s));
+    assert_string_equal(name_of(&b.trace, early), "hidden_helper");
+    assert_int_equal(target.opened, 1);
+
+    struct trace_function function = { .name = trace_add_string(&b.trace, "Told"), .kind = CODE_JIT };
+    struct trace_code code = { .process = process,
+                               .function = trace_builder_function(&b, &function),
+                               .addr = 0x5000,
+                               .size_bytes = 0x40 };
+    trace_builder_code(&b, &code);
+    uint32_t told = add_location(&b.trace, process, 0, 0x5010, 1);
+    uint32_t late = add_location(&b.trace, process, mapping, CODE_ADDR + 1, 1);
+    symbolizer_finish(s, &result);
+    assert_string_equal(name_of(&b.trace, early), "hidden_helper");
+    assert_string_equal(name_of(&b.trace, told), "Told");
+    assert_string_equal(name_of(&b.trace, late), "hidden_helper");
+    assert_int_equal(b.trace.locations.rows[nowhere].function, 0);
+    assert_int_equal(b.trace.locations.rows[nowhere].unnamed, UNNAMED_NO_SYMBOL);
+    assert_int_equal(target.opened, 2); /* for the late one: nobody asks again what nobody knew */
+    assert_true(b.trace.symbolized);
+    trace_builder_done(&b);
+}
+
 /* The process whose location comes first ended before anybody could look at its files. */
 static void test_image_of_another_process(void **state)
 {
@@ -288,6 +328,7 @@ int main(void)
         cmocka_unit_test(test_image_is_the_mapped_one), cmocka_unit_test(test_image_of_another_process),
         cmocka_unit_test(test_bundle_looked_for),       cmocka_unit_test(test_vdso_of_another_kernel),
         cmocka_unit_test(test_code_of_the_time),        cmocka_unit_test(test_our_own_map),
+        cmocka_unit_test(test_named_while_others_add),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
