@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/units.h"
+#include "base/urgency.h"
 #include "cli/capture_export.h"
 #include "cli/capture_file.h"
 #include "cli/launch.h"
@@ -39,6 +40,7 @@ enum {
     RECORD_RATE_MAX = 100000,
     RECORD_RING_PAGES = 128,
     RECORD_CHAINS = 32768,
+    RECORD_URGENT_MS = 250, /* of CPU time at the end: enough for names, little for who shares the machine */
     RECORD_COMMAND_BYTES = 32768, /* of the command line a capture keeps */
 };
 
@@ -79,6 +81,7 @@ struct record_run {
     struct record_stats stats;
     uint64_t file_bytes, stop_to_closed_ns;
     struct symbol_cache cache;
+    struct urgency *urgency;       /* of the end, or NULL */
     struct symbolizer *symbolizer; /* at work since the last sample; or NULL: it was not needed early */
     int capture_fd;                /* to read an unnamed capture again */
     bool created;                  /* the file at `path` is ours and there is no result in it yet */
@@ -201,8 +204,10 @@ static void record_show(void *user, const struct record_progress *now)
     record_progress_show(&run->line, now, run->values->duration_ns);
 }
 
+/* Somebody waits for the file from now on. */
 static void record_begin_names(struct record_run *run)
 {
+    run->urgency = urgency_begin(RECORD_URGENT_MS);
     symbol_store_open(&run->cache);
     struct symbolizer_options options = {
         .files = target_finder_live(recorder_files(run->recorder)),
@@ -319,6 +324,7 @@ static bool record_finish(struct record_run *run, struct error *err)
     struct trace_writer *w = run->w;
     run->w = NULL;
     bool ok = trace_writer_close(w, &run->b, &run->file_bytes, err);
+    urgency_end(run->urgency);
     run->stop_to_closed_ns = clock_monotonic_ns() - run->stats.stopped_ns - run->stats.rundown_ns;
     return ok;
 }
