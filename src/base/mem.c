@@ -30,6 +30,13 @@ void mem_keep_little(void)
 #endif
 }
 
+void mem_give_back(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 void *mem_alloc(size_t count, size_t item_size)
 {
     return mem_or_die(calloc(count ? count : 1, item_size ? item_size : 1));

@@ -19,6 +19,8 @@ void *mem_resize(void *old, size_t count, size_t item_size);
  * large as the largest one that was freed, which saves some time, and is memory that nobody uses.
  */
 void mem_keep_little(void);
+/* What was freed is the machine's again, also between what is still used. */
+void mem_give_back(void);
 char *mem_copy_string(const char *text);
 char *mem_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -18,7 +18,7 @@ struct urgency {
     pthread_t watch;
     pid_t tid; /* of who began it */
     DIR *threads;
-    int over_fd; /* readable when it is over */
+    int over_fd;      /* readable when it is over */
     uint64_t most_ns; /* CPU time of the process at which it is over */
 };
 

@@ -1,9 +1,10 @@
 /*
- * urgency: a short piece of work that somebody waits for, done before all else on a machine whose CPUs are taken.
+ * urgency: a short piece of work that somebody waits for, done before all else on a machine whose CPUs are
+ * taken.
  *
- * A nice value would not do: where the kernel groups by session (sched_autogroup) or by service, it counts among
- * our own threads only. So the thread, and those it starts meanwhile, get a real-time policy. What that takes from
- * others is bounded whatever happens: a thread of ours ends it.
+ * A nice value would not do: where the kernel groups by session (sched_autogroup) or by service, it counts
+ * among our own threads only. So the thread, and those it starts meanwhile, get a real-time policy. What that
+ * takes from others is bounded whatever happens: a thread of ours ends it.
  */
 #ifndef CLRPERF_BASE_URGENCY_H
 #define CLRPERF_BASE_URGENCY_H
@@ -11,8 +12,9 @@
 struct urgency;
 
 /*
- * From now on until urgency_end(), or until the process took `most_ms` of CPU time, of all threads. NULL where it is
- * not ours to ask for, or where the user chose a policy for us. Processes that are forked meanwhile keep it.
+ * From now on until urgency_end(), or until the process took `most_ms` of CPU time, of all threads. NULL
+ * where it is not ours to ask for, or where the user chose a policy for us. Processes that are forked
+ * meanwhile keep it.
  */
 struct urgency *urgency_begin(unsigned most_ms);
 /* Every thread is as before. NULL is fine. */

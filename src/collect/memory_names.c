@@ -283,6 +283,16 @@ bool memory_names_churn(const struct memory_names *names)
 
 /* The end. */
 
+/* Of methods that the runtime told of, whose modules it had before. */
+static void tell_modules(struct known_memory *known)
+{
+    struct runtime_sink sink = memory_sink(known);
+    uint32_t code = 0;
+    uint64_t addr;
+    while (runtime_names_next_without_module(known->names->methods, known->process, &code, &addr))
+        memory_session_module(known->session, addr, &sink);
+}
+
 void memory_names_finish(struct memory_names *names)
 {
     read_sampled_code(names); /* that of the last samples */
@@ -294,6 +304,7 @@ void memory_names_finish(struct memory_names *names)
         memory_session_expire(known->session);
         tell_images(known);
         name_sampled(known, 1);
+        tell_modules(known);
         struct il_map_reader maps = memory_session_il_maps(known->session);
         il_offsets_finish(names->il_offsets, known->process, &maps);
         code_walk_trim(memory_session_walk(known->session));
@@ -302,13 +313,7 @@ void memory_names_finish(struct memory_names *names)
 
 void memory_names_modules(struct memory_names *names)
 {
-    for (size_t i = 0; i < names->capacity; i++) {
-        struct known_memory *known = &names->processes[i];
-        struct runtime_sink sink = memory_sink(known);
-        uint32_t code = 0;
-        uint64_t addr;
-        while (known->session &&
-               runtime_names_next_without_module(names->methods, known->process, &code, &addr))
-            memory_session_module(known->session, addr, &sink);
-    }
+    for (size_t i = 0; i < names->capacity; i++)
+        if (names->processes[i].session)
+            tell_modules(&names->processes[i]);
 }

@@ -48,7 +48,7 @@ bool memory_names_churn(const struct memory_names *names);
 /* After the last sample: names what was sampled and has no method yet, and gives back what was read for it.
  */
 void memory_names_finish(struct memory_names *names);
-/* After what runtimes told last: tells the modules of methods that they told of, which they had before. */
+/* After what runtimes told last: the modules of its methods that they had before. */
 void memory_names_modules(struct memory_names *names);
 
 #endif
