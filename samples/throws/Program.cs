@@ -1,4 +1,6 @@
 using System;
+using System.Diagnostics;
+using System.IO;
 using System.Runtime.CompilerServices;
 using System.Threading;
 using Samples;
@@ -25,10 +27,27 @@ namespace Throws
 
         public static void Main(string[] args)
         {
+            StartChildren();
             using var run = new Run("throws", args);
             truth = run.Truth;
             run.Ready();
             run.Rounds(args, Round);
+        }
+
+        /// <summary>Runs itself as often as THROWS_CHILDREN says, one after the other, each for a moment.</summary>
+        private static void StartChildren()
+        {
+            string host = Process.GetCurrentProcess().MainModule!.FileName!;
+            for (int left = int.Parse(Environment.GetEnvironmentVariable("THROWS_CHILDREN") ?? "0"); left > 0; left--)
+            {
+                var start = new ProcessStartInfo(host);
+                if (Path.GetFileName(host) == "dotnet")
+                    start.ArgumentList.Add(Environment.GetCommandLineArgs()[0]);
+                start.ArgumentList.Add("0.2");
+                start.Environment.Remove("THROWS_CHILDREN");
+                using var child = Process.Start(start)!;
+                child.WaitForExit();
+            }
         }
 
         private static void Round()

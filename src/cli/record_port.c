@@ -107,8 +107,8 @@ bool record_port_resume(const struct record_values *v, struct diagnostic_port *p
                         const struct diagnostic_caller *caller, struct error *err)
 {
     if (!v->port)
-        event_peer_forget_port(
-            &(struct event_peer){ caller->pid, caller->start_ticks, FORGET_MS, FORGET_MS });
+        event_peer_hand_down_port(
+            &(struct event_peer){ caller->pid, caller->start_ticks, FORGET_MS, FORGET_MS }, NULL);
     if (v->resume != SWITCH_OFF)
         return diagnostic_port_resume(port, caller, err);
     diagnostic_port_keep(port, caller);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,7 +13,10 @@
 #include "collect/cgroup.h"
 #include "collect/runtime_socket.h"
 
-enum { STOP_CONNECT_MS = 200 }; /* whoever stops has other things to stop, too */
+enum {
+    STOP_CONNECT_MS = 200, /* whoever stops has other things to stop, too */
+    PORT_BYTES = 128,      /* of a socket's path, and how it is called */
+};
 
 bool event_peer_ask(const struct event_peer *peer, const struct buffer *question, struct buffer *answer,
                     int *out_fd, uint32_t *out_result, struct error *err)
@@ -52,11 +56,14 @@ void event_peer_resume(const struct event_peer *peer)
     buffer_done(&request);
 }
 
-void event_peer_forget_port(const struct event_peer *peer)
+void event_peer_hand_down_port(const struct event_peer *peer, const char *path)
 {
+    char port[PORT_BYTES] = "";
     struct buffer request;
+    if (path)
+        snprintf(port, sizeof port, "%s,nosuspend", path);
     buffer_init(&request, IPC_MESSAGE_MAX);
-    ipc_append_set_environment(&request, "DOTNET_DiagnosticPorts", "");
+    ipc_append_set_environment(&request, "DOTNET_DiagnosticPorts", port);
     ask_in_passing(peer, &request);
     buffer_done(&request);
 }

@@ -1,7 +1,11 @@
 #include "collect/listen_check.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "base/mem.h"
+#include "base/own.h"
+#include "collect/process_scan.h"
 #include "collect/target_access.h"
 
 /* Whether the right is there; a runtime may still be about to start. */
@@ -59,4 +63,32 @@ bool listen_check_unheard(const struct listen_check *check, const struct runtime
     if (note)
         note(user, text);
     return true;
+}
+
+static bool is_runtime(const struct trace *t, uint32_t image)
+{
+    const char *slash = strrchr(trace_string(t, t->images.rows[image].path), '/');
+    return slash && strcmp(slash, "/libcoreclr.so") == 0;
+}
+
+/* One that lived for a moment was never looked at; what it mapped the kernel told. */
+static void mark_runtimes(const struct trace *t, bool *marks)
+{
+    for (uint32_t i = 1; i < t->processes.count; i++)
+        marks[i] = process_scan_has_coreclr(t, i);
+    for (uint32_t i = 1; i < t->mappings.count; i++)
+        if (is_runtime(t, t->mappings.rows[i].image))
+            marks[t->mappings.rows[i].process] = true;
+}
+
+size_t listen_check_missed(const struct trace *t)
+{
+    AUTO_FREE bool *missed = mem_alloc(t->processes.count, sizeof *missed);
+    size_t count = 0;
+    mark_runtimes(t, missed);
+    for (uint32_t i = 0; i < t->subscriptions.count; i++)
+        missed[t->subscriptions.rows[i].process] = false;
+    for (uint32_t i = 1; i < t->processes.count; i++)
+        count += missed[i];
+    return count;
 }

@@ -30,5 +30,7 @@ void listen_check_others(struct listen_check *check, const pid_t *pids, size_t c
 /* Nobody was heard. Fails with the reason; or, where that is no failure, tells `note`, which may be NULL. */
 bool listen_check_unheard(const struct listen_check *check, const struct runtime_names *names,
                           void (*note)(void *user, const char *text), void *user, struct error *err);
+/* How many processes of a finished recording had a .NET runtime of which nothing was heard. */
+size_t listen_check_missed(const struct trace *t);
 
 #endif

@@ -450,6 +450,19 @@ static void recorder_forget_targets(struct recorder *r)
     runtime_names_watch(r->runtimes, &(struct method_watcher){ 0 });
 }
 
+/* Those that were refused are told of one by one. */
+static void recorder_note_missed(struct recorder *r)
+{
+    size_t missed = listen_check_missed(&r->b->trace), refused = runtime_names_refused_count(r->runtimes);
+    char text[128];
+    if (missed <= refused || !r->options.note)
+        return;
+    snprintf(text, sizeof text,
+             "%zu .NET process%s could not be listened to in time: events of %s are missing", missed - refused,
+             missed - refused == 1 ? "" : "es", missed - refused == 1 ? "it" : "them");
+    r->options.note(r->options.user, text);
+}
+
 bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *err)
 {
     int nice = recorder_hurry();
@@ -474,6 +487,8 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     if (ok && recorder_wants_events(r) && told.bytes == 0) {
         ok = listen_check_unheard(&r->listening, r->runtimes, r->options.note, r->options.user, err);
         r->stats.ended_by = ok ? r->stats.ended_by : RECORD_ENDED_ERROR;
+    } else if (recorder_wants_events(r)) {
+        recorder_note_missed(r);
     }
     *stats = r->stats;
     return ok;

@@ -77,7 +77,7 @@ struct runtime_names {
     struct method_watcher watcher;
     struct runtime_session_counts ended; /* of sessions that are over */
     bool stop_seen;                      /* in one of them */
-    bool is_refused;
+    size_t refused_count;
     struct error refusal; /* the first */
 };
 
@@ -152,9 +152,8 @@ static void names_tell_broken(struct runtime_names *names, uint32_t pid, const s
 
 void runtime_names_refused(struct runtime_names *names, uint32_t pid, const struct error *err)
 {
-    if (!names->is_refused)
+    if (names->refused_count++ == 0)
         names->refusal = *err;
-    names->is_refused = true;
     if (names->events)
         names_note(names, pid, "events", "", err);
     else
@@ -163,7 +162,12 @@ void runtime_names_refused(struct runtime_names *names, uint32_t pid, const stru
 
 const struct error *runtime_names_refusal(const struct runtime_names *names)
 {
-    return names->is_refused ? &names->refusal : NULL;
+    return names->refused_count ? &names->refusal : NULL;
+}
+
+size_t runtime_names_refused_count(const struct runtime_names *names)
+{
+    return names->refused_count;
 }
 
 /* The place of a session that is over, or a new one; NULL when all are taken. */

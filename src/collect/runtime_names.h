@@ -73,6 +73,7 @@ bool runtime_names_listens(const struct runtime_names *names, uint32_t process);
 void runtime_names_refused(struct runtime_names *names, uint32_t pid, const struct error *err);
 /* Why the first of those was, or NULL when there was none. */
 const struct error *runtime_names_refusal(const struct runtime_names *names);
+size_t runtime_names_refused_count(const struct runtime_names *names);
 /* Takes what has come into `queue`, without waiting. Whether any session may still be behind. */
 bool runtime_names_drain(struct runtime_names *names, struct time_queue *queue);
 /* One item of the queue's that is QUEUE_CODE, in its turn. */

@@ -56,12 +56,20 @@ static bool lacks_names(struct watched_processes *w, uint32_t process)
                                  !memory_names_open(w->memory, process));
 }
 
+/* Whether the process still is what it was when it got this row. */
+static bool is_current(const struct watched_processes *w, uint32_t process, uint32_t pid)
+{
+    return trace_builder_process(w->options.b, pid) == process;
+}
+
 static void take_newcomers(struct watched_processes *w)
 {
     struct newcomer_found found;
     while (newcomers_take(w->newcomers, &found)) {
         uint32_t pid = (uint32_t)found.target.pid;
-        if (process_scan_identity(w->options.b, found.process, &found.target)) {
+        /* one that has become another program since is looked at anew: heard twice, it would count twice */
+        if (is_current(w, found.process, pid) &&
+            process_scan_identity(w->options.b, found.process, &found.target)) {
             target_files_add(&w->files, found.process, pid);
             if (found.session && !runtime_names_listens(w->options.runtimes, found.process))
                 take_session(w, &found);
@@ -76,7 +84,7 @@ static void take_ended(struct watched_processes *w)
 {
     struct exit_leaving one;
     while (exit_watch_take_ended(&w->exits, &one)) {
-        if (trace_builder_process(w->options.b, one.pid) != one.process) /* it has become another since */
+        if (!is_current(w, one.process, one.pid))
             continue;
         trace_builder_process_exit(w->options.b, one.pid, one.time_ns);
         process_filter_remove(w->options.filter, one.pid);
@@ -186,11 +194,13 @@ void watched_processes_called(struct watched_processes *w, const struct diagnost
     take_newcomers(w);
     struct runtime_session_options ask = o->ask;
     ask.connect_timeout_ms = ask.reply_timeout_ms = ATTACH_MS;
-    if (!runtime_names_listens(o->runtimes, process))
-        runtime_names_attach(o->runtimes, pid, &ask, true);
+    /* one that does not wait may call before it can open a session: it is asked again */
+    if (!runtime_names_listens(o->runtimes, process) && !runtime_names_attach(o->runtimes, pid, &ask, false))
+        welcome(w, pid, NEWCOMER_EXECED);
     if (o->port_is_ours)
-        event_peer_forget_port(
-            &(struct event_peer){ caller->pid, caller->start_ticks, KNOWN_ATTACH_MS, KNOWN_ATTACH_MS });
+        event_peer_hand_down_port(
+            &(struct event_peer){ caller->pid, caller->start_ticks, KNOWN_ATTACH_MS, KNOWN_ATTACH_MS },
+            diagnostic_port_path(o->port));
     if (!o->resume)
         diagnostic_port_keep(o->port, caller);
     else if (!diagnostic_port_resume(o->port, caller, &err))

@@ -172,6 +172,19 @@ def check_children(checks, work, command, variant):
                  done.returncode == 5, f"{dict(pids)}, {truths}, exit code {done.returncode}")
 
 
+def check_descendants(checks, work, command, variant):
+    """Runtimes that a runtime starts, and that are gone in a moment."""
+    path, count = work.file("descendants.clrperf"), 5
+    done = clrperf("record", "-q", "--json", "-e", "exceptions", "-o", path, "--", *command, "0.2",
+                   env={**os.environ, "THROWS_CHILDREN": str(count)}, timeout=240)
+    # where the machine is crowded, a moment can be over before the first round
+    truths = [json.loads(text)["counts"].get("thrown", 0) for text in done.stdout.splitlines() if '"counts"' in text]
+    rows = report(path, "exceptions", "--by", "process", "--top", "0")["rows"]
+    checks.check(f"{variant}: every runtime a runtime starts, once", len(truths) == count + 1 and
+                 len(rows) == sum(n > 0 for n in truths),
+                 f"{[row['count'] for row in rows]} of {truths} exceptions; {done.stderr.strip()[-200:]}")
+
+
 def check_several(checks, work, command, variant):
     """Several programs in one capture, also where nobody named them: one that sleeps has no sample, but events."""
     need_root()
@@ -233,7 +246,7 @@ def main():
     with Work() as work:
         for check, program in ((check_exact, "throws"), (check_stream, "throws"), (check_flood, "flood"), (check_unharmed, "throws"),
                                (check_stopping, "throws"), (check_port, "throws"), (check_children, "throws"),
-                               (check_several, "throws"), (check_container, "throws"), (check_metrics, "throws")):
+                               (check_descendants, "throws"), (check_several, "throws"), (check_container, "throws"), (check_metrics, "throws")):
             checks.run(f"{variant}: {check.__name__}", check_program, check, work, program, variant)
     checks.exit()
 
