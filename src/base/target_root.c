@@ -134,6 +134,17 @@ bool target_root_open_path(int root_fd, const char *path, struct target_file_rul
     return reopen(handle, path, &rules, out_fd, err);
 }
 
+bool target_root_open_link(pid_t pid, const char *link, struct target_file_rules rules, int *out_fd,
+                           struct error *err)
+{
+    char path[80];
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, link);
+    AUTO_FD int handle = open(path, O_PATH | O_CLOEXEC);
+    if (handle < 0)
+        return error_system(err, errno, "cannot open '%s'", path);
+    return reopen(handle, path, &rules, out_fd, err);
+}
+
 /* The next component of *path, which moves behind it and the slashes that follow. */
 static size_t next_component(const char **path, const char **out)
 {

@@ -45,6 +45,13 @@ bool target_root_open(pid_t pid, int *out_root_fd, struct error *err);
 bool target_root_open_path(int root_fd, const char *path, struct target_file_rules rules, int *out_fd,
                            struct error *err);
 
+/*
+ * Opens what a link of the kernel's in /proc/PID leads to: "exe", "map_files/START-END". It needs no name any
+ * more, or another file may have it. Fails as target_root_open_path().
+ */
+bool target_root_open_link(pid_t pid, const char *link, struct target_file_rules rules, int *out_fd,
+                           struct error *err);
+
 /* The walk for old kernels, on its own for tests. */
 bool target_root_walk_path(int root_fd, const char *path, struct target_file_rules rules, int *out_fd,
                            struct error *err);

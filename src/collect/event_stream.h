@@ -39,9 +39,9 @@ bool event_peer_ask(const struct event_peer *peer, const struct buffer *question
 /* Lets the runtime go on if it waits at its start; one that does not wait answers the same. */
 void event_peer_resume(const struct event_peer *peer);
 /*
- * Processes that it starts hear of this diagnostic port, of none when it is NULL, instead of the one that it was
- * started with. They call there and do not wait at their start: nobody may be there any more. A runtime before
- * .NET 6 hands its own on all the same.
+ * Processes that it starts hear of this diagnostic port, of none when it is NULL, instead of the one that it
+ * was started with. They call there and do not wait at their start: nobody may be there any more. A runtime
+ * before .NET 6 hands its own on all the same.
  */
 void event_peer_hand_down_port(const struct event_peer *peer, const char *path);
 /*

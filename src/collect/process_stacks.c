@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "collect/il_offsets.h"
+#include "collect/mapped_file.h"
 #include "collect/proc_file.h"
 #include "collect/thread_wait.h"
 #include "collect/unpacked_images.h"
@@ -246,6 +247,15 @@ static bool read_memory(void *user, uint64_t addr, void *into, size_t size)
     return memory_read(stacks->target.memory, addr, into, size);
 }
 
+/* As /proc/PID/maps has it: what has the name of a deleted file now is another one. */
+static char *mapped_path(const struct memory_mapping *m)
+{
+    size_t size = strlen(m->path) + sizeof MAPPED_FILE_DELETED;
+    char *path = mem_alloc(size, 1);
+    snprintf(path, size, "%s%s", m->path, m->deleted ? MAPPED_FILE_DELETED : "");
+    return path;
+}
+
 static uint32_t image_number(struct process_stacks *stacks, const char *path)
 {
     for (size_t i = stacks->path_count; i-- > 1;)
@@ -284,7 +294,8 @@ static void map_code(struct process_stacks *stacks, struct process_code *code, c
     const struct trace_mapping *row = &b->trace.mappings.rows[trace_builder_mapping_at(b, process, m->start)];
     const struct trace_image *known = &b->trace.images.rows[row->image];
     if (is_image(m)) {
-        image = image_number(stacks, m->path);
+        AUTO_FREE char *path = mapped_path(m);
+        image = image_number(stacks, path);
     } else if (known->kind == IMAGE_PE) {
         image = image_number(stacks, trace_string(&b->trace, known->path));
         file_off = row->file_off;

@@ -458,8 +458,8 @@ static void recorder_note_missed(struct recorder *r)
     if (missed <= refused || !r->options.note)
         return;
     snprintf(text, sizeof text,
-             "%zu .NET process%s could not be listened to in time: events of %s are missing", missed - refused,
-             missed - refused == 1 ? "" : "es", missed - refused == 1 ? "it" : "them");
+             "%zu .NET process%s could not be listened to in time: events of %s are missing",
+             missed - refused, missed - refused == 1 ? "" : "es", missed - refused == 1 ? "it" : "them");
     r->options.note(r->options.user, text);
 }
 

@@ -1,8 +1,11 @@
 #include "collect/sample_stacks.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "collect/mapped_file.h"
 #include "collect/process_scan.h"
 #include "unwind/callchain.h"
 
@@ -118,10 +121,16 @@ void sample_stacks_mapped(struct sample_stacks *stacks, uint32_t process, uint64
     sample_unwinder_mapped(stacks->unwinder, process, addr);
 }
 
+/* Its name may be gone since it was mapped. */
 static int open_file(void *user, uint32_t process, const char *path)
 {
     const struct sample_stacks *stacks = user;
-    return target_files_open(stacks->files, process, path);
+    char deleted[PATH_MAX];
+    int fd = target_files_open(stacks->files, process, path);
+    if (fd >= 0 ||
+        (size_t)snprintf(deleted, sizeof deleted, "%s" MAPPED_FILE_DELETED, path) >= sizeof deleted)
+        return fd;
+    return target_files_open(stacks->files, process, deleted);
 }
 
 static bool read_memory(void *user, uint32_t process, uint64_t addr, void *into, size_t size)

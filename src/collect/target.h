@@ -35,7 +35,8 @@ struct target {
 
     enum runtime_kind runtime;
     struct runtime_version version;
-    char *image; /* the file that holds the runtime, as the target sees it; NULL when unknown */
+    char *image;        /* the file that holds the runtime, as the target sees it; NULL when unknown */
+    bool image_deleted; /* another file may have its name now */
     bool single_file;
     bool sdk_tool; /* `dotnet run`, msbuild, the compiler server: .NET, but rarely what people look for */
 

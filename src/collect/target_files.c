@@ -12,6 +12,7 @@
 #include "base/own.h"
 #include "base/target_root.h"
 #include "collect/live_memory.h"
+#include "collect/mapped_file.h"
 #include "collect/proc_file.h"
 #include "read/bundled_file.h"
 #include "read/procfs.h"
@@ -98,12 +99,27 @@ int target_files_root(const struct target_files *files, uint32_t process)
     return root ? files->roots[root - 1].fd : -1;
 }
 
+static const struct target_file_rules image_rules = {
+    .kind = TARGET_FILE_REGULAR,
+    .size_max = FILES_IMAGE_BYTES_MAX,
+};
+
 static int open_below(void *user, const char *path)
 {
-    struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR, .size_max = FILES_IMAGE_BYTES_MAX };
     const int *root_fd = user;
     int fd;
-    return target_root_open_path(*root_fd, path, rules, &fd, NULL) ? fd : -1;
+    return target_root_open_path(*root_fd, path, image_rules, &fd, NULL) ? fd : -1;
+}
+
+static int open_nameless(const struct target_seen *seen, const char *deleted_path)
+{
+    uint64_t start_ticks;
+    AUTO_FD int fd = -1;
+    return mapped_file_open((pid_t)seen->pid, deleted_path, image_rules, &fd) &&
+                   proc_file_start_ticks((pid_t)seen->pid, &start_ticks, NULL) &&
+                   start_ticks == seen->start_ticks
+               ? take_fd(&fd)
+               : -1;
 }
 
 int target_files_open(const struct target_files *files, uint32_t process, const char *path)
@@ -111,6 +127,8 @@ int target_files_open(const struct target_files *files, uint32_t process, const 
     int root_fd = target_files_root(files, process);
     if (root_fd < 0)
         return -1;
+    if (span_ends(span_of(path, strlen(path)), MAPPED_FILE_DELETED))
+        return open_nameless(&files->seen[process], path);
     int fd = open_below(&root_fd, path);
     return fd >= 0 ? fd : bundled_file_open(path, open_below, &root_fd);
 }

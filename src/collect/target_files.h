@@ -38,7 +38,11 @@ void target_files_done(struct target_files *files);
 void target_files_add(struct target_files *files, uint32_t process, uint32_t pid);
 /* The process's root directory, borrowed, or -1. */
 int target_files_root(const struct target_files *files, uint32_t process);
-/* An open regular file, or -1. The caller closes it. A path may lead into a program: see read/bundled_file.
+/*
+ * An open regular file, or -1. The caller closes it. A path may lead into a program: see read/bundled_file.
+ * One that ends in " (deleted)", as in /proc/PID/maps, means the file that the process has mapped, and not
+ * what has its name now: as long as the process lives, and we may look (CAP_CHECKPOINT_RESTORE; its
+ * executable without).
  */
 int target_files_open(const struct target_files *files, uint32_t process, const char *path);
 /* The perf map or jitdump that the process left in its /tmp, when it or root owns it; or -1. */

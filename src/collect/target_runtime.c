@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "base/target_root.h"
 #include "clr/host_command.h"
 #include "clr/module_name.h"
+#include "collect/mapped_file.h"
 #include "collect/proc_file.h"
 #include "read/procfs.h"
 
@@ -78,6 +80,7 @@ static bool is_text(struct span a, const char *text)
 struct evidence {
     struct span exe_name;     /* file name of the executable */
     struct span runtime;      /* path of libcoreclr.so or of Mono's library */
+    bool runtime_deleted;     /* it has that name no more */
     enum runtime_kind kind;   /* of that */
     struct span exe_assembly; /* EXE.dll, as an apphost loads it */
     bool double_mapper;       /* jitted code lives in a memfd of that name */
@@ -94,9 +97,11 @@ static void look_at_mapping(struct evidence *e, const struct proc_mapping *m)
         return;
     if (is_text(name, "libcoreclr.so")) {
         e->runtime = m->path;
+        e->runtime_deleted = m->deleted;
         e->kind = RUNTIME_CORECLR;
     } else if (is_text(name, "libmonosgen-2.0.so") || is_text(name, "libmonosgen-2.0.so.1")) {
         e->runtime = m->path;
+        e->runtime_deleted = m->deleted;
         e->kind = RUNTIME_MONO;
     } else if (is_text(name, "memfd:doublemapper")) {
         e->double_mapper = true;
@@ -137,16 +142,25 @@ static void scan_executable(struct target *t, const char *exe)
     t->image = kind == RUNTIME_NONE ? NULL : mem_copy_string(exe);
 }
 
+/* What has the name of a deleted file now may be of another version. */
+static bool open_runtime(const struct target *t, int root_fd, int *out_fd)
+{
+    struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR, .size_max = IMAGE_BYTES_MAX };
+    char path[PATH_MAX];
+    if (!t->image || !t->image_deleted)
+        return t->image && root_fd >= 0 && target_root_open_path(root_fd, t->image, rules, out_fd, NULL);
+    return (size_t)snprintf(path, sizeof path, "%s" MAPPED_FILE_DELETED, t->image) < sizeof path &&
+           mapped_file_open(t->pid, path, rules, out_fd);
+}
+
 void target_find_version(struct target *t, int root_fd)
 {
     if (t->runtime != RUNTIME_CORECLR || t->single_file || t->version.text[0])
         return;
     AUTO_FD int fd = -1;
-    struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR, .size_max = IMAGE_BYTES_MAX };
     struct source file;
     enum runtime_kind kind;
-    if (root_fd >= 0 && t->image && target_root_open_path(root_fd, t->image, rules, &fd, NULL) &&
-        source_over_fd(fd, 0, IMAGE_BYTES_MAX, &file, NULL))
+    if (open_runtime(t, root_fd, &fd) && source_over_fd(fd, 0, IMAGE_BYTES_MAX, &file, NULL))
         runtime_version_scan(&file, &kind, &t->version, NULL);
 }
 
@@ -174,6 +188,7 @@ void target_find_runtime(struct target *t, struct span cmdline, const char *exe,
     if (e.runtime.size) {
         t->runtime = e.kind;
         t->image = copy_path(e.runtime);
+        t->image_deleted = e.runtime_deleted;
         runtime_version_from_path(e.runtime, &t->version);
     } else if (t->maps_denied) {
         t->runtime = target_has_runtime_thread(t->pid, THREADS_LOOKED_AT) ? RUNTIME_CORECLR : RUNTIME_NONE;

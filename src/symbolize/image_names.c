@@ -1,5 +1,6 @@
 #include "symbolize/image_names.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -138,10 +139,23 @@ static void image_names_note_build(const struct image_names *names, struct trace
     }
 }
 
+/* The name of a mapped file, and the one that /proc/PID/maps has for it when that is gone. Whether it is. */
+static bool split_deleted(const char *mapped, char **path, char **deleted_path)
+{
+    static const char deleted[] = " (deleted)";
+    size_t size = strlen(mapped), suffix = sizeof deleted - 1;
+    bool is_deleted = size > suffix && strcmp(mapped + size - suffix, deleted) == 0;
+    *path = mem_copy_string(mapped);
+    if (is_deleted)
+        (*path)[size - suffix] = 0;
+    *deleted_path = mem_alloc(size + sizeof deleted, 1);
+    snprintf(*deleted_path, size + sizeof deleted, "%s%s", mapped, is_deleted ? "" : deleted);
+    return is_deleted;
+}
+
 struct image_names *image_names_open(struct naming *naming, uint32_t image, const uint32_t *locations,
                                      size_t count)
 {
-    static const char deleted[] = " (deleted)";
     const struct trace *t = naming->t;
     struct image_names *names = mem_alloc(1, sizeof *names);
     names->naming = naming;
@@ -152,12 +166,11 @@ struct image_names *image_names_open(struct naming *naming, uint32_t image, cons
             native_image_open_vdso(&names->native, NULL);
         return names;
     }
-    AUTO_FREE char *path = mem_copy_string(trace_string(t, t->images.rows[image].path));
-    size_t size = strlen(path), suffix = sizeof deleted - 1;
-    bool is_deleted = size > suffix && strcmp(path + size - suffix, deleted) == 0;
-    if (is_deleted)
-        path[size - suffix] = 0;
-    image_names_open_any(names, path, locations, count);
+    AUTO_FREE char *path = NULL, *deleted_path = NULL;
+    bool is_deleted = split_deleted(trace_string(t, t->images.rows[image].path), &path, &deleted_path);
+    image_names_open_any(names, is_deleted ? deleted_path : path, locations, count);
+    if (names->fd < 0) /* deleted while we recorded; or another file has its name, which may be the same */
+        image_names_open_any(names, is_deleted ? path : deleted_path, locations, count);
     if (names->fd < 0)
         return names;
     image_names_open_file(names, naming, path);

@@ -15,7 +15,8 @@ struct image_names;
 /*
  * Opens image `image` of the trace, as one of the processes of `locations`, which lie in it, sees it. A file
  * that is another by now is refused: by its build id when the trace has one; and when the one that was mapped
- * is deleted, by the code in memory. Never NULL.
+ * is deleted, by the code in memory. A deleted one can often be had all the same: then as " (deleted)". Never
+ * NULL.
  */
 struct image_names *image_names_open(struct naming *naming, uint32_t image, const uint32_t *locations,
                                      size_t count);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """record_test.py [GROUP...]: what `record` does about commands, signals, rights, and targets that come and go."""
+import collections
 import glob
 import json
 import os
@@ -266,6 +267,30 @@ def main_thread_exits(checks, work):
                 os.killpg(target.pid, signal.SIGKILL)
 
 
+def target_updated(checks, work):
+    """Its folder holds another build now, with another runtime: what runs is what was there when it began."""
+    need_root()
+    folder, newer = work.file("service"), work.file("newer")
+    for variant, copy in (("9", folder), ("8", newer)):
+        shutil.copytree(os.path.dirname(sample_command(variant, "primes")[0]), copy)
+    with Target([os.path.join(folder, "primes"), "0"]) as target:
+        wait_cpu([target.pid], 0.5)
+        os.rename(folder, work.file("gone"))
+        shutil.rmtree(work.file("gone"))
+        os.rename(newer, folder)
+        path = work.file("updated.clrperf")
+        said = record(path, "-p", target.pid, "-e", "cpu,gc", "-d", "2s")
+        seen = report(path, "--top", "0")
+        totals = seen["totals"]
+        checks.check("an updated service: its stacks", totals["stacks"]["whole"] > 0.9 * totals["samples"] > 0, str(totals["stacks"]))
+        checks.check("an updated service: its names", totals["frames"]["unnamed"] < 0.01 * totals["frames"]["user"], str(totals["frames"]))
+        checks.check("an updated service: its runtime", seen["processes"][0]["runtime_version"].startswith("9."),
+                     f"{seen['processes'][0]['runtime_version']}, {said['events']} events")
+        threads = json.loads(clrperf("stack", "-p", target.pid, "--json").stdout)["threads"]
+        checks.check("an updated service: where it stands", all(thread["end"] == "whole" for thread in threads),
+                     str(collections.Counter(thread["end"] for thread in threads)))
+
+
 def target_execs(checks, work):
     now = work.file("exec-now")
     with Target(["sh", "-c", 'while [ ! -e "$0" ]; do :; done; exec "$1" -c "while True: pass"', now, sys.executable],
@@ -355,7 +380,7 @@ def ahead_of_time(checks, work):
 
 
 GROUPS = (command, command_beside, command_names, signals, ordinary_user, events_without_rights, no_rights, targets, all_processes,
-          latecomers, target_exits, main_thread_exits, target_execs, target_stopped, frame_pointers, ahead_of_time)
+          latecomers, target_exits, main_thread_exits, target_updated, target_execs, target_stopped, frame_pointers, ahead_of_time)
 
 
 def main():

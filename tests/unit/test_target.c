@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -187,6 +188,45 @@ static void test_files(void **state)
     target_files_done(&files);
 }
 
+static void write_file(const char *path, const char *text)
+{
+    AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+/* A service that was updated while it runs has files whose names others have. */
+static void test_nameless_files(void **state)
+{
+    (void)state;
+    if (geteuid() != 0)
+        skip(); /* not ours to open */
+    struct target_files files = { 0 };
+    char folder[4096], path[4104], deleted[4120], text[8] = "";
+    assert_true(temp_folder_make(folder, sizeof folder));
+    snprintf(path, sizeof path, "%s/fi\nle", folder);
+    snprintf(deleted, sizeof deleted, "%s (deleted)", path);
+    write_file(path, "mapped");
+    AUTO_FD int mapped = open(path, O_RDONLY | O_CLOEXEC);
+    void *at = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, mapped, 0);
+    assert_true(at != MAP_FAILED);
+    target_files_add(&files, 1, (uint32_t)getpid());
+    assert_int_equal(target_files_open(&files, 1, deleted), -1);
+    assert_int_equal(unlink(path), 0);
+    write_file(path, "newer");
+    AUTO_FD int fd = target_files_open(&files, 1, deleted);
+    assert_true(read(fd, text, sizeof text - 1) > 0);
+    assert_string_equal(text, "mapped");
+    AUTO_FD int newer = target_files_open(&files, 1, path);
+    assert_int_equal(read(newer, text, sizeof text - 1), 5);
+    assert_memory_equal(text, "newer", 5);
+    files.seen[1].start_ticks++; /* the number is another process's now */
+    assert_int_equal(target_files_open(&files, 1, deleted), -1);
+    munmap(at, 4096);
+    unlink(path);
+    rmdir(folder);
+    target_files_done(&files);
+}
+
 /* Files are opened with nothing of root's: not its id, not its groups. */
 static void test_target_user(void **state)
 {
@@ -222,7 +262,7 @@ int main(void)
         cmocka_unit_test(test_own_process),  cmocka_unit_test(test_process_that_ends),
         cmocka_unit_test(test_select_pids),  cmocka_unit_test(test_select_nothing),
         cmocka_unit_test(test_socket_names), cmocka_unit_test(test_target_user),
-        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_files),        cmocka_unit_test(test_nameless_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
