@@ -48,7 +48,9 @@ static uint32_t node_get(struct event_stacks *stacks, uint32_t parent, uint32_t 
 
 /* Types of the core library whose methods are cut; each list ends with NULL. */
 static const char *const collect_types[] = { "System.GC.Collect", "System.GC._Collect", NULL };
-static const char *const throw_types[] = { "System.Runtime.EH.", NULL };
+/* The latter two have frames of their own where the core library was trimmed, and its code is jitted. */
+static const char *const throw_types[] = { "System.Runtime.EH.", "System.Runtime.StackFrameIterator.",
+                                           "System.Runtime.ExceptionServices.InternalCalls.", NULL };
 static const char *const wait_types[] = { "System.Threading.Monitor.",
                                           "System.Threading.Lock.",
                                           "System.Threading.Condition.",

@@ -126,6 +126,7 @@ static const struct prefix managed_code[] = {
     { "System.Runtime.EH.", ROLE_EXCEPTION_CODE },
     { "System.Runtime.EH::", ROLE_EXCEPTION_CODE },
     { "System.Runtime.StackFrameIterator", ROLE_EXCEPTION_CODE },
+    { "System.Runtime.ExceptionServices.InternalCalls", ROLE_EXCEPTION_CODE },
     { "System.Threading.PortableThreadPool", ROLE_POOL_CODE },
     { "System.Threading.ThreadPoolWorkQueue", ROLE_POOL_CODE },
     { "System.Threading.LowLevelLifoSemaphore", ROLE_POOL_CODE },
