@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
@@ -121,8 +122,8 @@ static int resolve(int root_fd, const char *path)
     return fd;
 }
 
-bool target_root_open_path(int root_fd, const char *path, struct target_file_rules rules, int *out_fd,
-                           struct error *err)
+static bool open_in_root(int root_fd, const char *path, struct target_file_rules rules, int *out_fd,
+                         struct error *err)
 {
     AUTO_FD int handle = resolve(root_fd, path);
     if (handle < 0) {
@@ -132,6 +133,29 @@ bool target_root_open_path(int root_fd, const char *path, struct target_file_rul
         return error_system(err, e, "cannot open '%s' of the target", path);
     }
     return reopen(handle, path, &rules, out_fd, err);
+}
+
+/*
+ * What of a path of /proc/PID/maps lies below the root: these begin at the root of the mount namespace, in
+ * which the root of a process after a chroot is a folder. NULL when it does not begin with that.
+ */
+static const char *path_below(int root_fd, const char *path)
+{
+    char link[32], root[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", root_fd);
+    ssize_t size = readlink(link, root, sizeof root);
+    if (size <= 1 || strncmp(path, root, (size_t)size) != 0 || path[size] != '/')
+        return NULL;
+    return path + size;
+}
+
+bool target_root_open_path(int root_fd, const char *path, struct target_file_rules rules, int *out_fd,
+                           struct error *err)
+{
+    if (open_in_root(root_fd, path, rules, out_fd, err))
+        return true;
+    const char *below = path_below(root_fd, path);
+    return below && open_in_root(root_fd, below, rules, out_fd, err);
 }
 
 bool target_root_open_link(pid_t pid, const char *link, struct target_file_rules rules, int *out_fd,

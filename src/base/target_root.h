@@ -38,7 +38,8 @@ struct target_file_rules {
 bool target_root_open(pid_t pid, int *out_root_fd, struct error *err);
 
 /*
- * Opens `path`, absolute or not, as the process with this root would see it from its root.
+ * Opens `path`, absolute or not, as the process with this root would see it from its root, or as its
+ * /proc/PID/maps shows it, where the root of the mount namespace counts instead.
  * ERROR_INPUT: it is there, but not what `rules` allow. ERROR_PERMISSION, ERROR_SYSTEM (with ENOENT
  * and the like) as the kernel says. The caller closes *out_fd.
  */

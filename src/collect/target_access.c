@@ -95,10 +95,10 @@ static struct target_access try_events(const struct target *t)
                  : t->runtime == RUNTIME_CORECLR ? "it has no diagnostics socket where it should be"
                                                  : "it has no diagnostics socket");
         snprintf(access.fix, sizeof access.fix, "%s",
-                 t->diagnostics_off ? "start it without that variable"
-                 : t->runtime == RUNTIME_CORECLR
-                     ? "look for the socket in its TMPDIR; starting it anew makes one"
-                     : "build it with EventSourceSupport=true");
+                 t->diagnostics_off              ? "start it without that variable"
+                 : t->runtime == RUNTIME_CORECLR ? "look for the socket in its TMPDIR, which it must be able "
+                                                   "to write to; starting it anew makes one"
+                                                 : "build it with EventSourceSupport=true");
         return access;
     }
     AUTO_FD int root = -1;

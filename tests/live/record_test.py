@@ -291,6 +291,26 @@ def target_updated(checks, work):
                      str(collections.Counter(thread["end"] for thread in threads)))
 
 
+def target_chrooted(checks, work):
+    """What the kernel says of its files begins at another root than its own."""
+    need_root()
+    need_command("unshare")
+    root = work.file("root")
+    os.mkdir(root)
+    with Target(["unshare", "-m", "sh", "-c", 'mount --rbind / "$0" && exec chroot "$0" "$@"', root,
+                 *sample_command("9", "primes"), "0"]) as target:
+        wait_cpu([target.pid], 0.5)
+        path = work.file("chrooted.clrperf")
+        record(path, "-p", target.pid, "-e", "cpu,gc", "-d", "2s")
+        seen = report(path, "--top", "0")
+        totals = seen["totals"]
+        checks.check("a target behind a chroot: its stacks", totals["stacks"]["whole"] > 0.9 * totals["samples"] > 0, str(totals["stacks"]))
+        checks.check("a target behind a chroot: its names", totals["frames"]["unnamed"] < 0.01 * totals["frames"]["user"],
+                     str(totals["frames"]))
+        checks.check("a target behind a chroot: its runtime", seen["processes"][0]["runtime_version"].startswith("9."),
+                     seen["processes"][0]["runtime_version"])
+
+
 def target_execs(checks, work):
     now = work.file("exec-now")
     with Target(["sh", "-c", 'while [ ! -e "$0" ]; do :; done; exec "$1" -c "while True: pass"', now, sys.executable],
@@ -380,7 +400,8 @@ def ahead_of_time(checks, work):
 
 
 GROUPS = (command, command_beside, command_names, signals, ordinary_user, events_without_rights, no_rights, targets, all_processes,
-          latecomers, target_exits, main_thread_exits, target_updated, target_execs, target_stopped, frame_pointers, ahead_of_time)
+          latecomers, target_exits, main_thread_exits, target_updated,
+          target_chrooted, target_execs, target_stopped, frame_pointers, ahead_of_time)
 
 
 def main():

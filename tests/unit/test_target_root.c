@@ -260,6 +260,27 @@ static void test_renamer(void **state)
     assert_true(opened > 0);
 }
 
+/* /proc/PID/maps of a process behind a chroot has paths from the root of the mount namespace. */
+static void test_chroot(void **state)
+{
+    const struct tree *t = *state;
+    static const struct {
+        const char *behind_root;
+        bool ok;
+    } paths[] = {
+        { "/tmp/file", true }, { "/tmp/none", false },  { "er/tmp/file", false },
+        { "", false },         { "/../secret", false },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        char path[1100];
+        snprintf(path, sizeof path, "%s/root%s", t->folder, paths[i].behind_root);
+        struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR };
+        AUTO_FD int fd = -1;
+        if (target_root_open_path(t->root_fd, path, rules, &fd, NULL) != paths[i].ok)
+            fail_msg("'%s'", paths[i].behind_root);
+    }
+}
+
 static void test_process_root(void **state)
 {
     (void)state;
@@ -314,6 +335,7 @@ int main(void)
         cmocka_unit_test(test_owner),
         cmocka_unit_test(test_renamer),
         cmocka_unit_test(test_sandbox),
+        cmocka_unit_test(test_chroot),
         cmocka_unit_test(test_process_root),
     };
     return cmocka_run_group_tests(tests, make_tree, remove_tree);
