@@ -16,7 +16,8 @@ enum {
     PATIENCE_MS = 500,  /* with a runtime that has just started; nobody waits but other newcomers */
     LATE_PATIENCE_MS = 1500,
     LATE_LOOK = 3,
-    JOIN_S = 6, /* longer than any look takes that ends at all */
+    CALL_LOOKS = 4, /* with the waits between them a runtime has called long since that was to */
+    JOIN_S = 6,     /* longer than any look takes that ends at all */
 };
 
 #define MS_NS  1000000ull
@@ -75,6 +76,8 @@ static bool newcomer_ask(const struct newcomer *one, const struct runtime_sessio
     bool is_old = one->kind <= NEWCOMER_KNOWN && clock_realtime_ns() - t->started_ns > OLD_NS;
     if (!target_runtime_text(t)[0]) /* nothing is known of a silent one */
         return last || (is_old && !t->silent);
+    if (one->kind == NEWCOMER_CALLS && one->looks < CALL_LOOKS && !last)
+        return false;
     bool hasty = one->looks + 1 < LATE_LOOK || one->kind == NEWCOMER_KNOWN;
     unsigned patience_ms = hasty ? PATIENCE_MS : LATE_PATIENCE_MS;
     struct runtime_session_options options = *ask;

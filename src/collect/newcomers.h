@@ -30,6 +30,7 @@ enum newcomer_kind {
     NEWCOMER_KNOWN, /* so was this one; its methods are known without its runtime, which nobody waits for */
     NEWCOMER_FORKED, /* most become another program at once: it is given a moment */
     NEWCOMER_EXECED,
+    NEWCOMER_CALLS, /* so did this one; its runtime calls when it starts, and is asked when it has not */
 };
 
 struct newcomers;

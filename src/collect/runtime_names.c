@@ -393,7 +393,7 @@ bool runtime_names_drain(struct runtime_names *names, struct time_queue *queue)
             names_tell_broken(names, named->pid, &err);
             names_end_session(names, named);
         } else if (runtime_session_ended(named->session)) {
-            if (!runtime_session_complete(named->session)) {
+            if (runtime_session_lists(named->session) && !runtime_session_complete(named->session)) {
                 error_set(&err, ERROR_TARGET, "it ended before it listed its methods");
                 names_tell(names, named->pid, " from before the recording", &err);
             }

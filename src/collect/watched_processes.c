@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "collect/event_stream.h"
+#include "collect/proc_file.h"
 #include "collect/process_scan.h"
 
 enum {
@@ -145,7 +146,7 @@ void watched_processes_exec(struct watched_processes *w, uint32_t pid, struct sp
 {
     trace_builder_process_exec(w->options.b, pid, name, time_ns);
     w->execs++;
-    welcome(w, pid, NEWCOMER_EXECED);
+    welcome(w, pid, w->options.port && w->options.port_is_ours ? NEWCOMER_CALLS : NEWCOMER_EXECED);
 }
 
 /* Of those that were there before us everything is known from the start. */
@@ -182,6 +183,12 @@ void watched_processes_meet(struct watched_processes *w, uint32_t pid, bool atta
         attach_now(w, pid);
 }
 
+static bool is_there(const struct diagnostic_caller *caller)
+{
+    uint64_t start_ticks;
+    return proc_file_start_ticks(caller->pid, &start_ticks, NULL) && start_ticks == caller->start_ticks;
+}
+
 void watched_processes_called(struct watched_processes *w, const struct diagnostic_caller *caller)
 {
     const struct watched_processes_options *o = &w->options;
@@ -194,6 +201,7 @@ void watched_processes_called(struct watched_processes *w, const struct diagnost
     take_newcomers(w);
     struct runtime_session_options ask = o->ask;
     ask.connect_timeout_ms = ask.reply_timeout_ms = ATTACH_MS;
+    ask.no_list = o->port_is_ours; /* it tells of each from its first on, and would list all when it ends */
     /* one that does not wait may call before it can open a session: it is asked again */
     if (!runtime_names_listens(o->runtimes, process) && !runtime_names_attach(o->runtimes, pid, &ask, false))
         welcome(w, pid, NEWCOMER_EXECED);
@@ -203,7 +211,7 @@ void watched_processes_called(struct watched_processes *w, const struct diagnost
             diagnostic_port_path(o->port));
     if (!o->resume)
         diagnostic_port_keep(o->port, caller);
-    else if (!diagnostic_port_resume(o->port, caller, &err))
+    else if (!diagnostic_port_resume(o->port, caller, &err) && is_there(caller))
         note(w, err.what);
 }
 

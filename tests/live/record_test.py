@@ -45,6 +45,15 @@ def command_beside(checks, work):
         checks.check("the target lives on", target.alive(), "")
 
 
+def command_ends(checks, work):
+    """A runtime that told of each method as it came has no list to write at its end, which takes a composite one its time."""
+    out = work.file("ends.clrperf")
+    done = clrperf("record", "-q", "-F", 999, "-e", "cpu,gc", "-o", out, "--", *sample_command("10-composite", "r2rhot"), "1")
+    every, last = (report(out, "--top", "1", *options)["totals"]["samples"] for options in ((), ("--include", "coreclr_shutdown")))
+    checks.check("a command's end is not held up", done.returncode == 0 and "warning" not in done.stderr and last < 0.05 * every,
+                 f"{last} of {every} samples; {done.stderr}")
+
+
 def command_names(checks, work):
     out = work.file("start.clrperf")
     done = clrperf("record", "-q", "-F", 999, "-g", "-e", "cpu-clock", "-o", out, "--", *sample_command("10", "primes"), "6")
@@ -399,7 +408,7 @@ def ahead_of_time(checks, work):
         program.wait()
 
 
-GROUPS = (command, command_beside, command_names, signals, ordinary_user, events_without_rights, no_rights, targets, all_processes,
+GROUPS = (command, command_beside, command_ends, command_names, signals, ordinary_user, events_without_rights, no_rights, targets, all_processes,
           latecomers, target_exits, main_thread_exits, target_updated,
           target_chrooted, target_execs, target_stopped, frame_pointers, ahead_of_time)
 

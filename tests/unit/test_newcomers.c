@@ -46,10 +46,11 @@ static bool take(struct newcomers *n, struct newcomer_found *out)
 static void test_looks(void **state)
 {
     (void)state;
-    static const enum newcomer_kind kinds[] = { NEWCOMER_SEEN, NEWCOMER_FORKED, NEWCOMER_EXECED };
+    static const enum newcomer_kind kinds[] = { NEWCOMER_SEEN, NEWCOMER_FORKED, NEWCOMER_EXECED,
+                                                NEWCOMER_CALLS };
     struct newcomers *n = newcomers_new(&ask);
     pid_t pid = start_process();
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         struct newcomer_found found;
         assert_true(newcomers_add(n, i + 1, (uint32_t)pid, kinds[i]));
         do
