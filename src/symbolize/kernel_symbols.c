@@ -81,9 +81,19 @@ static unsigned hex_digit(char c)
     return decimal < 10 ? decimal : letter < 6 ? letter + 10 : 16;
 }
 
-static bool is_better(char type, char than)
+/* A system call's name for 32-bit programs, where it has its own for others. */
+static bool is_of_32_bit(struct span name)
 {
-    return isupper((unsigned char)type) && !isupper((unsigned char)than);
+    return span_begins(name, "__ia32_");
+}
+
+/* Of two names for one address a global one wins. */
+static bool is_better(char type, struct span name, char than, const char *than_name)
+{
+    bool global = isupper((unsigned char)type), other = isupper((unsigned char)than);
+    if (global != other)
+        return global;
+    return is_of_32_bit(span_of(than_name, strlen(than_name))) && !is_of_32_bit(name);
 }
 
 static void copy_text(char *to, size_t room, const char *from, const char *end)
@@ -108,12 +118,14 @@ static void take_line(struct search *s, const char *line, const char *end)
     if (index == s->count)
         return;
     char type = p[1];
+    struct span name = span_of(p + 3, (size_t)(end - p - 3));
     if (index != s->best_index) {
         store_best(s);
         const struct nearest *old = &s->nearest[index];
-        if (addr < old->addr || (addr == old->addr && !is_better(type, old->text[0])))
+        if (addr < old->addr || (addr == old->addr && !is_better(type, name, old->text[0], old->text + 1)))
             return;
-    } else if (addr < s->best.addr || (addr == s->best.addr && !is_better(type, s->best.type))) {
+    } else if (addr < s->best.addr ||
+               (addr == s->best.addr && !is_better(type, name, s->best.type, s->best.name))) {
         return;
     }
     const char *tab = memchr(p + 3, '\t', (size_t)(end - p - 3));

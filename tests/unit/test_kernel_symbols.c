@@ -16,6 +16,11 @@ static const char list[] = "ffffffff81000000 t quiet_start\n"
                            "ffffffff81000000 T _stext\n"
                            "ffffffff81000100 T do_read\n"
                            "ffffffff81000180 t helper\n"
+                           "ffffffff81000200 t __do_sys_yield\n"
+                           "ffffffff81000200 T __ia32_sys_yield\n"
+                           "ffffffff81000200 T __x64_sys_yield\n"
+                           "ffffffff81000300 T __x64_sys_pause\n"
+                           "ffffffff81000300 T __ia32_sys_pause\n"
                            "ffffffff81001000 D table\n"
                            "ffffffffa0005000 t later\t[zz]\n"
                            "ffffffffa0001000 t first\t[nf_tables]\n"
@@ -45,6 +50,8 @@ static const struct {
     { 0xffffffff8100017f, "do_read", "[kernel]", 0xffffffff81000100 },
     { 0xffffffff81000180, "helper", "[kernel]", 0xffffffff81000180 },
     { 0xffffffff81000190, "helper", "[kernel]", 0xffffffff81000180 },
+    { 0xffffffff81000210, "__x64_sys_yield", "[kernel]", 0xffffffff81000200 },
+    { 0xffffffff81000310, "__x64_sys_pause", "[kernel]", 0xffffffff81000300 },
     { 0xffffffff81001004, "[kernel]", "[kernel]", 0 }, /* data */
     { 0xffffffffa0001004, "first_global", "[nf_tables]", 0xffffffffa0001000 },
     { 0xffffffffa0005000, "later", "[zz]", 0xffffffffa0005000 },
@@ -63,7 +70,7 @@ static void test_resolve(void **state)
         addrs[i] = cases[i].addr;
     AUTO_FD int fd = elf_fixture_file(list, sizeof list - 1);
     assert_true(kernel_symbols_resolve(fd, addrs, ARRAY_LEN(cases), keep, answers, &result, &err));
-    assert_int_equal(result.named, 7);
+    assert_int_equal(result.named, 9);
     assert_false(result.hidden);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         if (strcmp(answers[i].name, cases[i].name) != 0 || strcmp(answers[i].module, cases[i].module) != 0 ||
