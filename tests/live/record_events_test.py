@@ -6,6 +6,7 @@
 import collections
 import json
 import os
+import re
 import signal
 import sys
 
@@ -180,8 +181,10 @@ def check_descendants(checks, work, command, variant):
     # where the machine is crowded, a moment can be over before the first round
     truths = [json.loads(text)["counts"].get("thrown", 0) for text in done.stdout.splitlines() if '"counts"' in text]
     rows = report(path, "exceptions", "--by", "process", "--top", "0")["rows"]
-    checks.check(f"{variant}: every runtime a runtime starts, once", len(truths) == count + 1 and
-                 len(rows) == sum(n > 0 for n in truths),
+    heard, thrown = collections.Counter(row["count"] for row in rows), collections.Counter(n for n in truths if n)
+    missing, said = thrown - heard, re.search(r"(\d+) \.NET process", done.stderr)
+    checks.check(f"{variant}: runtimes a runtime starts are heard once, or it is said", len(truths) == count + 1 and
+                 not heard - thrown and missing.total() <= int(said[1] if said else 0) and missing.total() <= count / 2 + 1,
                  f"{[row['count'] for row in rows]} of {truths} exceptions; {done.stderr.strip()[-200:]}")
 
 
