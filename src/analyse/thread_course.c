@@ -285,10 +285,6 @@ static uint64_t take(struct thread_times *times, enum thread_state from, uint64_
     return ns;
 }
 
-/*
- * A thread that is away and comes back is seen only by the next sample or event: what it ran until then was
- * taken for waiting. Samples of the CPU do not have that error.
- */
 uint64_t thread_times_claim(struct thread_times *times, uint64_t ns)
 {
     static const enum thread_state open[] = { THREAD_UNKNOWN, THREAD_READY, THREAD_OFF };
@@ -297,6 +293,10 @@ uint64_t thread_times_claim(struct thread_times *times, uint64_t ns)
     return ns;
 }
 
+/*
+ * A thread that is away and comes back is seen only by the next sample or event: what it ran until then was
+ * taken for waiting. Samples of the CPU do not have that error.
+ */
 void thread_times_settle(struct thread_times *times)
 {
     static const enum thread_state away[] = { THREAD_READY, THREAD_BLOCKED, THREAD_OFF };

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/fd_write.h"
 #include "base/float_text.h"
 #include "base/utf8.h"
 
@@ -28,17 +28,7 @@ void json_init_stream(struct json_writer *w, struct buffer *out, json_flush_fn *
 
 bool json_flush_to_fd(void *user, struct span bytes)
 {
-    int fd = *(const int *)user;
-    while (bytes.size) {
-        ssize_t written = write(fd, bytes.data, bytes.size);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written < 0)
-            return false;
-        bytes.data += written;
-        bytes.size -= (size_t)written;
-    }
-    return true;
+    return fd_write(*(const int *)user, bytes);
 }
 
 static void flush(struct json_writer *w, size_t threshold)

@@ -93,7 +93,7 @@ static void find_mappings(struct fact_search *s, const struct target *target)
             buffer_clear(&path);
             procfs_unescape(m.path, &path);
             if (m.deleted)
-                buffer_string(&path, " (deleted)");
+                buffer_string(&path, PROCFS_DELETED);
             fill_mapping(s, &mapping, buffer_span(&path));
         }
     }

@@ -98,7 +98,7 @@ static bool find_method(void *user, uint32_t process, uint64_t addr, uint64_t ti
     return true;
 }
 
-static void *stacks_open(void *user, struct trace_builder *b, const struct import_machine *made_on)
+static void *stacks_open(struct trace_builder *b, const struct import_machine *made_on)
 {
     struct utsname here;
     struct imported_stacks *stacks = mem_alloc(1, sizeof *stacks);
@@ -111,7 +111,6 @@ static void *stacks_open(void *user, struct trace_builder *b, const struct impor
         .find_method = find_method,
         .user = stacks,
     };
-    (void)user;
     if (!sources.machine) {
         free(stacks);
         return NULL;

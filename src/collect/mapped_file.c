@@ -10,7 +10,7 @@
 
 enum {
     MAPS_BYTES_MAX = 64 << 20,
-    PATH_BYTES_MAX = 4096 + sizeof MAPPED_FILE_DELETED,
+    PATH_BYTES_MAX = 4096 + sizeof PROCFS_DELETED,
     LINK_BYTES = 64,
 };
 
@@ -46,7 +46,7 @@ static bool is_executable(pid_t pid, const char *deleted_path)
 bool mapped_file_open(pid_t pid, const char *deleted_path, struct target_file_rules rules, int *out_fd)
 {
     char link[LINK_BYTES] = "exe";
-    size_t size = strlen(deleted_path), suffix = strlen(MAPPED_FILE_DELETED);
+    size_t size = strlen(deleted_path), suffix = strlen(PROCFS_DELETED);
     if (size <= suffix)
         return false;
     return (is_executable(pid, deleted_path) ||

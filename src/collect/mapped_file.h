@@ -12,10 +12,8 @@
 
 #include "base/target_root.h"
 
-#define MAPPED_FILE_DELETED " (deleted)" /* behind the path of such a file in /proc/PID/maps */
-
 /*
- * `deleted_path`: as in maps, with MAPPED_FILE_DELETED. False when there is no such mapping, or it may not be
+ * `deleted_path`: as in maps, with PROCFS_DELETED. False when there is no such mapping, or it may not be
  * opened. The caller closes *out_fd, and makes sure that the number was not another process's by then.
  */
 bool mapped_file_open(pid_t pid, const char *deleted_path, struct target_file_rules rules, int *out_fd);

@@ -30,7 +30,7 @@ static enum image_kind scan_kind(struct span path)
         span_begins(path, "/dev/zero") || span_begins(path, "/anon_hugepage") ||
         span_begins(path, "anon_inode:"))
         return IMAGE_ANON;
-    if (span_ends(path, ".dll") || span_ends(path, ".exe") || span_ends(path, ".dll (deleted)"))
+    if (span_ends(path, ".dll") || span_ends(path, ".exe") || span_ends(path, ".dll" PROCFS_DELETED))
         return IMAGE_PE;
     return IMAGE_ELF;
 }
@@ -70,7 +70,7 @@ void process_scan_add_memory(struct trace_builder *b, uint32_t process, const st
         buffer_clear(&path);
         buffer_string(&path, m->path);
         if (m->deleted)
-            buffer_string(&path, " (deleted)");
+            buffer_string(&path, PROCFS_DELETED);
         process_scan_add_mapping(b, process, m->start, m->end - m->start, m->file_off, buffer_span(&path), 0,
                                  0, m->inode, time_ns);
     }
@@ -91,7 +91,7 @@ static void scan_maps(struct trace_builder *b, uint32_t process, uint32_t pid, u
             buffer_clear(&path);
             procfs_unescape(m.path, &path);
             if (m.deleted)
-                buffer_string(&path, " (deleted)");
+                buffer_string(&path, PROCFS_DELETED);
             process_scan_add_mapping(b, process, m.start, m.end - m.start, m.file_off, buffer_span(&path),
                                      m.device_major, m.device_minor, m.inode, time_ns);
         }

@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "collect/il_offsets.h"
-#include "collect/mapped_file.h"
 #include "collect/proc_file.h"
 #include "collect/thread_wait.h"
 #include "collect/unpacked_images.h"
@@ -250,10 +249,7 @@ static bool read_memory(void *user, uint64_t addr, void *into, size_t size)
 /* As /proc/PID/maps has it: what has the name of a deleted file now is another one. */
 static char *mapped_path(const struct memory_mapping *m)
 {
-    size_t size = strlen(m->path) + sizeof MAPPED_FILE_DELETED;
-    char *path = mem_alloc(size, 1);
-    snprintf(path, size, "%s%s", m->path, m->deleted ? MAPPED_FILE_DELETED : "");
-    return path;
+    return mem_format("%s%s", m->path, m->deleted ? PROCFS_DELETED : "");
 }
 
 static uint32_t image_number(struct process_stacks *stacks, const char *path)

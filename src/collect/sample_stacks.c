@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "collect/mapped_file.h"
 #include "collect/process_scan.h"
+#include "read/procfs.h"
 #include "unwind/callchain.h"
 
 enum { CHAIN_MAX = 1024 };
@@ -127,8 +127,7 @@ static int open_file(void *user, uint32_t process, const char *path)
     const struct sample_stacks *stacks = user;
     char deleted[PATH_MAX];
     int fd = target_files_open(stacks->files, process, path);
-    if (fd >= 0 ||
-        (size_t)snprintf(deleted, sizeof deleted, "%s" MAPPED_FILE_DELETED, path) >= sizeof deleted)
+    if (fd >= 0 || (size_t)snprintf(deleted, sizeof deleted, "%s" PROCFS_DELETED, path) >= sizeof deleted)
         return fd;
     return target_files_open(stacks->files, process, deleted);
 }

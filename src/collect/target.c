@@ -196,7 +196,7 @@ static void find_socket(struct target *t, int root_fd, const char *folder, uint6
 
 static void read_executable(struct target *t, char *exe, size_t exe_size)
 {
-    static const char deleted[] = " (deleted)";
+    static const char deleted[] = PROCFS_DELETED;
     exe[0] = 0;
     if (!proc_file_link(t->pid, "exe", exe, exe_size, NULL))
         return;

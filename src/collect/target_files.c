@@ -127,7 +127,7 @@ int target_files_open(const struct target_files *files, uint32_t process, const 
     int root_fd = target_files_root(files, process);
     if (root_fd < 0)
         return -1;
-    if (span_ends(span_of(path, strlen(path)), MAPPED_FILE_DELETED))
+    if (span_ends(span_of(path, strlen(path)), PROCFS_DELETED))
         return open_nameless(&files->seen[process], path);
     int fd = open_below(&root_fd, path);
     return fd >= 0 ? fd : bundled_file_open(path, open_below, &root_fd);

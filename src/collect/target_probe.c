@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd_write.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "collect/helper_process.h"
@@ -91,16 +92,7 @@ _Noreturn static void answer(struct target *t, target_look_fn *look, int out_fd)
     buffer_init(&out, ANSWER_BYTES_MAX);
     look(t);
     target_pack(t, &out);
-    size_t done = 0;
-    while (!out.failed && done < out.size) {
-        ssize_t written = write(out_fd, out.data + done, out.size - done);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            break;
-        done += (size_t)written;
-    }
-    _exit(out.failed || done < out.size);
+    _exit(out.failed || !fd_write(out_fd, buffer_span(&out)));
 }
 
 /* Everything up to the end of the pipe; false when that does not come in time. */

@@ -149,7 +149,7 @@ static bool open_runtime(const struct target *t, int root_fd, int *out_fd)
     char path[PATH_MAX];
     if (!t->image || !t->image_deleted)
         return t->image && root_fd >= 0 && target_root_open_path(root_fd, t->image, rules, out_fd, NULL);
-    return (size_t)snprintf(path, sizeof path, "%s" MAPPED_FILE_DELETED, t->image) < sizeof path &&
+    return (size_t)snprintf(path, sizeof path, "%s" PROCFS_DELETED, t->image) < sizeof path &&
            mapped_file_open(t->pid, path, rules, out_fd);
 }
 

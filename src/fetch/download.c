@@ -8,6 +8,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "base/fd_write.h"
 #include "base/mem.h"
 #include "base/own.h"
 
@@ -87,18 +88,10 @@ static long status_of(const struct downloads *all)
 
 static bool write_all(struct download *d, const char *bytes, size_t size)
 {
-    while (size) {
-        ssize_t put = write(d->fd, bytes, size);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0) {
-            d->write_error = put < 0 ? errno : EIO;
-            return false;
-        }
-        bytes += put;
-        size -= (size_t)put;
-    }
-    return true;
+    if (fd_write(d->fd, span_of(bytes, size)))
+        return true;
+    d->write_error = errno;
+    return false;
 }
 
 /* libcurl's: any other number than what came ends the transfer. */

@@ -48,13 +48,12 @@ struct import_machine {
  */
 struct import_unwinder {
     /* NULL when samples of that machine cannot be unwound. */
-    void *(*open)(void *user, struct trace_builder *b, const struct import_machine *machine);
+    void *(*open)(struct trace_builder *b, const struct import_machine *machine);
     /* Something was mapped, which the trace has already. */
     void (*mapped)(void *unwinder, uint32_t process, uint64_t addr);
     /* Sets the user frames and the end of `raw`, valid until the next one; false when there is no telling. */
     bool (*run)(void *unwinder, uint32_t process, const struct perf_sample *sample, struct raw_sample *raw);
     void (*close)(void *unwinder);
-    void *user;
 };
 
 struct import_options {

@@ -52,9 +52,9 @@ struct data_import {
     size_t throttle_count;
     uint64_t chain[CHAIN_MAX];
     struct waiting_sample *waiting; /* a ring, the next to be taken at `waiting_first` */
-    void *unwinder;                 /* of options->unwinder, or NULL */
-    bool unwinder_tried;
     size_t waiting_first, waiting_count;
+    void *unwinder; /* of options->unwinder, or NULL */
+    bool unwinder_tried;
 };
 
 /* Events. */
@@ -261,7 +261,8 @@ static enum stack_end end_of(struct data_import *in, const struct perf_sample *s
 }
 
 /* `--call-graph dwarf` leaves the user's frames to the reader. */
-static bool unwind(struct data_import *in, const struct perf_sample *s, struct raw_sample *raw)
+static bool unwind(struct data_import *in, const struct perf_sample *s, const struct perf_callchain *chain,
+                   struct raw_sample *raw)
 {
     const struct perf_header *h = &in->data.header;
     const struct import_unwinder *unwinder = in->options->unwinder;
@@ -272,9 +273,11 @@ static bool unwind(struct data_import *in, const struct perf_sample *s, struct r
                                           h->events[in->event].attr.sample_regs_user };
         in->unwinder_tried = true;
         set_facts(in); /* when and where it was made says which processes may still run */
-        in->unwinder = unwinder->open(unwinder->user, in->b, &machine);
+        in->unwinder = unwinder->open(in->b, &machine);
     }
     uint32_t process = trace_builder_process_start(in->b, s->who.pid, s->who.time_ns);
+    raw->kernel = chain->kernel;
+    raw->kernel_count = chain->kernel_count;
     return in->unwinder && unwinder->run(in->unwinder, process, s, raw);
 }
 
@@ -294,9 +297,7 @@ static void take_new_chain(struct data_import *in, const struct perf_sample *s, 
     struct perf_callchain chain = perf_callchain_split(s->callchain, in->chain, CHAIN_MAX);
     enum stack_end end = 0;
     uint64_t lone;
-    raw->kernel = chain.kernel;
-    raw->kernel_count = chain.kernel_count;
-    if (chain.user_count == 0 && attr->sample_regs_user && unwind(in, s, raw)) {
+    if (chain.user_count == 0 && attr->sample_regs_user && unwind(in, s, &chain, raw)) {
         trace_builder_sample(in->b, raw);
         return;
     }

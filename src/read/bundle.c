@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/arena.h"
+#include "base/fd_write.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "read/unpack.h"
@@ -203,7 +203,12 @@ bool bundle_entry_head(const struct source *file, const struct bundle_entry *ent
     struct source held = entry_source(file, entry);
     if (!entry->compressed_bytes)
         return source_load(&held, 0, held.size < out->ceiling ? held.size : out->ceiling, out, err);
-    return unpack_deflate(&held, out, err) || out->size == out->ceiling;
+    struct error problem = { 0 };
+    if (unpack_deflate(&held, out, &problem) || out->size == out->ceiling)
+        return true;
+    if (err)
+        *err = problem;
+    return error_context(err, "the bundle's '%.200s'", entry->path);
 }
 
 static bool copy_stored(const struct source *held, int fd, struct error *err)
@@ -213,10 +218,9 @@ static bool copy_stored(const struct source *held, int fd, struct error *err)
         size_t size = held->size - at < sizeof bytes ? (size_t)(held->size - at) : sizeof bytes;
         if (!source_read(held, at, bytes, size, err))
             return false;
-        ssize_t written = write(fd, bytes, size);
-        if (written < 0 && errno != EINTR)
+        if (!fd_write(fd, span_of(bytes, size)))
             return error_system(err, errno, "cannot copy out of a bundle");
-        at += written > 0 ? (uint64_t)written : 0;
+        at += size;
     }
     return true;
 }

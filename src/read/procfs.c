@@ -171,7 +171,7 @@ static void take_permissions(struct cursor *c, struct proc_mapping *m)
 /* 7f00-7f10 r-xp 00001000 fd:01 1234     /path */
 static bool parse_mapping(struct span line, struct proc_mapping *out)
 {
-    static const char deleted[] = " (deleted)";
+    static const char deleted[] = PROCFS_DELETED;
     struct proc_mapping m = { 0 };
     struct cursor c = cursor_over(line);
     m.start = take_number(&c, 16);

@@ -42,6 +42,9 @@ struct proc_status {
 bool procfs_read_status(struct span text, struct proc_status *out, struct error *err);
 
 /* One line of /proc/PID/maps. */
+#define PROCFS_DELETED                                                                                       \
+    " (deleted)" /* behind the path of a mapped file, or of an executable, without a name */
+
 struct proc_mapping {
     uint64_t start, end; /* virtual, start < end */
     uint64_t file_off;

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <lzma.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include <zlib.h>
 
+#include "base/fd_write.h"
 #include "base/mem.h"
 
 enum {
@@ -52,21 +52,28 @@ static bool next_input(const struct source *packed, uint64_t *offset, uint8_t *b
     return true;
 }
 
+/* More input for a stream that has used up what it had. */
+static bool inflate_refill(z_stream *stream, const struct source *packed, uint64_t *offset,
+                           uint8_t input[INPUT_BYTES], struct error *err)
+{
+    size_t size = 0;
+    if (stream->avail_in)
+        return true;
+    if (!next_input(packed, offset, input, &size, err))
+        return false;
+    stream->next_in = input;
+    stream->avail_in = (uInt)size;
+    return size || error_set(err, ERROR_INPUT, "compressed data ends too early");
+}
+
 static bool inflate_all(z_stream *stream, const struct source *packed, struct buffer *out, struct error *err)
 {
     size_t limit = output_limit(packed, out);
     uint8_t input[INPUT_BYTES];
     uint64_t offset = 0;
     for (;;) {
-        if (stream->avail_in == 0) {
-            size_t size = 0;
-            if (!next_input(packed, &offset, input, &size, err))
-                return false;
-            if (size == 0)
-                return error_set(err, ERROR_INPUT, "compressed data ends too early");
-            stream->next_in = input;
-            stream->avail_in = (uInt)size;
-        }
+        if (!inflate_refill(stream, packed, &offset, input, err))
+            return false;
         uint8_t *room;
         size_t room_size = output_room(out, limit, &room);
         if (room_size == 0)
@@ -105,43 +112,25 @@ bool unpack_deflate(const struct source *packed, struct buffer *out, struct erro
     return inflate_stream(-MAX_WBITS, packed, out, err);
 }
 
-static bool write_out(int fd, const uint8_t *bytes, size_t size, struct error *err)
-{
-    for (size_t done = 0; done < size;) {
-        ssize_t written = write(fd, bytes + done, size - done);
-        if (written < 0 && errno != EINTR)
-            return error_system(err, errno, "cannot write what was unpacked");
-        done += written > 0 ? (size_t)written : 0;
-    }
-    return true;
-}
-
 static bool inflate_to(z_stream *stream, const struct source *packed, uint64_t bytes_max, int fd,
                        struct error *err)
 {
     uint8_t input[INPUT_BYTES], output[OUTPUT_BYTES];
     uint64_t offset = 0, total = 0;
     for (int result = Z_OK; result != Z_STREAM_END;) {
-        size_t size = 0;
-        if (stream->avail_in == 0) {
-            if (!next_input(packed, &offset, input, &size, err))
-                return false;
-            if (size == 0)
-                return error_set(err, ERROR_INPUT, "compressed data ends too early");
-            stream->next_in = input;
-            stream->avail_in = (uInt)size;
-        }
+        if (!inflate_refill(stream, packed, &offset, input, err))
+            return false;
         stream->next_out = output;
         stream->avail_out = OUTPUT_BYTES;
         result = inflate(stream, Z_NO_FLUSH);
         if (result != Z_OK && result != Z_STREAM_END)
             return error_set(err, ERROR_INPUT, "compressed data is damaged (zlib says %d)", result);
-        size = OUTPUT_BYTES - stream->avail_out;
+        size_t size = OUTPUT_BYTES - stream->avail_out;
         if (size > bytes_max - total)
             return too_large((size_t)bytes_max, err);
         total += size;
-        if (!write_out(fd, output, size, err))
-            return false;
+        if (!fd_write(fd, span_of(output, size)))
+            return error_system(err, errno, "cannot write what was unpacked");
     }
     return true;
 }

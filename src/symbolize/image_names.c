@@ -1,6 +1,5 @@
 #include "symbolize/image_names.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "clr/library_path.h"
 #include "read/bundle.h"
 #include "read/il_map.h"
+#include "read/procfs.h"
 #include "symbolize/managed_image.h"
 #include "symbolize/native_image.h"
 
@@ -142,14 +142,10 @@ static void image_names_note_build(const struct image_names *names, struct trace
 /* The name of a mapped file, and the one that /proc/PID/maps has for it when that is gone. Whether it is. */
 static bool split_deleted(const char *mapped, char **path, char **deleted_path)
 {
-    static const char deleted[] = " (deleted)";
-    size_t size = strlen(mapped), suffix = sizeof deleted - 1;
-    bool is_deleted = size > suffix && strcmp(mapped + size - suffix, deleted) == 0;
-    *path = mem_copy_string(mapped);
-    if (is_deleted)
-        (*path)[size - suffix] = 0;
-    *deleted_path = mem_alloc(size + sizeof deleted, 1);
-    snprintf(*deleted_path, size + sizeof deleted, "%s%s", mapped, is_deleted ? "" : deleted);
+    size_t size = strlen(mapped), suffix = strlen(PROCFS_DELETED);
+    bool is_deleted = size > suffix && strcmp(mapped + size - suffix, PROCFS_DELETED) == 0;
+    *path = mem_format("%.*s", (int)(is_deleted ? size - suffix : size), mapped);
+    *deleted_path = mem_format("%s" PROCFS_DELETED, *path);
     return is_deleted;
 }
 

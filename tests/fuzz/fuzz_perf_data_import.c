@@ -12,9 +12,8 @@ enum { FRAMES_MAX = 64 };
 
 static uint64_t frames[FRAMES_MAX];
 
-static void *frames_open(void *user, struct trace_builder *b, const struct import_machine *machine)
+static void *frames_open(struct trace_builder *b, const struct import_machine *machine)
 {
-    (void)user;
     (void)b;
     return machine->arch && machine->kernel ? frames : NULL;
 }
