@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/cpu_lease.h"
 #include "base/mem.h"
 #include "base/time_queue.h"
 #include "collect/listen_check.h"
@@ -27,7 +28,10 @@ enum {
     RECORDER_TICK_MS = 50,
     RECORDER_CHURN_TICK_MS = 5,    /* while sampled code is freed at once */
     RECORDER_SWITCHES_TICK_MS = 5, /* of which there can be tens of thousands a second */
-    RECORDER_NICE = -10,
+    /* CPU time before all others: what a big process costs at first, then a share of a CPU */
+    RECORDER_LEASE_MS = 250,
+    RECORDER_LEASE_PERCENT = 20,
+    RECORDER_NICE = -10, /* behind that */
     /* how far a runtime's events may lag behind the kernel's: it sends them every 100 ms or so */
     RECORDER_LAG_MS = 300,
     RECORDER_HURRY_MS = 120,
@@ -335,10 +339,11 @@ static void recorder_take_callers(struct recorder *r)
     }
 }
 
-static bool recorder_loop(struct recorder *r, struct error *err)
+static bool recorder_loop(struct recorder *r, struct cpu_lease *lease, struct error *err)
 {
     for (;;) {
         bool going = recorder_wait(r);
+        cpu_lease_renew(lease);
         recorder_drain(r, false);
         uint64_t now = clock_monotonic_ns();
         if (!recorder_flush(r, now, err)) {
@@ -426,10 +431,7 @@ static void recorder_rundown(struct recorder *r)
     r->stats.rundown_ns = any ? clock_monotonic_ns() - begin : 0;
 }
 
-/*
- * A ring overflows while its reader waits for a CPU. Where it is not ours to ask for, we are as everybody.
- * Returns what was before.
- */
+/* For when the lease is used up; where it is not ours to ask for, we are as everybody. Returns what was. */
 static int recorder_hurry(void)
 {
     errno = 0;
@@ -466,7 +468,10 @@ static void recorder_note_missed(struct recorder *r)
 bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *err)
 {
     int nice = recorder_hurry();
-    bool ok = recorder_loop(r, err);
+    /* a ring overflows, and code is freed, while who reads them waits for a CPU */
+    struct cpu_lease *lease = cpu_lease_begin(RECORDER_LEASE_MS, RECORDER_LEASE_PERCENT);
+    bool ok = recorder_loop(r, lease, err);
+    cpu_lease_end(lease);
     diagnostic_port_let_all_go(r->options.port); /* who calls from now on waits for nobody */
     perf_events_disable(&r->events);
     r->stats.stopped_ns = clock_monotonic_ns();

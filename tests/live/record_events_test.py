@@ -173,22 +173,29 @@ def check_children(checks, work, command, variant):
                  done.returncode == 5, f"{dict(pids)}, {truths}, exit code {done.returncode}")
 
 
+def record_descendants(path, command, seconds, count):
+    done = clrperf("record", "-q", "--json", "--force", "-e", "exceptions", "-o", path, "--", *command, str(seconds),
+                   env={**os.environ, "THROWS_CHILDREN": str(count)}, timeout=240)
+    truths = [json.loads(text)["counts"].get("thrown", 0) for text in done.stdout.splitlines() if '"counts"' in text]
+    rows = report(path, "exceptions", "--by", "process", "--top", "0")["rows"]
+    return [row["count"] for row in rows], truths, done.stderr
+
+
 def check_descendants(checks, work, command, variant):
     """Runtimes that a runtime starts, and that are gone in a moment."""
     path, count = work.file("descendants.clrperf"), 5
-    done = clrperf("record", "-q", "--json", "-e", "exceptions", "-o", path, "--", *command, "0.2",
-                   env={**os.environ, "THROWS_CHILDREN": str(count)}, timeout=240)
-    # where the machine is crowded, a moment can be over before the first round
-    truths = [json.loads(text)["counts"].get("thrown", 0) for text in done.stdout.splitlines() if '"counts"' in text]
-    rows = report(path, "exceptions", "--by", "process", "--top", "0")["rows"]
-    # one that calls before it can be listened to is asked again, and has told nobody of its first exceptions then
-    heard, thrown = [row["count"] for row in rows], [n for n in truths if n]
-    said = re.search(r"(\d+) \.NET process", done.stderr)
-    exact = (collections.Counter(heard) & collections.Counter(thrown)).total()
-    checks.check(f"{variant}: runtimes a runtime starts are heard, none twice, or it is said", len(truths) == count + 1 and
-                 len(thrown) - len(heard) <= int(said[1] if said else 0) and len(heard) <= len(thrown) and
-                 all(mine <= most for mine, most in zip(sorted(heard), sorted(thrown)[-len(heard):])) and exact >= count / 2,
-                 f"{heard} of {truths} exceptions; {done.stderr.strip()[-200:]}")
+    for seconds in (0.2, 3):  # where the machine is crowded, a moment can be over before the first round, and before anybody listens
+        heard, truths, errors = record_descendants(path, command, seconds, count)
+        # one that calls before it can be listened to is asked again, and has told nobody of its first exceptions then
+        thrown = [n for n in truths if n]
+        said = re.search(r"(\d+) \.NET process", errors)
+        told = len(truths) == count + 1 and len(thrown) - len(heard) <= int(said[1] if said else 0) and \
+            len(heard) <= len(thrown) and all(mine <= most for mine, most in zip(sorted(heard), sorted(thrown)[-len(heard):]))
+        exact = (collections.Counter(heard) & collections.Counter(thrown)).total()
+        if not told or exact >= count / 2:
+            break
+    checks.check(f"{variant}: runtimes a runtime starts are heard, none twice, or it is said", told and exact >= count / 2,
+                 f"{heard} of {truths} exceptions; {errors.strip()[-200:]}")
 
 
 def check_several(checks, work, command, variant):
