@@ -63,7 +63,10 @@ bool code_heap_body_of_word(struct memory_pages *pages, const struct runtime_lay
                             struct code_body *out)
 {
     const struct code_range *range = heap->range;
-    struct code_body body = { .begin = start };
+    uint64_t offset = start - heap->base;
+    struct code_body body = { .begin = start,
+                              .mark = heap->map_addr + offset / NIBBLE_MAP_COVERS * 4,
+                              .mark_offset = (uint8_t)(offset % NIBBLE_MAP_COVERS) };
     if (word == 0)
         return false;
     if (word <= STUB_KIND_MAX) {

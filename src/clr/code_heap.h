@@ -23,6 +23,8 @@ struct code_body {
     uint64_t begin, end; /* [begin, end), funclets included; end is 0 for a stub, whose size is not told */
     uint64_t header;     /* address of the RealCodeHeader; 0 for a stub */
     uint64_t method;     /* address of the MethodDesc */
+    uint64_t mark;       /* address of the nibble map's number that says that it begins there */
+    uint8_t mark_offset; /* where, in what the number covers */
     uint8_t stub;        /* kind of a stub, 1 to 15; 0 for a method */
 };
 

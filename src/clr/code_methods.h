@@ -18,8 +18,8 @@ struct surveyed_code {
     bool described; /* the record makes sense */
     bool has_tier;  /* the runtime notes one: see method_desc_tier() */
     uint32_t tier;
-    bool collectible; /* may be freed */
-    uint32_t shared;  /* number, from 1, of a method that other pieces are of, too; else 0 */
+    const struct code_range *range; /* where it lies; of the survey */
+    uint32_t shared;                /* number, from 1, of a method that other pieces are of, too; else 0 */
 };
 
 /*

@@ -51,7 +51,7 @@ static bool take_steps(struct walk *w, uint64_t count)
     return !w->out->cut;
 }
 
-static void add_section(struct walk *w, uint64_t section)
+static void add_section(struct walk *w, uint64_t section, uint64_t link)
 {
     const struct runtime_layout *l = w->layout;
     struct code_ranges *out = w->out;
@@ -59,6 +59,8 @@ static void add_section(struct walk *w, uint64_t section)
         .begin = memory_pages_u64(w->pages, section + l->section.begin),
         .end = memory_pages_u64(w->pages, section + l->section.end),
         .section = section,
+        .link = link,
+        .link_word = link ? memory_pages_u64(w->pages, link) : 0,
     };
     uint32_t flags = memory_pages_u32(w->pages, section + l->section.flags);
     if (r.begin == 0 || r.begin >= r.end || flags > 7) {
@@ -85,11 +87,12 @@ static void add_section(struct walk *w, uint64_t section)
     out->ranges[out->count++] = r;
 }
 
-static void walk_fragments(struct walk *w, uint64_t fragment, uint64_t slot_begin)
+/* `link`: address of the pointer to the first one. */
+static void walk_fragments(struct walk *w, uint64_t link, uint64_t slot_begin)
 {
     const struct runtime_layout *l = w->layout;
-    uint64_t slot_last = slot_begin + ((UINT64_C(1) << LOW_BITS) - 1);
-    while (fragment && take_steps(w, 1)) {
+    uint64_t slot_last = slot_begin + ((UINT64_C(1) << LOW_BITS) - 1), fragment;
+    while ((fragment = pointer(w->pages, link)) && take_steps(w, 1)) {
         uint64_t begin = memory_pages_u64(w->pages, fragment + l->fragment.begin);
         uint64_t end = memory_pages_u64(w->pages, fragment + l->fragment.end);
         uint64_t section = pointer(w->pages, fragment + l->fragment.section);
@@ -97,9 +100,9 @@ static void walk_fragments(struct walk *w, uint64_t fragment, uint64_t slot_begi
         if (begin >= end || begin > slot_last || end <= slot_begin || section == 0)
             note_insane(w);
         else if (section != w->last_section)
-            add_section(w, section);
+            add_section(w, section, link);
         w->last_section = section;
-        fragment = pointer(w->pages, fragment + l->fragment.next);
+        link = fragment + l->fragment.next;
     }
 }
 
@@ -113,7 +116,7 @@ static void walk_level(struct walk *w, uint64_t block, unsigned level, uint64_t 
         if (entry == 0)
             continue;
         if (level + 1 == LEVELS)
-            walk_fragments(w, entry, here << LOW_BITS);
+            walk_fragments(w, block + 8 * i, here << LOW_BITS);
         else
             walk_level(w, entry, level + 1, here);
     }
@@ -121,9 +124,11 @@ static void walk_level(struct walk *w, uint64_t block, unsigned level, uint64_t 
 
 static void walk_list(struct walk *w, uint64_t node)
 {
+    uint64_t link = 0;
     while (node && take_steps(w, 1)) {
-        add_section(w, node);
-        node = memory_pages_u64(w->pages, node + w->layout->section.next);
+        add_section(w, node, link);
+        link = node + w->layout->section.next;
+        node = memory_pages_u64(w->pages, link);
     }
 }
 

@@ -26,6 +26,8 @@ enum code_range_kind {
 struct code_range {
     uint64_t begin, end; /* [begin, end) */
     uint64_t section;    /* address of the RangeSection */
+    uint64_t link;       /* address of the word of the map or list that led there; 0: the list's root did */
+    uint64_t link_word;  /* what it held */
     uint64_t module;     /* of an image */
     uint64_t heap;       /* of jitted code: its node */
     uint8_t kind;        /* enum code_range_kind */

@@ -167,8 +167,7 @@ struct code_list code_survey_list(struct code_survey *survey, const struct code_
         if (!code_heap_body_of_word(survey->pages, survey->layout, heap, start->addr, start->word, &body))
             list.broken++;
         else if (body.stub || start->wanted < body.end)
-            list.codes[list.count++] =
-                (struct surveyed_code){ .body = body, .collectible = heap->range->collectible };
+            list.codes[list.count++] = (struct surveyed_code){ .body = body, .range = heap->range };
     }
     free(starts.starts);
     list.shared_count =
@@ -180,7 +179,7 @@ bool code_survey_find(struct code_survey *survey, const struct code_range *range
                       struct surveyed_code *out)
 {
     for (size_t i = 0; i < survey->heap_count; i++) {
-        struct surveyed_code code = { .collectible = range->collectible };
+        struct surveyed_code code = { .range = range };
         if (survey->heaps[i].range != range ||
             !code_heap_find(survey->pages, survey->layout, &survey->heaps[i], addr, &code.body))
             continue;
@@ -233,44 +232,58 @@ void code_survey_read_dynamic(struct code_survey *survey, const struct surveyed_
 
 /*
  * What must not have changed since: the word before the code, the header's record, and of a dynamic method
- * the record's name, the name; of others the record and its type.
+ * the record's name, the name; of others the record and its type. And the runtime must still know the heap,
+ * and its map the code: what was freed lies there as before, and its record may be that of the next method.
  */
-enum { PROOF_PIECES = 4, PROOF_BYTES_MAX = 16, PROOFS = 120 };
+enum { HELD_PIECES = 4, PROOF_PIECES = HELD_PIECES + 2, HELD_BYTES_MAX = 16, PROOFS = 120 };
 struct proof {
     struct surveyed_code *code;
-    uint8_t held[PROOF_PIECES][PROOF_BYTES_MAX], now[PROOF_PIECES][PROOF_BYTES_MAX];
+    uint8_t held[HELD_PIECES][HELD_BYTES_MAX], now[HELD_PIECES][HELD_BYTES_MAX];
+    uint8_t link[8], mark[4]; /* now */
 };
 
 static void start_proof(struct code_survey *survey, struct surveyed_code *code, struct proof *proof,
                         struct memory_piece pieces[PROOF_PIECES])
 {
     const struct runtime_layout *layout = survey->layout;
+    const struct code_range *range = code->range;
     bool dynamic = is_dynamic(code);
     uint64_t record = code->method.addr + (dynamic ? layout->dynamic.name : 0);
     uint64_t name = dynamic
                         ? memory_pages_u64(survey->pages, record)
                         : method_desc_chunk(survey->pages, layout, code->method.addr) + layout->chunk.table;
     size_t room = dynamic ? MEMORY_PAGE_BYTES - name % MEMORY_PAGE_BYTES : 8;
-    const uint64_t addrs[PROOF_PIECES] = { code->body.begin - 8, code->body.header + layout->header.method,
-                                           record, name };
+    const uint64_t addrs[HELD_PIECES] = { code->body.begin - 8, code->body.header + layout->header.method,
+                                          record, name };
     *proof = (struct proof){ .code = code };
-    for (size_t k = 0; k < PROOF_PIECES; k++) {
-        size_t size = k + 1 < PROOF_PIECES ? 8 : room < PROOF_BYTES_MAX ? room : PROOF_BYTES_MAX;
+    for (size_t k = 0; k < HELD_PIECES; k++) {
+        size_t size = k + 1 < HELD_PIECES ? 8 : room < HELD_BYTES_MAX ? room : HELD_BYTES_MAX;
         memory_pages_read(survey->pages, addrs[k], proof->held[k], size);
-        pieces[k] = (struct memory_piece){ addrs[k], proof->now[k], size, 0 };
+        *pieces++ = (struct memory_piece){ addrs[k], proof->now[k], size, 0 };
     }
+    *pieces++ = (struct memory_piece){ code->body.mark, proof->mark, sizeof proof->mark, 0 };
+    *pieces = (struct memory_piece){ range->link ? range->link : range->section, proof->link,
+                                     sizeof proof->link, 0 };
+}
+
+static bool is_proven(const struct proof *p, const struct memory_piece pieces[PROOF_PIECES])
+{
+    const struct code_range *range = p->code->range;
+    for (size_t k = 0; k < PROOF_PIECES; k++)
+        if (pieces[k].got != pieces[k].size ||
+            (k < HELD_PIECES && memcmp(p->held[k], p->now[k], pieces[k].size) != 0))
+            return false;
+    return nibble_map_starts(load_u32le(p->mark), p->code->body.mark_offset) &&
+           (range->link == 0 || load_u64le(p->link) == range->link_word);
 }
 
 static void end_proofs(const struct memory *memory, const struct proof *proofs, struct memory_piece *pieces,
                        size_t count)
 {
     memory->read(memory->user, pieces, PROOF_PIECES * count);
-    for (size_t i = 0; i < PROOF_PIECES * count; i++) {
-        const struct proof *p = &proofs[i / PROOF_PIECES];
-        if (pieces[i].got != pieces[i].size ||
-            memcmp(p->held[i % PROOF_PIECES], p->now[i % PROOF_PIECES], pieces[i].size) != 0)
-            p->code->described = false;
-    }
+    for (size_t i = 0; i < count; i++)
+        if (!is_proven(&proofs[i], &pieces[PROOF_PIECES * i]))
+            proofs[i].code->described = false;
 }
 
 void code_survey_prove(struct code_survey *survey, struct surveyed_code *list, size_t count)
@@ -279,7 +292,7 @@ void code_survey_prove(struct code_survey *survey, struct surveyed_code *list, s
     struct memory_piece pieces[PROOF_PIECES * PROOFS];
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
-        if (list[i].described && (list[i].collectible || is_dynamic(&list[i]))) {
+        if (list[i].described && (list[i].range->collectible || is_dynamic(&list[i]))) {
             start_proof(survey, &list[i], &proofs[used], &pieces[PROOF_PIECES * used]);
             used++;
         }

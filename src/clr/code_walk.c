@@ -150,7 +150,7 @@ static enum found_kind kind_of(const struct surveyed_code *code)
     if (code->body.stub)
         return FOUND_STUB;
     if (!code->described) /* only what is collectible can have become senseless meanwhile */
-        return code->collectible ? FOUND_DYNAMIC : FOUND_METHOD;
+        return code->range->collectible ? FOUND_DYNAMIC : FOUND_METHOD;
     return code->method.kind == METHOD_DYNAMIC ? FOUND_DYNAMIC : FOUND_METHOD;
 }
 
@@ -161,7 +161,7 @@ static void outline_code(struct code_walk *w, const struct surveyed_code *code, 
     found->end = code->body.end;
     found->kind = (uint8_t)kind_of(code);
     found->method_id = code->body.method;
-    found->collectible = code->collectible;
+    found->collectible = code->range->collectible;
 }
 
 static void name_code(struct code_walk *w, const struct surveyed_code *code, struct found_method *found)
@@ -243,7 +243,7 @@ static void prove(struct code_walk *w, struct surveyed_code *codes, size_t count
     struct found_method unused;
     code_survey_read_dynamic(survey(w), codes, count);
     for (size_t i = 0; i < count; i++)
-        if (codes[i].collectible && codes[i].described)
+        if (codes[i].range->collectible && codes[i].described)
             name_code(w, &codes[i], &unused);
     code_survey_prove(survey(w), codes, count);
 }

@@ -68,6 +68,12 @@ bool nibble_map_find(struct span map, bool constant, uint64_t offset, uint64_t *
     }
 }
 
+bool nibble_map_starts(uint32_t number, unsigned offset)
+{
+    return !is_pointer(number) && offset < NIBBLE_MAP_COVERS &&
+           start_in_bucket(number, offset / BUCKET_BYTES) == (int)offset;
+}
+
 bool nibble_map_is_constant(struct span map)
 {
     for (size_t k = 0; k < map.size / 4; k++)

@@ -22,6 +22,8 @@ enum { NIBBLE_MAP_COVERS = 256 }; /* bytes of code, by one u32 */
 bool nibble_map_next(struct span map, bool constant, uint64_t *offset);
 /* The last start at or before `offset`: what the byte belongs to, if it is not beyond the end of that. */
 bool nibble_map_find(struct span map, bool constant, uint64_t offset, uint64_t *out_start);
+/* Whether a number of the map says that something starts there, `offset` bytes into what it covers. */
+bool nibble_map_starts(uint32_t number, unsigned offset);
 /* Whether some number can only be of the constant form. */
 bool nibble_map_is_constant(struct span map);
 

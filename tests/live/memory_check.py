@@ -51,8 +51,9 @@ def kind(name):
 
 lives = announced(sys.argv[1])
 names = {}
-for life in (life for there in lives.values() for life in there):
-    names.setdefault(life[3], []).append(life)
+for place, there in lives.items():
+    for life in there:
+        names.setdefault(life[3], []).append([*life, hex(place)])
 kinds = {kind(name) for name in names}
 right = unknown = 0
 wrong, doubtful = [], []
@@ -74,5 +75,5 @@ else:
 reused = sum(len({life[3] for life in there}) > 1 for there in lives.values())
 print(f"{right} right, {len(wrong)} wrong, {unknown} not announced; {reused} places had more than one method")
 for record in wrong[:5]:
-    print("wrong:", record)
+    print("wrong:", record, "announced:", names.get(record[2], [])[:3])
 sys.exit(1 if wrong or right < COMPARED_MIN or unknown * 5 > right else 0)

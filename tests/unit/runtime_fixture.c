@@ -161,6 +161,7 @@ static uint64_t build_heap(struct runtime_fixture *f)
         build_body(f, i, f->methods[i % f->method_count], map);
     build_body(f, i++, 0, map);
     f->dynamic_body = build_body(f, i++, f->dynamic, map);
+    f->dynamic_mark = map + (f->dynamic_body - FIXTURE_CODE) / 256 * 4;
     put64(f, node + l->heap.start, FIXTURE_CODE + 0x10);
     put64(f, node + l->heap.end, FIXTURE_CODE + CODE_FIRST + (uint64_t)i * CODE_STEP);
     put64(f, node + l->heap.base, FIXTURE_CODE);

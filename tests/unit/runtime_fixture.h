@@ -27,7 +27,8 @@ struct runtime_fixture {
     uint64_t module, plain /* a type without parameters */, table[64], methods[256], dynamic;
     uint32_t method_count;
     uint64_t first_body, dynamic_body;
-    bool exported; /* g_dacTable can be found by its name; else only a scan finds the root */
+    uint64_t dynamic_mark; /* the number of the nibble map that says where the latter begins */
+    bool exported;         /* g_dacTable can be found by its name; else only a scan finds the root */
 };
 
 /* Fills it; `assembly` is the file of the assembly, at most 256 KiB. About 120 of its

@@ -212,6 +212,28 @@ static void test_wrong_record_has_no_name(void **state)
     memory_snapshot_done(&snapshot);
 }
 
+/* What lies where code was is as before, and its record is that of the next method: it is not told for the
+ * old one, though its place was read when that was there. */
+static void test_freed_code_has_no_name(void **state)
+{
+    (void)state;
+    struct memory_snapshot snapshot;
+    struct error err;
+    struct found_method found;
+    runtime_fixture_build(&fixture, &runtime_layouts[1], buffer_span(&assembly), true);
+    struct code_walk *walk = open_walk(&snapshot, &err);
+    assert_non_null(walk);
+    assert_true(code_walk_find(walk, fixture.dynamic_body, &found));
+    assert_string_equal(found.name, "dynamicClass::Made(int32)");
+    memset(held_byte(&snapshot, fixture.dynamic_mark), 0, 4);
+    assert_true(code_walk_find(walk, fixture.dynamic_body, &found));
+    assert_string_equal(found.name, "");
+    code_walk_renew(walk);
+    assert_false(code_walk_find(walk, fixture.dynamic_body, &found) && found.kind == FOUND_DYNAMIC);
+    code_walk_close(walk);
+    memory_snapshot_done(&snapshot);
+}
+
 /* Two more heaps of 2 GiB each: their maps are more than we read, which is said; the rest is still named. */
 static void test_huge_heaps(void **state)
 {
@@ -368,6 +390,12 @@ static void test_nibble_map(void **state)
     assert_false(nibble_map_find(span, true, 0x400, &start));
     assert_true(nibble_map_find(span_part(span, 0, 8), false, 0x1ff, &start));
     assert_int_equal(start, 0x124);
+    assert_true(nibble_map_starts(0x20000000, 4));
+    assert_false(nibble_map_starts(0x20000000, 0));
+    assert_false(nibble_map_starts(0x20000000, 0x24));
+    assert_true(nibble_map_starts(0x02000000, 0x24));
+    assert_false(nibble_map_starts(0x12a, 0xe4)); /* a pointer */
+    assert_false(nibble_map_starts(0, 0));
 }
 
 int main(void)
@@ -378,6 +406,7 @@ int main(void)
         cmocka_unit_test(test_list_at),
         cmocka_unit_test(test_wrong_layout_is_refused),
         cmocka_unit_test(test_wrong_record_has_no_name),
+        cmocka_unit_test(test_freed_code_has_no_name),
         cmocka_unit_test(test_huge_heaps),
         cmocka_unit_test(test_scan_gives_up),
         cmocka_unit_test(test_no_runtime),
