@@ -11,6 +11,9 @@
 
 struct urgency;
 
+/* Of CPU time: enough for what somebody waits for, little for who shares the machine. */
+enum { URGENCY_MS = 250 };
+
 /*
  * From now on until urgency_end(), or until the process took `most_ms` of CPU time, of all threads. NULL
  * where it is not ours to ask for, or where the user chose a policy for us. Processes that are forked

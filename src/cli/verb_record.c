@@ -40,7 +40,6 @@ enum {
     RECORD_RATE_MAX = 100000,
     RECORD_RING_PAGES = 128,
     RECORD_CHAINS = 32768,
-    RECORD_URGENT_MS = 250, /* of CPU time at the end: enough for names, little for who shares the machine */
     RECORD_COMMAND_BYTES = 32768, /* of the command line a capture keeps */
 };
 
@@ -207,7 +206,7 @@ static void record_show(void *user, const struct record_progress *now)
 /* Somebody waits for the file from now on. */
 static void record_begin_names(struct record_run *run)
 {
-    run->urgency = urgency_begin(RECORD_URGENT_MS);
+    run->urgency = urgency_begin(URGENCY_MS);
     symbol_store_open(&run->cache);
     struct symbolizer_options options = {
         .files = target_finder_live(recorder_files(run->recorder)),

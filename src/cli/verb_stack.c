@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/units.h"
+#include "base/urgency.h"
 #include "cli/core_notes.h"
 #include "cli/message.h"
 #include "cli/stack_locks.h"
@@ -180,6 +181,7 @@ static bool live_look(struct live_target *live, struct process_stacks *stacks, c
 static bool live_stacks(const struct symbol_cache *cache, const struct stack_values *v, struct error *err)
 {
     struct live_target live = { .cache = cache };
+    struct urgency *urgency = urgency_begin(URGENCY_MS); /* who looks at a hung machine waits, threads too */
     bool ok = live_open(&live, v, err);
     if (ok) {
         struct stacks_target target = {
@@ -200,6 +202,7 @@ static bool live_stacks(const struct symbol_cache *cache, const struct stack_val
         }
         process_stacks_done(&stacks);
     }
+    urgency_end(urgency);
     live_close(&live);
     return ok;
 }
