@@ -80,14 +80,19 @@ static bool number_is(const char *text, uint64_t number)
     return strcmp(text, digits) == 0;
 }
 
-static bool type_wanted(struct event_query *q, uint32_t type)
+static bool type_named(struct event_query *q, uint32_t type)
 {
     const struct trace_event_type *row = &q->trace->event_types.rows[type];
-    const struct event_schema *s = event_schemas_get(&q->schemas, type);
     if (q->wish.provider && !glob_matches(q->wish.provider, trace_string(q->trace, row->provider)))
         return false;
-    if (q->wish.event && !number_is(q->wish.event, row->event_id) &&
-        !glob_matches(q->wish.event, event_schema_name(s)))
+    return !q->wish.event || number_is(q->wish.event, row->event_id) ||
+           glob_matches(q->wish.event, event_schema_name(event_schemas_get(&q->schemas, type)));
+}
+
+static bool type_wanted(struct event_query *q, uint32_t type)
+{
+    const struct event_schema *s = event_schemas_get(&q->schemas, type);
+    if (!type_named(q, type))
         return false;
     bool all = true;
     for (size_t i = 0; i < q->wish.condition_count; i++) {
@@ -96,6 +101,22 @@ static bool type_wanted(struct event_query *q, uint32_t type)
         all &= field >= 0;
     }
     return all;
+}
+
+static bool any_type_has(struct event_query *q, const char *field)
+{
+    for (uint32_t type = 1; type < q->trace->event_types.count; type++)
+        if (type_named(q, type) && event_schema_field(event_schemas_get(&q->schemas, type), field) >= 0)
+            return true;
+    return false;
+}
+
+const char *event_query_unknown_field(struct event_query *q)
+{
+    for (size_t i = 0; i < q->wish.condition_count; i++)
+        if (!any_type_has(q, q->wish.conditions[i].field))
+            return q->wish.conditions[i].field;
+    return NULL;
 }
 
 static bool process_wanted(struct event_query *q, uint32_t id)

@@ -10,6 +10,7 @@
 #include "cli/csv_text.h"
 #include "cli/event_fields.h"
 #include "cli/event_parts.h"
+#include "cli/message.h"
 #include "cli/standard_output.h"
 #include "cli/text_table.h"
 #include "clr/event_catalogue.h"
@@ -385,6 +386,14 @@ static bool events_print(struct events_answer *a, const struct report_values *v,
     return v->json ? question_events_json(a, err) : v->csv ? events_csv(a, err) : events_table(a, err);
 }
 
+static void events_warn(struct events_answer *a)
+{
+    const char *field = event_query_unknown_field(&a->query);
+    if (field)
+        message_warning(
+            "none of these events has a field '%s'; the table without --where shows what they have", field);
+}
+
 /* Answers for what is in memory: all, or a part of it. */
 static bool events_answer_part(struct events_answer *a, const struct question_call *call, struct error *err)
 {
@@ -409,6 +418,8 @@ static bool events_answer_part(struct events_answer *a, const struct question_ca
     event_stacks_init(&a->stacks, a->scope.trace, a->scope.raw_names, EVENT_CUT_NOTHING);
     native_leaves_init(&a->leaves, &a->stacks, a->scope.trace);
     bool ok = events_print(a, v, err);
+    if (ok && a->is_first && a->is_last) /* of a part it would not be known */
+        events_warn(a);
     native_leaves_done(&a->leaves);
     event_stacks_done(&a->stacks);
     event_query_done(&a->query);

@@ -190,12 +190,37 @@ static void test_counts(void **state)
     event_query_done(&q);
 }
 
+static void test_unknown_field(void **state)
+{
+    const struct told_fixture *f = *state;
+    const struct event_condition known = { "Reason", EVENT_IS, "nothing" };
+    const struct event_condition both[] = { known, { "Reasons", EVENT_IS, "1" } };
+    static const struct {
+        const char *event;
+        size_t conditions;
+        const char *unknown;
+    } cases[] = { { NULL, 1, NULL }, { NULL, 2, "Reasons" }, { "GC/*", 1, NULL }, { "80", 1, "Reason" } };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct event_query q;
+        struct event_wish wish = { .event = cases[i].event,
+                                   .conditions = both,
+                                   .condition_count = cases[i].conditions };
+        event_query_init(&q, &f->b.trace, &wish, false);
+        const char *unknown = event_query_unknown_field(&q);
+        if (cases[i].unknown)
+            assert_string_equal(unknown, cases[i].unknown);
+        else
+            assert_null(unknown);
+        event_query_done(&q);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_in_order_of_time), cmocka_unit_test(test_filters),
-        cmocka_unit_test(test_conditions),       cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_course),
+        cmocka_unit_test(test_unknown_field),    cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_counts),           cmocka_unit_test(test_course),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
