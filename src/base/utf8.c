@@ -61,6 +61,12 @@ bool utf8_is_printable(uint32_t c)
              (c >= 0x2066 && c <= 0x2069) || c == 0xfeff);
 }
 
+/* What stands behind the backslash for a character that everybody writes so; 0 for others. */
+static char escape_letter(uint32_t c)
+{
+    return c == '\n' ? 'n' : c == '\r' ? 'r' : c == '\t' ? 't' : 0;
+}
+
 void utf8_escape(struct buffer *out, struct span text)
 {
     struct cursor c = cursor_over(text);
@@ -68,6 +74,8 @@ void utf8_escape(struct buffer *out, struct span text)
         uint32_t value = utf8_next(&c);
         if (utf8_is_printable(value))
             utf8_append(out, value);
+        else if (escape_letter(value))
+            buffer_format(out, "\\%c", escape_letter(value));
         else if (value < 0x100)
             buffer_format(out, "\\x%02x", value);
         else
@@ -81,7 +89,7 @@ size_t utf8_width(struct span text)
     size_t width = 0;
     while (cursor_left(&c)) {
         uint32_t value = utf8_next(&c);
-        width += utf8_is_printable(value) ? 1 : value < 0x100 ? 4 : 8;
+        width += utf8_is_printable(value) ? 1 : escape_letter(value) ? 2 : value < 0x100 ? 4 : 8;
     }
     return width;
 }

@@ -24,7 +24,7 @@ void utf8_append(struct buffer *out, uint32_t code_point);
 bool utf8_is_printable(uint32_t code_point);
 /*
  * Appends `text` so that a terminal cannot be steered by it: what utf8_is_printable() refuses becomes
- * \xNN or \u{NNNN}, what is no UTF-8 becomes U+FFFD.
+ * \n, \r, \t, \xNN or \u{NNNN}, what is no UTF-8 becomes U+FFFD.
  */
 void utf8_escape(struct buffer *out, struct span text);
 /* Columns that utf8_escape(text) takes, when every character is one column wide. */

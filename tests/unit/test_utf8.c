@@ -17,7 +17,7 @@ static const struct {
     { "plain", "Orders.Export", "Orders.Export" },
     { "accents", "Zo\xc3\xab \xe2\x82\xac \xf0\x9f\x98\x80", "Zo\xc3\xab \xe2\x82\xac \xf0\x9f\x98\x80" },
     { "terminal escape", "\x1b[31mred\x07", "\\x1b[31mred\\x07" },
-    { "newline and tab", "a\nb\tc", "a\\x0ab\\x09c" },
+    { "newline and tab", "a\nb\tc\r", "a\\nb\\tc\\r" },
     { "DEL and C1", "\x7f\xc2\x9b", "\\x7f\\x9b" },
     { "right-to-left override",
       "\xe2\x80\xae"
@@ -65,6 +65,7 @@ static void test_width(void **state)
     (void)state;
     assert_int_equal(utf8_width(span_of("Zo\xc3\xab", 4)), 3);
     assert_int_equal(utf8_width(span_of("\x1b[0m", 4)), 7);
+    assert_int_equal(utf8_width(span_of("a\n", 2)), 3);
 }
 
 int main(void)
