@@ -176,7 +176,7 @@ bool live_memory_refresh(struct live_memory *live, struct error *err)
     if (ok && !live_memory_lives(live))
         ok = error_set(err, ERROR_TARGET, "process %d is gone", (int)live->pid);
     if (ok && text.size == 0)
-        ok = error_system(err, EACCES, "cannot list the memory of process %d", (int)live->pid);
+        ok = error_set(err, ERROR_TARGET, "process %d has no memory any more: it is ending", (int)live->pid);
     if (ok)
         take_mappings(live, buffer_span(&text));
     buffer_done(&text);
@@ -204,6 +204,8 @@ static bool try_reading(struct live_memory *live, struct error *err)
     if (!live_memory_lives(live))
         return error_set(err, ERROR_TARGET, "process %d is gone", (int)live->pid);
     int e = live->reader.batch->os_error;
+    if (e == ESRCH)
+        return error_set(err, ERROR_TARGET, "process %d is ending", (int)live->pid);
     return error_system(err, e ? e : EIO, "cannot read the memory of process %d", (int)live->pid);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -64,9 +65,24 @@ static size_t target_files_keep_root(struct target_files *files, int root_fd)
     return files->root_count;
 }
 
+static void set_seen(struct target_files *files, uint32_t process, const struct target_seen *seen)
+{
+    size_t had = files->capacity;
+    files->seen = mem_grow(files->seen, &files->capacity, process + 1, sizeof *files->seen);
+    memset(files->seen + had, 0, (files->capacity - had) * sizeof *files->seen);
+    if (files->count <= process)
+        files->count = process + 1;
+    files->seen[process] = *seen;
+}
+
+static struct target_seen seen_of(const struct target_files *files, uint32_t process)
+{
+    return process < files->count ? files->seen[process] : (struct target_seen){ 0 };
+}
+
 void target_files_add(struct target_files *files, uint32_t process, uint32_t pid)
 {
-    if (process < files->count && files->seen[process].root)
+    if (target_files_root(files, process) >= 0)
         return;
     struct buffer text;
     struct proc_status status;
@@ -85,18 +101,20 @@ void target_files_add(struct target_files *files, uint32_t process, uint32_t pid
     seen.uid = status.uid;
     seen.ns_pid = (uint32_t)status.ns_pid;
     seen.root = target_files_keep_root(files, take_fd(&root_fd));
-    size_t had = files->capacity;
-    files->seen = mem_grow(files->seen, &files->capacity, process + 1, sizeof *files->seen);
-    memset(files->seen + had, 0, (files->capacity - had) * sizeof *files->seen);
-    if (files->count <= process)
-        files->count = process + 1;
-    files->seen[process] = seen;
+    set_seen(files, process, &seen);
+}
+
+void target_files_borrow(struct target_files *files, uint32_t process, uint32_t from)
+{
+    struct target_seen seen = { .root = seen_of(files, from).root, .borrowed = true };
+    if (seen.root && !seen_of(files, process).root)
+        set_seen(files, process, &seen);
 }
 
 int target_files_root(const struct target_files *files, uint32_t process)
 {
-    size_t root = process < files->count ? files->seen[process].root : 0;
-    return root ? files->roots[root - 1].fd : -1;
+    struct target_seen seen = seen_of(files, process);
+    return seen.root && !seen.borrowed ? files->roots[seen.root - 1].fd : -1;
 }
 
 static const struct target_file_rules image_rules = {
@@ -104,11 +122,36 @@ static const struct target_file_rules image_rules = {
     .size_max = FILES_IMAGE_BYTES_MAX,
 };
 
+/* Whether the kernel told of a mapping of this file by this name. */
+static bool is_image(const struct trace *t, const char *path, int fd)
+{
+    struct stat st;
+    if (!t || fstat(fd, &st) != 0)
+        return false;
+    for (size_t i = 1; i < t->images.count; i++) {
+        const struct trace_image *image = &t->images.rows[i];
+        if (image->inode == st.st_ino && image->device_major == major(st.st_dev) &&
+            image->device_minor == minor(st.st_dev) && strcmp(trace_string(t, image->path), path) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Where a path is looked for. */
+struct root_view {
+    int fd;
+    bool borrowed;
+    const struct trace *trace;
+};
+
 static int open_below(void *user, const char *path)
 {
-    const int *root_fd = user;
-    int fd;
-    return target_root_open_path(*root_fd, path, image_rules, &fd, NULL) ? fd : -1;
+    const struct root_view *root = user;
+    AUTO_FD int fd = -1;
+    return target_root_open_path(root->fd, path, image_rules, &fd, NULL) &&
+                   (!root->borrowed || is_image(root->trace, path, fd))
+               ? take_fd(&fd)
+               : -1;
 }
 
 static int open_nameless(const struct target_seen *seen, const char *deleted_path)
@@ -124,13 +167,14 @@ static int open_nameless(const struct target_seen *seen, const char *deleted_pat
 
 int target_files_open(const struct target_files *files, uint32_t process, const char *path)
 {
-    int root_fd = target_files_root(files, process);
-    if (root_fd < 0)
+    struct target_seen seen = seen_of(files, process);
+    if (!seen.root)
         return -1;
     if (span_ends(span_of(path, strlen(path)), PROCFS_DELETED))
-        return open_nameless(&files->seen[process], path);
-    int fd = open_below(&root_fd, path);
-    return fd >= 0 ? fd : bundled_file_open(path, open_below, &root_fd);
+        return seen.borrowed ? -1 : open_nameless(&seen, path);
+    struct root_view root = { files->roots[seen.root - 1].fd, seen.borrowed, files->trace };
+    int fd = open_below(&root, path);
+    return fd >= 0 ? fd : bundled_file_open(path, open_below, &root);
 }
 
 int target_files_open_jit(const struct target_files *files, uint32_t process, bool jitdump)

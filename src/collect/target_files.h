@@ -2,7 +2,8 @@
  * target_files: opens files as the watched processes see them, also after a process has ended.
  *
  * A handle of a process's root is taken when it is first seen; paths are resolved below it by
- * base/target_root.
+ * base/target_root. One that was gone by then most likely had the root of who started it: files are looked
+ * for there, and are those meant only when the kernel told of a mapping of this very file.
  */
 #ifndef CLRPERF_COLLECT_TARGET_FILES_H
 #define CLRPERF_COLLECT_TARGET_FILES_H
@@ -12,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "trace/trace.h"
+
 /* A view of the file system: most processes share one. */
 struct target_root {
     int fd;
@@ -20,7 +23,8 @@ struct target_root {
 
 /* A process that was seen. */
 struct target_seen {
-    size_t root; /* of target_files.roots, from 1 on; 0: not known */
+    size_t root;   /* of target_files.roots, from 1 on; 0: not known */
+    bool borrowed; /* it is that of who started the process */
     uid_t uid;
     uint32_t pid, ns_pid;
     uint64_t start_ticks;
@@ -31,12 +35,15 @@ struct target_files {
     size_t count, capacity;
     struct target_root *roots;
     size_t root_count, root_capacity;
+    const struct trace *trace; /* whose images a borrowed root may lead to; or NULL: to none */
 };
 
 void target_files_done(struct target_files *files);
 /* Takes a handle of the process's root; does nothing when it is gone, or known already. */
 void target_files_add(struct target_files *files, uint32_t process, uint32_t pid);
-/* The process's root directory, borrowed, or -1. */
+/* Of a process that was gone before that: it has the root of another one, as far as that is known. */
+void target_files_borrow(struct target_files *files, uint32_t process, uint32_t from);
+/* The process's own root directory, borrowed, or -1. */
 int target_files_root(const struct target_files *files, uint32_t process);
 /*
  * An open regular file, or -1. The caller closes it. A path may lead into a program: see read/bundled_file.

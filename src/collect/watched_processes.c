@@ -16,6 +16,7 @@ enum {
 void watched_processes_init(struct watched_processes *w, const struct watched_processes_options *options)
 {
     *w = (struct watched_processes){ .options = *options };
+    w->files.trace = &options->b->trace;
     w->newcomers = newcomers_new(options->runtime ? &w->options.ask : NULL);
 }
 
@@ -119,10 +120,13 @@ void watched_processes_fork(struct watched_processes *w, const struct perf_task 
     }
     if (!trace_builder_process(b, task->ppid))
         return;
-    trace_builder_process_fork(b, task->ppid, task->pid, task->time_ns);
+    uint32_t parent = trace_builder_process(b, task->ppid);
+    uint32_t process = trace_builder_process_fork(b, task->ppid, task->pid, task->time_ns);
     process_filter_add(w->options.filter, task->pid);
-    if (task->ppid != (uint32_t)getpid()) /* our helpers: looking at them would take another helper */
-        welcome(w, task->pid, NEWCOMER_FORKED);
+    if (task->ppid == (uint32_t)getpid())
+        return; /* our helpers: looking at them would take another helper */
+    welcome(w, task->pid, NEWCOMER_FORKED);
+    target_files_borrow(&w->files, process, parent);
 }
 
 void watched_processes_exit(struct watched_processes *w, const struct perf_task *task)
@@ -144,9 +148,11 @@ void watched_processes_exit(struct watched_processes *w, const struct perf_task 
 
 void watched_processes_exec(struct watched_processes *w, uint32_t pid, struct span name, uint64_t time_ns)
 {
+    uint32_t before = trace_builder_process(w->options.b, pid);
     trace_builder_process_exec(w->options.b, pid, name, time_ns);
     w->execs++;
     welcome(w, pid, w->options.port && w->options.port_is_ours ? NEWCOMER_CALLS : NEWCOMER_EXECED);
+    target_files_borrow(&w->files, trace_builder_process(w->options.b, pid), before);
 }
 
 /* Of those that were there before us everything is known from the start. */

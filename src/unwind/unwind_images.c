@@ -22,7 +22,7 @@ struct image_part {
 };
 
 struct image {
-    bool opened, parts_read;
+    bool opened, refused, parts_read;
     struct elf_unwind *elf;
     struct pe_unwind *pe;
     struct image_part *parts;
@@ -117,16 +117,30 @@ struct image_access {
     void *user;
 };
 
-static void image_look(struct unwind_images *images, struct image *image, const struct image_access *access,
+/* Whether there was anything to look at. */
+static bool image_look(struct unwind_images *images, struct image *image, const struct image_access *access,
                        void (*look)(struct image *image, const struct source *file))
 {
     struct source file;
     uint64_t begin_ns = clock_own_cpu_ns();
-    if (access->open(access->user, access->number, &file)) {
+    bool opened = access->open(access->user, access->number, &file);
+    if (opened) {
         look(image, &file);
         access->close(access->user, &file);
     }
     images->stats.open_ns += clock_own_cpu_ns() - begin_ns;
+    return opened;
+}
+
+/* What cannot be opened for one process, which may be gone, can perhaps for the next one that has it. */
+static void image_open(struct unwind_images *images, struct image *image, const struct image_access *access)
+{
+    image->opened = image_look(images, image, access, image_read);
+    if (image->elf || image->pe)
+        images->stats.opened++;
+    else if (!image->refused)
+        images->stats.refused++;
+    image->refused = !image->elf && !image->pe;
 }
 
 struct unwind_code unwind_images_code(struct unwind_images *images, uint32_t number, uint64_t start,
@@ -135,14 +149,8 @@ struct unwind_code unwind_images_code(struct unwind_images *images, uint32_t num
 {
     struct image *image = image_numbered(images, number);
     struct image_access access = { number, open, close, user };
-    if (!image->opened) {
-        image->opened = true;
-        image_look(images, image, &access, image_read);
-        if (image->elf || image->pe)
-            images->stats.opened++;
-        else
-            images->stats.refused++;
-    }
+    if (!image->opened)
+        image_open(images, image, &access);
     uint64_t bias;
     if (image->elf && elf_unwind_bias(image->elf, start, file_off, &bias))
         return (struct unwind_code){ .kind = UNWIND_CODE_ELF, .bias = bias, .elf = image->elf };

@@ -276,6 +276,22 @@ def main_thread_exits(checks, work):
                 os.killpg(target.pid, signal.SIGKILL)
 
 
+def short_lived(checks, work):
+    """Programs that are gone before anybody looked at them: their files are told by who started them."""
+    line = " ".join(f"'{word}'" for word in sample_command("10", "primes")) + " 0.01 >/dev/null"
+    out = work.file("short.clrperf")
+    for _ in range(3):  # in which one was gone early for sure
+        done = clrperf("record", "-q", "--force", "-o", out, "--", "sh", "-c", "; ".join([line] * 4))
+        totals = report(out, "--top", "1")["totals"]
+        frames, stacks = totals["frames"], totals["stacks"]
+        unnamed = frames["unnamed"] - frames["unnamed_by"].get("jit_unknown", 0)
+        if not checks.check("stacks of programs that are gone at once are whole, and what their files name has a name",
+                            done.returncode == 0 and stacks["broken"] <= 0.02 * totals["samples"] > 0 and
+                            unnamed <= 0.01 * frames["user"], f"{stacks} {frames}"):
+            break
+    checks.check("nobody complains of them", "denied" not in done.stderr, done.stderr)
+
+
 def target_updated(checks, work):
     """Its folder holds another build now, with another runtime: what runs is what was there when it began."""
     need_root()
@@ -409,7 +425,7 @@ def ahead_of_time(checks, work):
 
 
 GROUPS = (command, command_beside, command_ends, command_names, signals, ordinary_user, events_without_rights, no_rights, targets, all_processes,
-          latecomers, target_exits, main_thread_exits, target_updated,
+          latecomers, target_exits, main_thread_exits, short_lived, target_updated,
           target_chrooted, target_execs, target_stopped, frame_pointers, ahead_of_time)
 
 
