@@ -126,12 +126,14 @@ static void recorder_mmap(struct recorder *r, const struct perf_mmap *mmap, uint
     sample_stacks_mapped(r->stacks, process, mmap->addr);
 }
 
+/* Of the whole machine also one of whom nobody has heard is followed from its program on, which may be short. */
 static void recorder_comm(struct recorder *r, const struct perf_record *record)
 {
     uint32_t pid = record->comm.pid, tid = record->comm.tid;
-    if (!trace_builder_process(r->b, pid))
+    bool begins = record->comm.is_exec && pid == tid;
+    if (!trace_builder_process(r->b, pid) && (!begins || r->options.perf.pids))
         return;
-    if (record->comm.is_exec && pid == tid)
+    if (begins)
         watched_processes_exec(&r->watched, pid, record->comm.name, record->who.time_ns);
     trace_builder_thread_name(r->b, pid, tid, record->comm.name, record->who.time_ns);
 }

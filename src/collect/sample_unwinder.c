@@ -14,7 +14,8 @@
 #include "trace/facts.h"
 
 enum {
-    STACKS_PROCESSES_MAX = 4096,
+    STACKS_PROCESSES_MAX = 4096, /* at a time */
+    STACKS_SWEEP_MIN = 64,       /* processes, before those that ended are looked for */
     STACKS_TOPS = 1 << 12,
     STACKS_SPARE_BYTES = 512, /* above a stack's first frame: rules look there */
 };
@@ -39,7 +40,7 @@ struct sample_unwinder {
     struct sample_sources sources;
     struct unwind_images *images;
     struct stacks_process **processes; /* by row of the trace */
-    size_t capacity;
+    size_t capacity, count, sweep_at;  /* count: those that are there; at sweep_at the ended ones go */
     struct stack_top tops[STACKS_TOPS]; /* by tid; a later thread takes the place */
     uint64_t time_ns;                   /* of the sample */
     uint64_t found[UNWIND_FOUND_KINDS];
@@ -174,19 +175,41 @@ static struct stacks_process *process_add(struct sample_unwinder *unwinder, uint
     p->process = process;
     p->code = process_code_new(unwinder->images, &access);
     tell_ranges(p);
+    unwinder->count++;
     return unwinder->processes[process] = p;
+}
+
+static void process_remove(struct sample_unwinder *unwinder, size_t process)
+{
+    process_code_free(unwinder->processes[process]->code);
+    free(unwinder->processes[process]);
+    unwinder->processes[process] = NULL;
+    unwinder->count--;
+}
+
+/* One of which a sample comes nevertheless is made anew. */
+static void remove_ended(struct sample_unwinder *unwinder)
+{
+    for (size_t i = 0; i < unwinder->capacity; i++)
+        if (unwinder->processes[i] && unwinder->b->trace.processes.rows[i].to_ns)
+            process_remove(unwinder, i);
+    unwinder->sweep_at = 2 * unwinder->count + STACKS_SWEEP_MIN;
 }
 
 static struct stacks_process *process_get(struct sample_unwinder *unwinder, uint32_t process)
 {
-    if (!process || process >= STACKS_PROCESSES_MAX)
+    if (process && process < unwinder->capacity && unwinder->processes[process])
+        return unwinder->processes[process];
+    if (unwinder->count >= unwinder->sweep_at)
+        remove_ended(unwinder);
+    if (!process || unwinder->count >= STACKS_PROCESSES_MAX)
         return NULL;
     size_t known = unwinder->capacity;
     unwinder->processes =
         mem_grow(unwinder->processes, &unwinder->capacity, process + 1, sizeof *unwinder->processes);
     if (unwinder->capacity > known)
         memset(unwinder->processes + known, 0, (unwinder->capacity - known) * sizeof *unwinder->processes);
-    return unwinder->processes[process] ? unwinder->processes[process] : process_add(unwinder, process);
+    return process_add(unwinder, process);
 }
 
 void sample_unwinder_method(struct sample_unwinder *unwinder, uint32_t process,
@@ -215,10 +238,8 @@ void sample_unwinder_free(struct sample_unwinder *unwinder)
     if (!unwinder)
         return;
     for (size_t i = 0; i < unwinder->capacity; i++)
-        if (unwinder->processes[i]) {
-            process_code_free(unwinder->processes[i]->code);
-            free(unwinder->processes[i]);
-        }
+        if (unwinder->processes[i])
+            process_remove(unwinder, i);
     free(unwinder->processes);
     unwind_images_free(unwinder->images);
     free(unwinder);

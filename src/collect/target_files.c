@@ -107,7 +107,12 @@ void target_files_add(struct target_files *files, uint32_t process, uint32_t pid
 void target_files_borrow(struct target_files *files, uint32_t process, uint32_t from)
 {
     struct target_seen seen = { .root = seen_of(files, from).root, .borrowed = true };
-    if (seen.root && !seen_of(files, process).root)
+    int own_fd;
+    if (seen_of(files, process).root)
+        return;
+    if (!from && target_root_open(getpid(), &own_fd, NULL))
+        seen.root = target_files_keep_root(files, own_fd);
+    if (seen.root)
         set_seen(files, process, &seen);
 }
 

@@ -41,7 +41,7 @@ struct target_files {
 void target_files_done(struct target_files *files);
 /* Takes a handle of the process's root; does nothing when it is gone, or known already. */
 void target_files_add(struct target_files *files, uint32_t process, uint32_t pid);
-/* Of a process that was gone before that: it has the root of another one, as far as that is known. */
+/* Of a process that was gone before that: it has the root of another one; with 0, ours. */
 void target_files_borrow(struct target_files *files, uint32_t process, uint32_t from);
 /* The process's own root directory, borrowed, or -1. */
 int target_files_root(const struct target_files *files, uint32_t process);

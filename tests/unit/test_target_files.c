@@ -101,6 +101,9 @@ static void test_borrowed_on(void **state)
     assert_true(opens(f, OTHER, f->told));
     target_files_borrow(&f->files, NOBODY + 1, NOBODY);
     assert_false(opens(f, NOBODY + 1, f->told));
+    target_files_borrow(&f->files, NOBODY + 1, 0);
+    assert_true(opens(f, NOBODY + 1, f->told));
+    assert_false(opens(f, NOBODY + 1, f->silent));
     target_files_add(&f->files, OTHER, (uint32_t)getpid()); /* it is there after all */
     assert_true(opens(f, OTHER, f->silent));
 }
