@@ -11,6 +11,9 @@
 
 enum { CHAIN_MAX = 1024 };
 
+/* How long what execve() still does then may take. */
+#define EXEC_NS_MAX (UINT64_C(100) * 1000000)
+
 struct sample_stacks {
     struct trace_builder *b;
     const struct target_files *files;
@@ -81,6 +84,19 @@ static uint32_t add_chain(struct sample_stacks *stacks, const struct perf_sample
     return trace_builder_sample(stacks->b, raw);
 }
 
+/*
+ * In the midst of execve(): the registers are the former program's, whose memory is no more. Nothing of the
+ * new one has run, so that the kernel's frames are all there is.
+ */
+static bool is_execing(const struct sample_stacks *stacks, uint32_t process, const struct perf_sample *sample,
+                       const struct perf_callchain *chain, const struct unwound_stack *stack)
+{
+    uint64_t began_ns = stacks->b->trace.processes.rows[process].from_ns;
+    return chain->kernel_count && stack->end == STACK_BROKEN && stack->count == 1 && began_ns &&
+           sample->who.time_ns - began_ns < EXEC_NS_MAX &&
+           !trace_builder_mapping_at(stacks->b, process, stack->ips[0]);
+}
+
 uint32_t sample_stacks_add(struct sample_stacks *stacks, uint32_t process, const struct perf_sample *sample,
                            struct raw_sample *raw)
 {
@@ -92,6 +108,8 @@ uint32_t sample_stacks_add(struct sample_stacks *stacks, uint32_t process, const
         return add_chain(stacks, sample, raw);
     raw->kernel = chain.kernel;
     raw->kernel_count = chain.kernel_count;
+    if (is_execing(stacks, process, sample, &chain, &stack))
+        stack = (struct unwound_stack){ .end = STACK_WHOLE };
     raw->user = stack.ips;
     raw->user_exact = stack.exact;
     raw->user_count = stack.count;

@@ -172,6 +172,13 @@ static void set_place_expression(struct cfa_program *p, uint64_t dwarf, struct s
         set_place(p, dwarf, FRAME_LOST, 0);
 }
 
+/* As vfork() of libc has it, which cannot leave the return address on a stack that two processes share. */
+static void set_in_register(struct cfa_program *p, uint64_t dwarf, uint64_t in)
+{
+    bool known = dwarf == p->params->return_register && in < FRAME_REGISTER_SP;
+    set_place(p, dwarf, known ? FRAME_IN_REGISTER : FRAME_LOST, known ? register_number(p->params, in) : 0);
+}
+
 static void define_cfa(struct cfa_program *p, uint64_t dwarf, int64_t off)
 {
     set_cfa(p, FRAME_CFA_OFFSET, register_number(p->params, dwarf), off);
@@ -266,6 +273,8 @@ static void run_register(struct cfa_program *p, struct cursor *c, uint8_t op)
         set_place_expression(p, number, cursor_bytes(c, cursor_varuint64(c)));
         break;
     case CFA_REGISTER:
+        set_in_register(p, number, cursor_varuint64(c));
+        break;
     case CFA_VAL_OFFSET:
     case CFA_VAL_OFFSET_SF:
         cursor_varuint64(c);

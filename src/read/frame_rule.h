@@ -20,12 +20,13 @@ enum frame_cfa {
 };
 
 enum frame_place {
-    FRAME_SAME,      /* the register still has it; of the return address: the link register has it */
-    FRAME_AT_CFA,    /* in the word at CFA + offset */
-    FRAME_AT_SP,     /* in the word at SP + offset */
-    FRAME_AT_FP,     /* in the word at FP + offset */
-    FRAME_UNDEFINED, /* of the return address: this is a thread's first frame */
-    FRAME_LOST,      /* kept in a way that is not understood */
+    FRAME_SAME,        /* the register still has it; of the return address: the link register has it */
+    FRAME_AT_CFA,      /* in the word at CFA + offset */
+    FRAME_AT_SP,       /* in the word at SP + offset */
+    FRAME_AT_FP,       /* in the word at FP + offset */
+    FRAME_IN_REGISTER, /* of the return address: in the register numbered `offset` */
+    FRAME_UNDEFINED,   /* of the return address: this is a thread's first frame */
+    FRAME_LOST,        /* kept in a way that is not understood */
 };
 
 /* Registers by their DWARF number (below 0x80), but for the two that have the same use on every machine. */

@@ -442,6 +442,20 @@ static enum outcome link_word(const struct run *r, uint64_t *out)
     return r->has_link ? OUTCOME_OK : OUTCOME_FAILED;
 }
 
+/* Where the caller goes on. */
+static enum outcome return_word(const struct run *r, const struct frame_rule *rule, uint64_t cfa,
+                                const struct place *at, uint64_t *out)
+{
+    switch (rule->ra) {
+    case FRAME_SAME:
+        return link_word(r, out);
+    case FRAME_IN_REGISTER:
+        return base_value(r, at, (uint8_t)rule->ra_off, out) ? OUTCOME_OK : OUTCOME_FAILED;
+    default:
+        return rule_word(r, rule->ra, rule->ra_off, cfa, at, out);
+    }
+}
+
 /*
  * Skips the red zone, which a call does not leave: the .NET runtime made this frame under the one in which a
  * signal came, to handle that there (PAL, CallSignalHandlerWrapper), and has it return to where that was.
@@ -468,10 +482,10 @@ static enum outcome rule_apply(const struct run *r, const struct frame_rule *rul
     /* a handler may run on a stack of its own, else stacks only grow towards their root */
     bool leaves_stack =
         rule->signal_frame || (is_interrupted(r, at) && rule->cfa_register == FRAME_REGISTER_FP);
-    if (next.sp <= at->sp && !leaves_stack && (next.sp < at->sp || rule->ra != FRAME_SAME))
+    bool keeps_stack = rule->ra == FRAME_SAME || rule->ra == FRAME_IN_REGISTER;
+    if (next.sp <= at->sp && !leaves_stack && (next.sp < at->sp || !keeps_stack))
         return OUTCOME_FAILED;
-    outcome = rule->ra == FRAME_SAME ? link_word(r, &next.ip)
-                                     : rule_word(r, rule->ra, rule->ra_off, next.sp, at, &next.ip);
+    outcome = return_word(r, rule, next.sp, at, &next.ip);
     if (outcome != OUTCOME_OK)
         return outcome;
     next.ip &= r->u->address_mask;

@@ -36,6 +36,7 @@ static const uint8_t realigned[] = {
     0x10, 6, 2,    0x76, 0,    /* rbp: in the word at rbp */
 };
 static const uint8_t by_other[] = { 0x0c, 10, 0 };
+static const uint8_t in_register[] = { 0x41, 0x0e, 0, 0x09, 16, 5, 0x41, 0x09, 6, 5 };
 static const uint8_t unknown[] = { 0x41, 0x0e, 16, 0x41, 0x3e };
 /* no rule of the form "register + offset" is there that could get another offset or register */
 static const uint8_t half_defined[] = { 0x0f, 3,    0x76, 0x78, 0x06, 0x41, 0x0e, 16,
@@ -54,6 +55,7 @@ static struct buffer section_of_all(void)
     eh_fixture_fde(&s, signal, 0x2300, 9, sigreturn, sizeof sigreturn);
     eh_fixture_fde(&s, plain, 0x2400, 16, realigned, sizeof realigned);
     eh_fixture_fde(&s, plain, 0x2500, 16, by_other, sizeof by_other);
+    eh_fixture_fde(&s, plain, 0x2580, 16, in_register, sizeof in_register);
     eh_fixture_fde(&s, plain, 0x2600, 16, unknown, sizeof unknown);
     eh_fixture_fde(&s, plain, 0x2680, 16, half_defined, sizeof half_defined);
     eh_fixture_fde(&s, plain, 0x1800, 16, NULL, 0); /* out of order */
@@ -105,6 +107,12 @@ static const struct {
       0x2401,
       { FRAME_CFA_DEREF, FRAME_REGISTER_FP, FRAME_AT_FP, FRAME_AT_CFA, 0, false, -8, 0, -8 } },
     { "by r10", 0x2501, { FRAME_CFA_OFFSET, 10, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, -8 } },
+    { "the return address in rdi",
+      0x2581,
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_IN_REGISTER, 0, false, 0, 0, 5 } },
+    { "the frame pointer, too",
+      0x2582,
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_LOST, FRAME_IN_REGISTER, 0, false, 0, 0, 5 } },
     { "before the unknown",
       0x2601,
       { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 16, 0, -8 } },

@@ -31,6 +31,7 @@ enum {
     ENTRY = ELF_START + 0x1700,
     WRAPPER = ELF_START + 0x1800, /* made by the runtime under a frame that a signal interrupted */
     COROUTINE = ELF_START + 0x1900,
+    FORKER = ELF_START + 0x1a00, /* from its second byte on the return address is in a register */
     ELF_END = ELF_START + 0x2000,
     METHOD = 0x700000,
     METHOD_BYTES = 0x100,
@@ -123,6 +124,7 @@ static void compile(struct world *w)
     static const uint8_t trap[] = { 0x41, 0x0e, 16, 0x41, 0x0e, 24, 0x86, 3 };
     static const uint8_t pushed[] = { 0x41, 0x0e, 32 };
     static const uint8_t wrapper[] = { 0x0e, 0x88, 1, 0x90, 17, 0x41, 0x0e, 0x90, 1, 0x86, 18 };
+    static const uint8_t forker[] = { 0x41, 0x0e, 0, 0x09, 16, 0 }; /* the one that `ax` fills */
     struct buffer s;
     buffer_init(&s, 1 << 16);
     size_t plain = eh_fixture_cie(&s, "zR", NULL, 0), special = eh_fixture_cie(&s, "zRS", NULL, 0);
@@ -134,6 +136,7 @@ static void compile(struct world *w)
     eh_fixture_fde(&s, plain, PUSHED - ELF_BIAS, 0x80, pushed, sizeof pushed);
     eh_fixture_fde(&s, plain, WRAPPER - ELF_BIAS, 0x10, wrapper, sizeof wrapper);
     eh_fixture_fde(&s, plain, COROUTINE - ELF_BIAS, 0x20, NULL, 0);
+    eh_fixture_fde(&s, plain, FORKER - ELF_BIAS, 0x20, forker, sizeof forker);
     eh_fixture_end(&s);
     assert_true(eh_rows_compile(buffer_span(&s), EH_FIXTURE_ADDR, 0x1000, ELF_X86_64, &w->elf.rows, NULL));
     buffer_done(&s);
@@ -441,6 +444,14 @@ static const struct world_case cases[] = {
       .frames = { LEAF + 4 },
       .end = UNWIND_END_BROKEN,
       .last = UNWIND_FOUND_LEAF },
+    { "a return address that was taken off the stack",
+      FORKER + 4,
+      0,
+      PUSHED + 2,
+      { 0, 0, 0, ROOT + 5 },
+      .frames = { FORKER + 4, PUSHED + 2, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_CFI },
 };
 
 static bool read_other(void *user, uint64_t addr, uint64_t *out)
