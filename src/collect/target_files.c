@@ -142,6 +142,16 @@ static bool is_image(const struct trace *t, const char *path, int fd)
     return false;
 }
 
+/* Symbols: who reads them compares them with the image. */
+static bool is_proven_later(const char *path)
+{
+    static const char *const ends[] = { ".debug", ".dbg", ".pdb" };
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++)
+        if (span_ends(span_of(path, strlen(path)), ends[i]))
+            return true;
+    return false;
+}
+
 /* Where a path is looked for. */
 struct root_view {
     int fd;
@@ -154,7 +164,7 @@ static int open_below(void *user, const char *path)
     const struct root_view *root = user;
     AUTO_FD int fd = -1;
     return target_root_open_path(root->fd, path, image_rules, &fd, NULL) &&
-                   (!root->borrowed || is_image(root->trace, path, fd))
+                   (!root->borrowed || is_proven_later(path) || is_image(root->trace, path, fd))
                ? take_fd(&fd)
                : -1;
 }

@@ -3,7 +3,8 @@
  *
  * A handle of a process's root is taken when it is first seen; paths are resolved below it by
  * base/target_root. One that was gone by then most likely had the root of who started it: files are looked
- * for there, and are those meant only when the kernel told of a mapping of this very file.
+ * for there, and are those meant only when the kernel told of a mapping of this very file; symbols when they
+ * fit to such a one.
  */
 #ifndef CLRPERF_COLLECT_TARGET_FILES_H
 #define CLRPERF_COLLECT_TARGET_FILES_H

@@ -22,12 +22,12 @@ enum { OWN = 1, GONE, OTHER, NOBODY };
 struct fixture {
     struct trace_builder b;
     struct target_files files;
-    char told[64], silent[64], replaced[64];
+    char told[64], silent[64], replaced[64], symbols[64];
 };
 
-static void write_file(char *path)
+static void write_file(char *path, int end_bytes)
 {
-    AUTO_FD int fd = mkstemp(path);
+    AUTO_FD int fd = mkstemps(path, end_bytes);
     assert_true(fd >= 0 && write(fd, "x", 1) == 1);
 }
 
@@ -39,9 +39,11 @@ static int setup(void **state)
     strcpy(f.told, "/tmp/told-XXXXXX");
     strcpy(f.silent, "/tmp/silent-XXXXXX");
     strcpy(f.replaced, "/tmp/replaced-XXXXXX");
-    write_file(f.told);
-    write_file(f.silent);
-    write_file(f.replaced);
+    strcpy(f.symbols, "/tmp/symbols-XXXXXX.debug");
+    write_file(f.told, 0);
+    write_file(f.silent, 0);
+    write_file(f.replaced, 0);
+    write_file(f.symbols, (int)strlen(".debug"));
     assert_int_equal(stat(f.told, &st), 0);
     trace_builder_image(&f.b, span_of(f.told, strlen(f.told)), IMAGE_ELF, major(st.st_dev), minor(st.st_dev),
                         st.st_ino);
@@ -59,6 +61,7 @@ static int teardown(void **state)
     unlink(f->told);
     unlink(f->silent);
     unlink(f->replaced);
+    unlink(f->symbols);
     target_files_done(&f->files);
     trace_builder_done(&f->b);
     return 0;
@@ -88,6 +91,7 @@ static void test_borrowed_root(void **state)
     assert_true(opens(f, GONE, f->told));
     assert_false(opens(f, GONE, f->silent));
     assert_false(opens(f, GONE, f->replaced));
+    assert_true(opens(f, GONE, f->symbols));
     char deleted[96];
     snprintf(deleted, sizeof deleted, "%s (deleted)", f->told);
     assert_false(opens(f, GONE, deleted));
