@@ -35,6 +35,7 @@ enum {
     /* how far a runtime's events may lag behind the kernel's: it sends them every 100 ms or so */
     RECORDER_LAG_MS = 300,
     RECORDER_HURRY_MS = 120,
+    RECORDER_ENDED_MS = 5000, /* after which nothing comes of a process that ended */
     RECORDER_FLUSH_MS = 400,
     RECORDER_PROGRESS_MS = 250,
     RECORDER_EVENTS_A_LOOK = 16,
@@ -126,7 +127,8 @@ static void recorder_mmap(struct recorder *r, const struct perf_mmap *mmap, uint
     sample_stacks_mapped(r->stacks, process, mmap->addr);
 }
 
-/* Of the whole machine also one of whom nobody has heard is followed from its program on, which may be short. */
+/* Of the whole machine also one of whom nobody has heard is followed from its program on, which may be short.
+ */
 static void recorder_comm(struct recorder *r, const struct perf_record *record)
 {
     uint32_t pid = record->comm.pid, tid = record->comm.tid;
@@ -256,6 +258,7 @@ static bool recorder_flush(struct recorder *r, uint64_t now, struct error *err)
     if (now - r->flushed_ns < RECORDER_FLUSH_MS * MS_NS)
         return true;
     r->flushed_ns = now;
+    trace_builder_forget_ended(r->b, now - RECORDER_ENDED_MS * MS_NS);
     return trace_writer_flush(r->w, r->b, err);
 }
 

@@ -15,7 +15,7 @@
 
 enum {
     STACKS_PROCESSES_MAX = 4096, /* at a time */
-    STACKS_SWEEP_MIN = 64,       /* processes, before those that ended are looked for */
+    STACKS_SWEEP = 16,           /* new ones, until those that ended are looked for */
     STACKS_TOPS = 1 << 12,
     STACKS_SPARE_BYTES = 512, /* above a stack's first frame: rules look there */
 };
@@ -39,8 +39,8 @@ struct sample_unwinder {
     struct trace_builder *b;
     struct sample_sources sources;
     struct unwind_images *images;
-    struct stacks_process **processes; /* by row of the trace */
-    size_t capacity, count, sweep_at;  /* count: those that are there; at sweep_at the ended ones go */
+    struct stacks_process **processes;  /* by row of the trace */
+    size_t capacity, count, sweep_at;   /* count: those that are there; at sweep_at the ended ones go */
     struct stack_top tops[STACKS_TOPS]; /* by tid; a later thread takes the place */
     uint64_t time_ns;                   /* of the sample */
     uint64_t found[UNWIND_FOUND_KINDS];
@@ -193,7 +193,7 @@ static void remove_ended(struct sample_unwinder *unwinder)
     for (size_t i = 0; i < unwinder->capacity; i++)
         if (unwinder->processes[i] && unwinder->b->trace.processes.rows[i].to_ns)
             process_remove(unwinder, i);
-    unwinder->sweep_at = 2 * unwinder->count + STACKS_SWEEP_MIN;
+    unwinder->sweep_at = unwinder->count + STACKS_SWEEP;
 }
 
 static struct stacks_process *process_get(struct sample_unwinder *unwinder, uint32_t process)

@@ -46,6 +46,7 @@ void trace_builder_done(struct trace_builder *b)
     id_map_done(&b->event_types);
     chain_cache_free(b->chains);
     free(b->changed);
+    free(b->ended);
     trace_done(&b->trace);
     *b = (struct trace_builder){ 0 };
 }
@@ -182,6 +183,23 @@ void trace_builder_process_exit(struct trace_builder *b, uint32_t pid, uint64_t 
         return;
     b->trace.processes.rows[id].to_ns = time_ns;
     trace_builder_changed(b, CHANGED_PROCESS, id);
+    b->ended = mem_grow(b->ended, &b->ended_capacity, b->ended_count + 1, sizeof *b->ended);
+    b->ended[b->ended_count++] = id;
+}
+
+void trace_builder_forget_ended(struct trace_builder *b, uint64_t before_ns)
+{
+    for (; b->ended_first < b->ended_count; b->ended_first++) {
+        uint32_t id = b->ended[b->ended_first];
+        if (b->trace.processes.rows[id].to_ns >= before_ns)
+            break;
+        address_space_done(b->states[id].mappings);
+    }
+    if (b->ended_first < b->ended_count / 2)
+        return;
+    b->ended_count -= b->ended_first;
+    memmove(b->ended, b->ended + b->ended_first, b->ended_count * sizeof *b->ended);
+    b->ended_first = 0;
 }
 
 /* Threads. */

@@ -38,6 +38,8 @@ struct trace_builder {
     struct process_state *states; /* by process id */
     size_t states_capacity;
     struct chain_cache *chains;
+    uint32_t *ended; /* process ids, in the order of their ends; those before ended_first were forgotten */
+    size_t ended_first, ended_count, ended_capacity;
     /* rows changed after they were added: (table << 32 | id), for the writer */
     uint64_t *changed;
     size_t changed_count, changed_capacity;
@@ -66,6 +68,8 @@ uint32_t trace_builder_process_fork(struct trace_builder *b, uint32_t parent_pid
 /* The process became another program: a new row of the same pid, without mappings and methods. */
 void trace_builder_process_exec(struct trace_builder *b, uint32_t pid, struct span name, uint64_t time_ns);
 void trace_builder_process_exit(struct trace_builder *b, uint32_t pid, uint64_t time_ns);
+/* Gives back what is known to be mapped of processes that ended before: an address there is nowhere then. */
+void trace_builder_forget_ended(struct trace_builder *b, uint64_t before_ns);
 /* Says that a row was written to directly after it was added. */
 void trace_builder_changed(struct trace_builder *b, enum trace_changed_table table, uint32_t id);
 /* The thread `tid` of process `pid`, both added when new. */

@@ -156,6 +156,33 @@ static void test_exec_forgets(void **state)
     trace_builder_done(&b);
 }
 
+/* What was mapped in processes that ended is given back after a time; what is said of them stays. */
+static void test_ended_are_forgotten(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    uint32_t ids[8];
+    for (uint32_t i = 0; i < ARRAY_LEN(ids); i++) {
+        ids[i] = trace_builder_process_start(&b, 10 + i, 1);
+        trace_builder_mapping(&b, ids[i], 0x1000, 0x1000, 0, image(&b, "/bin/a"), 1);
+    }
+    for (uint32_t i = 0; i + 1 < ARRAY_LEN(ids); i++)
+        trace_builder_process_exit(&b, 10 + i, 100 + i);
+    for (uint64_t before_ns = 100; before_ns < 120; before_ns += 3) {
+        trace_builder_forget_ended(&b, before_ns);
+        for (uint32_t i = 0; i < ARRAY_LEN(ids); i++) {
+            bool kept = i + 1 == ARRAY_LEN(ids) || 100 + i >= before_ns;
+            assert_int_equal(trace_builder_mapping_at(&b, ids[i], 0x1000) != 0, kept);
+        }
+    }
+    assert_int_equal(b.trace.mappings.count, 1 + ARRAY_LEN(ids));
+    trace_builder_process_exit(&b, 10 + ARRAY_LEN(ids) - 1, 200);
+    trace_builder_forget_ended(&b, 201);
+    assert_int_equal(trace_builder_mapping_at(&b, ids[ARRAY_LEN(ids) - 1], 0x1000), 0);
+    trace_builder_done(&b);
+}
+
 static void test_fork_shares_and_pids_return(void **state)
 {
     (void)state;
@@ -296,6 +323,7 @@ int main(void)
         cmocka_unit_test(test_reused_code),
         cmocka_unit_test(test_overlapping_code),
         cmocka_unit_test(test_exec_forgets),
+        cmocka_unit_test(test_ended_are_forgotten),
         cmocka_unit_test(test_fork_shares_and_pids_return),
         cmocka_unit_test(test_deep_stack_is_cut_at_its_root),
         cmocka_unit_test(test_judged_once),
