@@ -4,11 +4,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/own.h"
+#include "cli/message.h"
 
 static void launch_hide_io(void)
 {
@@ -123,13 +125,24 @@ static int launch_reap(struct launch *l)
     close(l->failure_fd);
     if (got < 0)
         return 1;
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    l->killed_by = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    return l->killed_by ? 128 + l->killed_by : WEXITSTATUS(status);
 }
 
 int launch_wait(struct launch *l, const volatile sig_atomic_t *stopped_by)
 {
     wait_and_pass_on(l, stopped_by);
     return launch_reap(l);
+}
+
+/* A runtime sends its events some time after they happened, and a process that is killed sends no more. */
+void launch_warn_killed(const struct launch *l, const char *name)
+{
+    if (l->killed_by)
+        message_warning(
+            "'%s' was ended by a signal (%s): what its runtime had not sent yet is missing, such as an "
+            "exception that nobody caught",
+            name, strsignal(l->killed_by));
 }
 
 void launch_abandon(struct launch *l)

@@ -14,6 +14,7 @@ struct launch {
     pid_t pid;
     int release_fd; /* a byte written here lets it go on to its exec */
     int failure_fd; /* gives errno when the exec failed; nothing when it worked */
+    int killed_by;  /* once it has ended: the signal that killed it, or 0 */
 };
 
 struct launch_options {
@@ -33,6 +34,8 @@ bool launch_started(struct launch *l, const char *name, struct error *err);
  * itself.
  */
 int launch_wait(struct launch *l, const volatile sig_atomic_t *stopped_by);
+/* After its end: says on stderr what of a runtime's events a signal that killed it took along, if one did. */
+void launch_warn_killed(const struct launch *l, const char *name);
 /* Kills a command that was never released. */
 void launch_abandon(struct launch *l);
 

@@ -259,11 +259,13 @@ static void put_inside_groups(const struct spans_answer *a, const struct span_gr
     struct text_table table;
     put_threads(a, out);
     init_inside(a, "count", "mean", columns, &table);
-    for (size_t i = 0; i < rows_shown(a, groups); i++) {
+    size_t shown = 0, most = rows_shown(a, groups); /* what is not known of is not among them */
+    for (size_t i = 0; i < groups->count && shown < most; i++) {
         const struct span_group *group = &groups->rows[i];
         struct span_account sum = group_account(a, groups, group);
         if (sum.known[SPAN_THREADS_UNKNOWN] == group->count)
             continue;
+        shown++;
         text_table_add(&table, units_count(group->count).text);
         text_table_add(&table, units_duration(group->total_ns / group->count).text);
         span_inside_cells(a->accounts, &sum, group->count, &table);

@@ -317,8 +317,11 @@ bool record_stream(const struct record_values *v, struct verb_call *call, struct
         diagnostic_port_let_all_go(run.port);
     if (run.launched && !ok)
         message_warning("%s; the end of '%s' is waited for", err->what, call->command[0]);
-    if (run.launched)
+    if (run.launched) {
         call->exit_code = launch_wait(&run.launch, run.stopped);
+        if (ok && run.stats.ended_by == RECORD_ENDED_TARGET_EXIT && !v->quiet)
+            launch_warn_killed(&run.launch, call->command[0]);
+    }
     diagnostic_port_close(run.port);
     stopping_event_free(run.stopping);
     record_sources_done(&run.sources);

@@ -16,8 +16,8 @@ static void text_head(const struct stack_async *async, struct buffer *out)
     uint64_t waiting = 0;
     for (size_t i = 0; i < async->graph.type_count; i++)
         waiting += async->graph.types[i].waiting;
-    buffer_format(out, "\nasync: %s method%s wait in %s chain%s; %s objects, %s", units_count(waiting).text,
-                  waiting == 1 ? "" : "s", units_count(async->chains.followed).text,
+    buffer_format(out, "\nasync: %s method%s in %s chain%s; %s objects, %s", units_count(waiting).text,
+                  waiting == 1 ? " waits" : "s wait", units_count(async->chains.followed).text,
                   async->chains.followed == 1 ? "" : "s", units_count(walk->objects).text,
                   units_size(walk->bytes).text);
     if (async->stopped_ns)

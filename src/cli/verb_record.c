@@ -360,6 +360,19 @@ static struct record_summary record_outcome(const struct record_run *run)
     };
 }
 
+/* At a low rate that may be the CPU time of seconds: the kernel counts it for each thread and CPU by itself.
+ */
+static void record_tell_no_samples(const struct record_run *run)
+{
+    enum { RATE_LOW = 20 };
+    if (run->values->rate_hz < RATE_LOW)
+        message_note("no samples: at %" PRIu64
+                     " Hz one stands for %s of a thread's CPU time; a higher -F sees more",
+                     run->values->rate_hz, units_duration(1000000000u / run->values->rate_hz).text);
+    else
+        message_note("no samples: the target did not use the CPU while it was watched");
+}
+
 static void record_tell(const struct record_run *run)
 {
     struct record_summary s = record_outcome(run);
@@ -367,8 +380,8 @@ static void record_tell(const struct record_run *run)
         return;
     record_summary_text(&s);
     if (s.samples && run->stats.samples == 0)
-        message_note("no samples: the target did not use the CPU while it was watched");
-    else if (!run->export)
+        record_tell_no_samples(run);
+    if (run->stats.samples + run->stats.events && !run->export)
         message_note("next: clrperf report %s, clrperf export %s -o flame.html", run->path, run->path);
 }
 
@@ -485,9 +498,12 @@ static bool record_run(struct verb_call *call, struct error *err)
     if (run.launched && watched && !ok)
         message_warning("%s; '%s' may still run, its end is waited for", err->what, call->command[0]);
     diagnostic_port_let_all_go(run.port);
-    if (run.launched && watched)
+    if (run.launched && watched) {
         call->exit_code = launch_wait(&run.launch, run.stopped);
-    else if (run.launched)
+        if (run.stats.ended_by == RECORD_ENDED_TARGET_EXIT && !v->quiet &&
+            (run.sources.has_topics || run.sources.has_asked))
+            launch_warn_killed(&run.launch, call->command[0]);
+    } else if (run.launched)
         launch_abandon(&run.launch);
     if (run.w)
         trace_writer_close(run.w, &run.b, NULL, NULL);

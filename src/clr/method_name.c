@@ -176,10 +176,14 @@ static void show_managed(const struct parts *parts, const struct type_name *type
     size_t start = out->size;
     bool is_lambda = span_begins(parts->method, "<") || span_begins(parts->method, "_Lambda$__");
     show_owner(type, params.type, is_lambda || member_name_is_machine(last), out);
-    bool is_machine = member_name_is_machine(last);
-    const char *note = is_machine && !out->failed ? machine_note(params.kind, out, start) : "";
-    bool is_body = (is_machine && is_text(parts->method, "MoveNext")) ||
-                   (is_fsharp_closure(last) && is_text(parts->method, "Invoke"));
+    bool is_machine = member_name_is_machine(last), is_closure = is_fsharp_closure(last);
+    bool moves = (is_machine || is_closure) && is_text(parts->method, "MoveNext");
+    const char *note = "";
+    if (is_closure && moves) /* of a `task`: nothing in metadata says what for; a `seq` has another method */
+        note = " (async)";
+    else if (is_machine && !out->failed)
+        note = machine_note(params.kind, out, start);
+    bool is_body = moves || (is_closure && is_text(parts->method, "Invoke"));
     if (!is_body) {
         buffer_u8(out, '.');
         member_name_show(parts->method, out);

@@ -256,6 +256,10 @@ static void image_names_load_il_maps(struct image_names *names, struct bundled *
     *tried = true;
 }
 
+/*
+ * As the process has it that the image was opened of, whichever the location is of: the image borrows that
+ * one's assemblies, which go when another process is asked about, and asking in turns takes seconds.
+ */
 static void image_names_line(struct image_names *names, struct naming *naming, uint32_t location,
                              uint64_t file_off)
 {
@@ -264,9 +268,8 @@ static void image_names_line(struct image_names *names, struct naming *naming, u
     const struct managed_image *managed = part ? part->image : names->managed;
     if (!managed || !managed_image_il(managed, &il))
         return;
-    uint32_t process = naming->t->locations.rows[location].process;
-    const char *path = naming_assembly_path(naming, process, il.assembly);
-    bool has_lines = path && naming_has_lines(naming, process, path);
+    const char *path = naming_assembly_path(naming, names->process, il.assembly);
+    bool has_lines = path && naming_has_lines(naming, names->process, path);
     if (!has_lines && !naming->origins)
         return;
     image_names_load_il_maps(names, part);
@@ -278,7 +281,8 @@ static void image_names_line(struct image_names *names, struct naming *naming, u
         row->il_known = true;
     }
     if (has_lines)
-        naming_set_line(naming, location, path, il.token, il.offset_known ? il.offset : IL_NO_MAPPING);
+        naming_set_line(naming, location, names->process, path, il.token,
+                        il.offset_known ? il.offset : IL_NO_MAPPING);
 }
 
 void image_names_answer(struct image_names *names, struct naming *naming, uint32_t location,

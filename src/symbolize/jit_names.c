@@ -174,8 +174,8 @@ static void jit_names_lines(struct jit_names *names)
         const struct trace_code *code = &t->codes.rows[names->code_of[i]];
         const struct trace_location *row = &t->locations.rows[names->locations[i]];
         if (names->code_of[i] && code->token && code->module_path)
-            naming_set_line(naming, names->locations[i], trace_string(t, code->module_path), code->token,
-                            row->il_known ? row->il_off : IL_NO_MAPPING);
+            naming_set_line(naming, names->locations[i], names->process, trace_string(t, code->module_path),
+                            code->token, row->il_known ? row->il_off : IL_NO_MAPPING);
     }
 }
 

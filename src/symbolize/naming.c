@@ -131,8 +131,11 @@ int naming_open(const struct naming *naming, uint32_t process, const char *path)
     return naming->files->open ? naming->files->open(naming->files->user, process, path) : -1;
 }
 
-static void naming_add_folder(struct naming *naming, uint32_t path)
+static void naming_add_folder(struct naming *naming, uint32_t path, bool *seen)
 {
+    if (seen[path])
+        return;
+    seen[path] = true;
     const char *text = trace_string(naming->t, path);
     const char *slash = strrchr(text, '/');
     if (!slash)
@@ -164,15 +167,17 @@ void naming_set_origin(struct naming *naming, uint32_t location, uint64_t start,
 static void naming_list_folders(struct naming *naming, uint32_t process)
 {
     const struct trace *t = naming->t;
+    AUTO_FREE bool *seen =
+        mem_alloc(t->strings.count, sizeof *seen); /* paths: thousands of methods share one */
     naming->folder_count = 0;
     for (size_t i = 1; i < t->mappings.count; i++) {
         const struct trace_mapping *m = &t->mappings.rows[i];
         if (m->process == process && t->images.rows[m->image].kind == IMAGE_PE)
-            naming_add_folder(naming, t->images.rows[m->image].path);
+            naming_add_folder(naming, t->images.rows[m->image].path, seen);
     }
     for (size_t i = 1; i < t->codes.count; i++)
         if (t->codes.rows[i].process == process && t->codes.rows[i].module_path)
-            naming_add_folder(naming, t->codes.rows[i].module_path);
+            naming_add_folder(naming, t->codes.rows[i].module_path, seen);
 }
 
 /* A single-file program: the first mapped file that is no library may be one. */
@@ -321,12 +326,12 @@ bool naming_find_line(struct naming *naming, uint32_t process, const char *path,
     return source_lines_find(naming_lines(naming, process), path, token, il_offset, out);
 }
 
-void naming_set_line(struct naming *naming, uint32_t location, const char *path, uint32_t token,
-                     uint32_t il_offset)
+void naming_set_line(struct naming *naming, uint32_t location, uint32_t process, const char *path,
+                     uint32_t token, uint32_t il_offset)
 {
     struct trace *t = naming->t;
     struct source_place place;
-    if (!naming_find_line(naming, t->locations.rows[location].process, path, token, il_offset, &place))
+    if (!naming_find_line(naming, process, path, token, il_offset, &place))
         return;
     struct trace_location *row = &t->locations.rows[location];
     row->file = trace_add_string(t, place.file);

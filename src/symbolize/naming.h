@@ -65,11 +65,11 @@ int naming_open(const struct naming *naming, uint32_t process, const char *path)
  */
 bool naming_open_assembly(struct naming *naming, uint32_t process, const char *path, struct source *out);
 /*
- * Gives a location its source line: of a method (0x06......) of the assembly at `path`, at an IL offset or
- * one of read/il_map.h's marks. Leaves it without one where the assembly has no PDB.
+ * Gives a location its source line: of a method (0x06......) of the assembly that a process has at `path`, at
+ * an IL offset or one of read/il_map.h's marks. Leaves it without one where the assembly has no PDB.
  */
-void naming_set_line(struct naming *naming, uint32_t location, const char *path, uint32_t token,
-                     uint32_t il_offset);
+void naming_set_line(struct naming *naming, uint32_t location, uint32_t process, const char *path,
+                     uint32_t token, uint32_t il_offset);
 /* As source_lines_find(). */
 bool naming_find_line(struct naming *naming, uint32_t process, const char *path, uint32_t token,
                       uint32_t il_offset, struct source_place *out);

@@ -216,6 +216,16 @@ def check_web(checks, variant, work):
     waits = [row for row in report(path, "tasks")["rows"] if row["kind"] == "wait" and "OffCpu" in (row["name"] or "")]
     checks.check(f"{variant} tasks: the action that blocks", len(waits) == 1 and waits[0]["count"] == asked["/off-cpu"][0] and
                  90 < waits[0]["mean_ms"] < 500, str([(row["name"], row["count"], row["mean_ms"]) for row in waits]))
+    check_first_inside(checks, variant, path)
+
+
+def check_first_inside(checks, variant, path):
+    """Of what nobody worked for nothing is said; the others take its place."""
+    known = [row["name"] for row in report(path, "tasks")["rows"] if row["inside"]["threads"]["unknown"] < row["count"]]
+    text = succeeded(clrperf("report", path, "tasks", "--top", "1")).stdout
+    table = text.partition("inside one of them")[2].partition("the slowest")[0].strip().split("\n")
+    checks.check(f"{variant} tasks: --top 1 shows the inside of one", known and table[-2].lstrip().startswith("count") and
+                 table[-1].endswith(known[0]), str(table))
 
 
 def waited(inside):

@@ -4,6 +4,7 @@ import collections
 import glob
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -28,6 +29,19 @@ def command(checks, work):
                  repr((done.stdout, done.stderr)))
     done = clrperf("record", "-q", "--force", "-o", out, "--", "/nonexistent/program")
     checks.check("a command that is not there fails", done.returncode == 1 and "cannot run" in done.stderr, done.stderr)
+
+
+def command_killed(checks, work):
+    """What a runtime had not sent yet is lost with it, and that is said; so it is where the rate is too low to see anything."""
+    script = "exec " + shlex.join(sample_command("10", "throws")) + " 0"
+    for suffix in ("clrperf", "nettrace"):
+        done = clrperf("record", "--force", "-e", "exceptions", "-o", work.file(f"killed.{suffix}"), "--",
+                       "sh", "-c", f"(sleep 1; kill -KILL $$) & {script}")
+        checks.check(f"a command that is killed, to .{suffix}", done.returncode == 128 + signal.SIGKILL and
+                     "was ended by a signal (Killed)" in done.stderr, f"{done.returncode} {done.stderr}")
+    with busy() as target:
+        done = clrperf("record", "--force", "-F", "1", "-d", "200ms", "-p", target.pid, "-o", work.file("low.clrperf"))
+        checks.check("a rate that sees nothing", "at 1 Hz one stands for 1.00 s" in done.stderr and "did not use" not in done.stderr, done.stderr)
 
 
 def command_beside(checks, work):
@@ -436,8 +450,8 @@ def ahead_of_time(checks, work):
         program.wait()
 
 
-GROUPS = (command, command_beside, command_ends, command_names, signals, ordinary_user, events_without_rights, no_rights, targets, all_processes,
-          latecomers, target_exits, main_thread_exits, short_lived, target_updated,
+GROUPS = (command, command_killed, command_beside, command_ends, command_names, signals, ordinary_user, events_without_rights, no_rights, targets,
+          all_processes, latecomers, target_exits, main_thread_exits, short_lived, target_updated,
           target_chrooted, target_execs, target_stopped, frame_pointers, ahead_of_time)
 
 

@@ -135,6 +135,8 @@ static const struct {
     { "App.Order::<>n__0()", "", "App.Order.base call" },
     { "App.Program+clo@12-3::Invoke(int32)", "", "App.Program.closure line 12" },
     { "App.Program+main@8::Invoke(int32)", "", "App.Program.main closure line 8" },
+    { "App.Program+load@66::MoveNext()", "", "App.Program.load closure line 66 (async)" },
+    { "App.Program+rows@74-1::GenerateNext(int32&)", "", "App.Program.rows closure line 74.GenerateNext" },
     { "App.Form+_Closure$__::_Lambda$__3-0(int32)", "", "App.Form.lambda #1" },
     { "A.Odd\\,Name\\+X::M()", "", "A.Odd,Name+X.M" },
     /* code without metadata */

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -191,6 +192,48 @@ static void test_image_of_another_process(void **state)
     trace_builder_done(&b);
 }
 
+enum { ASKED_PROCESSES = 2 };
+
+/* How often whose files were asked for. */
+struct asked {
+    size_t count[ASKED_PROCESSES + 1]; /* by process */
+};
+
+static int open_tiny(void *user, uint32_t process, const char *path)
+{
+    struct asked *asked = user;
+    assert_in_range(process, 1, ASKED_PROCESSES);
+    asked->count[process]++;
+    return strcmp(path, "/a/tiny.dll") == 0 ? open(GOLDEN_DIR "/r2r/tiny/tiny.dll", O_RDONLY | O_CLOEXEC)
+                                            : -1;
+}
+
+/* Where processes share an assembly, what it needs of others is looked for where the first of them has it:
+ * the places of one process are forgotten for those of the next. */
+static void test_assembly_of_processes(void **state)
+{
+    enum { PLACES = 200, STEP = 16 };
+    (void)state;
+    struct trace_builder b;
+    struct asked asked = { 0 };
+    struct symbolizer_options options = { .files = { .open = open_tiny, .user = &asked } };
+    struct symbolizer_result result;
+    uint32_t mappings[ASKED_PROCESSES], processes[ASKED_PROCESSES];
+    trace_builder_init(&b, 16);
+    for (size_t i = 0; i < ASKED_PROCESSES; i++) {
+        processes[i] = trace_builder_process_start(&b, (uint32_t)(10 + i), 0);
+        uint32_t image = trace_builder_image(&b, text("/a/tiny.dll"), IMAGE_PE, 8, 1, 77);
+        mappings[i] = trace_builder_mapping(&b, processes[i], START, 0x10000, 0, image, 0);
+    }
+    for (uint64_t i = 0; i < PLACES; i++)
+        add_location(&b.trace, processes[i % ASKED_PROCESSES], mappings[i % ASKED_PROCESSES],
+                     START + i * STEP, 1);
+    symbolizer_run(&b.trace, &b.functions, &options, &result);
+    assert_true(asked.count[processes[0]] > 1);
+    assert_int_equal(asked.count[processes[1]], 0);
+    trace_builder_done(&b);
+}
+
 /* An assembly that is in no file may lie in the program, which is opened to look; libraries are not. */
 static void test_bundle_looked_for(void **state)
 {
@@ -328,7 +371,7 @@ int main(void)
         cmocka_unit_test(test_image_is_the_mapped_one), cmocka_unit_test(test_image_of_another_process),
         cmocka_unit_test(test_bundle_looked_for),       cmocka_unit_test(test_vdso_of_another_kernel),
         cmocka_unit_test(test_code_of_the_time),        cmocka_unit_test(test_our_own_map),
-        cmocka_unit_test(test_named_while_others_add),
+        cmocka_unit_test(test_named_while_others_add),  cmocka_unit_test(test_assembly_of_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
