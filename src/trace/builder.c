@@ -195,7 +195,7 @@ void trace_builder_forget_ended(struct trace_builder *b, uint64_t before_ns)
             break;
         address_space_done(b->states[id].mappings);
     }
-    if (b->ended_first < b->ended_count / 2)
+    if (!b->ended_first || b->ended_first < b->ended_count / 2)
         return;
     b->ended_count -= b->ended_first;
     memmove(b->ended, b->ended + b->ended_first, b->ended_count * sizeof *b->ended);
