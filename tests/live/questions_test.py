@@ -8,6 +8,7 @@ import csv
 import json
 import os
 import sys
+import time
 import urllib.request
 
 from stats_compare import compare_gc, compare_jit
@@ -198,6 +199,7 @@ def check_web(checks, variant, work):
         for route, (times, rest) in asked.items():
             for i in range(times):
                 urllib.request.urlopen(target.url + route + rest.format(id=i % 4 + 1), timeout=30).read()
+        time.sleep(1)  # for the service a request is over some time after its answer is there
         recording.stop()
     answer = report(path, "http")
     seen = {row["name"]: row for row in answer["rows"] if row["kind"] == "server"}
