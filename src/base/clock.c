@@ -30,6 +30,11 @@ uint64_t clock_own_cpu_ns(void)
     return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+uint64_t clock_thread_cpu_ns(void)
+{
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /* What getrusage() says is that of whoever forked us, where that was larger. */
 uint64_t clock_own_peak_rss_bytes(void)
 {

@@ -10,6 +10,8 @@ uint64_t clock_monotonic_ns(void);
 uint64_t clock_realtime_ns(void);
 /* CPU time of this process, user and system. */
 uint64_t clock_own_cpu_ns(void);
+/* The same of the calling thread. */
+uint64_t clock_thread_cpu_ns(void);
 /* Largest resident set of this process so far. */
 uint64_t clock_own_peak_rss_bytes(void);
 

@@ -15,7 +15,14 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-enum { PRIORITY = 1, WORTH_MS = 5, URGENT = SCHED_RR | SCHED_RESET_ON_FORK };
+/* Only who may do more than have a real-time policy (RLIMIT_RTPRIO) may take back what keeps it from
+ * children. */
+enum {
+    PRIORITY = 1,
+    WORTH_MS = 5,
+    URGENT = SCHED_RR | SCHED_RESET_ON_FORK,
+    AS_EVERYBODY = SCHED_OTHER | SCHED_RESET_ON_FORK,
+};
 
 #define MS_NS UINT64_C(1000000)
 
@@ -26,13 +33,6 @@ struct cpu_lease {
     uint64_t seen_ns, used_ns; /* time, and CPU time of the thread, of the last renewal */
 };
 
-static uint64_t thread_cpu_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
 static bool take_policy(int policy, int priority)
 {
     return sched_setscheduler(0, policy, &(struct sched_param){ .sched_priority = priority }) == 0;
@@ -42,7 +42,13 @@ static bool take_policy(int policy, int priority)
 static void used_up(int signal)
 {
     (void)signal;
-    take_policy(SCHED_OTHER, 0);
+    take_policy(AS_EVERYBODY, 0);
+}
+
+static void take_back(void)
+{
+    if (!take_policy(SCHED_OTHER, 0))
+        take_policy(AS_EVERYBODY, 0);
 }
 
 static int signal_of_lease(void)
@@ -67,7 +73,7 @@ static void go_on(struct cpu_lease *lease)
     struct itimerspec when = { .it_value = { .tv_sec = (time_t)(left_ns / (1000 * MS_NS)),
                                              .tv_nsec = (long)(left_ns % (1000 * MS_NS)) } };
     timer_settime(lease->timer, 0, &when, NULL);
-    int policy = urgent ? URGENT : SCHED_OTHER;
+    int policy = urgent ? URGENT : AS_EVERYBODY;
     if (sched_getscheduler(0) != policy)
         take_policy(policy, urgent ? PRIORITY : 0);
 }
@@ -78,7 +84,7 @@ struct cpu_lease *cpu_lease_begin(unsigned most_ms, unsigned percent)
     if (sched_getscheduler(0) != SCHED_OTHER || !take_policy(URGENT, PRIORITY))
         return NULL;
     if (!timer_begin(&timer)) {
-        take_policy(SCHED_OTHER, 0);
+        take_back();
         return NULL;
     }
     struct cpu_lease *lease = mem_alloc(1, sizeof *lease);
@@ -87,7 +93,7 @@ struct cpu_lease *cpu_lease_begin(unsigned most_ms, unsigned percent)
                                  .left_ns = most_ms * MS_NS,
                                  .percent = percent,
                                  .seen_ns = clock_monotonic_ns(),
-                                 .used_ns = thread_cpu_ns() };
+                                 .used_ns = clock_thread_cpu_ns() };
     go_on(lease);
     return lease;
 }
@@ -96,7 +102,7 @@ void cpu_lease_renew(struct cpu_lease *lease)
 {
     if (!lease)
         return;
-    uint64_t now_ns = clock_monotonic_ns(), cpu_ns = thread_cpu_ns(), used_ns = cpu_ns - lease->used_ns;
+    uint64_t now_ns = clock_monotonic_ns(), cpu_ns = clock_thread_cpu_ns(), used_ns = cpu_ns - lease->used_ns;
     lease->left_ns -= used_ns < lease->left_ns ? used_ns : lease->left_ns;
     lease->left_ns += (now_ns - lease->seen_ns) / 100 * lease->percent;
     if (lease->left_ns > lease->most_ns)
@@ -111,6 +117,6 @@ void cpu_lease_end(struct cpu_lease *lease)
     if (!lease)
         return;
     timer_delete(lease->timer);
-    take_policy(SCHED_OTHER, 0);
+    take_back();
     free(lease);
 }

@@ -176,7 +176,8 @@ bool live_memory_refresh(struct live_memory *live, struct error *err)
     if (ok && !live_memory_lives(live))
         ok = error_set(err, ERROR_TARGET, "process %d is gone", (int)live->pid);
     if (ok && text.size == 0)
-        ok = error_set(err, ERROR_TARGET, "process %d has no memory any more: it is ending", (int)live->pid);
+        ok = error_set(err, ERROR_TARGET, "process %d has no memory: it is ending, or a thread of the kernel",
+                       (int)live->pid);
     if (ok)
         take_mappings(live, buffer_span(&text));
     buffer_done(&text);

@@ -118,9 +118,9 @@ void watched_processes_fork(struct watched_processes *w, const struct perf_task 
             trace_builder_thread_start(b, task->pid, task->tid, task->time_ns);
         return;
     }
-    if (!trace_builder_process(b, task->ppid))
-        return;
     uint32_t parent = trace_builder_process(b, task->ppid);
+    if (!parent)
+        return;
     uint32_t process = trace_builder_process_fork(b, task->ppid, task->pid, task->time_ns);
     process_filter_add(w->options.filter, task->pid);
     if (task->ppid == (uint32_t)getpid())

@@ -22,7 +22,7 @@ struct image_part {
 };
 
 struct image {
-    bool opened, refused, parts_read;
+    bool opened, parts_read;
     struct elf_unwind *elf;
     struct pe_unwind *pe;
     struct image_part *parts;
@@ -136,11 +136,7 @@ static bool image_look(struct unwind_images *images, struct image *image, const 
 static void image_open(struct unwind_images *images, struct image *image, const struct image_access *access)
 {
     image->opened = image_look(images, image, access, image_read);
-    if (image->elf || image->pe)
-        images->stats.opened++;
-    else if (!image->refused)
-        images->stats.refused++;
-    image->refused = !image->elf && !image->pe;
+    images->stats.opened += image->elf || image->pe;
 }
 
 struct unwind_code unwind_images_code(struct unwind_images *images, uint32_t number, uint64_t start,

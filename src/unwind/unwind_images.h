@@ -32,8 +32,8 @@ struct unwind_code unwind_images_code(struct unwind_images *images, uint32_t ima
                                       void *user);
 
 struct unwind_images_stats {
-    uint32_t opened, refused; /* images: with tables, and without */
-    uint64_t open_ns;         /* CPU time it took */
+    uint32_t opened;  /* images with tables */
+    uint64_t open_ns; /* CPU time it took */
 };
 struct unwind_images_stats unwind_images_stats(const struct unwind_images *images);
 

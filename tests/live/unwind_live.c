@@ -353,10 +353,10 @@ static void report(struct live *live)
     printf("callers that follow no call: %" PRIu64 " of %" PRIu64 "\n", live->not_after_call, live->checked);
     struct unwind_images_stats images = unwind_images_stats(live->of.images);
     struct process_code_stats code = process_code_stats(live->of.code);
-    printf("%.2f us a sample (slowest %.1f ms), of which images %.1f ms in all: %u opened, %u refused; "
+    printf("%.2f us a sample (slowest %.1f ms), of which images %.1f ms in all, %u of them; "
            "without them %.2f us\n",
            (double)live->unwind_ns / samples / 1e3, (double)live->slowest_ns / 1e6,
-           (double)images.open_ns / 1e6, images.opened, images.refused,
+           (double)images.open_ns / 1e6, images.opened,
            (double)(live->unwind_ns - images.open_ns) / samples / 1e3);
     qsort(live->spent_ns, live->spent_count, sizeof *live->spent_ns, compare_times);
     printf("half of the samples took at most %.2f us, 90 %% %.2f us, 99 %% %.2f us\n", spent_us(live, 50),

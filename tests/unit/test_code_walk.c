@@ -79,6 +79,15 @@ static struct code_walk *open_walk(struct memory_snapshot *snapshot, struct erro
     return walk;
 }
 
+static struct code_walk *open_exported(struct memory_snapshot *snapshot)
+{
+    struct error err;
+    runtime_fixture_build(&fixture, &runtime_layouts[1], buffer_span(&assembly), true);
+    struct code_walk *walk = open_walk(snapshot, &err);
+    assert_non_null(walk);
+    return walk;
+}
+
 static void test_all_layouts(void **state)
 {
     (void)state;
@@ -198,11 +207,8 @@ static void test_wrong_record_has_no_name(void **state)
 {
     (void)state;
     struct memory_snapshot snapshot;
-    struct error err;
     struct found_method found;
-    runtime_fixture_build(&fixture, &runtime_layouts[1], buffer_span(&assembly), true);
-    struct code_walk *walk = open_walk(&snapshot, &err);
-    assert_non_null(walk);
+    struct code_walk *walk = open_exported(&snapshot);
     uint8_t *row = held_byte(&snapshot, fixture.methods[0]);
     *row = (uint8_t)fixture.method_count;
     code_walk_renew(walk);
@@ -218,11 +224,8 @@ static void test_freed_code_has_no_name(void **state)
 {
     (void)state;
     struct memory_snapshot snapshot;
-    struct error err;
     struct found_method found;
-    runtime_fixture_build(&fixture, &runtime_layouts[1], buffer_span(&assembly), true);
-    struct code_walk *walk = open_walk(&snapshot, &err);
-    assert_non_null(walk);
+    struct code_walk *walk = open_exported(&snapshot);
     assert_true(code_walk_find(walk, fixture.dynamic_body, &found));
     assert_string_equal(found.name, "dynamicClass::Made(int32)");
     memset(held_byte(&snapshot, fixture.dynamic_mark), 0, 4);

@@ -15,7 +15,12 @@
 #include "base/cpu_lease.h"
 #include "base/thread.h"
 
-enum { PATIENCE_MS = 5000, URGENT = SCHED_RR | SCHED_RESET_ON_FORK };
+enum {
+    PATIENCE_MS = 5000,
+    SOMEBODY = 65533,
+    URGENT = SCHED_RR | SCHED_RESET_ON_FORK,
+    AS_EVERYBODY = SCHED_OTHER | SCHED_RESET_ON_FORK,
+};
 
 static struct cpu_lease *begin(unsigned most_ms, unsigned percent)
 {
@@ -40,10 +45,10 @@ static void test_ends_by_itself(void **state)
     (void)state;
     struct cpu_lease *lease = begin(60, 0);
     uint64_t took_ns = compute_until_changed();
-    assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
+    assert_int_equal(sched_getscheduler(0), AS_EVERYBODY);
     assert_in_range(took_ns, 30000000, 1000000000); /* the kernel looks at its ticks */
     cpu_lease_renew(lease);
-    assert_int_equal(sched_getscheduler(0), SCHED_OTHER); /* nothing came meanwhile */
+    assert_int_equal(sched_getscheduler(0), AS_EVERYBODY); /* nothing came meanwhile */
     cpu_lease_end(lease);
     assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
 }
@@ -53,13 +58,31 @@ static void test_comes_back(void **state)
     (void)state;
     struct cpu_lease *lease = begin(60, 50);
     compute_until_changed();
-    assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
+    assert_int_equal(sched_getscheduler(0), AS_EVERYBODY);
     cpu_lease_renew(lease);
     usleep(200000); /* half of which is ours now, up to the most */
     cpu_lease_renew(lease);
     assert_int_equal(sched_getscheduler(0), URGENT);
     assert_in_range(compute_until_changed(), 30000000, 1000000000);
     cpu_lease_end(lease);
+}
+
+/* Who may have the policy only by a limit may not take back all of it: it ends nevertheless. */
+static void test_ends_without_rights(void **state)
+{
+    (void)state;
+    struct cpu_lease *lease = begin(60, 0);
+    if (seteuid(SOMEBODY) != 0)
+        skip();
+    uint64_t took_ns = compute_until_changed();
+    int used_up = sched_getscheduler(0);
+    cpu_lease_end(lease);
+    int ended = sched_getscheduler(0);
+    assert_int_equal(seteuid(0), 0);
+    assert_int_equal(sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 }), 0);
+    assert_in_range(took_ns, 30000000, 1000000000);
+    assert_int_equal(used_up, AS_EVERYBODY);
+    assert_int_equal(ended, AS_EVERYBODY);
 }
 
 static void *policy_of_thread(void *user)
@@ -103,9 +126,8 @@ static void test_chosen_by_somebody(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends_by_itself),
-        cmocka_unit_test(test_comes_back),
-        cmocka_unit_test(test_for_one_thread),
+        cmocka_unit_test(test_ends_by_itself),      cmocka_unit_test(test_comes_back),
+        cmocka_unit_test(test_ends_without_rights), cmocka_unit_test(test_for_one_thread),
         cmocka_unit_test(test_chosen_by_somebody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,13 +33,12 @@ static void write_file(char *path, int end_bytes)
 
 static int setup(void **state)
 {
-    static struct fixture f;
+    static struct fixture f = { .told = "/tmp/told-XXXXXX",
+                                .silent = "/tmp/silent-XXXXXX",
+                                .replaced = "/tmp/replaced-XXXXXX",
+                                .symbols = "/tmp/symbols-XXXXXX.debug" };
     struct stat st;
     trace_builder_init(&f.b, 16);
-    strcpy(f.told, "/tmp/told-XXXXXX");
-    strcpy(f.silent, "/tmp/silent-XXXXXX");
-    strcpy(f.replaced, "/tmp/replaced-XXXXXX");
-    strcpy(f.symbols, "/tmp/symbols-XXXXXX.debug");
     write_file(f.told, 0);
     write_file(f.silent, 0);
     write_file(f.replaced, 0);
