@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Events of runtimes in recordings: exact, from the first instruction on, with nobody harmed.
 
-    record_events_test.py VARIANT
+    record_events_test.py VARIANT alone|beside       alone: what is exact only where we get to read in time
 """
 import collections
 import json
@@ -249,17 +249,21 @@ def check_metrics(checks, work, command, variant):
     checks.check(f"{variant}: metrics of a launched program", told.get("Collection/Stop", 0) >= 2, str(told))
 
 
+# Each with the sample that it looks at.
+ALONE = [(check_exact, "throws"), (check_stream, "throws"), (check_flood, "flood"), (check_descendants, "throws")]
+BESIDE = [(check_unharmed, "throws"), (check_stopping, "throws"), (check_port, "throws"), (check_children, "throws"),
+          (check_several, "throws"), (check_container, "throws"), (check_metrics, "throws")]
+
+
 def check_program(checks, check, work, program, variant):
     check(checks, work, sample_command(variant, program), variant)
 
 
 def main():
-    variant = sys.argv[1]
+    variant, company = sys.argv[1:]
     checks = Checks()
     with Work() as work:
-        for check, program in ((check_exact, "throws"), (check_stream, "throws"), (check_flood, "flood"), (check_unharmed, "throws"),
-                               (check_stopping, "throws"), (check_port, "throws"), (check_children, "throws"),
-                               (check_descendants, "throws"), (check_several, "throws"), (check_container, "throws"), (check_metrics, "throws")):
+        for check, program in {"alone": ALONE, "beside": BESIDE}[company]:
             checks.run(f"{variant}: {check.__name__}", check_program, check, work, program, variant)
     checks.exit()
 

@@ -47,7 +47,9 @@ TESTS = [
     Test("capture", "capture_test.py", seconds=600),
     Test("collect", "collect_test.py", "10", seconds=600),
     *(Test(f"trace_{variant}", "trace_test.py", variant, seconds=600) for variant in ("10", "9", "8")),
-    *(Test(f"record_events_{variant}", "record_events_test.py", variant, seconds=600, alone=True) for variant in ("10", "9", "8")),
+    *(Test(f"record_events_{variant}", "record_events_test.py", variant, "beside", seconds=600) for variant in ("10", "9", "8")),
+    *(Test(f"record_events_alone_{variant}", "record_events_test.py", variant, "alone", seconds=600, alone=True)
+      for variant in ("10", "9", "8")),
     *(Test(f"map_{variant}", "map_test.py", variant, seconds=900) for variant in ("10", "8")),
     *(Test(f"async_{variant}", "async_test.py", variant, seconds=900) for variant in ("10", "9", "8")),
     *(Test(f"stack_{variant}", "stack_test.py", variant, seconds=900) for variant in ("10", "9", "8")),
