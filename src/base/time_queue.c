@@ -6,56 +6,97 @@
 #include "base/mem.h"
 
 enum {
-    COMPACT_FROM_BYTES = 256 * 1024,
-    KEPT_BYTES = 1024 * 1024, /* of memory while nothing waits: the first look at a process takes long */
+    CHUNK_BYTES = 256 * 1024,
+    WANTED_DECAY = 16, /* rounds, in which a burst is forgotten by two thirds */
 };
 
-/* Empties it; keeps some of the memory. */
-static void clear_bytes(struct buffer *bytes)
-{
-    size_t ceiling = bytes->ceiling;
-    if (bytes->capacity > KEPT_BYTES) {
-        buffer_done(bytes);
-        buffer_init(bytes, ceiling);
-    }
-    buffer_clear(bytes);
-}
+struct time_chunk {
+    uint8_t *bytes; /* owned; NULL: given back */
+    size_t capacity, used;
+    size_t waiting; /* items */
+};
 
 void time_queue_init(struct time_queue *q, size_t bytes_max)
 {
-    *q = (struct time_queue){ 0 };
-    buffer_init(&q->bytes, bytes_max);
-    buffer_init(&q->spare, bytes_max);
+    *q = (struct time_queue){ .bytes_max = bytes_max };
 }
 
 void time_queue_done(struct time_queue *q)
 {
-    buffer_done(&q->bytes);
-    buffer_done(&q->spare);
+    for (size_t i = 0; i < q->chunk_count; i++)
+        free(q->chunks[i].bytes);
+    free(q->chunks);
     free(q->items);
     free(q->aside);
     *q = (struct time_queue){ 0 };
 }
 
-bool time_queue_add(struct time_queue *q, uint64_t time_ns, uint32_t kind, struct span bytes)
+/* A chunk that nothing waits in: rather one with memory, rather one that ever was. */
+static size_t chunk_unused(struct time_queue *q)
 {
-    size_t offset = q->bytes.size;
-    buffer_append(&q->bytes, bytes.data, bytes.size);
-    if (q->bytes.failed) {
-        q->bytes.failed = false;
-        return false;
+    size_t found = q->chunk_count;
+    for (size_t i = 0; i < q->chunk_count; i++) {
+        if (q->chunks[i].waiting)
+            continue;
+        found = i;
+        if (q->chunks[i].bytes)
+            break;
     }
+    if (found == q->chunk_count) {
+        q->chunks = mem_grow(q->chunks, &q->chunk_capacity, q->chunk_count + 1, sizeof *q->chunks);
+        q->chunks[q->chunk_count++] = (struct time_chunk){ 0 };
+    }
+    return found;
+}
+
+static void chunk_open(struct time_queue *q, size_t size)
+{
+    q->filling = chunk_unused(q);
+    struct time_chunk *chunk = &q->chunks[q->filling];
+    chunk->used = 0;
+    if (chunk->capacity >= size)
+        return;
+    free(chunk->bytes);
+    chunk->capacity = size > CHUNK_BYTES ? size : CHUNK_BYTES;
+    chunk->bytes = mem_alloc(chunk->capacity, 1);
+}
+
+uint8_t *time_queue_room(struct time_queue *q, size_t size_max)
+{
+    if (size_max > UINT32_MAX || size_max > q->bytes_max || q->live_bytes > q->bytes_max - size_max)
+        return NULL;
+    const struct time_chunk *chunk = q->chunk_count ? &q->chunks[q->filling] : NULL;
+    if (!chunk || chunk->capacity - chunk->used < size_max)
+        chunk_open(q, size_max);
+    return q->chunks[q->filling].bytes + q->chunks[q->filling].used;
+}
+
+void time_queue_add_made(struct time_queue *q, uint64_t time_ns, uint32_t kind, size_t size)
+{
+    struct time_chunk *chunk = &q->chunks[q->filling];
     if (q->count > q->first && q->items[q->count - 1].time_ns > time_ns)
         q->unsorted = true;
     q->items = mem_grow(q->items, &q->capacity, q->count + 1, sizeof *q->items);
-    q->items[q->count] = (struct time_item){
+    q->items[q->count++] = (struct time_item){
         .time_ns = time_ns,
-        .offset = (uint32_t)offset,
-        .size = (uint32_t)bytes.size,
+        .chunk = (uint32_t)q->filling,
+        .offset = (uint32_t)chunk->used,
+        .size = (uint32_t)size,
         .kind = kind,
     };
-    q->count++;
-    q->live_bytes += bytes.size;
+    q->busy += chunk->waiting++ == 0;
+    chunk->used += size;
+    q->live_bytes += size;
+}
+
+bool time_queue_add(struct time_queue *q, uint64_t time_ns, uint32_t kind, struct span bytes)
+{
+    uint8_t *room = time_queue_room(q, bytes.size);
+    if (!room)
+        return false;
+    if (bytes.size)
+        memcpy(room, bytes.data, bytes.size);
+    time_queue_add_made(q, time_ns, kind, bytes.size);
     return true;
 }
 
@@ -113,35 +154,27 @@ static void sort_items(struct time_queue *q)
         merge_items(q, open[count - 2], open[count - 1], q->count);
 }
 
-/*
- * Forgets what was handed over. While a runtime lags, a third of a second of records waits at any time:
- * moving those at every look would cost more than taking them, so they are moved when half is gone.
- */
-static void time_queue_compact(struct time_queue *q)
+/* Gives back the memory of chunks that no round of late had in use. */
+static void chunks_give_back(struct time_queue *q)
 {
-    if (q->first == q->count) {
-        q->first = q->count = q->live_bytes = 0;
-        clear_bytes(&q->bytes);
-        clear_bytes(&q->spare);
-        return;
+    size_t kept = 0;
+    for (size_t i = 0; i < q->chunk_count; i++) {
+        struct time_chunk *chunk = &q->chunks[i];
+        if (!chunk->bytes || ++kept <= q->wanted + 1 || chunk->waiting || i == q->filling)
+            continue;
+        free(chunk->bytes);
+        *chunk = (struct time_chunk){ 0 };
     }
-    if (q->bytes.size < COMPACT_FROM_BYTES || q->live_bytes > q->bytes.size / 2)
+}
+
+/* Forgets the items that were handed over: when they are half of all, so that few are moved. */
+static void items_compact(struct time_queue *q)
+{
+    if (q->first < q->count - q->first)
         return;
     q->count -= q->first;
     memmove(q->items, q->items + q->first, q->count * sizeof *q->items);
     q->first = 0;
-    buffer_clear(&q->spare);
-    for (size_t i = 0; i < q->count; i++) {
-        struct time_item *item = &q->items[i];
-        size_t offset = q->spare.size;
-        buffer_append(&q->spare, q->bytes.data + item->offset, item->size);
-        item->offset = (uint32_t)offset;
-    }
-    struct buffer moved = q->spare;
-    q->spare = q->bytes;
-    q->bytes = moved;
-    if (moved.size < q->spare.capacity / 4) /* a burst is over */
-        clear_bytes(&q->spare);
 }
 
 static void sort_once(struct time_queue *q)
@@ -157,13 +190,35 @@ uint64_t time_queue_middle_ns(struct time_queue *q)
     return q->items[q->first + (q->count - q->first) / 2].time_ns;
 }
 
+static void chunk_take(struct time_queue *q, size_t index)
+{
+    struct time_chunk *chunk = &q->chunks[index];
+    if (--chunk->waiting)
+        return;
+    chunk->used = 0;
+    q->busy--;
+}
+
+size_t time_queue_held_bytes(const struct time_queue *q)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < q->chunk_count; i++)
+        bytes += q->chunks[i].capacity;
+    return bytes;
+}
+
 void time_queue_release(struct time_queue *q, uint64_t until_ns, time_queue_fn *take, void *user)
 {
     sort_once(q);
+    q->wanted = q->wanted * (WANTED_DECAY - 1) / WANTED_DECAY;
+    if (q->busy > q->wanted)
+        q->wanted = q->busy;
     for (; q->first < q->count && q->items[q->first].time_ns <= until_ns; q->first++) {
         struct time_item item = q->items[q->first]; /* whoever takes it may add others */
         q->live_bytes -= item.size;
-        take(user, &item, span_of(q->bytes.data + item.offset, item.size));
+        take(user, &item, span_of(q->chunks[item.chunk].bytes + item.offset, item.size));
+        chunk_take(q, item.chunk);
     }
-    time_queue_compact(q);
+    items_compact(q);
+    chunks_give_back(q);
 }

@@ -3,7 +3,7 @@
  *
  * Sources are read one after the other, so what they say arrives out of order by as much as the
  * slowest of them is behind. Items wait here until nothing older can come. Those of one time stay in
- * the order in which they came.
+ * the order in which they came. What waits is copied once, into chunks that are used again.
  */
 #ifndef CLRPERF_BASE_TIME_QUEUE_H
 #define CLRPERF_BASE_TIME_QUEUE_H
@@ -12,19 +12,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buffer.h"
+#include "base/cursor.h"
 
 struct time_item {
     uint64_t time_ns;
-    uint32_t offset, size; /* in `bytes` */
-    uint32_t kind;         /* the caller's */
+    uint32_t chunk, offset, size;
+    uint32_t kind; /* the caller's */
 };
 
+struct time_chunk;
+
 struct time_queue {
-    struct buffer bytes, spare;
+    struct time_chunk *chunks;
+    size_t chunk_count, chunk_capacity;
+    size_t filling; /* the chunk that is written to */
+    size_t busy;    /* chunks in which items wait; */
+    size_t wanted;  /* how many there were of late */
     struct time_item *items;
     size_t first, count, capacity; /* items [first, count) wait, those before were handed over */
-    size_t live_bytes;             /* of the items that wait */
+    size_t live_bytes, bytes_max;  /* of the items that wait */
     bool unsorted;
     struct time_item *aside; /* while they are sorted */
     size_t aside_capacity;
@@ -34,10 +40,16 @@ void time_queue_init(struct time_queue *q, size_t bytes_max);
 void time_queue_done(struct time_queue *q);
 /* Copies the item. False when the queue is full: release what is there, then try again. */
 bool time_queue_add(struct time_queue *q, uint64_t time_ns, uint32_t kind, struct span bytes);
+/* Where an item of at most `size_max` bytes can be put together, or NULL when the queue is full. */
+uint8_t *time_queue_room(struct time_queue *q, size_t size_max);
+/* Adds the item that was put there. */
+void time_queue_add_made(struct time_queue *q, uint64_t time_ns, uint32_t kind, size_t size);
 
 typedef void time_queue_fn(void *user, const struct time_item *item, struct span bytes);
 /* Hands over, in order, every item up to `until_ns`. */
 void time_queue_release(struct time_queue *q, uint64_t until_ns, time_queue_fn *take, void *user);
+/* The memory that is held for items, those that wait and those to come. */
+size_t time_queue_held_bytes(const struct time_queue *q);
 /* The time of the item in the middle of those that wait; there must be one. */
 uint64_t time_queue_middle_ns(struct time_queue *q);
 

@@ -1,7 +1,6 @@
 #include "collect/memory_reader.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -16,7 +15,9 @@ bool memory_reader_init(struct memory_reader *reader, pid_t target)
         mmap(NULL, sizeof *reader->batch, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return false;
-    *reader = (struct memory_reader){ .target = target, .socket = -1, .batch = memory };
+    *reader = (struct memory_reader){
+        .target = target, .socket = -1, .look_us = doorbell_look_us(), .batch = memory
+    };
     return true;
 }
 
@@ -59,20 +60,25 @@ static void read_some(pid_t target, struct memory_batch *batch, bool joined, siz
     }
 }
 
-static _Noreturn void serve(pid_t target, int socket, struct memory_batch *batch)
+static void read_batch(pid_t target, struct memory_batch *batch)
+{
+    size_t offset = 0;
+    for (uint32_t i = 0; i < batch->next; i++)
+        offset += batch->pieces[i].size;
+    /* joined, until a piece is not there wholly, which is then found out by itself */
+    for (bool joined = true; batch->next < batch->count; joined = !joined)
+        read_some(target, batch, joined, &offset);
+}
+
+static _Noreturn void serve(pid_t target, int socket, unsigned look_us, struct memory_batch *batch)
 {
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     helper_process_begin(socket);
-    for (uint8_t byte; read(socket, &byte, 1) == 1;) {
-        size_t offset = 0;
-        for (uint32_t i = 0; i < batch->next; i++)
-            offset += batch->pieces[i].size;
-        /* joined, until a piece is not there wholly, which is then found out by itself */
-        for (bool joined = true; batch->next < batch->count; joined = !joined)
-            read_some(target, batch, joined, &offset);
-        if (write(socket, &byte, 1) != 1)
+    for (uint32_t heard = 0; doorbell_wait(&batch->asked, heard, socket, look_us, -1); heard++) {
+        read_batch(target, batch);
+        if (!doorbell_ring(&batch->answered, socket))
             break;
     }
     _exit(0);
@@ -83,9 +89,11 @@ static bool start(struct memory_reader *reader)
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return false;
+    reader->asked = 0;
+    reader->batch->asked = reader->batch->answered = (struct doorbell){ 0 };
     pid_t child = fork();
     if (child == 0)
-        serve(reader->target, pair[1], reader->batch);
+        serve(reader->target, pair[1], reader->look_us, reader->batch);
     close(pair[1]);
     if (child < 0) {
         close(pair[0]);
@@ -114,24 +122,18 @@ void memory_reader_done(struct memory_reader *reader)
     reader->batch = NULL;
 }
 
-static bool answered(int socket, int deadline_ms)
+static bool ask(struct memory_reader *reader, int deadline_ms)
 {
-    uint8_t byte = 0;
-    struct pollfd answer = { .fd = socket, .events = POLLIN };
-    int ready;
-    if (send(socket, &byte, 1, MSG_NOSIGNAL) != 1)
-        return false;
-    do
-        ready = poll(&answer, 1, deadline_ms);
-    while (ready < 0 && errno == EINTR);
-    return ready > 0 && read(socket, &byte, 1) == 1;
+    struct memory_batch *batch = reader->batch;
+    return doorbell_ring(&batch->asked, reader->socket) &&
+           doorbell_wait(&batch->answered, reader->asked++, reader->socket, reader->look_us, deadline_ms);
 }
 
 bool memory_reader_run(struct memory_reader *reader, int deadline_ms)
 {
     if (reader->child <= 0 && !start(reader))
         return false;
-    if (answered(reader->socket, deadline_ms))
+    if (ask(reader, deadline_ms))
         return true;
     stop(reader);
     return false;

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/doorbell.h"
+
 enum {
     MEMORY_READER_PIECES = 256,
     MEMORY_READER_BYTES = 1 << 20, /* of one batch */
@@ -15,6 +17,7 @@ enum {
 
 /* What child and parent share. */
 struct memory_batch {
+    struct doorbell asked, answered;
     uint32_t count;
     uint32_t next;    /* the first piece that has not been read */
     bool one_by_one;  /* so that `next` tells which one hangs */
@@ -28,8 +31,10 @@ struct memory_batch {
 
 struct memory_reader {
     pid_t target;
-    pid_t child; /* 0: none runs */
-    int socket;  /* to the child, or -1 */
+    pid_t child;    /* 0: none runs */
+    int socket;     /* to the child, or -1 */
+    uint32_t asked; /* times, of this child */
+    unsigned look_us;
     struct memory_batch *batch;
 };
 

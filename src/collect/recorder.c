@@ -188,17 +188,31 @@ static void recorder_release(struct recorder *r, uint64_t until_ns)
     r->releasing = false;
 }
 
+/* Without the stack bytes that will not be needed. */
+static bool recorder_queue_add(struct recorder *r, uint64_t time_ns, struct span bytes)
+{
+    uint8_t *room = time_queue_room(&r->queue, bytes.size);
+    if (!room)
+        return false;
+    size_t size =
+        r->options.kernel_chains ? 0 : sample_stacks_trim(r->stacks, &r->events.layout, bytes, room);
+    if (size == 0) {
+        size = bytes.size;
+        memcpy(room, bytes.data, size);
+    }
+    time_queue_add_made(&r->queue, time_ns, QUEUE_PERF_RECORD, size);
+    return true;
+}
+
 /* From the ring into the queue; a full queue gives up waiting for stragglers. */
 static bool recorder_queue_record(void *user, struct span bytes)
 {
     struct recorder *r = user;
-    if (!r->options.kernel_chains)
-        bytes = sample_stacks_trim(r->stacks, &r->events.layout, bytes);
     uint64_t time_ns = perf_record_time_ns(bytes, &r->events.layout);
-    bool added = time_queue_add(&r->queue, time_ns, QUEUE_PERF_RECORD, bytes);
+    bool added = recorder_queue_add(r, time_ns, bytes);
     if (!added && !r->releasing) {
         recorder_release(r, UINT64_MAX);
-        added = time_queue_add(&r->queue, time_ns, QUEUE_PERF_RECORD, bytes);
+        added = recorder_queue_add(r, time_ns, bytes);
     }
     if (!added) {
         recorder_loss(r, LOSS_QUEUE, 1, time_ns);

@@ -22,7 +22,6 @@ struct sample_stacks {
     size_t chain_frames_max;
     bool chain_is_cut;         /* of the sample that is judged */
     uint64_t chain[CHAIN_MAX]; /* of the sample that is added */
-    uint8_t trimmed[UINT16_MAX];
 };
 
 /* Where a sample's process is looked up while its callchain is judged. */
@@ -117,15 +116,14 @@ uint32_t sample_stacks_add(struct sample_stacks *stacks, uint32_t process, const
     return trace_builder_sample(stacks->b, raw);
 }
 
-struct span sample_stacks_trim(struct sample_stacks *stacks, const struct perf_sample_layout *layout,
-                               struct span bytes)
+size_t sample_stacks_trim(struct sample_stacks *stacks, const struct perf_sample_layout *layout,
+                          struct span bytes, uint8_t *into)
 {
     struct perf_record record;
     if (!perf_record_decode(bytes, layout, &record, NULL) || record.type != PERF_RECORD_SAMPLE)
-        return bytes;
+        return 0;
     uint64_t need = sample_unwinder_need(stacks->unwinder, &record.sample);
-    size_t size = perf_record_cut_stack(bytes, &record.sample, need, stacks->trimmed);
-    return size ? span_of(stacks->trimmed, size) : bytes;
+    return perf_record_cut_stack(bytes, &record.sample, need, into);
 }
 
 void sample_stacks_method(struct sample_stacks *stacks, uint32_t process, const struct method_place *method,

@@ -29,11 +29,11 @@ uint32_t sample_stacks_add(struct sample_stacks *stacks, uint32_t process, const
                            struct raw_sample *raw);
 
 /*
- * A record without the stack bytes behind its thread's first frame, which the kernel copies too: most of all
- * that come. What is no sample comes back as it is; else valid until the next one.
+ * Writes a sample without the stack bytes behind its thread's first frame, which the kernel copies too: most
+ * of all that come. `into` has room for the whole record. Returns the size; 0: there is nothing to leave out.
  */
-struct span sample_stacks_trim(struct sample_stacks *stacks, const struct perf_sample_layout *layout,
-                               struct span record);
+size_t sample_stacks_trim(struct sample_stacks *stacks, const struct perf_sample_layout *layout,
+                          struct span record, uint8_t *into);
 
 /*
  * After the last sample: tells the trace how many frames were found in each way, when stacks were unwound,

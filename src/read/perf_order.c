@@ -1,12 +1,12 @@
 #include "read/perf_order.h"
 
-/* Delivered bytes may still lie between those that wait. */
+/* One record fits, however low the ceiling is. */
 enum { SLACK_BYTES = 1 << 20 };
 
 void perf_order_init(struct perf_order *o, size_t ceiling, perf_order_fn *deliver, void *user)
 {
     *o = (struct perf_order){ .deliver = deliver, .user = user, .ceiling = ceiling };
-    time_queue_init(&o->waiting, 2 * ceiling + SLACK_BYTES);
+    time_queue_init(&o->waiting, ceiling + SLACK_BYTES);
 }
 
 void perf_order_done(struct perf_order *o)

@@ -11,8 +11,8 @@ enum {
     CACHE_BITS = 12,
     ASKED = 1 << 10,
     ASK_DOUBLINGS = 8,
-    PAGES = 32, /* of code, kept */
-    PAGE_BYTES = 4096,
+    LINE_BITS = 10, /* of code, kept: every sample's leaf is looked at */
+    LINE_BYTES = 256,
     RANGES_MAX = 1 << 18,
     METHODS_MAX = 1 << 20,
     METHODS_BYTES_MAX = 256 << 20, /* of unwind data: what a method has of it is the target's word */
@@ -25,9 +25,9 @@ struct code_range {
     struct unwind_code code;
 };
 
-struct code_page {
+struct code_line {
     uint64_t addr; /* 0: none */
-    uint8_t *bytes;
+    uint8_t bytes[LINE_BYTES];
 };
 
 /* An address that find_method() was asked for. */
@@ -46,8 +46,8 @@ struct process_code {
     struct jit_unwind **retired; /* of methods that are gone */
     size_t retired_count, retired_capacity;
     struct asked_addr asked[ASKED]; /* by a hash of the address */
-    struct code_page pages[PAGES];
-    bool missed; /* an address was asked for where nothing is mapped, as far as we know */
+    struct code_line *lines;        /* by a hash of the address; NULL before the first */
+    bool missed;                    /* an address was asked for where nothing is mapped, as far as we know */
     uint64_t refreshed_ns;
     struct process_code_stats stats;
 };
@@ -59,27 +59,33 @@ static bool target_read(void *user, uint64_t addr, void *into, size_t size)
     return p->access.read && p->access.read(p->access.user, addr, into, size);
 }
 
-static struct code_page *page_slot(struct process_code *p, uint64_t page)
+static struct code_line *line_slot(struct process_code *p, uint64_t line)
 {
-    return &p->pages[(page / PAGE_BYTES) % PAGES];
+    if (!p->lines)
+        p->lines = mem_alloc((size_t)1 << LINE_BITS, sizeof *p->lines);
+    return &p->lines[(line / LINE_BYTES * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - LINE_BITS)];
 }
 
-/* What is on these pages may be other code now. */
-static void pages_forget(struct process_code *p, uint64_t start, uint64_t end)
+/* What is in [start, end) may be other code now. */
+static void lines_forget(struct process_code *p, uint64_t start, uint64_t end)
 {
-    for (size_t i = 0; i < PAGES; i++)
-        if (p->pages[i].addr < end && p->pages[i].addr + PAGE_BYTES > start)
-            p->pages[i].addr = 0;
+    const size_t lines = (size_t)1 << LINE_BITS;
+    bool few = end - start < lines * LINE_BYTES;
+    if (!p->lines || start >= end)
+        return;
+    for (uint64_t i = start / LINE_BYTES; few && i <= (end - 1) / LINE_BYTES; i++)
+        if (line_slot(p, i * LINE_BYTES)->addr == i * LINE_BYTES)
+            line_slot(p, i * LINE_BYTES)->addr = 0;
+    for (size_t i = 0; !few && i < lines; i++)
+        if (p->lines[i].addr < end && p->lines[i].addr + LINE_BYTES > start)
+            p->lines[i].addr = 0;
 }
 
-static const uint8_t *page_read(struct process_code *p, uint64_t page)
+static const uint8_t *line_read(struct process_code *p, uint64_t line)
 {
-    struct code_page *slot = page_slot(p, page);
-    if (slot->addr == page && page)
-        return slot->bytes;
-    if (!slot->bytes)
-        slot->bytes = mem_alloc(1, PAGE_BYTES);
-    slot->addr = target_read(p, page, slot->bytes, PAGE_BYTES) ? page : 0;
+    struct code_line *slot = line_slot(p, line);
+    if (slot->addr != line || !line)
+        slot->addr = target_read(p, line, slot->bytes, LINE_BYTES) ? line : 0;
     return slot->addr ? slot->bytes : NULL;
 }
 
@@ -87,9 +93,9 @@ static bool space_read_code(void *user, uint64_t addr, void *into, size_t size)
 {
     uint8_t *to = into;
     while (size) {
-        uint64_t page = addr & ~(uint64_t)(PAGE_BYTES - 1);
-        size_t at = (size_t)(addr - page), part = PAGE_BYTES - at < size ? PAGE_BYTES - at : size;
-        const uint8_t *bytes = page_read(user, page);
+        uint64_t line = addr & ~(uint64_t)(LINE_BYTES - 1);
+        size_t at = (size_t)(addr - line), part = LINE_BYTES - at < size ? LINE_BYTES - at : size;
+        const uint8_t *bytes = line_read(user, line);
         if (!bytes)
             return false;
         memcpy(to, bytes + at, part);
@@ -242,7 +248,7 @@ static void forget_all(struct process_code *p)
     method_map_done(&p->methods, method_done, p);
     free_retired(p);
     p->range_count = 0;
-    pages_forget(p, 0, UINT64_MAX);
+    lines_forget(p, 0, UINT64_MAX);
     unwinder_free(p->unwinder);
 }
 
@@ -257,8 +263,7 @@ void process_code_free(struct process_code *p)
     if (!p)
         return;
     forget_all(p);
-    for (size_t i = 0; i < PAGES; i++)
-        free(p->pages[i].bytes);
+    free(p->lines);
     free(p->ranges);
     free(p->retired);
     free(p);
@@ -328,7 +333,7 @@ void process_code_map(struct process_code *p, uint64_t start, uint64_t size_byte
     range_insert(p, at,
                  &(struct code_range){
                      .start = start, .end = start + size_bytes, .file_off = file_off, .image = image });
-    pages_forget(p, start, start + size_bytes);
+    lines_forget(p, start, start + size_bytes);
 }
 
 static void methods_cut(struct process_code *p, uint64_t start, uint64_t end)
@@ -346,7 +351,7 @@ void process_code_method(struct process_code *p, uint64_t start, uint64_t size_b
     p->stats.methods++;
     if (fleeting)
         method_read(p, method);
-    pages_forget(p, start, start + size_bytes);
+    lines_forget(p, start, start + size_bytes);
 }
 
 void process_code_method_end(struct process_code *p, uint64_t start)

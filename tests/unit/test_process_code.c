@@ -347,6 +347,59 @@ static void test_refresh(void **state)
     unwind_images_free(images);
 }
 
+enum { STUBS = 0x100000, STUBS_BYTES = 0x100000, CALL_AT = 0x80 };
+
+/* Generated code: calls, or none; each byte is that of a call that is 6 bytes long, or of nothing. */
+struct stubs {
+    bool calls;
+    size_t reads;
+};
+
+static bool read_stubs(void *user, uint64_t addr, void *into, size_t size)
+{
+    static const uint8_t call[] = { 0xff, 0x15, 0, 0, 0, 0 };
+    struct stubs *stubs = user;
+    stubs->reads++;
+    memset(into, 0x90, size);
+    uint64_t at = (addr & ~UINT64_C(0xff)) + CALL_AT - sizeof call;
+    if (stubs->calls && at >= addr && at + sizeof call <= addr + size)
+        memcpy((uint8_t *)into + (at - addr), call, sizeof call);
+    return true;
+}
+
+static size_t frames_in_stubs(struct process_code *code, uint64_t line)
+{
+    uint64_t words[] = { STUBS + line * 0x100 + CALL_AT, 0, 0 };
+    struct unwind_registers registers = { .ip = STUBS + 8, .sp = 0x10000 };
+    struct unwind_sample sample = { .registers = &registers, .stack = span_of(words, sizeof words) };
+    struct unwind_frame frames[4];
+    return process_code_unwind(code, &sample, frames, ARRAY_LEN(frames)).count;
+}
+
+/* The target is asked for code once, until there can be other code; in whichever way that is told. */
+static void test_code_is_kept(void **state)
+{
+    (void)state;
+    struct stubs stubs = { .calls = true };
+    struct unwind_images *images = unwind_images_new();
+    struct process_code *code = process_code_new(
+        images,
+        &(struct process_code_access){ .machine = &machine_x86_64, .read = read_stubs, .user = &stubs });
+    process_code_map(code, STUBS, STUBS_BYTES, 0, PROCESS_CODE_NO_IMAGE);
+    for (uint64_t line = 0; line < 300; line++)
+        assert_int_equal(frames_in_stubs(code, 1 + line % 100), 2);
+    assert_in_range(stubs.reads, 100, 120); /* a few lines share a place */
+    stubs.calls = false;
+    assert_int_equal(frames_in_stubs(code, 7), 2);
+    process_code_method(code, STUBS + 7 * 0x100 + 0xf0, 0x20, false);
+    assert_int_equal(frames_in_stubs(code, 7), 1);
+    assert_int_equal(frames_in_stubs(code, 6), 2);
+    process_code_map(code, STUBS, STUBS_BYTES, 1, PROCESS_CODE_NO_IMAGE);
+    assert_int_equal(frames_in_stubs(code, 6), 1);
+    process_code_free(code);
+    unwind_images_free(images);
+}
+
 /* What was remembered of an image is not believed of what is mapped over it. Last: it spoils the mappings. */
 static void test_mapped_over(void **state)
 {
@@ -389,9 +442,11 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole),     cmocka_unit_test(test_callback), cmocka_unit_test(test_signal),
-        cmocka_unit_test(test_recursion), cmocka_unit_test(test_cut),      cmocka_unit_test(test_mappings),
-        cmocka_unit_test(test_refresh),   cmocka_unit_test(test_vdso),     cmocka_unit_test(test_mapped_over),
+        cmocka_unit_test(test_whole),        cmocka_unit_test(test_callback),
+        cmocka_unit_test(test_signal),       cmocka_unit_test(test_recursion),
+        cmocka_unit_test(test_cut),          cmocka_unit_test(test_mappings),
+        cmocka_unit_test(test_refresh),      cmocka_unit_test(test_vdso),
+        cmocka_unit_test(test_code_is_kept), cmocka_unit_test(test_mapped_over),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -106,9 +106,66 @@ static void test_many_runs(void **state)
     time_queue_done(&q);
 }
 
+static void take_large(void *user, const struct time_item *item, struct span bytes)
+{
+    uint32_t *next = user;
+    assert_int_equal(item->kind, *next);
+    assert_int_equal(bytes.size, 1000 + *next % 64000);
+    assert_int_equal(bytes.data[0], *next & 0xff);
+    assert_int_equal(bytes.data[bytes.size - 1], *next & 0xff);
+    ++*next;
+}
+
+/* A third of what was added waits at any time; memory is used again, and given back when a burst is over. */
+static void test_memory(void **state)
+{
+    (void)state;
+    enum { ITEMS = 20000, WAITING = 300, ITEM_MAX = 65536 };
+    struct time_queue q;
+    uint32_t next = 0;
+    size_t most = 0;
+    time_queue_init(&q, 64 << 20);
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        uint8_t *room = time_queue_room(&q, ITEM_MAX);
+        assert_non_null(room);
+        size_t size = 1000 + i % 64000;
+        memset(room, (int)(i & 0xff), size);
+        time_queue_add_made(&q, 1 + i, i, size);
+        if (i % 100 == 99 && i > WAITING)
+            time_queue_release(&q, i - WAITING, take_large, &next);
+        most = time_queue_held_bytes(&q) > most ? time_queue_held_bytes(&q) : most;
+    }
+    assert_true(most < (size_t)2 * (WAITING + 100) * ITEM_MAX);
+    time_queue_release(&q, UINT64_MAX, take_large, &next);
+    assert_int_equal(next, ITEMS);
+    assert_int_equal(q.live_bytes, 0);
+    for (int round = 0; round < 200; round++)
+        time_queue_release(&q, UINT64_MAX, take_large, &next);
+    assert_true(time_queue_held_bytes(&q) < 1 << 20);
+    time_queue_done(&q);
+}
+
+/* An item that is larger than others ever are has room of its own. */
+static void test_large_item(void **state)
+{
+    (void)state;
+    struct time_queue q;
+    uint32_t next = 0;
+    time_queue_init(&q, 8 << 20);
+    assert_null(time_queue_room(&q, (8 << 20) + 1));
+    uint8_t *room = time_queue_room(&q, 4 << 20);
+    assert_non_null(room);
+    memset(room, 0, 1000);
+    time_queue_add_made(&q, 1, 0, 1000);
+    time_queue_release(&q, 1, take_large, &next);
+    assert_int_equal(next, 1);
+    time_queue_done(&q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_order), cmocka_unit_test(test_full),
-                                        cmocka_unit_test(test_many_runs) };
+                                        cmocka_unit_test(test_many_runs), cmocka_unit_test(test_memory),
+                                        cmocka_unit_test(test_large_item) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
