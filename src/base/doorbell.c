@@ -8,20 +8,20 @@
 
 #include "base/clock.h"
 
-enum { LOOK_US = 20 };
-
-unsigned doorbell_look_us(void)
+unsigned doorbell_look_us(unsigned look_us)
 {
     cpu_set_t cpus;
-    return sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > 1 ? LOOK_US : 0;
+    return sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > 1 ? look_us : 0;
 }
 
-bool doorbell_ring(struct doorbell *bell, int socket)
+bool doorbell_ring(struct doorbell *bell, int socket, bool *out_woke)
 {
     uint8_t byte = 0;
     __atomic_fetch_add(&bell->rung, 1, __ATOMIC_SEQ_CST);
-    return !__atomic_exchange_n(&bell->sleeps, false, __ATOMIC_SEQ_CST) ||
-           send(socket, &byte, 1, MSG_NOSIGNAL) == 1;
+    bool slept = __atomic_exchange_n(&bell->sleeps, false, __ATOMIC_SEQ_CST);
+    if (out_woke)
+        *out_woke = slept;
+    return !slept || send(socket, &byte, 1, MSG_NOSIGNAL) == 1;
 }
 
 static bool has_rung(const struct doorbell *bell, uint32_t heard)

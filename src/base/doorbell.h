@@ -16,10 +16,11 @@ struct doorbell {
     bool sleeps;   /* who waits for it */
 };
 
-/* How long it is worth to look before sleeping: not at all where one CPU is all there is. */
-unsigned doorbell_look_us(void);
-/* `socket`: a stream socket to the other side. False when that is gone. */
-bool doorbell_ring(struct doorbell *bell, int socket);
+/* `look_us`, where that is of use: not where one CPU is all there is. */
+unsigned doorbell_look_us(unsigned look_us);
+/* `socket`: a stream socket to the other side. False when that is gone. `*out_woke`: it slept; NULL is fine.
+ */
+bool doorbell_ring(struct doorbell *bell, int socket, bool *out_woke);
 /*
  * Returns once the bell has rung more than `heard` times: how often it was waited for. False when it did not
  * within `deadline_ms` (-1: for ever), or the other side is gone; then the bell is of no more use.

@@ -12,6 +12,7 @@ enum {
     GROUP = 4,       /* neighbours, whose places are in one line of the CPU's caches */
     AHEAD_PAGES = 4, /* a page that is missed comes with its neighbours in this many, aligned */
     BATCH_PAGES = 256,
+    KEPT_CHUNKS = 4, /* over a drop: the next look needs about as much as this one */
     WANTED_MAX = 1 << 16,
     AGAIN_MAX = 1024, /* a look at more than these was a listing of everything */
 };
@@ -146,7 +147,8 @@ static void remember_asked(struct memory_pages *pages)
 void memory_pages_drop(struct memory_pages *pages)
 {
     remember_asked(pages);
-    free_chunks(pages, pages->again_count / CHUNK_PAGES + 1);
+    size_t again = pages->again_count / CHUNK_PAGES + 1;
+    free_chunks(pages, again > KEPT_CHUNKS ? again : KEPT_CHUNKS);
     memset(pages->table, 0, pages->table_size * sizeof *pages->table);
     pages->taken = 0;
     pages->count = 0;

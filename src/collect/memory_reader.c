@@ -9,6 +9,9 @@
 
 #include "collect/helper_process.h"
 
+/* One question follows another; the answer to one takes some microseconds. */
+enum { CHILD_LOOKS_US = 50, PARENT_LOOKS_US = 20 };
+
 bool memory_reader_init(struct memory_reader *reader, pid_t target)
 {
     void *memory =
@@ -16,7 +19,7 @@ bool memory_reader_init(struct memory_reader *reader, pid_t target)
     if (memory == MAP_FAILED)
         return false;
     *reader = (struct memory_reader){
-        .target = target, .socket = -1, .look_us = doorbell_look_us(), .batch = memory
+        .target = target, .socket = -1, .look_us = doorbell_look_us(PARENT_LOOKS_US), .batch = memory
     };
     return true;
 }
@@ -70,15 +73,16 @@ static void read_batch(pid_t target, struct memory_batch *batch)
         read_some(target, batch, joined, &offset);
 }
 
-static _Noreturn void serve(pid_t target, int socket, unsigned look_us, struct memory_batch *batch)
+static _Noreturn void serve(pid_t target, int socket, struct memory_batch *batch)
 {
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     helper_process_begin(socket);
+    unsigned look_us = doorbell_look_us(CHILD_LOOKS_US);
     for (uint32_t heard = 0; doorbell_wait(&batch->asked, heard, socket, look_us, -1); heard++) {
         read_batch(target, batch);
-        if (!doorbell_ring(&batch->answered, socket))
+        if (!doorbell_ring(&batch->answered, socket, NULL))
             break;
     }
     _exit(0);
@@ -93,7 +97,7 @@ static bool start(struct memory_reader *reader)
     reader->batch->asked = reader->batch->answered = (struct doorbell){ 0 };
     pid_t child = fork();
     if (child == 0)
-        serve(reader->target, pair[1], reader->look_us, reader->batch);
+        serve(reader->target, pair[1], reader->batch);
     close(pair[1]);
     if (child < 0) {
         close(pair[0]);
@@ -122,11 +126,14 @@ void memory_reader_done(struct memory_reader *reader)
     reader->batch = NULL;
 }
 
+/* A child that has to be woken takes longer than it is worth to look. */
 static bool ask(struct memory_reader *reader, int deadline_ms)
 {
     struct memory_batch *batch = reader->batch;
-    return doorbell_ring(&batch->asked, reader->socket) &&
-           doorbell_wait(&batch->answered, reader->asked++, reader->socket, reader->look_us, deadline_ms);
+    bool slept;
+    return doorbell_ring(&batch->asked, reader->socket, &slept) &&
+           doorbell_wait(&batch->answered, reader->asked++, reader->socket, slept ? 0 : reader->look_us,
+                         deadline_ms);
 }
 
 bool memory_reader_run(struct memory_reader *reader, int deadline_ms)

@@ -11,8 +11,8 @@ enum {
     CACHE_BITS = 12,
     ASKED = 1 << 10,
     ASK_DOUBLINGS = 8,
-    LINE_BITS = 10, /* of code, kept: every sample's leaf is looked at */
-    LINE_BYTES = 256,
+    LINE_BITS = 9, /* of code, kept: every sample's leaf is looked at */
+    LINE_BYTES = 1024,
     RANGES_MAX = 1 << 18,
     METHODS_MAX = 1 << 20,
     METHODS_BYTES_MAX = 256 << 20, /* of unwind data: what a method has of it is the target's word */

@@ -54,7 +54,7 @@ static pid_t start_adder(struct pair *p, uint32_t rounds, unsigned look_us)
         if (heard % 97 == 0)
             usleep(200);
         p->shared->number++;
-        if (!doorbell_ring(&p->shared->back, p->sockets[1]))
+        if (!doorbell_ring(&p->shared->back, p->sockets[1], NULL))
             break;
     }
     _exit(0);
@@ -69,7 +69,7 @@ static void test_rounds(void **state)
         struct pair p = pair_new();
         pid_t child = start_adder(&p, ROUNDS, looks_us[i][0]);
         for (uint32_t heard = 0; heard < ROUNDS; heard++) {
-            assert_true(doorbell_ring(&p.shared->there, p.sockets[0]));
+            assert_true(doorbell_ring(&p.shared->there, p.sockets[0], NULL));
             assert_true(doorbell_wait(&p.shared->back, heard, p.sockets[0], looks_us[i][1], DEADLINE_MS));
             assert_int_equal(p.shared->number, heard + 1);
             if (heard % 89 == 0)
@@ -94,12 +94,12 @@ static void test_other_side_is_gone(void **state)
     (void)state;
     struct pair p = pair_new();
     pid_t child = start_adder(&p, 1, 0);
-    assert_true(doorbell_ring(&p.shared->there, p.sockets[0]));
+    assert_true(doorbell_ring(&p.shared->there, p.sockets[0], NULL));
     assert_true(doorbell_wait(&p.shared->back, 0, p.sockets[0], 20, DEADLINE_MS));
     assert_int_equal(waitpid(child, NULL, 0), child);
     assert_false(doorbell_wait(&p.shared->back, 1, p.sockets[0], 20, DEADLINE_MS));
     p.shared->there.sleeps = true; /* as one that was killed in its sleep leaves it */
-    assert_false(doorbell_ring(&p.shared->there, p.sockets[0]));
+    assert_false(doorbell_ring(&p.shared->there, p.sockets[0], NULL));
     pair_done(&p);
 }
 

@@ -347,9 +347,9 @@ static void test_refresh(void **state)
     unwind_images_free(images);
 }
 
-enum { STUBS = 0x100000, STUBS_BYTES = 0x100000, CALL_AT = 0x80 };
+enum { STUBS = 0x100000, STUBS_BYTES = 0x200000, STUB_BYTES = 0x1000, CALL_AT = 0x80 };
 
-/* Generated code: calls, or none; each byte is that of a call that is 6 bytes long, or of nothing. */
+/* Generated code: pages with a call each, or with none. */
 struct stubs {
     bool calls;
     size_t reads;
@@ -360,16 +360,16 @@ static bool read_stubs(void *user, uint64_t addr, void *into, size_t size)
     static const uint8_t call[] = { 0xff, 0x15, 0, 0, 0, 0 };
     struct stubs *stubs = user;
     stubs->reads++;
-    memset(into, 0x90, size);
-    uint64_t at = (addr & ~UINT64_C(0xff)) + CALL_AT - sizeof call;
-    if (stubs->calls && at >= addr && at + sizeof call <= addr + size)
-        memcpy((uint8_t *)into + (at - addr), call, sizeof call);
+    for (size_t i = 0; i < size; i++) {
+        uint64_t at = (addr + i) % STUB_BYTES + sizeof call - CALL_AT;
+        ((uint8_t *)into)[i] = stubs->calls && at < sizeof call ? call[at] : 0x90;
+    }
     return true;
 }
 
-static size_t frames_in_stubs(struct process_code *code, uint64_t line)
+static size_t frames_in_stubs(struct process_code *code, uint64_t stub)
 {
-    uint64_t words[] = { STUBS + line * 0x100 + CALL_AT, 0, 0 };
+    uint64_t words[] = { STUBS + stub * STUB_BYTES + CALL_AT, 0, 0 };
     struct unwind_registers registers = { .ip = STUBS + 8, .sp = 0x10000 };
     struct unwind_sample sample = { .registers = &registers, .stack = span_of(words, sizeof words) };
     struct unwind_frame frames[4];
@@ -386,12 +386,12 @@ static void test_code_is_kept(void **state)
         images,
         &(struct process_code_access){ .machine = &machine_x86_64, .read = read_stubs, .user = &stubs });
     process_code_map(code, STUBS, STUBS_BYTES, 0, PROCESS_CODE_NO_IMAGE);
-    for (uint64_t line = 0; line < 300; line++)
-        assert_int_equal(frames_in_stubs(code, 1 + line % 100), 2);
-    assert_in_range(stubs.reads, 100, 120); /* a few lines share a place */
+    for (uint64_t i = 0; i < 300; i++)
+        assert_int_equal(frames_in_stubs(code, 1 + i % 100), 2);
+    assert_in_range(stubs.reads, 100, 150); /* a few share a place */
     stubs.calls = false;
     assert_int_equal(frames_in_stubs(code, 7), 2);
-    process_code_method(code, STUBS + 7 * 0x100 + 0xf0, 0x20, false);
+    process_code_method(code, STUBS + 7 * STUB_BYTES + 0xf0, 0x20, false);
     assert_int_equal(frames_in_stubs(code, 7), 1);
     assert_int_equal(frames_in_stubs(code, 6), 2);
     process_code_map(code, STUBS, STUBS_BYTES, 1, PROCESS_CODE_NO_IMAGE);
