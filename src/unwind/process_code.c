@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/own.h"
 #include "unwind/method_map.h"
 
 enum {
@@ -45,9 +46,9 @@ struct process_code {
     struct method_map methods;
     struct jit_unwind **retired; /* of methods that are gone */
     size_t retired_count, retired_capacity;
-    struct asked_addr asked[ASKED]; /* by a hash of the address */
-    struct code_line *lines;        /* by a hash of the address; NULL before the first */
-    bool missed;                    /* an address was asked for where nothing is mapped, as far as we know */
+    struct asked_addr asked[ASKED];          /* by a hash of the address */
+    struct code_line *lines[1 << LINE_BITS]; /* by a hash of the address; NULL: none yet */
+    bool missed; /* an address was asked for where nothing is mapped, as far as we know */
     uint64_t refreshed_ns;
     struct process_code_stats stats;
 };
@@ -59,34 +60,35 @@ static bool target_read(void *user, uint64_t addr, void *into, size_t size)
     return p->access.read && p->access.read(p->access.user, addr, into, size);
 }
 
-static struct code_line *line_slot(struct process_code *p, uint64_t line)
+static struct code_line **line_slot(struct process_code *p, uint64_t line)
 {
-    if (!p->lines)
-        p->lines = mem_alloc((size_t)1 << LINE_BITS, sizeof *p->lines);
     return &p->lines[(line / LINE_BYTES * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - LINE_BITS)];
 }
 
-/* What is in [start, end) may be other code now. */
-static void lines_forget(struct process_code *p, uint64_t start, uint64_t end)
+static void line_forget(struct code_line *line, uint64_t start, uint64_t end)
 {
-    const size_t lines = (size_t)1 << LINE_BITS;
-    bool few = end - start < lines * LINE_BYTES;
-    if (!p->lines || start >= end)
-        return;
-    for (uint64_t i = start / LINE_BYTES; few && i <= (end - 1) / LINE_BYTES; i++)
-        if (line_slot(p, i * LINE_BYTES)->addr == i * LINE_BYTES)
-            line_slot(p, i * LINE_BYTES)->addr = 0;
-    for (size_t i = 0; !few && i < lines; i++)
-        if (p->lines[i].addr < end && p->lines[i].addr + LINE_BYTES > start)
-            p->lines[i].addr = 0;
+    if (line && line->addr < end && line->addr + LINE_BYTES > start)
+        line->addr = 0;
 }
 
-static const uint8_t *line_read(struct process_code *p, uint64_t line)
+/* What is in [start, end), which is not empty, may be other code now. */
+static void lines_forget(struct process_code *p, uint64_t start, uint64_t end)
 {
-    struct code_line *slot = line_slot(p, line);
-    if (slot->addr != line || !line)
-        slot->addr = target_read(p, line, slot->bytes, LINE_BYTES) ? line : 0;
-    return slot->addr ? slot->bytes : NULL;
+    bool few = end - start < LINE_BYTES << LINE_BITS;
+    for (uint64_t i = start / LINE_BYTES; few && i <= (end - 1) / LINE_BYTES; i++)
+        line_forget(*line_slot(p, i * LINE_BYTES), start, end);
+    for (size_t i = 0; !few && i < ARRAY_LEN(p->lines); i++)
+        line_forget(p->lines[i], start, end);
+}
+
+static const uint8_t *line_read(struct process_code *p, uint64_t addr)
+{
+    struct code_line **slot = line_slot(p, addr), *line = *slot;
+    if (!line)
+        line = *slot = mem_alloc(1, sizeof *line);
+    if (line->addr != addr || !addr)
+        line->addr = target_read(p, addr, line->bytes, LINE_BYTES) ? addr : 0;
+    return line->addr ? line->bytes : NULL;
 }
 
 static bool space_read_code(void *user, uint64_t addr, void *into, size_t size)
@@ -263,7 +265,8 @@ void process_code_free(struct process_code *p)
     if (!p)
         return;
     forget_all(p);
-    free(p->lines);
+    for (size_t i = 0; i < ARRAY_LEN(p->lines); i++)
+        free(p->lines[i]);
     free(p->ranges);
     free(p->retired);
     free(p);

@@ -394,6 +394,7 @@ static void test_code_is_kept(void **state)
     process_code_method(code, STUBS + 7 * STUB_BYTES + 0xf0, 0x20, false);
     assert_int_equal(frames_in_stubs(code, 7), 1);
     assert_int_equal(frames_in_stubs(code, 6), 2);
+    process_code_method(code, UINT64_MAX - 0x100, 0x100, false);
     process_code_map(code, STUBS, STUBS_BYTES, 1, PROCESS_CODE_NO_IMAGE);
     assert_int_equal(frames_in_stubs(code, 6), 1);
     process_code_free(code);
