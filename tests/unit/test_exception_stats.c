@@ -29,6 +29,24 @@ static void thrown(struct told_fixture *f, uint64_t time_ns, const char *type, c
     told_event(f, time_ns, THREAD, EXCEPTION_EVENT_THROWN, 1);
 }
 
+static void test_type_names(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    told_fixture_begin(&f);
+    thrown(&f, 10, "Missing`1[System.Collections.Generic.List`1[System.Int32]]", "none", 16);
+    static const char *const wanted[] = { "Missing<List<int>>",
+                                          "Missing`1[System.Collections.Generic.List`1[System.Int32]]" };
+    for (unsigned raw = 0; raw < 2; raw++) {
+        struct exception_stats stats;
+        exception_stats_init(&stats, &f.b.trace, raw, 0, 0);
+        assert_int_equal(stats.tally.total.count, 1);
+        assert_string_equal(intern_text(&stats.tally.texts, stats.tally.rows[1].text), wanted[raw]);
+        exception_stats_done(&stats);
+    }
+    told_fixture_end(&f);
+}
+
 static void test_counts(void **state)
 {
     (void)state;
@@ -122,6 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_type_names),
         cmocka_unit_test(test_passed_on),
         cmocka_unit_test(test_cut_payloads),
     };
