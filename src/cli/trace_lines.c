@@ -15,7 +15,7 @@
 #include "clr/provider_names.h"
 #include "clr/type_name.h"
 
-enum { SCRATCH_BYTES = 1 << 17 };
+enum { SCRATCH_BYTES = 1 << 17, PORT_TEXT = 24 };
 
 void trace_lines_init(struct trace_lines *l)
 {
@@ -142,14 +142,24 @@ static void tell_exception(struct trace_lines *l, const struct stream_schema *of
 
 /* Requests. */
 
-/* "GET /orders"; of one that is sent scheme, host and path. */
+/* ":8080", where it is not the usual one. */
+static void port_text(uint64_t port, char out[PORT_TEXT])
+{
+    out[0] = '\0';
+    if (port && port != 80 && port != 443)
+        snprintf(out, PORT_TEXT, ":%" PRIu64, port);
+}
+
+/* "GET /orders"; of one that is sent scheme, host, port and path. */
 static void request_text(struct trace_lines *l, const struct stream_schema *of, struct span payload,
                          bool sent, char out[TRACE_REQUEST_TEXT_MAX])
 {
-    static const char *const served_fields[] = { "method", " ", "path" };
-    static const char *const sent_fields[] = { "scheme", "://", "host", "", "pathAndQuery" };
+    char port[PORT_TEXT];
+    const char *const served_fields[] = { "method", " ", "path" };
+    const char *const sent_fields[] = { "scheme", "://", "host", port, "pathAndQuery" };
     const char *const *fields = sent ? sent_fields : served_fields;
     size_t count = sent ? ARRAY_LEN(sent_fields) : ARRAY_LEN(served_fields), used = 0;
+    port_text(number(of, payload, "port"), port);
     for (size_t i = 0; i < count && used < TRACE_REQUEST_TEXT_MAX - 1; i++) {
         struct span part =
             i % 2 ? span_of(fields[i], strlen(fields[i])) : text_field(l, of, payload, fields[i]);
