@@ -146,7 +146,7 @@ def check_stopping(checks, work, command, variant):
             done = clrperf("record", "-p", target.pid, "--clrevents", "exception", "-d", "300ms", "-o", work.file(f"never.{suffix}"),
                            "--stopping-event-provider-name", RUNTIME, "--stopping-event-event-name", "GC/Start")
             checks.check(f"{variant}: a stopping event that does not come is said ({suffix})",
-                         done.returncode == 0 and "the stopping event did not come" in done.stderr, done.stderr[-200:])
+                         done.returncode == 0 and "the stopping event did not come" in done.stderr, repr(done.stderr[-200:]))
 
 
 def check_port(checks, work, command, variant):
