@@ -23,7 +23,7 @@ struct activity_reading {
     struct event_schemas schemas;
     uint8_t *edges; /* by type: enum event_opcode */
     uint32_t kind;
-    struct buffer name;
+    struct buffer name, task;     /* of one event */
     struct named_activity *named; /* [0] is unused */
     size_t named_count, named_capacity;
     struct id_map named_ids;
@@ -71,11 +71,51 @@ static void named_add(struct activity_reading *r, const struct activity_path *pa
     id_map_add(&r->named_ids, named_hash(&row), (uint32_t)r->named_count++);
 }
 
+static bool append_field(struct activity_reading *r, const struct edge_event *e, const char *field,
+                         struct buffer *out)
+{
+    const struct trace_event *row = &r->t->events.rows[e->event];
+    const struct event_schema *schema = event_schemas_get(&r->schemas, row->type);
+    struct event_value value;
+    if (!event_schema_read(schema, trace_event_payload(r->t, row), event_schema_field(schema, field), &value))
+        return false;
+    event_value_append_text(out, &value);
+    return true;
+}
+
+/* An event of a DiagnosticSource is "HttpRequestOut.Start"; an activity has one name for both. */
+static void cut_edge(struct buffer *name)
+{
+    static const char *const edges[] = { ".Start", ".Stop" };
+    for (size_t i = 0; i < ARRAY_LEN(edges); i++) {
+        size_t size = strlen(edges[i]);
+        if (name->size > size && memcmp(name->data + name->size - size, edges[i], size) == 0)
+            name->size -= size;
+    }
+}
+
+/* "Shop/Order": who began what. One provider tells what all DiagnosticSources do, and whose it is. */
 static struct span task_name(struct activity_reading *r, const struct edge_event *e)
 {
+    const struct trace_event_type *type = &r->t->event_types.rows[r->t->events.rows[e->event].type];
+    const char *provider = trace_string(r->t, type->provider);
+    struct buffer *task = &r->task;
+    buffer_clear(task);
+    if (strcmp(provider, DIAGNOSTIC_SOURCE_PROVIDER) == 0 && append_field(r, e, "SourceName", task)) {
+        buffer_u8(task, '/');
+        if (append_field(r, e, "ActivityName", task))
+            return buffer_span(task);
+        if (append_field(r, e, "EventName", task)) {
+            cut_edge(task);
+            return buffer_span(task);
+        }
+    }
     const char *name = event_schema_name(event_schemas_get(&r->schemas, r->t->events.rows[e->event].type));
     const char *slash = strrchr(name, '/');
-    return span_of(name, slash ? (size_t)(slash - name) : strlen(name));
+    buffer_clear(task);
+    buffer_format(task, "%s/", provider);
+    buffer_append(task, name, slash ? (size_t)(slash - name) : strlen(name));
+    return buffer_span(task);
 }
 
 /* Events of other names can share an activity; and tasks, which are in the same table, have other keys. */
@@ -93,7 +133,6 @@ static void key_of(struct activity_reading *r, const struct edge_event *e, uint8
 /* "Shop/Order", behind what it was begun in. */
 static uint32_t name_of(struct activity_reading *r, const struct edge_event *e, uint32_t process)
 {
-    const struct trace_event_type *type = &r->t->event_types.rows[r->t->events.rows[e->event].type];
     struct activity_path outer = activity_path_parent(&e->path);
     uint32_t own = named_find(r, &e->path, process);
     uint32_t around = own ? own : named_find(r, &outer, process);
@@ -106,7 +145,6 @@ static uint32_t name_of(struct activity_reading *r, const struct edge_event *e, 
             buffer_string(&r->name, "...");
         buffer_string(&r->name, " > ");
     }
-    buffer_format(&r->name, "%s/", trace_string(r->t, type->provider));
     struct span task = task_name(r, e);
     buffer_append(&r->name, task.data, task.size);
     uint32_t id = intern_add(&r->table->texts, buffer_span(&r->name));
@@ -178,10 +216,12 @@ bool activity_spans_add(struct span_table *table, const struct trace *t, uint64_
     r.kind = intern_cstr(&table->texts, "activity");
     event_schemas_init(&r.schemas, t);
     buffer_init(&r.name, NAME_BUFFER_BYTES);
+    buffer_init(&r.task, NAME_BUFFER_BYTES);
     size_t count = find_edges(&r, from_ns, to_ns, &edges);
     for (size_t i = 0; i < count; i++)
         read_edge(&r, &edges[i]);
     buffer_done(&r.name);
+    buffer_done(&r.task);
     event_schemas_done(&r.schemas);
     id_map_done(&r.named_ids);
     free(r.named);

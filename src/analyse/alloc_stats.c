@@ -9,6 +9,7 @@
 #include "base/utf16.h"
 #include "clr/gc_events.h"
 #include "clr/runtime_events.h"
+#include "clr/type_name.h"
 
 enum { TYPE_BYTES_MAX = 1 << 16 };
 
@@ -22,6 +23,13 @@ const char *alloc_kind_name(unsigned kind)
     static const char *const names[ALLOC_KINDS] = { "small", "large", "pinned" };
     return kind < ALLOC_KINDS ? names[kind] : "other";
 }
+
+struct alloc_reading {
+    struct alloc_stats *stats;
+    struct told_events told;
+    bool raw_names;
+    struct buffer raw, type; /* of one event: as the runtime spells it, and as it is shown */
+};
 
 /* An event of either kind. */
 struct allocation {
@@ -79,27 +87,39 @@ double alloc_event_bytes(const struct trace *t, const struct trace_event *event)
     return read_event(t, event, &a) ? a.weight.weight : 0;
 }
 
-static void add_event(struct alloc_stats *stats, struct told_events *told, const struct told_event *e,
-                      struct buffer *type)
+/* Native AOT has no names of types, and says so: then there is none. */
+static struct span shown_type(struct alloc_reading *r, struct span told)
 {
+    static const char nameless[] = "NULL";
+    buffer_clear(&r->raw);
+    buffer_clear(&r->type);
+    utf16_append_utf8(&r->raw, told);
+    struct span raw = buffer_span(&r->raw);
+    if (r->raw_names || (raw.size == sizeof nameless - 1 && memcmp(raw.data, nameless, raw.size) == 0))
+        return r->raw_names ? raw : (struct span){ 0 };
+    type_name_show_full(raw, &r->type);
+    return buffer_span(&r->type);
+}
+
+static void add_event(struct alloc_reading *r, const struct told_event *e)
+{
+    struct alloc_stats *stats = r->stats;
     struct allocation a;
-    if (!read_event(told->trace, told_row(told, e), &a)) {
+    if (!read_event(r->told.trace, told_row(&r->told, e), &a)) {
         stats->malformed++;
         return;
     }
-    buffer_clear(type);
-    utf16_append_utf8(type, a.type);
     const char *kind = alloc_kind_name(a.kind);
-    uint32_t node = event_stacks_node(&stats->stacks, told_row(told, e)->stack);
+    uint32_t node = event_stacks_node(&stats->stacks, told_row(&r->told, e)->stack);
     if (a.kind < ALLOC_KINDS)
         stats->bytes_of_kind[a.kind] += a.weight.weight;
-    stats->is_full |= !event_tally_add(&stats->tally, buffer_span(type), span_of(kind, strlen(kind)), node,
-                                       e->process, e->time_ns, &a.weight);
+    stats->is_full |= !event_tally_add(&stats->tally, shown_type(r, a.type), span_of(kind, strlen(kind)),
+                                       node, e->process, e->time_ns, &a.weight);
 }
 
-static void read_process(struct alloc_stats *stats, struct told_events *told, const struct told_event *events,
-                         size_t count, struct buffer *type)
+static void read_process(struct alloc_reading *r, const struct told_event *events, size_t count)
 {
+    struct alloc_stats *stats = r->stats;
     uint64_t samples = 0;
     for (size_t i = 0; i < count; i++)
         samples += events[i].id == GC_EVENT_ALLOCATION_SAMPLED;
@@ -111,7 +131,7 @@ static void read_process(struct alloc_stats *stats, struct told_events *told, co
         stats->source == ALLOC_SOURCE_NONE || stats->source == source ? source : ALLOC_SOURCE_MIXED;
     for (size_t i = 0; i < count; i++)
         if (events[i].id == wanted)
-            add_event(stats, told, &events[i], type);
+            add_event(r, &events[i]);
 }
 
 bool alloc_stats_wants(const char *provider, uint32_t event_id)
@@ -123,21 +143,22 @@ void alloc_stats_init(struct alloc_stats *stats, const struct trace *t, bool raw
                       uint64_t to_ns)
 {
     *stats = (struct alloc_stats){ 0 };
-    struct told_events told;
-    struct buffer type;
+    struct alloc_reading r = { .stats = stats, .raw_names = raw_names };
     event_stacks_init(&stats->stacks, t, raw_names, EVENT_CUT_NOTHING);
     event_tally_init(&stats->tally, &stats->stacks);
     told_events_init(
-        &told, t,
+        &r.told, t,
         &(struct told_choice){
             .provider = RUNTIME_PROVIDER, .ids = alloc_ids, .from_ns = from_ns, .to_ns = to_ns });
-    buffer_init(&type, TYPE_BYTES_MAX);
+    buffer_init(&r.raw, TYPE_BYTES_MAX);
+    buffer_init(&r.type, TYPE_BYTES_MAX);
     const struct told_event *events;
-    for (size_t at = 0, count; (count = told_events_process(&told, &at, &events)) > 0;)
-        read_process(stats, &told, events, count, &type);
-    stats->any = told.count != 0;
-    buffer_done(&type);
-    told_events_done(&told);
+    for (size_t at = 0, count; (count = told_events_process(&r.told, &at, &events)) > 0;)
+        read_process(&r, events, count);
+    stats->any = r.told.count != 0;
+    buffer_done(&r.raw);
+    buffer_done(&r.type);
+    told_events_done(&r.told);
 }
 
 void alloc_stats_done(struct alloc_stats *stats)

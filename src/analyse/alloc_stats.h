@@ -18,7 +18,8 @@ enum { ALLOC_KINDS = 3 };
 
 struct alloc_stats {
     struct event_stacks stacks;
-    struct event_tally tally; /* texts are types, as people write them; details "small", "large", "pinned" */
+    struct event_tally
+        tally; /* texts are types, "" where they have no names; details "small", "large", "pinned" */
     enum alloc_source source; /* mixed: processes differ */
     uint64_t ticks, samples;  /* events that were there */
     double bytes_of_kind[ALLOC_KINDS];

@@ -48,9 +48,19 @@ static uint32_t node_get(struct event_stacks *stacks, uint32_t parent, uint32_t 
 
 /* Types of the core library whose methods are cut; each list ends with NULL. */
 static const char *const collect_types[] = { "System.GC.Collect", "System.GC._Collect", NULL };
-/* The latter two have frames of their own where the core library was trimmed, and its code is jitted. */
-static const char *const throw_types[] = { "System.Runtime.EH.", "System.Runtime.StackFrameIterator.",
-                                           "System.Runtime.ExceptionServices.InternalCalls.", NULL };
+/*
+ * The second and third have frames of their own where the core library was trimmed, and its code is jitted;
+ * the last ones are what compiled code calls for a bad index, a division by zero, a bad cast, a failed
+ * initializer.
+ */
+static const char *const throw_types[] = { "System.Runtime.EH.",
+                                           "System.Runtime.StackFrameIterator.",
+                                           "System.Runtime.ExceptionServices.InternalCalls.",
+                                           "Internal.Runtime.CompilerHelpers.ThrowHelpers.",
+                                           "System.Runtime.CompilerServices.CastHelpers.",
+                                           "System.Runtime.CompilerServices.InitHelpers.",
+                                           "System.Runtime.CompilerServices.StaticsHelpers.",
+                                           NULL };
 static const char *const wait_types[] = { "System.Threading.Monitor.",
                                           "System.Threading.Lock.",
                                           "System.Threading.Condition.",

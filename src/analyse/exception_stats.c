@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "clr/exception_events.h"
 #include "clr/runtime_events.h"
+#include "clr/type_name.h"
 
 enum { TEXT_BYTES_MAX = 1 << 18 }; /* a payload of 64 KiB has no more */
 
@@ -15,9 +16,10 @@ static const uint16_t exception_ids[] = { EXCEPTION_EVENT_THROWN, 0 };
 struct exception_reading {
     struct exception_stats *stats;
     struct told_events told;
-    struct buffer type, message;
-    struct id_map thrown; /* by hash: index in `hashes` and one */
-    uint64_t *hashes;     /* of what was thrown by who made it */
+    bool raw_names;
+    struct buffer type, shown, message; /* of one event; `shown` is the type */
+    struct id_map thrown;               /* by hash: index in `hashes` and one */
+    uint64_t *hashes;                   /* of what was thrown by who made it */
     size_t hash_count, hash_capacity;
 };
 
@@ -75,8 +77,12 @@ static void read_event(struct exception_reading *r, const struct told_event *e)
         return;
     }
     stats->nested += (flags & EXCEPTION_FLAG_NESTED) != 0;
-    stats->is_full |= !event_tally_add(&stats->tally, buffer_span(type), buffer_span(message), node,
-                                       e->process, e->time_ns, &(struct event_weight){ .weight = 1 });
+    buffer_clear(&r->shown);
+    if (!r->raw_names)
+        type_name_show_full(buffer_span(type), &r->shown);
+    stats->is_full |=
+        !event_tally_add(&stats->tally, buffer_span(r->raw_names ? type : &r->shown), buffer_span(message),
+                         node, e->process, e->time_ns, &(struct event_weight){ .weight = 1 });
 }
 
 bool exception_stats_wants(const char *provider, uint32_t event_id)
@@ -88,7 +94,7 @@ void exception_stats_init(struct exception_stats *stats, const struct trace *t, 
                           uint64_t from_ns, uint64_t to_ns)
 {
     *stats = (struct exception_stats){ 0 };
-    struct exception_reading r = { .stats = stats };
+    struct exception_reading r = { .stats = stats, .raw_names = raw_names };
     event_stacks_init(&stats->stacks, t, raw_names, EVENT_CUT_THROW);
     event_tally_init(&stats->tally, &stats->stacks);
     told_events_init(
@@ -96,6 +102,7 @@ void exception_stats_init(struct exception_stats *stats, const struct trace *t, 
         &(struct told_choice){
             .provider = RUNTIME_PROVIDER, .ids = exception_ids, .from_ns = from_ns, .to_ns = to_ns });
     buffer_init(&r.type, TEXT_BYTES_MAX);
+    buffer_init(&r.shown, TEXT_BYTES_MAX);
     buffer_init(&r.message, TEXT_BYTES_MAX);
     for (size_t i = 0; i < r.told.count; i++)
         read_event(&r, &r.told.rows[i]);
@@ -103,6 +110,7 @@ void exception_stats_init(struct exception_stats *stats, const struct trace *t, 
     id_map_done(&r.thrown);
     free(r.hashes);
     buffer_done(&r.type);
+    buffer_done(&r.shown);
     buffer_done(&r.message);
     told_events_done(&r.told);
 }

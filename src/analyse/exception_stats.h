@@ -13,7 +13,7 @@
 
 struct exception_stats {
     struct event_stacks stacks;
-    struct event_tally tally;  /* texts are types, as the runtime spells them; details messages */
+    struct event_tally tally;  /* texts are types; details messages */
     uint64_t rethrown, nested; /* nested: thrown while another one was handled */
     uint64_t malformed;
     bool is_full; /* there was no room for a text */

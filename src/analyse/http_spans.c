@@ -43,7 +43,7 @@ bool http_spans_wants(const char *provider, uint32_t event_id)
 bool http_spans_asked(const struct trace *t)
 {
     for (size_t i = 0; i < ARRAY_LEN(sources); i++)
-        if (told_was_asked(t, sources[i].provider, UINT64_MAX, HTTP_LEVEL))
+        if (told_was_asked(t, sources[i].provider, 0, HTTP_LEVEL))
             return true;
     return false;
 }

@@ -287,7 +287,26 @@ static int by_module_name(const void *a, const void *b)
     return order ? order : (x > y) - (x < y);
 }
 
-static void sum_modules(struct jit_stats *stats)
+static int module_name_compare(const void *name, const void *module)
+{
+    return strcmp(name, ((const struct jit_module *)module)->name);
+}
+
+/* The modules are in the order of their names. */
+static void mark_precompiled(struct jit_stats *stats, const struct trace *t)
+{
+    for (size_t i = 1; i < t->functions.count && stats->module_count; i++) {
+        const struct trace_function *f = &t->functions.rows[i];
+        struct jit_module *module =
+            f->kind != CODE_R2R ? NULL
+                                : bsearch(trace_string(t, f->module), stats->modules, stats->module_count,
+                                          sizeof *stats->modules, module_name_compare);
+        if (module)
+            module->is_precompiled = true;
+    }
+}
+
+static void sum_modules(struct jit_stats *stats, const struct trace *t)
 {
     AUTO_FREE const struct jit_method **sorted = mem_alloc(stats->row_count + 1, sizeof *sorted);
     for (size_t i = 0; i < stats->row_count; i++)
@@ -304,6 +323,7 @@ static void sum_modules(struct jit_stats *stats)
             !sorted[i]->is_dynamic)
             sum_add(&module->ahead, sorted[i]);
     }
+    mark_precompiled(stats, t);
     if (stats->module_count)
         qsort(stats->modules, stats->module_count, sizeof *stats->modules, module_compare);
 }
@@ -336,7 +356,7 @@ static void read_all(struct jit_reading *r)
         sum_add(&r->stats->by_trigger[m->trigger], m);
         sum_add(&r->stats->by_tier[m->tier], m);
     }
-    sum_modules(r->stats);
+    sum_modules(r->stats, r->told->trace);
     if (r->stats->refusal_count)
         qsort(r->stats->refusals, r->stats->refusal_count, sizeof *r->stats->refusals, refusal_compare);
 }

@@ -62,6 +62,7 @@ struct jit_module {
     const char *name;
     struct jit_sum sum;
     struct jit_sum ahead; /* of it: what a thread waited for, and could have been compiled ahead of time */
+    bool is_precompiled;  /* code of it was seen that is: what was left out then will be again */
 };
 
 /* Why calls were not inlined. */

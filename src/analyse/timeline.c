@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "clr/exception_events.h"
 #include "clr/runtime_events.h"
+#include "clr/type_name.h"
 
 enum { TEXT_BYTES_MAX = 1024 };
 
@@ -123,13 +124,17 @@ static void add_exceptions(struct building *b, struct buffer *text)
 {
     static const uint16_t ids[] = { EXCEPTION_EVENT_THROWN, 0 };
     struct told_events told;
+    struct buffer type;
+    buffer_init(&type, TEXT_BYTES_MAX);
     told_events_init(&told, b->t, &(struct told_choice){ RUNTIME_PROVIDER, ids, b->from_ns, b->to_ns });
     for (size_t i = 0; i < told.count; i++) {
         const struct told_event *e = &told.rows[i];
         const struct trace_event *row = told_row(&told, e);
         if (told_number(&told, e, "ExceptionFlags", 0) & EXCEPTION_FLAG_RETHROWN)
             buffer_string(text, "thrown again: ");
-        field_text(&told, e, "ExceptionType", text);
+        buffer_clear(&type);
+        field_text(&told, e, "ExceptionType", &type);
+        type_name_show_full(buffer_span(&type), text);
         buffer_string(text, ": ");
         field_text(&told, e, "ExceptionMessage", text);
         add_mark(b,
@@ -140,6 +145,7 @@ static void add_exceptions(struct building *b, struct buffer *text)
                                          .tid = b->t->threads.rows[row->thread].tid },
                  text);
     }
+    buffer_done(&type);
     told_events_done(&told);
 }
 

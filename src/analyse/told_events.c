@@ -100,7 +100,7 @@ bool told_was_asked(const struct trace *t, const char *provider, uint64_t keywor
 {
     for (size_t i = 1; i < t->subscriptions.count; i++) {
         const struct trace_subscription *row = &t->subscriptions.rows[i];
-        if ((row->keywords & keywords) && row->level >= level &&
+        if ((!keywords || row->keywords & keywords) && row->level >= level &&
             strcmp(trace_string(t, row->provider), provider) == 0)
             return true;
     }

@@ -60,7 +60,10 @@ bool told_field(struct told_events *told, const struct told_event *e, const char
 uint64_t told_number(struct told_events *told, const struct told_event *e, const char *name,
                      uint64_t fallback);
 
-/* Whether some process was asked for such events: those that are not there then did not happen. */
+/*
+ * Whether some process was asked for such events: those that are not there then did not happen. `keywords`:
+ * some of them; 0: the provider counts, as most event sources have none.
+ */
 bool told_was_asked(const struct trace *t, const char *provider, uint64_t keywords, uint8_t level);
 
 #endif

@@ -286,16 +286,18 @@ size_t gc_answer_reasons(const struct gc_answer *a, const struct tally_group *gr
 static void put_reason(void *user, const char *reason, uint64_t count)
 {
     struct buffer *cell = user;
-    buffer_format(cell, "%s%s %s", cell->size ? ", " : "", units_count(count).text, reason);
+    buffer_format(cell, "%s%s %s", cell->size ? "; " : "", units_count(count).text,
+                  gc_reason_name_of_key(reason));
 }
 
-/* "InducedNotForced", or of several "4 AllocSmall, 2 Induced". */
+/* "induced, not forced", or of several "4 small allocation; 2 induced". */
 static void put_reasons(const struct gc_answer *a, const struct tally_group *group, struct buffer *cell)
 {
     buffer_clear(cell);
     if (gc_answer_reasons(a, group, put_reason, cell) == 1) {
         buffer_clear(cell);
-        buffer_string(cell, intern_text(&a->triggers.texts, event_group_row(&a->by_trigger, group, 0)->text));
+        buffer_string(cell, gc_reason_name_of_key(intern_text(
+                                &a->triggers.texts, event_group_row(&a->by_trigger, group, 0)->text)));
     }
     buffer_u8(cell, 0);
 }

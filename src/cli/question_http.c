@@ -38,7 +38,6 @@ const struct question question_http = {
     .wants = http_wants,
     .provider = HTTP_SERVED_PROVIDER,
     .record = "http",
-    .keywords = UINT64_MAX,
     .level = 4,
     .run = http_run,
 };

@@ -94,6 +94,7 @@ static void put_totals(struct json_writer *j, const struct jit_answer *a)
         json_begin_object(j);
         json_put_string(j, "module", *s->modules[i].name ? s->modules[i].name : NULL);
         put_sum(j, &s->modules[i].sum);
+        json_put_bool(j, "precompiled", s->modules[i].is_precompiled);
         json_put_object(j, "precompilable");
         put_sum(j, &s->modules[i].ahead);
         json_end_object(j);
@@ -178,25 +179,41 @@ static void put_inlining(const struct jit_stats *s, struct buffer *out)
     buffer_u8(out, '\n');
 }
 
-/* What PublishReadyToRun would spare: methods of assemblies, compiled while a thread waited. */
-static void put_ahead(const struct jit_stats *s, struct buffer *out)
+/* Of modules that are precompiled, or of those that are not: what a thread waited for, and where it was most.
+ */
+static const struct jit_module *sum_ahead(const struct jit_stats *s, bool precompiled, struct jit_sum *out)
 {
-    const struct jit_module *best = NULL;
-    struct jit_sum all = { 0 };
+    const struct jit_module *most = NULL;
+    *out = (struct jit_sum){ 0 };
     for (size_t i = 0; i < s->module_count; i++) {
         const struct jit_module *m = &s->modules[i];
-        all.count += m->ahead.count;
-        all.time_ns += m->ahead.time_ns;
-        if (m->ahead.timed && (!best || m->ahead.time_ns > best->ahead.time_ns))
-            best = m;
+        if (m->is_precompiled != precompiled)
+            continue;
+        out->count += m->ahead.count;
+        out->time_ns += m->ahead.time_ns;
+        if (m->ahead.timed && (!most || m->ahead.time_ns > most->ahead.time_ns))
+            most = m;
     }
-    if (!best)
-        return;
-    buffer_format(out,
-                  "precompile  %s methods took %s while a thread waited, most of it %s: PublishReadyToRun "
-                  "does it ahead\n",
-                  units_count(all.count).text, units_duration(all.time_ns).text,
-                  *best->name ? best->name : "of an unknown module");
+    return most;
+}
+
+/*
+ * What PublishReadyToRun would spare: methods of assemblies, compiled while a thread waited. Code that
+ * precompiled modules leave to the JIT it does not: generics over types of others, code for newer CPUs.
+ */
+static void put_ahead(const struct jit_stats *s, struct buffer *out)
+{
+    for (unsigned precompiled = 0; precompiled < 2; precompiled++) {
+        struct jit_sum all;
+        const struct jit_module *most = sum_ahead(s, precompiled, &all);
+        if (!most)
+            continue;
+        buffer_format(out, "%s %s methods%s took %s while a thread waited, most of it %s%s\n",
+                      precompiled ? "left out   " : "precompile ", units_count(all.count).text,
+                      precompiled ? " of precompiled modules" : "", units_duration(all.time_ns).text,
+                      *most->name ? most->name : "of an unknown module",
+                      precompiled ? "" : ": PublishReadyToRun does it ahead");
+    }
 }
 
 static void put_head(const struct jit_answer *a, struct buffer *out)

@@ -268,8 +268,10 @@ static struct record_summary outcome(const struct stream_run *run)
 static bool tell(const struct stream_run *run, struct error *err)
 {
     const struct record_summary s = outcome(run);
-    if (!run->values->quiet)
+    if (!run->values->quiet) {
         record_summary_text(&s);
+        record_summary_warn_stopping(&run->stats, run->stopping);
+    }
     return !run->values->json || record_summary_json(&s, err);
 }
 

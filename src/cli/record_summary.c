@@ -74,3 +74,15 @@ void record_summary_text(const struct record_summary *r)
                  seconds > 0 ? (double)clock_own_cpu_ns() / 1e7 / seconds : 0,
                  units_size(clock_own_peak_rss_bytes()).text);
 }
+
+void record_summary_warn_stopping(const struct record_stats *stats, const struct stopping_event *stopping)
+{
+    struct buffer what;
+    if (!stopping || stats->ended_by == RECORD_ENDED_STOP_WHEN)
+        return;
+    buffer_init(&what, LINE_BYTES);
+    stopping_event_append_missed(stopping, &what);
+    buffer_u8(&what, 0);
+    message_warning("the stopping event did not come: %s", (const char *)what.data);
+    buffer_done(&what);
+}

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "clr/stopping_event.h"
 #include "collect/record_stats.h"
 
 struct record_summary {
@@ -22,5 +23,8 @@ struct record_summary {
 bool record_summary_json(const struct record_summary *s, struct error *err);
 /* Two lines on stderr. */
 void record_summary_text(const struct record_summary *s);
+/* A warning on stderr where the recording ended without the event that was to end it; NULL: there was none.
+ */
+void record_summary_warn_stopping(const struct record_stats *stats, const struct stopping_event *stopping);
 
 #endif

@@ -13,8 +13,9 @@
 #include "clr/exception_events.h"
 #include "clr/gc_events.h"
 #include "clr/provider_names.h"
+#include "clr/type_name.h"
 
-enum { SCRATCH_BYTES = 1 << 17 };
+enum { SCRATCH_BYTES = 1 << 17, PORT_TEXT = 24 };
 
 void trace_lines_init(struct trace_lines *l)
 {
@@ -22,6 +23,7 @@ void trace_lines_init(struct trace_lines *l)
     trace_tally_init(&l->tally);
     buffer_init(&l->out, OUTPUT_BYTES_MAX);
     buffer_init(&l->scratch, SCRATCH_BYTES);
+    buffer_init(&l->type, SCRATCH_BYTES);
 }
 
 void trace_lines_done(struct trace_lines *l)
@@ -31,6 +33,7 @@ void trace_lines_done(struct trace_lines *l)
     trace_threads_free(l->threads);
     buffer_done(&l->out);
     buffer_done(&l->scratch);
+    buffer_done(&l->type);
 }
 
 static void put_time(struct trace_lines *l, uint64_t time_ns)
@@ -58,6 +61,16 @@ static void put_text(struct trace_lines *l, const struct stream_schema *of, stru
                      const char *name)
 {
     utf8_escape(&l->out, text_field(l, of, payload, name));
+}
+
+/* A type as people write it. Valid until the next. */
+static struct span type_field(struct trace_lines *l, const struct stream_schema *of, struct span payload,
+                              const char *name)
+{
+    struct span raw = text_field(l, of, payload, name);
+    buffer_clear(&l->type);
+    type_name_show_full(raw, &l->type);
+    return buffer_span(&l->type);
 }
 
 static const char *gc_kind(const struct gc_watch_one *gc)
@@ -116,12 +129,12 @@ static void tell_exception(struct trace_lines *l, const struct stream_schema *of
     if (again)
         l->tally.rethrown++;
     else
-        trace_ranking_add(&l->tally.thrown, text_field(l, of, payload, "ExceptionType"), 0);
+        trace_ranking_add(&l->tally.thrown, type_field(l, of, payload, "ExceptionType"), 0);
     if (l->json || !l->wants.exceptions)
         return;
     put_time(l, event->time_ns);
     buffer_string(&l->out, again ? "exception  thrown again: " : "exception  ");
-    put_text(l, of, payload, "ExceptionType");
+    utf8_escape(&l->out, type_field(l, of, payload, "ExceptionType"));
     buffer_string(&l->out, ": ");
     put_text(l, of, payload, "ExceptionMessage");
     buffer_format(&l->out, " (thread %" PRIu64 ")\n", event->thread_id);
@@ -129,14 +142,24 @@ static void tell_exception(struct trace_lines *l, const struct stream_schema *of
 
 /* Requests. */
 
-/* "GET /orders"; of one that is sent scheme, host and path. */
+/* ":8080", where it is not the usual one. */
+static void port_text(uint64_t port, char out[PORT_TEXT])
+{
+    out[0] = '\0';
+    if (port && port != 80 && port != 443)
+        snprintf(out, PORT_TEXT, ":%" PRIu64, port);
+}
+
+/* "GET /orders"; of one that is sent scheme, host, port and path. */
 static void request_text(struct trace_lines *l, const struct stream_schema *of, struct span payload,
                          bool sent, char out[TRACE_REQUEST_TEXT_MAX])
 {
-    static const char *const served_fields[] = { "method", " ", "path" };
-    static const char *const sent_fields[] = { "scheme", "://", "host", "", "pathAndQuery" };
+    char port[PORT_TEXT];
+    const char *const served_fields[] = { "method", " ", "path" };
+    const char *const sent_fields[] = { "scheme", "://", "host", port, "pathAndQuery" };
     const char *const *fields = sent ? sent_fields : served_fields;
     size_t count = sent ? ARRAY_LEN(sent_fields) : ARRAY_LEN(served_fields), used = 0;
+    port_text(number(of, payload, "port"), port);
     for (size_t i = 0; i < count && used < TRACE_REQUEST_TEXT_MAX - 1; i++) {
         struct span part =
             i % 2 ? span_of(fields[i], strlen(fields[i])) : text_field(l, of, payload, fields[i]);
@@ -245,7 +268,7 @@ static bool tell_known(struct trace_lines *l, const struct stream_schema *of, st
         tell_heap(l, payload, event->time_ns);
         return true;
     case GC_EVENT_ALLOCATION_TICK:
-        trace_ranking_add(&l->tally.allocated, text_field(l, of, payload, "TypeName"),
+        trace_ranking_add(&l->tally.allocated, type_field(l, of, payload, "TypeName"),
                           number(of, payload, "AllocationAmount64"));
         return true;
     case EXCEPTION_EVENT_THROWN:

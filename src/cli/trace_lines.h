@@ -26,7 +26,7 @@ struct trace_lines {
     struct trace_requests requests;
     struct trace_threads *threads; /* owned */
     struct trace_tally tally;
-    struct buffer out, scratch;
+    struct buffer out, scratch, type;
 };
 
 /* An event, in the order of time. */

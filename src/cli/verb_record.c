@@ -379,6 +379,7 @@ static void record_tell(const struct record_run *run)
     if (run->values->quiet)
         return;
     record_summary_text(&s);
+    record_summary_warn_stopping(&run->stats, run->stopping);
     if (s.samples && run->stats.samples == 0)
         record_tell_no_samples(run);
     if (run->stats.samples + run->stats.events && !run->export)

@@ -15,7 +15,7 @@ enum { METHOD_JITTED = 0x8, METHOD_HELPER = 0x10, TIER_READY_TO_RUN = 8 };
 struct event_schema {
     char *name;
     struct event_fields fields;
-    bool widens;       /* integers can be wider than described */
+    bool widens;       /* values can have other widths than described */
     bool counts;       /* some length depends on a field before it */
     uint32_t variable; /* the first top-level field without a fixed offset, or how many there are */
 };

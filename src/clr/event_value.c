@@ -9,7 +9,7 @@
 #include "base/utf16.h"
 
 enum { FILETIME_PER_SECOND = 10000000 };
-static const uint64_t filetime_of_1970 = 116444736000000000;
+static const int64_t filetime_seconds_of_1970 = 11644473600;
 
 void event_value_append_text(struct buffer *out, const struct event_value *v)
 {
@@ -41,13 +41,10 @@ static void append_guid(struct buffer *out, struct span id)
         buffer_hex(out, b[i], 2);
 }
 
+/* Counted from 1601: what is earlier, as a DateTime that was never set, arrives as 0. */
 static void append_time(struct buffer *out, uint64_t filetime)
 {
-    if (filetime < filetime_of_1970) { /* a DateTime that was never set */
-        buffer_format(out, "%" PRIu64, filetime);
-        return;
-    }
-    time_t seconds = (time_t)((filetime - filetime_of_1970) / FILETIME_PER_SECOND);
+    time_t seconds = (time_t)(filetime / FILETIME_PER_SECOND) - filetime_seconds_of_1970;
     struct tm utc;
     if (gmtime_r(&seconds, &utc))
         buffer_format(out, "%04d-%02d-%02dT%02d:%02d:%02d.%07" PRIu64 "Z", utc.tm_year + 1900, utc.tm_mon + 1,

@@ -11,6 +11,11 @@ static bool is_integer(const struct event_field *f)
     return f->type == FIELD_INT || f->type == FIELD_UINT;
 }
 
+static bool is_wide_bool(const struct event_field *f)
+{
+    return f->type == FIELD_BOOL && f->size > 1;
+}
+
 bool event_widths_vary(const struct event_fields *fields)
 {
     bool any = false;
@@ -20,14 +25,18 @@ bool event_widths_vary(const struct event_fields *fields)
         const struct event_field *f = &fields->rows[fields->root + i];
         if (f->type > FIELD_TEXT16 || f->keeps)
             return false;
-        any |= is_integer(f) && f->size < 8;
+        any |= (is_integer(f) && f->size < 8) || is_wide_bool(f);
     }
     return any;
 }
 
-/* A value in `size` bytes that was described with fewer. */
+/* Whether a value in `size` bytes is one of the type that was described, perhaps with other ones. */
 static bool can_hold(const struct event_field *described, const uint8_t *at, unsigned size)
 {
+    if (described->type == FIELD_BOOL)
+        return (size == 4 ? load_u32le(at) : *at) <= 1;
+    if (size == described->size)
+        return true;
     uint64_t value = size == 4 ? load_u32le(at) : load_u64le(at);
     unsigned unused = 64 - 8 * described->size;
     uint64_t low = value << unused >> unused;
@@ -48,8 +57,7 @@ static bool fits(const struct event_field *rows, const struct event_field *descr
             continue;
         }
         struct span bytes = cursor_bytes(&c, rows[i].size);
-        if (bytes.data && rows[i].size != described[i].size &&
-            !can_hold(&described[i], bytes.data, rows[i].size))
+        if (bytes.data && !can_hold(&described[i], bytes.data, rows[i].size))
             return false;
     }
     return cursor_ok(&c) && c.pos == payload.size;
@@ -65,6 +73,21 @@ static uint32_t find_narrow(const struct event_field *rows, uint32_t count, unsi
     return found;
 }
 
+/* Of sources that describe themselves: Booleans in a byte, which has the type code of those in four. */
+static bool fits_narrow_bools(const struct event_field *described, uint32_t count, struct span payload,
+                              struct event_field *out)
+{
+    bool any = false;
+    memcpy(out, described, count * sizeof *out);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!is_wide_bool(&out[i]))
+            continue;
+        out[i].size = 1;
+        any = true;
+    }
+    return any && fits(out, described, count, payload);
+}
+
 bool event_widths_find(const struct event_fields *fields, struct span payload,
                        struct event_field out[EVENT_WIDTHS_FIELDS_MAX])
 {
@@ -72,6 +95,8 @@ bool event_widths_find(const struct event_fields *fields, struct span payload,
     uint32_t count = fields->root_count;
     if (fits(described, described, count, payload))
         return false;
+    if (fits_narrow_bools(described, count, payload, out))
+        return true;
     for (unsigned size = 4; size <= 8; size += 4) {
         uint32_t narrow[NARROW_MAX], narrow_count = find_narrow(described, count, size, narrow);
         /* many before few: what is left over can pass for text */

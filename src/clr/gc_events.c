@@ -1,5 +1,7 @@
 #include "clr/gc_events.h"
 
+#include <string.h>
+
 #include "base/own.h"
 #include "base/utf16.h"
 #include "clr/event_enum.h"
@@ -248,6 +250,16 @@ const char *gc_reason_key(uint32_t reason)
 {
     static const char id[] = "gc_reason";
     return event_enum_name(event_enum_find(span_of(id, sizeof id - 1)), reason);
+}
+
+const char *gc_reason_name_of_key(const char *key)
+{
+    for (uint32_t reason = 0; reason < ARRAY_LEN(reasons); reason++) {
+        const char *own = gc_reason_key(reason);
+        if (own && strcmp(own, key) == 0)
+            return reasons[reason].name;
+    }
+    return key;
 }
 
 bool gc_reason_is_induced(uint32_t reason)

@@ -134,6 +134,8 @@ const char *gc_gen_name(unsigned gen);
 const char *gc_reason_name(uint32_t reason);
 /* The same as TraceEvent and PerfView spell it: "AllocSmall". */
 const char *gc_reason_key(uint32_t reason);
+/* gc_reason_name() of what gc_reason_key() says; a key that is none is returned as it is. */
+const char *gc_reason_name_of_key(const char *key);
 /* The program asked for it, in one of four ways. */
 bool gc_reason_is_induced(uint32_t reason);
 /* One of the bits of condemn_conditions: "fragmented gen 2"; NULL for one that is none. */

@@ -17,6 +17,9 @@
 
 enum { TASKS_EVENT_SET_ACTIVITY = 25 }; /* a thread takes up another activity */
 
+/* What DiagnosticSources and ActivitySources tell, under names of their own. */
+#define DIAGNOSTIC_SOURCE_PROVIDER "Microsoft-Diagnostics-DiagnosticSource"
+
 /* HTTP requests: served, also as the server itself sees them, and sent. */
 #define HTTP_SERVED_PROVIDER  "Microsoft.AspNetCore.Hosting"
 #define HTTP_KESTREL_PROVIDER "Microsoft-AspNetCore-Server-Kestrel"

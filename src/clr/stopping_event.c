@@ -20,6 +20,7 @@ struct stopping_event {
     struct wanted_field fields[FIELDS_MAX];
     size_t field_count;
     struct stream_schemas schemas;
+    uint64_t of_provider, of_name; /* events that came */
 };
 
 static bool read_fields(struct stopping_event *s, const char *fields, struct error *err)
@@ -99,8 +100,10 @@ bool stopping_event_is(struct stopping_event *s, const struct nettrace_type *typ
     if (!utf16_equals_ascii(type->provider, s->provider))
         return false;
     const struct stream_schema *of = stream_schemas_get(&s->schemas, type, pointer_size);
+    s->of_provider++;
     if (!is_named(s, of))
         return false;
+    s->of_name++;
     for (size_t i = 0; i < s->field_count; i++) {
         struct event_value value;
         int field = event_schema_field(of->schema, s->fields[i].name);
@@ -108,4 +111,15 @@ bool stopping_event_is(struct stopping_event *s, const struct nettrace_type *typ
             return false;
     }
     return true;
+}
+
+void stopping_event_append_missed(const struct stopping_event *s, struct buffer *out)
+{
+    if (!s->of_provider)
+        buffer_format(out, "%s told of no events", s->provider);
+    else if (!s->of_name)
+        buffer_format(out, "%s told of %" PRIu64 " events, none of them '%s'", s->provider, s->of_provider,
+                      s->event);
+    else
+        buffer_format(out, "'%s' came %" PRIu64 " times, never with these fields", s->event, s->of_name);
 }

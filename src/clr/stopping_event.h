@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "read/nettrace.h"
 
@@ -21,5 +22,7 @@ void stopping_event_free(struct stopping_event *s);
 /* `type` must stay where it is as long as its reader lives. `pointer_size`: 4 or 8. */
 bool stopping_event_is(struct stopping_event *s, const struct nettrace_type *type, uint32_t pointer_size,
                        struct span payload);
+/* Of one that did not come: what came instead, "Shop told of 12 events, none of them 'Order/Start'". */
+void stopping_event_append_missed(const struct stopping_event *s, struct buffer *out);
 
 #endif

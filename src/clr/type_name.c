@@ -203,6 +203,17 @@ static void show_argument(const struct type_name *type, unsigned index, struct s
         buffer_u8(out, '_');
 }
 
+static void show_arguments(const struct type_name *type, unsigned segment, struct span names, unsigned *used,
+                           unsigned depth, struct buffer *out)
+{
+    for (unsigned i = 0; i < type->arities[segment]; i++) {
+        buffer_u8(out, i ? ',' : '<');
+        show_argument(type, (*used)++, names, depth, out);
+    }
+    if (type->arities[segment])
+        buffer_u8(out, '>');
+}
+
 static void show_segment(const struct type_name *type, unsigned segment, struct span names, unsigned *used,
                          unsigned depth, struct buffer *out)
 {
@@ -213,12 +224,7 @@ static void show_segment(const struct type_name *type, unsigned segment, struct 
         buffer_string(out, "closure");
     else if (!show_fsharp_closure(name, out))
         append_unescaped(out, meaningful(name));
-    for (unsigned i = 0; i < type->arities[segment]; i++) {
-        buffer_u8(out, i ? ',' : '<');
-        show_argument(type, (*used)++, names, depth, out);
-    }
-    if (type->arities[segment])
-        buffer_u8(out, '>');
+    show_arguments(type, segment, names, used, depth, out);
 }
 
 void type_name_show_segment(const struct type_name *type, unsigned segment, struct span names, unsigned *used,
@@ -275,4 +281,35 @@ static void show_type(struct span text, unsigned depth, struct buffer *out)
 void type_name_show(struct span text, struct buffer *out)
 {
     show_type(text, 0, out);
+}
+
+/* Of what is around a nested type that stands alone only the arguments are told. */
+static void give_last_the_rest(struct type_name *type)
+{
+    unsigned told = 0;
+    for (unsigned i = 0; i < type->segment_count; i++)
+        told += type->arities[i];
+    if (told < type->argument_count)
+        type->arities[type->segment_count - 1] += (uint8_t)(type->argument_count - told);
+}
+
+void type_name_show_full(struct span text, struct buffer *out)
+{
+    struct type_name type;
+    if (!type_name_split(text, &type)) {
+        buffer_append(out, text.data, text.size);
+        return;
+    }
+    give_last_the_rest(&type);
+    unsigned used = 0;
+    struct span none = { 0 };
+    append_unescaped(out, part(type.full_path, 0, (size_t)(type.segments[0].data - type.full_path.data)));
+    for (unsigned i = 0; i < type.segment_count; i++) {
+        struct span name = type.segments[i];
+        if (i)
+            buffer_u8(out, '.');
+        append_unescaped(out, member_name_is_machine(name) ? name : meaningful(name));
+        show_arguments(&type, i, none, &used, 0, out);
+    }
+    buffer_append(out, type.suffix.data, type.suffix.size);
 }

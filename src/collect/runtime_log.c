@@ -20,21 +20,33 @@ struct logged_event {
     bool leaf_exact, has_activity;
 };
 
+static void add_subscription(struct trace_builder *b, struct runtime_log *log, uint32_t process,
+                             const struct event_provider *p, uint64_t keywords, uint32_t level)
+{
+    uint32_t provider = trace_add_string(&b->trace, p->name);
+    uint32_t id = trace_push(&b->trace.subscriptions);
+    b->trace.subscriptions.rows[id] = (struct trace_subscription){
+        .process = process,
+        .provider = provider,
+        .keywords = keywords,
+        .level = (uint8_t)level,
+        .from_ns = clock_monotonic_ns(),
+    };
+    log->count++;
+}
+
 struct runtime_log runtime_log_begin(struct trace_builder *b, uint32_t process,
                                      const struct event_providers *told)
 {
     struct runtime_log log = { .first = (uint32_t)b->trace.subscriptions.count };
-    for (; log.count < told->count; log.count++) {
-        const struct event_provider *p = &told->items[log.count];
-        uint32_t provider = trace_add_string(&b->trace, p->name);
-        uint32_t id = trace_push(&b->trace.subscriptions);
-        b->trace.subscriptions.rows[id] = (struct trace_subscription){
-            .process = process,
-            .provider = provider,
-            .keywords = p->keywords,
-            .level = (uint8_t)p->level,
-            .from_ns = clock_monotonic_ns(),
-        };
+    for (size_t i = 0; i < told->count; i++) {
+        const struct event_provider *p = &told->items[i];
+        /* of these nothing is kept that is above their level, whatever the provider was asked for others */
+        uint64_t light = p->event_id_count ? p->light_keywords : 0;
+        if (light)
+            add_subscription(b, &log, process, p, light, p->light_level);
+        if (!light || p->keywords & ~light)
+            add_subscription(b, &log, process, p, p->keywords & ~light, p->level);
     }
     return log;
 }

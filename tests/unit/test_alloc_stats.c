@@ -115,6 +115,30 @@ static void test_samples(void **state)
     told_fixture_end(&f);
 }
 
+/* Native AOT tells "NULL" for all of them. */
+static void test_type_names(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    told_fixture_begin(&f);
+    tick(&f, 1000, 300000, GC_ALLOCATION_SMALL, "Entry[System.Int32,System.String][]", 50);
+    tick(&f, 1001, 200000, GC_ALLOCATION_SMALL, "NULL", 50);
+    static const char *const wanted[2][2] = { { "Entry<int,string>[]", "" },
+                                              { "Entry[System.Int32,System.String][]", "NULL" } };
+    for (unsigned raw = 0; raw < 2; raw++) {
+        struct alloc_stats stats;
+        struct event_groups groups;
+        alloc_stats_init(&stats, &f.b.trace, raw, 0, 0);
+        event_groups_init(&groups, &stats.tally, TALLY_BY_TEXT);
+        assert_int_equal(groups.count, 2);
+        assert_string_equal(type_of(&groups, 0), wanted[raw][0]);
+        assert_string_equal(type_of(&groups, 1), wanted[raw][1]);
+        event_groups_done(&groups);
+        alloc_stats_done(&stats);
+    }
+    told_fixture_end(&f);
+}
+
 static void test_cut_payloads(void **state)
 {
     (void)state;
@@ -166,9 +190,8 @@ static void test_negative(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ticks),
-        cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_cut_payloads),
+        cmocka_unit_test(test_ticks),      cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_type_names), cmocka_unit_test(test_cut_payloads),
         cmocka_unit_test(test_negative),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -468,7 +468,8 @@ static void test_value_texts(void **state)
         { { .kind = EVENT_VALUE_FLOAT, .size = 4, .f = (double)1.1f }, "1.1" },
         { { .kind = EVENT_VALUE_INT, .i = -5 }, "-5" },
         { { .kind = EVENT_VALUE_TIME, .u = 133500000000000001 }, "2024-01-17T21:20:00.0000001Z" },
-        { { .kind = EVENT_VALUE_TIME, .u = 0 }, "0" },
+        { { .kind = EVENT_VALUE_TIME, .u = 116444735999999999 }, "1969-12-31T23:59:59.9999999Z" },
+        { { .kind = EVENT_VALUE_TIME, .u = 0 }, "1601-01-01T00:00:00.0000000Z" },
         { { .kind = EVENT_VALUE_BYTES, .bytes = { guid, 3 } }, "{3 bytes}" },
         { { .kind = EVENT_VALUE_GUID, .bytes = { guid, 16 } }, "00112233-4455-6677-8899-aabbccddeeff" },
         { { .kind = EVENT_VALUE_TEXT16, .bytes = { (const uint8_t *)"\xe9\0", 2 } }, "\xc3\xa9" },
@@ -601,6 +602,46 @@ static void test_wider_than_described(void **state)
         assert_string_equal(visited(s, buffer_span(&p), cases[i].ok), cases[i].told);
         if (cases[i].ok)
             check_reads(s, buffer_span(&p));
+    }
+    event_schema_free(s);
+    buffer_done(&fields);
+    buffer_done(&p);
+}
+
+/*
+ * WriteEvent(n, ok, text, last) of a source made with EtwSelfDescribingEventFormat: its description is that
+ * of any other source, but a Boolean takes one byte.
+ */
+static void test_narrow_bool(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned size; /* of the Boolean in the payload */
+        const char *text, *told;
+    } cases[] = {
+        { 4, "p", "n=7;ok=true;text=p;last=9;" },
+        { 1, "p", "n=7;ok=true;text=p;last=9;" },
+        { 1, "", "n=7;ok=true;text=;last=9;" },
+        { 1, "long enough to hide what is missing",
+          "n=7;ok=true;text=long enough to hide what is missing;last=9;" },
+    };
+    struct buffer fields, p;
+    buffer_init(&fields, TEXT_MAX);
+    buffer_init(&p, TEXT_MAX);
+    buffer_u32le(&fields, 4);
+    put_v1(&fields, 9, "n");
+    put_v1(&fields, 3, "ok");
+    put_v1(&fields, 18, "text");
+    put_v1(&fields, 9, "last");
+    struct event_schema *s = described("Plain", 0, &fields, NULL, false);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        buffer_clear(&p);
+        buffer_u32le(&p, 7);
+        buffer_append(&p, "\1\0\0", cases[i].size);
+        put_name(&p, cases[i].text);
+        buffer_u32le(&p, 9);
+        assert_string_equal(visited(s, buffer_span(&p), true), cases[i].told);
+        check_reads(s, buffer_span(&p));
     }
     event_schema_free(s);
     buffer_done(&fields);
@@ -786,6 +827,7 @@ int main(void)
         cmocka_unit_test(test_unknown_events),
         cmocka_unit_test(test_described_by_fields),
         cmocka_unit_test(test_wider_than_described),
+        cmocka_unit_test(test_narrow_bool),
         cmocka_unit_test(test_self_describing),
         cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_version_6),

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "analyse/exception_stats.h"
+#include "base/own.h"
 #include "clr/exception_events.h"
 #include "told_fixture.h"
 
@@ -27,6 +28,48 @@ static void thrown(struct told_fixture *f, uint64_t time_ns, const char *type, c
 {
     put_thrown(f, type, message, flags);
     told_event(f, time_ns, THREAD, EXCEPTION_EVENT_THROWN, 1);
+}
+
+static void test_type_names(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    told_fixture_begin(&f);
+    thrown(&f, 10, "Missing`1[System.Collections.Generic.List`1[System.Int32]]", "none", 16);
+    static const char *const wanted[] = { "Missing<List<int>>",
+                                          "Missing`1[System.Collections.Generic.List`1[System.Int32]]" };
+    for (unsigned raw = 0; raw < 2; raw++) {
+        struct exception_stats stats;
+        exception_stats_init(&stats, &f.b.trace, raw, 0, 0);
+        assert_int_equal(stats.tally.total.count, 1);
+        assert_string_equal(intern_text(&stats.tally.texts, stats.tally.rows[1].text), wanted[raw]);
+        exception_stats_done(&stats);
+    }
+    told_fixture_end(&f);
+}
+
+/* The leaf is who threw, also where compiled code called a helper of the runtime's. */
+static void test_helpers_are_cut(void **state)
+{
+    (void)state;
+    static const char *const helpers[] = { "System.Runtime.EH::DispatchEx()",
+                                           "Internal.Runtime.CompilerHelpers.ThrowHelpers::ThrowOverflow()",
+                                           "System.Runtime.CompilerServices.CastHelpers::ChkCastAny()",
+                                           "System.Runtime.CompilerServices.InitHelpers::InitClassSlow()",
+                                           "System.Runtime.CompilerServices.StaticsHelpers::GetBase()" };
+    for (size_t i = 0; i < ARRAY_LEN(helpers); i++) {
+        struct told_fixture f;
+        struct exception_stats stats;
+        told_fixture_begin(&f);
+        f.stack = told_stack(&f, "System.Private.CoreLib",
+                             (const char *const[]){ "App.Price::Parse()", helpers[i], NULL });
+        thrown(&f, 10, "System.FormatException", "no price", 16);
+        exception_stats_init(&stats, &f.b.trace, false, 0, 0);
+        const struct profile_frame *leaf = event_stacks_leaf(&stats.stacks, stats.tally.rows[1].node);
+        assert_string_equal(leaf->name, "App.Price.Parse");
+        exception_stats_done(&stats);
+        told_fixture_end(&f);
+    }
 }
 
 static void test_counts(void **state)
@@ -121,8 +164,8 @@ static void test_cut_payloads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_passed_on),
+        cmocka_unit_test(test_counts),       cmocka_unit_test(test_helpers_are_cut),
+        cmocka_unit_test(test_type_names),   cmocka_unit_test(test_passed_on),
         cmocka_unit_test(test_cut_payloads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include "base/buffer.h"
 #include "base/own.h"
+#include "clr/gc_events.h"
 #include "clr/gc_watch.h"
 
 enum { START = 1, END = 2, RESTART = 3, SUSPEND = 9, OTHER = 8 };
@@ -113,6 +114,19 @@ static void test_losses(void **state)
     assert_false(gc_watch_take(&w, RESTART, 300, span_of(unknown, 0), &gc));
 }
 
+/* What people are shown for each spelling of TraceEvent's. */
+static void test_reason_names(void **state)
+{
+    (void)state;
+    for (uint32_t reason = 0; gc_reason_name(reason); reason++) {
+        assert_non_null(gc_reason_key(reason));
+        assert_string_equal(gc_reason_name_of_key(gc_reason_key(reason)), gc_reason_name(reason));
+    }
+    assert_string_equal(gc_reason_name_of_key("InducedNotForced"), "induced, not forced");
+    assert_string_equal(gc_reason_name_of_key("99"), "99");
+    assert_string_equal(gc_reason_name_of_key(""), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +134,7 @@ int main(void)
         cmocka_unit_test(test_background),
         cmocka_unit_test(test_background_that_blocked),
         cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_reason_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

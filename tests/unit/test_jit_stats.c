@@ -101,6 +101,39 @@ static void test_pairs(void **state)
     told_fixture_end(&f);
 }
 
+/* Precompiled code of a module shows that what is jitted of it was left out then. */
+static void test_precompiled(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *module;
+        uint8_t kind;
+        bool is_precompiled;
+    } cases[] = { { "App.Web", CODE_R2R, true },
+                  { "App.Web", CODE_JIT, false },
+                  { "Other", CODE_R2R, false } };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct told_fixture f;
+        struct jit_stats stats;
+        told_fixture_begin(&f);
+        module(&f);
+        started(&f, 1000, MAIN, 1, "Outer");
+        loaded(&f, 2000, MAIN, 1, "Outer", flags_of(RUNTIME_TIER_QUICK));
+        uint32_t id = trace_push(&f.b.trace.functions);
+        f.b.trace.functions.rows[id] = (struct trace_function){
+            .name = trace_add_string(&f.b.trace, "App.Program::Other()"),
+            .module = trace_add_string(&f.b.trace, cases[i].module),
+            .kind = cases[i].kind,
+        };
+        jit_stats_init(&stats, &f.b.trace, false, 0, 0);
+        assert_int_equal(stats.module_count, 1);
+        assert_int_equal(stats.modules[0].is_precompiled, cases[i].is_precompiled);
+        assert_int_equal(stats.modules[0].ahead.count, 1);
+        jit_stats_done(&stats);
+        told_fixture_end(&f);
+    }
+}
+
 /* What other threads compiled may be in between, but not without limit. */
 static void test_cold_parts(void **state)
 {
@@ -225,9 +258,10 @@ static void test_cut_payloads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pairs),    cmocka_unit_test(test_cold_parts),
-        cmocka_unit_test(test_triggers), cmocka_unit_test(test_unknown_threads),
-        cmocka_unit_test(test_missing),  cmocka_unit_test(test_cut_payloads),
+        cmocka_unit_test(test_pairs),           cmocka_unit_test(test_precompiled),
+        cmocka_unit_test(test_cold_parts),      cmocka_unit_test(test_triggers),
+        cmocka_unit_test(test_unknown_threads), cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_cut_payloads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

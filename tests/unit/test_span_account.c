@@ -12,6 +12,7 @@
 #include "analyse/span_account.h"
 #include "analyse/span_lanes.h"
 #include "base/own.h"
+#include "base/utf16.h"
 #include "clr/provider_names.h"
 #include "told_fixture.h"
 #include "trace/facts.h"
@@ -327,6 +328,63 @@ static void test_activities(void **state)
     told_fixture_end(&f);
 }
 
+/* An event of a DiagnosticSource's, which describes itself; `named` is its second field. */
+static void diagnostic_event(struct told_fixture *f, const char *event, const char *named, const char *name,
+                             uint64_t time_ns, const uint8_t *activity)
+{
+    enum { TEXT16 = 18 };
+    struct buffer fields;
+    buffer_init(&fields, 256);
+    buffer_u32le(&fields, 2);
+    buffer_u32le(&fields, TEXT16);
+    utf16_append(&fields, "SourceName");
+    buffer_u16le(&fields, 0);
+    buffer_u32le(&fields, TEXT16);
+    utf16_append(&fields, named);
+    buffer_u16le(&fields, 0);
+    struct trace_event_type type = { .provider = trace_add_string(&f->b.trace, DIAGNOSTIC_SOURCE_PROVIDER),
+                                     .name = trace_add_string(&f->b.trace, event),
+                                     .fields = trace_add_span(&f->b.trace, buffer_span(&fields)),
+                                     .event_id = (uint32_t)strlen(event) + (uint32_t)strlen(named),
+                                     .pointer_size = 8 };
+    told_text(f, "Shop.Web");
+    told_text(f, name);
+    struct trace_event row = { .time_ns = time_ns,
+                               .type = trace_builder_event_type(&f->b, &type),
+                               .process = trace_builder_process_start(&f->b, f->pid, 0),
+                               .thread = trace_builder_thread(&f->b, f->pid, ONE, 0) };
+    trace_push_event(&f->b.trace, &row, buffer_span(&f->payload));
+    trace_push_event_activity(&f->b.trace, span_of(activity, ID_BYTES), (struct span){ 0 });
+    buffer_clear(&f->payload);
+    buffer_done(&fields);
+}
+
+/* They are called what the program calls them, not by the provider that tells of all of them. */
+static void test_diagnostic_sources(void **state)
+{
+    (void)state;
+    static const char *const expected[] = { "Shop.Web/order > Shop.Web/pay", "Shop.Web/order",
+                                            "Shop.Web/Out" };
+    struct told_fixture f;
+    struct span_table table;
+    told_fixture_begin(&f);
+    diagnostic_event(&f, "ActivityStart", "ActivityName", "order", 1000, request);
+    diagnostic_event(&f, "ActivityStart", "ActivityName", "pay", 1100, inner);
+    diagnostic_event(&f, "ActivityStop", "ActivityName", "pay", 1200, inner);
+    diagnostic_event(&f, "ActivityStop", "ActivityName", "order", 1300, request);
+    diagnostic_event(&f, "Activity1Start", "EventName", "Out.Start", 2000, other);
+    diagnostic_event(&f, "Activity1Stop", "EventName", "Out.Stop", 2100, other);
+    span_table_init(&table);
+    assert_true(activity_spans_add(&table, &f.b.trace, 0, 0));
+    span_table_seal(&table, &f.b.trace);
+    assert_int_equal(table.count, ARRAY_LEN(expected));
+    for (size_t i = 0; i < table.count; i++)
+        assert_string_equal(intern_text(&table.texts, table.rows[i].name), expected[i]);
+    assert_int_equal(table.unbegun + table.unfinished, 0);
+    span_table_done(&table);
+    told_fixture_end(&f);
+}
+
 /* More of one activity at once than there are lanes: those left out are counted, and not known. */
 static void test_limit(void **state)
 {
@@ -363,9 +421,15 @@ static void test_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_told),       cmocka_unit_test(test_course),    cmocka_unit_test(test_assumed),
-        cmocka_unit_test(test_unknown),    cmocka_unit_test(test_by_thread), cmocka_unit_test(test_settle),
-        cmocka_unit_test(test_activities), cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_told),
+        cmocka_unit_test(test_course),
+        cmocka_unit_test(test_assumed),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_by_thread),
+        cmocka_unit_test(test_settle),
+        cmocka_unit_test(test_activities),
+        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_diagnostic_sources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,6 +72,40 @@ static void test_by_provider_name_and_fields(void **state)
     }
 }
 
+/* What is said at the end of a recording that it did not end. */
+static void test_missed(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *event, *fields, *told;
+        unsigned others, starts; /* events that came */
+    } cases[] = {
+        { "GC/Start", NULL, "Microsoft-Windows-DotNETRuntime told of no events", 3, 0 },
+        { "GC/Stop", NULL, "Microsoft-Windows-DotNETRuntime told of 2 events, none of them 'GC/Stop'", 1, 2 },
+        { "GC/Start", "Depth:9", "'GC/Start' came 2 times, never with these fields", 0, 2 },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct stopping_event *s;
+        struct buffer payload, text;
+        struct nettrace_type other = { .provider = buffer_span(&other_name), .event_id = 1, .version = 2 };
+        struct nettrace_type start = { .provider = buffer_span(&runtime_name), .event_id = 1, .version = 2 };
+        assert_true(
+            stopping_event_new("Microsoft-Windows-DotNETRuntime", cases[i].event, cases[i].fields, &s, NULL));
+        struct span whole = gc_start(&payload, 1);
+        for (unsigned k = 0; k < cases[i].others; k++)
+            assert_false(stopping_event_is(s, &other, 8, whole));
+        for (unsigned k = 0; k < cases[i].starts; k++)
+            assert_false(stopping_event_is(s, &start, 8, whole));
+        buffer_init(&text, 256);
+        stopping_event_append_missed(s, &text);
+        buffer_u8(&text, 0);
+        assert_string_equal(text.data, cases[i].told);
+        buffer_done(&text);
+        stopping_event_free(s);
+        buffer_done(&payload);
+    }
+}
+
 static void test_what_is_none(void **state)
 {
     (void)state;
@@ -94,6 +128,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_by_provider_name_and_fields),
+        cmocka_unit_test(test_missed),
         cmocka_unit_test(test_what_is_none),
     };
     buffer_init(&runtime_name, 256);

@@ -8,9 +8,11 @@
 #include <cmocka.h>
 
 #include "base/own.h"
+#include "base/utf16.h"
 #include "cli/trace_lines.h"
 #include "clr/exception_events.h"
 #include "clr/gc_events.h"
+#include "clr/provider_names.h"
 
 enum { PAYLOAD_MAX = 4096, INSTANCE = 1 };
 
@@ -174,6 +176,53 @@ static void test_what_has_a_line(void **state)
     end(&f);
 }
 
+/* Two services of one host are two. */
+static void test_requests_sent(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t port;
+        const char *said;
+    } cases[] = { { 8080, "http out   http://127.0.0.1:8080/orders: failed, took 1 ms\n" },
+                  { 80, "http out   http://127.0.0.1/orders: failed, took 1 ms\n" } };
+    static const char *const names[] = { "scheme", "host", "port", "pathAndQuery" };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture f;
+        struct buffer fields;
+        char provider[] = HTTP_SENT_PROVIDER;
+        begin(&f);
+        f.lines.wants.http = true;
+        buffer_init(&fields, 256);
+        buffer_u32le(&fields, ARRAY_LEN(names));
+        for (size_t k = 0; k < ARRAY_LEN(names); k++) {
+            buffer_u32le(&fields, k == 2 ? 9 : 18); /* an int, text */
+            utf16_append(&fields, names[k]);
+            buffer_u16le(&fields, 0);
+        }
+        put_text(&f, "http");
+        put_text(&f, "127.0.0.1");
+        buffer_u32le(&f.payload, cases[i].port);
+        put_text(&f, "/orders");
+        for (unsigned ends = 0; ends < 2; ends++) {
+            struct stream_schema of = { .event_id = ends ? HTTP_SENT_EVENT_FAILED : HTTP_SENT_EVENT_START,
+                                        .provider = provider };
+            of.schema =
+                event_schema_new(&(struct event_description){ .provider = provider,
+                                                              .event_id = of.event_id,
+                                                              .name = ends ? "RequestFailed" : "RequestStart",
+                                                              .fields = buffer_span(&fields),
+                                                              .pointer_size = 8 });
+            f.now_ns += 1000000;
+            trace_lines_event(&f.lines, &of, buffer_span(&f.payload),
+                              &(struct trace_line_event){ .time_ns = f.now_ns, .activity = { 1 } });
+            event_schema_free(of.schema);
+        }
+        assert_non_null(strstr(said(&f), cases[i].said));
+        buffer_done(&fields);
+        end(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +230,7 @@ int main(void)
         cmocka_unit_test(test_thrown_again_as_json),
         cmocka_unit_test(test_collections),
         cmocka_unit_test(test_what_has_a_line),
+        cmocka_unit_test(test_requests_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
