@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "unwind/x64_instruction.h"
+#include "read/x64_instruction.h"
 
 enum {
     INSTRUCTIONS_MAX = 2000, /* read for one rule */

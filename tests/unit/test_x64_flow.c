@@ -12,9 +12,9 @@
 
 #include "base/own.h"
 #include "base/source.h"
+#include "read/x64_instruction.h"
 #include "unwind/elf_unwind.h"
 #include "unwind/x64_flow.h"
-#include "unwind/x64_instruction.h"
 
 #ifdef __x86_64__
 enum { IS_X86_64 = 1 };

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/own.h"
-#include "unwind/x64_instruction.h"
+#include "read/x64_instruction.h"
 
 static const struct {
     const char *name;
@@ -40,7 +40,7 @@ static const struct {
     { "lea rsp, [rbp+rax-40]", { 0x48, 0x8d, 0x64, 0x05, 0xd8 }, 5, X64_RSP_LOST, 0 },
     { "lea rsp, [r10-8]", { 0x49, 0x8d, 0x62, 0xf8 }, 4, X64_RSP_LOST, 0 },
     { "lea rbp, [rsp+0x80]", { 0x48, 0x8d, 0xac, 0x24, 0x80, 0, 0, 0 }, 8, X64_RBP_OF_RSP, 0x80 },
-    { "lea rax, [rip+1]", { 0x48, 0x8d, 0x05, 1, 0, 0, 0 }, 7, X64_PLAIN, 0 },
+    { "lea rax, [rip+1]", { 0x48, 0x8d, 0x05, 1, 0, 0, 0 }, 7, X64_ADDRESS_OF, 1 },
     { "mov rbp, rsp", { 0x48, 0x89, 0xe5 }, 3, X64_RBP_OF_RSP, 0 },
     { "mov rbp, rsp, the other way", { 0x48, 0x8b, 0xec }, 3, X64_RBP_OF_RSP, 0 },
     { "mov rsp, rbp", { 0x48, 0x89, 0xec }, 3, X64_RSP_OF_RBP, 0 },
@@ -57,7 +57,7 @@ static const struct {
     { "bnd jmp", { 0xf2, 0xe9, 4, 0, 0, 0 }, 6, X64_JUMP, 4 },
     { "jmp rax", { 0xff, 0xe0 }, 2, X64_JUMP_AWAY, 0 },
     { "notrack jmp [rax]", { 0x3e, 0xff, 0x20 }, 3, X64_JUMP_AWAY, 0 },
-    { "call", { 0xe8, 0, 0, 0, 0 }, 5, X64_PLAIN, 0 },
+    { "call", { 0xe8, 0xf0, 0xff, 0xff, 0xff }, 5, X64_CALL, -16 },
     { "call [rax+8]", { 0xff, 0x50, 8 }, 3, X64_PLAIN, 0 },
     { "ud2", { 0x0f, 0x0b }, 2, X64_STOP, 0 },
     { "int3", { 0xcc }, 1, X64_STOP, 0 },

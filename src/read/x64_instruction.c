@@ -1,4 +1,4 @@
-#include "unwind/x64_instruction.h"
+#include "read/x64_instruction.h"
 
 enum {
     RSP = 4,
@@ -241,6 +241,8 @@ static struct x64_instruction of_lea(const struct parts *p)
                                  : of_kind(X64_RSP_LOST, 0);
     if (p->reg == RBP && is_base(p, RSP))
         return of_kind(X64_RBP_OF_RSP, p->displacement);
+    if (p->mode == 0 && (p->rm & 7) == RBP) /* from RIP */
+        return of_kind(X64_ADDRESS_OF, p->displacement);
     return of_kind(X64_PLAIN, 0);
 }
 
@@ -325,6 +327,8 @@ static struct x64_instruction of_one_byte(const struct parts *p, int64_t value)
     case 0xcf:
     case 0xf4:
         return of_kind(X64_STOP, 0);
+    case 0xe8:
+        return of_kind(X64_CALL, value);
     case 0xe9:
     case 0xeb:
         return of_kind(X64_JUMP, value);

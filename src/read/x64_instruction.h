@@ -5,8 +5,8 @@
  * computed is of no interest. Specified in Intel's manual, volume 2: chapter 2 for the form, appendix A for
  * the opcode maps.
  */
-#ifndef CLRPERF_UNWIND_X64_INSTRUCTION_H
-#define CLRPERF_UNWIND_X64_INSTRUCTION_H
+#ifndef CLRPERF_READ_X64_INSTRUCTION_H
+#define CLRPERF_READ_X64_INSTRUCTION_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,8 +16,10 @@
 enum { X64_INSTRUCTION_MAX = 15 /* bytes */ };
 
 enum x64_kind {
-    X64_PLAIN, /* nothing of the below */
-    X64_PUSH,  /* of a register but RBP, of a number, of memory */
+    X64_PLAIN,      /* nothing of the below */
+    X64_CALL,       /* of what is at `value` from the next instruction */
+    X64_ADDRESS_OF, /* a register gets the address of what is there */
+    X64_PUSH,       /* of a register but RBP, of a number, of memory */
     X64_PUSH_RBP,
     X64_POP, /* into a register but RBP, into memory */
     X64_POP_RBP,
