@@ -369,7 +369,7 @@ static void record_tell_no_samples(const struct record_run *run)
         message_note("no samples: at %" PRIu64
                      " Hz one stands for %s of a thread's CPU time; a higher -F sees more",
                      run->values->rate_hz, units_duration(1000000000u / run->values->rate_hz).text);
-    else
+    else if (run->stats.cpu_missed_ns == 0)
         message_note("no samples: the target did not use the CPU while it was watched");
 }
 
