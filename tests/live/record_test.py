@@ -411,6 +411,7 @@ def target_stopped(checks, work):
         os.kill(target.pid, signal.SIGCONT)
         checks.check("a target that stands still cannot hold us up", done.returncode == 0 and took < 60, f"{took:.1f} s")
         checks.check("its silence costs no names, as its memory tells them", "warning:" not in done.stderr, done.stderr)
+        checks.check("that it is stopped is said", f"process {target.pid} is stopped" in done.stderr, done.stderr)
         time.sleep(0.5)
         checks.check("the target lives on", target.alive(), "")
 
