@@ -100,6 +100,23 @@ static bool map_0f_has_modrm(uint8_t op)
     return !bare;
 }
 
+static int64_t read_immediate(struct parts *p, size_t size)
+{
+    switch (size) {
+    case 0:
+        return 0;
+    case 1:
+        return (int8_t)cursor_u8(&p->c);
+    case 2:
+        return (int16_t)cursor_u16le(&p->c);
+    case 4:
+        return (int32_t)cursor_u32le(&p->c);
+    default:
+        cursor_skip(&p->c, size);
+        return 0;
+    }
+}
+
 static void read_modrm(struct parts *p)
 {
     uint8_t modrm = cursor_u8(&p->c), low = modrm & 7;
@@ -117,9 +134,9 @@ static void read_modrm(struct parts *p)
         wide_displacement |= p->mode == 0 && (sib & 7) == RBP;
     }
     if (wide_displacement)
-        p->displacement = (int32_t)cursor_u32le(&p->c);
+        p->displacement = (int32_t)read_immediate(p, 4);
     else if (p->mode == 1)
-        p->displacement = (int8_t)cursor_u8(&p->c);
+        p->displacement = (int32_t)read_immediate(p, 1);
 }
 
 static size_t full_size(const struct parts *p)
@@ -177,23 +194,6 @@ static size_t immediate_size(const struct parts *p)
                (op >= 0xc4 && op <= 0xc6);
     default:
         return op != 0 && p->map == MAP_0F3A;
-    }
-}
-
-static int64_t read_immediate(struct parts *p, size_t size)
-{
-    switch (size) {
-    case 0:
-        return 0;
-    case 1:
-        return (int8_t)cursor_u8(&p->c);
-    case 2:
-        return (int16_t)cursor_u16le(&p->c);
-    case 4:
-        return (int32_t)cursor_u32le(&p->c);
-    default:
-        cursor_skip(&p->c, size);
-        return 0;
     }
 }
 
