@@ -12,7 +12,7 @@ static void count_frame(struct profile_counts *counts, const struct trace *t, ui
     if (row->unnamed && row->function) { /* imported without a name */
         counts->unnamed += samples;
         counts->unnamed_by[UNNAMED_NO_SYMBOL] += samples;
-    } else if (row->resolver == RESOLVER_EH_FRAME) {
+    } else if (row->resolver == RESOLVER_EH_FRAME || row->resolver == RESOLVER_CODE) {
         counts->native_without_symbols += samples;
     } else if (row->function) {
         counts->named += samples;

@@ -27,6 +27,7 @@ static void put_json(const struct record_summary *r, struct json_writer *j)
     json_end_object(j);
     json_put_u64(j, "events", s->events);
     json_put_u64(j, "events_lost", s->events_lost);
+    json_put_double(j, "cpu_missed_s", (double)s->cpu_missed_ns / 1e9);
     json_put_object(j, "stacks");
     json_put_u64(j, "whole", s->whole);
     json_put_u64(j, "truncated", s->truncated);

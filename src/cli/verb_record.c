@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
@@ -31,7 +32,9 @@
 #include "cli/target_finder.h"
 #include "cli/verb.h"
 #include "collect/cgroup.h"
+#include "collect/proc_file.h"
 #include "collect/recorder.h"
+#include "read/procfs.h"
 #include "symbolize/symbolizer.h"
 #include "trace/facts.h"
 
@@ -360,16 +363,40 @@ static struct record_summary record_outcome(const struct record_run *run)
     };
 }
 
+/* By a signal or a debugger. */
+static bool is_stopped(pid_t pid)
+{
+    enum { STAT_BYTES_MAX = 4096 };
+    struct buffer text;
+    struct proc_stat stat;
+    buffer_init(&text, STAT_BYTES_MAX);
+    bool read = proc_file_read(pid, "stat", &text, NULL) && procfs_read_stat(buffer_span(&text), &stat, NULL);
+    buffer_done(&text);
+    return read && (stat.state == 'T' || stat.state == 't');
+}
+
+/* The one target that was watched is stopped; 0: there are more, or it is not. */
+static pid_t record_stopped_target(const struct record_run *run)
+{
+    return run->pid_count == 1 && is_stopped(run->pids[0]) ? run->pids[0] : 0;
+}
+
 /* At a low rate that may be the CPU time of seconds: the kernel counts it for each thread and CPU by itself.
  */
 static void record_tell_no_samples(const struct record_run *run)
 {
     enum { RATE_LOW = 20 };
-    if (run->values->rate_hz < RATE_LOW)
+    pid_t stopped = record_stopped_target(run);
+    if (stopped)
+        message_note(
+            "no samples: process %d is stopped, by a signal (kill -CONT %d) or a debugger; clrperf stack "
+            "-p %d shows where",
+            (int)stopped, (int)stopped, (int)stopped);
+    else if (run->values->rate_hz < RATE_LOW)
         message_note("no samples: at %" PRIu64
                      " Hz one stands for %s of a thread's CPU time; a higher -F sees more",
                      run->values->rate_hz, units_duration(1000000000u / run->values->rate_hz).text);
-    else
+    else if (run->stats.cpu_missed_ns == 0)
         message_note("no samples: the target did not use the CPU while it was watched");
 }
 

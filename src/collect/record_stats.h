@@ -28,8 +28,9 @@ struct record_stats {
     uint64_t throttled;
     uint64_t events, events_lost; /* that runtimes told of; dropped by them, at least */
     uint64_t processes, threads;
-    uint64_t stopped_ns; /* when sampling ended, CLOCK_MONOTONIC */
-    uint64_t rundown_ns; /* time the runtimes took to tell their methods */
+    uint64_t stopped_ns;    /* when sampling ended, CLOCK_MONOTONIC */
+    uint64_t cpu_missed_ns; /* CPU time that was used and has no samples, where it is much; else 0 */
+    uint64_t rundown_ns;    /* time the runtimes took to tell their methods */
     enum record_end ended_by;
 };
 

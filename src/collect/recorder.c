@@ -13,6 +13,8 @@
 #include "base/cpu_lease.h"
 #include "base/mem.h"
 #include "base/time_queue.h"
+#include "base/units.h"
+#include "collect/cpu_account.h"
 #include "collect/listen_check.h"
 #include "collect/memory_names.h"
 #include "collect/process_scan.h"
@@ -73,6 +75,7 @@ struct recorder {
     bool idle;              /* nothing is left to be done while runtimes are waited for */
     uint64_t lost_in_rings; /* as LOST records said */
     struct listen_check listening;
+    struct cpu_account *account; /* where each thread has a clock of its own; else NULL */
 };
 
 static bool recorder_wants_events(const struct recorder *r)
@@ -484,6 +487,34 @@ static void recorder_note_missed(struct recorder *r)
     r->options.note(r->options.user, text);
 }
 
+static void recorder_account(struct recorder *r)
+{
+    const struct perf_events_options *perf = &r->options.perf;
+    bool own_clocks = perf->cpu && !perf->context_switches && !r->events.system_wide && !r->events.hardware;
+    if (own_clocks && !perf->on_exec)
+        r->account = cpu_account_open(perf->pids, perf->pid_count, r->events.kernel);
+}
+
+/* When the threads that ran did so too briefly for their clocks. */
+static void recorder_note_gap(struct recorder *r, uint64_t used_ns)
+{
+    uint64_t sampled_ns = (r->stats.samples + r->stats.lost) * r->events.period_ns;
+    char text[512];
+    if (!cpu_account_is_gap(used_ns, sampled_ns))
+        return;
+    r->stats.cpu_missed_ns = used_ns - sampled_ns;
+    if (!r->options.note)
+        return;
+    snprintf(text, sizeof text,
+             "samples stand for %s of the %s of CPU time that were used - without CAP_PERFMON each thread "
+             "has a clock "
+             "of its own on each CPU, and threads that run briefly have few samples or none - fix: run with "
+             "sudo, or "
+             "sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf; a higher -F sees more, too",
+             sampled_ns ? units_duration(sampled_ns).text : "nothing", units_duration(used_ns).text);
+    r->options.note(r->options.user, text);
+}
+
 bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *err)
 {
     int nice = recorder_hurry();
@@ -493,6 +524,7 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     cpu_lease_end(lease);
     diagnostic_port_let_all_go(r->options.port); /* who calls from now on waits for nobody */
     perf_events_disable(&r->events);
+    uint64_t used_ns = cpu_account_ns(r->account);
     r->stats.stopped_ns = clock_monotonic_ns();
     r->stats.duration_ns = r->stats.stopped_ns - r->started_ns;
     recorder_drain(r, true);
@@ -502,6 +534,7 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     memory_names_modules(r->memory);
     runtime_names_finish(r->runtimes);
     recorder_count_loss(r);
+    recorder_note_gap(r, used_ns);
     recorder_forget_targets(r);
     r->stats.processes = r->b->trace.processes.count - 1 - r->watched.execs;
     r->stats.threads = r->b->trace.threads.count - 1;
@@ -668,6 +701,7 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
         watched_processes_row(&r->watched, (uint32_t)r->options.present[i], 0);
     if (!recorder_begin(r, err))
         return false;
+    recorder_account(r);
     recorder_facts(r);
     if (r->options.release_fd >= 0 && write(r->options.release_fd, "", 1) != 1)
         return error_system(err, errno, "cannot start the command");
@@ -702,6 +736,7 @@ void recorder_free(struct recorder *r)
     runtime_names_free(r->runtimes);
     watched_processes_done(&r->watched);
     time_queue_done(&r->queue);
+    cpu_account_close(r->account);
     free(r->polls);
     free(r);
 }

@@ -313,6 +313,7 @@ void sample_unwinder_fact(const struct sample_unwinder *unwinder)
         [UNWIND_FOUND_CFI] = "eh_frame",
         [UNWIND_FOUND_UNWIND_INFO] = "unwind_info",
         [UNWIND_FOUND_STACK_TOP] = "stack_top",
+        [UNWIND_FOUND_FLOW] = "code",
         [UNWIND_FOUND_FRAME_POINTER] = "frame_pointer",
         [UNWIND_FOUND_KERNEL] = "kernel_chain",
         [UNWIND_FOUND_ROOT_TAIL] = "root_tail",

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/own.h"
+#include "read/code_starts.h"
 #include "read/eh_frame.h"
 #include "symbolize/demangle.h"
 #include "symbolize/jit_helper_names.h"
@@ -48,8 +49,9 @@ struct native_image {
     int debug_fd;            /* of the separate debug file, or -1 */
     struct buffer debugdata; /* unpacked .gnu_debugdata */
     struct plt_stubs stubs;
-    bool functions_tried;
+    bool functions_tried, starts_tried;
     struct eh_ranges functions;
+    struct code_starts starts;
     struct buffer raw, text; /* the last name, as found and as shown */
 };
 
@@ -225,6 +227,7 @@ void native_image_close(struct native_image *image)
         close(image->debug_fd);
     buffer_done(&image->debugdata);
     plt_stubs_done(&image->stubs);
+    code_starts_done(&image->starts);
     eh_ranges_done(&image->functions);
     elf_done(&image->elf);
     buffer_done(&image->raw);
@@ -365,6 +368,22 @@ static const char *identity_name(struct native_image *image, uint64_t start)
     return (const char *)image->text.data;
 }
 
+/*
+ * The function around `addr`, of which no table tells, by the references in the image's code; that is read
+ * when first needed. A symbol that ends before `addr` has nothing to do with it.
+ */
+static bool find_start(struct native_image *image, uint64_t addr, uint64_t *out_start)
+{
+    enum resolver resolver;
+    uint64_t start = 0;
+    if (!image->starts_tried) {
+        image->starts_tried = true;
+        code_starts_read(&image->elf, &image->functions, &image->starts, NULL);
+    }
+    return code_starts_find(&image->starts, &image->elf, &image->functions, addr, out_start) &&
+           !find_in_layers(image, *out_start, &resolver, &start);
+}
+
 bool native_image_find_addr(struct native_image *image, uint64_t addr, struct code_name *out,
                             uint64_t *out_function_start)
 {
@@ -377,9 +396,10 @@ bool native_image_find_addr(struct native_image *image, uint64_t addr, struct co
     if (find_in_layers(image, addr, &found.resolver, &start)) {
         found.name = shown_name(image, "");
     } else if (!find_stub(image, addr, &found, &start)) {
-        if (!find_function(image, addr, &start))
+        bool told = find_function(image, addr, &start);
+        if (!told && !find_start(image, addr, &start))
             return false;
-        found.resolver = RESOLVER_EH_FRAME;
+        found.resolver = told ? RESOLVER_EH_FRAME : RESOLVER_CODE;
         found.name = identity_name(image, start);
     }
     if (image->vdso)

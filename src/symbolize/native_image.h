@@ -5,7 +5,8 @@
  * within a symbol's size, never a neighbour's name; the runtime's own tables of {name, function}
  * and of the helpers of jitted code; PLT stubs ("malloc@plt"); and where nobody knows a name, the
  * function's identity from .eh_frame: "libcoreclr.so!0x2f3a10", the address as linked where the
- * function starts.
+ * function starts. Where .eh_frame is silent, too, the code that refers to functions tells where they
+ * start.
  */
 #ifndef CLRPERF_SYMBOLIZE_NATIVE_IMAGE_H
 #define CLRPERF_SYMBOLIZE_NATIVE_IMAGE_H

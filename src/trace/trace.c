@@ -241,11 +241,11 @@ const char *code_tier_name(enum code_tier tier)
 
 const char *resolver_name(enum resolver resolver)
 {
-    static const char *const names[RESOLVERS] = { "none",      "kallsyms",      "vdso",       "elf_symtab",
-                                                  "elf_debug", "elf_minidebug", "elf_dynsym", "eh_frame",
-                                                  "qcall",     "r2r",           "eventpipe",  "memory",
-                                                  "perf_map",  "jitdump",       "stub",       "imported",
-                                                  "jit_helper" };
+    static const char *const names[RESOLVERS] = { "none",       "kallsyms",      "vdso",       "elf_symtab",
+                                                  "elf_debug",  "elf_minidebug", "elf_dynsym", "eh_frame",
+                                                  "qcall",      "r2r",           "eventpipe",  "memory",
+                                                  "perf_map",   "jitdump",       "stub",       "imported",
+                                                  "jit_helper", "code" };
     return (unsigned)resolver < RESOLVERS ? names[resolver] : names[RESOLVER_NONE];
 }
 

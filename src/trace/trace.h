@@ -70,6 +70,7 @@ enum resolver {
     RESOLVER_STUB,
     RESOLVER_IMPORTED,   /* the name came with the imported file */
     RESOLVER_JIT_HELPER, /* the runtime's table of what jitted code calls */
+    RESOLVER_CODE,       /* as EH_FRAME, by the code that refers to functions: some starts are not found */
     RESOLVERS
 };
 

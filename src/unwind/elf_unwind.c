@@ -59,10 +59,12 @@ bool elf_unwind_open(const struct source *file, struct elf_unwind **out, struct 
     uint8_t entry[8];
     if (!elf_open(file, &e, err))
         return false;
-    if (!source_read(file, ELF_ENTRY_AT, entry, sizeof entry, err) || !eh_rows_read(&e, &rows, err)) {
+    if (!source_read(file, ELF_ENTRY_AT, entry, sizeof entry, err)) {
         elf_done(&e);
         return false;
     }
+    if (!eh_rows_read(&e, &rows, NULL))
+        rows = (struct eh_rows){ 0 };
     struct elf_unwind *image = mem_alloc(1, sizeof *image);
     image->rows = rows;
     image->entry = load_u64le(entry);

@@ -20,7 +20,7 @@ struct elf_unwind {
     size_t segment_count;
 };
 
-/* `file` is not kept. Fails when it is no ELF file, or has no unwind information. */
+/* `file` is not kept. Fails when it is no ELF file; one without unwind information has no rows. */
 bool elf_unwind_open(const struct source *file, struct elf_unwind **out, struct error *err);
 void elf_unwind_close(struct elf_unwind *image);
 

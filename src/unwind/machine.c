@@ -20,6 +20,7 @@ const struct machine machine_x86_64 = {
     .ip = 16,
     .sp = 7,
     .fp = 6,
+    .follows_flow = true,
     .record_ends_frame = true,
     .address_mask = UINT64_MAX,
     .is_after_call = x64_is_after_call,

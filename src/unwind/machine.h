@@ -29,6 +29,7 @@ struct machine {
     uint8_t register_count;   /* in a sample; also of DWARF numbers */
     uint8_t ip, sp, fp, link; /* DWARF numbers; link is used when has_link */
     bool has_link;            /* a call leaves the return address in a register, else on top of the stack */
+    bool follows_flow;        /* code without tables can be followed to its return (x64_flow) */
     bool record_ends_frame;   /* the caller's frame begins above the saved frame pointer and return address */
     uint64_t address_mask;    /* of a return address; other bits may hold a signature */
     bool (*is_after_call)(struct span before);

@@ -6,9 +6,11 @@
 #include "base/mem.h"
 #include "unwind/chain_splice.h"
 #include "unwind/root_tails.h"
+#include "unwind/x64_flow.h"
 
 enum {
     WORD_BYTES = 8,
+    PAGE_BYTES = 4096,
     STACK_REACH_BYTES = 256 << 20, /* an address so far above the bytes may still be of this stack */
     ENTRY_BYTES = 0x40,            /* of ld.so's entry, which has no unwind information */
     SCAN_FRAME_BYTES = 64,
@@ -22,6 +24,7 @@ enum step_kind {
     STEP_CFI,       /* `rule` says how to go on */
     STEP_INFO,      /* as well */
     STEP_STACK_TOP, /* as well */
+    STEP_FLOW,      /* as well: how the code goes on, which leads to a return address on this stack */
     STEP_HIJACKED,  /* the runtime's trap: the frame pointer is that of the caller it replaced */
     STEP_ROOT,      /* a thread's first frame */
 };
@@ -68,6 +71,12 @@ struct run {
 };
 
 enum outcome { OUTCOME_OK, OUTCOME_CUT, OUTCOME_FAILED };
+
+/* Where code is followed. */
+struct flow_place {
+    const struct run *run;
+    const struct place *at;
+};
 
 struct unwinder *unwinder_new(const struct unwind_space *space, unsigned cache_bits)
 {
@@ -116,6 +125,9 @@ static bool read_code(const struct unwinder *u, uint64_t addr, uint8_t *into, si
 {
     return u->space.read_code && u->space.read_code(u->space.user, addr, into, size);
 }
+
+static enum outcome rule_apply(const struct run *r, const struct frame_rule *rule, const struct place *at,
+                               struct place *out);
 
 static struct unwind_code code_at(const struct unwinder *u, uint64_t addr)
 {
@@ -284,8 +296,51 @@ static struct step step_stub(const struct run *r, const struct place *at)
     return (struct step){ STEP_NO_RULE, { 0 } };
 }
 
-/* Native code without unwind information: linkage tables, thunks for indirect jumps, and what follows a
- * system call at a function's end. */
+/* Code at `addr` up to the end of its page, when what lies behind cannot be read. */
+static size_t flow_read(void *user, uint64_t addr, uint8_t *into, size_t size)
+{
+    const struct flow_place *of = user;
+    size_t in_page = PAGE_BYTES - (size_t)(addr % PAGE_BYTES);
+    if (read_code(of->run->u, addr, into, size))
+        return size;
+    return in_page < size && read_code(of->run->u, addr, into, in_page) ? in_page : 0;
+}
+
+static bool flow_accept(void *user, const struct frame_rule *rule)
+{
+    const struct flow_place *of = user;
+    struct place next;
+    return rule_apply(of->run, rule, of->at, &next) == OUTCOME_OK && is_return_address(of->run->u, next.ip);
+}
+
+/* Native code of which no table tells: it is followed to its return. */
+static struct step step_flow(const struct run *r, const struct place *at)
+{
+    struct flow_place of = { r, at };
+    struct code_flow flow = { flow_read, flow_accept, &of };
+    struct step step = { STEP_NO_RULE, { 0 } };
+    if (r->u->machine->follows_flow && x64_flow_rule(&flow, at->ip, &step.rule))
+        step.kind = STEP_FLOW;
+    return step;
+}
+
+/* Of a caller the rule is remembered, and judged again on each stack; `known` is what is remembered. */
+static struct step step_caller_flow(const struct run *r, const struct place *at, const struct step *known)
+{
+    struct flow_place of = { r, at };
+    if (known->kind == STEP_FLOW && flow_accept(&of, &known->rule))
+        return *known;
+    if (code_at(r->u, at->ip - 1).kind != UNWIND_CODE_ELF)
+        return (struct step){ STEP_NO_RULE, { 0 } };
+    struct step step = step_flow(r, at);
+    if (step.kind == STEP_FLOW)
+        *cache_slot(r->u, at->ip) =
+            (struct cached_step){ at->ip, step.rule, r->u->generation, STEP_FLOW, false };
+    return step;
+}
+
+/* Native code without unwind information: linkage tables, thunks for indirect jumps, what follows a system
+ * call at a function's end, and libraries that were built without. */
 static struct step step_without_cfi(const struct run *r, const struct place *at,
                                     const struct unwind_code *code)
 {
@@ -302,7 +357,9 @@ static struct step step_without_cfi(const struct run *r, const struct place *at,
         if (step.kind != STEP_NO_RULE)
             return step;
     }
-    return step_stack_top(r->u, (int32_t)machine->bare_depth(before, behind));
+    uint32_t depth = machine->bare_depth(before, behind);
+    struct step step = depth ? (struct step){ STEP_NO_RULE, { 0 } } : step_flow(r, at);
+    return step.kind == STEP_FLOW ? step : step_stack_top(r->u, (int32_t)depth);
 }
 
 /* A tail jump whose frame is gone, though the tables do not say so. */
@@ -530,6 +587,7 @@ static enum unwind_found found_by(enum step_kind kind)
 {
     return kind == STEP_CFI    ? UNWIND_FOUND_CFI
            : kind == STEP_INFO ? UNWIND_FOUND_UNWIND_INFO
+           : kind == STEP_FLOW ? UNWIND_FOUND_FLOW
                                : UNWIND_FOUND_STACK_TOP;
 }
 
@@ -548,12 +606,15 @@ static bool run_advance(struct run *r, struct place *at, enum unwind_found *out_
 {
     struct step step = at->exact ? exact_step(r, at) : caller_step(r->u, at->ip);
     struct place next;
+    if ((step.kind == STEP_NO_RULE || step.kind == STEP_FLOW) && !at->exact)
+        step = step_caller_flow(r, at, &step);
     enum outcome outcome = OUTCOME_FAILED;
     if (step.kind == STEP_ROOT) {
         *out_end = UNWIND_END_ROOT;
         return false;
     }
-    if (step.kind == STEP_CFI || step.kind == STEP_INFO || step.kind == STEP_STACK_TOP) {
+    if (step.kind == STEP_CFI || step.kind == STEP_INFO || step.kind == STEP_STACK_TOP ||
+        step.kind == STEP_FLOW) {
         outcome = rule_apply(r, &step.rule, at, &next);
         *out_found = found_by(step.kind);
         if (outcome == OUTCOME_OK && next.ip == 0 && step.kind == STEP_CFI && !next.exact) {

@@ -2,10 +2,11 @@
  * unwinder: from a thread's registers and the bytes of its stack to all of its callers.
  *
  * Native frames are left by the rules of their image's .eh_frame, precompiled and jitted .NET frames by their
- * UNWIND_INFO, stubs and linkage tables by the word at the stack pointer or the link register; frame pointers
- * are the last resort. What tables leave out is repaired: epilogs, tail jumps, return addresses that the
- * runtime has bent, threads that are being born. Where the bytes end early the kernel's own callchain
- * continues. Every frame says how it was found.
+ * UNWIND_INFO, stubs and linkage tables by the word at the stack pointer or the link register, native code
+ * without tables by what it does until it returns (x86-64); frame pointers are the last resort. What tables
+ * leave out is repaired: epilogs, tail jumps, return addresses that the runtime has bent, threads that are
+ * being born. Where the bytes end early the kernel's own callchain continues. Every frame says how it was
+ * found.
  *
  * One unwinder serves one process and remembers rules by address. It belongs to one thread. x86-64 and arm64.
  */
@@ -25,6 +26,7 @@ enum unwind_found {
     UNWIND_FOUND_CFI,           /* by .eh_frame */
     UNWIND_FOUND_UNWIND_INFO,   /* by UNWIND_INFO, or by the epilog under way */
     UNWIND_FOUND_STACK_TOP,     /* where a call had put its address: in a stub, or behind a tail jump */
+    UNWIND_FOUND_FLOW,          /* by the code itself, of which no table tells */
     UNWIND_FOUND_FRAME_POINTER, /* callers may be missing below it */
     UNWIND_FOUND_KERNEL,        /* by the kernel's callchain: callers may be missing */
     UNWIND_FOUND_ROOT_TAIL, /* the kernel's chain ended where threads begin: as in stacks that are whole */

@@ -17,6 +17,19 @@ from live import (CLRPERF, Checks, Recording, Skip, Target, Work, busy, clrperf,
 NOBODY_ID = 65533  # a user of this test's own: that of others may run programs that could be listened to
 NOBODY = ["setpriv", f"--reuid={NOBODY_ID}", f"--regid={NOBODY_ID}", "--clear-groups"]
 
+# 300 threads, each of which runs for 0.2 ms ten times a second
+MOMENTS = """
+import threading, time
+def run():
+    while True:
+        end = time.perf_counter() + 0.0002
+        while time.perf_counter() < end:
+            pass
+        time.sleep(0.1)
+for _ in range(300):
+    threading.Thread(target=run).start()
+"""
+
 
 def command(checks, work):
     out = work.file("command.clrperf")
@@ -116,9 +129,16 @@ def ordinary_user(checks, work):
                               capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
         checks.check("an ordinary user records an own process", done.returncode == 0, done.stderr[-400:])
         checks.check("it is said once that there are no kernel frames", done.stderr.count("user frames only") == 1, done.stderr)
+        checks.check("of a thread that runs on nothing is missed", "samples stand for" not in done.stderr, done.stderr)
     kinds = {row["kind"] or "unknown" for row in report(out, "--top", "0")["rows"]}
     checks.check("an ordinary user's capture has managed and no kernel frames", "jit" in kinds and "kernel" not in kinds,
                  str(sorted(kinds)))
+    with Target([*NOBODY, sys.executable, "-c", MOMENTS], ready=False) as target:
+        wait_cpu([target.pid], 0.5)
+        done = subprocess.run([*NOBODY, binary, "record", "-p", str(target.pid), "-d", "2", "-o", out + "3"],
+                              capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
+        checks.check("that many threads ran too briefly for an ordinary user's samples is said", done.returncode == 0 and
+                     "samples stand for" in done.stderr and "did not use the CPU" not in done.stderr, done.stderr)
     with busy() as target:
         done = subprocess.run([*NOBODY, binary, "record", "-p", str(target.pid), "-d", "1", "-o", out + "2"],
                               capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
@@ -391,6 +411,7 @@ def target_stopped(checks, work):
         os.kill(target.pid, signal.SIGCONT)
         checks.check("a target that stands still cannot hold us up", done.returncode == 0 and took < 60, f"{took:.1f} s")
         checks.check("its silence costs no names, as its memory tells them", "warning:" not in done.stderr, done.stderr)
+        checks.check("that it is stopped is said", f"process {target.pid} is stopped" in done.stderr, done.stderr)
         time.sleep(0.5)
         checks.check("the target lives on", target.alive(), "")
 

@@ -47,7 +47,7 @@ static const struct {
     { "sample.so", "/a/sample.so", NULL, 1 << 20, NULL, 0, RESOLVER_NONE, CODE_NATIVE },
     { "bare.so", "/a/bare.so", NULL, 0x384, "bare.so!0x380", 0x380, RESOLVER_EH_FRAME, CODE_NATIVE },
     { "bare.so", "/a/bare.so", NULL, 0x3a4, "exported_function", 0x3a0, RESOLVER_ELF_DYNSYM, CODE_NATIVE },
-    { "bare.so", "/a/bare.so", NULL, 0x372, NULL, 0, RESOLVER_NONE, CODE_NATIVE },
+    { "bare.so", "/a/bare.so", NULL, 0x372, "bare.so!0x370", 0x370, RESOLVER_CODE, CODE_NATIVE },
     { "mini.so", "/a/mini.so", NULL, 0x384, "hidden_helper", 0x380, RESOLVER_ELF_MINIDEBUG, CODE_NATIVE },
     { "stripped.so", "/a/b/x.so", NULL, 0x384, "x.so!0x380", 0x380, RESOLVER_EH_FRAME, CODE_NATIVE },
     { "stripped.so", "/a/b/x.so", "/a/b/sample.debug", 0x384, "hidden_helper", 0x380, RESOLVER_ELF_DEBUG,
@@ -59,6 +59,14 @@ static const struct {
     { "runtime.so", "/a/libcoreclr.so", NULL, 0x2e1, "Thing_GetFirst", 0x2e0, RESOLVER_QCALL, CODE_RUNTIME },
     { "runtime.so", "/a/app", NULL, 0x2f1, "Thing_GetSecond", 0x2f0, RESOLVER_QCALL, CODE_RUNTIME },
     { "runtime.so", "/a/app", NULL, 0x301, "app!0x300", 0x300, RESOLVER_EH_FRAME, CODE_RUNTIME },
+    { "tableless.so", "/a/tableless.so", NULL, 0x292, "tableless.so!0x290", 0x290, RESOLVER_CODE,
+      CODE_NATIVE }, /* called */
+    { "tableless.so", "/a/tableless.so", NULL, 0x2a0, "tableless.so!0x2a0", 0x2a0, RESOLVER_CODE,
+      CODE_NATIVE }, /* in a table */
+    { "tableless.so", "/a/tableless.so", NULL, 0x2b3, "tableless.so!0x2b0", 0x2b0, RESOLVER_CODE,
+      CODE_NATIVE }, /* its address is taken */
+    { "tableless.so", "/a/tableless.so", NULL, 0x2cd, "exported", 0x2c0, RESOLVER_ELF_DYNSYM, CODE_NATIVE },
+    { "tableless.so", "/a/tableless.so", NULL, 0x2e8, NULL, 0, RESOLVER_NONE, CODE_NATIVE }, /* behind it */
     { "sample.so", "/a/libSystem.Native.so", NULL, 0x384, "hidden_helper", 0x380, RESOLVER_ELF_SYMTAB,
       CODE_RUNTIME },
 };

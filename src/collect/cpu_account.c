@@ -1,0 +1,74 @@
+#include "collect/cpu_account.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/mem.h"
+#include "collect/proc_file.h"
+#include "read/procfs.h"
+
+enum {
+    STAT_BYTES_MAX = 4096,
+    GAP_AT_LEAST_MS = 100, /* that have no samples; the account is kept in ticks of 10 ms */
+    GAP_PERCENT = 30,      /* user and kernel time are told apart by those ticks only */
+};
+
+struct share {
+    pid_t pid;
+    uint64_t start_ticks, begin_ns;
+};
+
+struct cpu_account {
+    bool kernel;
+    size_t count;
+    struct share shares[];
+};
+
+static bool read_share(pid_t pid, bool kernel, struct share *out)
+{
+    struct buffer text;
+    struct proc_stat stat;
+    buffer_init(&text, STAT_BYTES_MAX);
+    bool ok = proc_file_read(pid, "stat", &text, NULL) && procfs_read_stat(buffer_span(&text), &stat, NULL);
+    buffer_done(&text);
+    if (!ok)
+        return false;
+    uint64_t ticks = stat.user_ticks + (kernel ? stat.system_ticks : 0);
+    uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
+    *out = (struct share){ .pid = pid, .start_ticks = stat.start_ticks, .begin_ns = ticks * tick_ns };
+    return true;
+}
+
+struct cpu_account *cpu_account_open(const pid_t *pids, size_t count, bool kernel)
+{
+    struct cpu_account *account = mem_alloc(1, sizeof *account + count * sizeof *account->shares);
+    account->kernel = kernel;
+    for (size_t i = 0; i < count; i++)
+        account->count += read_share(pids[i], kernel, &account->shares[account->count]);
+    return account;
+}
+
+void cpu_account_close(struct cpu_account *account)
+{
+    free(account);
+}
+
+uint64_t cpu_account_ns(const struct cpu_account *account)
+{
+    uint64_t sum_ns = 0;
+    for (size_t i = 0; account && i < account->count; i++) {
+        const struct share *begin = &account->shares[i];
+        struct share now;
+        if (read_share(begin->pid, account->kernel, &now) && now.start_ticks == begin->start_ticks &&
+            now.begin_ns > begin->begin_ns)
+            sum_ns += now.begin_ns - begin->begin_ns;
+    }
+    return sum_ns;
+}
+
+bool cpu_account_is_gap(uint64_t used_ns, uint64_t sampled_ns)
+{
+    uint64_t gap_ns = used_ns > sampled_ns ? used_ns - sampled_ns : 0;
+    return gap_ns >= GAP_AT_LEAST_MS * UINT64_C(1000000) && gap_ns > used_ns / 100 * GAP_PERCENT;
+}

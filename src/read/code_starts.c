@@ -1,0 +1,183 @@
+#include "read/code_starts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/mem.h"
+#include "base/own.h"
+#include "read/x64_instruction.h"
+
+enum {
+    EXECUTABLE = 4, /* of a section's flags */
+    CODE_BYTES_MAX = 256 << 20,
+    RELOCATIONS_BYTES_MAX = 256 << 20,
+    STARTS_MAX = 4 << 20,
+    PART_BYTES = 64 << 10, /* of code read at once */
+    RELATIVE = 8,          /* R_X86_64_RELATIVE */
+};
+
+struct search {
+    const struct elf *elf;
+    struct code_starts starts;
+};
+
+static const struct elf_section *code_section_at(const struct elf *e, uint64_t addr)
+{
+    const struct elf_section *section = elf_section_at(e, addr);
+    return section && (section->flags & EXECUTABLE) ? section : NULL;
+}
+
+static void take(struct search *s, uint64_t addr)
+{
+    struct code_starts *to = &s->starts;
+    if (to->count == STARTS_MAX || addr < to->base || addr - to->base > UINT32_MAX ||
+        !code_section_at(s->elf, addr))
+        return;
+    to->rows = mem_grow(to->rows, &to->capacity, to->count + 1, sizeof *to->rows);
+    to->rows[to->count++] = (uint32_t)(addr - to->base);
+}
+
+/* The instructions of a part of a section; returns how many bytes they have. */
+static size_t take_part(struct search *s, struct span code, uint64_t addr, bool is_last)
+{
+    size_t at = 0;
+    while (at < code.size && (is_last || code.size - at >= X64_INSTRUCTION_MAX)) {
+        struct x64_instruction i;
+        if (!x64_instruction_read(span_part(code, at, code.size - at), &i)) {
+            at++; /* data, or an instruction that we do not know: soon we are in step again */
+            continue;
+        }
+        at += i.size;
+        if (i.kind == X64_CALL || i.kind == X64_ADDRESS_OF)
+            take(s, addr + at + (uint64_t)i.value);
+    }
+    return at;
+}
+
+static bool take_section(struct search *s, const struct elf_section *section, struct error *err)
+{
+    AUTO_FREE uint8_t *part = mem_alloc(1, PART_BYTES);
+    for (uint64_t off = 0; off < section->size_bytes;) {
+        uint64_t left = section->size_bytes - off;
+        size_t size = left < PART_BYTES ? (size_t)left : PART_BYTES;
+        if (!source_read(&s->elf->file, section->file_off + off, part, size, err))
+            return false;
+        off += take_part(s, span_of(part, size), section->addr + off, size == left);
+    }
+    return true;
+}
+
+static bool take_pointer(void *user, const struct elf_relocation *r)
+{
+    if (r->type == RELATIVE)
+        take(user, r->addend);
+    return true;
+}
+
+static void take_pointers(struct search *s)
+{
+    const struct elf_section *section = elf_section_named(s->elf, ".rela.dyn");
+    struct buffer unpacked;
+    struct source table;
+    buffer_init(&unpacked, RELOCATIONS_BYTES_MAX);
+    if (section && elf_section_source(s->elf, section, &unpacked, &table, NULL))
+        elf_relocations(&table, take_pointer, s, NULL);
+    buffer_done(&unpacked);
+}
+
+static bool take_symbol(void *user, const struct elf_symbol *symbol)
+{
+    if (symbol->section && (symbol->type == ELF_SYMBOL_FUNCTION || symbol->type == ELF_SYMBOL_IFUNC))
+        take(user, symbol->addr);
+    return true;
+}
+
+static void take_symbols(struct search *s)
+{
+    const struct elf_section *section = elf_section_of_type(s->elf, ELF_SECTION_DYNSYM);
+    struct buffer unpacked;
+    struct source table;
+    buffer_init(&unpacked, RELOCATIONS_BYTES_MAX);
+    if (section && elf_section_source(s->elf, section, &unpacked, &table, NULL))
+        elf_symbols(&table, take_symbol, s, NULL);
+    buffer_done(&unpacked);
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void sort_starts(struct code_starts *starts)
+{
+    size_t kept = 0;
+    if (starts->count)
+        qsort(starts->rows, starts->count, sizeof *starts->rows, compare_starts);
+    for (size_t i = 0; i < starts->count; i++)
+        if (i == 0 || starts->rows[i] != starts->rows[i - 1])
+            starts->rows[kept++] = starts->rows[i];
+    starts->count = kept;
+}
+
+bool code_starts_read(const struct elf *e, const struct eh_ranges *functions, struct code_starts *out,
+                      struct error *err)
+{
+    struct search s = { .elf = e, .starts.base = elf_base_addr(e) };
+    uint64_t code_bytes = 0;
+    if (e->machine != ELF_X86_64)
+        return error_set(err, ERROR_UNSUPPORTED, "the code of this machine is not read");
+    for (size_t i = 1; i < e->section_count; i++) {
+        const struct elf_section *section = &e->sections[i];
+        if (!(section->flags & EXECUTABLE) || section->type != ELF_SECTION_PROGBITS)
+            continue;
+        if (section->size_bytes > CODE_BYTES_MAX - code_bytes) {
+            code_starts_done(&s.starts);
+            return error_set(err, ERROR_LIMIT, "more than 256 MiB of code");
+        }
+        code_bytes += section->size_bytes;
+        if (!take_section(&s, section, err)) {
+            code_starts_done(&s.starts);
+            return false;
+        }
+    }
+    take_pointers(&s);
+    take_symbols(&s);
+    for (size_t i = 0; i < functions->count; i++)
+        take(&s, functions->base + functions->rows[i].start);
+    sort_starts(&s.starts);
+    *out = s.starts;
+    return true;
+}
+
+void code_starts_done(struct code_starts *starts)
+{
+    free(starts->rows);
+    *starts = (struct code_starts){ 0 };
+}
+
+bool code_starts_find(const struct code_starts *starts, const struct elf *e,
+                      const struct eh_ranges *functions, uint64_t addr, uint64_t *out_start)
+{
+    uint64_t told_start, told_size;
+    if (addr < starts->base || addr - starts->base > UINT32_MAX)
+        return false;
+    uint32_t wanted = (uint32_t)(addr - starts->base);
+    size_t low = 0, high = starts->count; /* rows below `low` begin at or before `wanted` */
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (starts->rows[middle] <= wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return false;
+    uint64_t start = starts->base + starts->rows[low - 1];
+    if (eh_ranges_find(functions, start, &told_start, &told_size) ||
+        code_section_at(e, start) != code_section_at(e, addr))
+        return false;
+    *out_start = start;
+    return true;
+}
