@@ -46,7 +46,7 @@ _Static_assert(sizeof(struct profile_node) == 8 && offsetof(struct profile_node,
 static uint32_t node_get(struct profile_build *b, uint32_t parent, uint32_t frame)
 {
     struct profile *p = b->p;
-    uint32_t id = child_index_find(&b->nodes, &p->nodes->parent, parent, frame);
+    uint32_t id = child_index_find(&b->nodes, &p->nodes->parent, p->node_count, parent, frame);
     if (id)
         return id;
     p->nodes = mem_grow(p->nodes, &b->node_capacity, p->node_count + 1, sizeof *p->nodes);

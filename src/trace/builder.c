@@ -8,12 +8,12 @@
 
 enum { MEMO_SLOTS = 1 << 14 };
 
-/* A frame's address as captured, and the location that it was. */
+/* A frame's address as captured, and the location that it was. Four to a line of the CPU's caches. */
 struct location_memo {
     uint64_t addr;
-    uint32_t process, generation;
-    uint32_t location; /* 0: free */
-    bool is_return;
+    uint32_t space;
+    uint32_t location : 31; /* 0: free */
+    uint32_t is_return : 1;
 };
 
 void trace_builder_init(struct trace_builder *b, size_t chains)
@@ -94,6 +94,7 @@ static void process_enter(struct trace_builder *b, uint32_t id)
     memset(b->states + known, 0, (b->states_capacity - known) * sizeof *b->states);
     b->states[id].mappings = mem_alloc(1, sizeof *b->states[id].mappings);
     b->states[id].codes = mem_alloc(1, sizeof *b->states[id].codes);
+    b->states[id].space = ++b->spaces;
 }
 
 static uint32_t process_begin(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
@@ -336,7 +337,7 @@ uint32_t trace_builder_mapping(struct trace_builder *b, uint32_t process, uint64
     id = trace_push(&b->trace.mappings);
     b->trace.mappings.rows[id] = wanted;
     address_space_put(b->states[process].mappings, start, end, id);
-    b->states[process].generation++;
+    b->states[process].space = ++b->spaces;
     return id;
 }
 
@@ -383,7 +384,7 @@ uint32_t trace_builder_code(struct trace_builder *b, const struct trace_code *co
         return id; /* the end of the capture: nothing is interned any more */
     code_over(b, code->process, code->addr, end, code->from_ns);
     address_space_put(state->codes, code->addr, end, id);
-    state->generation++;
+    state->space = ++b->spaces;
     return id;
 }
 
@@ -398,7 +399,7 @@ uint32_t trace_builder_code_end(struct trace_builder *b, uint32_t process, uint6
         return 0;
     code->to_ns = time_ns;
     trace_builder_changed(b, CHANGED_CODE, id);
-    b->states[process].generation++;
+    b->states[process].space = ++b->spaces;
     return id;
 }
 
@@ -426,67 +427,24 @@ static uint32_t location_find_user(struct trace_builder *b, uint32_t process, ui
 static uint32_t location_of(struct trace_builder *b, uint32_t process, uint64_t addr, bool is_return,
                             uint64_t time_ns)
 {
-    uint32_t generation = process ? b->states[process].generation : 0;
+    uint32_t space = process ? b->states[process].space : 0;
     size_t slot = (size_t)(((addr ^ process) * 0x9e3779b97f4a7c15ull) >> 50);
     _Static_assert(MEMO_SLOTS == 1 << (64 - 50), "a slot is the product's top bits");
     struct location_memo *memo = &b->memo[slot];
-    if (memo->addr == addr && memo->process == process && memo->generation == generation &&
-        memo->is_return == is_return && memo->location)
+    if (memo->addr == addr && memo->space == space && memo->is_return == is_return && memo->location)
         return memo->location;
     uint32_t location =
         process
             ? location_find_user(b, process, addr, is_return, time_ns)
             : stack_table_location(&b->stacks, &b->trace,
                                    &(struct location_key){ .addr = addr, .is_return = is_return }, time_ns);
-    *memo = (struct location_memo){ addr, process, generation, location, is_return };
+    *memo = (struct location_memo){ addr, space, location, is_return };
     return location;
 }
 
 enum stack_end trace_builder_stack_end(const struct trace_builder *b, uint32_t stack)
 {
     return stack_table_end(&b->stacks, stack);
-}
-
-/* A new chain is mostly an old one with other leaves: every CALLERS_STEP frames from the root the stack is
- * remembered. */
-enum { CALLERS_STEP = 4, CALLERS_MARKS_MAX = TRACE_STACK_DEPTH_MAX / CALLERS_STEP };
-
-/* The keys of a chain's outermost CALLERS_STEP, 2 * CALLERS_STEP, ... frames, without the leaf. Returns how
- * many. */
-static size_t callers_keys(const struct trace_builder *b, const struct raw_sample *s, size_t user_count,
-                           uint64_t context, struct chain_key keys[CALLERS_MARKS_MAX])
-{
-    size_t marks = user_count ? (user_count - 1) / CALLERS_STEP : 0;
-    struct chain_key key = { context, context };
-    for (size_t mark = 0; mark < marks; mark++) {
-        const uint64_t *part = s->user + user_count - (mark + 1) * CALLERS_STEP;
-        key = chain_key_join(key, chain_key_of_bytes(span_of(part, CALLERS_STEP * sizeof *part), 0));
-        keys[mark] = key;
-        chain_cache_prefetch(b->chains, key);
-    }
-    return marks;
-}
-
-/* Only what is new of a chain is walked. */
-static uint32_t stack_of_user(struct trace_builder *b, uint32_t process, const struct raw_sample *s,
-                              size_t user_count, uint32_t root)
-{
-    struct chain_key keys[CALLERS_MARKS_MAX];
-    uint64_t context = ~((uint64_t)process << 34 ^ (uint64_t)b->states[process].generation << 2 ^ root);
-    uint32_t stack = 0;
-    size_t marks = callers_keys(b, s, user_count, context, keys), known = marks;
-    while (known > 0 && !(stack = chain_cache_find(b->chains, keys[known - 1])))
-        known--;
-    if (!stack)
-        stack = root;
-    for (size_t i = user_count - known * CALLERS_STEP; i-- > 0;) {
-        bool is_return = s->user_exact ? !s->user_exact[i] : i > 0;
-        stack = stack_table_push(&b->stacks, &b->trace, stack,
-                                 location_of(b, process, s->user[i], is_return, s->time_ns));
-        if (known < marks && user_count - i == (known + 1) * CALLERS_STEP)
-            chain_cache_add(b->chains, keys[known++], stack);
-    }
-    return stack;
 }
 
 static uint32_t stack_intern(struct trace_builder *b, uint32_t process, const struct raw_sample *s)
@@ -497,17 +455,20 @@ static uint32_t stack_intern(struct trace_builder *b, uint32_t process, const st
     size_t room = TRACE_STACK_DEPTH_MAX - kernel_count;
     size_t user_count = believed < room ? believed : room;
     bool cut = kernel_count < s->kernel_count || user_count < believed;
-    uint32_t stack = stack_of_user(b, process, s, user_count, cut ? STACK_TRUNCATED : end);
+    __attribute__((uninitialized)) uint32_t path[TRACE_STACK_DEPTH_MAX]; /* of locations, root first */
+    size_t depth = 0;
+    for (size_t i = user_count; i-- > 0;)
+        path[depth++] =
+            location_of(b, process, s->user[i], s->user_exact ? !s->user_exact[i] : i > 0, s->time_ns);
     for (size_t i = kernel_count; i-- > 0;)
-        stack = stack_table_push(&b->stacks, &b->trace, stack,
-                                 location_of(b, 0, s->kernel[i], i > 0, s->time_ns));
-    return stack;
+        path[depth++] = location_of(b, 0, s->kernel[i], i > 0, s->time_ns);
+    return stack_table_path(&b->stacks, &b->trace, cut ? STACK_TRUNCATED : end, path, depth);
 }
 
 static struct chain_key sample_key(const struct trace_builder *b, uint32_t process,
                                    const struct raw_sample *s)
 {
-    uint64_t context = (uint64_t)process << 34 ^ (uint64_t)b->states[process].generation << 2;
+    uint64_t context = (uint64_t)b->states[process].space << 2;
     return s->chain.size ? chain_key_of_bytes(s->chain, context)
                          : chain_key_of(s->kernel, s->kernel_count, s->user, s->user_count, context ^ s->end);
 }
@@ -564,8 +525,7 @@ uint32_t trace_builder_stack(struct trace_builder *b, uint32_t process, const ui
     if (count == 0)
         return end;
     /* the same addresses mean other places when the leaf is not exact; a sample's chain has no end here */
-    uint64_t context = (uint64_t)!leaf_exact << 63 ^ (uint64_t)process << 34 ^
-                       (uint64_t)b->states[process].generation << 2 ^ end;
+    uint64_t context = (uint64_t)!leaf_exact << 63 ^ (uint64_t)b->states[process].space << 2 ^ end;
     struct chain_key key = chain_key_of_bytes(span_of(addrs, count * sizeof *addrs), context);
     uint32_t stack = chain_cache_find(b->chains, key);
     if (!stack) {

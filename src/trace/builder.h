@@ -26,7 +26,7 @@ struct location_memo;
 struct process_state {
     struct address_space *mappings;
     struct address_space *codes; /* ranges name rows of trace.codes */
-    uint32_t generation;         /* raised when an address may mean something else than before */
+    uint32_t space;              /* another number when an address may mean something else than before */
 };
 
 struct trace_builder {
@@ -37,6 +37,7 @@ struct trace_builder {
     struct location_memo *memo;   /* by a hash of the address: what location_of() said last */
     struct process_state *states; /* by process id */
     size_t states_capacity;
+    uint32_t spaces; /* numbers of address spaces given out; 0 is the kernel's */
     struct chain_cache *chains;
     uint32_t *ended; /* process ids, in the order of their ends; those before ended_first were forgotten */
     size_t ended_first, ended_count, ended_capacity;

@@ -1,6 +1,7 @@
 #include "trace/stack_table.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -53,13 +54,35 @@ _Static_assert(sizeof(struct trace_stack) == 8 && offsetof(struct trace_stack, l
 
 uint32_t stack_table_push(struct stack_table *s, struct trace *t, uint32_t parent, uint32_t location)
 {
-    uint32_t id = child_index_find(&s->stacks, &t->stacks.rows->parent, parent, location);
-    if (id)
-        return id;
-    id = trace_push(&t->stacks);
-    t->stacks.rows[id] = (struct trace_stack){ parent, location };
-    s->ends = mem_grow(s->ends, &s->ends_capacity, id + 1, sizeof *s->ends);
-    s->ends[id] = s->ends[parent];
-    child_index_add(&s->stacks, parent, location, id);
-    return id;
+    return stack_table_path(s, t, parent, &location, 1);
+}
+
+/* Adds a path whose first location `parent` has no stack of yet: there is nothing to be looked for. */
+static uint32_t add_path(struct stack_table *s, struct trace *t, uint32_t parent, const uint32_t *locations,
+                         size_t count)
+{
+    size_t first = t->stacks.count;
+    t->stacks.rows = mem_grow(t->stacks.rows, &t->stacks.capacity, first + count, sizeof *t->stacks.rows);
+    s->ends = mem_grow(s->ends, &s->ends_capacity, first + count, sizeof *s->ends);
+    memset(s->ends + first, s->ends[parent], count);
+    child_index_add(&s->stacks, parent, locations[0], (uint32_t)first);
+    for (size_t i = 0; i < count; i++) {
+        t->stacks.rows[first + i] = (struct trace_stack){ parent, locations[i] };
+        parent = (uint32_t)(first + i);
+    }
+    t->stacks.count = first + count;
+    return parent;
+}
+
+uint32_t stack_table_path(struct stack_table *s, struct trace *t, uint32_t parent, const uint32_t *locations,
+                          size_t count)
+{
+    const uint32_t *rows = &t->stacks.rows->parent;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t child = child_index_find(&s->stacks, rows, t->stacks.count, parent, locations[i]);
+        if (!child)
+            return add_path(s, t, parent, locations + i, count - i);
+        parent = child;
+    }
+    return parent;
 }

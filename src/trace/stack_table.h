@@ -34,6 +34,9 @@ uint32_t stack_table_location(struct stack_table *s, struct trace *t, const stru
                               uint64_t time_ns);
 /* The stack of `parent` with a frame called from it, added when new. */
 uint32_t stack_table_push(struct stack_table *s, struct trace *t, uint32_t parent, uint32_t location);
+/* The stack of a path of locations, root first, below a root or another stack; what of it is new is added. */
+uint32_t stack_table_path(struct stack_table *s, struct trace *t, uint32_t parent, const uint32_t *locations,
+                          size_t count);
 /* How a stack of this table ended. */
 static inline enum stack_end stack_table_end(const struct stack_table *s, uint32_t stack)
 {
