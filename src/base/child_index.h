@@ -18,18 +18,32 @@ struct child_index {
 };
 
 void child_index_done(struct child_index *x);
+/* The child that stands right behind its parent, if it is the one with this label, or 0. */
+static inline uint32_t child_index_find_next(const uint32_t *rows, size_t count, uint32_t parent,
+                                             uint32_t label)
+{
+    size_t next = (size_t)parent + 1;
+    return next < count && rows[2 * next] == parent && rows[2 * next + 1] == label ? (uint32_t)next : 0;
+}
 uint32_t child_index_find_other(const struct child_index *x, const uint32_t *rows, uint32_t parent,
                                 uint32_t label);
 /* The child of `parent` with this label among the first `count` rows, or 0: no child has id 0. */
 static inline uint32_t child_index_find(const struct child_index *x, const uint32_t *rows, size_t count,
                                         uint32_t parent, uint32_t label)
 {
-    size_t next = (size_t)parent + 1;
-    if (next >= count)
+    if ((size_t)parent + 1 >= count)
         return 0; /* the newest node */
-    if (rows[2 * next] == parent && rows[2 * next + 1] == label)
-        return (uint32_t)next;
-    return child_index_find_other(x, rows, parent, label);
+    uint32_t next = child_index_find_next(rows, count, parent, label);
+    return next ? next : child_index_find_other(x, rows, parent, label);
+}
+/* In two steps, with time in between for memory to come: a child that probably is the one, or 0. */
+static inline void child_index_prefetch_other(const struct child_index *x, uint32_t parent, uint32_t label)
+{
+    id_map_prefetch(&x->others, hash_pair(parent, label));
+}
+static inline uint32_t child_index_guess_other(const struct child_index *x, uint32_t parent, uint32_t label)
+{
+    return id_map_guess(&x->others, hash_pair(parent, label));
 }
 /* Adds a child that child_index_find() did not find; its row may come later. */
 void child_index_add(struct child_index *x, uint32_t parent, uint32_t label, uint32_t id);

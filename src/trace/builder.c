@@ -1,5 +1,6 @@
 #include "trace/builder.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ void trace_builder_init(struct trace_builder *b, size_t chains)
     function_index_init(&b->functions, &b->trace);
     b->chains = chain_cache_new(chains);
     b->memo = mem_alloc(MEMO_SLOTS, sizeof *b->memo);
+    b->paths = mem_alloc((size_t)STACK_PATHS_MAX * TRACE_STACK_DEPTH_MAX, sizeof *b->paths);
     stack_table_init(&b->stacks);
 }
 
@@ -40,6 +42,7 @@ void trace_builder_done(struct trace_builder *b)
     function_index_done(&b->functions);
     stack_table_done(&b->stacks);
     free(b->memo);
+    free(b->paths);
     id_map_done(&b->images);
     id_map_done(&b->threads);
     id_map_done(&b->pids);
@@ -447,7 +450,9 @@ enum stack_end trace_builder_stack_end(const struct trace_builder *b, uint32_t s
     return stack_table_end(&b->stacks, stack);
 }
 
-static uint32_t stack_intern(struct trace_builder *b, uint32_t process, const struct raw_sample *s)
+/* The path of a sample's frames; `locations` has room for TRACE_STACK_DEPTH_MAX. */
+static struct stack_path path_of(struct trace_builder *b, uint32_t process, const struct raw_sample *s,
+                                 uint32_t *locations)
 {
     enum stack_end end = s->end;
     size_t believed = s->judge ? s->judge(s->judge_user, process, s, &end) : s->user_count;
@@ -455,14 +460,13 @@ static uint32_t stack_intern(struct trace_builder *b, uint32_t process, const st
     size_t room = TRACE_STACK_DEPTH_MAX - kernel_count;
     size_t user_count = believed < room ? believed : room;
     bool cut = kernel_count < s->kernel_count || user_count < believed;
-    __attribute__((uninitialized)) uint32_t path[TRACE_STACK_DEPTH_MAX]; /* of locations, root first */
-    size_t depth = 0;
+    uint32_t depth = 0;
     for (size_t i = user_count; i-- > 0;)
-        path[depth++] =
+        locations[depth++] =
             location_of(b, process, s->user[i], s->user_exact ? !s->user_exact[i] : i > 0, s->time_ns);
     for (size_t i = kernel_count; i-- > 0;)
-        path[depth++] = location_of(b, 0, s->kernel[i], i > 0, s->time_ns);
-    return stack_table_path(&b->stacks, &b->trace, cut ? STACK_TRUNCATED : end, path, depth);
+        locations[depth++] = location_of(b, 0, s->kernel[i], i > 0, s->time_ns);
+    return (struct stack_path){ cut ? STACK_TRUNCATED : end, depth, locations };
 }
 
 static struct chain_key sample_key(const struct trace_builder *b, uint32_t process,
@@ -493,6 +497,12 @@ static uint32_t sample_push(struct trace_builder *b, const struct raw_sample *s,
     return stack;
 }
 
+bool trace_builder_sample_is_known(struct trace_builder *b, struct raw_sample *s)
+{
+    sample_look(b, s);
+    return chain_cache_find(b->chains, s->key) != 0;
+}
+
 uint32_t trace_builder_sample_again(struct trace_builder *b, struct raw_sample *s)
 {
     sample_look(b, s);
@@ -500,15 +510,38 @@ uint32_t trace_builder_sample_again(struct trace_builder *b, struct raw_sample *
     return stack ? sample_push(b, s, stack) : 0;
 }
 
-uint32_t trace_builder_sample(struct trace_builder *b, struct raw_sample *s)
+/* Its path, when its chain is not known; else one of nothing, below its stack. */
+static struct stack_path path_of_sample(struct trace_builder *b, struct raw_sample *s, uint32_t *locations)
 {
     sample_look(b, s);
     uint32_t stack = chain_cache_find(b->chains, s->key);
-    if (!stack) {
-        stack = stack_intern(b, b->trace.threads.rows[s->thread].process, s);
+    return stack ? (struct stack_path){ .parent = stack }
+                 : path_of(b, b->trace.threads.rows[s->thread].process, s, locations);
+}
+
+static uint32_t add_sample(struct trace_builder *b, const struct raw_sample *s, struct stack_path path)
+{
+    bool is_new = path.locations; /* unless one that was added since had the same chain */
+    uint32_t stack = stack_table_add(&b->stacks, &b->trace, path);
+    if (is_new)
         chain_cache_add(b->chains, s->key, stack);
-    }
     return sample_push(b, s, stack);
+}
+
+uint32_t trace_builder_sample(struct trace_builder *b, struct raw_sample *s)
+{
+    return add_sample(b, s, path_of_sample(b, s, b->paths));
+}
+
+void trace_builder_samples(struct trace_builder *b, struct raw_sample *s, size_t count)
+{
+    struct stack_path paths[STACK_PATHS_MAX] = { 0 };
+    assert(count <= STACK_PATHS_MAX);
+    for (size_t i = 0; i < count; i++)
+        paths[i] = path_of_sample(b, &s[i], b->paths + i * TRACE_STACK_DEPTH_MAX);
+    stack_table_follow(&b->stacks, &b->trace, paths, count);
+    for (size_t i = 0; i < count; i++)
+        add_sample(b, &s[i], paths[i]);
 }
 
 uint32_t trace_builder_stack(struct trace_builder *b, uint32_t process, const uint64_t *addrs, size_t count,
@@ -529,7 +562,7 @@ uint32_t trace_builder_stack(struct trace_builder *b, uint32_t process, const ui
     struct chain_key key = chain_key_of_bytes(span_of(addrs, count * sizeof *addrs), context);
     uint32_t stack = chain_cache_find(b->chains, key);
     if (!stack) {
-        stack = stack_intern(b, process, &s);
+        stack = stack_table_add(&b->stacks, &b->trace, path_of(b, process, &s, b->paths));
         chain_cache_add(b->chains, key, stack);
     }
     return stack;
