@@ -7,14 +7,13 @@
 #include "base/mem.h"
 #include "trace/address_space.h"
 
-enum { MEMO_SLOTS = 1 << 14 };
+enum { MEMO_SLOTS = 1 << 15, KERNEL_SPACE = 1 };
 
 /* A frame's address as captured, and the location that it was. Four to a line of the CPU's caches. */
 struct location_memo {
     uint64_t addr;
-    uint32_t space;
-    uint32_t location : 31; /* 0: free */
-    uint32_t is_return : 1;
+    uint32_t meaning; /* see meaning_of(); 0: free */
+    uint32_t location;
 };
 
 void trace_builder_init(struct trace_builder *b, size_t chains)
@@ -24,6 +23,7 @@ void trace_builder_init(struct trace_builder *b, size_t chains)
     function_index_init(&b->functions, &b->trace);
     b->chains = chain_cache_new(chains);
     b->memo = mem_alloc(MEMO_SLOTS, sizeof *b->memo);
+    b->spaces = KERNEL_SPACE;
     b->paths = mem_alloc((size_t)STACK_PATHS_MAX * TRACE_STACK_DEPTH_MAX, sizeof *b->paths);
     stack_table_init(&b->stacks);
 }
@@ -426,23 +426,43 @@ static uint32_t location_find_user(struct trace_builder *b, uint32_t process, ui
     return stack_table_location(&b->stacks, &b->trace, &key, time_ns);
 }
 
-/* The location of a frame; `process` is 0 for a kernel frame. This sees every frame of every new chain. */
-static uint32_t location_of(struct trace_builder *b, uint32_t process, uint64_t addr, bool is_return,
-                            uint64_t time_ns)
+/* Whose frames are looked up: a process's, or the kernel's with process 0. */
+struct frame_space {
+    uint32_t process, number; /* see process_state.space */
+    uint64_t time_ns;
+};
+
+/* What else decides what a frame's address is. */
+static inline uint32_t meaning_of(struct frame_space space, bool is_return)
 {
-    uint32_t space = process ? b->states[process].space : 0;
-    size_t slot = (size_t)(((addr ^ process) * 0x9e3779b97f4a7c15ull) >> 50);
-    _Static_assert(MEMO_SLOTS == 1 << (64 - 50), "a slot is the product's top bits");
-    struct location_memo *memo = &b->memo[slot];
-    if (memo->addr == addr && memo->space == space && memo->is_return == is_return && memo->location)
-        return memo->location;
-    uint32_t location =
-        process
-            ? location_find_user(b, process, addr, is_return, time_ns)
-            : stack_table_location(&b->stacks, &b->trace,
-                                   &(struct location_key){ .addr = addr, .is_return = is_return }, time_ns);
-    *memo = (struct location_memo){ addr, space, location, is_return };
+    return space.number << 1 | is_return;
+}
+
+static inline struct location_memo *memo_of(struct trace_builder *b, struct frame_space space, uint64_t addr)
+{
+    _Static_assert(MEMO_SLOTS == 1 << (64 - 49), "a slot is the product's top bits");
+    return &b->memo[((addr ^ space.process) * 0x9e3779b97f4a7c15ull) >> 49];
+}
+
+/* Seldom needed: kept out of the loops that need the rest. */
+__attribute__((noinline)) static uint32_t location_find(struct trace_builder *b, struct frame_space space,
+                                                        uint64_t addr, bool is_return)
+{
+    struct location_key kernel = { .addr = addr, .is_return = is_return };
+    uint32_t location = space.process ? location_find_user(b, space.process, addr, is_return, space.time_ns)
+                                      : stack_table_location(&b->stacks, &b->trace, &kernel, space.time_ns);
+    *memo_of(b, space, addr) = (struct location_memo){ addr, meaning_of(space, is_return), location };
     return location;
+}
+
+/* The location of a frame. This sees every frame of every new chain. */
+static inline uint32_t location_of(struct trace_builder *b, struct frame_space space, uint64_t addr,
+                                   bool is_return)
+{
+    const struct location_memo *memo = memo_of(b, space, addr);
+    if (memo->addr == addr && memo->meaning == meaning_of(space, is_return))
+        return memo->location;
+    return location_find(b, space, addr, is_return);
 }
 
 enum stack_end trace_builder_stack_end(const struct trace_builder *b, uint32_t stack)
@@ -461,11 +481,14 @@ static struct stack_path path_of(struct trace_builder *b, uint32_t process, cons
     size_t user_count = believed < room ? believed : room;
     bool cut = kernel_count < s->kernel_count || user_count < believed;
     uint32_t depth = 0;
+    struct frame_space user = { process, b->states[process].space, s->time_ns },
+                       kernel = { 0, KERNEL_SPACE, s->time_ns };
+    const uint64_t *addrs = s->user;
+    const bool *exact = s->user_exact;
     for (size_t i = user_count; i-- > 0;)
-        locations[depth++] =
-            location_of(b, process, s->user[i], s->user_exact ? !s->user_exact[i] : i > 0, s->time_ns);
+        locations[depth++] = location_of(b, user, addrs[i], exact ? !exact[i] : i > 0);
     for (size_t i = kernel_count; i-- > 0;)
-        locations[depth++] = location_of(b, 0, s->kernel[i], i > 0, s->time_ns);
+        locations[depth++] = location_of(b, kernel, s->kernel[i], i > 0);
     return (struct stack_path){ cut ? STACK_TRUNCATED : end, depth, locations };
 }
 

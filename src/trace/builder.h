@@ -38,7 +38,7 @@ struct trace_builder {
     struct process_state *states; /* by process id */
     size_t states_capacity;
     uint32_t *paths; /* of new chains: STACK_PATHS_MAX times TRACE_STACK_DEPTH_MAX locations */
-    uint32_t spaces; /* numbers of address spaces given out; 0 is the kernel's */
+    uint32_t spaces; /* numbers given out for process_state.space; the kernel has one, too */
     struct chain_cache *chains;
     uint32_t *ended; /* process ids, in the order of their ends; those before ended_first were forgotten */
     size_t ended_first, ended_count, ended_capacity;

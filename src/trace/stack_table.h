@@ -48,7 +48,7 @@ uint32_t stack_table_add(struct stack_table *s, struct trace *t, struct stack_pa
  * Shortens paths by what is known of them. All are followed side by side, so that one waits for memory while
  * the others go on: what was not used lately is far away. At most STACK_PATHS_MAX.
  */
-enum { STACK_PATHS_MAX = 16 };
+enum { STACK_PATHS_MAX = 32 };
 void stack_table_follow(const struct stack_table *s, const struct trace *t, struct stack_path *paths,
                         size_t count);
 /* How a stack of this table ended. */
