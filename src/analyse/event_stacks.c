@@ -35,7 +35,7 @@ void event_stacks_done(struct event_stacks *stacks)
 
 static uint32_t node_get(struct event_stacks *stacks, uint32_t parent, uint32_t frame)
 {
-    uint32_t id = child_index_find(&stacks->index, &stacks->nodes->parent, parent, frame);
+    uint32_t id = child_index_find(&stacks->index, &stacks->nodes->parent, stacks->node_count, parent, frame);
     if (id)
         return id;
     stacks->nodes =

@@ -14,7 +14,10 @@
 #include "base/own.h"
 #include "trace/facts.h"
 
-enum { PROFILE_ARENA_BYTES = 2000u << 20 };
+enum {
+    PROFILE_ARENA_BYTES = 2000u << 20,
+    AHEAD = 16, /* stacks come in any order: fetched early, they need not be waited for */
+};
 
 struct profile_build {
     const struct trace *t;
@@ -46,7 +49,7 @@ _Static_assert(sizeof(struct profile_node) == 8 && offsetof(struct profile_node,
 static uint32_t node_get(struct profile_build *b, uint32_t parent, uint32_t frame)
 {
     struct profile *p = b->p;
-    uint32_t id = child_index_find(&b->nodes, &p->nodes->parent, parent, frame);
+    uint32_t id = child_index_find(&b->nodes, &p->nodes->parent, p->node_count, parent, frame);
     if (id)
         return id;
     p->nodes = mem_grow(p->nodes, &b->node_capacity, p->node_count + 1, sizeof *p->nodes);
@@ -138,6 +141,8 @@ static void nodes_of_stacks(struct profile_build *b)
             b->stacks[root].node = node_of_root(b, root ? root : STACK_BROKEN);
     for (size_t stack = STACK_ROOTS; stack < t->stacks.count; stack++) {
         const struct trace_stack *row = &t->stacks.rows[stack];
+        if (stack + AHEAD < t->stacks.count)
+            __builtin_prefetch(&b->stacks[row[AHEAD].parent]);
         if (asked[stack])
             b->stacks[stack].node = node_of_location(b, b->stacks[row->parent].node, row->location);
     }
@@ -276,7 +281,6 @@ static void profile_add_sample(struct profile_build *b, size_t i, size_t use, ui
 
 static void profile_add_samples(struct profile_build *b)
 {
-    enum { AHEAD = 16 }; /* stacks come in any order: fetched early, they need not be waited for */
     const struct trace_samples *s = &b->t->samples;
     const struct profile_options *o = b->options;
     struct profile *p = b->p;
@@ -435,8 +439,6 @@ static void build_begin(struct profile_build *b)
     gc_history_init(&b->gc, t);
     b->by_gc_time = b->work.has_runtime && b->gc.told;
     b->stacks = mem_alloc(stack_uses(b), sizeof *b->stacks);
-    for (size_t i = 0; i < stack_uses(b); i++)
-        b->stacks[i].node = UINT32_MAX;
     if (b->work.has_runtime)
         b->work_of_stack = memset(mem_alloc(stack_uses(b), 1), WORK_CLASSES, stack_uses(b));
     b->p->counts.work_known = b->work.has_runtime;

@@ -13,7 +13,7 @@
 struct stack_use {
     uint64_t weight;
     uint32_t entries; /* of the sample columns */
-    uint32_t node;    /* UINT32_MAX: not looked at yet */
+    uint32_t node;
 };
 
 /*

@@ -23,6 +23,14 @@ void id_map_done(struct id_map *m);
 /* The id whose row equals `key`, or 0. Ids are 1 and up. */
 uint32_t id_map_find(const struct id_map *m, uint64_t hash, id_map_same_fn *same, const void *table,
                      const void *key);
+/* Has the hash's place brought from memory, for a look at it that comes a little later. */
+static inline void id_map_prefetch(const struct id_map *m, uint64_t hash)
+{
+    if (m->capacity)
+        __builtin_prefetch(&m->slots[(size_t)(hash >> 32) & (m->capacity - 1)]);
+}
+/* An id whose row probably equals the key of this hash, or 0: then no row does. */
+uint32_t id_map_guess(const struct id_map *m, uint64_t hash);
 /* Adds an id that id_map_find() did not find. */
 void id_map_add(struct id_map *m, uint64_t hash, uint32_t id);
 /* Puts another id in the place of one that was added with this hash. */

@@ -207,7 +207,7 @@ size_t time_queue_held_bytes(const struct time_queue *q)
     return bytes;
 }
 
-void time_queue_release(struct time_queue *q, uint64_t until_ns, time_queue_fn *take, void *user)
+void time_queue_hand_over(struct time_queue *q, uint64_t until_ns, time_queue_fn *take, void *user)
 {
     sort_once(q);
     q->wanted = q->wanted * (WANTED_DECAY - 1) / WANTED_DECAY;
@@ -219,6 +219,16 @@ void time_queue_release(struct time_queue *q, uint64_t until_ns, time_queue_fn *
         take(user, &item, span_of(q->chunks[item.chunk].bytes + item.offset, item.size));
         chunk_take(q, item.chunk);
     }
+}
+
+void time_queue_forget(struct time_queue *q)
+{
     items_compact(q);
     chunks_give_back(q);
+}
+
+void time_queue_release(struct time_queue *q, uint64_t until_ns, time_queue_fn *take, void *user)
+{
+    time_queue_hand_over(q, until_ns, take, user);
+    time_queue_forget(q);
 }

@@ -46,8 +46,14 @@ uint8_t *time_queue_room(struct time_queue *q, size_t size_max);
 void time_queue_add_made(struct time_queue *q, uint64_t time_ns, uint32_t kind, size_t size);
 
 typedef void time_queue_fn(void *user, const struct time_item *item, struct span bytes);
-/* Hands over, in order, every item up to `until_ns`. */
+/* Hands over, in order, every item up to `until_ns`. The bytes are valid during the call only. */
 void time_queue_release(struct time_queue *q, uint64_t until_ns, time_queue_fn *take, void *user);
+/*
+ * The same in two parts: the bytes of all items handed over are valid until they are forgotten, or another
+ * one is added.
+ */
+void time_queue_hand_over(struct time_queue *q, uint64_t until_ns, time_queue_fn *take, void *user);
+void time_queue_forget(struct time_queue *q);
 /* The memory that is held for items, those that wait and those to come. */
 size_t time_queue_held_bytes(const struct time_queue *q);
 /* The time of the item in the middle of those that wait; there must be one. */

@@ -15,8 +15,7 @@
 enum {
     CHAIN_MAX = 1024,
     THROTTLES_OPEN_MAX = 256,
-    WAITING_SAMPLES = 8,
-    WAITING_CHAIN_BYTES = 2048,
+    WAITING_CHAIN_MAX = 256,
     /* the perf tool made this FORK up for a process that ran before */
     MISC_FORK_EXEC = 1 << 13,
     MISC_CPUMODE = 7,
@@ -31,11 +30,13 @@ struct open_throttle {
     uint64_t id, from_ns;
 };
 
-/* A sample whose stack is on its way from memory. */
-struct waiting_sample {
-    struct perf_sample sample;
-    struct raw_sample raw;
-    uint8_t chain[WAITING_CHAIN_BYTES];
+/* Samples whose stacks are on their way from memory. Their chains lie in the file's records until those are
+ * settled. */
+struct waiting_samples {
+    size_t count;
+    struct perf_sample samples[STACK_PATHS_MAX];
+    struct raw_sample raws[STACK_PATHS_MAX];
+    uint64_t chains[STACK_PATHS_MAX][WAITING_CHAIN_MAX];
 };
 
 struct data_import {
@@ -51,8 +52,7 @@ struct data_import {
     struct open_throttle throttles[THROTTLES_OPEN_MAX];
     size_t throttle_count;
     uint64_t chain[CHAIN_MAX];
-    struct waiting_sample *waiting; /* a ring, the next to be taken at `waiting_first` */
-    size_t waiting_first, waiting_count;
+    struct waiting_samples waiting;
     void *unwinder; /* of options->unwinder, or NULL */
     bool unwinder_tried;
 };
@@ -290,27 +290,27 @@ static uint64_t user_ip(const struct perf_event_attr *attr, const struct perf_sa
     return there ? load_u64le(s->user_regs.data + at) : 0;
 }
 
-/* A chain that was not seen before. */
-static void take_new_chain(struct data_import *in, const struct perf_sample *s, struct raw_sample *raw)
+/* The frames of a chain that was not seen before, in `words`. */
+static void find_frames(struct data_import *in, const struct perf_sample *s, struct raw_sample *raw,
+                        uint64_t *words, size_t words_max)
 {
     const struct perf_event_attr *attr = &in->data.header.events[in->event].attr;
-    struct perf_callchain chain = perf_callchain_split(s->callchain, in->chain, CHAIN_MAX);
+    struct perf_callchain chain = perf_callchain_split(s->callchain, words, words_max);
     enum stack_end end = 0;
     uint64_t lone;
-    if (chain.user_count == 0 && attr->sample_regs_user && unwind(in, s, &chain, raw)) {
-        trace_builder_sample(in->b, raw);
+    if (chain.user_count == 0 && attr->sample_regs_user && unwind(in, s, &chain, raw))
         return;
-    }
     if (chain.user_count == 0 && attr->sample_regs_user && (lone = user_ip(attr, s)) != 0) {
-        in->chain[chain.kernel_count] = lone;
-        chain.user_count = chain.kernel_count < CHAIN_MAX;
+        chain.user_count = chain.kernel_count < words_max;
+        if (chain.user_count)
+            words[chain.kernel_count] = lone;
         in->without_user_chain++;
         end = STACK_TRUNCATED;
     } else if (chain.kernel_count + chain.user_count == 0 && s->ip) {
-        in->chain[0] = s->ip;
+        words[0] = s->ip;
         chain.kernel_count = s->ip >> 63;
         chain.user_count = 1 - chain.kernel_count;
-        chain.user = in->chain + chain.kernel_count;
+        chain.user = words + chain.kernel_count;
         end = STACK_TRUNCATED;
     }
     if (end) { /* made of more than the chain */
@@ -322,40 +322,28 @@ static void take_new_chain(struct data_import *in, const struct perf_sample *s, 
     raw->kernel_count = chain.kernel_count;
     raw->user_count = chain.user_count;
     raw->end = end ? end : end_of(in, s, &chain);
-    trace_builder_sample(in->b, raw);
 }
 
-static void take_chain(struct data_import *in, const struct perf_sample *s, struct raw_sample *raw)
+static void take_waiting(void *user)
 {
-    if (!raw->chain.size || !trace_builder_sample_again(in->b, raw))
-        take_new_chain(in, s, raw);
-}
-
-static void take_oldest_waiting(struct data_import *in)
-{
-    struct waiting_sample *w = &in->waiting[in->waiting_first];
-    in->waiting_first = (in->waiting_first + 1) % WAITING_SAMPLES;
-    in->waiting_count--;
-    take_chain(in, &w->sample, &w->raw);
-}
-
-static void take_waiting(struct data_import *in)
-{
-    while (in->waiting_count)
-        take_oldest_waiting(in);
+    struct data_import *in = user;
+    struct waiting_samples *w = &in->waiting;
+    for (size_t i = 0; i < w->count; i++)
+        if (!trace_builder_sample_is_known(in->b, &w->raws[i]))
+            find_frames(in, &w->samples[i], &w->raws[i], w->chains[i], WAITING_CHAIN_MAX);
+    trace_builder_samples(in->b, w->raws, w->count);
+    w->count = 0;
 }
 
 /* Puts the sample off by a few others, so that nothing stands still while its stack is looked up. */
 static void take_later(struct data_import *in, const struct perf_sample *s, const struct raw_sample *raw)
 {
-    if (in->waiting_count == WAITING_SAMPLES)
-        take_oldest_waiting(in);
-    struct waiting_sample *w = &in->waiting[(in->waiting_first + in->waiting_count++) % WAITING_SAMPLES];
-    memcpy(w->chain, raw->chain.data, raw->chain.size);
-    w->raw = *raw;
-    w->raw.chain = span_of(w->chain, raw->chain.size);
-    w->sample = (struct perf_sample){ .who = s->who, .ip = s->ip, .callchain = w->raw.chain };
-    trace_builder_sample_expect(in->b, &w->raw);
+    struct waiting_samples *w = &in->waiting;
+    if (w->count == STACK_PATHS_MAX)
+        take_waiting(in);
+    w->raws[w->count] = *raw;
+    w->samples[w->count] = (struct perf_sample){ .who = s->who, .ip = s->ip, .callchain = s->callchain };
+    trace_builder_sample_expect(in->b, &w->raws[w->count++]);
 }
 
 static void take_sample(struct data_import *in, const struct perf_sample *s)
@@ -373,12 +361,14 @@ static void take_sample(struct data_import *in, const struct perf_sample *s)
     };
     if (in->taken++ == 0)
         in->first_sample_ns = s->who.time_ns;
-    if (raw.chain.size && raw.chain.size <= WAITING_CHAIN_BYTES) {
+    if (raw.chain.size && raw.chain.size <= sizeof in->waiting.chains[0]) {
         take_later(in, s, &raw);
-    } else {
-        take_waiting(in);
-        take_chain(in, s, &raw);
+        return;
     }
+    take_waiting(in);
+    if (!raw.chain.size || !trace_builder_sample_is_known(in->b, &raw))
+        find_frames(in, s, &raw, in->chain, CHAIN_MAX);
+    trace_builder_sample(in->b, &raw);
 }
 
 /* Losses. */
@@ -491,11 +481,9 @@ bool perf_data_import(struct byte_stream *stream, const struct import_options *o
     in->b = b;
     in->options = options;
     in->event = NO_EVENT;
-    in->waiting = mem_alloc(WAITING_SAMPLES, sizeof *in->waiting);
     bool ok = perf_data_open(&in->data, stream, err);
     if (ok) {
-        ok = perf_data_read(&in->data, take_record, in, err);
-        take_waiting(in);
+        ok = perf_data_read(&in->data, take_record, take_waiting, in, err);
         if (ok) {
             set_facts(in);
             set_notes(in);
@@ -506,7 +494,6 @@ bool perf_data_import(struct byte_stream *stream, const struct import_options *o
         perf_data_close(&in->data);
     }
     free(in->root_images);
-    free(in->waiting);
     free(in);
     return ok;
 }

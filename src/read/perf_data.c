@@ -37,6 +37,7 @@ struct reading {
     struct perf_data *p;
     struct perf_order order;
     perf_data_record_fn *emit;
+    perf_data_settle_fn *settle;
     void *user;
     ZSTD_DStream *unpacker;
     struct buffer unpacked; /* plain records that came out of compressed ones, the last perhaps partial */
@@ -89,13 +90,27 @@ static bool deliver(void *user, struct span record, uint64_t time_ns, struct err
     return r->emit(r->user, event, &r->decoded, err);
 }
 
+static void settle(void *user)
+{
+    struct reading *r = user;
+    r->settle(r->user);
+}
+
+/* What does not wait. */
+static bool deliver_now(struct reading *r, struct span record, struct error *err)
+{
+    bool ok = deliver(r, record, 0, err);
+    settle(r);
+    return ok;
+}
+
 static bool take_kernel_record(struct reading *r, struct span record, struct error *err)
 {
     uint64_t time_ns = perf_record_time_ns(record, first_layout(r->p));
     r->p->stats.records++;
     /* what perf made up itself (the processes that ran before) has no time and is for now */
     if (time_ns == 0 || time_ns == UINT64_MAX)
-        return deliver(r, record, 0, err);
+        return deliver_now(r, record, err);
     return perf_order_add(&r->order, record, time_ns, err);
 }
 
@@ -277,10 +292,11 @@ static bool read_all(struct reading *r, struct error *err)
     return perf_order_flush(&r->order, err);
 }
 
-bool perf_data_read(struct perf_data *p, perf_data_record_fn *emit, void *user, struct error *err)
+bool perf_data_read(struct perf_data *p, perf_data_record_fn *emit, perf_data_settle_fn *settled, void *user,
+                    struct error *err)
 {
-    struct reading r = { .p = p, .emit = emit, .user = user };
-    perf_order_init(&r.order, WAITING_BYTES_MAX, deliver, &r);
+    struct reading r = { .p = p, .emit = emit, .settle = settled, .user = user };
+    perf_order_init(&r.order, WAITING_BYTES_MAX, deliver, settle, &r);
     buffer_init(&r.unpacked, UNPACK_BYTES + 2 * RECORD_BYTES_MAX);
     bool ok = read_all(&r, err);
     p->stats.late = r.order.late;

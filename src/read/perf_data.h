@@ -40,8 +40,12 @@ struct perf_data {
     struct byte_stream *stream; /* borrowed */
 };
 
-/* `event` is an index into header.events. Spans of the record are valid during the call. */
+/*
+ * `event` is an index into header.events. The record is valid during the call, its spans until it is settled,
+ * which comes for many records at once.
+ */
 typedef bool perf_data_record_fn(void *user, uint32_t event, const struct perf_record *r, struct error *err);
+typedef void perf_data_settle_fn(void *user);
 
 /* Reads the header; the stream is at its start, borrowed, with a window of PERF_DATA_WINDOW_BYTES. */
 bool perf_data_open(struct perf_data *p, struct byte_stream *stream, struct error *err);
@@ -50,6 +54,7 @@ void perf_data_close(struct perf_data *p);
  * Hands out all records of the kernel's kinds. Fails when `emit` does or the input cannot be read;
  * damaged content ends it early and is told in `stats`.
  */
-bool perf_data_read(struct perf_data *p, perf_data_record_fn *emit, void *user, struct error *err);
+bool perf_data_read(struct perf_data *p, perf_data_record_fn *emit, perf_data_settle_fn *settle, void *user,
+                    struct error *err);
 
 #endif

@@ -3,9 +3,10 @@
 /* One record fits, however low the ceiling is. */
 enum { SLACK_BYTES = 1 << 20 };
 
-void perf_order_init(struct perf_order *o, size_t ceiling, perf_order_fn *deliver, void *user)
+void perf_order_init(struct perf_order *o, size_t ceiling, perf_order_fn *deliver,
+                     perf_order_settle_fn *settle, void *user)
 {
-    *o = (struct perf_order){ .deliver = deliver, .user = user, .ceiling = ceiling };
+    *o = (struct perf_order){ .deliver = deliver, .settle = settle, .user = user, .ceiling = ceiling };
     time_queue_init(&o->waiting, ceiling + SLACK_BYTES);
 }
 
@@ -29,7 +30,9 @@ static void take(void *user, const struct time_item *item, struct span record)
 static bool release(struct perf_order *o, uint64_t until_ns, struct error *err)
 {
     o->err = err;
-    time_queue_release(&o->waiting, until_ns, take, o);
+    time_queue_hand_over(&o->waiting, until_ns, take, o);
+    o->settle(o->user);
+    time_queue_forget(&o->waiting);
     return !o->failed;
 }
 

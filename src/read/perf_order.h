@@ -17,11 +17,15 @@
 #include "base/error.h"
 #include "base/time_queue.h"
 
-/* The span is valid during the call. */
+/* The span is valid until the records handed out are settled. */
 typedef bool perf_order_fn(void *user, struct span record, uint64_t time_ns, struct error *err);
+
+/* Whatever was handed out goes away now. */
+typedef void perf_order_settle_fn(void *user);
 
 struct perf_order {
     perf_order_fn *deliver;
+    perf_order_settle_fn *settle;
     void *user;
     struct time_queue waiting;
     size_t ceiling; /* of waiting bytes; beyond, the older half goes out although the round is not over */
@@ -32,7 +36,8 @@ struct perf_order {
     struct error *err;     /* of the call under way */
 };
 
-void perf_order_init(struct perf_order *o, size_t ceiling, perf_order_fn *deliver, void *user);
+void perf_order_init(struct perf_order *o, size_t ceiling, perf_order_fn *deliver,
+                     perf_order_settle_fn *settle, void *user);
 void perf_order_done(struct perf_order *o);
 /* Copies the record. Fails only when `deliver` does. */
 bool perf_order_add(struct perf_order *o, struct span record, uint64_t time_ns, struct error *err);

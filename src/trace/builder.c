@@ -1,19 +1,19 @@
 #include "trace/builder.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "trace/address_space.h"
 
-enum { MEMO_SLOTS = 1 << 14 };
+enum { MEMO_SLOTS = 1 << 15, KERNEL_SPACE = 1 };
 
-/* A frame's address as captured, and the location that it was. */
+/* A frame's address as captured, and the location that it was. Four to a line of the CPU's caches. */
 struct location_memo {
     uint64_t addr;
-    uint32_t process, generation;
-    uint32_t location; /* 0: free */
-    bool is_return;
+    uint32_t meaning; /* see meaning_of(); 0: free */
+    uint32_t location;
 };
 
 void trace_builder_init(struct trace_builder *b, size_t chains)
@@ -23,6 +23,8 @@ void trace_builder_init(struct trace_builder *b, size_t chains)
     function_index_init(&b->functions, &b->trace);
     b->chains = chain_cache_new(chains);
     b->memo = mem_alloc(MEMO_SLOTS, sizeof *b->memo);
+    b->spaces = KERNEL_SPACE;
+    b->paths = mem_alloc((size_t)STACK_PATHS_MAX * TRACE_STACK_DEPTH_MAX, sizeof *b->paths);
     stack_table_init(&b->stacks);
 }
 
@@ -40,6 +42,7 @@ void trace_builder_done(struct trace_builder *b)
     function_index_done(&b->functions);
     stack_table_done(&b->stacks);
     free(b->memo);
+    free(b->paths);
     id_map_done(&b->images);
     id_map_done(&b->threads);
     id_map_done(&b->pids);
@@ -94,6 +97,7 @@ static void process_enter(struct trace_builder *b, uint32_t id)
     memset(b->states + known, 0, (b->states_capacity - known) * sizeof *b->states);
     b->states[id].mappings = mem_alloc(1, sizeof *b->states[id].mappings);
     b->states[id].codes = mem_alloc(1, sizeof *b->states[id].codes);
+    b->states[id].space = ++b->spaces;
 }
 
 static uint32_t process_begin(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
@@ -336,7 +340,7 @@ uint32_t trace_builder_mapping(struct trace_builder *b, uint32_t process, uint64
     id = trace_push(&b->trace.mappings);
     b->trace.mappings.rows[id] = wanted;
     address_space_put(b->states[process].mappings, start, end, id);
-    b->states[process].generation++;
+    b->states[process].space = ++b->spaces;
     return id;
 }
 
@@ -383,7 +387,7 @@ uint32_t trace_builder_code(struct trace_builder *b, const struct trace_code *co
         return id; /* the end of the capture: nothing is interned any more */
     code_over(b, code->process, code->addr, end, code->from_ns);
     address_space_put(state->codes, code->addr, end, id);
-    state->generation++;
+    state->space = ++b->spaces;
     return id;
 }
 
@@ -398,7 +402,7 @@ uint32_t trace_builder_code_end(struct trace_builder *b, uint32_t process, uint6
         return 0;
     code->to_ns = time_ns;
     trace_builder_changed(b, CHANGED_CODE, id);
-    b->states[process].generation++;
+    b->states[process].space = ++b->spaces;
     return id;
 }
 
@@ -422,24 +426,43 @@ static uint32_t location_find_user(struct trace_builder *b, uint32_t process, ui
     return stack_table_location(&b->stacks, &b->trace, &key, time_ns);
 }
 
-/* The location of a frame; `process` is 0 for a kernel frame. This sees every frame of every new chain. */
-static uint32_t location_of(struct trace_builder *b, uint32_t process, uint64_t addr, bool is_return,
-                            uint64_t time_ns)
+/* Whose frames are looked up: a process's, or the kernel's with process 0. */
+struct frame_space {
+    uint32_t process, number; /* see process_state.space */
+    uint64_t time_ns;
+};
+
+/* What else decides what a frame's address is. */
+static inline uint32_t meaning_of(struct frame_space space, bool is_return)
 {
-    uint32_t generation = process ? b->states[process].generation : 0;
-    size_t slot = (size_t)(((addr ^ process) * 0x9e3779b97f4a7c15ull) >> 50);
-    _Static_assert(MEMO_SLOTS == 1 << (64 - 50), "a slot is the product's top bits");
-    struct location_memo *memo = &b->memo[slot];
-    if (memo->addr == addr && memo->process == process && memo->generation == generation &&
-        memo->is_return == is_return && memo->location)
-        return memo->location;
-    uint32_t location =
-        process
-            ? location_find_user(b, process, addr, is_return, time_ns)
-            : stack_table_location(&b->stacks, &b->trace,
-                                   &(struct location_key){ .addr = addr, .is_return = is_return }, time_ns);
-    *memo = (struct location_memo){ addr, process, generation, location, is_return };
+    return space.number << 1 | is_return;
+}
+
+static inline struct location_memo *memo_of(struct trace_builder *b, struct frame_space space, uint64_t addr)
+{
+    _Static_assert(MEMO_SLOTS == 1 << (64 - 49), "a slot is the product's top bits");
+    return &b->memo[((addr ^ space.process) * 0x9e3779b97f4a7c15ull) >> 49];
+}
+
+/* Seldom needed: kept out of the loops that need the rest. */
+__attribute__((noinline)) static uint32_t location_find(struct trace_builder *b, struct frame_space space,
+                                                        uint64_t addr, bool is_return)
+{
+    struct location_key kernel = { .addr = addr, .is_return = is_return };
+    uint32_t location = space.process ? location_find_user(b, space.process, addr, is_return, space.time_ns)
+                                      : stack_table_location(&b->stacks, &b->trace, &kernel, space.time_ns);
+    *memo_of(b, space, addr) = (struct location_memo){ addr, meaning_of(space, is_return), location };
     return location;
+}
+
+/* The location of a frame. This sees every frame of every new chain. */
+static inline uint32_t location_of(struct trace_builder *b, struct frame_space space, uint64_t addr,
+                                   bool is_return)
+{
+    const struct location_memo *memo = memo_of(b, space, addr);
+    if (memo->addr == addr && memo->meaning == meaning_of(space, is_return))
+        return memo->location;
+    return location_find(b, space, addr, is_return);
 }
 
 enum stack_end trace_builder_stack_end(const struct trace_builder *b, uint32_t stack)
@@ -447,49 +470,9 @@ enum stack_end trace_builder_stack_end(const struct trace_builder *b, uint32_t s
     return stack_table_end(&b->stacks, stack);
 }
 
-/* A new chain is mostly an old one with other leaves: every CALLERS_STEP frames from the root the stack is
- * remembered. */
-enum { CALLERS_STEP = 4, CALLERS_MARKS_MAX = TRACE_STACK_DEPTH_MAX / CALLERS_STEP };
-
-/* The keys of a chain's outermost CALLERS_STEP, 2 * CALLERS_STEP, ... frames, without the leaf. Returns how
- * many. */
-static size_t callers_keys(const struct trace_builder *b, const struct raw_sample *s, size_t user_count,
-                           uint64_t context, struct chain_key keys[CALLERS_MARKS_MAX])
-{
-    size_t marks = user_count ? (user_count - 1) / CALLERS_STEP : 0;
-    struct chain_key key = { context, context };
-    for (size_t mark = 0; mark < marks; mark++) {
-        const uint64_t *part = s->user + user_count - (mark + 1) * CALLERS_STEP;
-        key = chain_key_join(key, chain_key_of_bytes(span_of(part, CALLERS_STEP * sizeof *part), 0));
-        keys[mark] = key;
-        chain_cache_prefetch(b->chains, key);
-    }
-    return marks;
-}
-
-/* Only what is new of a chain is walked. */
-static uint32_t stack_of_user(struct trace_builder *b, uint32_t process, const struct raw_sample *s,
-                              size_t user_count, uint32_t root)
-{
-    struct chain_key keys[CALLERS_MARKS_MAX];
-    uint64_t context = ~((uint64_t)process << 34 ^ (uint64_t)b->states[process].generation << 2 ^ root);
-    uint32_t stack = 0;
-    size_t marks = callers_keys(b, s, user_count, context, keys), known = marks;
-    while (known > 0 && !(stack = chain_cache_find(b->chains, keys[known - 1])))
-        known--;
-    if (!stack)
-        stack = root;
-    for (size_t i = user_count - known * CALLERS_STEP; i-- > 0;) {
-        bool is_return = s->user_exact ? !s->user_exact[i] : i > 0;
-        stack = stack_table_push(&b->stacks, &b->trace, stack,
-                                 location_of(b, process, s->user[i], is_return, s->time_ns));
-        if (known < marks && user_count - i == (known + 1) * CALLERS_STEP)
-            chain_cache_add(b->chains, keys[known++], stack);
-    }
-    return stack;
-}
-
-static uint32_t stack_intern(struct trace_builder *b, uint32_t process, const struct raw_sample *s)
+/* The path of a sample's frames; `locations` has room for TRACE_STACK_DEPTH_MAX. */
+static struct stack_path path_of(struct trace_builder *b, uint32_t process, const struct raw_sample *s,
+                                 uint32_t *locations)
 {
     enum stack_end end = s->end;
     size_t believed = s->judge ? s->judge(s->judge_user, process, s, &end) : s->user_count;
@@ -497,17 +480,22 @@ static uint32_t stack_intern(struct trace_builder *b, uint32_t process, const st
     size_t room = TRACE_STACK_DEPTH_MAX - kernel_count;
     size_t user_count = believed < room ? believed : room;
     bool cut = kernel_count < s->kernel_count || user_count < believed;
-    uint32_t stack = stack_of_user(b, process, s, user_count, cut ? STACK_TRUNCATED : end);
+    uint32_t depth = 0;
+    struct frame_space user = { process, b->states[process].space, s->time_ns },
+                       kernel = { 0, KERNEL_SPACE, s->time_ns };
+    const uint64_t *addrs = s->user;
+    const bool *exact = s->user_exact;
+    for (size_t i = user_count; i-- > 0;)
+        locations[depth++] = location_of(b, user, addrs[i], exact ? !exact[i] : i > 0);
     for (size_t i = kernel_count; i-- > 0;)
-        stack = stack_table_push(&b->stacks, &b->trace, stack,
-                                 location_of(b, 0, s->kernel[i], i > 0, s->time_ns));
-    return stack;
+        locations[depth++] = location_of(b, kernel, s->kernel[i], i > 0);
+    return (struct stack_path){ cut ? STACK_TRUNCATED : end, depth, locations };
 }
 
 static struct chain_key sample_key(const struct trace_builder *b, uint32_t process,
                                    const struct raw_sample *s)
 {
-    uint64_t context = (uint64_t)process << 34 ^ (uint64_t)b->states[process].generation << 2;
+    uint64_t context = (uint64_t)b->states[process].space << 2;
     return s->chain.size ? chain_key_of_bytes(s->chain, context)
                          : chain_key_of(s->kernel, s->kernel_count, s->user, s->user_count, context ^ s->end);
 }
@@ -532,6 +520,12 @@ static uint32_t sample_push(struct trace_builder *b, const struct raw_sample *s,
     return stack;
 }
 
+bool trace_builder_sample_is_known(struct trace_builder *b, struct raw_sample *s)
+{
+    sample_look(b, s);
+    return chain_cache_find(b->chains, s->key) != 0;
+}
+
 uint32_t trace_builder_sample_again(struct trace_builder *b, struct raw_sample *s)
 {
     sample_look(b, s);
@@ -539,15 +533,38 @@ uint32_t trace_builder_sample_again(struct trace_builder *b, struct raw_sample *
     return stack ? sample_push(b, s, stack) : 0;
 }
 
-uint32_t trace_builder_sample(struct trace_builder *b, struct raw_sample *s)
+/* Its path, when its chain is not known; else one of nothing, below its stack. */
+static struct stack_path path_of_sample(struct trace_builder *b, struct raw_sample *s, uint32_t *locations)
 {
     sample_look(b, s);
     uint32_t stack = chain_cache_find(b->chains, s->key);
-    if (!stack) {
-        stack = stack_intern(b, b->trace.threads.rows[s->thread].process, s);
+    return stack ? (struct stack_path){ .parent = stack }
+                 : path_of(b, b->trace.threads.rows[s->thread].process, s, locations);
+}
+
+static uint32_t add_sample(struct trace_builder *b, const struct raw_sample *s, struct stack_path path)
+{
+    bool is_new = path.locations; /* unless one that was added since had the same chain */
+    uint32_t stack = stack_table_add(&b->stacks, &b->trace, path);
+    if (is_new)
         chain_cache_add(b->chains, s->key, stack);
-    }
     return sample_push(b, s, stack);
+}
+
+uint32_t trace_builder_sample(struct trace_builder *b, struct raw_sample *s)
+{
+    return add_sample(b, s, path_of_sample(b, s, b->paths));
+}
+
+void trace_builder_samples(struct trace_builder *b, struct raw_sample *s, size_t count)
+{
+    struct stack_path paths[STACK_PATHS_MAX] = { 0 };
+    assert(count <= STACK_PATHS_MAX);
+    for (size_t i = 0; i < count; i++)
+        paths[i] = path_of_sample(b, &s[i], b->paths + i * TRACE_STACK_DEPTH_MAX);
+    stack_table_follow(&b->stacks, &b->trace, paths, count);
+    for (size_t i = 0; i < count; i++)
+        add_sample(b, &s[i], paths[i]);
 }
 
 uint32_t trace_builder_stack(struct trace_builder *b, uint32_t process, const uint64_t *addrs, size_t count,
@@ -564,12 +581,11 @@ uint32_t trace_builder_stack(struct trace_builder *b, uint32_t process, const ui
     if (count == 0)
         return end;
     /* the same addresses mean other places when the leaf is not exact; a sample's chain has no end here */
-    uint64_t context = (uint64_t)!leaf_exact << 63 ^ (uint64_t)process << 34 ^
-                       (uint64_t)b->states[process].generation << 2 ^ end;
+    uint64_t context = (uint64_t)!leaf_exact << 63 ^ (uint64_t)b->states[process].space << 2 ^ end;
     struct chain_key key = chain_key_of_bytes(span_of(addrs, count * sizeof *addrs), context);
     uint32_t stack = chain_cache_find(b->chains, key);
     if (!stack) {
-        stack = stack_intern(b, process, &s);
+        stack = stack_table_add(&b->stacks, &b->trace, path_of(b, process, &s, b->paths));
         chain_cache_add(b->chains, key, stack);
     }
     return stack;

@@ -26,7 +26,7 @@ struct location_memo;
 struct process_state {
     struct address_space *mappings;
     struct address_space *codes; /* ranges name rows of trace.codes */
-    uint32_t generation;         /* raised when an address may mean something else than before */
+    uint32_t space;              /* another number when an address may mean something else than before */
 };
 
 struct trace_builder {
@@ -37,6 +37,8 @@ struct trace_builder {
     struct location_memo *memo;   /* by a hash of the address: what location_of() said last */
     struct process_state *states; /* by process id */
     size_t states_capacity;
+    uint32_t *paths; /* of new chains: STACK_PATHS_MAX times TRACE_STACK_DEPTH_MAX locations */
+    uint32_t spaces; /* numbers given out for process_state.space; the kernel has one, too */
     struct chain_cache *chains;
     uint32_t *ended; /* process ids, in the order of their ends; those before ended_first were forgotten */
     size_t ended_first, ended_count, ended_capacity;
@@ -136,6 +138,11 @@ struct raw_sample {
  * Until it is added, with what this left in it, nothing but samples may be.
  */
 void trace_builder_sample_expect(struct trace_builder *b, struct raw_sample *s);
+/* Whether its `chain` is one that trace_builder_sample_again() would know: then its frames are not looked at.
+ */
+bool trace_builder_sample_is_known(struct trace_builder *b, struct raw_sample *s);
+/* Adds samples in this order, which waits less for memory than one by one. At most STACK_PATHS_MAX. */
+void trace_builder_samples(struct trace_builder *b, struct raw_sample *s, size_t count);
 /* Adds it. Returns its stack. */
 uint32_t trace_builder_sample(struct trace_builder *b, struct raw_sample *s);
 /*

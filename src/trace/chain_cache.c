@@ -61,12 +61,6 @@ struct chain_key chain_key_of_bytes(struct span chain, uint64_t context)
     return (struct chain_key){ hash.low64 ^ context * 0x9e3779b97f4a7c15ull, hash.high64 ^ context };
 }
 
-struct chain_key chain_key_join(struct chain_key callers, struct chain_key more)
-{
-    return (struct chain_key){ hash_pair(callers.low, more.low),
-                               hash_pair(callers.high ^ more.low, more.high) };
-}
-
 static struct chain_entry *chain_cache_slot(const struct chain_cache *cache, struct chain_key key)
 {
     size_t i = key.low & (cache->capacity - 1);

@@ -25,8 +25,6 @@ struct chain_key chain_key_of(const uint64_t *kernel, size_t kernel_count, const
                               size_t user_count, uint64_t context);
 /* The same of a callchain as it was captured. */
 struct chain_key chain_key_of_bytes(struct span chain, uint64_t context);
-/* The key of a chain, by that of its callers and that of the frames upon them. */
-struct chain_key chain_key_join(struct chain_key callers, struct chain_key more);
 /* Has the key's place brought from memory, for a chain_cache_find() that comes a little later. */
 void chain_cache_prefetch(const struct chain_cache *cache, struct chain_key key);
 /* The stack, or 0. */

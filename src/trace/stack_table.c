@@ -1,6 +1,8 @@
 #include "trace/stack_table.h"
 
+#include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -53,13 +55,87 @@ _Static_assert(sizeof(struct trace_stack) == 8 && offsetof(struct trace_stack, l
 
 uint32_t stack_table_push(struct stack_table *s, struct trace *t, uint32_t parent, uint32_t location)
 {
-    uint32_t id = child_index_find(&s->stacks, &t->stacks.rows->parent, parent, location);
-    if (id)
-        return id;
-    id = trace_push(&t->stacks);
-    t->stacks.rows[id] = (struct trace_stack){ parent, location };
-    s->ends = mem_grow(s->ends, &s->ends_capacity, id + 1, sizeof *s->ends);
-    s->ends[id] = s->ends[parent];
-    child_index_add(&s->stacks, parent, location, id);
-    return id;
+    return stack_table_add(s, t, (struct stack_path){ parent, 1, &location });
+}
+
+/* Adds a path whose first location its parent has no stack of yet: there is nothing to be looked for. */
+static uint32_t add_new(struct stack_table *s, struct trace *t, struct stack_path path)
+{
+    size_t first = t->stacks.count, count = first + path.count;
+    t->stacks.rows = mem_grow(t->stacks.rows, &t->stacks.capacity, count, sizeof *t->stacks.rows);
+    s->ends = mem_grow(s->ends, &s->ends_capacity, count, sizeof *s->ends);
+    memset(s->ends + first, s->ends[path.parent], path.count);
+    child_index_add(&s->stacks, path.parent, path.locations[0], (uint32_t)first);
+    uint32_t parent = path.parent;
+    for (uint32_t i = 0; i < path.count; i++) {
+        t->stacks.rows[first + i] = (struct trace_stack){ parent, path.locations[i] };
+        parent = (uint32_t)first + i;
+    }
+    t->stacks.count = count;
+    return parent;
+}
+
+static void path_step(struct stack_path *path, uint32_t child)
+{
+    path->parent = child;
+    path->locations++;
+    path->count--;
+}
+
+uint32_t stack_table_add(struct stack_table *s, struct trace *t, struct stack_path path)
+{
+    const uint32_t *rows = &t->stacks.rows->parent;
+    while (path.count) {
+        uint32_t child = child_index_find(&s->stacks, rows, t->stacks.count, path.parent, path.locations[0]);
+        if (!child)
+            return add_new(s, t, path);
+        path_step(&path, child);
+    }
+    return path.parent;
+}
+
+/* What a path that is followed waits for. */
+enum path_wait { WAITS_FOR_NOTHING, WAITS_FOR_PLACE, WAITS_FOR_ROW, WAITS_NO_MORE };
+
+/* Follows a path to where memory has to be waited for, and asks for it. */
+static enum path_wait path_follow(const struct stack_table *s, const struct trace *t, struct stack_path *path,
+                                  enum path_wait had)
+{
+    const uint32_t *rows = &t->stacks.rows->parent;
+    const struct child_index *index = &s->stacks;
+    if (had == WAITS_FOR_PLACE) {
+        uint32_t guess = child_index_guess_other(index, path->parent, path->locations[0]);
+        __builtin_prefetch(&t->stacks.rows[guess]);
+        return guess ? WAITS_FOR_ROW : WAITS_NO_MORE;
+    }
+    if (had == WAITS_FOR_ROW) {
+        uint32_t child = child_index_find_other(index, rows, path->parent, path->locations[0]);
+        if (!child)
+            return WAITS_NO_MORE;
+        path_step(path, child);
+    }
+    uint32_t next;
+    while (path->count &&
+           (next = child_index_find_next(rows, t->stacks.count, path->parent, path->locations[0])))
+        path_step(path, next);
+    if (!path->count || path->parent + (size_t)1 >= t->stacks.count)
+        return WAITS_NO_MORE;
+    child_index_prefetch_other(index, path->parent, path->locations[0]);
+    return WAITS_FOR_PLACE;
+}
+
+void stack_table_follow(const struct stack_table *s, const struct trace *t, struct stack_path *paths,
+                        size_t count)
+{
+    enum path_wait waits[STACK_PATHS_MAX] = { WAITS_FOR_NOTHING };
+    assert(count <= STACK_PATHS_MAX);
+    for (bool any = true; any;) {
+        any = false;
+        for (size_t i = 0; i < count; i++) {
+            if (waits[i] == WAITS_NO_MORE)
+                continue;
+            waits[i] = path_follow(s, t, &paths[i], waits[i]);
+            any = true;
+        }
+    }
 }

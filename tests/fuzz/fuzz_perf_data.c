@@ -17,13 +17,18 @@ static bool see(void *user, uint32_t event, const struct perf_record *r, struct 
     return true;
 }
 
+static void settle(void *user)
+{
+    (void)user;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct byte_stream stream;
     struct perf_data p;
     byte_stream_over(&stream, span_of(data, size), 1 << 16);
     if (perf_data_open(&p, &stream, NULL)) {
-        perf_data_read(&p, see, &p, NULL);
+        perf_data_read(&p, see, settle, &p, NULL);
         if (p.stats.samples > p.stats.records)
             abort();
         perf_data_close(&p);

@@ -313,6 +313,67 @@ static void test_number_facts(void **state)
     trace_builder_done(&b);
 }
 
+enum { CHAIN_DEPTH = 24 };
+
+/* A chain by its number, of which few frames differ from those of others. */
+static struct raw_sample sample_of(uint64_t *chain, unsigned number)
+{
+    uint32_t random = number * 2654435761u;
+    size_t count = CHAIN_DEPTH - number % 7;
+    for (size_t i = count; i-- > 0; random = random * 1664525 + 1013904223)
+        chain[i] = 0x1000 + (count - i) * 0x10 + (random >> 28 == 0 ? 4 : 0);
+    return (struct raw_sample){
+        .time_ns = number,
+        .weight = 1,
+        .user = chain,
+        .user_count = count,
+        .chain = span_of(chain, count * sizeof *chain),
+        .pid = 10,
+        .tid = 11,
+        .end = STACK_WHOLE,
+    };
+}
+
+static void check_same(const struct trace *a, const struct trace *b)
+{
+    assert_int_equal(a->samples.count, b->samples.count);
+    assert_memory_equal(a->samples.stack, b->samples.stack, a->samples.count * sizeof *a->samples.stack);
+    assert_memory_equal(a->samples.time_ns, b->samples.time_ns,
+                        a->samples.count * sizeof *a->samples.time_ns);
+    assert_int_equal(a->stacks.count, b->stacks.count);
+    assert_memory_equal(a->stacks.rows, b->stacks.rows, a->stacks.count * sizeof *a->stacks.rows);
+    assert_int_equal(a->locations.count, b->locations.count);
+}
+
+/* Samples added together are what they are one by one: with equal chains among them, new and known ones. */
+static void test_samples_together(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 200, CHAINS = 300 /* fewer than there are: some are forgotten on the way */ };
+    struct trace_builder alone, together;
+    trace_builder_init(&alone, CHAINS);
+    trace_builder_init(&together, CHAINS);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        uint64_t chains[STACK_PATHS_MAX][CHAIN_DEPTH];
+        struct raw_sample raws[STACK_PATHS_MAX];
+        unsigned count = 1 + round % STACK_PATHS_MAX;
+        for (unsigned i = 0; i < count; i++) {
+            raws[i] = sample_of(chains[i], (round * STACK_PATHS_MAX + i) / 3);
+            struct raw_sample one = raws[i];
+            trace_builder_sample(&alone, &one);
+            trace_builder_sample_expect(&together, &raws[i]);
+        }
+        trace_builder_samples(&together, raws, count);
+    }
+    const struct trace *t = &alone.trace;
+    check_same(t, &together.trace);
+    for (size_t i = STACK_ROOTS; i < t->stacks.count; i++)
+        for (size_t j = STACK_ROOTS; j < i; j++) /* each once */
+            assert_memory_not_equal(&t->stacks.rows[i], &t->stacks.rows[j], sizeof *t->stacks.rows);
+    trace_builder_done(&alone);
+    trace_builder_done(&together);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +389,7 @@ int main(void)
         cmocka_unit_test(test_fork_shares_and_pids_return),
         cmocka_unit_test(test_deep_stack_is_cut_at_its_root),
         cmocka_unit_test(test_judged_once),
+        cmocka_unit_test(test_samples_together),
         cmocka_unit_test(test_stack_without_sample),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

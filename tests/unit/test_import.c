@@ -1,3 +1,4 @@
+#include <linux/perf_event.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,14 +32,19 @@ static void import_path(struct result *r, const char *path, const char *event)
     r->ok = import_open(path, &options, &r->b, &r->is_recognised, &r->err);
 }
 
-static void import_text(struct result *r, const char *text, const char *event)
+static void import_bytes(struct result *r, struct span bytes, const char *event)
 {
     char path[64];
     AUTO_FD int fd = memfd_create("input", MFD_CLOEXEC);
     assert_true(fd >= 0);
-    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    assert_int_equal(write(fd, bytes.data, bytes.size), bytes.size);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     import_path(r, path, event);
+}
+
+static void import_text(struct result *r, const char *text, const char *event)
+{
+    import_bytes(r, span_of(text, strlen(text)), event);
 }
 
 static const char *fact(const struct result *r, const char *key)
@@ -138,6 +144,60 @@ static const char script[] =
     "\n"
     "app 10/12 [000] 100.000003:  10101010 cpu-clock: \n"
     "\t    7f0000003000 EEStartup+0x10 (/usr/share/libcoreclr.so)\n";
+
+static void put_record(struct buffer *b, uint32_t type, size_t size)
+{
+    buffer_u32le(b, type);
+    buffer_u16le(b, type == PERF_RECORD_SAMPLE ? PERF_RECORD_MISC_KERNEL : 0);
+    buffer_u16le(b, (uint16_t)size);
+}
+
+static void put_kernel_sample(struct buffer *b, uint64_t time_ns, size_t frames)
+{
+    put_record(b, PERF_RECORD_SAMPLE, 8 * (1 + 2 + 2 + frames + 2));
+    buffer_u64le(b, (uint64_t)8 << 32 | 7);
+    buffer_u64le(b, time_ns);
+    buffer_u64le(b, 1 + frames);
+    buffer_u64le(b, (uint64_t)PERF_CONTEXT_KERNEL);
+    for (uint64_t i = 0; i < frames; i++)
+        buffer_u64le(b, 0xffffffff81000000 + 16 * i);
+    buffer_u64le(b, PERF_SAMPLE_REGS_ABI_64);
+    buffer_u64le(b, 0x401000); /* the user's instruction pointer */
+}
+
+/* Kernel frames up to the last that are taken: then there is no room for the user's. */
+static void test_many_kernel_frames(void **state)
+{
+    (void)state;
+    enum { ATTR_BYTES = 96, REG_IP = 8 };
+    static const size_t frames[] = { 1, 1022, 1023, 1024, 1025, 2000, 1 };
+    struct buffer b;
+    struct result r;
+    buffer_init(&b, 1 << 20);
+    buffer_string(&b, "PERFILE2");
+    buffer_u64le(&b, 16);
+    put_record(&b, 64 /* HEADER_ATTR */, 8 + ATTR_BYTES + 8);
+    buffer_u32le(&b, PERF_TYPE_SOFTWARE);
+    buffer_u32le(&b, ATTR_BYTES);
+    buffer_u64le(&b, PERF_COUNT_SW_CPU_CLOCK);
+    buffer_u64le(&b, 1000);
+    buffer_u64le(&b, PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER);
+    for (unsigned i = 0; i < 6; i++)
+        buffer_u64le(&b, 0);
+    buffer_u64le(&b, 1 << REG_IP); /* the registers of a sample */
+    buffer_u64le(&b, 0);
+    buffer_u64le(&b, 500); /* the event's id */
+    for (size_t i = 0; i < ARRAY_LEN(frames); i++)
+        put_kernel_sample(&b, 1000 + i, frames[i]);
+    import_bytes(&r, buffer_span(&b), NULL);
+    assert_true(r.ok);
+    const struct trace *t = &r.b.trace;
+    assert_int_equal(t->samples.count, ARRAY_LEN(frames));
+    for (size_t i = 0; i < ARRAY_LEN(frames); i++)
+        assert_int_equal(trace_stack_end(t, t->samples.stack[i]), STACK_TRUNCATED);
+    trace_builder_done(&r.b);
+    buffer_done(&b);
+}
 
 static void test_perf_script(void **state)
 {
@@ -277,9 +337,13 @@ static void test_text_cut_everywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_perf_data),           cmocka_unit_test(test_killed_recorder),
-        cmocka_unit_test(test_perf_script),         cmocka_unit_test(test_folded),
-        cmocka_unit_test(test_folded_deep),         cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_perf_data),
+        cmocka_unit_test(test_killed_recorder),
+        cmocka_unit_test(test_many_kernel_frames),
+        cmocka_unit_test(test_perf_script),
+        cmocka_unit_test(test_folded),
+        cmocka_unit_test(test_folded_deep),
+        cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_text_cut_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

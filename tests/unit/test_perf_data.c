@@ -14,6 +14,7 @@
 #include <zstd.h>
 
 #include "base/buffer.h"
+#include "base/id_map.h"
 #include "base/own.h"
 #include "read/perf_data.h"
 #include "read/perf_order.h"
@@ -35,8 +36,14 @@ static int load_golden(void **state)
     return golden.size ? 0 : -1;
 }
 
+enum { UNSETTLED_MAX = 4096 };
+
 struct seen {
     uint64_t samples, records, last_ns, backwards, frames, events[4];
+    struct span unsettled[UNSETTLED_MAX]; /* callchains that were handed out and must still be there */
+    uint64_t hashes[UNSETTLED_MAX];
+    size_t unsettled_count;
+    uint64_t changed;
     char path[64];
 };
 
@@ -56,7 +63,20 @@ static bool see(void *user, uint32_t event, const struct perf_record *r, struct 
     seen->backwards += r->who.time_ns < seen->last_ns;
     seen->last_ns = r->who.time_ns;
     seen->samples++;
+    if (seen->unsettled_count < UNSETTLED_MAX) {
+        seen->unsettled[seen->unsettled_count] = r->sample.callchain;
+        seen->hashes[seen->unsettled_count++] =
+            hash_bytes(r->sample.callchain.data, r->sample.callchain.size);
+    }
     return true;
+}
+
+static void settle(void *user)
+{
+    struct seen *seen = user;
+    for (size_t i = 0; i < seen->unsettled_count; i++)
+        seen->changed += hash_bytes(seen->unsettled[i].data, seen->unsettled[i].size) != seen->hashes[i];
+    seen->unsettled_count = 0;
 }
 
 static bool read_bytes(struct span bytes, struct seen *seen, struct perf_data_stats *stats, struct error *err)
@@ -68,8 +88,10 @@ static bool read_bytes(struct span bytes, struct seen *seen, struct perf_data_st
     byte_stream_over(&stream, bytes, 1 << 16);
     bool ok = perf_data_open(&p, &stream, err);
     if (ok) {
-        ok = perf_data_read(&p, see, seen, err);
+        ok = perf_data_read(&p, see, settle, seen, err);
         *stats = p.stats;
+        assert_int_equal(seen->changed, 0);
+        assert_int_equal(seen->unsettled_count, 0);
         perf_data_close(&p);
     }
     byte_stream_close(&stream);
@@ -441,6 +463,11 @@ struct order_seen {
     uint64_t count, last_ns, backwards;
 };
 
+static void order_settle(void *user)
+{
+    (void)user;
+}
+
 static bool order_see(void *user, struct span record, uint64_t time_ns, struct error *err)
 {
     struct order_seen *seen = user;
@@ -460,7 +487,7 @@ static void test_order(void **state)
     struct order_seen seen = { 0 };
     struct perf_order order;
     uint8_t record[RECORD_BYTES] = { 0 };
-    perf_order_init(&order, 32 << 20, order_see, &seen);
+    perf_order_init(&order, 32 << 20, order_see, order_settle, &seen);
     for (unsigned round = 0; round < ROUNDS; round++) {
         for (unsigned ring = 0; ring < 2; ring++) {
             for (unsigned i = 0; i < PER_ROUND; i++) {
@@ -487,7 +514,7 @@ static void test_order_ceiling(void **state)
     struct order_seen seen = { 0 };
     struct perf_order order;
     uint8_t record[400] = { 0 };
-    perf_order_init(&order, CEILING, order_see, &seen);
+    perf_order_init(&order, CEILING, order_see, order_settle, &seen);
     for (uint64_t i = 0; i < RECORDS; i++) {
         uint64_t time_ns = (i ^ 1) + 1;
         memcpy(record, &time_ns, sizeof time_ns);

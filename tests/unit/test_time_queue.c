@@ -67,6 +67,35 @@ static void test_order(void **state)
     time_queue_done(&q);
 }
 
+static void keep_first(void *user, const struct time_item *item, struct span bytes)
+{
+    struct span *first = user;
+    (void)item;
+    if (!first->size)
+        *first = bytes;
+}
+
+/* What was handed over stays until it is forgotten, and what waits stays longer. */
+static void test_handed_over(void **state)
+{
+    (void)state;
+    struct time_queue q;
+    struct taken t = { { 0 }, 0 };
+    struct span first = { 0 };
+    static const uint8_t many[300 * 1024] = { 7 };
+    time_queue_init(&q, 1 << 20);
+    time_queue_add(&q, 1, 0, span_of(many, sizeof many));
+    time_queue_add(&q, 9, 0, span_of("z", 1));
+    time_queue_hand_over(&q, 5, keep_first, &first);
+    assert_int_equal(first.size, sizeof many);
+    assert_memory_equal(first.data, many, sizeof many);
+    time_queue_forget(&q);
+    assert_int_equal(q.live_bytes, 1);
+    time_queue_release(&q, UINT64_MAX, take, &t);
+    assert_string_equal(t.text, "z");
+    time_queue_done(&q);
+}
+
 static void test_full(void **state)
 {
     (void)state;
@@ -164,8 +193,9 @@ static void test_large_item(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_order), cmocka_unit_test(test_full),
-                                        cmocka_unit_test(test_many_runs), cmocka_unit_test(test_memory),
-                                        cmocka_unit_test(test_large_item) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order),     cmocka_unit_test(test_full),   cmocka_unit_test(test_handed_over),
+        cmocka_unit_test(test_many_runs), cmocka_unit_test(test_memory), cmocka_unit_test(test_large_item)
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
