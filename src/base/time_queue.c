@@ -61,12 +61,16 @@ static void chunk_open(struct time_queue *q, size_t size)
     chunk->bytes = mem_alloc(chunk->capacity, 1);
 }
 
+static size_t room_left(const struct time_queue *q)
+{
+    return q->chunk_count ? q->chunks[q->filling].capacity - q->chunks[q->filling].used : 0;
+}
+
 uint8_t *time_queue_room(struct time_queue *q, size_t size_max)
 {
     if (size_max > UINT32_MAX || size_max > q->bytes_max || q->live_bytes > q->bytes_max - size_max)
         return NULL;
-    const struct time_chunk *chunk = q->chunk_count ? &q->chunks[q->filling] : NULL;
-    if (!chunk || chunk->capacity - chunk->used < size_max)
+    if (q->chunk_count == 0 || room_left(q) < size_max)
         chunk_open(q, size_max);
     return q->chunks[q->filling].bytes + q->chunks[q->filling].used;
 }
