@@ -213,6 +213,17 @@ struct units_text units_duration(uint64_t ns)
     return out;
 }
 
+struct units_text units_cpu_share(uint64_t cpu_ns, uint64_t of_ns)
+{
+    struct units_text share;
+    if (cpu_ns > of_ns)
+        snprintf(share.text, sizeof share.text, "%s of CPU time", units_duration(cpu_ns).text);
+    else
+        snprintf(share.text, sizeof share.text, "%.2f %% of one CPU",
+                 of_ns ? (double)cpu_ns * 100 / (double)of_ns : 0);
+    return share;
+}
+
 struct units_text units_size(uint64_t bytes)
 {
     static const char *const names[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };

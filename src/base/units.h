@@ -29,6 +29,11 @@ struct units_text {
 
 /* `950 ns`, `12.3 us`, `4.56 ms`, `7.80 s`, `2 m 05 s`, `3 h 07 m`, `5 d 02 h` */
 struct units_text units_duration(uint64_t ns);
+/*
+ * `7.42 % of one CPU`: what CPU time was of the time it took. Of next to no time that says nothing, then it
+ * is `6.4 ms of CPU time`.
+ */
+struct units_text units_cpu_share(uint64_t cpu_ns, uint64_t of_ns);
 /* `512 B`, `1.50 KiB`, `23.4 MiB` */
 struct units_text units_size(uint64_t bytes);
 /* `1 234 567` */

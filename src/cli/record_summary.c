@@ -71,8 +71,7 @@ void record_summary_text(const struct record_summary *r)
                  units_count(s->processes).text, s->processes == 1 ? "" : "es", seconds, r->path,
                  units_size(r->file_bytes).text);
     buffer_done(&what);
-    message_note("clrperf used %.2f %% of one CPU, %s",
-                 seconds > 0 ? (double)clock_own_cpu_ns() / 1e7 / seconds : 0,
+    message_note("clrperf used %s, %s", units_cpu_share(clock_own_cpu_ns(), s->duration_ns).text,
                  units_size(clock_own_peak_rss_bytes()).text);
 }
 

@@ -298,8 +298,8 @@ void report_head(const struct capture *c, const struct profile *p, struct buffer
     uint64_t cpu_ns, rss_bytes;
     if (p->duration_ns && trace_fact_number(t, FACT_SELF_CPU_NS, &cpu_ns) &&
         trace_fact_number(t, FACT_SELF_PEAK_RSS, &rss_bytes))
-        buffer_format(out, "cost     clrperf used %.2f %% of one CPU, %s\n",
-                      (double)cpu_ns * 100 / (double)p->duration_ns, units_size(rss_bytes).text);
+        buffer_format(out, "cost     clrperf used %s, %s\n", units_cpu_share(cpu_ns, p->duration_ns).text,
+                      units_size(rss_bytes).text);
     if (trace_fact_value(t, FACT_KERNEL_FRAMES) && strcmp(trace_fact_value(t, FACT_KERNEL_FRAMES), "no") == 0)
         buffer_string(out, "note     user frames only: kernel stacks need root or CAP_PERFMON\n");
     buffer_u8(out, '\n');

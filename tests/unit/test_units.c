@@ -106,6 +106,9 @@ static void test_format(void **state)
     assert_string_equal(units_duration(7800000000).text, "7.80 s");
     assert_string_equal(units_duration(125000000000).text, "2 m 05 s");
     assert_string_equal(units_duration(UINT64_MAX).text, "213503 d 23 h");
+    assert_string_equal(units_cpu_share(74200000, 1000000000).text, "7.42 % of one CPU");
+    assert_string_equal(units_cpu_share(0, 0).text, "0.00 % of one CPU");
+    assert_string_equal(units_cpu_share(6430000, 1000000).text, "6.43 ms of CPU time");
     assert_string_equal(units_size(512).text, "512 B");
     assert_string_equal(units_size(1536).text, "1.50 KiB");
     assert_string_equal(units_size(UINT64_MAX).text, "16.0 EiB");
