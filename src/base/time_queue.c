@@ -174,7 +174,7 @@ static void chunks_give_back(struct time_queue *q)
 /* Forgets the items that were handed over: when they are half of all, so that few are moved. */
 static void items_compact(struct time_queue *q)
 {
-    if (q->first < q->count - q->first)
+    if (q->first == 0 || q->first < q->count - q->first)
         return;
     q->count -= q->first;
     memmove(q->items, q->items + q->first, q->count * sizeof *q->items);

@@ -144,7 +144,7 @@ def check_stopping(checks, work, command, variant):
             checks.check(f"{variant}: a stopping event ends it ({suffix})", said["ended_by"] == "stop_when",
                          f"{said['ended_by']} after {said['duration_s']:.1f} s")
             done = clrperf("record", "-p", target.pid, "--clrevents", "exception", "-d", "300ms", "-o", work.file(f"never.{suffix}"),
-                           "--stopping-event-provider-name", RUNTIME, "--stopping-event-event-name", "GC/Start")
+                           "--stopping-event-provider-name", RUNTIME, "--stopping-event-event-name", "Contention/Start")
             checks.check(f"{variant}: a stopping event that does not come is said ({suffix})",
                          done.returncode == 0 and "the stopping event did not come" in done.stderr, repr(done.stderr[-200:]))
 

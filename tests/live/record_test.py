@@ -135,12 +135,15 @@ def ordinary_user(checks, work):
                  str(sorted(kinds)))
     with Target([*NOBODY, sys.executable, "-c", MOMENTS], ready=False) as target:
         wait_cpu([target.pid], 0.5)
-        done = subprocess.run([*NOBODY, binary, "record", "-p", str(target.pid), "-d", "2", "-o", out + "3"],
-                              capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
+        for seconds in (2, 8):  # where the machine is crowded they do not get to run much
+            done = subprocess.run([*NOBODY, binary, "record", "-p", str(target.pid), "-d", str(seconds), "-o", f"{out}{seconds}"],
+                                  capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
+            if "samples stand for" in done.stderr:
+                break
         checks.check("that many threads ran too briefly for an ordinary user's samples is said", done.returncode == 0 and
                      "samples stand for" in done.stderr and "did not use the CPU" not in done.stderr, done.stderr)
     with busy() as target:
-        done = subprocess.run([*NOBODY, binary, "record", "-p", str(target.pid), "-d", "1", "-o", out + "2"],
+        done = subprocess.run([*NOBODY, binary, "record", "-p", str(target.pid), "-d", "1", "-o", out + "-other"],
                               capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
         checks.check("somebody else's process: exit 4, with a way out", done.returncode == 4 and "try:" in done.stderr,
                      f"{done.returncode} {done.stderr}")
