@@ -145,7 +145,7 @@ check "ps: nothing else on stderr" exits 1 bash -c "'$clrperf' ps --json 2>&1 >/
 kill -KILL "$pid_crash"
 wait "$pid_crash" 2>/dev/null
 check "ps: a crashed process is gone" json "$pid_crash not in ps" "$clrperf" ps --json
-check "ps --stale: its socket is left" json "any(s['pid'] == $pid_crash for s in doc['stale']) and not any(s['pid'] == $pid_root for s in doc['stale'])" \
+check "ps --stale: its socket is left" json "any(s['pid'] == $pid_crash for s in doc['stale']) and not any(s['pid'] == $pid_root and not s['pid_reused'] for s in doc['stale'])" \
     "$clrperf" ps --json --stale
 rm -f /tmp/dotnet-diagnostic-"$pid_crash"-*-socket
 
