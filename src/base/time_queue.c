@@ -10,12 +10,6 @@ enum {
     WANTED_DECAY = 16, /* rounds, in which a burst is forgotten by two thirds */
 };
 
-struct time_chunk {
-    uint8_t *bytes; /* owned; NULL: given back */
-    size_t capacity, used;
-    size_t waiting; /* items */
-};
-
 void time_queue_init(struct time_queue *q, size_t bytes_max)
 {
     *q = (struct time_queue){ .bytes_max = bytes_max };
@@ -201,14 +195,6 @@ static void chunk_take(struct time_queue *q, size_t index)
         return;
     chunk->used = 0;
     q->busy--;
-}
-
-size_t time_queue_held_bytes(const struct time_queue *q)
-{
-    size_t bytes = 0;
-    for (size_t i = 0; i < q->chunk_count; i++)
-        bytes += q->chunks[i].capacity;
-    return bytes;
 }
 
 void time_queue_hand_over(struct time_queue *q, uint64_t until_ns, time_queue_fn *take, void *user)

@@ -20,7 +20,11 @@ struct time_item {
     uint32_t kind; /* the caller's */
 };
 
-struct time_chunk;
+struct time_chunk {
+    uint8_t *bytes; /* owned; NULL: given back */
+    size_t capacity, used;
+    size_t waiting; /* items */
+};
 
 struct time_queue {
     struct time_chunk *chunks;
@@ -54,8 +58,6 @@ void time_queue_release(struct time_queue *q, uint64_t until_ns, time_queue_fn *
  */
 void time_queue_hand_over(struct time_queue *q, uint64_t until_ns, time_queue_fn *take, void *user);
 void time_queue_forget(struct time_queue *q);
-/* The memory that is held for items, those that wait and those to come. */
-size_t time_queue_held_bytes(const struct time_queue *q);
 /* The time of the item in the middle of those that wait; there must be one. */
 uint64_t time_queue_middle_ns(struct time_queue *q);
 

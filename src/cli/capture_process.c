@@ -5,18 +5,13 @@
 
 #include "collect/proc_file.h"
 #include "collect/target.h"
-#include "read/procfs.h"
 #include "trace/facts.h"
 
 bool capture_process_lives(const struct trace_process *row)
 {
-    struct buffer text;
-    struct proc_stat stat;
-    buffer_init(&text, 1 << 12);
-    bool there = row->start_ticks && proc_file_read((pid_t)row->pid, "stat", &text, NULL) &&
-                 procfs_read_stat(buffer_span(&text), &stat, NULL) && stat.start_ticks == row->start_ticks;
-    buffer_done(&text);
-    return there;
+    uint64_t start_ticks;
+    return row->start_ticks && proc_file_start_ticks((pid_t)row->pid, &start_ticks, NULL) &&
+           start_ticks == row->start_ticks;
 }
 
 /* Made on another machine, as far as it says: its pids mean nothing here. */

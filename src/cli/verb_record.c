@@ -34,7 +34,6 @@
 #include "collect/cgroup.h"
 #include "collect/proc_file.h"
 #include "collect/recorder.h"
-#include "read/procfs.h"
 #include "symbolize/symbolizer.h"
 #include "trace/facts.h"
 
@@ -363,22 +362,10 @@ static struct record_summary record_outcome(const struct record_run *run)
     };
 }
 
-/* By a signal or a debugger. */
-static bool is_stopped(pid_t pid)
-{
-    enum { STAT_BYTES_MAX = 4096 };
-    struct buffer text;
-    struct proc_stat stat;
-    buffer_init(&text, STAT_BYTES_MAX);
-    bool read = proc_file_read(pid, "stat", &text, NULL) && procfs_read_stat(buffer_span(&text), &stat, NULL);
-    buffer_done(&text);
-    return read && (stat.state == 'T' || stat.state == 't');
-}
-
 /* The one target that was watched is stopped; 0: there are more, or it is not. */
 static pid_t record_stopped_target(const struct record_run *run)
 {
-    return run->pid_count == 1 && is_stopped(run->pids[0]) ? run->pids[0] : 0;
+    return run->pid_count == 1 && proc_file_is_stopped(run->pids[0]) ? run->pids[0] : 0;
 }
 
 /* At a low rate that may be the CPU time of seconds: the kernel counts it for each thread and CPU by itself.

@@ -3,13 +3,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/buffer.h"
 #include "base/mem.h"
 #include "collect/proc_file.h"
-#include "read/procfs.h"
 
 enum {
-    STAT_BYTES_MAX = 4096,
     GAP_AT_LEAST_MS = 100, /* that have no samples; the account is kept in ticks of 10 ms */
     GAP_PERCENT = 30,      /* user and kernel time are told apart by those ticks only */
 };
@@ -27,12 +24,8 @@ struct cpu_account {
 
 static bool read_share(pid_t pid, bool kernel, struct share *out)
 {
-    struct buffer text;
     struct proc_stat stat;
-    buffer_init(&text, STAT_BYTES_MAX);
-    bool ok = proc_file_read(pid, "stat", &text, NULL) && procfs_read_stat(buffer_span(&text), &stat, NULL);
-    buffer_done(&text);
-    if (!ok)
+    if (!proc_file_stat(pid, &stat, NULL))
         return false;
     uint64_t ticks = stat.user_ticks + (kernel ? stat.system_ticks : 0);
     uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);

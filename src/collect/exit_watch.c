@@ -6,12 +6,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/buffer.h"
 #include "base/mem.h"
 #include "collect/proc_file.h"
 #include "read/procfs.h"
-
-enum { STAT_BYTES_MAX = 4096 };
 
 /* A number that was chosen can be another process's since. */
 static bool is_chosen(pid_t pid, uint64_t chosen_ticks, struct error *err)
@@ -84,15 +81,10 @@ void exit_watch_thread(struct exit_watch *x, uint32_t process, uint64_t time_ns)
 /* What is left of a process until its parent asks for its exit code is one thread, a zombie. */
 static bool has_ended(const struct exit_leaving *one)
 {
-    struct buffer text;
     struct proc_stat stat;
-    buffer_init(&text, STAT_BYTES_MAX);
-    bool there = proc_file_read((pid_t)one->pid, "stat", &text, NULL) &&
-                 procfs_read_stat(buffer_span(&text), &stat, NULL);
-    bool same = there && (!one->start_ticks || stat.start_ticks == one->start_ticks);
-    bool over = !same || stat.state == 'X' || (stat.state == 'Z' && stat.threads <= 1);
-    buffer_done(&text);
-    return over;
+    bool same = proc_file_stat((pid_t)one->pid, &stat, NULL) &&
+                (!one->start_ticks || stat.start_ticks == one->start_ticks);
+    return !same || stat.state == 'X' || (stat.state == 'Z' && stat.threads <= 1);
 }
 
 bool exit_watch_take_ended(struct exit_watch *x, struct exit_leaving *out)

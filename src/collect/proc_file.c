@@ -59,13 +59,27 @@ bool proc_file_read_path(const char *path, struct buffer *out, struct error *err
     return true;
 }
 
-bool proc_file_start_ticks(pid_t pid, uint64_t *out, struct error *err)
+bool proc_file_stat(pid_t pid, struct proc_stat *out, struct error *err)
 {
     struct buffer text;
-    struct proc_stat stat = { 0 };
     buffer_init(&text, STAT_BYTES_MAX);
-    bool ok = proc_file_read(pid, "stat", &text, err) && procfs_read_stat(buffer_span(&text), &stat, err);
+    bool ok = proc_file_read(pid, "stat", &text, err) && procfs_read_stat(buffer_span(&text), out, err);
+    if (ok)
+        out->name = (struct span){ 0 };
     buffer_done(&text);
+    return ok;
+}
+
+bool proc_file_is_stopped(pid_t pid)
+{
+    struct proc_stat stat;
+    return proc_file_stat(pid, &stat, NULL) && (stat.state == 'T' || stat.state == 't');
+}
+
+bool proc_file_start_ticks(pid_t pid, uint64_t *out, struct error *err)
+{
+    struct proc_stat stat;
+    bool ok = proc_file_stat(pid, &stat, err);
     if (ok)
         *out = stat.start_ticks;
     return ok;

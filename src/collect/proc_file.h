@@ -9,6 +9,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "read/procfs.h"
 
 /*
  * Replaces the content of `out` by /proc/PID/NAME. What does not fit under the buffer's ceiling is left
@@ -17,6 +18,10 @@
 bool proc_file_read(pid_t pid, const char *name, struct buffer *out, struct error *err);
 /* As above, for a path such as /proc/sys/kernel/perf_event_paranoid. */
 bool proc_file_read_path(const char *path, struct buffer *out, struct error *err);
+/* /proc/PID/stat, without the name. Fails as proc_file_read(). */
+bool proc_file_stat(pid_t pid, struct proc_stat *out, struct error *err);
+/* Stopped, by a signal or a debugger; false when it is gone. */
+bool proc_file_is_stopped(pid_t pid);
 /* Field 22 of /proc/PID/stat: with the pid it names a process for ever. Fails as proc_file_read(). */
 bool proc_file_start_ticks(pid_t pid, uint64_t *out, struct error *err);
 /* The number in a file of one number; false when it cannot be read or is none. */

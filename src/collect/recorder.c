@@ -507,10 +507,9 @@ static void recorder_note_gap(struct recorder *r, uint64_t used_ns)
         return;
     snprintf(text, sizeof text,
              "samples stand for %s of the %s of CPU time that were used - without CAP_PERFMON each thread "
-             "has a clock "
-             "of its own on each CPU, and threads that run briefly have few samples or none - fix: run with "
-             "sudo, or "
-             "sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf; a higher -F sees more, too",
+             "has a clock of its own on each CPU, and threads that run briefly have few samples or none - "
+             "fix: run with sudo, or sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf; a higher -F sees "
+             "more, too",
              sampled_ns ? units_duration(sampled_ns).text : "nothing", units_duration(used_ns).text);
     r->options.note(r->options.user, text);
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
@@ -14,7 +13,6 @@
 #include "collect/proc_file.h"
 #include "collect/runtime_log.h"
 #include "collect/thread_ids.h"
-#include "read/procfs.h"
 
 enum {
     NAMES_SESSIONS_MAX = 256,
@@ -542,22 +540,10 @@ bool runtime_names_running(const struct runtime_names *names)
     return false;
 }
 
-static bool process_is_stopped(uint32_t pid)
-{
-    struct buffer text;
-    struct proc_stat stat;
-    buffer_init(&text, 4096);
-    bool stopped = proc_file_read((pid_t)pid, "stat", &text, NULL) &&
-                   procfs_read_stat(buffer_span(&text), &stat, NULL) &&
-                   (stat.state == 'T' || stat.state == 't');
-    buffer_done(&text);
-    return stopped;
-}
-
 bool runtime_names_stopped(const struct runtime_names *names)
 {
     for (size_t i = 0; i < names->process_count; i++)
-        if (names->processes[i]->session && !process_is_stopped(names->processes[i]->pid))
+        if (names->processes[i]->session && !proc_file_is_stopped((pid_t)names->processes[i]->pid))
             return false;
     return true;
 }

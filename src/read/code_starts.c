@@ -11,6 +11,7 @@
 enum {
     EXECUTABLE = 4, /* of a section's flags */
     CODE_BYTES_MAX = 256 << 20,
+    CODE_SECTIONS_MAX = 64, /* each reference is compared with each */
     RELOCATIONS_BYTES_MAX = 256 << 20,
     STARTS_MAX = 4 << 20,
     PART_BYTES = 64 << 10, /* of code read at once */
@@ -19,6 +20,8 @@ enum {
 
 struct search {
     const struct elf *elf;
+    const struct elf_section *code[CODE_SECTIONS_MAX];
+    size_t code_count;
     struct code_starts starts;
 };
 
@@ -28,11 +31,18 @@ static const struct elf_section *code_section_at(const struct elf *e, uint64_t a
     return section && (section->flags & EXECUTABLE) ? section : NULL;
 }
 
+static bool is_code(const struct search *s, uint64_t addr)
+{
+    for (size_t i = 0; i < s->code_count; i++)
+        if (addr >= s->code[i]->addr && addr - s->code[i]->addr < s->code[i]->size_bytes)
+            return true;
+    return false;
+}
+
 static void take(struct search *s, uint64_t addr)
 {
     struct code_starts *to = &s->starts;
-    if (to->count == STARTS_MAX || addr < to->base || addr - to->base > UINT32_MAX ||
-        !code_section_at(s->elf, addr))
+    if (to->count == STARTS_MAX || addr < to->base || addr - to->base > UINT32_MAX || !is_code(s, addr))
         return;
     to->rows = mem_grow(to->rows, &to->capacity, to->count + 1, sizeof *to->rows);
     to->rows[to->count++] = (uint32_t)(addr - to->base);
@@ -121,27 +131,36 @@ static void sort_starts(struct code_starts *starts)
     starts->count = kept;
 }
 
+static bool find_code(struct search *s, struct error *err)
+{
+    uint64_t code_bytes = 0;
+    for (size_t i = 1; i < s->elf->section_count; i++) {
+        const struct elf_section *section = &s->elf->sections[i];
+        if (!(section->flags & EXECUTABLE) || section->type != ELF_SECTION_PROGBITS)
+            continue;
+        if (section->size_bytes > CODE_BYTES_MAX - code_bytes)
+            return error_set(err, ERROR_LIMIT, "more than 256 MiB of code");
+        if (s->code_count == CODE_SECTIONS_MAX)
+            return error_set(err, ERROR_LIMIT, "more than %d sections of code", CODE_SECTIONS_MAX);
+        code_bytes += section->size_bytes;
+        s->code[s->code_count++] = section;
+    }
+    return true;
+}
+
 bool code_starts_read(const struct elf *e, const struct eh_ranges *functions, struct code_starts *out,
                       struct error *err)
 {
     struct search s = { .elf = e, .starts.base = elf_base_addr(e) };
-    uint64_t code_bytes = 0;
     if (e->machine != ELF_X86_64)
         return error_set(err, ERROR_UNSUPPORTED, "the code of this machine is not read");
-    for (size_t i = 1; i < e->section_count; i++) {
-        const struct elf_section *section = &e->sections[i];
-        if (!(section->flags & EXECUTABLE) || section->type != ELF_SECTION_PROGBITS)
-            continue;
-        if (section->size_bytes > CODE_BYTES_MAX - code_bytes) {
-            code_starts_done(&s.starts);
-            return error_set(err, ERROR_LIMIT, "more than 256 MiB of code");
-        }
-        code_bytes += section->size_bytes;
-        if (!take_section(&s, section, err)) {
+    if (!find_code(&s, err))
+        return false;
+    for (size_t i = 0; i < s.code_count; i++)
+        if (!take_section(&s, s.code[i], err)) {
             code_starts_done(&s.starts);
             return false;
         }
-    }
     take_pointers(&s);
     take_symbols(&s);
     for (size_t i = 0; i < functions->count; i++)

@@ -24,7 +24,7 @@ struct code_starts {
 
 /*
  * `functions` are those that the unwind tables tell of. Fails for another machine, and when the image has
- * more than 256 MiB of code.
+ * more than 256 MiB of code, or 64 sections of it.
  */
 bool code_starts_read(const struct elf *e, const struct eh_ranges *functions, struct code_starts *out,
                       struct error *err);
