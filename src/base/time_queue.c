@@ -10,6 +10,11 @@ enum {
     WANTED_DECAY = 16, /* rounds, in which a burst is forgotten by two thirds */
 };
 
+static size_t aligned(size_t size)
+{
+    return (size + sizeof(uint64_t) - 1) / sizeof(uint64_t) * sizeof(uint64_t);
+}
+
 void time_queue_init(struct time_queue *q, size_t bytes_max)
 {
     *q = (struct time_queue){ .bytes_max = bytes_max };
@@ -51,7 +56,7 @@ static void chunk_open(struct time_queue *q, size_t size)
     if (chunk->capacity >= size)
         return;
     free(chunk->bytes);
-    chunk->capacity = size > CHUNK_BYTES ? size : CHUNK_BYTES;
+    chunk->capacity = aligned(size > CHUNK_BYTES ? size : CHUNK_BYTES);
     chunk->bytes = mem_alloc(chunk->capacity, 1);
 }
 
@@ -83,7 +88,7 @@ void time_queue_add_made(struct time_queue *q, uint64_t time_ns, uint32_t kind, 
         .kind = kind,
     };
     q->busy += chunk->waiting++ == 0;
-    chunk->used += size;
+    chunk->used += aligned(size);
     q->live_bytes += size;
 }
 

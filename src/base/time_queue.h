@@ -3,7 +3,8 @@
  *
  * Sources are read one after the other, so what they say arrives out of order by as much as the
  * slowest of them is behind. Items wait here until nothing older can come. Those of one time stay in
- * the order in which they came. What waits is copied once, into chunks that are used again.
+ * the order in which they came. What waits is copied once, into chunks that are used again; each item is
+ * aligned to 8 bytes.
  */
 #ifndef CLRPERF_BASE_TIME_QUEUE_H
 #define CLRPERF_BASE_TIME_QUEUE_H

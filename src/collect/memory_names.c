@@ -15,8 +15,8 @@
 
 enum {
     MEMORY_PROCESSES_MAX = 4096,
-    MEMORY_TRIES = 8,
-    MEMORY_TRY_MS = 100,  /* before the second try; then twice as long each time */
+    MEMORY_TRIES = 11,
+    MEMORY_TRY_MS = 10,   /* before the second try; then twice as long each time */
     MEMORY_LOOK_MS = 250, /* between looks; then twice as long each time that nothing is new */
     MEMORY_LOOK_MS_MAX = 1000,
 };
@@ -85,7 +85,7 @@ static void memory_refused(struct memory_names *names, struct known_memory *know
 {
     char text[1200];
     known->given_up = err->kind != ERROR_UNSUPPORTED || ++known->tries == MEMORY_TRIES;
-    known->next_try_ns = clock_monotonic_ns() + (MEMORY_TRY_MS * MS_NS << known->tries);
+    known->next_try_ns = clock_monotonic_ns() + (MEMORY_TRY_MS * MS_NS << known->tries) / 2;
     if (!known->given_up || err->kind == ERROR_TARGET || !names->note)
         return;
     snprintf(
@@ -171,6 +171,11 @@ static void tell_images(struct known_memory *known)
     unpacked_images_tell(known->images, known->names->b, known->process);
 }
 
+static bool has_coreclr(const struct trace_builder *b, uint32_t process)
+{
+    return process_scan_has_coreclr(&b->trace, process) || process_scan_maps_coreclr(b, process);
+}
+
 /* The session of a process that has one, or NULL. */
 static struct memory_session *memory_session_of(struct memory_names *names, uint32_t process)
 {
@@ -179,7 +184,7 @@ static struct memory_session *memory_session_of(struct memory_names *names, uint
         return known ? known->session : NULL;
     const struct trace_process *row = &names->b->trace.processes.rows[process];
     struct error err;
-    if (row->to_ns || !process_scan_has_coreclr(&names->b->trace, process))
+    if (row->to_ns || !has_coreclr(names->b, process) || !process_scan_start(names->b, process))
         return NULL;
     if (!memory_session_start((pid_t)row->pid, row->start_ticks, target_files_root(names->files, process),
                               &known->session, &err))

@@ -287,7 +287,7 @@ bool memory_session_find(struct memory_session *s, uint64_t addr, uint64_t time_
         return false;
     s->sink = sink;
     s->change = RUNTIME_METHOD_LOADED;
-    s->time_ns = comes_and_goes(&found) ? time_ns : s->started_ns;
+    s->time_ns = comes_and_goes(&found) || time_ns < s->started_ns ? time_ns : s->started_ns;
     tell(s, &found);
     return true;
 }

@@ -13,6 +13,7 @@
 #include "base/own.h"
 #include "collect/proc_file.h"
 #include "read/procfs.h"
+#include "trace/address_space.h"
 
 enum {
     SCAN_MAPS_BYTES = 64 << 20,
@@ -121,23 +122,23 @@ static void scan_threads(struct trace_builder *b, uint32_t pid, uint64_t time_ns
 }
 
 /* Started after it was first heard of. Start times are known to a tick, and count from boot. */
-static bool is_later_process(const struct trace_process *row, const struct target *target)
+static bool is_later_process(const struct trace_process *row, uint64_t start_ticks)
 {
     if (row->start_ticks || !row->from_ns)
-        return row->start_ticks && row->start_ticks != target->start_ticks;
+        return row->start_ticks && row->start_ticks != start_ticks;
     uint64_t tick_ns = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
     struct timespec boot = { 0 };
     clock_gettime(CLOCK_BOOTTIME, &boot);
     uint64_t up_ns = (uint64_t)boot.tv_sec * 1000000000u + (uint64_t)boot.tv_nsec;
     uint64_t heard_ns = row->from_ns + (up_ns - clock_monotonic_ns());
-    return target->start_ticks > heard_ns / tick_ns + 1;
+    return start_ticks > heard_ns / tick_ns + 1;
 }
 
 bool process_scan_identity(struct trace_builder *b, uint32_t process, const struct target *target)
 {
     struct trace *t = &b->trace;
     struct trace_process row = t->processes.rows[process];
-    if (is_later_process(&row, target))
+    if (is_later_process(&row, target->start_ticks))
         return false;
     row.ns_pid = (uint32_t)target->ns_pid;
     row.start_ticks = target->start_ticks;
@@ -154,6 +155,31 @@ bool process_scan_has_coreclr(const struct trace *t, uint32_t process)
 {
     const char *version = trace_string(t, t->processes.rows[process].runtime_version);
     return version[0] >= '0' && version[0] <= '9'; /* of others it is the name */
+}
+
+bool process_scan_maps_coreclr(const struct trace_builder *b, uint32_t process)
+{
+    static const char name[] = "/libcoreclr.so";
+    const struct address_space *space = b->states[process].mappings;
+    for (size_t i = 0; i < space->count; i++) {
+        uint32_t image = b->trace.mappings.rows[space->ranges[i].mapping].image;
+        if (span_ends(trace_string_span(&b->trace, b->trace.images.rows[image].path), name))
+            return true;
+    }
+    return false;
+}
+
+bool process_scan_start(struct trace_builder *b, uint32_t process)
+{
+    struct trace_process *row = &b->trace.processes.rows[process];
+    uint64_t start_ticks;
+    if (row->to_ns || !proc_file_start_ticks((pid_t)row->pid, &start_ticks, NULL) ||
+        is_later_process(row, start_ticks))
+        return false;
+    if (row->start_ticks != start_ticks)
+        trace_builder_changed(b, CHANGED_PROCESS, process);
+    row->start_ticks = start_ticks;
+    return true;
 }
 
 uint32_t process_scan_read(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
@@ -196,9 +222,8 @@ void process_scan_mapping(struct trace_builder *b, uint32_t process, const struc
                              mmap->major, mmap->minor, mmap->inode, time_ns);
 }
 
-bool process_scan_is_root(const struct trace_builder *b, uint32_t process, uint64_t addr)
+bool process_scan_is_root(const struct trace_builder *b, uint32_t mapping)
 {
-    uint32_t mapping = trace_builder_mapping_at(b, process, addr);
     if (!mapping)
         return false;
     const char *path =

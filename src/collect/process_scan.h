@@ -21,6 +21,10 @@ uint32_t process_scan_read(struct trace_builder *b, uint32_t pid, uint64_t time_
 bool process_scan_identity(struct trace_builder *b, uint32_t process, const struct target *target);
 /* Whether that is known to be one that compiles at run time, and whose memory tells what. */
 bool process_scan_has_coreclr(const struct trace *t, uint32_t process);
+/* Whether it has the runtime's library mapped, as one does that starts and was not looked at yet. */
+bool process_scan_maps_coreclr(const struct trace_builder *b, uint32_t process);
+/* Learns when it started, if it is there still and its number is not another one's by now. */
+bool process_scan_start(struct trace_builder *b, uint32_t process);
 /* What a process of the trace's has mapped by now. */
 void process_scan_mappings(struct trace_builder *b, uint32_t process);
 /* The same, and its threads' names. */
@@ -35,7 +39,7 @@ void process_scan_add_memory(struct trace_builder *b, uint32_t process, const st
 /* A mapping the kernel reports. */
 void process_scan_mapping(struct trace_builder *b, uint32_t process, const struct perf_mmap *mmap,
                           uint64_t time_ns);
-/* Whether a thread's first frame may lie there: in the C library or the loader, where threads begin. */
-bool process_scan_is_root(const struct trace_builder *b, uint32_t process, uint64_t addr);
+/* Whether a thread's first frame may lie in a mapping: of the C library or the loader, where threads begin. */
+bool process_scan_is_root(const struct trace_builder *b, uint32_t mapping);
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/time_queue.h"
 #include "base/units.h"
 #include "collect/cpu_account.h"
+#include "collect/kernel_records.h"
 #include "collect/listen_check.h"
 #include "collect/memory_names.h"
 #include "collect/process_scan.h"
@@ -40,7 +41,7 @@ enum {
     RECORDER_ENDED_MS = 5000, /* after which nothing comes of a process that ended */
     RECORDER_FLUSH_MS = 400,
     RECORDER_PROGRESS_MS = 250,
-    RECORDER_EVENTS_A_LOOK = 16,
+    RECORDER_ITEMS_A_LOOK = 16,
     RECORDER_QUEUE_BYTES = 64 << 20,
     RECORDER_LAST_LOOK_MS = 3000,
     /* for what runtimes have when they are told to end; who asked for events wants them all */
@@ -60,7 +61,8 @@ struct recorder {
     struct trace_builder *b;
     struct trace_writer *w;
     struct perf_events events;
-    struct time_queue queue;
+    struct time_queue queue; /* stacks and what runtimes tell, until each can have told of the same time */
+    struct kernel_records *records;
     struct runtime_names *runtimes;
     struct memory_names *memory;
     struct sample_stacks *stacks;
@@ -68,12 +70,9 @@ struct recorder {
     struct record_stats stats;
     struct pollfd *polls;
     size_t ring_polls;
-    uint64_t started_ns, flushed_ns, progress_ns, drained_ns;
-    uint32_t events_taken;
-    bool draining;          /* a ring is being read */
-    bool releasing;         /* the queue hands over what is due */
-    bool idle;              /* nothing is left to be done while runtimes are waited for */
-    uint64_t lost_in_rings; /* as LOST records said */
+    uint64_t started_ns, flushed_ns, progress_ns;
+    uint32_t taken;
+    bool idle; /* nothing is left to be done while runtimes are waited for */
     struct listen_check listening;
     struct cpu_account *account; /* where each thread has a clock of its own; else NULL */
 };
@@ -88,186 +87,44 @@ static bool recorder_samples(const struct recorder *r)
     return r->options.perf.cpu || r->options.perf.context_switches;
 }
 
-static void recorder_loss(struct recorder *r, enum loss_reason reason, uint64_t count, uint64_t time_ns)
+static void recorder_sample(struct recorder *r, struct span item)
 {
-    trace_builder_loss(r->b, reason, 0, time_ns, time_ns, count);
-}
-
-static bool recorder_watches(const struct recorder *r, uint32_t pid)
-{
-    return !r->events.system_wide || !r->options.perf.pids || trace_builder_process(r->b, pid);
-}
-
-static void recorder_sample(struct recorder *r, const struct perf_sample *sample)
-{
-    if (!recorder_watches(r, sample->who.pid)) {
-        r->stats.filtered++;
-        return;
-    }
-    uint32_t process = watched_processes_row(&r->watched, sample->who.pid, sample->who.time_ns);
-    bool is_switch = perf_events_source(&r->events, sample->who.id) == PERF_EVENT_SWITCH;
-    struct raw_sample raw = {
-        .time_ns = sample->who.time_ns,
-        .weight = is_switch ? 1 : r->events.period_ns,
-        .pid = sample->who.pid,
-        .tid = sample->who.tid,
-        .cpu = (uint16_t)sample->who.cpu,
-        .kind = is_switch ? SAMPLE_EVENT : SAMPLE_CPU,
-    };
-    enum stack_end end = trace_builder_stack_end(r->b, sample_stacks_add(r->stacks, process, sample, &raw));
+    enum stack_end end = sample_stacks_add(r->stacks, item);
     r->stats.samples++;
     r->stats.whole += end == STACK_WHOLE;
     r->stats.truncated += end == STACK_TRUNCATED;
     r->stats.broken += end == STACK_BROKEN;
 }
 
-static void recorder_mmap(struct recorder *r, const struct perf_mmap *mmap, uint64_t time_ns)
-{
-    uint32_t process = trace_builder_process(r->b, mmap->pid);
-    if (!process || mmap->pid == UINT32_MAX)
-        return;
-    process_scan_mapping(r->b, process, mmap, time_ns);
-    sample_stacks_mapped(r->stacks, process, mmap->addr);
-}
-
-/* Of the whole machine also one of whom nobody has heard is followed from its program on, which may be short.
- */
-static void recorder_comm(struct recorder *r, const struct perf_record *record)
-{
-    uint32_t pid = record->comm.pid, tid = record->comm.tid;
-    bool begins = record->comm.is_exec && pid == tid;
-    if (!trace_builder_process(r->b, pid) && (!begins || r->options.perf.pids))
-        return;
-    if (begins)
-        watched_processes_exec(&r->watched, pid, record->comm.name, record->who.time_ns);
-    trace_builder_thread_name(r->b, pid, tid, record->comm.name, record->who.time_ns);
-}
-
-static void recorder_perf_record(struct recorder *r, struct span bytes)
-{
-    struct perf_record record;
-    if (!perf_record_decode(bytes, &r->events.layout, &record, NULL)) {
-        recorder_loss(r, LOSS_MALFORMED, 1, clock_monotonic_ns());
-        return;
-    }
-    switch (record.type) {
-    case PERF_RECORD_SAMPLE:
-        recorder_sample(r, &record.sample);
-        break;
-    case PERF_RECORD_MMAP:
-    case PERF_RECORD_MMAP2:
-        recorder_mmap(r, &record.mmap, record.who.time_ns);
-        break;
-    case PERF_RECORD_FORK:
-        watched_processes_fork(&r->watched, &record.task);
-        break;
-    case PERF_RECORD_EXIT:
-        watched_processes_exit(&r->watched, &record.task);
-        break;
-    case PERF_RECORD_COMM:
-        recorder_comm(r, &record);
-        break;
-    case PERF_RECORD_LOST:
-    case PERF_RECORD_LOST_SAMPLES:
-        recorder_loss(r, LOSS_RING, record.lost.count, record.who.time_ns);
-        r->lost_in_rings += record.lost.count;
-        r->stats.lost += record.lost.count;
-        break;
-    case PERF_RECORD_THROTTLE:
-        recorder_loss(r, LOSS_THROTTLED, 1, record.throttle.time_ns);
-        r->stats.throttled++;
-        break;
-    default:
-        break;
-    }
-}
-
-static void recorder_take(void *user, const struct time_item *item, struct span bytes);
-
-static void recorder_release(struct recorder *r, uint64_t until_ns)
-{
-    r->releasing = true;
-    time_queue_release(&r->queue, until_ns, recorder_take, r);
-    r->releasing = false;
-}
-
-/* Without the stack bytes that will not be needed. */
-static bool recorder_queue_add(struct recorder *r, uint64_t time_ns, struct span bytes)
-{
-    uint8_t *room = time_queue_room(&r->queue, bytes.size);
-    if (!room)
-        return false;
-    size_t size =
-        r->options.kernel_chains ? 0 : sample_stacks_trim(r->stacks, &r->events.layout, bytes, room);
-    if (size == 0) {
-        size = bytes.size;
-        memcpy(room, bytes.data, size);
-    }
-    time_queue_add_made(&r->queue, time_ns, QUEUE_PERF_RECORD, size);
-    return true;
-}
-
-/* From the ring into the queue; a full queue gives up waiting for stragglers. */
-static bool recorder_queue_record(void *user, struct span bytes)
-{
-    struct recorder *r = user;
-    uint64_t time_ns = perf_record_time_ns(bytes, &r->events.layout);
-    bool added = recorder_queue_add(r, time_ns, bytes);
-    if (!added && !r->releasing) {
-        recorder_release(r, UINT64_MAX);
-        added = recorder_queue_add(r, time_ns, bytes);
-    }
-    if (!added) {
-        recorder_loss(r, LOSS_QUEUE, 1, time_ns);
-        r->stats.lost++;
-    }
-    return true;
-}
-
-static void recorder_empty_rings(struct recorder *r)
-{
-    r->drained_ns = clock_monotonic_ns();
-    r->draining = true;
-    for (size_t i = 0; i < r->events.ring_count; i++)
-        if (r->events.rings[i].page && perf_ring_drain(&r->events.rings[i], recorder_queue_record, r) < 0)
-            recorder_loss(r, LOSS_MALFORMED, 1, r->drained_ns);
-    r->draining = false;
-}
-
-/* What is seen for the first time can take long (an image's tables, a runtime's memory): the rings go on
- * filling. */
 static void recorder_take(void *user, const struct time_item *item, struct span bytes)
 {
     struct recorder *r = user;
     switch ((enum queue_item_kind)item->kind) {
-    case QUEUE_PERF_RECORD:
-        recorder_perf_record(r, bytes);
+    case QUEUE_SAMPLE:
+        recorder_sample(r, bytes);
         break;
     case QUEUE_CODE:
         runtime_names_apply(r->runtimes, bytes);
         break;
     case QUEUE_EVENT:
         runtime_log_apply(r->b, bytes);
-        if (++r->events_taken %
-            RECORDER_EVENTS_A_LOOK) /* at the clock, which takes a tenth of an event's time */
-            return;
+        break;
+    case QUEUE_PERF_RECORD: /* waits elsewhere */
         break;
     }
-    uint64_t tick_ms = r->options.perf.context_switches ? RECORDER_SWITCHES_TICK_MS : RECORDER_TICK_MS;
-    if (!r->draining && clock_monotonic_ns() - r->drained_ns > tick_ms * MS_NS)
-        recorder_empty_rings(r);
+    if (++r->taken % RECORDER_ITEMS_A_LOOK == 0) /* at the clock, which takes a tenth of an event's time */
+        kernel_records_relieve(r->records);
 }
 
 /* Reads all sources; what is older than any of them can still report goes into the trace. */
 static void recorder_drain(struct recorder *r, bool last)
 {
-    uint64_t now = clock_monotonic_ns();
-    recorder_empty_rings(r);
-    bool lagging = runtime_names_drain(r->runtimes, &r->queue);
-    uint64_t lag_ns = lagging ? RECORDER_LAG_MS * MS_NS : MS_NS;
+    uint64_t until_ns = kernel_records_drain(r->records, last);
+    bool lagging = runtime_names_drain(r->runtimes);
+    uint64_t lag_ns = lagging ? RECORDER_LAG_MS * MS_NS : 0;
     if (r->queue.live_bytes > RECORDER_QUEUE_BYTES / 2) /* rather out of order than without room */
         lag_ns = RECORDER_HURRY_MS * MS_NS;
-    recorder_release(r, last ? UINT64_MAX : now - lag_ns);
+    time_queue_release(&r->queue, last ? until_ns : until_ns - lag_ns, recorder_take, r);
 }
 
 static bool recorder_flush(struct recorder *r, uint64_t now, struct error *err)
@@ -288,7 +145,7 @@ static void recorder_progress(struct recorder *r, uint64_t now)
     r->options.progress(r->options.user, &(struct record_progress){
                                              .elapsed_ns = now - r->started_ns,
                                              .samples = r->stats.samples,
-                                             .lost = r->stats.lost,
+                                             .lost = kernel_records_counts(r->records).lost,
                                              .broken = r->stats.broken,
                                              .events = told.told,
                                              .events_lost = told.lost,
@@ -347,7 +204,7 @@ static bool recorder_wait(struct recorder *r)
             return false;
         if (ours || count == own)
             return true;
-        runtime_names_drain(r->runtimes, &r->queue);
+        runtime_names_drain(r->runtimes);
     }
     return true;
 }
@@ -356,7 +213,7 @@ static void recorder_take_callers(struct recorder *r)
 {
     struct diagnostic_caller caller;
     while (r->options.port && diagnostic_port_take(r->options.port, &caller)) {
-        recorder_drain(r, true); /* what the kernel told of it comes first */
+        kernel_records_drain(r->records, true); /* what the kernel told of it comes first */
         watched_processes_called(&r->watched, &caller);
     }
 }
@@ -384,13 +241,17 @@ static bool recorder_loop(struct recorder *r, struct cpu_lease *lease, struct er
 }
 
 /* The rings report a loss with the next record that fits; at the end the kernel's own count decides. */
-static void recorder_count_loss(struct recorder *r)
+static void recorder_count(struct recorder *r)
 {
-    uint64_t lost;
-    if (perf_events_lost(&r->events, &lost) && lost > r->lost_in_rings) {
-        recorder_loss(r, LOSS_RING, lost - r->lost_in_rings, r->stats.stopped_ns);
-        r->stats.lost += lost - r->lost_in_rings;
-    }
+    struct kernel_records_counts counts = kernel_records_counts(r->records);
+    uint64_t lost, more = 0, at_ns = r->stats.stopped_ns;
+    if (perf_events_lost(&r->events, &lost) && lost > counts.lost_in_rings)
+        more = lost - counts.lost_in_rings;
+    if (more)
+        trace_builder_loss(r->b, LOSS_RING, 0, at_ns, at_ns, more);
+    r->stats.filtered = counts.filtered;
+    r->stats.throttled = counts.throttled;
+    r->stats.lost = counts.lost + more;
 }
 
 static void recorder_work_meanwhile(struct recorder *r)
@@ -403,7 +264,7 @@ static bool recorder_await_runtimes(struct recorder *r, int timeout_ms)
 {
     recorder_work_meanwhile(r);
     runtime_names_wait(r->runtimes, r->idle ? timeout_ms : 0);
-    runtime_names_drain(r->runtimes, &r->queue);
+    runtime_names_drain(r->runtimes);
     return !r->idle;
 }
 
@@ -468,7 +329,10 @@ static void recorder_forget_targets(struct recorder *r)
 {
     sample_stacks_free(r->stacks);
     memory_names_free(r->memory);
+    kernel_records_free(r->records);
+    runtime_names_queue(r->runtimes, NULL);
     time_queue_done(&r->queue);
+    r->records = NULL;
     r->stacks = NULL;
     r->memory = r->watched.memory = NULL;
     runtime_names_watch(r->runtimes, &(struct method_watcher){ 0 });
@@ -532,7 +396,7 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     recorder_drain(r, true);
     memory_names_modules(r->memory);
     runtime_names_finish(r->runtimes);
-    recorder_count_loss(r);
+    recorder_count(r);
     recorder_note_gap(r, used_ns);
     recorder_forget_targets(r);
     r->stats.processes = r->b->trace.processes.count - 1 - r->watched.execs;
@@ -692,7 +556,18 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
                                  r->options.kernel_chains ? NULL : r->options.note, r->options.user);
     r->watched.memory = r->memory;
     r->stacks = sample_stacks_new(r->b, &r->watched.files, r->memory, r->events.frames_max);
+    r->records = kernel_records_new(&(struct kernel_records_options){
+        .b = r->b,
+        .events = &r->events,
+        .watched = &r->watched,
+        .stacks = r->stacks,
+        .queue = &r->queue,
+        .everybody = !perf->pids,
+        .kernel_chains = r->options.kernel_chains,
+        .tick_ms = perf->context_switches ? RECORDER_SWITCHES_TICK_MS : RECORDER_TICK_MS,
+    });
     runtime_names_watch(r->runtimes, &(struct method_watcher){ recorder_method, recorder_knows_methods, r });
+    runtime_names_queue(r->runtimes, &r->queue);
     /* the first look at a process takes long: samples that come meanwhile would not fit into the rings */
     for (size_t i = 0; i < perf->pid_count; i++)
         watched_processes_meet(&r->watched, (uint32_t)perf->pids[i], !perf->on_exec);
@@ -730,6 +605,7 @@ void recorder_free(struct recorder *r)
         return;
     if (r->events.rings)
         perf_events_close(&r->events);
+    kernel_records_free(r->records);
     sample_stacks_free(r->stacks);
     memory_names_free(r->memory);
     runtime_names_free(r->runtimes);

@@ -67,8 +67,8 @@ struct runtime_names {
     size_t module_count, module_capacity;
     struct code_origin *origins; /* by code id */
     size_t origin_capacity;
-    struct time_queue *queue; /* during a drain, */
-    uint64_t drained_ns;      /* which began then */
+    struct time_queue *queue; /* borrowed, or NULL */
+    uint64_t drained_ns;      /* when the last drain began */
     /* from the stop on: sampled addresses of which no method is known; others are not worth a row */
     struct wanted_addr *wanted;
     size_t wanted_count;
@@ -114,6 +114,11 @@ void runtime_names_free(struct runtime_names *names)
 void runtime_names_watch(struct runtime_names *names, const struct method_watcher *watcher)
 {
     names->watcher = *watcher;
+}
+
+void runtime_names_queue(struct runtime_names *names, struct time_queue *queue)
+{
+    names->queue = queue;
 }
 
 static bool names_are_known(const struct runtime_names *names, uint32_t process)
@@ -272,6 +277,21 @@ static struct code_change names_change(struct runtime_names *names, uint32_t pro
     };
 }
 
+/* Now, or in its turn; out of turn is better than lost. */
+static void names_wait(struct runtime_names *names, const struct code_change *change)
+{
+    struct span bytes = span_of(change, sizeof *change);
+    if (!names->queue || !time_queue_add(names->queue, change->time_ns, QUEUE_CODE, bytes))
+        runtime_names_apply(names, bytes);
+}
+
+static void names_tell_watcher(const struct runtime_names *names, const struct code_change *change, bool ends)
+{
+    struct method_place place = { change->addr, change->size_bytes, change->dynamic };
+    if (names->watcher.changed && change->change != RUNTIME_METHOD_EXISTS_AT_END)
+        names->watcher.changed(names->watcher.user, change->process, &place, ends);
+}
+
 static void names_method(void *user, const struct runtime_method *method)
 {
     struct named_process *named = user;
@@ -282,9 +302,10 @@ static void names_method(void *user, const struct runtime_method *method)
     if (named->methods++ >= NAMES_METHODS_MAX)
         return;
     struct code_change change = names_change(names, named->process, RESOLVER_EVENTPIPE, method);
-    struct span bytes = span_of(&change, sizeof change);
-    if (!time_queue_add(names->queue, change.time_ns, QUEUE_CODE, bytes))
-        runtime_names_apply(names, bytes); /* out of turn is better than lost */
+    /* what is told is of a while ago: what comes and goes can be another one by now */
+    bool is_old = change.dynamic && names_are_known(names, named->process);
+    names_tell_watcher(names, &change, is_old || method->change == RUNTIME_METHOD_UNLOADED);
+    names_wait(names, &change);
 }
 
 static void names_module(void *user, const struct runtime_module *module)
@@ -374,10 +395,9 @@ static void names_end_session(struct runtime_names *names, struct named_process 
     named->session = NULL;
 }
 
-bool runtime_names_drain(struct runtime_names *names, struct time_queue *queue)
+bool runtime_names_drain(struct runtime_names *names)
 {
     bool lagging = false;
-    names->queue = queue;
     names->drained_ns = clock_monotonic_ns();
     for (size_t i = 0; i < names->process_count; i++) {
         struct named_process *named = names->processes[i];
@@ -400,7 +420,6 @@ bool runtime_names_drain(struct runtime_names *names, struct time_queue *queue)
             lagging = true;
         }
     }
-    names->queue = NULL;
     return lagging;
 }
 
@@ -413,12 +432,24 @@ static uint32_t names_function(struct runtime_names *names, const struct code_or
                                             });
 }
 
+/* Whether the other source, memory or events, told of the code before. Events know since when it lives. */
+static bool names_has(const struct runtime_names *names, const struct code_change *change)
+{
+    const struct trace *t = &names->b->trace;
+    uint32_t id = trace_builder_code_at(names->b, change->process, change->addr);
+    const struct trace_code *code = &t->codes.rows[id];
+    if (!id || id >= names->origin_capacity || code->resolver == change->resolver)
+        return false;
+    bool same = code->addr == change->addr && code->size_bytes == change->size_bytes &&
+                names->origins[id].name == change->name;
+    return same || change->resolver == RESOLVER_MEMORY;
+}
+
 static void names_apply(struct runtime_names *names, const struct code_change *change)
 {
     bool ends = change->change == RUNTIME_METHOD_UNLOADED;
-    struct method_place place = { change->addr, change->size_bytes, change->dynamic };
-    if (names->watcher.changed && change->change != RUNTIME_METHOD_EXISTS_AT_END)
-        names->watcher.changed(names->watcher.user, change->process, &place, ends);
+    if (change->change == RUNTIME_METHOD_LOADED && names_has(names, change))
+        return;
     if (ends && trace_builder_code_end(names->b, change->process, change->addr, change->time_ns))
         return;
     struct code_origin origin = { change->module_id, change->name, change->dynamic };
@@ -455,7 +486,11 @@ void runtime_names_method(struct runtime_names *names, uint32_t process, uint8_t
                           const struct runtime_method *method)
 {
     struct code_change change = names_change(names, process, resolver, method);
-    names_apply(names, &change);
+    names_tell_watcher(names, &change, method->change == RUNTIME_METHOD_UNLOADED);
+    if (method->change == RUNTIME_METHOD_EXISTS_AT_END)
+        names_apply(names, &change);
+    else
+        names_wait(names, &change);
 }
 
 static bool module_is_known(const struct runtime_names *names, uint32_t process, uint64_t module_id)
@@ -625,12 +660,14 @@ void runtime_names_tell_all(struct runtime_names *names, unsigned patience_ms)
     struct time_queue queue;
     time_queue_init(&queue, QUEUE_BYTES);
     uint64_t end_ns = clock_monotonic_ns() + patience_ms * 1000000ull;
+    runtime_names_queue(names, &queue);
     runtime_names_stop(names);
     while (runtime_names_running(names) && clock_monotonic_ns() < end_ns) {
         runtime_names_wait(names, LOOK_MS);
-        runtime_names_drain(names, &queue);
+        runtime_names_drain(names);
         time_queue_release(&queue, UINT64_MAX, names_take, names);
     }
+    runtime_names_queue(names, NULL);
     runtime_names_finish(names);
     time_queue_done(&queue);
 }

@@ -25,7 +25,7 @@ struct method_place {
     bool fleeting; /* can be freed at any time */
 };
 
-/* Told of each method in its turn, in step with the samples. */
+/* Told of each method as soon as it is heard of. */
 typedef void method_change_fn(void *user, uint32_t process, const struct method_place *method, bool ends);
 
 /*
@@ -37,13 +37,19 @@ struct runtime_names *runtime_names_new(struct trace_builder *b, bool enabled, b
 void runtime_names_free(struct runtime_names *names);
 /* Who else has to do with methods; functions may be NULL. */
 struct method_watcher {
-    method_change_fn *changed; /* told of every method from now on */
+    /* told of every method from now on; `ends`, too, when what is there now is better asked of the memory */
+    method_change_fn *changed;
     /* whether a process's methods can be told without its runtime: then it is not asked to list them, and
        nothing is missing when it does not answer */
     bool (*is_known)(void *user, uint32_t process);
     void *user;
 };
 void runtime_names_watch(struct runtime_names *names, const struct method_watcher *watcher);
+/*
+ * Where methods wait for their turn from now on, in which runtime_names_apply() takes them, and events with
+ * them. NULL: methods are applied at once, and events are not wanted.
+ */
+void runtime_names_queue(struct runtime_names *names, struct time_queue *queue);
 /*
  * Opens a session with the process's runtime. False when another try may do better: the process has no
  * runtime (yet), or one that did not answer. On the last try a runtime that did not answer is given up, and
@@ -55,8 +61,8 @@ bool runtime_names_attach(struct runtime_names *names, uint32_t pid,
 void runtime_names_add(struct runtime_names *names, uint32_t process, uint32_t pid,
                        struct runtime_session *session);
 /*
- * Something else than its session tells of a process's method or module; applied at once. `resolver`: enum
- * resolver.
+ * Something else than its session tells of a process's method or module. `resolver`: enum resolver. Where the
+ * session told of a method at that place, too, that is believed: it knows since when.
  */
 void runtime_names_method(struct runtime_names *names, uint32_t process, uint8_t resolver,
                           const struct runtime_method *method);
@@ -74,8 +80,8 @@ void runtime_names_refused(struct runtime_names *names, uint32_t pid, const stru
 /* Why the first of those was, or NULL when there was none. */
 const struct error *runtime_names_refusal(const struct runtime_names *names);
 size_t runtime_names_refused_count(const struct runtime_names *names);
-/* Takes what has come into `queue`, without waiting. Whether any session may still be behind. */
-bool runtime_names_drain(struct runtime_names *names, struct time_queue *queue);
+/* Takes what has come, without waiting. Whether any session may still be behind. */
+bool runtime_names_drain(struct runtime_names *names);
 /* One item of the queue's that is QUEUE_CODE, in its turn. */
 void runtime_names_apply(struct runtime_names *names, struct span item);
 /*

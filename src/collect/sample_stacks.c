@@ -6,6 +6,8 @@
 
 #include "base/mem.h"
 #include "collect/process_scan.h"
+#include "collect/queue_item.h"
+#include "collect/waiting_sample.h"
 #include "read/procfs.h"
 #include "unwind/callchain.h"
 
@@ -24,22 +26,27 @@ struct sample_stacks {
     uint64_t chain[CHAIN_MAX]; /* of the sample that is added */
 };
 
-/* Where a sample's process is looked up while its callchain is judged. */
+/* Where a sample's process is looked up, as it was then, while its callchain is judged. */
 struct sample_space {
     const struct trace_builder *b;
     uint32_t process;
+    uint64_t time_ns;
 };
+
+static uint32_t space_mapping(const struct sample_space *space, uint64_t addr)
+{
+    return trace_builder_mapping_then(space->b, space->process, addr, space->time_ns);
+}
 
 static bool space_is_code(void *user, uint64_t addr)
 {
-    const struct sample_space *space = user;
-    return trace_builder_mapping_at(space->b, space->process, addr) != 0;
+    return space_mapping(user, addr) != 0;
 }
 
 static bool space_is_root(void *user, uint64_t addr)
 {
     const struct sample_space *space = user;
-    return process_scan_is_root(space->b, space->process, addr);
+    return process_scan_is_root(space->b, space_mapping(space, addr));
 }
 
 /* The user frames that are believed, and how the whole stack ended. A kernel thread's stack is whole. */
@@ -51,7 +58,7 @@ static size_t chain_judge(void *user, uint32_t process, const struct raw_sample 
         *out_end = s->kernel_count ? STACK_WHOLE : STACK_BROKEN;
         return 0;
     }
-    struct sample_space where = { stacks->b, process };
+    struct sample_space where = { stacks->b, process, s->time_ns };
     struct callchain_space space = { .is_code = space_is_code, .is_root = space_is_root, .user = &where };
     struct callchain chain = {
         .frames = s->user,
@@ -62,25 +69,6 @@ static size_t chain_judge(void *user, uint32_t process, const struct raw_sample 
     size_t count = callchain_frames(&chain, &space, &end);
     *out_end = ends[end];
     return count;
-}
-
-/* A sample without registers: the kernel's chain is all there is of its stack. */
-static uint32_t add_chain(struct sample_stacks *stacks, const struct perf_sample *sample,
-                          struct raw_sample *raw)
-{
-    raw->chain = sample->callchain;
-    uint32_t stack = raw->chain.size ? trace_builder_sample_again(stacks->b, raw) : 0;
-    if (stack)
-        return stack;
-    struct perf_callchain chain = perf_callchain_split(sample->callchain, stacks->chain, CHAIN_MAX);
-    stacks->chain_is_cut = chain.is_cut;
-    raw->kernel = chain.kernel;
-    raw->kernel_count = chain.kernel_count;
-    raw->user = chain.user;
-    raw->user_count = chain.user_count;
-    raw->judge = chain_judge;
-    raw->judge_user = stacks;
-    return trace_builder_sample(stacks->b, raw);
 }
 
 /*
@@ -96,15 +84,30 @@ static bool is_execing(const struct sample_stacks *stacks, uint32_t process, con
            !trace_builder_mapping_at(stacks->b, process, stack->ips[0]);
 }
 
-uint32_t sample_stacks_add(struct sample_stacks *stacks, uint32_t process, const struct perf_sample *sample,
-                           struct raw_sample *raw)
+static bool wait_in(struct time_queue *queue, const struct raw_sample *raw)
 {
-    if (!sample->user_regs.size)
-        return add_chain(stacks, sample, raw);
+    size_t size = waiting_sample_size(raw);
+    uint8_t *room = time_queue_room(queue, size);
+    if (!room)
+        return false;
+    waiting_sample_put(raw, room);
+    time_queue_add_made(queue, raw->time_ns, QUEUE_SAMPLE, size);
+    return true;
+}
+
+bool sample_stacks_find(struct sample_stacks *stacks, uint32_t process, const struct perf_sample *sample,
+                        struct raw_sample *raw, struct time_queue *queue)
+{
     struct unwound_stack stack;
-    struct perf_callchain chain = perf_callchain_split(sample->callchain, stacks->chain, CHAIN_MAX);
-    if (!sample_unwinder_run(stacks->unwinder, process, sample, chain.user, chain.user_count, &stack))
-        return add_chain(stacks, sample, raw);
+    struct perf_callchain chain = { 0 };
+    if (sample->user_regs.size)
+        chain = perf_callchain_split(sample->callchain, stacks->chain, CHAIN_MAX);
+    if (!sample->user_regs.size ||
+        !sample_unwinder_run(stacks->unwinder, process, sample, chain.user, chain.user_count, &stack)) {
+        raw->chain = sample->callchain;
+        raw->end = STACK_BROKEN; /* when it is empty */
+        return wait_in(queue, raw);
+    }
     raw->kernel = chain.kernel;
     raw->kernel_count = chain.kernel_count;
     if (is_execing(stacks, process, sample, &chain, &stack))
@@ -113,7 +116,32 @@ uint32_t sample_stacks_add(struct sample_stacks *stacks, uint32_t process, const
     raw->user_exact = stack.exact;
     raw->user_count = stack.count;
     raw->end = stack.end;
+    return wait_in(queue, raw);
+}
+
+/* Of the kernel's chain of addresses, which is all there is of a stack. */
+static uint32_t add_chain(struct sample_stacks *stacks, struct raw_sample *raw)
+{
+    uint32_t stack = trace_builder_sample_again(stacks->b, raw);
+    if (stack)
+        return stack;
+    struct perf_callchain chain = perf_callchain_split(raw->chain, stacks->chain, CHAIN_MAX);
+    stacks->chain_is_cut = chain.is_cut;
+    raw->kernel = chain.kernel;
+    raw->kernel_count = chain.kernel_count;
+    raw->user = chain.user;
+    raw->user_count = chain.user_count;
+    raw->user_exact = NULL;
+    raw->judge = chain_judge;
+    raw->judge_user = stacks;
     return trace_builder_sample(stacks->b, raw);
+}
+
+enum stack_end sample_stacks_add(struct sample_stacks *stacks, struct span item)
+{
+    struct raw_sample raw = waiting_sample_get(item);
+    uint32_t stack = raw.chain.size ? add_chain(stacks, &raw) : trace_builder_sample(stacks->b, &raw);
+    return trace_builder_stack_end(stacks->b, stack);
 }
 
 size_t sample_stacks_trim(struct sample_stacks *stacks, const struct perf_sample_layout *layout,

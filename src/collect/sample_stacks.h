@@ -1,12 +1,15 @@
 /*
- * sample_stacks: the stack of each sample, added to the trace as it comes.
+ * sample_stacks: the stack of each sample, found when it comes and added to the trace in its turn.
  *
- * A sample with registers is unwound (collect/sample_unwinder); of one without, the kernel's callchain is
- * believed as far as it makes sense. Belongs to one thread.
+ * A sample with registers is unwound (collect/sample_unwinder) at once, while its process and its code are
+ * there. What its addresses mean is known when runtimes have told of its time: until then the stack waits. Of
+ * a sample without registers the kernel's callchain is believed as far as it makes sense. Belongs to one
+ * thread.
  */
 #ifndef CLRPERF_COLLECT_SAMPLE_STACKS_H
 #define CLRPERF_COLLECT_SAMPLE_STACKS_H
 
+#include "base/time_queue.h"
 #include "collect/memory_names.h"
 #include "collect/sample_unwinder.h"
 #include "collect/target_files.h"
@@ -24,9 +27,14 @@ void sample_stacks_method(struct sample_stacks *stacks, uint32_t process, const 
                           bool ends);
 void sample_stacks_mapped(struct sample_stacks *stacks, uint32_t process, uint64_t addr);
 
-/* Adds a sample to the trace; `raw` says everything but the stack. Returns the stack. */
-uint32_t sample_stacks_add(struct sample_stacks *stacks, uint32_t process, const struct perf_sample *sample,
-                           struct raw_sample *raw);
+/*
+ * Finds the stack of a sample, of which `raw` says everything else, and has both wait in `queue`, as
+ * QUEUE_SAMPLE. False when the queue is full.
+ */
+bool sample_stacks_find(struct sample_stacks *stacks, uint32_t process, const struct perf_sample *sample,
+                        struct raw_sample *raw, struct time_queue *queue);
+/* Adds such an item to the trace, in its turn. Returns how its stack ended. */
+enum stack_end sample_stacks_add(struct sample_stacks *stacks, struct span item);
 
 /*
  * Writes a sample without the stack bytes behind its thread's first frame, which the kernel copies too: most

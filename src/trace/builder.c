@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "trace/address_space.h"
+#include "trace/past_mappings.h"
 
 enum { MEMO_SLOTS = 1 << 15, KERNEL_SPACE = 1 };
 
@@ -28,14 +29,22 @@ void trace_builder_init(struct trace_builder *b, size_t chains)
     stack_table_init(&b->stacks);
 }
 
+/* What was known of its code. */
+static void state_forget(struct process_state *state)
+{
+    address_space_done(state->mappings);
+    past_mappings_done(state->past);
+    address_space_done(state->codes);
+}
+
 void trace_builder_done(struct trace_builder *b)
 {
     for (size_t i = 0; b->states && i < b->trace.processes.count; i++) {
         if (!b->states[i].mappings)
             continue;
-        address_space_done(b->states[i].mappings);
-        address_space_done(b->states[i].codes);
+        state_forget(&b->states[i]);
         free(b->states[i].mappings);
+        free(b->states[i].past);
         free(b->states[i].codes);
     }
     free(b->states);
@@ -78,24 +87,32 @@ uint32_t trace_builder_process(const struct trace_builder *b, uint32_t pid)
     return id_map_find(&b->pids, pid_hash(pid), process_same, &b->trace, &pid);
 }
 
+/* A row of whose process nothing new is told: samples of it may still wait. */
+static void process_over(struct trace_builder *b, uint32_t id, uint64_t time_ns)
+{
+    b->trace.processes.rows[id].to_ns = time_ns;
+    trace_builder_changed(b, CHANGED_PROCESS, id);
+    b->ended = mem_grow(b->ended, &b->ended_capacity, b->ended_count + 1, sizeof *b->ended);
+    b->ended[b->ended_count++] = id;
+}
+
 /* Makes a row the current process of its pid. */
 static void process_enter(struct trace_builder *b, uint32_t id)
 {
     uint32_t pid = b->trace.processes.rows[id].pid;
     uint32_t before = trace_builder_process(b, pid);
-    if (before) {
+    if (before)
         id_map_replace(&b->pids, pid_hash(pid), before, id);
-        /* a child has copies of all its parent had, and mostly becomes another program at once */
-        address_space_done(b->states[before].mappings);
-        address_space_done(b->states[before].codes);
-    } else {
+    else
         id_map_add(&b->pids, pid_hash(pid), id);
-    }
+    if (before && !b->trace.processes.rows[before].to_ns)
+        process_over(b, before, b->trace.processes.rows[id].from_ns);
 
     size_t known = b->states_capacity;
     b->states = mem_grow(b->states, &b->states_capacity, id + 1, sizeof *b->states);
     memset(b->states + known, 0, (b->states_capacity - known) * sizeof *b->states);
     b->states[id].mappings = mem_alloc(1, sizeof *b->states[id].mappings);
+    b->states[id].past = mem_alloc(1, sizeof *b->states[id].past);
     b->states[id].codes = mem_alloc(1, sizeof *b->states[id].codes);
     b->states[id].space = ++b->spaces;
 }
@@ -183,12 +200,8 @@ void trace_builder_process_exec(struct trace_builder *b, uint32_t pid, struct sp
 void trace_builder_process_exit(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
 {
     uint32_t id = trace_builder_process(b, pid);
-    if (!id)
-        return;
-    b->trace.processes.rows[id].to_ns = time_ns;
-    trace_builder_changed(b, CHANGED_PROCESS, id);
-    b->ended = mem_grow(b->ended, &b->ended_capacity, b->ended_count + 1, sizeof *b->ended);
-    b->ended[b->ended_count++] = id;
+    if (id)
+        process_over(b, id, time_ns);
 }
 
 void trace_builder_forget_ended(struct trace_builder *b, uint64_t before_ns)
@@ -197,7 +210,7 @@ void trace_builder_forget_ended(struct trace_builder *b, uint64_t before_ns)
         uint32_t id = b->ended[b->ended_first];
         if (b->trace.processes.rows[id].to_ns >= before_ns)
             break;
-        address_space_done(b->states[id].mappings);
+        state_forget(&b->states[id]);
     }
     if (!b->ended_first || b->ended_first < b->ended_count / 2)
         return;
@@ -304,6 +317,13 @@ uint32_t trace_builder_mapping_at(const struct trace_builder *b, uint32_t proces
     return range ? range->mapping : 0;
 }
 
+uint32_t trace_builder_mapping_then(const struct trace_builder *b, uint32_t process, uint64_t addr,
+                                    uint64_t time_ns)
+{
+    uint32_t then = past_mappings_at(b->states[process].past, addr, time_ns);
+    return then ? then : trace_builder_mapping_at(b, process, addr);
+}
+
 /*
  * The kernel reports a code heap that grows as the same mapping again, longer each time: that is the
  * old mapping, not another one.
@@ -339,6 +359,7 @@ uint32_t trace_builder_mapping(struct trace_builder *b, uint32_t process, uint64
         return id;
     id = trace_push(&b->trace.mappings);
     b->trace.mappings.rows[id] = wanted;
+    past_mappings_keep(b->states[process].past, b->states[process].mappings, start, end, id, time_ns);
     address_space_put(b->states[process].mappings, start, end, id);
     b->states[process].space = ++b->spaces;
     return id;
@@ -391,6 +412,12 @@ uint32_t trace_builder_code(struct trace_builder *b, const struct trace_code *co
     return id;
 }
 
+uint32_t trace_builder_code_at(const struct trace_builder *b, uint32_t process, uint64_t addr)
+{
+    const struct address_range *range = address_space_find(b->states[process].codes, addr);
+    return range && !b->trace.codes.rows[range->mapping].to_ns ? range->mapping : 0;
+}
+
 uint32_t trace_builder_code_end(struct trace_builder *b, uint32_t process, uint64_t addr, uint64_t time_ns)
 {
     const struct address_range *range = address_space_find(b->states[process].codes, addr);
@@ -418,12 +445,20 @@ static uint32_t location_find_user(struct trace_builder *b, uint32_t process, ui
     struct location_key key = {
         .addr = addr,
         .process = process,
-        .mapping = trace_builder_mapping_at(b, process, inside),
+        .mapping = trace_builder_mapping_then(b, process, inside, time_ns),
         .is_return = is_return,
     };
-    if (code && !b->trace.codes.rows[code->mapping].to_ns)
+    uint64_t to_ns = code ? b->trace.codes.rows[code->mapping].to_ns : 0;
+    if (code && (!to_ns || time_ns < to_ns))
         key.code = code->mapping;
     return stack_table_location(&b->stacks, &b->trace, &key, time_ns);
+}
+
+/* What addresses meant at a time: when other things were mapped than now, it is not remembered. */
+static uint32_t space_then(struct trace_builder *b, uint32_t process, uint64_t time_ns)
+{
+    const struct process_state *state = &b->states[process];
+    return time_ns < state->past->changed_ns ? ++b->spaces : state->space;
 }
 
 /* Whose frames are looked up: a process's, or the kernel's with process 0. */
@@ -481,7 +516,7 @@ static struct stack_path path_of(struct trace_builder *b, uint32_t process, cons
     size_t user_count = believed < room ? believed : room;
     bool cut = kernel_count < s->kernel_count || user_count < believed;
     uint32_t depth = 0;
-    struct frame_space user = { process, b->states[process].space, s->time_ns },
+    struct frame_space user = { process, space_then(b, process, s->time_ns), s->time_ns },
                        kernel = { 0, KERNEL_SPACE, s->time_ns };
     const uint64_t *addrs = s->user;
     const bool *exact = s->user_exact;
@@ -492,19 +527,20 @@ static struct stack_path path_of(struct trace_builder *b, uint32_t process, cons
     return (struct stack_path){ cut ? STACK_TRUNCATED : end, depth, locations };
 }
 
-static struct chain_key sample_key(const struct trace_builder *b, uint32_t process,
-                                   const struct raw_sample *s)
+static struct chain_key sample_key(struct trace_builder *b, uint32_t process, const struct raw_sample *s)
 {
-    uint64_t context = (uint64_t)b->states[process].space << 2;
+    uint64_t context = (uint64_t)space_then(b, process, s->time_ns) << 2;
     return s->chain.size ? chain_key_of_bytes(s->chain, context)
                          : chain_key_of(s->kernel, s->kernel_count, s->user, s->user_count, context ^ s->end);
 }
 
 static void sample_look(struct trace_builder *b, struct raw_sample *s)
 {
-    if (s->thread)
+    if (s->looked_at)
         return;
-    s->thread = trace_builder_thread(b, s->pid, s->tid, s->time_ns);
+    s->looked_at = true;
+    if (!s->thread)
+        s->thread = trace_builder_thread(b, s->pid, s->tid, s->time_ns);
     s->key = sample_key(b, b->trace.threads.rows[s->thread].process, s);
 }
 
@@ -581,7 +617,8 @@ uint32_t trace_builder_stack(struct trace_builder *b, uint32_t process, const ui
     if (count == 0)
         return end;
     /* the same addresses mean other places when the leaf is not exact; a sample's chain has no end here */
-    uint64_t context = (uint64_t)!leaf_exact << 63 ^ (uint64_t)b->states[process].space << 2 ^ end;
+    uint64_t space = space_then(b, process, time_ns);
+    uint64_t context = (uint64_t)!leaf_exact << 63 ^ space << 2 ^ end;
     struct chain_key key = chain_key_of_bytes(span_of(addrs, count * sizeof *addrs), context);
     uint32_t stack = chain_cache_find(b->chains, key);
     if (!stack) {

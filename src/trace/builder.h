@@ -1,8 +1,10 @@
 /*
- * trace_builder: fills a trace from a source that reports in time order.
+ * trace_builder: fills a trace from sources that report in time order.
  *
  * It knows what lives where at the moment: which processes and threads exist, what they have mapped,
- * which methods the runtime has compiled. From that it turns raw callchains into interned stacks.
+ * which methods the runtime has compiled. From that it turns raw callchains into interned stacks. Samples,
+ * events and methods may come a little after what the kernel tells of processes and mappings: they are looked
+ * up among the mappings of their own time.
  * Everything it adds is in `trace`; the builder itself only holds the look-up state.
  */
 #ifndef CLRPERF_TRACE_BUILDER_H
@@ -21,10 +23,12 @@
 
 struct address_space;
 struct location_memo;
+struct past_mappings;
 
 /* What a process has now. */
 struct process_state {
     struct address_space *mappings;
+    struct past_mappings *past;
     struct address_space *codes; /* ranges name rows of trace.codes */
     uint32_t space;              /* another number when an address may mean something else than before */
 };
@@ -70,7 +74,7 @@ uint32_t trace_builder_process_fork(struct trace_builder *b, uint32_t parent_pid
 /* The process became another program: a new row of the same pid, without mappings and methods. */
 void trace_builder_process_exec(struct trace_builder *b, uint32_t pid, struct span name, uint64_t time_ns);
 void trace_builder_process_exit(struct trace_builder *b, uint32_t pid, uint64_t time_ns);
-/* Gives back what is known to be mapped of processes that ended before: an address there is nowhere then. */
+/* Gives back what is known of the code of processes that ended before: an address there is nowhere then. */
 void trace_builder_forget_ended(struct trace_builder *b, uint64_t before_ns);
 /* Says that a row was written to directly after it was added. */
 void trace_builder_changed(struct trace_builder *b, enum trace_changed_table table, uint32_t id);
@@ -92,6 +96,9 @@ uint32_t trace_builder_mapping(struct trace_builder *b, uint32_t process, uint64
 void trace_builder_mapping_is(struct trace_builder *b, uint32_t mapping, uint32_t image, uint64_t file_off);
 /* What is mapped at an address now: a mapping, or 0. */
 uint32_t trace_builder_mapping_at(const struct trace_builder *b, uint32_t process, uint64_t addr);
+/* What was mapped there a little while ago. */
+uint32_t trace_builder_mapping_then(const struct trace_builder *b, uint32_t process, uint64_t addr,
+                                    uint64_t time_ns);
 
 /*
  * A method's code appeared at from_ns (0: it was there already). What the runtime had at these
@@ -100,6 +107,8 @@ uint32_t trace_builder_mapping_at(const struct trace_builder *b, uint32_t proces
 uint32_t trace_builder_code(struct trace_builder *b, const struct trace_code *code);
 /* The code that started at `addr` was freed. Returns the code that ended, or 0 when none was known. */
 uint32_t trace_builder_code_end(struct trace_builder *b, uint32_t process, uint64_t addr, uint64_t time_ns);
+/* The code that is at an address now, as far as is known, or 0. */
+uint32_t trace_builder_code_at(const struct trace_builder *b, uint32_t process, uint64_t addr);
 uint32_t trace_builder_function(struct trace_builder *b, const struct trace_function *function);
 
 struct raw_sample;
@@ -122,14 +131,15 @@ struct raw_sample {
     /* what the frames were made of and nothing else, to know it when it comes again; empty: the frames are
      * compared */
     struct span chain;
-    uint32_t pid, tid;
+    uint32_t thread;   /* its row, or 0: */
+    uint32_t pid, tid; /* the one that has these numbers now, added when new */
     uint16_t cpu;
     enum sample_kind kind;
     enum stack_end end;         /* when there is no judge */
     raw_sample_judge_fn *judge; /* or NULL: all frames count */
     void *judge_user;
     /* the builder's own: what it found out of this sample so far */
-    uint32_t thread; /* 0: nothing yet */
+    bool looked_at;
     struct chain_key key;
 };
 
