@@ -276,7 +276,9 @@ static bool find_anew(struct memory_session *s, uint64_t addr, struct found_meth
     s->renewed_ns = now_ns;
     if (code_walk_find(s->walk, addr, found))
         return true;
-    return now_ns - s->mapped_ns >= MAP_EVERY_NS && renew(s, 0, NULL) && code_walk_find(s->walk, addr, found);
+    /* to list what is mapped takes a millisecond of who is watched */
+    return !memory_mapping_at(s->memory, addr) && now_ns - s->mapped_ns >= MAP_EVERY_NS &&
+           renew(s, 0, NULL) && code_walk_find(s->walk, addr, found);
 }
 
 bool memory_session_find(struct memory_session *s, uint64_t addr, uint64_t time_ns,
@@ -341,7 +343,7 @@ bool memory_session_il_map(struct memory_session *s, unsigned major, uint64_t be
         return true;
     /* the page may be of before the code was there */
     if (failure.kind == ERROR_INPUT && clock_monotonic_ns() - s->renewed_ns >= RENEW_EVERY_NS &&
-        renew(s, MAP_EVERY_NS, NULL))
+        renew(s, MAPS_AGE_NS, NULL))
         return code_walk_il_map(s->walk, major, begin, size_bytes, out, err);
     if (err)
         *err = failure;

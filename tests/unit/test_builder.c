@@ -7,6 +7,7 @@
 
 #include "base/own.h"
 #include "trace/builder.h"
+#include "trace/past_mappings.h"
 
 static uint32_t image(struct trace_builder *b, const char *path)
 {
@@ -149,10 +150,64 @@ static void test_exec_forgets(void **state)
     assert_int_not_equal(after, process);
     assert_int_equal(b.trace.processes.rows[process].to_ns, 4);
     assert_int_equal(trace_builder_mapping_at(&b, after, 0x1000), 0);
-    assert_int_equal(trace_builder_mapping_at(&b, process, 0x1000), 0); /* nothing is kept for what is over */
+    assert_int_not_equal(trace_builder_mapping_at(&b, process, 0x1000), 0); /* for what still waits */
     assert_int_equal(b.trace.codes.rows[method].to_ns, 4);
     uint64_t chain[] = { 0x9080 };
     assert_int_equal(leaf(&b, sample(&b, 5, chain, 1))->code, 0);
+    trace_builder_forget_ended(&b, 5);
+    assert_int_equal(trace_builder_mapping_at(&b, process, 0x1000), 0);
+    trace_builder_done(&b);
+}
+
+/* Samples and events may be older than what the kernel told of mappings, of an exec, or of another process of
+ * the same number: each is of its own time. */
+static void test_old_sample(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    uint32_t process = trace_builder_process_start(&b, 10, 1);
+    uint32_t thread = trace_builder_thread(&b, 10, 11, 1);
+    uint32_t first = trace_builder_mapping(&b, process, 0x1000, 0x3000, 0, image(&b, "/lib/a.so"), 2);
+    uint32_t second = trace_builder_mapping(&b, process, 0x2000, 0x1000, 0, image(&b, "/lib/b.so"), 6);
+    uint32_t third = trace_builder_mapping(&b, process, 0x2000, 0x1000, 0, image(&b, "/lib/c.so"), 9);
+    uint32_t method = code(&b, process, "A", 3, 0);
+    trace_builder_process_exec(&b, 10, span_of("b", 1), 12);
+    uint32_t after = trace_builder_process(&b, 10);
+    uint64_t chain[] = { 0x2100, 0x9080 };
+    const uint32_t then[] = { first, second, second, third, third };
+    static const uint64_t times[] = { 5, 6, 8, 9, 11 };
+    for (size_t round = 0; round < 2; round++) /* what is remembered of one is not another's */
+        for (size_t i = 0; i < ARRAY_LEN(times); i++) {
+            struct raw_sample s = { .time_ns = times[i], .user = chain, .user_count = 2, .thread = thread };
+            uint32_t stack = trace_builder_sample(&b, &s);
+            assert_int_equal(leaf(&b, stack)->mapping, then[i]);
+            assert_int_equal(leaf(&b, b.trace.stacks.rows[stack].parent)->code, method);
+            stack = trace_builder_stack(&b, process, chain, 1, true, times[i], STACK_WHOLE);
+            assert_int_equal(leaf(&b, stack)->mapping, then[i]);
+        }
+    uint32_t stack = sample(&b, 13, chain, 2); /* of who has the number now */
+    assert_int_equal(leaf(&b, stack)->process, after);
+    assert_int_equal(leaf(&b, stack)->mapping, 0);
+    trace_builder_done(&b);
+}
+
+/* However often a mapping is replaced, little is kept of that, and it is the newest. */
+static void test_past_is_bounded(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    uint32_t process = trace_builder_process_start(&b, 10, 1), before = 0;
+    uint32_t images[] = { image(&b, "/lib/a.so"), image(&b, "/lib/b.so") };
+    for (uint32_t i = 1; i <= 5 * PAST_MAPPINGS_MAX; i++) {
+        uint32_t now = trace_builder_mapping(&b, process, 0x1000, 0x1000, 0, images[i % 2], i);
+        assert_int_equal(trace_builder_mapping_then(&b, process, 0x1800, i), now);
+        if (before)
+            assert_int_equal(trace_builder_mapping_then(&b, process, 0x1800, i - 1), before);
+        before = now;
+    }
+    assert_true(b.states[process].past->count <= PAST_MAPPINGS_MAX);
     trace_builder_done(&b);
 }
 
@@ -385,6 +440,8 @@ int main(void)
         cmocka_unit_test(test_reused_code),
         cmocka_unit_test(test_overlapping_code),
         cmocka_unit_test(test_exec_forgets),
+        cmocka_unit_test(test_old_sample),
+        cmocka_unit_test(test_past_is_bounded),
         cmocka_unit_test(test_ended_are_forgotten),
         cmocka_unit_test(test_fork_shares_and_pids_return),
         cmocka_unit_test(test_deep_stack_is_cut_at_its_root),

@@ -183,6 +183,28 @@ static void test_memory(void **state)
 }
 
 /* An item that is larger than others ever are has room of its own. */
+static void take_aligned(void *user, const struct time_item *item, struct span bytes)
+{
+    (void)item;
+    assert_int_equal((uintptr_t)bytes.data % sizeof(uint64_t), 0);
+    ++*(size_t *)user;
+}
+
+/* Items of any size are followed by one that can be read as numbers, up to the end of a chunk. */
+static void test_alignment(void **state)
+{
+    (void)state;
+    static const uint8_t bytes[4097];
+    struct time_queue q;
+    size_t count = 0;
+    time_queue_init(&q, 8 << 20);
+    for (size_t i = 1; i <= sizeof bytes; i += 5)
+        assert_true(time_queue_add(&q, i, 0, span_of(bytes, i)));
+    time_queue_release(&q, UINT64_MAX, take_aligned, &count);
+    assert_int_equal(count, 820);
+    time_queue_done(&q);
+}
+
 static void test_large_item(void **state)
 {
     (void)state;
@@ -204,7 +226,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order),     cmocka_unit_test(test_full),   cmocka_unit_test(test_handed_over),
-        cmocka_unit_test(test_many_runs), cmocka_unit_test(test_memory), cmocka_unit_test(test_large_item)
+        cmocka_unit_test(test_many_runs), cmocka_unit_test(test_memory), cmocka_unit_test(test_large_item),
+        cmocka_unit_test(test_alignment)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
