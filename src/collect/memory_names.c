@@ -154,15 +154,19 @@ static uint64_t *unnamed_addrs(const struct trace *t, uint32_t process, size_t f
     return addrs;
 }
 
-/* Names the methods of a process that samples led to and nobody asked for, in locations from a row on. */
-static void name_sampled(struct known_memory *known, size_t from)
+/* Names the methods of a process that samples led to and nobody asked for, in locations from a row on; the
+ * `last` time no sample comes any more. */
+static void name_sampled(struct known_memory *known, size_t from, bool last)
 {
     size_t count;
     const struct trace *t = &known->names->b->trace;
     uint64_t *addrs = unnamed_addrs(t, known->process, from, &count);
     known->seen = t->locations.count;
     struct runtime_sink sink = memory_sink(known);
-    memory_session_name(known->session, addrs, count, &sink, NULL);
+    if (last)
+        memory_session_name(known->session, addrs, count, &sink, NULL);
+    else
+        memory_session_learn(known->session, addrs, count, &sink, NULL);
     free(addrs);
 }
 
@@ -194,7 +198,7 @@ static struct memory_session *memory_session_of(struct memory_names *names, uint
     known->images =
         unpacked_images_new(memory_session_memory(known->session), memory_session_files(known->session));
     tell_images(known);
-    name_sampled(known, 1);                              /* it may be gone before the end */
+    name_sampled(known, 1, false);                       /* it may be gone before the end */
     code_walk_trim(memory_session_walk(known->session)); /* samples lead to few of its modules */
     return known->session;
 }
@@ -251,7 +255,7 @@ static bool look_at(struct known_memory *known, bool sampled)
 {
     struct memory_names *names = known->names;
     if (sampled && known->seen < names->b->trace.locations.count)
-        name_sampled(known, known->seen);
+        name_sampled(known, known->seen, false);
     if (runtime_names_listens(names->methods, known->process))
         return false;
     struct runtime_sink sink = memory_sink(known);
@@ -308,7 +312,7 @@ void memory_names_finish(struct memory_names *names)
         struct known_memory *known = &names->processes[i];
         memory_session_expire(known->session);
         tell_images(known);
-        name_sampled(known, 1);
+        name_sampled(known, 1, true);
         tell_modules(known);
         struct il_map_reader maps = memory_session_il_maps(known->session);
         il_offsets_finish(names->il_offsets, known->process, &maps);

@@ -289,7 +289,7 @@ bool memory_session_find(struct memory_session *s, uint64_t addr, uint64_t time_
         return false;
     s->sink = sink;
     s->change = RUNTIME_METHOD_LOADED;
-    s->time_ns = comes_and_goes(&found) || time_ns < s->started_ns ? time_ns : s->started_ns;
+    s->time_ns = comes_and_goes(&found) ? time_ns : CODE_FROM_EVER;
     tell(s, &found);
     return true;
 }
@@ -325,6 +325,26 @@ bool memory_session_name(struct memory_session *s, const uint64_t *addrs, size_t
         return false;
     start_naming(s, sink);
     return code_walk_list_at(s->walk, addrs, count, tell_any, s);
+}
+
+static bool tell_for_later(void *user, const struct found_method *found)
+{
+    struct memory_session *s = user;
+    uint64_t now_ns = s->time_ns;
+    s->change = comes_and_goes(found) ? RUNTIME_METHOD_EXISTS_AT_END : RUNTIME_METHOD_LOADED;
+    s->time_ns = comes_and_goes(found) ? now_ns : CODE_FROM_EVER;
+    tell(s, found);
+    s->time_ns = now_ns;
+    return true;
+}
+
+bool memory_session_learn(struct memory_session *s, const uint64_t *addrs, size_t count,
+                          const struct runtime_sink *sink, struct error *err)
+{
+    if (!renew(s, MAPS_AGE_NS, err))
+        return false;
+    start_naming(s, sink);
+    return code_walk_list_at(s->walk, addrs, count, tell_for_later, s);
 }
 
 bool memory_session_name_all(struct memory_session *s, const struct runtime_sink *sink, struct error *err)

@@ -42,8 +42,8 @@ void memory_session_close(struct memory_session *s);
  */
 bool memory_session_look(struct memory_session *s, const struct runtime_sink *sink, struct error *err);
 /*
- * Names the jitted code that holds `addr`, RUNTIME_METHOD_LOADED at `time_ns` when it can be freed and at the
- * session's start when not. False when the runtime knows of no method there.
+ * Names the jitted code that holds `addr`, RUNTIME_METHOD_LOADED at `time_ns` when it can be freed and
+ * CODE_FROM_EVER when not. False when the runtime knows of no method there.
  */
 bool memory_session_find(struct memory_session *s, uint64_t addr, uint64_t time_ns,
                          const struct runtime_sink *sink);
@@ -56,6 +56,12 @@ bool memory_session_module(struct memory_session *s, uint64_t addr, const struct
  */
 bool memory_session_name(struct memory_session *s, const uint64_t *addrs, size_t count,
                          const struct runtime_sink *sink, struct error *err);
+/*
+ * The same while samples still come, for those that come yet: what cannot be freed is RUNTIME_METHOD_LOADED,
+ * CODE_FROM_EVER.
+ */
+bool memory_session_learn(struct memory_session *s, const uint64_t *addrs, size_t count,
+                          const struct runtime_sink *sink, struct error *err);
 /* The next question sees the mappings as they are then; else they are at most five seconds old. */
 void memory_session_expire(struct memory_session *s);
 /* Tells of all jitted code, in the same way. */

@@ -82,7 +82,7 @@ static bool newcomer_ask(const struct newcomer *one, const struct runtime_sessio
     unsigned patience_ms = hasty ? PATIENCE_MS : LATE_PATIENCE_MS;
     struct runtime_session_options options = *ask;
     options.connect_timeout_ms = options.reply_timeout_ms = patience_ms;
-    options.no_list = one->kind == NEWCOMER_KNOWN;
+    options.no_list = one->kind == NEWCOMER_KNOWN || one->kind == NEWCOMER_CALLED;
     if (runtime_session_start(t->pid, t->start_ticks, &options, &found->session, &found->err))
         return true;
     found->refused = last || found->err.kind == ERROR_PERMISSION;

@@ -30,7 +30,8 @@ enum newcomer_kind {
     NEWCOMER_KNOWN, /* so was this one; its methods are known without its runtime, which nobody waits for */
     NEWCOMER_FORKED, /* most become another program at once: it is given a moment */
     NEWCOMER_EXECED,
-    NEWCOMER_CALLS, /* so did this one; its runtime calls when it starts, and is asked when it has not */
+    NEWCOMER_CALLS,  /* so did this one; its runtime calls when it starts, and is asked when it has not */
+    NEWCOMER_CALLED, /* it has, when it could not be listened to yet; what it has by then it need not list */
 };
 
 struct newcomers;

@@ -39,7 +39,8 @@ void process_scan_add_memory(struct trace_builder *b, uint32_t process, const st
 /* A mapping the kernel reports. */
 void process_scan_mapping(struct trace_builder *b, uint32_t process, const struct perf_mmap *mmap,
                           uint64_t time_ns);
-/* Whether a thread's first frame may lie in a mapping: of the C library or the loader, where threads begin. */
+/* Whether a thread's first frame may lie in a mapping: of the C library or the loader, where threads begin.
+ */
 bool process_scan_is_root(const struct trace_builder *b, uint32_t mapping);
 
 #endif

@@ -342,12 +342,25 @@ static void recorder_forget_targets(struct recorder *r)
 static void recorder_note_missed(struct recorder *r)
 {
     size_t missed = listen_check_missed(&r->b->trace), refused = runtime_names_refused_count(r->runtimes);
-    char text[128];
-    if (missed <= refused || !r->options.note)
+    char text[256];
+    if (missed <= refused)
         return;
     snprintf(text, sizeof text,
              "%zu .NET process%s could not be listened to in time: events of %s are missing",
              missed - refused, missed - refused == 1 ? "" : "es", missed - refused == 1 ? "it" : "them");
+    r->options.note(r->options.user, text);
+}
+
+static void recorder_note_late(struct recorder *r)
+{
+    size_t late = r->watched.late;
+    char text[256];
+    if (late == 0)
+        return;
+    snprintf(text, sizeof text,
+             "%zu .NET process%s could be listened to only %s%s after %s start: %s first events are missing",
+             late, late == 1 ? "" : "es", late == 1 ? "" : "up to ", units_duration(r->watched.late_ns).text,
+             late == 1 ? "its" : "their", late == 1 ? "its" : "their");
     r->options.note(r->options.user, text);
 }
 
@@ -407,8 +420,9 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     if (ok && recorder_wants_events(r) && told.bytes == 0) {
         ok = listen_check_unheard(&r->listening, r->runtimes, r->options.note, r->options.user, err);
         r->stats.ended_by = ok ? r->stats.ended_by : RECORD_ENDED_ERROR;
-    } else if (recorder_wants_events(r)) {
+    } else if (recorder_wants_events(r) && r->options.note) {
         recorder_note_missed(r);
+        recorder_note_late(r);
     }
     *stats = r->stats;
     return ok;

@@ -14,7 +14,8 @@ struct waiting_head {
 
 size_t waiting_sample_size(const struct raw_sample *s)
 {
-    size_t frames = s->kernel_count * sizeof *s->kernel + s->user_count * (sizeof *s->user + sizeof *s->user_exact);
+    size_t frames =
+        s->kernel_count * sizeof *s->kernel + s->user_count * (sizeof *s->user + sizeof *s->user_exact);
     return sizeof(struct waiting_head) + (s->chain.size ? s->chain.size : frames);
 }
 

@@ -11,6 +11,7 @@
 enum {
     ATTACH_MS = 3000,      /* for the answer of a runtime that was there before us */
     KNOWN_ATTACH_MS = 500, /* of one whose methods can be told from its memory */
+    LATE_MS = 250,         /* a runtime needs some 60 until it can be listened to */
 };
 
 void watched_processes_init(struct watched_processes *w, const struct watched_processes_options *options)
@@ -47,8 +48,14 @@ static void welcome(struct watched_processes *w, uint32_t pid, enum newcomer_kin
 
 static void take_session(struct watched_processes *w, struct newcomer_found *found)
 {
+    uint64_t began_ns = w->options.b->trace.processes.rows[found->process].from_ns;
+    uint64_t late_ns = began_ns ? clock_monotonic_ns() - began_ns : 0; /* 0: it was there before us */
     runtime_names_add(w->options.runtimes, found->process, (uint32_t)found->target.pid, found->session);
     found->session = NULL; /* runtime_names has it */
+    if (late_ns <= LATE_MS * UINT64_C(1000000))
+        return;
+    w->late++;
+    w->late_ns = late_ns > w->late_ns ? late_ns : w->late_ns;
 }
 
 /* Whether its runtime would have told what nobody else tells. */
@@ -210,7 +217,7 @@ void watched_processes_called(struct watched_processes *w, const struct diagnost
     ask.no_list = o->port_is_ours; /* it tells of each from its first on, and would list all when it ends */
     /* one that does not wait may call before it can open a session: it is asked again */
     if (!runtime_names_listens(o->runtimes, process) && !runtime_names_attach(o->runtimes, pid, &ask, false))
-        welcome(w, pid, NEWCOMER_EXECED);
+        welcome(w, pid, o->port_is_ours ? NEWCOMER_CALLED : NEWCOMER_EXECED);
     if (o->port_is_ours)
         event_peer_hand_down_port(
             &(struct event_peer){ caller->pid, caller->start_ticks, KNOWN_ATTACH_MS, KNOWN_ATTACH_MS },

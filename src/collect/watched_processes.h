@@ -43,8 +43,10 @@ struct watched_processes {
     struct target_files files;
     struct newcomers *newcomers;
     struct exit_watch exits;
-    bool missed;    /* newcomers, and said so */
-    uint64_t execs; /* processes that became another program: two rows each */
+    bool missed;      /* newcomers, and said so */
+    uint64_t execs;   /* processes that became another program: two rows each */
+    size_t late;      /* that were listened to a while after they had started, without having called, */
+    uint64_t late_ns; /* and the longest that was */
 };
 
 void watched_processes_init(struct watched_processes *w, const struct watched_processes_options *options);

@@ -27,7 +27,8 @@ struct past_mappings {
 enum { PAST_MAPPINGS_MAX = 1024 };
 
 void past_mappings_done(struct past_mappings *past);
-/* Keeps what lies in [start, end), of other mappings than `next`: it is about to be replaced at `until_ns`. */
+/* Keeps what lies in [start, end), of other mappings than `next`: it is about to be replaced at `until_ns`.
+ */
 void past_mappings_keep(struct past_mappings *past, const struct address_space *space, uint64_t start,
                         uint64_t end, uint32_t next, uint64_t until_ns);
 /* What was at an address before it was replaced after `time_ns`, or 0: the same as now. */

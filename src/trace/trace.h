@@ -154,6 +154,9 @@ struct trace_mapping {
 };
 
 /* A method's machine code as the runtime announced it: what lived at an address, and when. */
+/* From_ns of code that cannot be freed, and was there before any sample in it. */
+enum { CODE_FROM_EVER = 1 };
+
 struct trace_code {
     uint32_t process;
     uint32_t function;

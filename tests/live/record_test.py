@@ -81,6 +81,16 @@ def command_ends(checks, work):
                  f"{last} of {every} samples; {done.stderr}")
 
 
+def command_is_short(checks, work):
+    """Its memory is asked while it is there, of its first managed frame, too: none is found by frame pointers for want of it."""
+    out = work.file("short.clrperf")
+    clrperf("record", "-q", "-F", 1999, "-o", out, "--", *sample_command("10", "primes"), "0.4")
+    totals = report(out, "--top", "1")["totals"]["frames"]
+    found = totals["found_by"]
+    checks.check("the frames of a short program are not guessed",
+                 found["unwind_info"] > 200 and found.get("frame_pointer", 0) <= 0.002 * sum(found.values()), f"{found}")
+
+
 def command_names(checks, work):
     out = work.file("start.clrperf")
     done = clrperf("record", "-q", "-F", 999, "-g", "-e", "cpu-clock", "-o", out, "--", *sample_command("10", "primes"), "6")
@@ -474,7 +484,7 @@ def ahead_of_time(checks, work):
         program.wait()
 
 
-GROUPS = (command, command_killed, command_beside, command_ends, command_names, signals, ordinary_user, events_without_rights, no_rights, targets,
+GROUPS = (command, command_killed, command_beside, command_ends, command_is_short, command_names, signals, ordinary_user, events_without_rights, no_rights, targets,
           all_processes, latecomers, target_exits, main_thread_exits, short_lived, target_updated,
           target_chrooted, target_execs, target_stopped, frame_pointers, ahead_of_time)
 

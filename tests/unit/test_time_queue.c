@@ -224,10 +224,9 @@ static void test_large_item(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),     cmocka_unit_test(test_full),   cmocka_unit_test(test_handed_over),
-        cmocka_unit_test(test_many_runs), cmocka_unit_test(test_memory), cmocka_unit_test(test_large_item),
-        cmocka_unit_test(test_alignment)
-    };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_order),       cmocka_unit_test(test_full),
+                                        cmocka_unit_test(test_handed_over), cmocka_unit_test(test_many_runs),
+                                        cmocka_unit_test(test_memory),      cmocka_unit_test(test_large_item),
+                                        cmocka_unit_test(test_alignment) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
