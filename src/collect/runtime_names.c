@@ -432,16 +432,18 @@ static uint32_t names_function(struct runtime_names *names, const struct code_or
                                             });
 }
 
-/* Whether the other source, memory or events, told of the code before. Events know since when it lives. */
+/* Whether the code was told of before, by memory or by events, which know since when it lives. */
 static bool names_has(const struct runtime_names *names, const struct code_change *change)
 {
     const struct trace *t = &names->b->trace;
     uint32_t id = trace_builder_code_at(names->b, change->process, change->addr);
     const struct trace_code *code = &t->codes.rows[id];
-    if (!id || id >= names->origin_capacity || code->resolver == change->resolver)
+    if (!id || id >= names->origin_capacity)
         return false;
     bool same = code->addr == change->addr && code->size_bytes == change->size_bytes &&
                 names->origins[id].name == change->name;
+    if (code->resolver == change->resolver)
+        return same && change->time_ns == CODE_FROM_EVER;
     return same || change->resolver == RESOLVER_MEMORY;
 }
 
