@@ -1,0 +1,254 @@
+#include "trace/builder_stacks.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "trace/address_space.h"
+#include "trace/past_mappings.h"
+
+enum { MEMO_SLOTS = 1 << 15 };
+
+/* A frame's address as captured, and the location that it was. Four to a line of the CPU's caches. */
+struct location_memo {
+    uint64_t addr;
+    uint32_t meaning; /* see meaning_of(); 0: free */
+    uint32_t location;
+};
+
+struct location_memo *location_memo_new(void)
+{
+    return mem_alloc(MEMO_SLOTS, sizeof(struct location_memo));
+}
+
+/* Locations. */
+
+static uint32_t location_find_user(struct trace_builder *b, uint32_t process, uint64_t addr, bool is_return,
+                                   uint64_t time_ns)
+{
+    /* a call may be the last instruction of its method: the caller is found before the return address */
+    uint64_t inside = is_return && addr ? addr - 1 : addr;
+    const struct process_state *state = &b->states[process];
+    const struct address_range *code = address_space_find(state->codes, inside);
+    struct location_key key = {
+        .addr = addr,
+        .process = process,
+        .mapping = trace_builder_mapping_then(b, process, inside, time_ns),
+        .is_return = is_return,
+    };
+    uint64_t to_ns = code ? b->trace.codes.rows[code->mapping].to_ns : 0;
+    if (code && (!to_ns || time_ns < to_ns))
+        key.code = code->mapping;
+    return stack_table_location(&b->stacks, &b->trace, &key, time_ns);
+}
+
+/* What addresses meant at a time: when other things were mapped than now, it is not remembered. */
+static uint32_t space_then(struct trace_builder *b, uint32_t process, uint64_t time_ns)
+{
+    const struct process_state *state = &b->states[process];
+    return time_ns < state->past->changed_ns ? ++b->spaces : state->space;
+}
+
+/* Whose frames are looked up: a process's, or the kernel's with process 0. */
+struct frame_space {
+    uint32_t process, number; /* see process_state.space */
+    uint64_t time_ns;
+};
+
+/* What else decides what a frame's address is. */
+static inline uint32_t meaning_of(struct frame_space space, bool is_return)
+{
+    return space.number << 1 | is_return;
+}
+
+static inline struct location_memo *memo_of(struct trace_builder *b, struct frame_space space, uint64_t addr)
+{
+    _Static_assert(MEMO_SLOTS == 1 << (64 - 49), "a slot is the product's top bits");
+    return &b->memo[((addr ^ space.process) * 0x9e3779b97f4a7c15ull) >> 49];
+}
+
+/* Seldom needed: kept out of the loops that need the rest. */
+__attribute__((noinline)) static uint32_t location_find(struct trace_builder *b, struct frame_space space,
+                                                        uint64_t addr, bool is_return)
+{
+    struct location_key kernel = { .addr = addr, .is_return = is_return };
+    uint32_t location = space.process ? location_find_user(b, space.process, addr, is_return, space.time_ns)
+                                      : stack_table_location(&b->stacks, &b->trace, &kernel, space.time_ns);
+    *memo_of(b, space, addr) = (struct location_memo){ addr, meaning_of(space, is_return), location };
+    return location;
+}
+
+/* The location of a frame. This sees every frame of every new chain. */
+static inline uint32_t location_of(struct trace_builder *b, struct frame_space space, uint64_t addr,
+                                   bool is_return)
+{
+    const struct location_memo *memo = memo_of(b, space, addr);
+    if (memo->addr == addr && memo->meaning == meaning_of(space, is_return))
+        return memo->location;
+    return location_find(b, space, addr, is_return);
+}
+
+enum stack_end trace_builder_stack_end(const struct trace_builder *b, uint32_t stack)
+{
+    return stack_table_end(&b->stacks, stack);
+}
+
+/* The path of a sample's frames; `locations` has room for TRACE_STACK_DEPTH_MAX. */
+static struct stack_path path_of(struct trace_builder *b, uint32_t process, const struct raw_sample *s,
+                                 uint32_t *locations)
+{
+    enum stack_end end = s->end;
+    size_t believed = s->judge ? s->judge(s->judge_user, process, s, &end) : s->user_count;
+    size_t kernel_count = s->kernel_count < TRACE_STACK_DEPTH_MAX ? s->kernel_count : TRACE_STACK_DEPTH_MAX;
+    size_t room = TRACE_STACK_DEPTH_MAX - kernel_count;
+    size_t user_count = believed < room ? believed : room;
+    bool cut = kernel_count < s->kernel_count || user_count < believed;
+    uint32_t depth = 0;
+    struct frame_space user = { process, space_then(b, process, s->time_ns), s->time_ns },
+                       kernel = { 0, BUILDER_KERNEL_SPACE, s->time_ns };
+    const uint64_t *addrs = s->user;
+    const bool *exact = s->user_exact;
+    for (size_t i = user_count; i-- > 0;)
+        locations[depth++] = location_of(b, user, addrs[i], exact ? !exact[i] : i > 0);
+    for (size_t i = kernel_count; i-- > 0;)
+        locations[depth++] = location_of(b, kernel, s->kernel[i], i > 0);
+    return (struct stack_path){ cut ? STACK_TRUNCATED : end, depth, locations };
+}
+
+static struct chain_key sample_key(struct trace_builder *b, uint32_t process, const struct raw_sample *s)
+{
+    uint64_t context = (uint64_t)space_then(b, process, s->time_ns) << 2;
+    return s->chain.size ? chain_key_of_bytes(s->chain, context)
+                         : chain_key_of(s->kernel, s->kernel_count, s->user, s->user_count, context ^ s->end);
+}
+
+static void sample_look(struct trace_builder *b, struct raw_sample *s)
+{
+    if (s->looked_at)
+        return;
+    s->looked_at = true;
+    if (!s->thread)
+        s->thread = trace_builder_thread(b, s->pid, s->tid, s->time_ns);
+    s->key = sample_key(b, b->trace.threads.rows[s->thread].process, s);
+}
+
+void trace_builder_sample_expect(struct trace_builder *b, struct raw_sample *s)
+{
+    sample_look(b, s);
+    chain_cache_prefetch(b->chains, s->key);
+}
+
+static uint32_t sample_push(struct trace_builder *b, const struct raw_sample *s, uint32_t stack)
+{
+    trace_push_sample(&b->trace.samples, s->time_ns, s->thread, stack, s->weight, s->kind, s->cpu);
+    return stack;
+}
+
+bool trace_builder_sample_is_known(struct trace_builder *b, struct raw_sample *s)
+{
+    sample_look(b, s);
+    return chain_cache_find(b->chains, s->key) != 0;
+}
+
+uint32_t trace_builder_sample_again(struct trace_builder *b, struct raw_sample *s)
+{
+    sample_look(b, s);
+    uint32_t stack = chain_cache_find(b->chains, s->key);
+    return stack ? sample_push(b, s, stack) : 0;
+}
+
+/* Its path, when its chain is not known; else one of nothing, below its stack. */
+static struct stack_path path_of_sample(struct trace_builder *b, struct raw_sample *s, uint32_t *locations)
+{
+    sample_look(b, s);
+    uint32_t stack = chain_cache_find(b->chains, s->key);
+    return stack ? (struct stack_path){ .parent = stack }
+                 : path_of(b, b->trace.threads.rows[s->thread].process, s, locations);
+}
+
+static uint32_t add_sample(struct trace_builder *b, const struct raw_sample *s, struct stack_path path)
+{
+    bool is_new = path.locations; /* unless one that was added since had the same chain */
+    uint32_t stack = stack_table_add(&b->stacks, &b->trace, path);
+    if (is_new)
+        chain_cache_add(b->chains, s->key, stack);
+    return sample_push(b, s, stack);
+}
+
+uint32_t trace_builder_sample(struct trace_builder *b, struct raw_sample *s)
+{
+    return add_sample(b, s, path_of_sample(b, s, b->paths));
+}
+
+void trace_builder_samples(struct trace_builder *b, struct raw_sample *s, size_t count)
+{
+    struct stack_path paths[STACK_PATHS_MAX] = { 0 };
+    assert(count <= STACK_PATHS_MAX);
+    for (size_t i = 0; i < count; i++)
+        paths[i] = path_of_sample(b, &s[i], b->paths + i * TRACE_STACK_DEPTH_MAX);
+    stack_table_follow(&b->stacks, &b->trace, paths, count);
+    for (size_t i = 0; i < count; i++)
+        add_sample(b, &s[i], paths[i]);
+}
+
+uint32_t trace_builder_stack(struct trace_builder *b, uint32_t process, const uint64_t *addrs, size_t count,
+                             bool leaf_exact, uint64_t time_ns, enum stack_end end)
+{
+    static const bool none_exact[TRACE_STACK_DEPTH_MAX];
+    const struct raw_sample s = {
+        .time_ns = time_ns,
+        .user = addrs,
+        .user_count = count,
+        .user_exact = leaf_exact ? NULL : none_exact,
+        .end = end,
+    };
+    if (count == 0)
+        return end;
+    /* the same addresses mean other places when the leaf is not exact; a sample's chain has no end here */
+    uint64_t space = space_then(b, process, time_ns);
+    uint64_t context = (uint64_t)!leaf_exact << 63 ^ space << 2 ^ end;
+    struct chain_key key = chain_key_of_bytes(span_of(addrs, count * sizeof *addrs), context);
+    uint32_t stack = chain_cache_find(b->chains, key);
+    if (!stack) {
+        stack = stack_table_add(&b->stacks, &b->trace, path_of(b, process, &s, b->paths));
+        chain_cache_add(b->chains, key, stack);
+    }
+    return stack;
+}
+
+uint32_t trace_builder_stack_at(struct trace_builder *b, uint32_t stack, uint64_t time_ns,
+                                location_code_fn *code_at, void *user)
+{
+    uint32_t path[TRACE_STACK_DEPTH_MAX] = { 0 };
+    size_t depth = 0;
+    for (; stack >= STACK_ROOTS && depth < TRACE_STACK_DEPTH_MAX; stack = b->trace.stacks.rows[stack].parent)
+        path[depth++] = b->trace.stacks.rows[stack].location;
+    while (depth-- > 0) {
+        uint32_t location = path[depth], code = code_at(user, location, time_ns);
+        if (code) {
+            const struct trace_location row = b->trace.locations.rows[location];
+            location = stack_table_location(
+                &b->stacks, &b->trace,
+                &(struct location_key){ row.addr, row.process, row.mapping, code, row.is_return }, time_ns);
+        }
+        stack = stack_table_push(&b->stacks, &b->trace, stack, location);
+    }
+    return stack;
+}
+
+uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *functions, size_t count)
+{
+    uint32_t stack = count > TRACE_STACK_DEPTH_MAX ? STACK_TRUNCATED : STACK_WHOLE;
+    for (size_t i = count > TRACE_STACK_DEPTH_MAX ? count - TRACE_STACK_DEPTH_MAX : 0; i < count; i++) {
+        /* named locations share the number space of kernel addresses, far below any of those */
+        uint32_t location =
+            stack_table_location(&b->stacks, &b->trace, &(struct location_key){ .addr = functions[i] }, 0);
+        struct trace_location *row = &b->trace.locations.rows[location];
+        row->function = functions[i];
+        row->resolver = RESOLVER_IMPORTED;
+        const char *name = trace_string(&b->trace, b->trace.functions.rows[functions[i]].name);
+        row->unnamed = strcmp(name, "[unknown]") == 0 ? UNNAMED_NO_SYMBOL : UNNAMED_NOT;
+        stack = stack_table_push(&b->stacks, &b->trace, stack, location);
+    }
+    return stack;
+}
