@@ -134,12 +134,17 @@ static void ask_names(struct fact_search *s)
     }
     s->origins = mem_alloc(t->locations.count, sizeof *s->origins);
     struct symbol_cache cache;
+    struct source_cache lines;
     symbol_store_open(&cache);
-    struct symbolizer_options options = {
-        .files = code_listing_files(census), .cache = &cache, .origins = s->origins, .kernel = !census->core
-    };
+    symbol_store_open_lines(&lines);
+    struct symbolizer_options options = { .files = code_listing_files(census),
+                                          .cache = &cache,
+                                          .sources = &lines,
+                                          .origins = s->origins,
+                                          .kernel = !census->core };
     struct symbolizer_result result = { 0 };
     symbolizer_run(t, &census->b.functions, &options, &result);
+    source_cache_done(&lines);
     symbol_cache_close(&cache);
 }
 

@@ -23,6 +23,17 @@ char *symbol_store_path(void)
     return home ? mem_format("%s/.cache/clrperf/symbols", home) : NULL;
 }
 
+void symbol_store_open_lines(struct source_cache *out)
+{
+    const char *own = variable("CLRPERF_SYMBOLS"), *cache = variable("XDG_CACHE_HOME"),
+               *home = variable("HOME");
+    AUTO_FREE char *path = own     ? mem_format("%s/lines", own)
+                           : cache ? mem_format("%s/clrperf/lines", cache)
+                           : home  ? mem_format("%s/.cache/clrperf/lines", home)
+                                   : NULL;
+    source_cache_init(out, path);
+}
+
 void symbol_store_open(struct symbol_cache *out)
 {
     AUTO_FREE char *path = symbol_store_path();

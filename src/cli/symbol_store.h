@@ -6,10 +6,13 @@
 #ifndef CLRPERF_CLI_SYMBOL_STORE_H
 #define CLRPERF_CLI_SYMBOL_STORE_H
 
+#include "symbolize/source_cache.h"
 #include "symbolize/symbol_cache.h"
 
 /* NULL when the environment names none. The caller frees. */
 char *symbol_store_path(void);
+/* Where source lines are kept: in "lines" below, or beside the default. */
+void symbol_store_open_lines(struct source_cache *out);
 /* To read from. Without a directory when nothing was fetched yet; a warning says when it may not be used. */
 void symbol_store_open(struct symbol_cache *out);
 /* To fetch into. */

@@ -82,6 +82,7 @@ struct record_run {
     struct record_stats stats;
     uint64_t file_bytes, stop_to_closed_ns;
     struct symbol_cache cache;
+    struct source_cache lines;
     struct urgency *urgency;       /* of the end, or NULL */
     struct symbolizer *symbolizer; /* at work since the last sample; or NULL: it was not needed early */
     int capture_fd;                /* to read an unnamed capture again */
@@ -210,9 +211,11 @@ static void record_begin_names(struct record_run *run)
 {
     run->urgency = urgency_begin(URGENCY_MS);
     symbol_store_open(&run->cache);
+    symbol_store_open_lines(&run->lines);
     struct symbolizer_options options = {
         .files = target_finder_live(recorder_files(run->recorder)),
         .cache = &run->cache,
+        .sources = &run->lines,
         .kernel = true,
     };
     run->symbolizer = symbolizer_begin(&run->b.trace, &run->b.functions, &options);
@@ -308,6 +311,7 @@ static bool record_finish(struct record_run *run, struct error *err)
         record_begin_names(run);
     symbolizer_finish(run->symbolizer, &result);
     symbol_cache_close(&run->cache);
+    source_cache_done(&run->lines);
     if (result.kernel_hidden)
         record_note(run, "kernel functions have no names: the kernel hides its addresses; "
                          "as root: sysctl kernel.kptr_restrict=0");

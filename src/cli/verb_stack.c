@@ -36,6 +36,12 @@ struct stack_values {
     uint64_t every_ns;
 };
 
+/* What earlier runs left. */
+struct stack_caches {
+    struct symbol_cache symbols; /* that were fetched */
+    struct source_cache sources;
+};
+
 /* A running process under the eye. */
 struct live_target {
     struct target_list list; /* the one process */
@@ -43,7 +49,7 @@ struct live_target {
     uint32_t process; /* its row, in every look's trace */
     struct live_memory *memory;
     struct thread_stopper *stopper;
-    const struct symbol_cache *cache; /* of fetched symbols */
+    const struct stack_caches *caches;
 };
 
 static bool open_live_file(void *user, const char *path, struct source *out)
@@ -86,7 +92,11 @@ static bool live_open(struct live_target *live, const struct stack_values *v, st
 
 static void live_symbolize(struct live_target *live, struct trace_builder *b)
 {
-    struct symbolizer_options options = { .files = target_finder_live(&live->files), .cache = live->cache };
+    struct symbolizer_options options = {
+        .files = target_finder_live(&live->files),
+        .cache = &live->caches->symbols,
+        .sources = &live->caches->sources,
+    };
     struct symbolizer_result result = { 0 };
     symbolizer_run(&b->trace, &b->functions, &options, &result);
 }
@@ -170,7 +180,7 @@ static bool live_look(struct live_target *live, struct process_stacks *stacks, c
     if (ok)
         stack_locks_read(&view, true);
     if (ok && v->async)
-        view_read_async(&view, stacks, live->memory, live->cache, v);
+        view_read_async(&view, stacks, live->memory, &live->caches->symbols, v);
     if (ok && first)
         view_warn(&view);
     ok = ok && stack_print(&view, v, err);
@@ -178,9 +188,9 @@ static bool live_look(struct live_target *live, struct process_stacks *stacks, c
     return ok;
 }
 
-static bool live_stacks(const struct symbol_cache *cache, const struct stack_values *v, struct error *err)
+static bool live_stacks(const struct stack_caches *caches, const struct stack_values *v, struct error *err)
 {
-    struct live_target live = { .cache = cache };
+    struct live_target live = { .caches = caches };
     struct urgency *urgency = urgency_begin(URGENCY_MS); /* who looks at a hung machine waits, threads too */
     bool ok = live_open(&live, v, err);
     if (ok) {
@@ -210,10 +220,14 @@ static bool live_stacks(const struct symbol_cache *cache, const struct stack_val
 /* A core dump. */
 
 static bool core_look(struct core_target *core, struct process_stacks *stacks,
-                      const struct symbol_cache *cache, const struct stack_values *v, struct error *err)
+                      const struct stack_caches *caches, const struct stack_values *v, struct error *err)
 {
     struct stack_view view = { 0 };
-    struct symbolizer_options options = { .files = target_finder_core(core), .cache = cache };
+    struct symbolizer_options options = {
+        .files = target_finder_core(core),
+        .cache = &caches->symbols,
+        .sources = &caches->sources,
+    };
     struct symbolizer_result result = { 0 };
     core_target_take(core, stacks, stack_thread(v));
     if (stacks->thread_count == 0)
@@ -227,7 +241,7 @@ static bool core_look(struct core_target *core, struct process_stacks *stacks,
     if (ok)
         stack_locks_read(&view, false);
     if (ok && v->async)
-        view_read_async(&view, stacks, NULL, cache, v);
+        view_read_async(&view, stacks, NULL, &caches->symbols, v);
     if (ok)
         view_warn(&view);
     ok = ok && stack_print(&view, v, err);
@@ -235,7 +249,7 @@ static bool core_look(struct core_target *core, struct process_stacks *stacks,
     return ok;
 }
 
-static bool core_stacks(const char *path, const struct symbol_cache *cache, const struct stack_values *v,
+static bool core_stacks(const char *path, const struct stack_caches *caches, const struct stack_values *v,
                         struct error *err)
 {
     struct core_target core;
@@ -244,7 +258,7 @@ static bool core_stacks(const char *path, const struct symbol_cache *cache, cons
         return false;
     struct stacks_target target = core_target_stacks(&core);
     process_stacks_init(&stacks, &target);
-    bool ok = core_look(&core, &stacks, cache, v, err);
+    bool ok = core_look(&core, &stacks, caches, v, err);
     process_stacks_done(&stacks);
     core_target_close(&core);
     return ok;
@@ -271,10 +285,12 @@ static bool stack_run(struct verb_call *call, struct error *err)
         return error_set(err, ERROR_USAGE, "a core dump and a running process exclude each other");
     if (!stack_check(v, err))
         return false;
-    struct symbol_cache cache;
-    symbol_store_open(&cache);
-    bool ok = call->arg_count ? core_stacks(call->args[0], &cache, v, err) : live_stacks(&cache, v, err);
-    symbol_cache_close(&cache);
+    struct stack_caches caches;
+    symbol_store_open(&caches.symbols);
+    symbol_store_open_lines(&caches.sources);
+    bool ok = call->arg_count ? core_stacks(call->args[0], &caches, v, err) : live_stacks(&caches, v, err);
+    source_cache_done(&caches.sources);
+    symbol_cache_close(&caches.symbols);
     return ok;
 }
 

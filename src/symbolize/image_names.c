@@ -311,6 +311,6 @@ void image_names_ask_sources(const struct image_names *names, struct naming *nam
                              const uint32_t *locations, const uint64_t *file_offs, size_t count)
 {
     if (names->native)
-        naming_add_sources(naming, native_image_ask_sources(names->native, file_offs, count), locations,
-                           count);
+        naming_add_sources(naming, native_image_ask_sources(names->native, naming->sources, file_offs, count),
+                           locations, count);
 }

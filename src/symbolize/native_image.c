@@ -439,7 +439,8 @@ static int source_fd(const struct native_image *image)
     return native_source_has(&image->elf) ? image->elf.file.fd : image->debug_fd;
 }
 
-struct source_lookup *native_image_ask_sources(const struct native_image *image, const uint64_t *file_offs,
+struct source_lookup *native_image_ask_sources(const struct native_image *image,
+                                               const struct source_cache *kept, const uint64_t *file_offs,
                                                size_t count)
 {
     int fd = source_fd(image);
@@ -458,5 +459,6 @@ struct source_lookup *native_image_ask_sources(const struct native_image *image,
         addrs[i] = pairs[i].addr;
         indexes[i] = pairs[i].index;
     }
-    return source_lookup_start(fd, addrs, indexes, known);
+    struct source_store store = { kept, symbol_id_of_elf(&image->elf) };
+    return source_lookup_start(fd, &store, addrs, indexes, known);
 }

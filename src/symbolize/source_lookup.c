@@ -4,52 +4,33 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/intern.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/thread.h"
 
-enum { TEXT_BYTES_MAX = 64 << 20 };
-
-/* A source_frame; its texts are ids, 0 for none. */
-struct kept_frame {
-    uint32_t function, file, line;
-};
-
-struct kept_answer {
-    size_t index, first, count; /* frames */
-};
-
-/* Until the thread was joined all is the thread's. */
 struct source_lookup {
-    pthread_t thread;
-    bool has_thread;
-    int fd;
+    struct source_store store;
+    struct source_stamp stamp; /* of the file */
     uint64_t *addrs;
     size_t *indexes;
     size_t count;
-    struct kept_answer *answers;
-    size_t answer_count;
-    struct kept_frame *frames;
-    size_t frame_count, frame_capacity;
-    struct intern texts;
+    struct source_answers known; /* was kept */
+    /* Until the thread was joined what follows is the thread's. */
+    pthread_t thread;
+    bool has_thread;
+    int fd;
+    uint64_t *asked; /* those that were not known */
+    size_t asked_count;
+    struct source_answers found;
 };
 
 static void keep_answer(void *user, size_t index, const struct source_frame *frames, size_t count)
 {
     struct source_lookup *lookup = user;
-    lookup->answers[lookup->answer_count++] =
-        (struct kept_answer){ lookup->indexes[index], lookup->frame_count, count };
-    lookup->frames = mem_grow(lookup->frames, &lookup->frame_capacity, lookup->frame_count + count,
-                              sizeof *lookup->frames);
-    for (size_t i = 0; i < count; i++)
-        lookup->frames[lookup->frame_count++] = (struct kept_frame){
-            .function = frames[i].function ? intern_cstr(&lookup->texts, frames[i].function) : 0,
-            .file = frames[i].file ? intern_cstr(&lookup->texts, frames[i].file) : 0,
-            .line = frames[i].line,
-        };
+    source_answers_add(&lookup->found, lookup->asked[index], frames, count);
 }
 
 static void *lookup_run(void *user)
@@ -59,42 +40,95 @@ static void *lookup_run(void *user)
     struct elf elf;
     if (!source_over_fd(lookup->fd, 0, UINT64_MAX, &file, NULL) || !elf_open(&file, &elf, NULL))
         return NULL;
-    native_source_find(&elf, lookup->addrs, lookup->count, keep_answer, lookup);
+    native_source_find(&elf, lookup->asked, lookup->asked_count, keep_answer, lookup);
     elf_done(&elf);
     return NULL;
 }
 
-struct source_lookup *source_lookup_start(int fd, const uint64_t *addrs, const size_t *indexes, size_t count)
+static struct source_stamp stamp_of(int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return (struct source_stamp){ 0 };
+    return (struct source_stamp){
+        .device = st.st_dev,
+        .inode = st.st_ino,
+        .size_bytes = (uint64_t)st.st_size,
+        .changed_ns = (uint64_t)st.st_ctim.tv_sec * UINT64_C(1000000000) + (uint64_t)st.st_ctim.tv_nsec,
+    };
+}
+
+static void ask_unknown(struct source_lookup *lookup)
+{
+    lookup->asked = mem_alloc(lookup->count, sizeof *lookup->asked);
+    for (size_t i = 0; i < lookup->count; i++)
+        if (!source_answers_find(&lookup->known, lookup->addrs[i]))
+            lookup->asked[lookup->asked_count++] = lookup->addrs[i];
+    if (lookup->asked_count == 0)
+        return;
+    lookup->has_thread = thread_start(&lookup->thread, lookup_run, lookup);
+    if (!lookup->has_thread)
+        lookup_run(lookup);
+}
+
+struct source_lookup *source_lookup_start(int fd, const struct source_store *store, const uint64_t *addrs,
+                                          const size_t *indexes, size_t count)
 {
     AUTO_FD int own = count ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
     if (own < 0)
         return NULL;
     struct source_lookup *lookup = mem_alloc(1, sizeof *lookup);
+    lookup->store = *store;
     lookup->fd = take_fd(&own);
+    lookup->stamp = stamp_of(lookup->fd);
     lookup->count = count;
     lookup->addrs = memcpy(mem_alloc(count, sizeof *addrs), addrs, count * sizeof *addrs);
     lookup->indexes = memcpy(mem_alloc(count, sizeof *indexes), indexes, count * sizeof *indexes);
-    lookup->answers = mem_alloc(count, sizeof *lookup->answers);
-    intern_init(&lookup->texts, TEXT_BYTES_MAX);
-    lookup->has_thread = thread_start(&lookup->thread, lookup_run, lookup);
-    if (!lookup->has_thread)
-        lookup_run(lookup);
+    source_answers_init(&lookup->found);
+    source_cache_load(store->cache, &store->id, &lookup->stamp, &lookup->known);
+    ask_unknown(lookup);
     return lookup;
 }
 
-static void answer_one(const struct source_lookup *lookup, const struct kept_answer *kept,
-                       native_source_fn *answer, void *user)
+/* What the file says nothing of need not be asked again either. */
+static void note_unanswered(struct source_lookup *lookup)
+{
+    source_answers_sort(&lookup->found);
+    size_t answered = lookup->found.count;
+    for (size_t i = 0, at = 0; i < lookup->asked_count; i++) {
+        while (at < answered && lookup->found.rows[at].addr < lookup->asked[i])
+            at++;
+        if (at == answered || lookup->found.rows[at].addr != lookup->asked[i])
+            source_answers_add(&lookup->found, lookup->asked[i], NULL, 0);
+    }
+    source_answers_sort(&lookup->found);
+}
+
+/* The answers of this look, and of those before as far as there is room. */
+static void keep_found(struct source_lookup *lookup)
 {
     struct source_frame frames[SOURCE_FRAMES_MAX];
-    for (size_t i = 0; i < kept->count; i++) {
-        const struct kept_frame *frame = &lookup->frames[kept->first + i];
-        frames[i] = (struct source_frame){
-            .function = i + 1 < kept->count ? intern_text(&lookup->texts, frame->function) : NULL,
-            .file = frame->file ? intern_text(&lookup->texts, frame->file) : NULL,
-            .line = frame->line,
-        };
+    struct source_answers *all = &lookup->found;
+    for (size_t i = 0; i < lookup->known.count && all->count < SOURCE_ANSWERS_MAX; i++) {
+        size_t count = source_answers_frames(&lookup->known, &lookup->known.rows[i], frames);
+        source_answers_add(all, lookup->known.rows[i].addr, frames, count);
     }
-    answer(user, kept->index, frames, kept->count);
+    source_answers_sort(all);
+    source_cache_save(lookup->store.cache, &lookup->store.id, &lookup->stamp, all, NULL);
+}
+
+static void answer_one(const struct source_lookup *lookup, size_t i, native_source_fn *answer, void *user)
+{
+    struct source_frame frames[SOURCE_FRAMES_MAX];
+    const struct source_answers *from = &lookup->known;
+    const struct source_answer *row = source_answers_find(from, lookup->addrs[i]);
+    if (!row) {
+        from = &lookup->found;
+        row = source_answers_find(from, lookup->addrs[i]);
+    }
+    size_t count = row ? source_answers_frames(from, row, frames) : 0;
+    if (count)
+        answer(user, lookup->indexes[i], frames, count);
 }
 
 void source_lookup_finish(struct source_lookup *lookup, native_source_fn *answer, void *user)
@@ -103,13 +137,16 @@ void source_lookup_finish(struct source_lookup *lookup, native_source_fn *answer
         return;
     if (lookup->has_thread)
         pthread_join(lookup->thread, NULL);
-    for (size_t i = 0; i < lookup->answer_count; i++)
-        answer_one(lookup, &lookup->answers[i], answer, user);
+    note_unanswered(lookup);
+    for (size_t i = 0; i < lookup->count; i++)
+        answer_one(lookup, i, answer, user);
+    if (lookup->asked_count)
+        keep_found(lookup);
     close(lookup->fd);
-    intern_done(&lookup->texts);
+    source_answers_done(&lookup->known);
+    source_answers_done(&lookup->found);
     free(lookup->addrs);
     free(lookup->indexes);
-    free(lookup->answers);
-    free(lookup->frames);
+    free(lookup->asked);
     free(lookup);
 }

@@ -134,11 +134,16 @@ void symbol_cache_close(struct symbol_cache *cache)
 
 /* The files. */
 
-void symbol_cache_name(const struct symbol_id *id, char out[SYMBOL_CACHE_NAME_BYTES])
+static void name_file(const struct symbol_id *id, const char *suffix, char out[SYMBOL_CACHE_NAME_BYTES])
 {
     char text[SYMBOL_ID_TEXT_BYTES];
     symbol_id_text(id, text);
-    snprintf(out, SYMBOL_CACHE_NAME_BYTES, "%s%s", text, id->kind == SYMBOL_PDB ? ".pdb" : ".debug");
+    snprintf(out, SYMBOL_CACHE_NAME_BYTES, "%s%s", text, suffix);
+}
+
+void symbol_cache_name(const struct symbol_id *id, char out[SYMBOL_CACHE_NAME_BYTES])
+{
+    name_file(id, id->kind == SYMBOL_PDB ? ".pdb" : ".debug", out);
 }
 
 static int open_regular(const struct symbol_cache *cache, const char *name)
@@ -149,27 +154,52 @@ static int open_regular(const struct symbol_cache *cache, const char *name)
     return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ? take_fd(&fd) : -1;
 }
 
-int symbol_cache_find(const struct symbol_cache *cache, const struct symbol_id *id)
+static int find_file(const struct symbol_cache *cache, const char *name)
 {
-    char name[SYMBOL_CACHE_NAME_BYTES];
-    if (!cache || cache->directory_fd < 0 || id->size < ID_BYTES_MIN)
-        return -1;
-    symbol_cache_name(id, name);
     int fd = open_regular(cache, name);
     if (fd >= 0) /* many file systems are mounted without times of access, but take one that is set */
         (void)!futimens(fd, (struct timespec[2]){ { .tv_nsec = UTIME_NOW }, { .tv_nsec = UTIME_OMIT } });
     return fd;
 }
 
+int symbol_cache_find(const struct symbol_cache *cache, const struct symbol_id *id)
+{
+    char name[SYMBOL_CACHE_NAME_BYTES];
+    if (!cache || cache->directory_fd < 0 || id->size < ID_BYTES_MIN)
+        return -1;
+    symbol_cache_name(id, name);
+    return find_file(cache, name);
+}
+
+int symbol_cache_find_lines(const struct symbol_cache *cache, const struct symbol_id *id)
+{
+    char name[SYMBOL_CACHE_NAME_BYTES];
+    if (id->size < ID_BYTES_MIN)
+        return -1;
+    name_file(id, ".lines", name);
+    return find_file(cache, name);
+}
+
+static bool is_unique(const struct symbol_id *id, struct error *err)
+{
+    return id->size >= ID_BYTES_MIN ||
+           error_set(err, ERROR_UNSUPPORTED, "an id of %zu bytes may be that of several builds", id->size);
+}
+
 bool symbol_cache_begin(const struct symbol_cache *cache, const struct symbol_id *id,
                         struct replaced_file *out, struct error *err)
 {
     char name[SYMBOL_CACHE_NAME_BYTES];
-    if (id->size < ID_BYTES_MIN)
-        return error_set(err, ERROR_UNSUPPORTED, "an id of %zu bytes may be that of several builds",
-                         id->size);
     symbol_cache_name(id, name);
-    return replaced_file_open(cache->directory_fd, name, out, err);
+    return is_unique(id, err) && replaced_file_open(cache->directory_fd, name, out, err);
+}
+
+bool symbol_cache_begin_lines(const struct symbol_cache *cache, const struct symbol_id *id,
+                              struct replaced_file *out, struct error *err)
+{
+    char name[SYMBOL_CACHE_NAME_BYTES];
+    name_file(id, ".lines", name);
+    return is_unique(id, err) && replaced_file_open(cache->directory_fd, name, out, err);
 }
 
 bool symbol_cache_keep(const struct symbol_cache *cache, const struct symbol_id *id,
@@ -199,12 +229,13 @@ static int compare_use(const void *a, const void *b)
     return (x->tv_nsec < y->tv_nsec) - (x->tv_nsec > y->tv_nsec);
 }
 
-/* A name that symbol_cache_name() makes. */
+/* A name that is made here. */
 static bool is_cached_name(const char *name)
 {
     size_t digits = strspn(name, "0123456789abcdef");
     return digits >= 2 * ID_BYTES_MIN && digits <= 2 * (size_t)ELF_BUILD_ID_MAX &&
-           (strcmp(name + digits, ".debug") == 0 || strcmp(name + digits, ".pdb") == 0);
+           (strcmp(name + digits, ".debug") == 0 || strcmp(name + digits, ".pdb") == 0 ||
+            strcmp(name + digits, ".lines") == 0);
 }
 
 static bool is_leftover(const char *name, const struct stat *st)

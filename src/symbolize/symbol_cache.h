@@ -41,6 +41,13 @@ bool symbol_cache_begin(const struct symbol_cache *cache, const struct symbol_id
 bool symbol_cache_keep(const struct symbol_cache *cache, const struct symbol_id *id,
                        struct replaced_file *file, struct error *err);
 /*
+ * The same for what is known of a build's source lines, "0123....lines", which symbolize/source_cache makes.
+ * replaced_file_commit() ends it.
+ */
+int symbol_cache_find_lines(const struct symbol_cache *cache, const struct symbol_id *id);
+bool symbol_cache_begin_lines(const struct symbol_cache *cache, const struct symbol_id *id,
+                              struct replaced_file *out, struct error *err);
+/*
  * Removes the files used longest ago until the rest takes at most `limit_bytes`; the one used last stays.
  * Leftovers of fetches that were killed go too. Returns how many files went.
  */

@@ -9,9 +9,13 @@
 
 #include <cmocka.h>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "base/mem.h"
 #include "base/own.h"
 #include "symbolize/source_lookup.h"
+#include "temp_folder.h"
 
 enum { ANSWERS = 8, TEXT_BYTES = 256 };
 
@@ -43,6 +47,8 @@ static int open_fixture(const char *name)
     return fd;
 }
 
+static const struct source_store nowhere;
+
 static const uint64_t addrs[] = { 0x1000, 0x401000, 0x401020, 0x401040, 0x401080, UINT64_MAX };
 static const size_t indexes[] = { 7, 6, 0, 1, 2, 3 };
 
@@ -54,7 +60,7 @@ static void test_answers(void **state)
     struct source_lookup *lookups[ARRAY_LEN(names)];
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         AUTO_FD int fd = open_fixture(names[i]);
-        lookups[i] = source_lookup_start(fd, addrs, indexes, ARRAY_LEN(addrs));
+        lookups[i] = source_lookup_start(fd, &nowhere, addrs, indexes, ARRAY_LEN(addrs));
         assert_non_null(lookups[i]);
     }
     for (size_t i = ARRAY_LEN(names); i-- > 0;) {
@@ -77,12 +83,117 @@ static void test_nothing(void **state)
     struct answers *answers = mem_alloc(1, sizeof *answers);
     AUTO_FD int not_elf = open("/dev/null", O_RDONLY | O_CLOEXEC);
     AUTO_FD int fd = open_fixture("gcc5");
-    assert_null(source_lookup_start(fd, addrs, indexes, 0));
-    assert_null(source_lookup_start(-1, addrs, indexes, ARRAY_LEN(addrs)));
+    assert_null(source_lookup_start(fd, &nowhere, addrs, indexes, 0));
+    assert_null(source_lookup_start(-1, &nowhere, addrs, indexes, ARRAY_LEN(addrs)));
     source_lookup_finish(NULL, take, answers);
-    source_lookup_finish(source_lookup_start(not_elf, addrs, indexes, ARRAY_LEN(addrs)), take, answers);
+    source_lookup_finish(source_lookup_start(not_elf, &nowhere, addrs, indexes, ARRAY_LEN(addrs)), take, answers);
     for (size_t i = 0; i < ANSWERS; i++)
         assert_string_equal(answers->texts[i], "");
+    free(answers);
+}
+
+/* A cache in a folder that is not there yet. */
+struct kept {
+    char folder[200];
+    struct source_cache cache;
+    struct source_store store;
+};
+
+static void kept_make(struct kept *kept)
+{
+    *kept = (struct kept){ .store = { &kept->cache, { .size = 20, .bytes = { 0xab } } } };
+    assert_true(temp_folder_make(kept->folder, sizeof kept->folder));
+    AUTO_FREE char *path = mem_format("%s/cache/lines", kept->folder);
+    source_cache_init(&kept->cache, path);
+}
+
+static void kept_remove(struct kept *kept)
+{
+    AUTO_FREE char *command = mem_format("rm -rf '%s'", kept->folder);
+    source_cache_done(&kept->cache);
+    assert_int_equal(system(command), 0);
+}
+
+static void look(const struct kept *kept, int fd, size_t from, size_t to, struct answers *answers)
+{
+    memset(answers, 0, sizeof *answers);
+    struct source_lookup *lookup = source_lookup_start(fd, &kept->store, addrs + from, indexes + from, to - from);
+    assert_non_null(lookup);
+    source_lookup_finish(lookup, take, answers);
+}
+
+static struct source_stamp stamp_of(int fd)
+{
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    uint64_t changed_ns = (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec;
+    return (struct source_stamp){ st.st_dev, st.st_ino, (uint64_t)st.st_size, changed_ns };
+}
+
+/* What was asked before is not asked again, and the rest is added to it. */
+static void test_kept(void **state)
+{
+    (void)state;
+    struct kept kept;
+    struct stat st;
+    struct answers *first = mem_alloc(1, sizeof *first), *second = mem_alloc(1, sizeof *second);
+    AUTO_FD int fd = open_fixture("gcc5");
+    kept_make(&kept);
+    look(&kept, fd, 0, 3, first);
+    look(&kept, fd, 0, ARRAY_LEN(addrs), second);
+    assert_memory_equal(first->texts[0], second->texts[0], TEXT_BYTES);
+    assert_string_equal(second->texts[2], "twice /src/lib/twice.h:3 - /src/other.cc:5 ");
+    AUTO_FREE char *path = mem_format("%s/cache/lines/ab%038d.lines", kept.folder, 0);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    struct source_stamp stamp = stamp_of(fd);
+    struct source_answers held;
+    source_cache_load(&kept.cache, &kept.store.id, &stamp, &held);
+    assert_int_equal(held.count, ARRAY_LEN(addrs));
+    source_answers_done(&held);
+
+    const struct source_frame other = { NULL, "kept.c", 5 };
+    source_answers_init(&held);
+    source_answers_add(&held, addrs[2], &other, 1);
+    assert_true(source_cache_save(&kept.cache, &kept.store.id, &stamp, &held, NULL));
+    source_answers_done(&held);
+    look(&kept, fd, 0, ARRAY_LEN(addrs), first);
+    assert_string_equal(first->texts[0], "- kept.c:5 ");
+    assert_memory_equal(first->texts[1], second->texts[1], TEXT_BYTES);
+
+    assert_int_equal(truncate(path, 50), 0);
+    look(&kept, fd, 0, ARRAY_LEN(addrs), first);
+    assert_memory_equal(first, second, sizeof *first);
+    kept_remove(&kept);
+    free(first);
+    free(second);
+}
+
+/* Another state of the file, a build without an id, and a folder that others may write into. */
+static void test_not_kept(void **state)
+{
+    (void)state;
+    struct kept kept;
+    struct answers *answers = mem_alloc(1, sizeof *answers);
+    struct source_answers held;
+    AUTO_FD int fd = open_fixture("gcc5");
+    kept_make(&kept);
+    struct source_stamp stamp = stamp_of(fd);
+    look(&kept, fd, 0, ARRAY_LEN(addrs), answers);
+    stamp.changed_ns++;
+    source_cache_load(&kept.cache, &kept.store.id, &stamp, &held);
+    assert_int_equal(held.count, 0);
+    struct symbol_id none = { 0 };
+    assert_false(source_cache_save(&kept.cache, &none, &stamp, &held, NULL));
+    AUTO_FREE char *folder = mem_format("%s/cache/lines", kept.folder);
+    assert_int_equal(chmod(folder, 0777), 0);
+    assert_false(source_cache_save(&kept.cache, &kept.store.id, &stamp, &held, NULL));
+    source_answers_done(&held);
+    stamp = stamp_of(fd);
+    source_cache_load(&kept.cache, &kept.store.id, &stamp, &held);
+    assert_int_equal(held.count, 0);
+    source_answers_done(&held);
+    kept_remove(&kept);
     free(answers);
 }
 
@@ -91,6 +202,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_not_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
