@@ -131,24 +131,29 @@ static uint32_t compile_cie(struct compiler *c, const struct eh_cie *cie, uint64
     return (uint32_t)c->cie_count++;
 }
 
+static void collect_function(struct compiler *c, const struct eh_fde *fde, uint64_t cie_off)
+{
+    /* a function the linker dropped keeps an FDE that starts at 0 */
+    uint64_t start = fde->start - c->base;
+    if (fde->size_bytes == 0 || fde->start <= c->base || start > UINT32_MAX ||
+        fde->size_bytes > UINT32_MAX - start)
+        return;
+    uint32_t cie = compile_cie(c, &fde->cie, cie_off);
+    c->functions =
+        mem_grow(c->functions, &c->function_capacity, c->function_count + 1, sizeof *c->functions);
+    c->functions[c->function_count++] =
+        (struct function){ (uint32_t)start, (uint32_t)fde->size_bytes, cie, fde->instructions };
+}
+
 static bool collect_functions(struct compiler *c, struct span section, uint64_t section_addr,
                               struct error *err)
 {
     struct eh_frame_iterator it = eh_frame_over(section, section_addr);
     for (struct eh_fde fde; eh_frame_next(&it, &fde);) {
-        /* a function the linker dropped keeps an FDE that starts at 0 */
-        uint64_t start = fde.start - c->base;
-        if (fde.size_bytes == 0 || fde.start <= c->base || start > UINT32_MAX ||
-            fde.size_bytes > UINT32_MAX - start)
-            continue;
         if (c->function_count == FUNCTIONS_MAX || c->cie_count == CIES_MAX)
             return error_set(err, ERROR_LIMIT, "unwind information of more than %d functions or %d CIEs",
                              FUNCTIONS_MAX, CIES_MAX);
-        uint32_t cie = compile_cie(c, &fde.cie, it.cie_off);
-        c->functions =
-            mem_grow(c->functions, &c->function_capacity, c->function_count + 1, sizeof *c->functions);
-        c->functions[c->function_count++] =
-            (struct function){ (uint32_t)start, (uint32_t)fde.size_bytes, cie, fde.instructions };
+        collect_function(c, &fde, it.cie_off);
     }
     c->out.skipped += it.skipped;
     return true;
@@ -216,19 +221,30 @@ static bool compile_all(struct compiler *c, struct error *err)
     return true;
 }
 
-bool eh_rows_compile(struct span section, uint64_t section_addr, uint64_t base, uint16_t machine,
-                     struct eh_rows *out, struct error *err)
+static struct compiler compiler_for(uint64_t base, uint16_t machine)
 {
     bool arm = machine == ELF_AARCH64;
     struct compiler c = { .base = base, .sp = arm ? 31 : 7, .fp = arm ? 29 : 6, .out = { .base = base } };
     c.out.rules = mem_grow(NULL, &c.rule_capacity, 64, sizeof *c.out.rules);
     c.out.rules[c.out.rule_count++] = (struct frame_rule){ 0 };
+    return c;
+}
+
+static void compiler_done(struct compiler *c)
+{
+    free(c->cies);
+    free(c->functions);
+    free(c->rule_slots);
+}
+
+bool eh_rows_compile(struct span section, uint64_t section_addr, uint64_t base, uint16_t machine,
+                     struct eh_rows *out, struct error *err)
+{
+    struct compiler c = compiler_for(base, machine);
     bool ok = collect_functions(&c, section, section_addr, err);
     sort_functions(c.functions, c.function_count);
     ok = ok && compile_all(&c, err);
-    free(c.cies);
-    free(c.functions);
-    free(c.rule_slots);
+    compiler_done(&c);
     if (!ok) {
         eh_rows_done(&c.out);
         return false;
@@ -237,6 +253,22 @@ bool eh_rows_compile(struct span section, uint64_t section_addr, uint64_t base, 
         c.out.rows = mem_resize(c.out.rows, c.out.count, sizeof *c.out.rows);
     *out = c.out;
     return true;
+}
+
+void eh_rows_compile_at(struct span section, uint64_t section_addr, uint64_t fde_off, uint64_t base,
+                        uint16_t machine, struct eh_rows *out)
+{
+    struct compiler c = compiler_for(base, machine);
+    struct eh_frame_iterator it = eh_frame_over(section, section_addr);
+    struct eh_fde fde;
+    cursor_seek(&it.c, fde_off);
+    if (cursor_ok(&it.c) && eh_frame_next(&it, &fde))
+        collect_function(&c, &fde, it.cie_off);
+    compile_all(&c, NULL);
+    compiler_done(&c);
+    c.out.rows = mem_resize(c.out.rows, c.out.count, sizeof *c.out.rows);
+    c.out.rules = mem_resize(c.out.rules, c.out.rule_count, sizeof *c.out.rules);
+    *out = c.out;
 }
 
 bool eh_rows_read(const struct elf *e, struct eh_rows *out, struct error *err)

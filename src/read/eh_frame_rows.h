@@ -44,7 +44,10 @@ struct eh_rows {
  */
 bool eh_rows_compile(struct span section, uint64_t section_addr, uint64_t base, uint16_t machine,
                      struct eh_rows *out, struct error *err);
-/* The same for an image. Fails as eh_frame_load() does, too. */
+/* The rows of one function only, whose FDE lies at that offset of the section; no rows when it is damaged. */
+void eh_rows_compile_at(struct span section, uint64_t section_addr, uint64_t fde_off, uint64_t base,
+                        uint16_t machine, struct eh_rows *out);
+/* All of an image. Fails as eh_frame_load() does, too. */
 bool eh_rows_read(const struct elf *e, struct eh_rows *out, struct error *err);
 void eh_rows_done(struct eh_rows *rows);
 

@@ -8,6 +8,7 @@
 enum {
     ELF_ENTRY_AT = 24, /* e_entry in the file header */
     HIJACK_STEPS = 8,
+    HIJACK_CANDIDATES = 64,
     SEGMENTS_MAX = 64,
     PAGE_BYTES = 4096,
 };
@@ -28,9 +29,8 @@ static bool has_hijack_steps(const struct eh_rows *rows, size_t i)
     return true;
 }
 
-static void find_hijack(const struct elf *e, struct elf_unwind *image)
+static bool find_hijack_in(const struct elf *e, const struct eh_rows *rows, struct elf_unwind *image)
 {
-    const struct eh_rows *rows = &image->rows;
     for (size_t i = 0; i < rows->count; i++) {
         uint8_t code[X64_HIJACK_BYTES];
         uint64_t file_off, addr = rows->base + rows->rows[i].start;
@@ -39,9 +39,39 @@ static void find_hijack(const struct elf *e, struct elf_unwind *image)
             !source_read(&e->file, file_off, code, sizeof code, NULL) ||
             !x64_is_hijack(span_of(code, sizeof code)))
             continue;
-        eh_rows_function(rows, addr, &image->hijack, &image->hijack_end);
-        return;
+        return eh_rows_function(rows, addr, &image->hijack, &image->hijack_end);
     }
+    return false;
+}
+
+/*
+ * By the instructions of its first two pushes, of a register that callers do not rely on and another one. False
+ * when too many functions have them.
+ */
+static bool find_hijack(const struct elf *e, struct elf_unwind *image)
+{
+    /* advance 1, CFA at 16; advance 1, CFA at 24 */
+    static const uint8_t pushes[] = { 0x41, 0x0e, 0x10, 0x41, 0x0e, 0x18 };
+    uint64_t starts[HIJACK_CANDIDATES];
+    size_t count = eh_index_with_bytes(image->index, span_of(pushes, sizeof pushes), starts, HIJACK_CANDIDATES);
+    bool found = false;
+    for (size_t i = 0; i < count && !found; i++) {
+        const struct eh_rows *rows = eh_index_rows(image->index, starts[i]);
+        found = rows && find_hijack_in(e, rows, image);
+    }
+    return found || count < HIJACK_CANDIDATES;
+}
+
+/* Functions one by one as they are needed, or all where that is not possible. */
+static void open_rows(const struct elf *e, struct elf_unwind *image)
+{
+    bool hijacks = e->machine == ELF_X86_64;
+    if (eh_index_open(e, &image->index, NULL) && (!hijacks || find_hijack(e, image)))
+        return;
+    eh_index_close(image->index);
+    image->index = NULL;
+    if (eh_rows_read(e, &image->rows, NULL) && hijacks)
+        find_hijack_in(e, &image->rows, image);
 }
 
 static void keep_segments(const struct elf *e, struct elf_unwind *image)
@@ -55,7 +85,6 @@ static void keep_segments(const struct elf *e, struct elf_unwind *image)
 bool elf_unwind_open(const struct source *file, struct elf_unwind **out, struct error *err)
 {
     struct elf e;
-    struct eh_rows rows;
     uint8_t entry[8];
     if (!elf_open(file, &e, err))
         return false;
@@ -63,14 +92,10 @@ bool elf_unwind_open(const struct source *file, struct elf_unwind **out, struct 
         elf_done(&e);
         return false;
     }
-    if (!eh_rows_read(&e, &rows, NULL))
-        rows = (struct eh_rows){ 0 };
     struct elf_unwind *image = mem_alloc(1, sizeof *image);
-    image->rows = rows;
     image->entry = load_u64le(entry);
     keep_segments(&e, image);
-    if (e.machine == ELF_X86_64)
-        find_hijack(&e, image);
+    open_rows(&e, image);
     elf_done(&e);
     *out = image;
     return true;
@@ -80,9 +105,29 @@ void elf_unwind_close(struct elf_unwind *image)
 {
     if (!image)
         return;
+    eh_index_close(image->index);
     eh_rows_done(&image->rows);
     free(image->segments);
     free(image);
+}
+
+/* NULL: nothing is known of the address. */
+static const struct eh_rows *rows_at(const struct elf_unwind *image, uint64_t addr)
+{
+    return image->index ? eh_index_rows(image->index, addr) : &image->rows;
+}
+
+const struct frame_rule *elf_unwind_rule(const struct elf_unwind *image, uint64_t addr)
+{
+    static const struct frame_rule none = { 0 };
+    const struct eh_rows *rows = rows_at(image, addr);
+    return rows ? eh_rows_find(rows, addr) : &none;
+}
+
+bool elf_unwind_function(const struct elf_unwind *image, uint64_t addr, uint64_t *out_start, uint64_t *out_end)
+{
+    const struct eh_rows *rows = rows_at(image, addr);
+    return rows && eh_rows_function(rows, addr, out_start, out_end);
 }
 
 bool elf_unwind_bias(const struct elf_unwind *image, uint64_t start, uint64_t file_off, uint64_t *out_bias)

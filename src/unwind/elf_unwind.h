@@ -8,11 +8,12 @@
 #include <stdint.h>
 
 #include "base/source.h"
-#include "read/eh_frame_rows.h"
+#include "read/eh_index.h"
 
-/* Addresses as linked. Immutable once opened: any thread may look. */
+/* Addresses as linked. Belongs to one thread. */
 struct elf_unwind {
-    struct eh_rows rows;
+    struct eh_index *index; /* of the functions, or NULL */
+    struct eh_rows rows;    /* where there is no index */
     uint64_t entry;  /* where the kernel or the loader starts it; 0: nowhere */
     uint64_t hijack; /* OnHijackTripThread, to which the .NET runtime bends return addresses; 0: not here */
     uint64_t hijack_end;
@@ -23,6 +24,11 @@ struct elf_unwind {
 /* `file` is not kept. Fails when it is no ELF file; one without unwind information has no rows. */
 bool elf_unwind_open(const struct source *file, struct elf_unwind **out, struct error *err);
 void elf_unwind_close(struct elf_unwind *image);
+
+/* As eh_rows_find() and eh_rows_function(). A rule is valid until the image is asked again. */
+const struct frame_rule *elf_unwind_rule(const struct elf_unwind *image, uint64_t addr);
+bool elf_unwind_function(const struct elf_unwind *image, uint64_t addr, uint64_t *out_start,
+                         uint64_t *out_end);
 
 /*
  * What to take from an address in the target to have it as linked, when file_off of the image is mapped at

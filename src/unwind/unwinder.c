@@ -158,7 +158,7 @@ static struct step step_stack_top(const struct unwinder *u, int32_t depth)
 /* `addr` is as linked; the trap's information is off by the word it reserves for the real return address. */
 static struct step step_cfi(const struct elf_unwind *elf, uint64_t addr)
 {
-    const struct frame_rule *rule = eh_rows_find(&elf->rows, addr);
+    const struct frame_rule *rule = elf_unwind_rule(elf, addr);
     if (rule->cfa == FRAME_CFA_NONE) {
         bool entering = elf->entry && addr >= elf->entry && addr - elf->entry < ENTRY_BYTES;
         return (struct step){ entering ? STEP_ROOT : STEP_NO_RULE, *rule };
@@ -216,7 +216,7 @@ static struct step or_signal(const struct unwinder *u, uint64_t ip, struct step 
 static bool is_made_root(const struct unwinder *u, const struct unwind_code *code, uint64_t ip)
 {
     uint64_t begin, end;
-    return eh_rows_function(&code->elf->rows, ip - code->bias, &begin, &end) && begin == ip - code->bias &&
+    return elf_unwind_function(code->elf, ip - code->bias, &begin, &end) && begin == ip - code->bias &&
            !is_return_address(u, ip);
 }
 
@@ -371,7 +371,7 @@ static bool is_bare_tail_jump(const struct run *r, const struct place *at, const
     uint64_t begin, end, top, told;
     if (!machine->is_tail_jump || rule->cfa != FRAME_CFA_OFFSET || rule->cfa_register != FRAME_REGISTER_SP ||
         rule->cfa_off == WORD_BYTES || !read_code(r->u, at->ip, bytes, sizeof bytes) ||
-        !eh_rows_function(&code->elf->rows, at->ip - code->bias, &begin, &end) ||
+        !elf_unwind_function(code->elf, at->ip - code->bias, &begin, &end) ||
         !machine->is_tail_jump(span_of(bytes, sizeof bytes), at->ip - code->bias, begin, end))
         return false;
     /* gcc jumps to the cold part of a function too, with its frame in place: then the tables are right */
