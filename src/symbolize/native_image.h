@@ -46,8 +46,8 @@ bool native_image_find_addr(struct native_image *image, uint64_t addr, struct co
 
 /*
  * Asks where code at `file_offs` is in its source, by the image's own DWARF or its debug file's. The caller
- * finishes it, also when the image is closed. `kept`: of earlier answers, or NULL. NULL, or no answers, for an image without, or with one that is
- * too large.
+ * finishes it, also when the image is closed. `kept`: of earlier answers, or NULL. NULL, or no answers, for
+ * an image without, or with one that is too large.
  */
 struct source_lookup *native_image_ask_sources(const struct native_image *image,
                                                const struct source_cache *kept, const uint64_t *file_offs,

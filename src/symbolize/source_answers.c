@@ -66,7 +66,8 @@ void source_answers_sort(struct source_answers *answers)
 const struct source_answer *source_answers_find(const struct source_answers *answers, uint64_t addr)
 {
     struct source_answer wanted = { .addr = addr };
-    return answers->count ? bsearch(&wanted, answers->rows, answers->count, sizeof wanted, compare_rows) : NULL;
+    return answers->count ? bsearch(&wanted, answers->rows, answers->count, sizeof wanted, compare_rows)
+                          : NULL;
 }
 
 size_t source_answers_frames(const struct source_answers *answers, const struct source_answer *answer,
@@ -168,8 +169,7 @@ bool source_answers_read(struct span bytes, const struct source_stamp *stamp, st
     uint32_t sum = cursor_u32le(&c);
     struct span body = span_part(bytes, HEAD_BYTES, bytes.size < HEAD_BYTES ? 0 : bytes.size - HEAD_BYTES);
     ok = ok && cursor_ok(&c) && crc32c(0, body.data, body.size) == sum &&
-         span_equals(read_text(&c), span_of(WRITER, sizeof WRITER - 1)) &&
-         is_of(&c, stamp);
+         span_equals(read_text(&c), span_of(WRITER, sizeof WRITER - 1)) && is_of(&c, stamp);
     uint32_t count = ok ? cursor_u32le(&c) : 0;
     ok = ok && count <= SOURCE_ANSWERS_MAX;
     for (uint32_t i = 0; ok && i < count; i++)
@@ -177,6 +177,5 @@ bool source_answers_read(struct span bytes, const struct source_stamp *stamp, st
     if (ok && cursor_ok(&c))
         return true;
     source_answers_done(out);
-    source_answers_init(out);
     return error_set(err, ERROR_INPUT, "kept source lines are damaged, or of another file");
 }

@@ -17,7 +17,7 @@
 enum { SOURCE_ANSWERS_MAX = 1 << 12, SOURCE_ANSWERS_BYTES_MAX = 2 << 20 };
 
 struct source_answer {
-    uint64_t addr; /* as linked */
+    uint64_t addr;       /* as linked */
     size_t first, count; /* of `frames`; count 0: the file knows nothing of the address */
 };
 
@@ -56,7 +56,9 @@ size_t source_answers_frames(const struct source_answers *answers, const struct 
 /* Appends the bytes; `out` fails at its ceiling. Sorted, at most SOURCE_ANSWERS_MAX. */
 void source_answers_write(const struct source_answers *answers, const struct source_stamp *stamp,
                           struct buffer *out);
-/* ERROR_INPUT for what is damaged, of another file's state or of another version; then *out has no rows. */
+/*
+ * ERROR_INPUT for what is damaged, of another file's state or of another version; then *out needs no end.
+ */
 bool source_answers_read(struct span bytes, const struct source_stamp *stamp, struct source_answers *out,
                          struct error *err);
 

@@ -21,27 +21,26 @@ void source_cache_done(struct source_cache *cache)
     cache->path = NULL;
 }
 
-static void read_file(int fd, const struct source_stamp *stamp, struct source_answers *out)
+static bool read_file(int fd, const struct source_stamp *stamp, struct source_answers *out)
 {
     struct source file;
     struct buffer bytes;
     buffer_init(&bytes, SOURCE_ANSWERS_BYTES_MAX);
-    if (source_over_fd(fd, 0, SOURCE_ANSWERS_BYTES_MAX, &file, NULL) &&
-        source_load(&file, 0, file.size, &bytes, NULL))
-        source_answers_read(buffer_span(&bytes), stamp, out, NULL);
+    bool ok = source_over_fd(fd, 0, SOURCE_ANSWERS_BYTES_MAX, &file, NULL) &&
+              source_load(&file, 0, file.size, &bytes, NULL) &&
+              source_answers_read(buffer_span(&bytes), stamp, out, NULL);
     buffer_done(&bytes);
+    return ok;
 }
 
 void source_cache_load(const struct source_cache *cache, const struct symbol_id *id,
                        const struct source_stamp *stamp, struct source_answers *out)
 {
-    struct symbol_cache folder;
-    source_answers_init(out);
-    if (!cache || !cache->path || !symbol_cache_open(cache->path, false, &folder, NULL))
-        return;
-    AUTO_FD int fd = symbol_cache_find_lines(&folder, id);
-    if (fd >= 0)
-        read_file(fd, stamp, out);
+    struct symbol_cache folder = { .directory_fd = -1 };
+    bool opened = cache && cache->path && symbol_cache_open(cache->path, false, &folder, NULL);
+    AUTO_FD int fd = opened ? symbol_cache_find_lines(&folder, id) : -1;
+    if (fd < 0 || !read_file(fd, stamp, out))
+        source_answers_init(out);
     symbol_cache_close(&folder);
 }
 

@@ -28,7 +28,8 @@ void source_cache_load(const struct source_cache *cache, const struct symbol_id 
                        const struct source_stamp *stamp, struct source_answers *out);
 /*
  * Keeps sorted answers in the place of what is there. Of other builds those that were asked longest ago go
- * until the rest takes at most SOURCE_CACHE_BYTES_MAX. Fails where nothing can be kept; then all is as before.
+ * until the rest takes at most SOURCE_CACHE_BYTES_MAX. Fails where nothing can be kept; then all is as
+ * before.
  */
 bool source_cache_save(const struct source_cache *cache, const struct symbol_id *id,
                        const struct source_stamp *stamp, const struct source_answers *answers,

@@ -35,8 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             source_answers_done(&again);
         }
         buffer_done(&out);
+        source_answers_done(&answers);
     }
-    source_answers_done(&answers);
     free(copy);
     return 0;
 }

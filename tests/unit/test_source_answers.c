@@ -75,7 +75,6 @@ static void check_refused(struct span bytes, const struct source_stamp *of)
     assert_false(source_answers_read(bytes, of, &b, &err));
     assert_int_equal(err.kind, ERROR_INPUT);
     assert_int_equal(b.count, 0);
-    source_answers_done(&b);
 }
 
 /* Cut at every byte, one bit wrong, of another state of the file. */

@@ -86,7 +86,8 @@ static void test_nothing(void **state)
     assert_null(source_lookup_start(fd, &nowhere, addrs, indexes, 0));
     assert_null(source_lookup_start(-1, &nowhere, addrs, indexes, ARRAY_LEN(addrs)));
     source_lookup_finish(NULL, take, answers);
-    source_lookup_finish(source_lookup_start(not_elf, &nowhere, addrs, indexes, ARRAY_LEN(addrs)), take, answers);
+    source_lookup_finish(source_lookup_start(not_elf, &nowhere, addrs, indexes, ARRAY_LEN(addrs)), take,
+                         answers);
     for (size_t i = 0; i < ANSWERS; i++)
         assert_string_equal(answers->texts[i], "");
     free(answers);
@@ -117,7 +118,8 @@ static void kept_remove(struct kept *kept)
 static void look(const struct kept *kept, int fd, size_t from, size_t to, struct answers *answers)
 {
     memset(answers, 0, sizeof *answers);
-    struct source_lookup *lookup = source_lookup_start(fd, &kept->store, addrs + from, indexes + from, to - from);
+    struct source_lookup *lookup =
+        source_lookup_start(fd, &kept->store, addrs + from, indexes + from, to - from);
     assert_non_null(lookup);
     source_lookup_finish(lookup, take, answers);
 }
