@@ -86,7 +86,7 @@ static bool live_open(struct live_target *live, const struct stack_values *v, st
     const struct target *target = &live->list.items[0];
     live->process = 1;
     target_files_add(&live->files, live->process, (uint32_t)target->pid);
-    return live_memory_open(target->pid, target->start_ticks, &live->memory, err) &&
+    return live_memory_attach(target->pid, target->start_ticks, &live->memory, err) &&
            thread_stopper_open(target->pid, &live->stopper, err);
 }
 
@@ -161,12 +161,15 @@ static void stack_warn(const struct process_stacks *stacks, const struct target 
 }
 
 static bool live_look(struct live_target *live, struct process_stacks *stacks, const struct stack_values *v,
-                      bool first, struct error *err)
+                      uint32_t number, struct error *err)
 {
+    bool first = number == 0, last = number + 1 == v->repeat;
     struct stack_view view = { .process = live->process, .started_s = (double)clock_realtime_ns() / 1e9 };
     if (!process_stacks_take_live(stacks, live->stopper, stack_thread(v), err) ||
         !live_memory_refresh(live->memory, err))
         return false;
+    if (last)
+        thread_stopper_finish(live->stopper);
     trace_builder_init(&view.b, STACK_CHAINS);
     uint64_t now_ns = clock_monotonic_ns();
     uint32_t process = trace_builder_process_start(&view.b, (uint32_t)stacks->target.pid, now_ns);
@@ -181,6 +184,8 @@ static bool live_look(struct live_target *live, struct process_stacks *stacks, c
         stack_locks_read(&view, true);
     if (ok && v->async)
         view_read_async(&view, stacks, live->memory, &live->caches->symbols, v);
+    if (last)
+        live_memory_finish(live->memory);
     if (ok && first)
         view_warn(&view);
     ok = ok && stack_print(&view, v, err);
@@ -208,12 +213,12 @@ static bool live_stacks(const struct stack_caches *caches, const struct stack_va
                 if (!v->json)
                     ok = write(STDOUT_FILENO, "\n", 1) == 1;
             }
-            ok = ok && live_look(&live, &stacks, v, i == 0, err);
+            ok = ok && live_look(&live, &stacks, v, i, err);
         }
         process_stacks_done(&stacks);
     }
-    urgency_end(urgency);
     live_close(&live);
+    urgency_end(urgency);
     return ok;
 }
 

@@ -2,14 +2,18 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { END_LOOKS = 100, END_LOOK_NS = 1000000 };
+#include "base/own.h"
+
+enum { END_WAIT_MS = 100, END_LOOKS = 100, END_LOOK_NS = 1000000 };
 
 static void close_all_but(int keep)
 {
@@ -31,13 +35,23 @@ void helper_process_begin(int keep)
     close_all_but(keep);
 }
 
+static bool reap(pid_t child)
+{
+    pid_t ended = waitpid(child, NULL, WNOHANG);
+    return ended == child || (ended < 0 && errno != EINTR);
+}
+
 void helper_process_end(pid_t child)
 {
     kill(child, SIGKILL);
-    for (int i = 0; i < END_LOOKS; i++) {
-        pid_t ended = waitpid(child, NULL, WNOHANG);
-        if (ended == child || (ended < 0 && errno != EINTR))
-            return;
-        nanosleep(&(struct timespec){ .tv_nsec = END_LOOK_NS }, NULL);
+    if (reap(child))
+        return;
+    AUTO_FD int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
+    struct pollfd end = { .fd = pidfd, .events = POLLIN };
+    if (pidfd >= 0 && poll(&end, 1, END_WAIT_MS) >= 0) {
+        reap(child);
+        return;
     }
+    for (int i = 0; i < END_LOOKS && !reap(child); i++)
+        nanosleep(&(struct timespec){ .tv_nsec = END_LOOK_NS }, NULL);
 }

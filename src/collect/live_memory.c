@@ -15,6 +15,7 @@
 
 enum {
     MAPS_BYTES_MAX = 64 << 20,
+    FIRST_MAPS_BYTES = 4096, /* one page of them is what the kernel writes at a time */
     PATH_BYTES_MAX = 4096,
     PART_BYTES_MAX = 1 << 18,
 };
@@ -168,10 +169,19 @@ static void take_mappings(struct live_memory *live, struct span text)
     live->view.mapping_count = count;
 }
 
-bool live_memory_refresh(struct live_memory *live, struct error *err)
+/* Of a list that is cut the last line is left out. */
+static struct span whole_lines(const struct buffer *text)
+{
+    struct span lines = buffer_span(text);
+    while (text->size == text->ceiling && lines.size && lines.data[lines.size - 1] != '\n')
+        lines.size--;
+    return lines;
+}
+
+static bool list_mappings(struct live_memory *live, size_t bytes_max, struct error *err)
 {
     struct buffer text;
-    buffer_init(&text, MAPS_BYTES_MAX);
+    buffer_init(&text, bytes_max);
     bool ok = proc_file_read(live->pid, "maps", &text, err);
     if (ok && !live_memory_lives(live))
         ok = error_set(err, ERROR_TARGET, "process %d is gone", (int)live->pid);
@@ -179,9 +189,14 @@ bool live_memory_refresh(struct live_memory *live, struct error *err)
         ok = error_set(err, ERROR_TARGET, "process %d has no memory: it is ending, or a thread of the kernel",
                        (int)live->pid);
     if (ok)
-        take_mappings(live, buffer_span(&text));
+        take_mappings(live, whole_lines(&text));
     buffer_done(&text);
     return ok;
+}
+
+bool live_memory_refresh(struct live_memory *live, struct error *err)
+{
+    return list_mappings(live, MAPS_BYTES_MAX, err);
 }
 
 static bool is_process(pid_t pid, uint64_t start_ticks)
@@ -210,7 +225,8 @@ static bool try_reading(struct live_memory *live, struct error *err)
     return error_system(err, e ? e : EIO, "cannot read the memory of process %d", (int)live->pid);
 }
 
-bool live_memory_open(pid_t pid, uint64_t start_ticks, struct live_memory **out, struct error *err)
+static bool open_memory(pid_t pid, uint64_t start_ticks, size_t maps_bytes, struct live_memory **out,
+                        struct error *err)
 {
     AUTO_FD int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (pidfd < 0 && errno != ESRCH)
@@ -224,12 +240,30 @@ bool live_memory_open(pid_t pid, uint64_t start_ticks, struct live_memory **out,
     live->reader.socket = -1;
     bool ok = memory_reader_init(&live->reader, pid) ||
               error_system(err, errno, "cannot share memory with a child process");
-    if (!ok || !live_memory_refresh(live, err) || !try_reading(live, err)) {
+    ok = ok && list_mappings(live, maps_bytes, err) &&
+         (try_reading(live, err) || (live_memory_refresh(live, err) && try_reading(live, err)));
+    if (!ok) {
         live_memory_close(live);
         return false;
     }
     *out = live;
     return true;
+}
+
+bool live_memory_open(pid_t pid, uint64_t start_ticks, struct live_memory **out, struct error *err)
+{
+    return open_memory(pid, start_ticks, MAPS_BYTES_MAX, out, err);
+}
+
+bool live_memory_attach(pid_t pid, uint64_t start_ticks, struct live_memory **out, struct error *err)
+{
+    return open_memory(pid, start_ticks, FIRST_MAPS_BYTES, out, err);
+}
+
+void live_memory_finish(struct live_memory *live)
+{
+    live->ended = true;
+    memory_reader_finish(&live->reader);
 }
 
 void live_memory_close(struct live_memory *live)

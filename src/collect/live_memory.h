@@ -25,8 +25,12 @@ struct live_memory;
  * of its /proc/PID/stat, or 0. ERROR_TARGET when it is gone or another one, ERROR_PERMISSION without rights.
  */
 bool live_memory_open(pid_t pid, uint64_t start_ticks, struct live_memory **out, struct error *err);
+/* The same, with the first mappings only: live_memory_refresh() comes before anything else is asked. */
+bool live_memory_attach(pid_t pid, uint64_t start_ticks, struct live_memory **out, struct error *err);
 /* NULL is fine. */
 void live_memory_close(struct live_memory *live);
+/* Nothing is read any more: the child ends while others work. */
+void live_memory_finish(struct live_memory *live);
 /* Lists the mappings anew: what memory.mappings pointed to before is gone. On failure the old list stays. */
 bool live_memory_refresh(struct live_memory *live, struct error *err);
 /* Whether the process is still there. */

@@ -118,6 +118,12 @@ static void stop(struct memory_reader *reader)
     reader->socket = -1;
 }
 
+void memory_reader_finish(struct memory_reader *reader)
+{
+    if (reader->child > 0)
+        shutdown(reader->socket, SHUT_RDWR);
+}
+
 void memory_reader_done(struct memory_reader *reader)
 {
     stop(reader);

@@ -40,6 +40,8 @@ struct memory_reader {
 
 /* False when the system gives no memory for the batch. No child runs yet. */
 bool memory_reader_init(struct memory_reader *reader, pid_t target);
+/* Nothing more is read: the child ends while others work. */
+void memory_reader_finish(struct memory_reader *reader);
 void memory_reader_done(struct memory_reader *reader);
 /*
  * Reads what reader->batch asks for, from piece `next` on. False when it took longer than `deadline_ms`, or

@@ -105,14 +105,23 @@ static void read_state(const struct process_stacks *stacks, struct stacks_thread
     buffer_done(&text);
     if (!thread->name)
         thread->name = mem_copy_string("");
+}
+
+/* Its number as the process has it itself. False when that is known to be the same, as of all threads then.
+ */
+static bool read_ns_tid(const struct process_stacks *stacks, struct stacks_thread *thread)
+{
+    char file[64];
     struct proc_status status;
     struct buffer lines;
     buffer_init(&lines, STAT_BYTES_MAX);
     snprintf(file, sizeof file, "task/%d/status", (int)thread->tid);
-    if (proc_file_read(stacks->target.pid, file, &lines, NULL) &&
-        procfs_read_status(buffer_span(&lines), &status, NULL))
+    bool known = proc_file_read(stacks->target.pid, file, &lines, NULL) &&
+                 procfs_read_status(buffer_span(&lines), &status, NULL);
+    if (known)
         thread->ns_tid = status.ns_pid;
     buffer_done(&lines);
+    return !known || status.ns_depth > 0;
 }
 
 static bool name_fd(void *user, int fd, struct buffer *out)
@@ -136,12 +145,11 @@ static void describe_wait(struct process_stacks *stacks, struct stacks_thread *t
     buffer_done(&text);
 }
 
-static uint64_t main_stack_end(const struct memory *memory)
+/* What lies above are the arguments. */
+static uint64_t main_stack_end(pid_t pid)
 {
-    for (size_t i = 0; i < memory->mapping_count; i++)
-        if (strcmp(memory->mappings[i].path, "[stack]") == 0)
-            return memory->mappings[i].end;
-    return 0;
+    struct proc_stat stat;
+    return proc_file_stat(pid, &stat, NULL) ? stat.stack_start : 0;
 }
 
 static bool has_ended(const struct process_stacks *stacks, const struct stacks_thread *thread)
@@ -152,12 +160,20 @@ static bool has_ended(const struct process_stacks *stacks, const struct stacks_t
     return now.state == 0 || now.state == 'Z' || now.state == 'X';
 }
 
+/* What counts for all threads. */
+struct taking {
+    uint64_t stack_end; /* of the main thread */
+    bool nested;        /* they have other numbers in their pid namespace */
+};
+
 static bool take_thread(struct process_stacks *stacks, struct thread_stopper *stopper,
-                        struct stacks_thread *thread, uint64_t stack_end, struct error *err)
+                        struct stacks_thread *thread, const struct taking *taking, struct error *err)
 {
     struct thread_snapshot snapshot;
     read_state(stacks, thread);
-    if (!thread_stopper_take(stopper, thread->tid, stack_end, &snapshot, err)) {
+    if (taking->nested)
+        read_ns_tid(stacks, thread);
+    if (!thread_stopper_take(stopper, thread->tid, taking->stack_end, &snapshot, err)) {
         if (has_ended(stacks, thread)) /* one that is ending is refused like one of others */
             error_set(err, ERROR_TARGET, "process %d is gone", (int)stacks->target.pid);
         thread->problem = mem_copy_string(err->what);
@@ -187,9 +203,9 @@ bool process_stacks_take_live(struct process_stacks *stacks, struct thread_stopp
     process_stacks_renew(stacks);
     if (!list_threads(stacks, only_tid, err))
         return false;
-    uint64_t stack_end = main_stack_end(stacks->target.memory);
+    struct taking taking = { main_stack_end(stacks->target.pid), read_ns_tid(stacks, &stacks->threads[0]) };
     for (size_t i = 0; i < stacks->thread_count;) {
-        bool ok = take_thread(stacks, stopper, &stacks->threads[i], stack_end, &failure);
+        bool ok = take_thread(stacks, stopper, &stacks->threads[i], &taking, &failure);
         taken += ok;
         if (!ok && first.kind == ERROR_NONE)
             first = failure;

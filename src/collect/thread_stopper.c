@@ -2,7 +2,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/doorbell.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "collect/helper_process.h"
@@ -24,12 +24,14 @@ enum {
     READ_PIECES = 128,
     WARM_BYTES = 64 << 10,
     STACK_SANE_BYTES = 1 << 30, /* a thread's base further up is not above its stack */
+    LOOKS_US = 100,             /* one thread follows another; each takes some tens of microseconds */
 };
 
 enum stop_outcome { STOP_OK, STOP_REFUSED, STOP_GONE, STOP_LATE };
 
 /* What child and parent share. */
 struct stop_exchange {
+    struct doorbell asked, answered;
     pid_t tid;
     uint64_t main_stack_end;
     enum stop_outcome outcome;
@@ -44,8 +46,9 @@ struct stop_exchange {
 
 struct thread_stopper {
     pid_t pid;
-    pid_t child; /* 0: none runs */
-    int socket;  /* to the child, or -1 */
+    pid_t child;    /* 0: none runs */
+    int socket;     /* to the child, or -1 */
+    uint32_t asked; /* of this child */
     struct stop_exchange *exchange;
 };
 
@@ -192,9 +195,10 @@ static _Noreturn void serve(int socket, struct stop_exchange *x)
     /* where allowed: a thread that stands still must not wait for us to get a CPU */
     x->at_once = sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 }) == 0;
     memset(x->stack, 0, WARM_BYTES); /* no page of ours is to be brought in while a thread waits */
-    for (uint8_t byte; read(socket, &byte, 1) == 1;) {
+    unsigned look_us = doorbell_look_us(LOOKS_US);
+    for (uint32_t heard = 0; doorbell_wait(&x->asked, heard, socket, look_us, -1); heard++) {
         take(x);
-        if (write(socket, &byte, 1) != 1)
+        if (!doorbell_ring(&x->answered, socket, NULL))
             break;
     }
     _exit(0);
@@ -205,6 +209,8 @@ static bool start(struct thread_stopper *s)
     int pair[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return false;
+    s->asked = 0;
+    s->exchange->asked = s->exchange->answered = (struct doorbell){ 0 };
     pid_t child = fork();
     if (child == 0)
         serve(pair[1], s->exchange);
@@ -240,6 +246,12 @@ bool thread_stopper_open(pid_t pid, struct thread_stopper **out, struct error *e
     return true;
 }
 
+void thread_stopper_finish(struct thread_stopper *s)
+{
+    if (s->child > 0)
+        shutdown(s->socket, SHUT_RDWR);
+}
+
 void thread_stopper_close(struct thread_stopper *s)
 {
     if (!s)
@@ -251,15 +263,10 @@ void thread_stopper_close(struct thread_stopper *s)
 
 static bool ask(struct thread_stopper *s)
 {
-    uint8_t byte = 0;
-    struct pollfd answer = { .fd = s->socket, .events = POLLIN };
-    int ready;
-    if (send(s->socket, &byte, 1, MSG_NOSIGNAL) != 1)
-        return false;
-    do
-        ready = poll(&answer, 1, THREAD_STOP_DEADLINE_MS);
-    while (ready < 0 && errno == EINTR);
-    return ready > 0 && read(s->socket, &byte, 1) == 1;
+    struct stop_exchange *x = s->exchange;
+    return doorbell_ring(&x->asked, s->socket, NULL) &&
+           doorbell_wait(&x->answered, s->asked++, s->socket, doorbell_look_us(LOOKS_US),
+                         THREAD_STOP_DEADLINE_MS);
 }
 
 static bool refused(const struct thread_stopper *s, pid_t tid, struct error *err)

@@ -60,6 +60,8 @@ struct thread_snapshot {
 struct thread_stopper;
 
 bool thread_stopper_open(pid_t pid, struct thread_stopper **out, struct error *err);
+/* No more threads are taken: its child ends while others work, so that nobody waits for that at the close. */
+void thread_stopper_finish(struct thread_stopper *stopper);
 /* NULL is fine. */
 void thread_stopper_close(struct thread_stopper *stopper);
 /*

@@ -96,6 +96,10 @@ bool procfs_read_stat(struct span text, struct proc_stat *out, struct error *err
     stat.virtual_bytes = take_field(&c);
     if (!cursor_finish(&c, err, "a stat file"))
         return false;
+    for (unsigned i = 0; i < 4; i++) /* rss rsslim startcode endcode */
+        skip_field(&c);
+    uint64_t stack_start = take_field(&c);
+    stat.stack_start = cursor_ok(&c) ? stack_start : 0;
     *out = stat;
     return true;
 }

@@ -24,6 +24,7 @@ struct proc_stat {
     uint32_t threads;
     uint64_t start_ticks; /* since boot; with the pid it names a process for ever */
     uint64_t virtual_bytes;
+    uint64_t stack_start; /* where the main thread's stack began; 0: not told */
 };
 
 bool procfs_read_stat(struct span text, struct proc_stat *out, struct error *err);

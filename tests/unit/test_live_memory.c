@@ -80,6 +80,30 @@ static struct live_memory *open_live(pid_t pid)
     return live;
 }
 
+/* Reads at once; what is mapped further up is known after a refresh. */
+static void test_attach(void **state)
+{
+    (void)state;
+    struct told told;
+    struct live_memory *live;
+    struct error err;
+    uint8_t byte;
+    pid_t pid = start_target(false, &told);
+    if (!live_memory_attach(pid, 0, &live, &err))
+        fail_msg("%s", err.what);
+    const struct memory *memory = live_memory_view(live);
+    size_t known = memory->mapping_count;
+    assert_true(known > 0);
+    assert_true(memory_read(memory, (uintptr_t)told.memory, &byte, 1));
+    assert_true(live_memory_refresh(live, &err));
+    assert_true(memory->mapping_count >= known);
+    assert_non_null(memory_mapping_at(memory, (uintptr_t)told.memory));
+    live_memory_close(live);
+    end_target(pid);
+    assert_false(live_memory_attach(pid, 0, &live, &err));
+    assert_int_equal(err.kind, ERROR_TARGET);
+}
+
 static void test_reads(void **state)
 {
     (void)state;
@@ -260,6 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reads),
+        cmocka_unit_test(test_attach),
         cmocka_unit_test(test_pages),
         cmocka_unit_test(test_many_pages),
         cmocka_unit_test(test_pages_again),

@@ -26,6 +26,11 @@ static void assert_text(struct span got, const char *wanted)
 
 #define STAT_TAIL " S 1 4711 4711 0 -1 4194560 100 0 0 0 12 3 0 0 20 0 7 0 3523 274877906944 5000\n"
 
+#define LONG_STAT_TAIL                                                                                       \
+    " S 1 4711 4711 0 -1 4194560 100 0 0 0 12 3 0 0 20 0 7 0 3523 274877906944 5000 18446744073709551615 1 " \
+    "2 "                                                                                                     \
+    "140734656544096 0 0\n"
+
 static void test_stat(void **state)
 {
     (void)state;
@@ -43,6 +48,11 @@ static void test_stat(void **state)
         assert_int_equal(stat.threads, 7);
         assert_int_equal(stat.start_ticks, 3523);
         assert_int_equal(stat.virtual_bytes, 274877906944);
+        assert_int_equal(stat.stack_start, 0);
+        snprintf(line, sizeof line, "4711 (%s)" LONG_STAT_TAIL, names[i]);
+        assert_true(procfs_read_stat(text_of(line), &stat, NULL));
+        assert_int_equal(stat.virtual_bytes, 274877906944);
+        assert_int_equal(stat.stack_start, 140734656544096);
     }
 }
 
