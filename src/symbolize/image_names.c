@@ -1,11 +1,13 @@
 #include "symbolize/image_names.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/own.h"
+#include "base/thread.h"
 #include "clr/library_path.h"
 #include "read/bundle.h"
 #include "read/il_map.h"
@@ -32,12 +34,22 @@ struct image_names {
     const struct naming *naming;
     uint32_t process;
     bool is_vdso, il_maps_tried;
+    bool is_deleted, ahead;
+    pthread_t thread; /* reads `managed`, which is its until it is joined */
+    bool has_thread;
 };
 
 static int open_debug_file(void *user, const char *path)
 {
     const struct image_names *names = user;
     return naming_open(names->naming, names->process, path);
+}
+
+static void *read_managed(void *user)
+{
+    struct image_names *names = user;
+    managed_image_open(&names->file, NULL, &names->managed, NULL);
+    return NULL;
 }
 
 static void image_names_open_file(struct image_names *names, struct naming *naming, const char *path)
@@ -48,8 +60,10 @@ static void image_names_open_file(struct image_names *names, struct naming *nami
         !source_read(&names->file, 0, magic, sizeof magic, NULL))
         return;
     if (magic[0] == 'M' && magic[1] == 'Z') {
-        names->assemblies = naming_assemblies(naming, names->process);
-        managed_image_open(&names->file, names->assemblies, &names->managed, NULL);
+        if (names->ahead)
+            names->has_thread = thread_start(&names->thread, read_managed, names);
+        if (!names->has_thread)
+            read_managed(names);
         return;
     }
     if (native_image_open(&names->file, path, &debug, &names->native, NULL) &&
@@ -149,12 +163,13 @@ static bool split_deleted(const char *mapped, char **path, char **deleted_path)
     return is_deleted;
 }
 
-struct image_names *image_names_open(struct naming *naming, uint32_t image, const uint32_t *locations,
-                                     size_t count)
+static struct image_names *begin(struct naming *naming, uint32_t image, bool ahead, const uint32_t *locations,
+                                 size_t count)
 {
     const struct trace *t = naming->t;
     struct image_names *names = mem_alloc(1, sizeof *names);
     names->naming = naming;
+    names->ahead = ahead;
     names->fd = -1;
     if (t->images.rows[image].kind == IMAGE_VDSO) {
         names->is_vdso = true;
@@ -167,12 +182,40 @@ struct image_names *image_names_open(struct naming *naming, uint32_t image, cons
     image_names_open_any(names, is_deleted ? deleted_path : path, locations, count);
     if (names->fd < 0) /* deleted while we recorded; or another file has its name, which may be the same */
         image_names_open_any(names, is_deleted ? path : deleted_path, locations, count);
+    names->is_deleted = is_deleted;
+    if (names->fd >= 0)
+        image_names_open_file(names, naming, path);
+    return names;
+}
+
+void image_names_await(struct image_names *names, struct naming *naming, uint32_t image,
+                       const uint32_t *locations, size_t count)
+{
+    if (names->has_thread)
+        pthread_join(names->thread, NULL);
+    names->has_thread = false;
     if (names->fd < 0)
-        return names;
-    image_names_open_file(names, naming, path);
-    if (!image_names_is_it(names, image, is_deleted, locations, count))
+        return;
+    if (names->managed) { /* of another process they may have been asked meanwhile */
+        names->assemblies = naming_assemblies(naming, names->process);
+        managed_image_set_siblings(names->managed, names->assemblies);
+    }
+    if (!image_names_is_it(names, image, names->is_deleted, locations, count))
         image_names_drop(names);
     image_names_note_build(names, naming->t, image);
+}
+
+struct image_names *image_names_open_ahead(struct naming *naming, uint32_t image, const uint32_t *locations,
+                                           size_t count)
+{
+    return begin(naming, image, true, locations, count);
+}
+
+struct image_names *image_names_open(struct naming *naming, uint32_t image, const uint32_t *locations,
+                                     size_t count)
+{
+    struct image_names *names = begin(naming, image, false, locations, count);
+    image_names_await(names, naming, image, locations, count);
     return names;
 }
 

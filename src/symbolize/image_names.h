@@ -29,6 +29,14 @@ bool image_names_has_assemblies(const struct image_names *names);
  * them. */
 void image_names_ask_sources(const struct image_names *names, struct naming *naming,
                              const uint32_t *locations, const uint64_t *file_offs, size_t count);
+/*
+ * The same for what is likely an assembly, which a thread reads meanwhile: image_names_await() comes before
+ * any question.
+ */
+struct image_names *image_names_open_ahead(struct naming *naming, uint32_t image, const uint32_t *locations,
+                                           size_t count);
+void image_names_await(struct image_names *names, struct naming *naming, uint32_t image,
+                       const uint32_t *locations, size_t count);
 void image_names_close(struct image_names *names);
 
 #endif

@@ -461,6 +461,11 @@ const char *managed_image_type_params(struct managed_image *image, uint32_t meth
     return finished(&image->params);
 }
 
+void managed_image_set_siblings(struct managed_image *image, struct assembly_set *siblings)
+{
+    image->siblings = siblings;
+}
+
 const char *managed_image_name(const struct managed_image *image)
 {
     return image->self.name;

@@ -31,6 +31,8 @@ bool managed_image_open(const struct source *file, struct assembly_set *siblings
 bool managed_image_open_metadata(const struct source *file, struct assembly_set *siblings,
                                  struct managed_image **out, struct error *err);
 void managed_image_close(struct managed_image *image);
+/* As managed_image_open() was given them: for one that was opened without. */
+void managed_image_set_siblings(struct managed_image *image, struct assembly_set *siblings);
 
 /* The assembly's simple name; "" for a composite image, which is no assembly. */
 const char *managed_image_name(const struct managed_image *image);

@@ -157,21 +157,38 @@ static void symbolize_ask(const struct symbolizer *s, struct questions *kernel, 
     questions_sort(jit);    /* by process, then address */
 }
 
+/* An assembly that is read on a thread of its own, or has been: questions [from, to). */
+struct image_ahead {
+    struct image_names *names; /* NULL: there is none */
+    size_t from, to;
+};
+
+/* Of sorted questions. The caller frees. */
+static uint32_t *question_locations(const struct questions *q, size_t from, size_t to)
+{
+    uint32_t *locations = mem_alloc(to - from, sizeof *locations);
+    for (size_t i = from; i < to; i++)
+        locations[i - from] = q->items[i].location;
+    return locations;
+}
+
 /*
  * Names what lies in one image: questions [from, to). `early`: more is added later, and what is known of
- * assemblies may change.
+ * assemblies may change. `ahead`: what was begun, or NULL.
  */
 static void symbolize_image(struct symbolizer *s, const struct questions *q, size_t from, size_t to,
-                            bool early)
+                            bool early, const struct image_ahead *ahead)
 {
     size_t count = to - from;
-    AUTO_FREE uint32_t *locations = mem_alloc(count, sizeof *locations);
+    uint32_t image = q->items[from].image;
+    AUTO_FREE uint32_t *locations = question_locations(q, from, to);
     AUTO_FREE uint64_t *file_offs = mem_alloc(count, sizeof *file_offs);
-    for (size_t i = 0; i < count; i++) {
-        locations[i] = q->items[from + i].location;
+    for (size_t i = 0; i < count; i++)
         file_offs[i] = q->items[from + i].key;
-    }
-    struct image_names *names = image_names_open(&s->naming, q->items[from].image, locations, count);
+    bool begun = ahead && ahead->names && ahead->from == from;
+    struct image_names *names = begun ? ahead->names : image_names_open(&s->naming, image, locations, count);
+    if (begun)
+        image_names_await(names, &s->naming, image, locations, count);
     bool later = early && image_names_has_assemblies(names);
     if (!later)
         image_names_ask_sources(names, &s->naming, locations, file_offs, count);
@@ -201,22 +218,50 @@ static bool symbolize_native(struct symbolizer *s, const struct questions *q, si
             from--;
         *left = from;
         if (!is_managed(s, &q->items[from])) {
-            symbolize_image(s, q, from, to, early);
+            symbolize_image(s, q, from, to, early, NULL);
             return true;
         }
     }
     return false;
 }
 
+static size_t image_end(const struct questions *q, size_t from)
+{
+    size_t to = from;
+    while (to < q->count && q->items[to].image == q->items[from].image)
+        to++;
+    return to;
+}
+
+/*
+ * The assembly that most is asked of, as System.Private.CoreLib is: to read its tables takes as long as to
+ * name all native code. One, as they take memory.
+ */
+static struct image_ahead open_ahead(struct symbolizer *s, const struct questions *q)
+{
+    struct image_ahead most = { 0 };
+    for (size_t from = 0, to; from < q->count; from = to) {
+        to = image_end(q, from);
+        if (is_managed(s, &q->items[from]) && to - from > most.to - most.from)
+            most = (struct image_ahead){ .from = from, .to = to };
+    }
+    if (most.to > most.from) {
+        AUTO_FREE uint32_t *locations = question_locations(q, most.from, most.to);
+        most.names =
+            image_names_open_ahead(&s->naming, q->items[most.from].image, locations, most.to - most.from);
+    }
+    return most;
+}
+
 static void symbolize_images(struct symbolizer *s, const struct questions *q)
 {
+    struct image_ahead ahead = open_ahead(s, q);
     for (size_t left = q->count; symbolize_native(s, q, &left, false);)
         ;
-    for (size_t from = 0, to = 0; from < q->count; from = to) {
-        while (to < q->count && q->items[to].image == q->items[from].image)
-            to++;
+    for (size_t from = 0, to; from < q->count; from = to) {
+        to = image_end(q, from);
         if (is_managed(s, &q->items[from]))
-            symbolize_image(s, q, from, to, false);
+            symbolize_image(s, q, from, to, false, &ahead);
     }
 }
 

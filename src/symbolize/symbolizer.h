@@ -41,10 +41,10 @@ struct name_origin {
 
 struct symbolizer_options {
     struct file_finder files;
-    const struct symbol_cache *cache; /* of symbol files that were fetched, or NULL */
+    const struct symbol_cache *cache;   /* of symbol files that were fetched, or NULL */
     const struct source_cache *sources; /* of source lines that were looked up before, or NULL */
-    struct name_origin *origins;      /* by location, zeroed, the caller's: is filled; or NULL */
-    bool kernel;                      /* the trace's kernel is the one that runs now */
+    struct name_origin *origins;        /* by location, zeroed, the caller's: is filled; or NULL */
+    bool kernel;                        /* the trace's kernel is the one that runs now */
 };
 
 struct symbolizer_result {
