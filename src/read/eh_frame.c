@@ -244,6 +244,25 @@ bool eh_frame_load(const struct elf *e, struct buffer *out, uint64_t *out_addr, 
     return elf_section_load(e, section, out, err);
 }
 
+/* About as many steps as rows: whoever asks for every relocation of an image has a few rows left to look at.
+ */
+static void count_steps(struct eh_ranges *ranges)
+{
+    if (ranges->count == 0)
+        return;
+    uint32_t last = ranges->rows[ranges->count - 1].start;
+    while (last >> ranges->step_bits > ranges->count)
+        ranges->step_bits++;
+    ranges->step_count = (last >> ranges->step_bits) + 2;
+    ranges->steps = mem_alloc(ranges->step_count, sizeof *ranges->steps);
+    size_t row = 0;
+    for (size_t i = 0; i < ranges->step_count; i++) {
+        while (row < ranges->count && ranges->rows[row].start < (uint64_t)i << ranges->step_bits)
+            row++;
+        ranges->steps[i] = (uint32_t)row;
+    }
+}
+
 bool eh_ranges_read(const struct elf *e, struct eh_ranges *out, struct error *err)
 {
     struct buffer bytes;
@@ -266,6 +285,7 @@ bool eh_ranges_read(const struct elf *e, struct eh_ranges *out, struct error *er
     }
     buffer_done(&bytes);
     sort_ranges(ranges.rows, ranges.count);
+    count_steps(&ranges);
     *out = ranges;
     return true;
 }
@@ -273,6 +293,7 @@ bool eh_ranges_read(const struct elf *e, struct eh_ranges *out, struct error *er
 void eh_ranges_done(struct eh_ranges *ranges)
 {
     free(ranges->rows);
+    free(ranges->steps);
     *ranges = (struct eh_ranges){ 0 };
 }
 
@@ -282,6 +303,11 @@ bool eh_ranges_find(const struct eh_ranges *ranges, uint64_t addr, uint64_t *out
         return false;
     uint32_t wanted = (uint32_t)(addr - ranges->base);
     size_t low = 0, high = ranges->count; /* rows below `low` start at or before `wanted` */
+    size_t step = wanted >> ranges->step_bits;
+    if (step + 1 < ranges->step_count) {
+        low = ranges->steps[step];
+        high = ranges->steps[step + 1];
+    }
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (ranges->rows[middle].start <= wanted)

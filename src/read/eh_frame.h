@@ -59,6 +59,9 @@ struct eh_ranges {
     uint64_t base; /* as elf_base_addr() */
     struct eh_range *rows;
     size_t count;
+    uint32_t *steps; /* [i]: how many rows start below i << step_bits; NULL: not known */
+    size_t step_count;
+    unsigned step_bits;
 };
 
 /* Fails as eh_frame_load() does. */

@@ -139,8 +139,7 @@ static void collect_function(struct compiler *c, const struct eh_fde *fde, uint6
         fde->size_bytes > UINT32_MAX - start)
         return;
     uint32_t cie = compile_cie(c, &fde->cie, cie_off);
-    c->functions =
-        mem_grow(c->functions, &c->function_capacity, c->function_count + 1, sizeof *c->functions);
+    c->functions = mem_grow(c->functions, &c->function_capacity, c->function_count + 1, sizeof *c->functions);
     c->functions[c->function_count++] =
         (struct function){ (uint32_t)start, (uint32_t)fde->size_bytes, cie, fde->instructions };
 }

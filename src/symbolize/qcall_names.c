@@ -9,6 +9,7 @@ enum {
     RUN_MAX = 8192, /* pointers of one table */
     IDENTIFIER_MIN = 4,
     IDENTIFIER_MAX = 256,
+    NAMES_BYTES_MAX = 8 << 20,
 };
 
 enum pointer_kind { POINTER_OTHER, POINTER_NAME, POINTER_FUNCTION };
@@ -19,6 +20,7 @@ struct run {
     const struct eh_ranges *functions;
     const struct elf_section *pointers, *names;
     struct symbol_table *out;
+    struct source names_bytes; /* the section */
     struct buffer text;
     uint64_t next_place;
     enum pointer_kind last;
@@ -37,8 +39,8 @@ static uint32_t identifier_at(struct run *run, uint64_t addr)
 {
     uint64_t file_off = run->names->file_off + (addr - run->names->addr);
     uint64_t left = run->names->size_bytes - (addr - run->names->addr);
-    struct source name =
-        source_part(&run->elf->file, file_off, left < IDENTIFIER_MAX ? left : IDENTIFIER_MAX);
+    struct source name = source_part(&run->names_bytes, addr - run->names->addr,
+                                     left < IDENTIFIER_MAX ? left : IDENTIFIER_MAX);
     if (file_off > UINT32_MAX || !elf_string(&name, 0, &run->text) || run->text.size <= IDENTIFIER_MIN)
         return 0;
     const char *text = (const char *)run->text.data;
@@ -97,6 +99,14 @@ static bool take_relocation(void *user, const struct elf_relocation *r)
     return true;
 }
 
+/* Hundreds of names are looked at: one read for all, unless there is very much besides. */
+static void read_names(struct run *run, struct buffer *memory)
+{
+    run->names_bytes = source_part(&run->elf->file, run->names->file_off, run->names->size_bytes);
+    if (source_load(&run->names_bytes, 0, run->names_bytes.size, memory, NULL))
+        run->names_bytes = source_over_span(buffer_span(memory));
+}
+
 bool qcall_names_read(const struct elf *e, const struct eh_ranges *functions, struct symbol_table *out,
                       struct error *err)
 {
@@ -106,14 +116,17 @@ bool qcall_names_read(const struct elf *e, const struct eh_ranges *functions, st
     run.names = elf_section_named(e, ".rodata");
     if (!relocations || !run.pointers || !run.names)
         return error_set(err, ERROR_INPUT, "no relocated tables of names");
-    struct buffer unpacked;
+    struct buffer unpacked, names;
     struct source table;
     buffer_init(&unpacked, 64 << 20);
+    buffer_init(&names, NAMES_BYTES_MAX);
+    read_names(&run, &names);
     buffer_init(&run.text, ELF_NAME_MAX + 256);
     bool ok = elf_section_source(e, relocations, &unpacked, &table, err) &&
               elf_relocations(&table, take_relocation, &run, err);
     take_run(&run);
     buffer_done(&run.text);
+    buffer_done(&names);
     buffer_done(&unpacked);
     return ok;
 }

@@ -45,15 +45,16 @@ static bool find_hijack_in(const struct elf *e, const struct eh_rows *rows, stru
 }
 
 /*
- * By the instructions of its first two pushes, of a register that callers do not rely on and another one. False
- * when too many functions have them.
+ * By the instructions of its first two pushes, of a register that callers do not rely on and another one.
+ * False when too many functions have them.
  */
 static bool find_hijack(const struct elf *e, struct elf_unwind *image)
 {
     /* advance 1, CFA at 16; advance 1, CFA at 24 */
     static const uint8_t pushes[] = { 0x41, 0x0e, 0x10, 0x41, 0x0e, 0x18 };
     uint64_t starts[HIJACK_CANDIDATES];
-    size_t count = eh_index_with_bytes(image->index, span_of(pushes, sizeof pushes), starts, HIJACK_CANDIDATES);
+    size_t count =
+        eh_index_with_bytes(image->index, span_of(pushes, sizeof pushes), starts, HIJACK_CANDIDATES);
     bool found = false;
     for (size_t i = 0; i < count && !found; i++) {
         const struct eh_rows *rows = eh_index_rows(image->index, starts[i]);
@@ -124,7 +125,8 @@ const struct frame_rule *elf_unwind_rule(const struct elf_unwind *image, uint64_
     return rows ? eh_rows_find(rows, addr) : &none;
 }
 
-bool elf_unwind_function(const struct elf_unwind *image, uint64_t addr, uint64_t *out_start, uint64_t *out_end)
+bool elf_unwind_function(const struct elf_unwind *image, uint64_t addr, uint64_t *out_start,
+                         uint64_t *out_end)
 {
     const struct eh_rows *rows = rows_at(image, addr);
     return rows && eh_rows_function(rows, addr, out_start, out_end);

@@ -14,7 +14,7 @@
 struct elf_unwind {
     struct eh_index *index; /* of the functions, or NULL */
     struct eh_rows rows;    /* where there is no index */
-    uint64_t entry;  /* where the kernel or the loader starts it; 0: nowhere */
+    uint64_t entry;         /* where the kernel or the loader starts it; 0: nowhere */
     uint64_t hijack; /* OnHijackTripThread, to which the .NET runtime bends return addresses; 0: not here */
     uint64_t hijack_end;
     struct elf_segment *segments; /* the loaded ones */

@@ -25,18 +25,34 @@ static const uint8_t *function_entry(const struct pe_unwind *image, uint32_t i)
     return image->functions.data + (size_t)i * image->format->entry_bytes;
 }
 
+static bool is_info(const struct pe_unwind *image, uint32_t rva)
+{
+    uint64_t file_off;
+    return pe_file_offset(&image->pe, rva, image->format->header_bytes, &file_off);
+}
+
+/* The first and the last info; without looking whether those that are named are there when not `checked`. */
+static void span_infos(const struct pe_unwind *image, bool checked, uint32_t *first, uint32_t *last)
+{
+    *first = UINT32_MAX;
+    *last = 0;
+    for (uint32_t i = 0; i < image->count; i++) {
+        uint32_t rva = image->format->info_at(function_entry(image, i));
+        if (!rva || (checked && !is_info(image, rva)))
+            continue;
+        *first = rva < *first ? rva : *first;
+        *last = rva > *last ? rva : *last;
+    }
+}
+
 /* The infos of an image lie together; shared ones are named by several functions. */
 static bool load_infos(const struct source *file, struct pe_unwind *image, struct error *err)
 {
-    uint32_t first = UINT32_MAX, last = 0;
+    uint32_t first, last;
     uint64_t file_off;
-    for (uint32_t i = 0; i < image->count; i++) {
-        uint32_t rva = image->format->info_at(function_entry(image, i));
-        if (!rva || !pe_file_offset(&image->pe, rva, image->format->header_bytes, &file_off))
-            continue;
-        first = rva < first ? rva : first;
-        last = rva > last ? rva : last;
-    }
+    span_infos(image, false, &first, &last);
+    if (first <= last && !(is_info(image, first) && is_info(image, last)))
+        span_infos(image, true, &first, &last);
     if (first > last)
         return error_set(err, ERROR_INPUT, "an image without unwind information");
     /* the last one may be as long as its header says, but not leave its section */

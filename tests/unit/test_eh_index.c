@@ -129,9 +129,11 @@ static void test_many(void **state)
 {
     (void)state;
     enum { FUNCTIONS = 2 * EH_INDEX_FUNCTIONS_MAX, FRAME = 0x100000, HEADER = 0x200000, CODE = 0x300000 };
-    static const uint8_t cie[] = { 20, 0, 0, 0, 0,  0, 0, 0, 1, 'z', 'R', 0,
-                                   1,  0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0 };
-    struct eh_sections s = { .frame_addr = FRAME, .header_addr = HEADER, .base = 0x1000, .machine = ELF_X86_64 };
+    static const uint8_t cie[] = { 20, 0,    0,  0, 0,    0,    0, 0, 1,    'z', 'R', 0,
+                                   1,  0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1,   0,   0 };
+    struct eh_sections s = {
+        .frame_addr = FRAME, .header_addr = HEADER, .base = 0x1000, .machine = ELF_X86_64
+    };
     buffer_init(&s.frame, 1 << 20);
     buffer_init(&s.header, 1 << 20);
     buffer_append(&s.frame, cie, sizeof cie);
