@@ -341,15 +341,18 @@ static double compile_all(const struct bench *b, size_t *out_images, uint64_t *o
     for (size_t i = 1; i < b->live.file_count; i++) {
         char path[4200];
         struct source file;
-        struct elf_unwind *image;
+        struct elf e;
+        struct eh_rows all;
         snprintf(path, sizeof path, "/proc/%d/root%s", (int)b->live.pid, b->live.files[i]);
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         double one = now_ns();
-        if (fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, &file, NULL) &&
-            elf_unwind_open(&file, &image, NULL)) {
+        if (fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, &file, NULL) && elf_open(&file, &e, NULL)) {
             ++*out_images;
-            *out_rows += image->rows.count;
-            elf_unwind_close(image);
+            if (eh_rows_read(&e, &all, NULL)) {
+                *out_rows += all.count;
+                eh_rows_done(&all);
+            }
+            elf_done(&e);
         }
         one = now_ns() - one;
         largest = one > largest ? one : largest;

@@ -20,6 +20,8 @@ enum {
     ENCODING_INDIRECT = 0x80,
     ENCODING_OMITTED = 0xff,
     AUGMENTATION_MAX = 16,
+    USUAL_ENCODING = ENCODING_PC_RELATIVE | ENCODING_S32,
+    USUAL_BYTES = 17, /* of an FDE up to its augmentation */
 };
 
 /* The value of an encoded pointer, without what it is relative to. */
@@ -197,9 +199,38 @@ static bool read_fde(struct cursor *c, const struct eh_frame_iterator *it, struc
     return true;
 }
 
+/*
+ * An FDE as compilers write nearly all: 32-bit length, of the CIE before, with addresses of 32 bits from
+ * their own place and a short augmentation. False for any other, which is read step by step.
+ */
+static bool next_usual(struct eh_frame_iterator *it, struct eh_fde *out)
+{
+    struct cursor *c = &it->c;
+    const uint8_t *record = c->bytes.data + c->pos;
+    if (!it->cie_known || it->cie.pointer_encoding != USUAL_ENCODING || !it->cie.has_augmentation ||
+        cursor_left(c) < USUAL_BYTES)
+        return false;
+    uint32_t length = load_u32le(record), pointer = load_u32le(record + 4);
+    uint64_t start = it->section_addr + c->pos + 8 + (uint64_t)(int64_t)(int32_t)load_u32le(record + 8);
+    uint64_t size_bytes = (uint64_t)(int64_t)(int32_t)load_u32le(record + 12);
+    if (length < USUAL_BYTES - 4 || length > cursor_left(c) - 4 || pointer == 0 || pointer > c->pos + 4 ||
+        c->pos + 4 - pointer != it->cie_off || size_bytes > UINT64_MAX - start || record[16] > 0x7f ||
+        record[16] > length - (USUAL_BYTES - 4))
+        return false;
+    size_t before = USUAL_BYTES + record[16];
+    *out = (struct eh_fde){ .cie = it->cie,
+                            .start = start,
+                            .size_bytes = size_bytes,
+                            .instructions = span_of(record + before, length + 4 - before) };
+    c->pos += (size_t)length + 4;
+    return true;
+}
+
 bool eh_frame_next(struct eh_frame_iterator *it, struct eh_fde *out)
 {
     uint64_t end;
+    if (next_usual(it, out))
+        return true;
     while (read_length(&it->c, &end)) {
         struct cursor record = it->c;
         record.bytes.size = (size_t)end;

@@ -174,6 +174,7 @@ static void test_cases(void **state)
 /* What the tables of the C library tell of its code, and what the code itself tells. */
 struct comparison {
     struct elf_unwind *image;
+    struct eh_rows rows; /* all of the image */
     struct code code;
     unsigned equal, differ, none;
 };
@@ -181,7 +182,7 @@ struct comparison {
 static void compare_at(struct comparison *c, uint64_t addr)
 {
     struct code_flow flow = { code_read, code_accept, &c->code };
-    const struct frame_rule *told = eh_rows_find(&c->image->rows, addr);
+    const struct frame_rule *told = eh_rows_find(&c->rows, addr);
     struct frame_rule rule;
     if (told->cfa != FRAME_CFA_OFFSET || told->cfa_register != FRAME_REGISTER_SP || told->ra != FRAME_AT_CFA)
         return;
@@ -231,17 +232,26 @@ static void test_real_code(void **state)
     assert_true(fd >= 0 && fstat(fd, &status) == 0);
     assert_true(source_over_fd(fd, 0, (uint64_t)status.st_size, &file, NULL));
     assert_true(source_load(&file, 0, (uint64_t)status.st_size, &bytes, NULL));
+    struct elf e;
     assert_true(elf_unwind_open(&file, &c.image, NULL));
+    assert_true(elf_open(&file, &e, NULL));
+    assert_true(eh_rows_read(&e, &c.rows, NULL));
+    elf_done(&e);
     for (size_t i = 0; i < c.image->segment_count; i++)
         if (c.image->segments[i].executable) {
             const struct elf_segment *s = &c.image->segments[i];
             c.code.addr = s->addr;
             c.code.bytes = span_part(buffer_span(&bytes), (size_t)s->file_off, (size_t)s->file_bytes);
         }
-    for (size_t i = 0; i < c.image->rows.count; i += 37) {
-        uint64_t begin, end;
-        if (eh_rows_function(&c.image->rows, c.image->rows.base + c.image->rows.rows[i].start, &begin, &end))
-            compare_function(&c, begin, end);
+    for (size_t i = 0; i < c.rows.count; i += 37) {
+        uint64_t begin, end, other_begin, other_end, addr = c.rows.base + c.rows.rows[i].start;
+        bool is = eh_rows_function(&c.rows, addr, &begin, &end);
+        assert_int_equal(elf_unwind_function(c.image, addr, &other_begin, &other_end), is);
+        if (!is)
+            continue;
+        assert_int_equal(other_begin, begin);
+        assert_int_equal(other_end, end);
+        compare_function(&c, begin, end);
     }
     unsigned all = c.equal + c.differ + c.none;
     print_message("%u places: %u equal, %u differ, %u without a rule\n", all, c.equal, c.differ, c.none);
@@ -249,6 +259,7 @@ static void test_real_code(void **state)
     assert_true(c.equal * 10 >
                 all * 9); /* without a stack to judge by: what follows a call of abort() misleads */
     elf_unwind_close(c.image);
+    eh_rows_done(&c.rows);
     buffer_done(&bytes);
 }
 
