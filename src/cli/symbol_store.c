@@ -25,12 +25,10 @@ char *symbol_store_path(void)
 
 void symbol_store_open_lines(struct source_cache *out)
 {
-    const char *own = variable("CLRPERF_SYMBOLS"), *cache = variable("XDG_CACHE_HOME"),
-               *home = variable("HOME");
-    AUTO_FREE char *path = own     ? mem_format("%s/lines", own)
-                           : cache ? mem_format("%s/clrperf/lines", cache)
-                           : home  ? mem_format("%s/.cache/clrperf/lines", home)
-                                   : NULL;
+    const char *cache = variable("XDG_CACHE_HOME"), *home = variable("HOME");
+    AUTO_FREE char *path = cache  ? mem_format("%s/clrperf/lines", cache)
+                           : home ? mem_format("%s/.cache/clrperf/lines", home)
+                                  : NULL;
     source_cache_init(out, path);
 }
 

@@ -11,7 +11,7 @@
 
 /* NULL when the environment names none. The caller frees. */
 char *symbol_store_path(void);
-/* Where source lines are kept: in "lines" below, or beside the default. */
+/* Where source lines are kept: clrperf/lines in $XDG_CACHE_HOME or in ~/.cache. */
 void symbol_store_open_lines(struct source_cache *out);
 /* To read from. Without a directory when nothing was fetched yet; a warning says when it may not be used. */
 void symbol_store_open(struct symbol_cache *out);
