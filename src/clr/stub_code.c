@@ -19,6 +19,19 @@ struct stub_pattern {
         "[runtime lookup helper]", loads " c3"                                                               \
     }
 
+/* To the method itself, with a hidden argument that the caller does not know. */
+#define TAIL_CALL " 48b8................ ffe0"
+/* The hidden argument is a constant. It goes before the others, each of which moves on by a register. */
+#define INSTANTIATING_STUB(moves, load)                                                                      \
+    {                                                                                                        \
+        "[instantiating stub]", moves load "................" TAIL_CALL                                      \
+    }
+/* `this` is boxed: behind its type, which may be the hidden argument, is what the method works on. */
+#define UNBOXING_STUB(moves)                                                                                 \
+    {                                                                                                        \
+        "[unboxing stub]", moves "4883c708" TAIL_CALL                                                        \
+    }
+
 static const struct stub_pattern patterns[] = {
     { "[fixup precode]", "ff25fa3f0000 4c8b15fb3f0000 ff25fd3f0000" },
     { "[stub precode]", "4c8b15f93f0000 ff25fb3f0000" },
@@ -65,6 +78,27 @@ static const struct stub_pattern patterns[] = {
     { "[dynamic helper]", "48a1................ 4883c0.. c3" },
     { "[dynamic helper]", "48b8................ c3" },
     { "[dynamic helper]", "48b8................ 488b00 c3" },
+    INSTANTIATING_STUB("4d89c1 4989c8 4889d1 4889f2 4889fe", "48bf"),
+    INSTANTIATING_STUB("4989c8 4889d1 4889f2 4889fe", "48bf"),
+    INSTANTIATING_STUB("4889d1 4889f2 4889fe", "48bf"),
+    INSTANTIATING_STUB("4889f2 4889fe", "48bf"),
+    INSTANTIATING_STUB("4889fe", "48bf"),
+    INSTANTIATING_STUB("", "48bf"),
+    INSTANTIATING_STUB("4d89c1 4989c8 4889d1 4889f2", "48be"),
+    INSTANTIATING_STUB("4989c8 4889d1 4889f2", "48be"),
+    INSTANTIATING_STUB("4889d1 4889f2", "48be"),
+    INSTANTIATING_STUB("4889f2", "48be"),
+    INSTANTIATING_STUB("", "48be"),
+    INSTANTIATING_STUB("4d89c1 4989c8 4889d1", "48ba"), /* of a method with a return buffer */
+    INSTANTIATING_STUB("4989c8 4889d1", "48ba"),
+    INSTANTIATING_STUB("4889d1", "48ba"),
+    INSTANTIATING_STUB("", "48ba"),
+    UNBOXING_STUB("4d89c1 4989c8 4889d1 4889f2 488b37"),
+    UNBOXING_STUB("4989c8 4889d1 4889f2 488b37"),
+    UNBOXING_STUB("4889d1 4889f2 488b37"),
+    UNBOXING_STUB("4889f2 488b37"),
+    UNBOXING_STUB("488b37"),
+    UNBOXING_STUB(""),
     /* write barriers: they mark a card of the table that the GC looks at */
     { "[write barrier]", "488937 48c1ef0b 803fff 7502 f3c3" },
     { "[write barrier]", "48893e 0f1f.. 49b8................" },
