@@ -406,12 +406,13 @@ static bool events_answer_part(struct events_answer *a, const struct question_ca
         .process = v->events.process,
         .thread = v->events.thread,
         .text = v->events.text,
-        .from_ns = a->scope.from_ns,
+        /* all that was told, also before the recording's start, unless some time is asked for */
+        .from_ns = a->scope.from_ns > a->scope.time.start_ns ? a->scope.from_ns : 0,
         .to_ns = a->scope.to_ns,
         .conditions = a->wanted.conditions,
         .condition_count = a->wanted.condition_count,
     };
-    a->from_ns = a->scope.from_ns ? a->scope.from_ns : a->scope.time.start_ns;
+    a->from_ns = a->scope.from_ns;
     uint64_t end_ns = a->scope.to_ns ? a->scope.to_ns : a->scope.time.start_ns + a->scope.time.duration_ns;
     a->duration_ns = end_ns > a->from_ns ? end_ns - a->from_ns : 0;
     event_query_init(&a->query, a->scope.trace, &wish, !v->events.counts);

@@ -33,7 +33,10 @@ bool question_scope_init(struct question_scope *scope, const struct question_cal
     *scope = (struct question_scope){
         .call = call, .trace = t, .time = capture_time_of(t), .raw_names = call->values->choice.raw_names
     };
-    scope->from_ns = options.from_ns ? scope->time.start_ns + options.from_ns : 0;
+    /* A runtime tells from before the recording's start on, first of what it does because we asked: its event
+     * sources allocate and collect then.
+     */
+    scope->from_ns = scope->time.start_ns + options.from_ns;
     scope->to_ns = options.to_ns ? scope->time.start_ns + options.to_ns : 0;
     scope->shown = shown_part(&scope->time, &options);
     return true;

@@ -16,7 +16,7 @@ struct question_scope {
     const struct question_call *call;
     const struct trace *trace;
     struct capture_time time;
-    uint64_t from_ns, to_ns;   /* times of the trace; to_ns 0: to its end */
+    uint64_t from_ns, to_ns;   /* times of the trace, not before its start; to_ns 0: to its end */
     struct capture_time shown; /* that part alone: what rates and strips are of */
     bool raw_names;
 };
