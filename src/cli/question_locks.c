@@ -81,25 +81,39 @@ static void put_head(const struct groups_answer *a, struct buffer *out)
     buffer_string(out, "\n\n");
 }
 
-/* How many other locks, or owners, the heaviest waits of a group have than its heaviest. Each counts once. */
-static unsigned others(const struct groups_answer *a, const struct tally_group *group, bool owners)
+/* What a wait was for, or who held it. */
+static uint32_t place_of(const struct tally_row *row, bool owner)
+{
+    return owner ? row->detail : row->text;
+}
+
+/* The heaviest wait whose owner was told; the heaviest where none was. */
+static size_t owned_row(const struct groups_answer *a, const struct tally_group *group)
+{
+    size_t rows = group->count < OTHERS_LOOKED_AT ? group->count : OTHERS_LOOKED_AT;
+    for (size_t i = 0; i < rows; i++)
+        if (question_groups_detail(a->groups, event_group_row(a->groups, group, i)))
+            return i;
+    return 0;
+}
+
+/* How many other locks, or owners that were told, the heaviest waits of a group have. Each counts once. */
+static unsigned others(const struct groups_answer *a, const struct tally_group *group, size_t first,
+                       bool owner)
 {
     unsigned count = 0;
     size_t rows = group->count < OTHERS_LOOKED_AT ? group->count : OTHERS_LOOKED_AT;
-    for (size_t i = 1; i < rows; i++) {
+    for (size_t i = first + 1; i < rows; i++) {
         const struct tally_row *row = event_group_row(a->groups, group, i);
-        uint32_t text = owners ? row->detail : row->text;
-        bool is_new = true;
-        for (size_t k = 0; k < i && is_new; k++) {
-            const struct tally_row *seen = event_group_row(a->groups, group, k);
-            is_new = (owners ? seen->detail : seen->text) != text;
-        }
+        bool is_new = !owner || question_groups_detail(a->groups, row);
+        for (size_t k = first; k < i && is_new; k++)
+            is_new = place_of(event_group_row(a->groups, group, k), owner) != place_of(row, owner);
         count += is_new;
     }
     return count;
 }
 
-/* The heaviest wait's, and how many more there are. */
+/* One of them, and how many more there are. */
 static void add_one_of(struct text_table *table, const char *first, unsigned more, struct buffer *cell)
 {
     if (!first || !more) {
@@ -122,8 +136,10 @@ static void add_row(const struct groups_answer *a, const struct tally_group *gro
     text_table_add(table, units_count(group->sum.count).text);
     text_table_add(table, units_duration(whole_ns(group->sum.weight / (double)group->sum.count)).text);
     text_table_add(table, units_duration(whole_ns(group->sum.most)).text);
-    add_one_of(table, question_groups_text(a->groups, heaviest), others(a, group, false), cell);
-    add_one_of(table, question_groups_detail(a->groups, heaviest), others(a, group, true), cell);
+    size_t owned = owned_row(a, group);
+    add_one_of(table, question_groups_text(a->groups, heaviest), others(a, group, 0, false), cell);
+    add_one_of(table, question_groups_detail(a->groups, event_group_row(a->groups, group, owned)),
+               others(a, group, owned, true), cell);
     if (a->groups->by == TALLY_BY_TEXT) {
         buffer_clear(cell);
         question_stack_text(&stats->stacks, heaviest->node, WAITER_FRAMES, cell);
