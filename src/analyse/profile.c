@@ -7,6 +7,7 @@
 #include "analyse/capture_time.h"
 #include "analyse/frame_table.h"
 #include "analyse/profile_counts.h"
+#include "analyse/profile_trim.h"
 #include "analyse/stack_filter.h"
 #include "base/buffer.h"
 #include "base/child_index.h"
@@ -479,6 +480,8 @@ bool profile_build(const struct trace *t, const struct profile_options *options,
     profile_describe(&b);
     profile_sum_collections(&b);
     profile_add_timeline(&b);
+    if (b.filter.count)
+        profile_trim(b.p);
     build_done(&b);
     if (b.frames.is_full) {
         profile_free(b.p);

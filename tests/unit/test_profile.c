@@ -105,6 +105,35 @@ static void test_filters(void **state)
     trace_builder_done(&b);
 }
 
+/* What a filter leaves out is in no row and no node, in a profile of the tree only, too. */
+static void test_filtered_away(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    made_trace(&b);
+    const char *const with_f[] = { "^f$", NULL }, *const without_h[] = { "^h$", NULL };
+    for (int tree_only = 0; tree_only < 2; tree_only++) {
+        struct profile *p =
+            built(&b, &(struct profile_options){
+                          .include = with_f, .exclude = without_h, .tree_only = tree_only == 1 });
+        struct hot_table table;
+        hot_table_build(p, HOT_BY_FUNCTION, false, 0, &table);
+        assert_int_equal(table.count, 3); /* main, f, g */
+        for (size_t i = 0; i < table.count; i++) {
+            assert_string_not_equal(table.rows[i].name, "h");
+            assert_int_not_equal(table.rows[i].total, 0);
+        }
+        assert_int_equal(row_named(&table, "main")->total, 40);
+        for (uint32_t node = 1; node < p->node_count; node++)
+            assert_int_not_equal(p->total[node], 0);
+        for (size_t i = 0; p->sample_node && i < p->sample_count; i++)
+            assert_string_not_equal(p->frames[p->nodes[p->sample_node[i]].frame].name, "h");
+        hot_table_done(&table);
+        profile_free(p);
+    }
+    trace_builder_done(&b);
+}
+
 static void test_neighbours_add_up(void **state)
 {
     (void)state;
@@ -385,17 +414,12 @@ static void test_captured_is_of_all_events(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_self_and_total),
-        cmocka_unit_test(test_filters),
-        cmocka_unit_test(test_neighbours_add_up),
-        cmocka_unit_test(test_when),
-        cmocka_unit_test(test_time_order),
-        cmocka_unit_test(test_large_counts),
-        cmocka_unit_test(test_recursion_is_its_own_callee),
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_inlined),
-        cmocka_unit_test(test_hostile_module),
-        cmocka_unit_test(test_captured_is_of_all_events),
+        cmocka_unit_test(test_self_and_total), cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_filtered_away),  cmocka_unit_test(test_neighbours_add_up),
+        cmocka_unit_test(test_when),           cmocka_unit_test(test_time_order),
+        cmocka_unit_test(test_large_counts),   cmocka_unit_test(test_recursion_is_its_own_callee),
+        cmocka_unit_test(test_lines),          cmocka_unit_test(test_inlined),
+        cmocka_unit_test(test_hostile_module), cmocka_unit_test(test_captured_is_of_all_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
