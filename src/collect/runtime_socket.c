@@ -206,6 +206,17 @@ bool runtime_socket_send(int fd, struct span request, struct error *err)
     return true;
 }
 
+/* Why nobody answers: the peer is who listens there, the runtime's process. */
+static bool no_answer(int fd, struct error *err)
+{
+    struct ucred peer = { 0 };
+    socklen_t size = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || !proc_file_is_stopped(peer.pid))
+        return error_set(err, ERROR_TARGET, "the .NET runtime did not answer in time");
+    error_set(err, ERROR_TARGET, "the .NET runtime did not answer: process %d is stopped", (int)peer.pid);
+    return error_hint(err, "let it go on with: kill -CONT %d", (int)peer.pid);
+}
+
 static bool receive_exactly(int fd, uint8_t *into, size_t size, uint64_t deadline_ns, struct error *err)
 {
     for (size_t done = 0; done < size;) {
@@ -222,7 +233,7 @@ static bool receive_exactly(int fd, uint8_t *into, size_t size, uint64_t deadlin
             return error_system(err, errno, "cannot read the answer of the .NET runtime");
         uint64_t now_ns = clock_monotonic_ns();
         if (now_ns >= deadline_ns)
-            return error_set(err, ERROR_TARGET, "the .NET runtime did not answer in time");
+            return no_answer(fd, err);
         struct pollfd wait = { .fd = fd, .events = POLLIN };
         poll(&wait, 1, (int)((deadline_ns - now_ns) / NS_PER_MS) + 1);
     }

@@ -9,12 +9,15 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/own.h"
 #include "base/target_root.h"
 #include "collect/proc_file.h"
 #include "collect/target_probe.h"
+
+enum { STOP_NS = 2000000 };
 
 const char *target_ability_name(enum target_ability ability)
 {
@@ -77,6 +80,29 @@ static struct target_access try_sample(const struct target *t)
     return access;
 }
 
+/* What connect() asks for, without waking the target. */
+static bool socket_is_in_reach(const struct target *t)
+{
+    AUTO_FD int root = -1;
+    AUTO_FD int handle = -1;
+    struct target_file_rules rules = { .kind = TARGET_FILE_SOCKET };
+    if (!target_root_open(t->pid, &root, NULL) ||
+        !target_root_open_path(root, t->socket, rules, &handle, NULL))
+        return false;
+    char link[32];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", handle);
+    return faccessat(AT_FDCWD, link, W_OK, AT_EACCESS) == 0;
+}
+
+/* For longer than somebody takes to look at its threads. */
+static bool stays_stopped(pid_t pid)
+{
+    if (!proc_file_is_stopped(pid))
+        return false;
+    nanosleep(&(struct timespec){ .tv_nsec = STOP_NS }, NULL);
+    return proc_file_is_stopped(pid);
+}
+
 static struct target_access try_events(const struct target *t)
 {
     struct target_access access = { 0 };
@@ -101,20 +127,17 @@ static struct target_access try_events(const struct target *t)
                                                  : "build it with EventSourceSupport=true");
         return access;
     }
-    AUTO_FD int root = -1;
-    AUTO_FD int handle = -1;
-    struct target_file_rules rules = { .kind = TARGET_FILE_SOCKET };
-    bool in_reach =
-        target_root_open(t->pid, &root, NULL) && target_root_open_path(root, t->socket, rules, &handle, NULL);
-    char link[32];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", handle);
-    /* what connect() asks for, without waking the target */
-    access.ok = in_reach && faccessat(AT_FDCWD, link, W_OK, AT_EACCESS) == 0;
-    if (access.ok)
+    if (!socket_is_in_reach(t)) {
+        snprintf(access.reason, sizeof access.reason,
+                 "its diagnostics socket belongs to uid %u, this runs as uid %u", t->socket_owner, geteuid());
+        snprintf(access.fix, sizeof access.fix, "run as that user or with sudo");
         return access;
-    snprintf(access.reason, sizeof access.reason,
-             "its diagnostics socket belongs to uid %u, this runs as uid %u", t->socket_owner, geteuid());
-    snprintf(access.fix, sizeof access.fix, "run as that user or with sudo");
+    }
+    access.ok = !stays_stopped(t->pid);
+    if (!access.ok) {
+        snprintf(access.reason, sizeof access.reason, "it is stopped, and a stopped runtime does not answer");
+        snprintf(access.fix, sizeof access.fix, "let it go on with: kill -CONT %d", (int)t->pid);
+    }
     return access;
 }
 

@@ -421,7 +421,12 @@ def target_stopped(checks, work):
         out, begin = work.file("stopped.clrperf"), time.monotonic()
         done = clrperf("record", "-p", target.pid, "-d", 2, "-o", out)
         took = time.monotonic() - begin
+        silent = clrperf("trace", "-p", target.pid, "-d", 1).stderr
+        doctor = clrperf("doctor", "-p", target.pid).stdout
         os.kill(target.pid, signal.SIGCONT)
+        for what, text in (("trace", silent), ("doctor", doctor)):
+            checks.check(f"{what} says that a stopped runtime does not answer",
+                         "stopped" in text and f"kill -CONT {target.pid}" in text, text)
         checks.check("a target that stands still cannot hold us up", done.returncode == 0 and took < 60, f"{took:.1f} s")
         checks.check("its silence costs no names, as its memory tells them", "warning:" not in done.stderr, done.stderr)
         checks.check("that it is stopped is said", f"process {target.pid} is stopped" in done.stderr, done.stderr)
