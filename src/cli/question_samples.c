@@ -1,9 +1,11 @@
 #include <string.h>
 
+#include "base/own.h"
 #include "base/units.h"
 #include "cli/question.h"
 #include "cli/report_json.h"
 #include "cli/report_table.h"
+#include "cli/shell_word.h"
 #include "cli/standard_output.h"
 #include "cli/verb.h"
 
@@ -84,7 +86,8 @@ static bool report_around(const struct report_values *v, const struct capture *c
     struct hot_table table;
     if (!hot_table_neighbours(p, function, v->callers != NULL, &table)) {
         error_set(err, ERROR_USAGE, "no function of this capture is called '%s'", function);
-        return error_hint(err, "clrperf report %s --top 0 lists their names", c->path);
+        AUTO_FREE char *path = shell_word_new(c->path);
+        return error_hint(err, "clrperf report %s --top 0 lists their names", path);
     }
     size_t top = samples_top(v) ? samples_top(v) + (size_t)1 : 0; /* row 0 is the function itself */
     bool ok;

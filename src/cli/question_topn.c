@@ -6,6 +6,7 @@
 #include "base/own.h"
 #include "cli/json_put.h"
 #include "cli/question_put.h"
+#include "cli/shell_word.h"
 #include "cli/standard_output.h"
 #include "clr/runtime_events.h"
 #include "trace/facts.h"
@@ -79,10 +80,11 @@ static bool topn_run(struct question_call *call, struct error *err)
     struct hot_table table;
     if (!trace_fact_value(t, FACT_WALL_EVENT)) {
         error_set(err, ERROR_USAGE, "this file has no samples of wall time");
+        AUTO_FREE char *path = shell_word_new(call->capture->path);
         return error_hint(err,
                           "topN is for what dotnet-trace collects with the profile "
                           "dotnet-sampled-thread-time; see: clrperf report %s",
-                          call->capture->path);
+                          path);
     }
     if (!profile_choice_options(&v->choice, &options, err))
         return false;

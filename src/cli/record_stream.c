@@ -20,6 +20,7 @@
 #include "cli/record_progress.h"
 #include "cli/record_sources.h"
 #include "cli/record_summary.h"
+#include "cli/shell_word.h"
 #include "cli/stop_signal.h"
 #include "collect/runtime_socket.h"
 #include "collect/stream_recording.h"
@@ -250,7 +251,8 @@ static bool convert(struct stream_run *run, struct error *err)
     if (ok)
         return true;
     error_context(err, "writing '%s'", run->export_path);
-    return error_hint(err, "the recording itself is whole: clrperf export %s -o ...", run->path);
+    AUTO_FREE char *path = shell_word_new(run->path);
+    return error_hint(err, "the recording itself is whole: clrperf export %s -o ...", path);
 }
 
 static struct record_summary outcome(const struct stream_run *run)

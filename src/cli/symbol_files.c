@@ -84,7 +84,7 @@ static bool write_file(int root_fd, const char *path, const struct file_symbols 
     elf_symbols_write(f->rows, f->count, &f->strings, build_id, &out);
     if (!output_close(&out, err)) {
         replaced_file_abandon(&file);
-        return error_context(err, "'%s'", path);
+        return error_context(err, "the symbols of '%s'", path);
     }
     return replaced_file_commit(&file, err);
 }

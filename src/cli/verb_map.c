@@ -246,6 +246,11 @@ static bool map_target(const struct map_values *values, const struct target *tar
 {
     struct code_census census;
     /* whose mappings are closed to us may well run one: code_census_take() says what is missing */
+    if (target->runtime == RUNTIME_NATIVEAOT)
+        return error_set(err, ERROR_UNSUPPORTED,
+                         "process %d needs no map: a Native AOT program is native code, with its names in "
+                         "the program or its .dbg file",
+                         (int)target->pid);
     if (target->runtime != RUNTIME_CORECLR && !target->maps_denied)
         return error_set(err, ERROR_UNSUPPORTED, "process %d runs no .NET runtime that compiles at run time",
                          (int)target->pid);

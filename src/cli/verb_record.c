@@ -27,6 +27,7 @@
 #include "cli/record_stream.h"
 #include "cli/record_summary.h"
 #include "cli/record_values.h"
+#include "cli/shell_word.h"
 #include "cli/stop_signal.h"
 #include "cli/symbol_store.h"
 #include "cli/target_finder.h"
@@ -400,8 +401,10 @@ static void record_tell(const struct record_run *run)
     record_summary_warn_stopping(&run->stats, run->stopping);
     if (s.samples && run->stats.samples == 0)
         record_tell_no_samples(run);
-    if (run->stats.samples + run->stats.events && !run->export)
-        message_note("next: clrperf report %s, clrperf export %s -o flame.html", run->path, run->path);
+    if (run->stats.samples + run->stats.events && !run->export) {
+        AUTO_FREE char *path = shell_word_new(run->path);
+        message_note("next: clrperf report %s, clrperf export %s -o flame.html", path, path);
+    }
 }
 
 static bool record_too_lossy(const struct record_run *run)

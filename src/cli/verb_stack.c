@@ -193,12 +193,25 @@ static bool live_look(struct live_target *live, struct process_stacks *stacks, c
     return ok;
 }
 
-static bool live_stacks(const struct stack_caches *caches, const struct stack_values *v, struct error *err)
+/* What is managed cannot be told of a program compiled ahead: nothing is left out rather than everything. */
+static void show_managed(const struct target *target, struct stack_values *v)
+{
+    if (!v->managed || target->runtime != RUNTIME_NATIVEAOT)
+        return;
+    message_warning("--managed shows all frames: methods of a Native AOT program are native functions");
+    v->managed = false;
+}
+
+static bool live_stacks(const struct stack_caches *caches, const struct stack_values *values,
+                        struct error *err)
 {
     struct live_target live = { .caches = caches };
+    struct stack_values own = *values;
+    const struct stack_values *v = &own;
     struct urgency *urgency = urgency_begin(URGENCY_MS); /* who looks at a hung machine waits, threads too */
     bool ok = live_open(&live, v, err);
     if (ok) {
+        show_managed(&live.list.items[0], &own);
         struct stacks_target target = {
             .pid = live.list.items[0].pid,
             .machine = machine_own(),

@@ -71,6 +71,10 @@ const struct export_format *export_format_by_name(const char *name)
         if (strcasecmp(formats[i].name, name) == 0)
             return &formats[i];
     }
+    for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
+        if (strcasecmp(formats[i].extension + 1, name) == 0)
+            return &formats[i];
+    }
     return NULL;
 }
 

@@ -28,7 +28,7 @@ struct export_format {
 const struct export_format *export_formats(size_t *count);
 /* The one whose extension is the longest that `path` ends in, in any case; NULL when none fits. */
 const struct export_format *export_format_for_path(const char *path);
-/* In any case; NULL when there is none of that name. */
+/* In any case; an extension without its dot names its own row. NULL when there is none of that name. */
 const struct export_format *export_format_by_name(const char *name);
 
 /* Writes the whole file, with the compression its format has. The caller closes `out`. */

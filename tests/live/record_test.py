@@ -480,6 +480,10 @@ def ahead_of_time(checks, work):
         checks.check("its kind is told instead of a version", ", .NET Native AOT" in shown, shown)
         done = clrperf("stack", "-p", program.pid)
         checks.check("nothing is missed of its stacks", done.returncode == 0 and "jitted" not in done.stderr, done.stderr)
+        managed = clrperf("stack", "-p", program.pid, "--managed", "--idle")
+        checks.check("--managed hides nothing of it, and says so", "--managed shows all" in managed.stderr and
+                     "    main" in managed.stdout, managed.stdout + managed.stderr)
+        checks.check("that it needs no map is said", "needs no map" in clrperf("map", "-p", program.pid).stderr, "")
         for socket in glob.glob(os.path.join(work.path, "dotnet-diagnostic-*")):
             os.unlink(socket)
         done = clrperf("record", "-p", program.pid, "-d", "1s", "-o", work.file("ahead2.clrperf"))

@@ -327,6 +327,11 @@ static void test_format_for_path(void **state)
         }
     }
     assert_string_equal(export_format_by_name("pprof")->extension, ".pb.gz");
+    /* an ending is a name, too */
+    assert_string_equal(export_format_by_name("perf.txt")->name, "perf");
+    assert_string_equal(export_format_by_name("speedscope.json")->name, "speedscope");
+    assert_false(export_format_by_name("pb")->gzip);
+    assert_string_equal(export_format_by_name("json")->extension, ".json");
     assert_null(export_format_by_name("nope"));
 }
 
