@@ -8,7 +8,7 @@
 #include "cli/json_put.h"
 #include "clr/runtime_events.h"
 
-enum { ALLOC_LEVEL = 5, CELL_MAX = 64 };
+enum { ALLOC_LEVEL = 5, CELL_MAX = 64, HEAPS_MAX = 4 };
 
 extern const struct question question_alloc;
 
@@ -104,6 +104,28 @@ static void put_head(const struct groups_answer *a, struct buffer *out)
         buffer_string(out, "note        sampling switches allocation ticks off in the whole process\n\n");
 }
 
+/* The heaps that a group's objects are on, that of the heaviest row first: an array can be on any. */
+static void add_heaps(const struct groups_answer *a, const struct tally_group *group,
+                      struct text_table *table, struct buffer *cell)
+{
+    uint32_t seen[HEAPS_MAX];
+    size_t count = 0;
+    buffer_clear(cell);
+    for (size_t i = 0; i < group->count && count < HEAPS_MAX; i++) {
+        const struct tally_row *row = event_group_row(a->groups, group, i);
+        const char *heap = question_groups_detail(a->groups, row);
+        size_t k = 0;
+        while (k < count && seen[k] != row->detail)
+            k++;
+        if (!heap || k < count)
+            continue;
+        seen[count++] = row->detail;
+        buffer_format(cell, "%s%s", k ? ", " : "", heap);
+    }
+    buffer_u8(cell, 0);
+    text_table_add(table, count ? (const char *)cell->data : NULL);
+}
+
 static void add_row(const struct groups_answer *a, const struct tally_group *group, struct text_table *table,
                     struct buffer *cell)
 {
@@ -118,7 +140,7 @@ static void add_row(const struct groups_answer *a, const struct tally_group *gro
     text_table_add(table, text);
     question_groups_add_share(table, group->sum.weight, stats->tally.total.weight);
     text_table_add(table, group->sum.objects > 0 ? units_count(rounded(group->sum.objects)).text : NULL);
-    text_table_add(table, question_groups_detail(a->groups, heaviest));
+    add_heaps(a, group, table, cell);
     question_groups_name(a->scope, a->groups, group, cell);
     text_table_add(table, (const char *)cell->data);
     buffer_clear(cell);
