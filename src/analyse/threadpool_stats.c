@@ -129,6 +129,19 @@ static void read_event(struct pool_reading *r, const struct told_event *e)
     }
 }
 
+/* What was so before the time that is asked about: how many workers were wanted, and how many may be. */
+static void read_earlier(struct pool_reading *r, const struct told_event *e)
+{
+    struct event_value wanted;
+    if (e->id == THREADPOOL_EVENT_MIN_MAX)
+        on_limits(r, e);
+    if (e->id != THREADPOOL_EVENT_ADJUSTMENT || !told_field(r->told, e, "NewWorkerThreadCount", &wanted) ||
+        wanted.u > UINT32_MAX)
+        return;
+    r->wanted = (uint32_t)wanted.u;
+    r->has_wanted = true;
+}
+
 bool threadpool_stats_wants(const char *provider, uint32_t event_id)
 {
     return strcmp(provider, RUNTIME_PROVIDER) == 0 && told_ids_have(pool_ids, event_id);
@@ -140,10 +153,11 @@ void threadpool_stats_init(struct threadpool_stats *stats, const struct trace *t
     *stats = (struct threadpool_stats){ 0 };
     struct told_events told;
     told_events_init(&told, t,
-                     &(struct told_choice){
-                         .provider = RUNTIME_PROVIDER, .ids = pool_ids, .from_ns = from_ns, .to_ns = to_ns });
+                     &(struct told_choice){ .provider = RUNTIME_PROVIDER, .ids = pool_ids, .to_ns = to_ns });
     const struct told_event *events;
     for (size_t at = 0, count; (count = told_events_process(&told, &at, &events)) > 0;) {
+        if (events[count - 1].time_ns < from_ns)
+            continue;
         stats->processes = mem_grow(stats->processes, &stats->process_capacity, stats->process_count + 1,
                                     sizeof *stats->processes);
         struct pool_reading r = { .stats = stats,
@@ -151,9 +165,9 @@ void threadpool_stats_init(struct threadpool_stats *stats, const struct trace *t
                                   .process = &stats->processes[stats->process_count++] };
         *r.process = (struct threadpool_process){ .process = events->process };
         for (size_t i = 0; i < count; i++)
-            read_event(&r, &events[i]);
+            (events[i].time_ns < from_ns ? read_earlier : read_event)(&r, &events[i]);
     }
-    stats->any = told.count != 0;
+    stats->any = stats->process_count != 0;
     told_events_done(&told);
 }
 

@@ -70,6 +70,31 @@ static void test_starving(void **state)
     told_fixture_end(&f);
 }
 
+/* What was wanted before the time that is asked about is where its first change begins. */
+static void test_part(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    struct threadpool_stats stats;
+    told_fixture_begin(&f);
+    adjusted(&f, 1000, 9, 11, THREADPOOL_STARVATION);
+    workers(&f, 2000, THREADPOOL_EVENT_WAIT, 9);
+    adjusted(&f, 3000, 2.5, 2, THREADPOOL_STARVATION);
+    threadpool_stats_init(&stats, &f.b.trace, 2000, 0);
+    assert_int_equal(stats.adjustment_count, 1);
+    assert_true(stats.adjustments[0].has_before);
+    assert_int_equal(stats.adjustments[0].workers_before, 11);
+    assert_int_equal(stats.processes[0].adjustments[THREADPOOL_STARVATION], 1);
+    assert_int_equal(stats.processes[0].first_starved_ns, 3000);
+    assert_true(stats.processes[0].throughput_max == 2.5);
+    threadpool_stats_done(&stats);
+    threadpool_stats_init(&stats, &f.b.trace, 4000, 0); /* nothing happened there */
+    assert_false(stats.any);
+    assert_int_equal(stats.process_count, 0);
+    threadpool_stats_done(&stats);
+    told_fixture_end(&f);
+}
+
 static void test_cut_payloads(void **state)
 {
     (void)state;
@@ -96,6 +121,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_starving),
+        cmocka_unit_test(test_part),
         cmocka_unit_test(test_cut_payloads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
