@@ -139,10 +139,12 @@ static bool event_refused(int e, pid_t pid, unsigned long flags, struct error *e
         return error_hint(
             err, "it takes a descriptor for each CPU or thread: raise the limit with ulimit -n 65536");
     if (e == EACCES || e == EPERM)
-        error_hint(
-            err, "run with sudo, or as the target's own user with: sudo sysctl kernel.perf_event_paranoid=2, "
-                 "or give the right: sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf; "
-                 "clrperf doctor says what else is missing");
+        error_hint(err,
+                   "run with sudo, or %s, or give the right: sudo setcap cap_perfmon,cap_sys_ptrace=ep on "
+                   "clrperf; clrperf doctor says what else is missing",
+                   pid > 0 && !(flags & PERF_FLAG_PID_CGROUP)
+                       ? "as the target's own user with: sudo sysctl kernel.perf_event_paranoid=2"
+                       : "with: sudo sysctl kernel.perf_event_paranoid=0");
     return false;
 }
 

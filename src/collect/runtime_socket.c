@@ -112,7 +112,8 @@ static bool no_socket(int root_fd, const struct socket_owner *t, struct error *e
     }
     error_set(err, ERROR_TARGET, "process %d has no .NET diagnostics socket in '%s'", (int)t->pid, t->folder);
     return error_hint(err,
-                      "it is no .NET process, is still starting, or runs with DOTNET_EnableDiagnostics=0");
+                      "it is no .NET process, is still starting, runs with DOTNET_EnableDiagnostics=0, or is "
+                      "a Native AOT program built without EventSourceSupport=true");
 }
 
 /* A handle of the socket: it stays the same one even when its name is moved. */
