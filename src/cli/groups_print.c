@@ -81,6 +81,14 @@ static bool put_csv(const struct groups_form *form, const struct groups_answer *
     return question_print(&out, err);
 }
 
+static bool has_stacks(const struct event_tally *tally)
+{
+    for (size_t i = 1; i < tally->row_count; i++)
+        if (tally->rows[i].node)
+            return true;
+    return false;
+}
+
 static bool put_text(const struct groups_form *form, const struct groups_answer *a, size_t rows,
                      struct text_table *table, struct error *err)
 {
@@ -93,6 +101,9 @@ static bool put_text(const struct groups_form *form, const struct groups_answer 
     if (rows)
         text_table_print(table, stdout_width(), &out);
     question_groups_more(a->groups, rows, &out);
+    if (rows && !has_stacks(a->groups->tally))
+        buffer_string(&out, "no stacks: the runtime told none with these events, as that of Native AOT "
+                            "programs never does\n");
     buffer_done(&cell);
     return question_print(&out, err);
 }
