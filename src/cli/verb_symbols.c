@@ -84,7 +84,9 @@ static bool symbols_path(const struct symbol_subject *subject, const struct symb
     if (images->count != 1) {
         error_set(err, ERROR_USAGE, "'path' is of one image, and %zu of %s fit", images->count,
                   images->label);
-        return error_hint(err, "clrperf symbols path %s IMAGE", again);
+        return error_hint(err,
+                          "clrperf symbols list %s says which there are; then: clrperf symbols path %s IMAGE",
+                          again, again);
     }
     const struct symbol_image *image = &images->rows[0];
     AUTO_FREE char *found = symbol_images_found(images, image);
