@@ -4,12 +4,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/own.h"
 #include "read/procfs.h"
 
-enum { READ_BYTES = 1 << 15, STAT_BYTES_MAX = 4096 };
+enum { READ_BYTES = 1 << 15, STAT_BYTES_MAX = 4096, STOP_NS = 2000000 };
 
 static bool read_fd(int fd, struct buffer *out)
 {
@@ -74,6 +75,14 @@ bool proc_file_is_stopped(pid_t pid)
 {
     struct proc_stat stat;
     return proc_file_stat(pid, &stat, NULL) && (stat.state == 'T' || stat.state == 't');
+}
+
+bool proc_file_stays_stopped(pid_t pid)
+{
+    if (!proc_file_is_stopped(pid))
+        return false;
+    nanosleep(&(struct timespec){ .tv_nsec = STOP_NS }, NULL);
+    return proc_file_is_stopped(pid);
 }
 
 bool proc_file_start_ticks(pid_t pid, uint64_t *out, struct error *err)

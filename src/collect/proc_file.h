@@ -22,6 +22,8 @@ bool proc_file_read_path(const char *path, struct buffer *out, struct error *err
 bool proc_file_stat(pid_t pid, struct proc_stat *out, struct error *err);
 /* Stopped, by a signal or a debugger; false when it is gone. */
 bool proc_file_is_stopped(pid_t pid);
+/* For longer than somebody takes to look at its threads. */
+bool proc_file_stays_stopped(pid_t pid);
 /* Field 22 of /proc/PID/stat: with the pid it names a process for ever. Fails as proc_file_read(). */
 bool proc_file_start_ticks(pid_t pid, uint64_t *out, struct error *err);
 /* The number in a file of one number; false when it cannot be read or is none. */

@@ -75,7 +75,8 @@ struct runtime_names {
     struct method_watcher watcher;
     struct runtime_session_counts ended; /* of sessions that are over */
     bool stop_seen;                      /* in one of them */
-    size_t refused_count;
+    uint32_t *refused;                   /* pids */
+    size_t refused_count, refused_capacity;
     struct error refusal; /* the first */
 };
 
@@ -108,6 +109,7 @@ void runtime_names_free(struct runtime_names *names)
     free(names->modules);
     free(names->origins);
     free(names->wanted);
+    free(names->refused);
     free(names);
 }
 
@@ -155,8 +157,14 @@ static void names_tell_broken(struct runtime_names *names, uint32_t pid, const s
 
 void runtime_names_refused(struct runtime_names *names, uint32_t pid, const struct error *err)
 {
-    if (names->refused_count++ == 0)
+    for (size_t i = 0; i < names->refused_count; i++)
+        if (names->refused[i] == pid)
+            return; /* it was asked again, for another reason */
+    if (names->refused_count == 0)
         names->refusal = *err;
+    names->refused =
+        mem_grow(names->refused, &names->refused_capacity, names->refused_count + 1, sizeof *names->refused);
+    names->refused[names->refused_count++] = pid;
     if (names->events)
         names_note(names, pid, "events", "", err);
     else

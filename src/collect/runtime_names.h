@@ -75,7 +75,7 @@ bool runtime_names_next_without_module(const struct runtime_names *names, uint32
                                        uint64_t *addr);
 /* Whether a session tells of the process's methods as they come and go. */
 bool runtime_names_listens(const struct runtime_names *names, uint32_t process);
-/* No session could be opened, and none will be: `note` is told why. */
+/* No session could be opened, and none will be: `note` is told why, once a process. */
 void runtime_names_refused(struct runtime_names *names, uint32_t pid, const struct error *err);
 /* Why the first of those was, or NULL when there was none. */
 const struct error *runtime_names_refusal(const struct runtime_names *names);

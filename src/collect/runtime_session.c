@@ -10,6 +10,7 @@
 #include "clr/runtime_events.h"
 #include "collect/cgroup.h"
 #include "collect/event_stream.h"
+#include "collect/proc_file.h"
 #include "collect/runtime_socket.h"
 #include "collect/time_namespace.h"
 
@@ -406,6 +407,10 @@ static void set_options(struct runtime_session *s, const struct runtime_session_
 bool runtime_session_start(pid_t pid, uint64_t start_ticks, const struct runtime_session_options *options,
                            struct runtime_session **out, struct error *err)
 {
+    if (proc_file_stays_stopped(pid)) { /* it would be waited for in vain */
+        error_set(err, ERROR_TARGET, "the .NET runtime does not answer: process %d is stopped", (int)pid);
+        return error_hint(err, "let it go on with: kill -CONT %d", (int)pid);
+    }
     struct runtime_session *s = mem_alloc(1, sizeof *s);
     s->peer = (struct event_peer){ .pid = pid, .start_ticks = start_ticks };
     set_options(s, options);

@@ -9,15 +9,12 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/own.h"
 #include "base/target_root.h"
 #include "collect/proc_file.h"
 #include "collect/target_probe.h"
-
-enum { STOP_NS = 2000000 };
 
 const char *target_ability_name(enum target_ability ability)
 {
@@ -94,15 +91,6 @@ static bool socket_is_in_reach(const struct target *t)
     return faccessat(AT_FDCWD, link, W_OK, AT_EACCESS) == 0;
 }
 
-/* For longer than somebody takes to look at its threads. */
-static bool stays_stopped(pid_t pid)
-{
-    if (!proc_file_is_stopped(pid))
-        return false;
-    nanosleep(&(struct timespec){ .tv_nsec = STOP_NS }, NULL);
-    return proc_file_is_stopped(pid);
-}
-
 static struct target_access try_events(const struct target *t)
 {
     struct target_access access = { 0 };
@@ -133,7 +121,7 @@ static struct target_access try_events(const struct target *t)
         snprintf(access.fix, sizeof access.fix, "run as that user or with sudo");
         return access;
     }
-    access.ok = !stays_stopped(t->pid);
+    access.ok = !proc_file_stays_stopped(t->pid);
     if (!access.ok) {
         snprintf(access.reason, sizeof access.reason, "it is stopped, and a stopped runtime does not answer");
         snprintf(access.fix, sizeof access.fix, "let it go on with: kill -CONT %d", (int)t->pid);

@@ -421,6 +421,9 @@ def target_stopped(checks, work):
         out, begin = work.file("stopped.clrperf"), time.monotonic()
         done = clrperf("record", "-p", target.pid, "-d", 2, "-o", out)
         took = time.monotonic() - begin
+        with Target(sample_command("10", "primes") + ["0"]) as other:
+            other.wait_busy(1)
+            listed = clrperf("record", "--json", "-e", "cpu,gc", "-p", f"{target.pid},{other.pid}", "-d", 1, "-o", work.file("two.clrperf"))
         silent = clrperf("trace", "-p", target.pid, "-d", 1).stderr
         doctor = clrperf("doctor", "-p", target.pid).stdout
         os.kill(target.pid, signal.SIGCONT)
@@ -429,6 +432,8 @@ def target_stopped(checks, work):
                          "stopped" in text and f"kill -CONT {target.pid}" in text, text)
         checks.check("a target that stands still cannot hold us up", done.returncode == 0 and took < 60, f"{took:.1f} s")
         checks.check("its silence costs no names, as its memory tells them", "warning:" not in done.stderr, done.stderr)
+        checks.check("one of two that is stopped is not waited for", listed.returncode == 0 and json.loads(listed.stdout)["samples"] > 0 and
+                     listed.stderr.count("is stopped") == 1 and f"kill -CONT {target.pid}" in listed.stderr, listed.stderr)
         checks.check("that it is stopped is said", f"process {target.pid} is stopped" in done.stderr, done.stderr)
         time.sleep(0.5)
         checks.check("the target lives on", target.alive(), "")
