@@ -97,7 +97,8 @@ static bool keep(void *user, struct span bytes)
     struct kept k;
     if (b->count == b->wanted || !perf_record_decode(bytes, &b->events.layout, &record, NULL) ||
         record.type != PERF_RECORD_SAMPLE || record.sample.who.pid != (uint32_t)b->live.pid ||
-        !machine_registers_of_perf(machine_own(), machine_own()->perf_mask, record.sample.user_regs, &k.registers))
+        !machine_registers_of_perf(machine_own(), machine_own()->perf_mask, record.sample.user_regs,
+                                   &k.registers))
         return true;
     const struct perf_sample *s = &record.sample;
     struct perf_callchain chain = perf_callchain_split(s->callchain, b->chain, FRAMES_MAX);
