@@ -232,8 +232,9 @@ static void hot_by_frames(struct hot_build *b, enum hot_by by, bool inclusive, s
     for (uint32_t frame = 1; frame < b->p->frame_count; frame++)
         b->row_of_frame[frame] = hot_row_of_frame(b, frame, by);
     hot_add_nodes(b);
-    qsort(b->table->rows, b->table->count, sizeof *b->table->rows,
-          inclusive ? hot_compare_total : hot_compare_self);
+    if (b->table->count) /* not where filters left nothing */
+        qsort(b->table->rows, b->table->count, sizeof *b->table->rows,
+              inclusive ? hot_compare_total : hot_compare_self);
     hot_reindex(b, by);
     if (b->p->sample_node)
         hot_add_when(b, shown ? shown : b->table->count);
@@ -261,7 +262,8 @@ static void hot_by_threads(struct hot_build *b, enum hot_by by)
         row->samples += profile_samples_at(p, i);
         row->when[when_bucket(p, i)] += p->sample_weight[i];
     }
-    qsort(b->table->rows, b->table->count, sizeof *b->table->rows, hot_compare_total);
+    if (b->table->count)
+        qsort(b->table->rows, b->table->count, sizeof *b->table->rows, hot_compare_total);
     free(row_of);
 }
 

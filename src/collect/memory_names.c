@@ -28,6 +28,7 @@ struct known_memory {
     struct unpacked_images *images; /* with the session */
     struct memory_names *names;
     uint32_t process;
+    uint32_t space_without; /* process_state.space in which no runtime was mapped */
     unsigned tries;
     bool given_up;
     uint64_t next_try_ns;
@@ -175,9 +176,18 @@ static void tell_images(struct known_memory *known)
     unpacked_images_tell(known->images, known->names->b, known->process);
 }
 
-static bool has_coreclr(const struct trace_builder *b, uint32_t process)
+/* Of what is mapped it is found out once. */
+static bool has_coreclr(struct known_memory *known)
 {
-    return process_scan_has_coreclr(&b->trace, process) || process_scan_maps_coreclr(b, process);
+    const struct trace_builder *b = known->names->b;
+    uint32_t space = b->states[known->process].space;
+    if (process_scan_has_coreclr(&b->trace, known->process))
+        return true;
+    if (known->space_without == space)
+        return false;
+    bool maps = process_scan_maps_coreclr(b, known->process);
+    known->space_without = maps ? 0 : space;
+    return maps;
 }
 
 /* The session of a process that has one, or NULL. */
@@ -188,7 +198,7 @@ static struct memory_session *memory_session_of(struct memory_names *names, uint
         return known ? known->session : NULL;
     const struct trace_process *row = &names->b->trace.processes.rows[process];
     struct error err;
-    if (row->to_ns || !has_coreclr(names->b, process) || !process_scan_start(names->b, process))
+    if (row->to_ns || !has_coreclr(known) || !process_scan_start(names->b, process))
         return NULL;
     if (!memory_session_start((pid_t)row->pid, row->start_ticks, target_files_root(names->files, process),
                               &known->session, &err))

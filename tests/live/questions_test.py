@@ -64,13 +64,14 @@ def check_collections(checks, name, truth, answer):
 
 def check_gc(checks, variant, work, server=False):
     name = f"{variant} gc" + (" server" if server else "")
-    # server: two threads of the runtime begin and end a pause, on two busy CPUs
-    allowed = 0.05 if server else 0.01
+    allowed = 0.01
     for _ in range(GC_TRIES):  # a thread can lose its CPU between the runtime's clock and its event: then once more
         truth, path, summary = observe(variant, "gcstorm", "gc", work, 2, SERVER if server else None)
         counts, answer = truth["counts"], report(path, "gc")
         totals = answer["totals"]
         paused = (totals["pause_ms"] + totals["other_pause_ms"]) * 1e6
+        if server:  # its clock ends some 45 us before the threads run again, more on busy CPUs, in each collection
+            allowed = 0.05 + 60_000 * sum(counts[f"gen{i}"] for i in range(3)) / counts["pause_ns"]
         if close(paused, counts["pause_ns"], allowed):
             break
     checks.check(f"{name}: nothing is lost", summary["lost"] == 0 == totals["lost"] == totals["malformed"] and

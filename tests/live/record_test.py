@@ -423,7 +423,7 @@ def target_stopped(checks, work):
         took = time.monotonic() - begin
         with Target(sample_command("10", "primes") + ["0"]) as other:
             other.wait_busy(1)
-            listed = clrperf("record", "--json", "-e", "cpu,gc", "-p", f"{target.pid},{other.pid}", "-d", 1, "-o", work.file("two.clrperf"))
+            listed = clrperf("record", "--json", "-e", "cpu,gc", "-p", f"{target.pid},{other.pid}", "-d", 1, "-o", work.file("one_stopped.clrperf"))
         silent = clrperf("trace", "-p", target.pid, "-d", 1).stderr
         doctor = clrperf("doctor", "-p", target.pid).stdout
         os.kill(target.pid, signal.SIGCONT)
