@@ -12,23 +12,24 @@ static const char *variable(const char *name)
     return value && value[0] ? value : NULL;
 }
 
+/* In the user's cache, or NULL where there is none. The caller frees. */
+static char *cache_path(const char *name)
+{
+    const char *cache = variable("XDG_CACHE_HOME"), *home = variable("HOME");
+    if (cache)
+        return mem_format("%s/clrperf/%s", cache, name);
+    return home ? mem_format("%s/.cache/clrperf/%s", home, name) : NULL;
+}
+
 char *symbol_store_path(void)
 {
-    const char *own = variable("CLRPERF_SYMBOLS"), *cache = variable("XDG_CACHE_HOME"),
-               *home = variable("HOME");
-    if (own)
-        return mem_copy_string(own);
-    if (cache)
-        return mem_format("%s/clrperf/symbols", cache);
-    return home ? mem_format("%s/.cache/clrperf/symbols", home) : NULL;
+    const char *own = variable("CLRPERF_SYMBOLS");
+    return own ? mem_copy_string(own) : cache_path("symbols");
 }
 
 void symbol_store_open_lines(struct source_cache *out)
 {
-    const char *cache = variable("XDG_CACHE_HOME"), *home = variable("HOME");
-    AUTO_FREE char *path = cache  ? mem_format("%s/clrperf/lines", cache)
-                           : home ? mem_format("%s/.cache/clrperf/lines", home)
-                                  : NULL;
+    AUTO_FREE char *path = cache_path("lines");
     source_cache_init(out, path);
 }
 

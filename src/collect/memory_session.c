@@ -318,13 +318,19 @@ static bool tell_any(void *user, const struct found_method *found)
     return true;
 }
 
-bool memory_session_name(struct memory_session *s, const uint64_t *addrs, size_t count,
-                         const struct runtime_sink *sink, struct error *err)
+static bool name_at(struct memory_session *s, const uint64_t *addrs, size_t count, code_walk_fn *emit,
+                    const struct runtime_sink *sink, struct error *err)
 {
     if (!renew(s, MAPS_AGE_NS, err))
         return false;
     start_naming(s, sink);
-    return code_walk_list_at(s->walk, addrs, count, tell_any, s);
+    return code_walk_list_at(s->walk, addrs, count, emit, s);
+}
+
+bool memory_session_name(struct memory_session *s, const uint64_t *addrs, size_t count,
+                         const struct runtime_sink *sink, struct error *err)
+{
+    return name_at(s, addrs, count, tell_any, sink, err);
 }
 
 static bool tell_for_later(void *user, const struct found_method *found)
@@ -341,10 +347,7 @@ static bool tell_for_later(void *user, const struct found_method *found)
 bool memory_session_learn(struct memory_session *s, const uint64_t *addrs, size_t count,
                           const struct runtime_sink *sink, struct error *err)
 {
-    if (!renew(s, MAPS_AGE_NS, err))
-        return false;
-    start_naming(s, sink);
-    return code_walk_list_at(s->walk, addrs, count, tell_for_later, s);
+    return name_at(s, addrs, count, tell_for_later, sink, err);
 }
 
 bool memory_session_name_all(struct memory_session *s, const struct runtime_sink *sink, struct error *err)

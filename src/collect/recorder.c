@@ -122,7 +122,7 @@ static void recorder_drain(struct recorder *r, bool last)
     uint64_t until_ns = kernel_records_drain(r->records, last);
     bool lagging = runtime_names_drain(r->runtimes);
     uint64_t lag_ns = lagging ? RECORDER_LAG_MS * MS_NS : 0;
-    if (r->queue.live_bytes > RECORDER_QUEUE_BYTES / 2) /* rather out of order than without room */
+    if (lagging && r->queue.live_bytes > RECORDER_QUEUE_BYTES / 2) /* rather out of order than without room */
         lag_ns = RECORDER_HURRY_MS * MS_NS;
     time_queue_release(&r->queue, last ? until_ns : until_ns - lag_ns, recorder_take, r);
 }

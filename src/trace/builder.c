@@ -399,8 +399,8 @@ uint32_t trace_builder_code(struct trace_builder *b, const struct trace_code *co
         return id; /* the end of the capture: nothing is interned any more */
     code_over(b, code->process, code->addr, end, code->from_ns);
     address_space_put(state->codes, code->addr, end, id);
-    if (code->from_ns !=
-        CODE_FROM_EVER) /* else what is remembered without it will have its name nevertheless */
+    /* what is remembered without code from ever will have its name nevertheless */
+    if (code->from_ns != CODE_FROM_EVER)
         state->space = ++b->spaces;
     return id;
 }
