@@ -315,7 +315,7 @@ static void find_frames(struct data_import *in, const struct perf_sample *s, str
     }
     if (end) { /* made of more than the chain */
         raw->chain = (struct span){ 0 };
-        raw->thread = 0;
+        raw->looked_at = false;
     }
     raw->kernel = chain.kernel;
     raw->user = chain.user;
