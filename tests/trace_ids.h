@@ -10,7 +10,8 @@ static inline bool trace_ids_lead_somewhere(const struct trace *t)
 {
     bool ok = true;
     for (size_t i = 0; i < t->samples.count; i++)
-        ok = ok && t->samples.thread[i] && t->samples.thread[i] < t->threads.count && t->samples.stack[i] < t->stacks.count;
+        ok = ok && t->samples.thread[i] && t->samples.thread[i] < t->threads.count &&
+             t->samples.stack[i] < t->stacks.count;
     for (size_t i = 1; i < t->events.count; i++) {
         const struct trace_event *event = &t->events.rows[i];
         ok = ok && event->type < t->event_types.count && event->stack < t->stacks.count &&
