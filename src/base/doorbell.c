@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 
+enum { VAIN_MAX = 6 }; /* of so many one wait in 2^(VAIN_MAX - 1) + 1 looks */
+
 unsigned doorbell_look_us(unsigned look_us)
 {
     cpu_set_t cpus;
@@ -31,12 +33,27 @@ static bool has_rung(const struct doorbell *bell, uint32_t heard)
 
 static bool look(const struct doorbell *bell, uint32_t heard, unsigned look_us)
 {
-    uint64_t until_ns = look_us ? clock_monotonic_ns() + look_us * UINT64_C(1000) : 0;
+    uint64_t until_ns = clock_monotonic_ns() + look_us * UINT64_C(1000);
     do
         if (has_rung(bell, heard))
             return true;
-    while (look_us && clock_monotonic_ns() < until_ns);
+    while (clock_monotonic_ns() < until_ns);
     return false;
+}
+
+/* Looks, unless that was in vain lately: the first time is a coincidence. */
+static bool look_if_worth_it(struct doorbell *bell, uint32_t heard, unsigned look_us)
+{
+    if (has_rung(bell, heard))
+        return true;
+    if (!look_us || bell->spare) {
+        bell->spare -= bell->spare > 0;
+        return false;
+    }
+    bool saw = look(bell, heard, look_us);
+    bell->vain = saw ? 0 : bell->vain + (bell->vain < VAIN_MAX);
+    bell->spare = bell->vain > 1 ? 1 << (bell->vain - 1) : 0;
+    return saw;
 }
 
 static bool sleep_at(int socket, int deadline_ms)
@@ -52,7 +69,7 @@ static bool sleep_at(int socket, int deadline_ms)
 
 bool doorbell_wait(struct doorbell *bell, uint32_t heard, int socket, unsigned look_us, int deadline_ms)
 {
-    if (look(bell, heard, look_us))
+    if (look_if_worth_it(bell, heard, look_us))
         return true;
     __atomic_store_n(&bell->sleeps, true, __ATOMIC_SEQ_CST);
     /* rung meanwhile: by who saw that we sleep, whose byte is on its way, or did not */

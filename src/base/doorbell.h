@@ -3,6 +3,8 @@
  *
  * Who waits looks for a moment, as the answer may be there in no time, and then sleeps at a socket. Who rings
  * writes to the socket only when the other side sleeps: to be woken takes many times what the work does.
+ * Where the CPUs are busy the other side does not run meanwhile: who looked in vain again and again looks
+ * seldom.
  */
 #ifndef CLRPERF_BASE_DOORBELL_H
 #define CLRPERF_BASE_DOORBELL_H
@@ -14,6 +16,8 @@
 struct doorbell {
     uint32_t rung; /* how many times */
     bool sleeps;   /* who waits for it */
+    uint8_t vain;  /* looks in vain, one after the other, up to a limit */
+    uint8_t spare; /* waits to come in which nobody looks */
 };
 
 /* `look_us`, where that is of use: not where one CPU is all there is. */

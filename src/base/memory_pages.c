@@ -308,6 +308,35 @@ bool memory_pages_read(struct memory_pages *pages, uint64_t addr, void *into, si
     return all;
 }
 
+/* What `reads` was before a page that is held; 0 for `nothing`, which is in no chunk. */
+static uint64_t page_age(const struct memory_pages *pages, const uint8_t *bytes)
+{
+    for (size_t i = pages->chunk_count; i-- > 0;) { /* mostly one of the last */
+        uintptr_t at = (uintptr_t)bytes - (uintptr_t)pages->chunks[i];
+        if (at < CHUNK_PAGES * MEMORY_PAGE_BYTES)
+            return pages->reads - pages->count + i * CHUNK_PAGES + at / MEMORY_PAGE_BYTES;
+    }
+    return 0;
+}
+
+bool memory_pages_read_since(const struct memory_pages *pages, uint64_t since, uint64_t addr, void *into,
+                             size_t size)
+{
+    uint8_t *to = into;
+    while (size) {
+        size_t offset = addr % MEMORY_PAGE_BYTES, part = MEMORY_PAGE_BYTES - offset;
+        const uint8_t *bytes = find_page(pages, addr / MEMORY_PAGE_BYTES)->bytes;
+        if (!bytes || page_age(pages, bytes) < since)
+            return false;
+        part = part < size ? part : size;
+        memcpy(to, bytes + offset, part);
+        to += part;
+        addr += part;
+        size -= part;
+    }
+    return true;
+}
+
 /* The bytes when they are in one page, which was asked for before and has the first place for it; else NULL.
  */
 static inline const uint8_t *bytes_at(const struct memory_pages *pages, uint64_t addr, size_t size)

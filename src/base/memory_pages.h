@@ -57,6 +57,9 @@ void memory_pages_prefetch(const struct memory_pages *pages, uint64_t addr);
 
 /* As memory_read(). */
 bool memory_pages_read(struct memory_pages *pages, uint64_t addr, void *into, size_t size);
+/* Asks the target for nothing: false unless it is all in pages that were read since `reads` was `since`. */
+bool memory_pages_read_since(const struct memory_pages *pages, uint64_t since, uint64_t addr, void *into,
+                             size_t size);
 /* Little-endian; 0 when it cannot be read. */
 uint64_t memory_pages_u64(struct memory_pages *pages, uint64_t addr);
 uint32_t memory_pages_u32(struct memory_pages *pages, uint64_t addr);

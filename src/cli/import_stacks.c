@@ -68,10 +68,11 @@ static int open_file(void *user, uint32_t process, const char *path)
     return fd >= 0 ? fd : target_finder_open_here(path);
 }
 
-static bool read_memory(void *user, uint32_t process, uint64_t addr, void *into, size_t size)
+static bool read_memory(void *user, uint32_t process, uint64_t time_ns, uint64_t addr, void *into,
+                        size_t size)
 {
     struct memory_session *session = session_of(user, process);
-    return session && memory_read(memory_session_memory(session), addr, into, size);
+    return session && memory_session_read(session, time_ns, addr, into, size);
 }
 
 static void hear_method(void *user, const struct runtime_method *method)

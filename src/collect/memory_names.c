@@ -218,10 +218,11 @@ bool memory_names_open(struct memory_names *names, uint32_t process)
     return memory_session_of(names, process) != NULL;
 }
 
-bool memory_names_read(struct memory_names *names, uint32_t process, uint64_t addr, void *into, size_t size)
+bool memory_names_read(struct memory_names *names, uint32_t process, uint64_t time_ns, uint64_t addr,
+                       void *into, size_t size)
 {
     struct memory_session *session = memory_session_of(names, process);
-    return session && memory_read(memory_session_memory(session), addr, into, size);
+    return session && memory_session_read(session, time_ns, addr, into, size);
 }
 
 bool memory_names_find(struct memory_names *names, uint32_t process, uint64_t addr, uint64_t time_ns,

@@ -25,7 +25,8 @@ struct memory_names *memory_names_new(struct trace_builder *b, const struct targ
 void memory_names_free(struct memory_names *names);
 
 /* Bytes of a process's memory, all or nothing, within a deadline. `process`: row of the trace. */
-bool memory_names_read(struct memory_names *names, uint32_t process, uint64_t addr, void *into, size_t size);
+bool memory_names_read(struct memory_names *names, uint32_t process, uint64_t time_ns, uint64_t addr,
+                       void *into, size_t size);
 /*
  * Finds the method whose code holds `addr`, at the time of a sample, and tells of it. False when the runtime
  * knows of none there, or its memory cannot be read: then the mapping there may have turned out to be of an

@@ -41,6 +41,7 @@ struct memory_session {
     struct module_files files;
     uint64_t started_ns, looked_ns;    /* looked: time of the last look, or of the start */
     uint64_t renewed_ns, mapped_ns;    /* pages and mappings are of then */
+    uint64_t found_ns, found_reads;    /* before the last method was looked for: the time, pages read */
     struct bare_page bare[BARE_PAGES]; /* by number */
     struct look last, now;
     uint64_t *modules; /* ids told of */
@@ -281,10 +282,24 @@ static bool find_anew(struct memory_session *s, uint64_t addr, struct found_meth
            renew(s, 0, NULL) && code_walk_find(s->walk, addr, found);
 }
 
+static const struct memory_pages *session_pages(const struct memory_session *s)
+{
+    return code_walk_types(s->walk)->pages;
+}
+
+bool memory_session_read(struct memory_session *s, uint64_t time_ns, uint64_t addr, void *into, size_t size)
+{
+    return (time_ns <= s->found_ns &&
+            memory_pages_read_since(session_pages(s), s->found_reads, addr, into, size)) ||
+           memory_read(s->memory, addr, into, size);
+}
+
 bool memory_session_find(struct memory_session *s, uint64_t addr, uint64_t time_ns,
                          const struct runtime_sink *sink)
 {
     struct found_method found;
+    s->found_ns = clock_monotonic_ns();
+    s->found_reads = session_pages(s)->reads;
     if (!find_anew(s, addr, &found) || found.kind == FOUND_STUB || found.name[0] == 0)
         return false;
     s->sink = sink;

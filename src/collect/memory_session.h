@@ -73,6 +73,11 @@ bool memory_session_il_map(struct memory_session *s, unsigned major, uint64_t be
                            struct il_map *out, struct error *err);
 /* The same for il_offsets. */
 struct il_map_reader memory_session_il_maps(struct memory_session *session);
+/*
+ * Reads of its memory as it was at `time_ns` or later, all or nothing: when what was just found was read
+ * since, it is at hand.
+ */
+bool memory_session_read(struct memory_session *s, uint64_t time_ns, uint64_t addr, void *into, size_t size);
 /* Its memory, and files as it sees them. Owned by `s`. */
 const struct memory *memory_session_memory(const struct memory_session *s);
 const struct module_files *memory_session_files(const struct memory_session *s);

@@ -176,10 +176,11 @@ static int open_file(void *user, uint32_t process, const char *path)
     return target_files_open(stacks->files, process, deleted);
 }
 
-static bool read_memory(void *user, uint32_t process, uint64_t addr, void *into, size_t size)
+static bool read_memory(void *user, uint32_t process, uint64_t time_ns, uint64_t addr, void *into,
+                        size_t size)
 {
     const struct sample_stacks *stacks = user;
-    return memory_names_read(stacks->memory, process, addr, into, size);
+    return memory_names_read(stacks->memory, process, time_ns, addr, into, size);
 }
 
 static bool find_method(void *user, uint32_t process, uint64_t addr, uint64_t time_ns)

@@ -121,7 +121,8 @@ static bool read_process(void *user, uint64_t addr, void *into, size_t size)
 {
     const struct stacks_process *p = user;
     const struct sample_sources *sources = &p->unwinder->sources;
-    return (sources->read && sources->read(sources->user, p->process, addr, into, size)) ||
+    return (sources->read &&
+            sources->read(sources->user, p->process, p->unwinder->time_ns, addr, into, size)) ||
            read_file(user, addr, into, size);
 }
 

@@ -37,8 +37,8 @@ struct sample_sources {
     bool own_kernel;    /* its vdso is ours */
     /* A file as the process sees it; the caller closes it. */
     int (*open)(void *user, uint32_t process, const char *path);
-    /* Its memory, all or nothing; must not wait for ever. */
-    bool (*read)(void *user, uint32_t process, uint64_t addr, void *into, size_t size);
+    /* Its memory at the time of a sample or later, all or nothing; must not wait for ever. */
+    bool (*read)(void *user, uint32_t process, uint64_t time_ns, uint64_t addr, void *into, size_t size);
     /*
      * Finds the method that holds an address of generated code at the time of a sample and tells
      * sample_unwinder_method(), or the trace of an image there. False when nobody could be asked yet.

@@ -89,6 +89,36 @@ static void test_nobody_rings(void **state)
     pair_done(&p);
 }
 
+/* Who looked in vain again and again sleeps at once, until a look was worth it. */
+static void test_looks_in_vain(void **state)
+{
+    (void)state;
+    struct pair p = pair_new();
+    struct doorbell *bell = &p.shared->back;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(bell->spare, 0);
+        assert_false(doorbell_wait(bell, 0, p.sockets[0], 20, 0));
+    }
+    unsigned spared = bell->spare;
+    assert_true(spared > 0);
+    for (unsigned i = 0; i < spared; i++)
+        assert_false(doorbell_wait(bell, 0, p.sockets[0], 1000 * 1000, 0));
+    assert_int_equal(bell->spare, 0);
+
+    bell->sleeps = false; /* the ring of one that is late */
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        usleep(10000);
+        _exit(!doorbell_ring(bell, p.sockets[1], NULL));
+    }
+    assert_true(doorbell_wait(bell, 0, p.sockets[0], DEADLINE_MS * 1000, DEADLINE_MS));
+    assert_int_equal(bell->vain, 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close(p.sockets[1]);
+    pair_done(&p);
+}
+
 static void test_other_side_is_gone(void **state)
 {
     (void)state;
@@ -106,6 +136,7 @@ static void test_other_side_is_gone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_rounds), cmocka_unit_test(test_nobody_rings),
+                                        cmocka_unit_test(test_looks_in_vain),
                                         cmocka_unit_test(test_other_side_is_gone) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
