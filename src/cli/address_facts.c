@@ -137,11 +137,13 @@ static void ask_names(struct fact_search *s)
     struct source_cache lines;
     symbol_store_open(&cache);
     symbol_store_open_lines(&lines);
+    AUTO_FREE char *kernel_list = symbol_store_kernel_path();
     struct symbolizer_options options = { .files = code_listing_files(census),
                                           .cache = &cache,
                                           .sources = &lines,
                                           .origins = s->origins,
-                                          .kernel = !census->core };
+                                          .kernel = !census->core,
+                                          .kernel_list = kernel_list };
     struct symbolizer_result result = { 0 };
     symbolizer_run(t, &census->b.functions, &options, &result);
     source_cache_done(&lines);

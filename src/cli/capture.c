@@ -120,10 +120,12 @@ static void capture_symbolize(struct capture *c, const struct symbol_cache *cach
     for (uint32_t i = 1; i < t->processes.count; i++)
         if (capture_process_lives(&t->processes.rows[i]))
             target_files_add(&files.roots, i, t->processes.rows[i].pid);
+    AUTO_FREE char *kernel_list = symbol_store_kernel_path();
     struct symbolizer_options options = {
         .files = { .open = open_local, .open_jit_file = open_local_jit, .user = &files },
         .cache = cache,
         .kernel = same_kernel(t),
+        .kernel_list = kernel_list,
     };
     struct symbolizer_result result = { 0 };
     capture_ask_runtimes(c);

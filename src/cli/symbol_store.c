@@ -1,6 +1,7 @@
 #include "cli/symbol_store.h"
 
 #include <stdlib.h>
+#include <sys/auxv.h>
 
 #include "base/mem.h"
 #include "base/own.h"
@@ -31,6 +32,12 @@ void symbol_store_open_lines(struct source_cache *out)
 {
     AUTO_FREE char *path = cache_path("lines");
     source_cache_init(out, path);
+}
+
+char *symbol_store_kernel_path(void)
+{
+    /* with capabilities of the program's file we see addresses that a file of the user's must not tell */
+    return getauxval(AT_SECURE) ? NULL : cache_path("kernel");
 }
 
 void symbol_store_open(struct symbol_cache *out)

@@ -13,6 +13,11 @@
 char *symbol_store_path(void);
 /* Where source lines are kept: clrperf/lines in $XDG_CACHE_HOME or in ~/.cache. */
 void symbol_store_open_lines(struct source_cache *out);
+/*
+ * Where the kernel's symbols are kept for the boot: clrperf/kernel in $XDG_CACHE_HOME or in ~/.cache. NULL
+ * when the environment names none, or where we may see more of the kernel than our user. The caller frees.
+ */
+char *symbol_store_kernel_path(void);
 /* To read from. Without a directory when nothing was fetched yet; a warning says when it may not be used. */
 void symbol_store_open(struct symbol_cache *out);
 /* To fetch into. */

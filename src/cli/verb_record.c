@@ -84,6 +84,7 @@ struct record_run {
     uint64_t file_bytes, stop_to_closed_ns;
     struct symbol_cache cache;
     struct source_cache lines;
+    char *kernel_list;             /* owned, or NULL */
     struct urgency *urgency;       /* of the end, or NULL */
     struct symbolizer *symbolizer; /* at work since the last sample; or NULL: it was not needed early */
     int capture_fd;                /* to read an unnamed capture again */
@@ -213,11 +214,13 @@ static void record_begin_names(struct record_run *run)
     run->urgency = urgency_begin(URGENCY_MS);
     symbol_store_open(&run->cache);
     symbol_store_open_lines(&run->lines);
+    run->kernel_list = symbol_store_kernel_path();
     struct symbolizer_options options = {
         .files = target_finder_live(recorder_files(run->recorder)),
         .cache = &run->cache,
         .sources = &run->lines,
         .kernel = true,
+        .kernel_list = run->kernel_list,
     };
     run->symbolizer = symbolizer_begin(&run->b.trace, &run->b.functions, &options);
 }
@@ -313,6 +316,7 @@ static bool record_finish(struct record_run *run, struct error *err)
     symbolizer_finish(run->symbolizer, &result);
     symbol_cache_close(&run->cache);
     source_cache_done(&run->lines);
+    free(run->kernel_list);
     if (result.kernel_hidden)
         record_note(run, "kernel functions have no names: the kernel hides its addresses; "
                          "as root: sysctl kernel.kptr_restrict=0");

@@ -31,7 +31,7 @@ struct nearest {
     char *text;    /* owned: type, name, NUL, module, NUL */
 };
 
-struct search {
+struct kernel_symbols {
     const uint64_t *addrs;
     size_t count;
     struct nearest *nearest;
@@ -45,7 +45,7 @@ struct search {
 };
 
 /* The list is sorted but for its modules: the answer is mostly the last one or near it. */
-static size_t first_at_or_above(const struct search *s, uint64_t addr)
+static size_t first_at_or_above(const struct kernel_symbols *s, uint64_t addr)
 {
     size_t last = s->best_index;
     if (last < s->count && addr <= s->addrs[last] && (last == 0 || addr > s->addrs[last - 1]))
@@ -61,7 +61,7 @@ static size_t first_at_or_above(const struct search *s, uint64_t addr)
     return low;
 }
 
-static void store_best(struct search *s)
+static void store_best(struct kernel_symbols *s)
 {
     if (s->best_index == s->count)
         return;
@@ -96,48 +96,88 @@ static bool is_better(char type, struct span name, char than, const char *than_n
     return is_of_32_bit(span_of(than_name, strlen(than_name))) && !is_of_32_bit(name);
 }
 
-static void copy_text(char *to, size_t room, const char *from, const char *end)
+static void copy_text(char *to, size_t room, struct span from)
 {
-    size_t size = (size_t)(end - from) < room - 1 ? (size_t)(end - from) : room - 1;
-    memcpy(to, from, size);
+    size_t size = from.size < room - 1 ? from.size : room - 1;
+    if (size)
+        memcpy(to, from.data, size);
     to[size] = 0;
 }
 
-/* "ffffffff81000000 T name\t[module]", without the newline. */
-static void take_line(struct search *s, const char *line, const char *end)
+/* "ffffffff81000000 T name\t[module]" */
+static inline bool read_line(const char *line, const char *end, struct kernel_symbol_line *out)
 {
     uint64_t addr = 0;
     const char *p = line;
     for (unsigned digit; p < end && p - line < 16 && (digit = hex_digit(*p)) < 16; p++)
         addr = addr << 4 | digit;
     if (p == line || end - p < 4 || p[0] != ' ' || p[2] != ' ')
+        return false;
+    const char *name = p + 3, *tab = memchr(name, '\t', (size_t)(end - name));
+    out->addr = addr;
+    out->type = p[1];
+    out->name = span_of(name, (size_t)((tab ? tab : end) - name));
+    out->module = tab ? span_of(tab + 1, (size_t)(end - tab - 1)) : (struct span){ 0 };
+    return true;
+}
+
+bool kernel_symbol_line_read(struct span line, struct kernel_symbol_line *out)
+{
+    const char *text = (const char *)line.data;
+    return line.size && read_line(text, text + line.size, out);
+}
+
+static void take_line(struct kernel_symbols *s, const char *text, const char *end)
+{
+    struct kernel_symbol_line line;
+    if (!read_line(text, end, &line))
         return;
     s->any = true;
-    s->any_shown |= addr != 0;
-    size_t index = addr ? first_at_or_above(s, addr) : s->count;
+    s->any_shown |= line.addr != 0;
+    size_t index = line.addr ? first_at_or_above(s, line.addr) : s->count;
     if (index == s->count)
         return;
-    char type = p[1];
-    struct span name = span_of(p + 3, (size_t)(end - p - 3));
     if (index != s->best_index) {
         store_best(s);
         const struct nearest *old = &s->nearest[index];
-        if (addr < old->addr || (addr == old->addr && !is_better(type, name, old->text[0], old->text + 1)))
+        if (line.addr < old->addr ||
+            (line.addr == old->addr && !is_better(line.type, line.name, old->text[0], old->text + 1)))
             return;
-    } else if (addr < s->best.addr ||
-               (addr == s->best.addr && !is_better(type, name, s->best.type, s->best.name))) {
+    } else if (line.addr < s->best.addr ||
+               (line.addr == s->best.addr && !is_better(line.type, line.name, s->best.type, s->best.name))) {
         return;
     }
-    const char *tab = memchr(p + 3, '\t', (size_t)(end - p - 3));
     s->best_index = index;
-    s->best.addr = addr;
-    s->best.type = type;
-    copy_text(s->best.name, sizeof s->best.name, p + 3, tab ? tab : end);
-    copy_text(s->best.module, sizeof s->best.module, tab ? tab + 1 : end, end);
+    s->best.addr = line.addr;
+    s->best.type = line.type;
+    copy_text(s->best.name, sizeof s->best.name, line.name);
+    copy_text(s->best.module, sizeof s->best.module, line.module);
+}
+
+/* Takes what is whole, and returns where the rest begins. */
+static const char *take_lines(struct kernel_symbols *s, const char *line, const char *end)
+{
+    for (const char *newline; (newline = memchr(line, '\n', (size_t)(end - line))); line = newline + 1)
+        take_line(s, line, newline);
+    return line;
+}
+
+void kernel_symbols_take(struct kernel_symbols *s, struct span lines)
+{
+    const char *text = (const char *)lines.data;
+    if (lines.size)
+        take_lines(s, text, text + lines.size);
+}
+
+static void show(const struct kernel_lines_reader *also, const char *from, const char *to)
+{
+    if (also && to > from)
+        also->take(also->user, span_of(from, (size_t)(to - from)));
 }
 
 /* A line that does not fit is dropped: nothing that long comes from a kernel. */
-static bool read_lines(int fd, struct search *s, struct error *err)
+static bool read_lines(int fd, struct kernel_symbols *s, const struct kernel_lines_reader *also,
+                       struct error *err)
 {
     AUTO_FREE char *chunk = mem_alloc(1, CHUNK_BYTES);
     size_t kept = 0;
@@ -147,18 +187,17 @@ static bool read_lines(int fd, struct search *s, struct error *err)
             continue;
         if (got < 0)
             return error_system(err, errno, "cannot read the kernel's symbols");
-        char *end = chunk + kept + got;
-        char *line = chunk;
-        for (char *newline; (newline = memchr(line, '\n', (size_t)(end - line))); line = newline + 1)
-            take_line(s, line, newline);
+        const char *end = chunk + kept + got;
+        const char *rest = take_lines(s, chunk, end);
+        show(also, chunk, rest);
         if (got == 0) {
-            take_line(s, line, end);
+            take_line(s, rest, end);
             return true;
         }
-        kept = (size_t)(end - line);
+        kept = (size_t)(end - rest);
         if (kept > LINE_MAX_BYTES)
             kept = 0;
-        memmove(chunk, line, kept);
+        memmove(chunk, rest, kept);
     }
 }
 
@@ -168,7 +207,7 @@ static bool is_code(char type)
     return strchr("tTwWiI", type) != NULL;
 }
 
-static size_t emit_all(const struct search *s, kernel_symbol_fn *emit, void *user)
+static size_t emit_all(const struct kernel_symbols *s, kernel_symbol_fn *emit, void *user)
 {
     size_t named = 0;
     const struct nearest *last = NULL; /* the nearest symbol of all addresses up to this one */
@@ -188,23 +227,48 @@ static size_t emit_all(const struct search *s, kernel_symbol_fn *emit, void *use
     return named;
 }
 
-bool kernel_symbols_resolve(int fd, const uint64_t *addrs, size_t count, kernel_symbol_fn *emit, void *user,
-                            struct kernel_symbols_result *out, struct error *err)
+bool kernel_symbols_reach_all(struct kernel_symbols *s)
 {
-    struct search *s = mem_alloc(1, sizeof *s);
+    uint64_t last = 0;
+    store_best(s);
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->nearest[i].addr)
+            last = s->nearest[i].addr;
+        if (!last || s->addrs[i] - last > FUNCTION_BYTES_MAX)
+            return false;
+    }
+    return true;
+}
+
+struct kernel_symbols *kernel_symbols_begin(const uint64_t *addrs, size_t count)
+{
+    struct kernel_symbols *s = mem_alloc(1, sizeof *s);
     s->addrs = addrs;
     s->count = count;
     s->best_index = count;
     s->nearest = mem_alloc(count, sizeof *s->nearest);
-    bool ok = read_lines(fd, s, err);
-    if (ok) {
-        store_best(s);
+    return s;
+}
+
+void kernel_symbols_end(struct kernel_symbols *s, kernel_symbol_fn *emit, void *user,
+                        struct kernel_symbols_result *out)
+{
+    store_best(s);
+    if (emit)
         *out = (struct kernel_symbols_result){ .named = emit_all(s, emit, user),
                                                .hidden = s->any && !s->any_shown };
-    }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < s->count; i++)
         free(s->nearest[i].text);
     free(s->nearest);
     free(s);
+}
+
+bool kernel_symbols_resolve(int fd, const uint64_t *addrs, size_t count,
+                            const struct kernel_lines_reader *also, kernel_symbol_fn *emit, void *user,
+                            struct kernel_symbols_result *out, struct error *err)
+{
+    struct kernel_symbols *s = kernel_symbols_begin(addrs, count);
+    bool ok = read_lines(fd, s, also, err);
+    kernel_symbols_end(s, ok ? emit : NULL, user, out);
     return ok;
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cursor.h"
 #include "base/error.h"
 
 /* What an unnamed kernel function is shown as, and the module of the kernel proper. */
@@ -28,12 +29,44 @@ struct kernel_symbols_result {
     bool hidden; /* the kernel shows no addresses to us (kernel.kptr_restrict, kernel.perf_event_paranoid) */
 };
 
+/* One line of the list. `module` is as written, "[nf_tables]"; empty for the kernel proper. */
+struct kernel_symbol_line {
+    uint64_t addr;
+    char type; /* as nm(1) has it */
+    struct span name, module;
+};
+
+/* `line` has no newline. False when it is none of the list's; *out is untouched then. */
+bool kernel_symbol_line_read(struct span line, struct kernel_symbol_line *out);
+
+/* A search for the symbols at or below some addresses. Belongs to one thread. */
+struct kernel_symbols;
+
+/* `addrs` are sorted, and borrowed until the end. */
+struct kernel_symbols *kernel_symbols_begin(const uint64_t *addrs, size_t count);
+/* Whole lines in the list's order: any of it, as long as those about the addresses are among them. */
+void kernel_symbols_take(struct kernel_symbols *s, struct span lines);
+/* No address is left without a symbol that a function's size could reach from. */
+bool kernel_symbols_reach_all(struct kernel_symbols *s);
+/* Calls `emit` once for each address, or not at all where it is NULL (`out` too, then), and frees `s`. */
+void kernel_symbols_end(struct kernel_symbols *s, kernel_symbol_fn *emit, void *user,
+                        struct kernel_symbols_result *out);
+
+/* Sees the list go by, whole lines at a time. Texts are valid during the call. */
+typedef void kernel_lines_fn(void *user, struct span lines);
+
+struct kernel_lines_reader {
+    kernel_lines_fn *take;
+    void *user;
+};
+
 /*
  * Reads the list from `fd`, from where it stands, and calls `emit` once for each of the `count`
  * addresses, which are sorted. Of several symbols at one address a global one wins, then the first.
- * Fails when the list cannot be read; then nothing was emitted.
+ * `also` is shown the list, or NULL. Fails when the list cannot be read; then nothing was emitted.
  */
-bool kernel_symbols_resolve(int fd, const uint64_t *addrs, size_t count, kernel_symbol_fn *emit, void *user,
+bool kernel_symbols_resolve(int fd, const uint64_t *addrs, size_t count,
+                            const struct kernel_lines_reader *also, kernel_symbol_fn *emit, void *user,
                             struct kernel_symbols_result *out, struct error *err);
 
 #endif

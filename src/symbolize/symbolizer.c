@@ -102,7 +102,7 @@ static void symbolize_kernel(struct symbolizer *s, struct questions *q, bool *hi
         s->kernel && kernel_lookup_answer(s->kernel, addrs, q->count, symbolize_kernel_one, &answer, &result);
     if (!answered && s->options.kernel) { /* more were added */
         kernel_lookup_free(s->kernel);
-        s->kernel = kernel_lookup_start(addrs, q->count);
+        s->kernel = kernel_lookup_start(s->options.kernel_list, addrs, q->count);
         answered = kernel_lookup_answer(s->kernel, addrs, q->count, symbolize_kernel_one, &answer, &result);
     }
     if (!answered)
@@ -115,7 +115,7 @@ static uint64_t location_inside(const struct trace_location *row)
     return row->addr - (row->is_return && row->addr ? 1 : 0);
 }
 
-static struct kernel_lookup *ask_kernel(const struct trace *t)
+static struct kernel_lookup *ask_kernel(const struct trace *t, const char *kept)
 {
     struct questions q = { 0 };
     for (uint32_t id = 1; id < t->locations.count; id++) {
@@ -125,7 +125,7 @@ static struct kernel_lookup *ask_kernel(const struct trace *t)
     }
     questions_sort(&q);
     AUTO_FREE uint64_t *addrs = questions_keys(&q);
-    struct kernel_lookup *lookup = q.count ? kernel_lookup_start(addrs, q.count) : NULL;
+    struct kernel_lookup *lookup = q.count ? kernel_lookup_start(kept, addrs, q.count) : NULL;
     free(q.items);
     return lookup;
 }
@@ -290,7 +290,7 @@ struct symbolizer *symbolizer_begin(struct trace *t, struct function_index *func
     s->options = *options;
     naming_init(&s->naming, t, functions, &s->options);
     if (options->kernel)
-        s->kernel = ask_kernel(t);
+        s->kernel = ask_kernel(t, options->kernel_list);
     return s;
 }
 

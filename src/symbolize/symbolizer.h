@@ -45,6 +45,7 @@ struct symbolizer_options {
     const struct source_cache *sources; /* of source lines that were looked up before, or NULL */
     struct name_origin *origins;        /* by location, zeroed, the caller's: is filled; or NULL */
     bool kernel;                        /* the trace's kernel is the one that runs now */
+    const char *kernel_list;            /* directory of its kept symbols (symbolize/kernel_list.h), or NULL */
 };
 
 struct symbolizer_result {

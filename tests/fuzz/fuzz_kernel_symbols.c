@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (fd < 0)
         return 0;
     if (pwrite(fd, data, size, 0) == (ssize_t)size)
-        kernel_symbols_resolve(fd, addrs, ADDRS, count, answered, &result, NULL);
+        kernel_symbols_resolve(fd, addrs, ADDRS, NULL, count, answered, &result, NULL);
     close(fd);
     return 0;
 }

@@ -12,7 +12,7 @@ import sys
 import time
 
 from live import (CLRPERF, Checks, Recording, Skip, Target, Work, busy, clrperf, dump, folded, helper, need_command, need_root,
-                  record, report, sample_command, wait_cpu, wait_for)
+                  record, report, sample_command, succeeded, wait_cpu, wait_for)
 
 NOBODY_ID = 65533  # a user of this test's own: that of others may run programs that could be listened to
 NOBODY = ["setpriv", f"--reuid={NOBODY_ID}", f"--regid={NOBODY_ID}", "--clear-groups"]
@@ -498,7 +498,30 @@ def ahead_of_time(checks, work):
         program.wait()
 
 
-GROUPS = (command, command_killed, command_beside, command_ends, command_is_short, command_names, signals, ordinary_user, events_without_rights, no_rights, targets,
+def kernel_kept(checks, work):
+    """The kernel's symbols are kept by the first recording; the second one has the same names by them."""
+    with open("/proc/kallsyms") as file:
+        lines = [line.split() for line in file]
+    if not int(lines[0][0], 16):
+        raise Skip("the kernel hides its addresses")
+    environment = {**os.environ, "XDG_CACHE_HOME": work.file("cache")}
+    os.mkdir(work.file("cache"), 0o700)
+    kept = work.file("cache") + "/clrperf/kernel/list"
+    names = []
+    for which in ("first", "second"):
+        out = work.file(f"kept-{which}.clrperf")
+        succeeded(clrperf("record", "-q", "-o", out, "-F", "999", "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=1000000",
+                          env=environment))
+        rows = [row for row in report(out, "--top", "0")["rows"] if row["kind"] == "kernel"]
+        names.append({row["name"] for row in rows if row["total_share"] > 0.05})
+        checks.check(f"the {which} recording leaves the kernel's symbols", os.path.getsize(kept) > 1 << 20)
+        if which == "first":
+            inode = os.stat(kept).st_ino
+    checks.check("the second recording has kernel names that the first has, and did not write the list again",
+                 len(names[0] & names[1]) >= 3 and names[1] <= {line[2] for line in lines} and os.stat(kept).st_ino == inode, names)
+
+
+GROUPS = (kernel_kept, command, command_killed, command_beside, command_ends, command_is_short, command_names, signals, ordinary_user, events_without_rights, no_rights, targets,
           all_processes, latecomers, target_exits, main_thread_exits, short_lived, target_updated,
           target_chrooted, target_execs, target_stopped, frame_pointers, ahead_of_time)
 

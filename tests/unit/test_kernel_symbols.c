@@ -69,7 +69,7 @@ static void test_resolve(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
         addrs[i] = cases[i].addr;
     AUTO_FD int fd = elf_fixture_file(list, sizeof list - 1);
-    assert_true(kernel_symbols_resolve(fd, addrs, ARRAY_LEN(cases), keep, answers, &result, &err));
+    assert_true(kernel_symbols_resolve(fd, addrs, ARRAY_LEN(cases), NULL, keep, answers, &result, &err));
     assert_int_equal(result.named, 9);
     assert_false(result.hidden);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)
@@ -86,13 +86,13 @@ static void test_hidden(void **state)
     struct answer answer;
     struct kernel_symbols_result result;
     AUTO_FD int fd = elf_fixture_file(zeros, sizeof zeros - 1);
-    assert_true(kernel_symbols_resolve(fd, &addr, 1, keep, &answer, &result, NULL));
+    assert_true(kernel_symbols_resolve(fd, &addr, 1, NULL, keep, &answer, &result, NULL));
     assert_true(result.hidden);
     assert_string_equal(answer.name, "[kernel]");
     AUTO_FD int empty = elf_fixture_file("", 0);
-    assert_true(kernel_symbols_resolve(empty, &addr, 1, keep, &answer, &result, NULL));
+    assert_true(kernel_symbols_resolve(empty, &addr, 1, NULL, keep, &answer, &result, NULL));
     assert_false(result.hidden);
-    assert_true(kernel_symbols_resolve(empty, NULL, 0, keep, &answer, &result, NULL));
+    assert_true(kernel_symbols_resolve(empty, NULL, 0, NULL, keep, &answer, &result, NULL));
 }
 
 static void test_cut_at_every_byte(void **state)
@@ -103,7 +103,7 @@ static void test_cut_at_every_byte(void **state)
         struct answer answer = { 0 };
         struct kernel_symbols_result result;
         AUTO_FD int fd = elf_fixture_file(list, size);
-        assert_true(kernel_symbols_resolve(fd, &addr, 1, keep, &answer, &result, NULL));
+        assert_true(kernel_symbols_resolve(fd, &addr, 1, NULL, keep, &answer, &result, NULL));
         assert_int_not_equal(answer.name[0], 0);
     }
 }
@@ -116,7 +116,7 @@ static void test_unreadable(void **state)
     struct kernel_symbols_result result;
     struct error err;
     AUTO_FD int folder = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_false(kernel_symbols_resolve(folder, &addr, 1, keep, &answer, &result, &err));
+    assert_false(kernel_symbols_resolve(folder, &addr, 1, NULL, keep, &answer, &result, &err));
     assert_int_equal(err.kind, ERROR_SYSTEM);
     assert_int_equal(answer.name[0], 0);
 }
