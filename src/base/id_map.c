@@ -39,16 +39,25 @@ static void id_map_put(uint64_t *slots, size_t capacity, uint64_t entry)
     slots[i] = entry;
 }
 
+/*
+ * Doubles in place, so that no second table has to be made of fresh pages. In the order of a run of slots an
+ * entry stays, moves down, or goes as far into the new half: none is moved over one that is still to come.
+ * The first run begins behind a free slot, as the last one may go on at the table's beginning.
+ */
 static void id_map_grow(struct id_map *m)
 {
-    size_t capacity = m->capacity ? m->capacity * 2 : 64;
-    uint64_t *slots = mem_alloc(capacity, sizeof *slots);
-    for (size_t i = 0; i < m->capacity; i++)
-        if (m->slots[i])
-            id_map_put(slots, capacity, m->slots[i]);
-    free(m->slots);
-    m->slots = slots;
-    m->capacity = capacity;
+    size_t old = m->capacity, gap = 0;
+    m->capacity = old ? old * 2 : 64;
+    m->slots = mem_resize(m->slots, m->capacity, sizeof *m->slots);
+    memset(m->slots + old, 0, (m->capacity - old) * sizeof *m->slots);
+    while (gap < old && m->slots[gap])
+        gap++;
+    for (size_t n = 1; n <= old; n++) {
+        uint64_t *slot = &m->slots[(gap + n) & (old - 1)], entry = *slot;
+        *slot = 0;
+        if (entry)
+            id_map_put(m->slots, m->capacity, entry);
+    }
 }
 
 uint32_t id_map_find(const struct id_map *m, uint64_t hash, id_map_same_fn *same, const void *table,

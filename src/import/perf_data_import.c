@@ -342,7 +342,10 @@ static void take_later(struct data_import *in, const struct perf_sample *s, cons
     if (w->count == STACK_PATHS_MAX)
         take_waiting(in);
     w->raws[w->count] = *raw;
-    w->samples[w->count] = (struct perf_sample){ .who = s->who, .ip = s->ip, .callchain = s->callchain };
+    struct perf_sample *kept = &w->samples[w->count];
+    kept->who = s->who;
+    kept->ip = s->ip;
+    kept->callchain = s->callchain; /* all that a chain without registers needs: the rest stays zero */
     trace_builder_sample_expect(in->b, &w->raws[w->count++]);
 }
 

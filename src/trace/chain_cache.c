@@ -80,16 +80,21 @@ uint32_t chain_cache_find(const struct chain_cache *cache, struct chain_key key)
     return chain_cache_slot(cache, key)->stack;
 }
 
-static void chain_cache_resize(struct chain_cache *cache, size_t capacity)
+/* Doubles in place, as an id_map does. */
+static void chain_cache_grow(struct chain_cache *cache)
 {
-    struct chain_entry *old = cache->entries;
-    size_t old_capacity = cache->capacity;
-    cache->capacity = capacity;
-    cache->entries = mem_alloc(capacity, sizeof *cache->entries);
-    for (size_t i = 0; i < old_capacity; i++)
-        if (old[i].stack)
-            *chain_cache_slot(cache, (struct chain_key){ old[i].low, old[i].high }) = old[i];
-    free(old);
+    size_t old = cache->capacity, gap = 0;
+    cache->capacity = old * 2;
+    cache->entries = mem_resize(cache->entries, cache->capacity, sizeof *cache->entries);
+    memset(cache->entries + old, 0, old * sizeof *cache->entries);
+    while (cache->entries[gap].stack)
+        gap++;
+    for (size_t n = 1; n <= old; n++) {
+        struct chain_entry *slot = &cache->entries[(gap + n) & (old - 1)], entry = *slot;
+        *slot = (struct chain_entry){ 0 };
+        if (entry.stack)
+            *chain_cache_slot(cache, (struct chain_key){ entry.low, entry.high }) = entry;
+    }
 }
 
 void chain_cache_add(struct chain_cache *cache, struct chain_key key, uint32_t stack)
@@ -99,7 +104,7 @@ void chain_cache_add(struct chain_cache *cache, struct chain_key key, uint32_t s
         cache->count = 0;
     }
     if ((cache->count + 1) * 2 > cache->capacity)
-        chain_cache_resize(cache, cache->capacity * 2);
+        chain_cache_grow(cache);
     struct chain_entry *slot = chain_cache_slot(cache, key);
     if (!slot->stack)
         cache->count++;
