@@ -232,6 +232,10 @@ class WebApi:
 STACKS = (("whole stacks", (), (24, 12)), ("frame pointers", ("--frame-pointers",), (16, 8)))
 
 
+# Of a peer that misbehaves at times.
+TRIES_MAX = 5
+
+
 def record_ours(b, pid, rate, seconds, file, *options):
     summary = b.work / "record.json"
     cost = b.cost([b.clrperf, "record", "-p", pid, "-F", rate, "-o", file, "--force", "--json", "-q", *options], summary,
@@ -241,6 +245,15 @@ def record_ours(b, pid, rate, seconds, file, *options):
 
 def record_perf(b, pid, rate, seconds, file):
     return b.cost([b.perf, "record", "-q", "-g", "-F", rate, "--no-bpf-event", "-p", pid, "-o", file], interrupt_after_s=seconds)
+
+
+def record_perf_calm(b, pid, rate, seconds, file):
+    """As record_perf(). Now and then perf spins in the kernel for the rest of its run: that is not what a recording costs."""
+    for _ in range(TRIES_MAX):
+        cost = record_perf(b, pid, rate, seconds, file)
+        if cost.cpu_s < cost.wall_s / 4:
+            break
+    return cost
 
 
 def row_c4(b, web):
@@ -268,8 +281,8 @@ def row_b1(b, web):
             said.append(summary)
             return cost
 
-        theirs, mine = pairs(b.options.pairs, lambda: record_perf(b, web.process.pid, 99, b.options.seconds, b.work / "b1.data"),
-                             ours)
+        theirs, mine = pairs(b.options.pairs, lambda: record_perf_calm(b, web.process.pid, 99, b.options.seconds,
+                                                                          b.work / "b1.data"), ours)
         samples = statistics.median(s["samples"] for s in said)
         lost = sum(s["lost"] for s in said)
         b.add("B1", f"collector's CPU, {way}, {b.options.seconds} s at 99 Hz, ours / perf record -g", f"{median(theirs) * 1e3:.0f} ms",
