@@ -309,7 +309,7 @@ bool memory_pages_read(struct memory_pages *pages, uint64_t addr, void *into, si
 }
 
 /* What `reads` was before a page that is held was read. */
-static uint64_t page_age(const struct memory_pages *pages, const uint8_t *bytes)
+static uint64_t reads_before(const struct memory_pages *pages, const uint8_t *bytes)
 {
     for (size_t i = pages->chunk_count; i-- > 0;) { /* mostly one of the last */
         uintptr_t at = (uintptr_t)bytes - (uintptr_t)pages->chunks[i];
@@ -326,7 +326,7 @@ bool memory_pages_read_since(const struct memory_pages *pages, uint64_t since, u
     while (size) {
         size_t offset = addr % MEMORY_PAGE_BYTES, part = MEMORY_PAGE_BYTES - offset;
         const uint8_t *bytes = find_page(pages, addr / MEMORY_PAGE_BYTES)->bytes;
-        if (!bytes || bytes == nothing || page_age(pages, bytes) < since)
+        if (!bytes || bytes == nothing || reads_before(pages, bytes) < since)
             return false;
         part = part < size ? part : size;
         memcpy(to, bytes + offset, part);

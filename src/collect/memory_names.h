@@ -24,7 +24,10 @@ struct memory_names *memory_names_new(struct trace_builder *b, const struct targ
 /* NULL is fine. */
 void memory_names_free(struct memory_names *names);
 
-/* Bytes of a process's memory, all or nothing, within a deadline. `process`: row of the trace. */
+/*
+ * Bytes of a process's memory as it was at `time_ns` or later, all or nothing, within a deadline. `process`:
+ * row of the trace.
+ */
 bool memory_names_read(struct memory_names *names, uint32_t process, uint64_t time_ns, uint64_t addr,
                        void *into, size_t size);
 /*

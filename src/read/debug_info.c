@@ -6,6 +6,7 @@
 #include "base/intern.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "base/sorted.h"
 #include "read/debug_names.h"
 #include "read/debug_ranges.h"
 
@@ -113,7 +114,7 @@ static bool hold(struct info_search *s, const struct walk *w, const struct debug
     uint64_t begin, end;
     bool any = false;
     while (s->steps < STEPS_MAX && debug_ranges_next(&ranges, &begin, &end)) {
-        size_t i = debug_addrs_from(s->addrs, units->addr_count, begin);
+        size_t i = sorted_from(s->addrs, units->addr_count, begin);
         for (; i < units->addr_count && s->addrs[i] < end; i++, s->steps++) {
             if (units->of_addr[i] != s->unit.offset)
                 continue;
@@ -326,7 +327,7 @@ static size_t sort_by_unit(struct info_search *s)
     AUTO_FREE size_t *ends = mem_alloc(units->count + 1, sizeof *ends);
     for (size_t i = 0; i < units->addr_count; i++)
         if (units->of_addr[i] != DEBUG_NO_UNIT)
-            ends[debug_addrs_from(units->offsets, units->count, units->of_addr[i])]++;
+            ends[sorted_from(units->offsets, units->count, units->of_addr[i])]++;
     size_t sum = 0;
     for (size_t i = 0; i < units->count; i++) {
         size_t count = ends[i];
@@ -335,7 +336,7 @@ static size_t sort_by_unit(struct info_search *s)
     }
     for (size_t i = 0; i < units->addr_count; i++)
         if (units->of_addr[i] != DEBUG_NO_UNIT)
-            s->order[ends[debug_addrs_from(units->offsets, units->count, units->of_addr[i])]++] = i;
+            s->order[ends[sorted_from(units->offsets, units->count, units->of_addr[i])]++] = i;
     return sum;
 }
 

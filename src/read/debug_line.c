@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sorted.h"
 #include "read/debug_form.h"
 
 enum {
@@ -237,20 +238,6 @@ static bool spell_path(struct search *s, const struct unit *u, uint64_t file)
     return true;
 }
 
-/* The first of the addresses that is at least `addr`. */
-static size_t lower_bound(const struct search *s, uint64_t addr)
-{
-    size_t low = 0, high = s->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->addrs[middle] < addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Answers what lies from `from` up to the next row. */
 static void answer_range(struct search *s, const struct unit *u, const struct row *from, uint64_t end,
                          size_t *next)
@@ -276,7 +263,7 @@ static void emit_row(struct machine *m, struct search *s, const struct unit *u, 
 {
     if (!m->in_sequence) {
         m->dead = m->now.addr == 0;
-        m->next = lower_bound(s, m->now.addr);
+        m->next = sorted_from(s->addrs, s->count, m->now.addr);
     } else if (!m->dead && m->now.addr > m->last.addr) {
         answer_range(s, u, &m->last, m->now.addr, &m->next);
     }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/sorted.h"
 #include "read/debug_units.h"
 #include "read/elf.h"
 
@@ -55,7 +56,7 @@ static struct debug_unit *unit_around(struct debug_names *names, struct debug_un
         list_units(names);
     if (!names->starts)
         return NULL;
-    size_t next = debug_addrs_from(names->starts, names->start_count, offset + 1);
+    size_t next = sorted_from(names->starts, names->start_count, offset + 1);
     names->other_open = next && debug_unit_open(&names->other, names->sections, names->starts[next - 1]);
     names->steps += names->other.size_bytes / 64;
     return names->other_open && unit_holds(&names->other, offset) ? &names->other : NULL;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sorted.h"
 #include "read/debug_ranges.h"
 
 enum {
@@ -23,19 +24,6 @@ struct unit_search {
     uint64_t steps;
 };
 
-size_t debug_addrs_from(const uint64_t *addrs, size_t count, uint64_t addr)
-{
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (addrs[middle] < addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static int offset_compare(const void *a, const void *b)
 {
     const uint64_t *x = a, *y = b;
@@ -47,7 +35,7 @@ static void take_range(struct unit_search *s, uint64_t begin, uint64_t end, uint
 {
     size_t count = s->out->addr_count;
     s->steps++;
-    for (size_t i = debug_addrs_from(s->addrs, count, begin); i < count && s->addrs[i] < end; i++, s->steps++)
+    for (size_t i = sorted_from(s->addrs, count, begin); i < count && s->addrs[i] < end; i++, s->steps++)
         if (s->out->of_addr[i] == DEBUG_NO_UNIT) {
             s->out->of_addr[i] = unit;
             s->found++;
@@ -90,7 +78,7 @@ static void read_aranges(struct unit_search *s)
 
 static bool is_listed(const struct unit_search *s, uint64_t unit)
 {
-    size_t at = debug_addrs_from(s->listed, s->listed_count, unit);
+    size_t at = sorted_from(s->listed, s->listed_count, unit);
     return at < s->listed_count && s->listed[at] == unit;
 }
 

@@ -29,7 +29,4 @@ void debug_units_done(struct debug_units *units);
 size_t debug_units_line_programs(const struct debug_units *units, const struct debug_sections *sections,
                                  uint64_t *out);
 
-/* The first of `count` ascending addresses that is at least `addr`. */
-size_t debug_addrs_from(const uint64_t *addrs, size_t count, uint64_t addr);
-
 #endif

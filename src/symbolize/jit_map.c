@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/own.h"
+#include "base/sorted.h"
 #include "read/jitdump.h"
 #include "read/perf_map.h"
 #include "symbolize/jit_name.h"
@@ -43,21 +44,13 @@ struct search {
 
 static size_t first_at_or_above(struct search *s, uint64_t addr)
 {
-    size_t low = 0, high = s->count;
+    size_t high = s->count;
     if (s->last < s->count && s->addrs[s->last] >= addr) {
         if (s->last == 0 || s->addrs[s->last - 1] < addr)
             return s->last;
         high = s->last;
     }
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->addrs[middle] < addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    s->last = low;
-    return low;
+    return s->last = sorted_from(s->addrs, high, addr);
 }
 
 static void emit_match(struct search *s, size_t index, uint64_t start, uint64_t size_bytes,

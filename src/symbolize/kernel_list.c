@@ -12,6 +12,7 @@
 #include "base/buffer.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "base/sorted.h"
 #include "base/source.h"
 #include "symbolize/symbol_cache.h"
 
@@ -87,19 +88,6 @@ static bool begins_as_live(struct kept_list *list, int live_fd)
            span_equals(span_part(buffer_span(&list->text), 0, (uint64_t)size), span_of(live, (size_t)size));
 }
 
-static size_t first_at_or_above(const uint64_t *addrs, size_t count, uint64_t addr)
-{
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (addrs[middle] < addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Takes the parts that have one of the addresses; false when one is damaged. *out_all: no address is left. */
 static bool take_parts(struct kept_list *list, const uint64_t *addrs, size_t count, struct kernel_symbols *s,
                        bool *out_all)
@@ -108,7 +96,7 @@ static bool take_parts(struct kept_list *list, const uint64_t *addrs, size_t cou
     size_t left = count;
     for (size_t i = 0; i < list->part_count; i++) {
         struct kernel_list_part part = part_at(list, i);
-        size_t first = first_at_or_above(addrs, count, part.start);
+        size_t first = sorted_from(addrs, count, part.start);
         if (first == count || addrs[first] >= part.end)
             continue;
         if (!load_part(list, &part))

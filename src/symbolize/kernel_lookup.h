@@ -1,10 +1,9 @@
 /*
  * kernel_lookup: the kernel's names of some addresses, looked up by a thread of its own.
  *
- * Reading /proc/kallsyms takes the kernel 40 ms or more, whatever one asks: once for each boot the list is
- * kept (symbolize/kernel_list.h). At the end of a recording
- * the addresses are known while runtimes are still telling their methods: the time is spent then. Where no
- * thread can be had, it is read at once.
+ * Reading /proc/kallsyms takes the kernel 40 ms or more, whatever one asks; once for each boot, as the list
+ * is kept (symbolize/kernel_list.h). At the end of a recording the addresses are known while runtimes are
+ * still telling their methods: the time is spent then. Where no thread can be had, it is read at once.
  */
 #ifndef CLRPERF_SYMBOLIZE_KERNEL_LOOKUP_H
 #define CLRPERF_SYMBOLIZE_KERNEL_LOOKUP_H

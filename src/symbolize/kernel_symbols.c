@@ -9,6 +9,7 @@
 #include "base/cursor.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "base/sorted.h"
 
 enum {
     CHUNK_BYTES = 256 * 1024,
@@ -50,15 +51,7 @@ static size_t first_at_or_above(const struct kernel_symbols *s, uint64_t addr)
     size_t last = s->best_index;
     if (last < s->count && addr <= s->addrs[last] && (last == 0 || addr > s->addrs[last - 1]))
         return last;
-    size_t low = 0, high = s->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (s->addrs[middle] < addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return sorted_from(s->addrs, s->count, addr);
 }
 
 static void store_best(struct kernel_symbols *s)
