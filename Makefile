@@ -25,7 +25,7 @@ deps:
 
 $(BUILD)/build.ninja:
 	@scripts/install-deps --check build
-	@said=$$($(MESON) setup $(BUILD) --prefix=$(PREFIX) --buildtype=release) || { echo "$$said" >&2; exit 1; }
+	@said=$$($(MESON) setup $(BUILD) --prefix=$(PREFIX) --buildtype=release -Db_lto=true) || { echo "$$said" >&2; exit 1; }
 
 $(TEST_BUILD)/build.ninja:
 	@scripts/install-deps --check build test

@@ -11,6 +11,7 @@
 enum {
     CHECK_MIN = 50,        /* methods to compare before a layout is believed */
     CHECK_MIN_PARTIAL = 8, /* in a dump that holds what stacks need, and little else */
+    CHECK_FIRST = 80, /* enough where all of them agree: each costs reads */
     CHECK_MAX = 200,
     CHECK_TRIES_MAX = 200000, /* places of precodes to look at */
     CHECK_PER_CENT = 99,
@@ -89,17 +90,24 @@ static void check_precodes(struct fitted_layout *fit)
     }
 }
 
-/* Does the metadata agree with what this layout makes of the methods that have code? */
-static bool agrees(struct fitted_layout *fit)
+static void check_methods(struct fitted_layout *fit, size_t at_most)
 {
-    fitted_layout_survey(fit);
-    struct code_choice some = { .at_most = CHECK_MAX, .no_tiers = true };
+    struct code_choice some = { .at_most = at_most, .no_tiers = true };
     struct code_list list = code_survey_list(&fit->survey, &some);
     fit->checked = fit->agreed = 0;
     for (size_t i = 0; i < list.count; i++)
         if (list.codes[i].described)
             count_agreement(fit, &list.codes[i].method);
     free(list.codes);
+}
+
+/* Does the metadata agree with what this layout makes of the methods that have code? */
+static bool agrees(struct fitted_layout *fit)
+{
+    fitted_layout_survey(fit);
+    check_methods(fit, CHECK_FIRST);
+    if (fit->checked < CHECK_MIN || fit->agreed < fit->checked)
+        check_methods(fit, CHECK_MAX);
     if (fit->checked < CHECK_MIN)
         check_precodes(fit);
     return fit->checked >= checks_wanted(fit) &&

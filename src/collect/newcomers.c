@@ -28,7 +28,7 @@ struct newcomer {
     enum newcomer_kind kind;
     unsigned looks;
     bool has_runtime;
-    uint64_t next_ns;
+    uint64_t added_ns, next_ns;
     uint64_t start_ticks; /* from the first look on: the number may be given to another process */
 };
 
@@ -83,8 +83,10 @@ static bool newcomer_ask(const struct newcomer *one, const struct runtime_sessio
     struct runtime_session_options options = *ask;
     options.connect_timeout_ms = options.reply_timeout_ms = patience_ms;
     options.no_list = one->kind == NEWCOMER_KNOWN || one->kind == NEWCOMER_CALLED;
-    if (runtime_session_start(t->pid, t->start_ticks, &options, &found->session, &found->err))
+    if (runtime_session_start(t->pid, t->start_ticks, &options, &found->session, &found->err)) {
+        found->deaf_ns = one->kind == NEWCOMER_CALLED ? clock_monotonic_ns() - one->added_ns : 0;
         return true;
+    }
     found->refused = last || found->err.kind == ERROR_PERMISSION;
     return found->refused;
 }
@@ -223,7 +225,9 @@ bool newcomers_add(struct newcomers *n, uint32_t process, uint32_t pid, enum new
     if (ok && !one)
         one = &n->waiting[n->count++];
     if (ok)
-        *one = (struct newcomer){ .process = process, .pid = pid, .kind = kind };
+        *one = (struct newcomer){
+            .process = process, .pid = pid, .kind = kind, .added_ns = clock_monotonic_ns()
+        };
     if (ok && kind == NEWCOMER_FORKED)
         one->next_ns = clock_monotonic_ns() + FIRST_WAIT_MS * MS_NS;
     pthread_cond_broadcast(&n->changed);

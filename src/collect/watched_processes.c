@@ -12,6 +12,7 @@ enum {
     ATTACH_MS = 3000,      /* for the answer of a runtime that was there before us */
     KNOWN_ATTACH_MS = 500, /* of one whose methods can be told from its memory */
     LATE_MS = 250,         /* a runtime needs some 60 until it can be listened to */
+    DEAF_MS = 10,          /* one that has called runs its program at once */
 };
 
 void watched_processes_init(struct watched_processes *w, const struct watched_processes_options *options)
@@ -52,7 +53,7 @@ static void take_session(struct watched_processes *w, struct newcomer_found *fou
     uint64_t late_ns = began_ns ? clock_monotonic_ns() - began_ns : 0; /* 0: it was there before us */
     runtime_names_add(w->options.runtimes, found->process, (uint32_t)found->target.pid, found->session);
     found->session = NULL; /* runtime_names has it */
-    if (late_ns <= LATE_MS * UINT64_C(1000000))
+    if (late_ns <= LATE_MS * UINT64_C(1000000) && found->deaf_ns <= DEAF_MS * UINT64_C(1000000))
         return;
     w->late++;
     w->late_ns = late_ns > w->late_ns ? late_ns : w->late_ns;
