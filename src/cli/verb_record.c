@@ -291,6 +291,7 @@ static bool record_start(struct record_run *run, struct error *err)
         .present_count = run->present_count,
         .stopping = run->stopping,
         .start_ticks = run->start_ticks,
+        .chosen = &run->targets,
         .kernel_chains = v->frame_pointers,
         .duration_ns = v->duration_ns,
         .runtime = !v->no_runtime,

@@ -549,6 +549,7 @@ static void recorder_watch(struct recorder *r)
                                             .port = o->port,
                                             .resume = o->resume,
                                             .port_is_ours = o->port_is_ours,
+                                            .known = o->chosen,
                                             .note = o->note,
                                             .user = o->user,
                                         });

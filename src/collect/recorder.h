@@ -23,8 +23,9 @@ struct recorder_options {
     struct perf_events_options perf;
     uint64_t duration_ns;        /* 0: until stopped */
     const uint64_t *start_ticks; /* of each of perf.pids, as it was chosen; borrowed, or NULL: not known */
-    bool kernel_chains;          /* the kernel's own stacks, by frame pointers, nothing unwound */
-    bool runtime;                /* ask .NET runtimes for the names of their methods */
+    const struct target_list *chosen; /* what was found out of them then; borrowed, or NULL */
+    bool kernel_chains;               /* the kernel's own stacks, by frame pointers, nothing unwound */
+    bool runtime;                     /* ask .NET runtimes for the names of their methods */
     /* what else to ask them; both borrowed, or NULL: see struct runtime_session_options */
     const struct event_providers *topics;
     const struct event_request *asked;

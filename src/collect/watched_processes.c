@@ -163,14 +163,35 @@ void watched_processes_exec(struct watched_processes *w, uint32_t pid, struct sp
     target_files_borrow(&w->files, trace_builder_process(w->options.b, pid), before);
 }
 
+/* Whether the number still is of the process that started then. */
+static bool is_there(pid_t pid, uint64_t start_ticks)
+{
+    uint64_t ticks;
+    return proc_file_start_ticks(pid, &ticks, NULL) && ticks == start_ticks;
+}
+
+/* Another look would take another helper process. */
+static const struct target *find_known(const struct watched_processes *w, uint32_t pid)
+{
+    const struct target_list *known = w->options.known;
+    for (size_t i = 0; known && i < known->count; i++)
+        if ((uint32_t)known->items[i].pid == pid)
+            return is_there(known->items[i].pid, known->items[i].start_ticks) ? &known->items[i] : NULL;
+    return NULL;
+}
+
 /* Of those that were there before us everything is known from the start. */
 static void identify(struct watched_processes *w, uint32_t pid)
 {
+    uint32_t process = trace_builder_process(w->options.b, pid);
+    const struct target *known = find_known(w, pid);
     struct target target;
-    if (!target_open((pid_t)pid, &target, NULL))
-        return;
-    process_scan_identity(w->options.b, trace_builder_process(w->options.b, pid), &target);
-    target_done(&target);
+    if (known) {
+        process_scan_identity(w->options.b, process, known);
+    } else if (target_open((pid_t)pid, &target, NULL)) {
+        process_scan_identity(w->options.b, process, &target);
+        target_done(&target);
+    }
 }
 
 /*
@@ -197,12 +218,6 @@ void watched_processes_meet(struct watched_processes *w, uint32_t pid, bool atta
         attach_now(w, pid);
 }
 
-static bool is_there(const struct diagnostic_caller *caller)
-{
-    uint64_t start_ticks;
-    return proc_file_start_ticks(caller->pid, &start_ticks, NULL) && start_ticks == caller->start_ticks;
-}
-
 void watched_processes_called(struct watched_processes *w, const struct diagnostic_caller *caller)
 {
     const struct watched_processes_options *o = &w->options;
@@ -225,7 +240,7 @@ void watched_processes_called(struct watched_processes *w, const struct diagnost
             diagnostic_port_path(o->port));
     if (!o->resume)
         diagnostic_port_keep(o->port, caller);
-    else if (!diagnostic_port_resume(o->port, caller, &err) && is_there(caller))
+    else if (!diagnostic_port_resume(o->port, caller, &err) && is_there(caller->pid, caller->start_ticks))
         note(w, err.what);
 }
 

@@ -19,6 +19,7 @@
 #include "collect/process_filter.h"
 #include "collect/runtime_names.h"
 #include "collect/target_files.h"
+#include "collect/target_list.h"
 #include "read/perf_record.h"
 #include "trace/builder.h"
 
@@ -32,6 +33,7 @@ struct watched_processes_options {
     struct diagnostic_port *port;               /* that runtimes call when they start, or NULL */
     bool resume;                                /* let them go on once they are listened to */
     bool port_is_ours;                          /* only the command that is recorded knows it */
+    const struct target_list *known;            /* what was looked at a moment ago; or NULL */
     void (*note)(void *user, const char *text); /* or NULL */
     void *user;
 };
@@ -45,7 +47,7 @@ struct watched_processes {
     struct exit_watch exits;
     bool missed;      /* newcomers, and said so */
     uint64_t execs;   /* processes that became another program: two rows each */
-    size_t late;      /* that were listened to a while after they had started, without having called, */
+    size_t late;      /* that were listened to a while after they had started, or had called, */
     uint64_t late_ns; /* and the longest that was */
 };
 
