@@ -11,7 +11,7 @@
 enum {
     CHECK_MIN = 50,        /* methods to compare before a layout is believed */
     CHECK_MIN_PARTIAL = 8, /* in a dump that holds what stacks need, and little else */
-    CHECK_FIRST = 80, /* enough where all of them agree: each costs reads */
+    CHECK_FIRST = 80,      /* enough where all of them agree: each costs reads */
     CHECK_MAX = 200,
     CHECK_TRIES_MAX = 200000, /* places of precodes to look at */
     CHECK_PER_CENT = 99,

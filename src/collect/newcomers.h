@@ -21,7 +21,7 @@ struct newcomer_found {
     uint32_t process; /* as it was added */
     struct target target;
     struct runtime_session *session; /* owned; NULL when it has no runtime (yet) */
-    uint64_t deaf_ns; /* of NEWCOMER_CALLED: how long it ran and nobody listened; else 0 */
+    uint64_t deaf_ns;                /* of NEWCOMER_CALLED: how long it ran and nobody listened; else 0 */
     bool refused;                    /* it has one that gives no session, and `err` says why */
     struct error err;
 };
