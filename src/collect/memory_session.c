@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/id_map.h"
 #include "base/mem.h"
+#include "base/recent_pages.h"
 #include "base/target_root.h"
 #include "collect/live_memory.h"
 
@@ -43,6 +44,7 @@ struct memory_session {
     uint64_t renewed_ns, mapped_ns;    /* pages and mappings are of then */
     uint64_t found_ns, found_reads;    /* before the last method was looked for: the time, pages read */
     struct bare_page bare[BARE_PAGES]; /* by number */
+    struct recent_pages recent;
     struct look last, now;
     uint64_t *modules; /* ids told of */
     size_t module_count, module_capacity;
@@ -291,7 +293,7 @@ bool memory_session_read(struct memory_session *s, uint64_t time_ns, uint64_t ad
 {
     return (time_ns <= s->found_ns &&
             memory_pages_read_since(session_pages(s), s->found_reads, addr, into, size)) ||
-           memory_read(s->memory, addr, into, size);
+           recent_pages_read(&s->recent, s->memory, time_ns, addr, into, size);
 }
 
 bool memory_session_find(struct memory_session *s, uint64_t addr, uint64_t time_ns,
