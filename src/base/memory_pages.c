@@ -10,7 +10,7 @@ enum {
     CHUNK_PAGES = 64,
     TABLE_SIZE_MIN = 256,
     GROUP = 4,       /* neighbours, whose places are in one line of the CPU's caches */
-    AHEAD_PAGES = 8, /* a page that is missed comes with its neighbours in this many, aligned */
+    AHEAD_PAGES = 4, /* a page that is missed comes with its neighbours in this many, aligned */
     BATCH_PAGES = 256,
     KEPT_CHUNKS = 4, /* over a drop: the next look needs about as much as this one */
     WANTED_MAX = 1 << 16,
