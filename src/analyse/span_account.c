@@ -11,6 +11,7 @@
 #include "analyse/told_events.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "base/sorted.h"
 #include "clr/activity_path.h"
 #include "clr/provider_names.h"
 #include "clr/runtime_events.h"
@@ -164,20 +165,6 @@ static int time_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* How many are below. */
-static size_t below(const uint64_t *times, size_t count, uint64_t limit)
-{
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (times[middle] < limit)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void count_collections(const struct span_table *table, const struct gc_stats *gc, uint32_t process,
                               struct gc_times *times, struct span_accounts *accounts)
 {
@@ -196,8 +183,8 @@ static void count_collections(const struct span_table *table, const struct gc_st
     for (size_t i = 0; i < table->count; i++) {
         const struct span_row *row = &table->rows[i];
         if (row->process == process) /* had begun, without those that were over */
-            accounts->rows[i].collections = below(times->begin, times->count, row->stop_ns) -
-                                            below(times->end, times->count, row->start_ns);
+            accounts->rows[i].collections = sorted_from(times->begin, times->count, row->stop_ns) -
+                                            sorted_from(times->end, times->count, row->start_ns);
     }
 }
 

@@ -11,16 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/memory.h"
+#include "base/memory_pages.h"
 
-enum { RECENT_PAGES = 8, RECENT_PAGE_BYTES = 4096 };
+enum { RECENT_PAGES = 16 };
 
 struct recent_pages {
     struct recent_page {
         uint64_t addr, read_ns; /* before it was read, CLOCK_MONOTONIC; 0: there is none */
-        uint8_t bytes[RECENT_PAGE_BYTES];
-    } pages[RECENT_PAGES];
-    size_t next; /* to be replaced */
+        uint8_t bytes[MEMORY_PAGE_BYTES];
+    } pages[RECENT_PAGES]; /* by address */
 };
 
 /* As memory_read(), of what was there at `time_ns` (CLOCK_MONOTONIC) or later. */

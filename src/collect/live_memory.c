@@ -199,12 +199,6 @@ bool live_memory_refresh(struct live_memory *live, struct error *err)
     return list_mappings(live, MAPS_BYTES_MAX, err);
 }
 
-static bool is_process(pid_t pid, uint64_t start_ticks)
-{
-    uint64_t ticks;
-    return proc_file_start_ticks(pid, &ticks, NULL) && ticks == start_ticks;
-}
-
 static bool try_reading(struct live_memory *live, struct error *err)
 {
     uint8_t bytes[8];
@@ -231,7 +225,7 @@ static bool open_memory(pid_t pid, uint64_t start_ticks, size_t maps_bytes, stru
     AUTO_FD int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (pidfd < 0 && errno != ESRCH)
         return error_system(err, errno, "cannot take a handle of process %d", (int)pid);
-    if (pidfd < 0 || (start_ticks && !is_process(pid, start_ticks)))
+    if (pidfd < 0 || (start_ticks && !proc_file_is_process(pid, start_ticks)))
         return error_set(err, ERROR_TARGET, "process %d is gone", (int)pid);
     struct live_memory *live = mem_alloc(1, sizeof *live);
     live->pid = pid;

@@ -94,6 +94,12 @@ bool proc_file_start_ticks(pid_t pid, uint64_t *out, struct error *err)
     return ok;
 }
 
+bool proc_file_is_process(pid_t pid, uint64_t start_ticks)
+{
+    uint64_t ticks;
+    return proc_file_start_ticks(pid, &ticks, NULL) && ticks == start_ticks;
+}
+
 bool proc_file_number(const char *path, int64_t *out)
 {
     char text[32];

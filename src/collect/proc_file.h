@@ -26,6 +26,8 @@ bool proc_file_is_stopped(pid_t pid);
 bool proc_file_stays_stopped(pid_t pid);
 /* Field 22 of /proc/PID/stat: with the pid it names a process for ever. Fails as proc_file_read(). */
 bool proc_file_start_ticks(pid_t pid, uint64_t *out, struct error *err);
+/* Whether the number still is of the process that started then. */
+bool proc_file_is_process(pid_t pid, uint64_t start_ticks);
 /* The number in a file of one number; false when it cannot be read or is none. */
 bool proc_file_number(const char *path, int64_t *out);
 /* The target of a link of /proc/PID (exe, cwd, ns/pid), with a NUL behind. */

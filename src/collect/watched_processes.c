@@ -163,20 +163,14 @@ void watched_processes_exec(struct watched_processes *w, uint32_t pid, struct sp
     target_files_borrow(&w->files, trace_builder_process(w->options.b, pid), before);
 }
 
-/* Whether the number still is of the process that started then. */
-static bool is_there(pid_t pid, uint64_t start_ticks)
-{
-    uint64_t ticks;
-    return proc_file_start_ticks(pid, &ticks, NULL) && ticks == start_ticks;
-}
-
 /* Another look would take another helper process. */
 static const struct target *find_known(const struct watched_processes *w, uint32_t pid)
 {
     const struct target_list *known = w->options.known;
     for (size_t i = 0; known && i < known->count; i++)
         if ((uint32_t)known->items[i].pid == pid)
-            return is_there(known->items[i].pid, known->items[i].start_ticks) ? &known->items[i] : NULL;
+            return proc_file_is_process(known->items[i].pid, known->items[i].start_ticks) ? &known->items[i]
+                                                                                          : NULL;
     return NULL;
 }
 
@@ -240,7 +234,8 @@ void watched_processes_called(struct watched_processes *w, const struct diagnost
             diagnostic_port_path(o->port));
     if (!o->resume)
         diagnostic_port_keep(o->port, caller);
-    else if (!diagnostic_port_resume(o->port, caller, &err) && is_there(caller->pid, caller->start_ticks))
+    else if (!diagnostic_port_resume(o->port, caller, &err) &&
+             proc_file_is_process(caller->pid, caller->start_ticks))
         note(w, err.what);
 }
 

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/recent_pages.h"
 
-enum { PAGE = RECENT_PAGE_BYTES, BASE = 64 * PAGE, PAGES = 20 };
+enum { PAGE = MEMORY_PAGE_BYTES, BASE = 64 * PAGE, PAGES = 20 };
 
 static uint8_t bytes[PAGES * PAGE + 100];
 static struct flat_memory flat = { BASE, bytes, sizeof bytes };
@@ -62,6 +62,7 @@ static void test_places(void **state)
         assert_int_equal(read_one(1, BASE + i * PAGE, i), 1);
     assert_int_equal(read_one(1, BASE + (PAGES - 1) * PAGE, PAGES - 1), 0);
     assert_int_equal(read_one(1, BASE, 0), 1); /* it had to make room */
+    memset(&recent, 0, sizeof recent);
     flat_memory_put64(&flat, BASE + 5 * PAGE - 4, 77);
     assert_int_equal(read_one(1, BASE + 5 * PAGE - 4, 77), 1); /* two pages, one question */
     assert_int_equal(read_one(1, BASE + 5 * PAGE - 4, 77), 0);
