@@ -6,7 +6,7 @@ TEST_BUILD ?= build-test
 JOBS ?= $(shell nproc)
 MESON ?= meson
 
-.PHONY: all deps test unit arm64 install bench fuzz lint format demo clean help
+.PHONY: all deps test test-all unit arm64 install bench fuzz lint format demo clean help
 
 all: $(BUILD)/build.ninja
 	@ninja -C $(BUILD) -j $(JOBS) program
@@ -14,7 +14,7 @@ all: $(BUILD)/build.ninja
 help:
 	@echo "make            build $(BUILD)/src/cli/clrperf"
 	@echo "make demo       profile a web service that comes with the sources, draw a flame graph"
-	@echo "make test       all tests, with sanitizers; make unit: those that need no .NET"
+	@echo "make test       the tests, with sanitizers; make unit: those that need no .NET; make test-all: on all runtimes"
 	@echo "make install    PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
 	@echo "make deps       install the Debian packages that building needs"
 	@echo "make arm64      build for arm64, with Debian's cross compiler and arm64 packages; unit tests with qemu-user"
@@ -38,6 +38,10 @@ unit: $(TEST_BUILD)/build.ninja
 
 test:
 	@scripts/test
+
+# on every runtime that packages bring; half an hour
+test-all:
+	@scripts/test all
 
 install: all
 	@$(MESON) configure $(BUILD) -Dprefix=$(PREFIX)

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 """Runs the live tests: real processes, real runtimes, real kernel.
 
-    run.py [--strict] [--list] [NAME...]      NAME: of a test, or its beginning; without one all run
+    run.py [--strict] [--sdk] [--remember] [--list] [NAME...]      NAME: of a test, or its beginning; without one all run
 
 A test prints `ok NAME`, `not ok NAME - why` and `skip NAME - why` lines and ends with 0, 1 or 77 (nothing could be
-tested). --strict: where a .NET SDK is there, a skip is a failure. CLRPERF is the binary (default: build-test's, else
+tested). --strict: where a .NET SDK is there, a skip is a failure. --sdk: leaves out what repeats a test on another runtime
+than the SDK's. --remember: leaves out what passed before, with the same program, tests, samples and SDK, on the same
+kernel; it is counted as passed, and the line says when that was. CLRPERF is the binary (default: build-test's, else
 build's), CLRPERF_TEST_CACHE keeps what was built for the tests, JOBS is how many tests run at once (default 2).
 
 A test that failed beside others is run once more, alone, and what it says then counts: other work on the machine can
 spoil what it measures. Both runs are shown, and the summary names it.
 """
+import hashlib
 import os
 import re
 import shutil
@@ -28,40 +31,40 @@ AGAIN_MAX = 2  # more tests than that do not fail by chance
 class Test:
     """A program, and how much of the machine it wants."""
 
-    def __init__(self, name, *command, seconds, alone=False):
-        self.name, self.command, self.seconds, self.alone = name, command, seconds, alone
+    def __init__(self, name, *command, seconds, alone=False, sdk=True):
+        self.name, self.command, self.seconds, self.alone, self.sdk = name, command, seconds, alone, sdk
         self.lines, self.code, self.took = [], None, 0.0
 
 
 # The slowest first; the seconds are for a test that hangs, so they hold the builds of a first run on a busy machine.
-# `alone`: what it measures would suffer from a neighbour.
+# `alone`: what it measures would suffer from a neighbour. `sdk`: it is not a repetition on another runtime than the SDK's.
 TESTS = [
     # a composite framework takes minutes to compile, once; there is no ASP.NET Core for 3.1 to be had
-    Test("names_10-composite", "names_test.py", "10-composite", "r2rhot", seconds=1800),
-    *(Test(f"names_{variant}", "names_test.py", variant, seconds=1200) for variant in ("10", "9", "8", "10-single")),
-    Test("names_10-single-compressed", "names_test.py", "10-single-compressed", "r2rhot", seconds=1200),
-    Test("names_3.1", "names_test.py", "3.1", "primes", "r2rhot", "pinvoke", "shapes", seconds=1200),
-    *(Test(f"stacks_{variant}", "stacks_test.py", variant, seconds=900) for variant in ("10", "9", "8")),
+    Test("names_10-composite", "names_test.py", "10-composite", "r2rhot", seconds=1800, sdk=False),
+    *(Test(f"events_{variant}", "events_test.py", variant, seconds=900, sdk=variant == "10") for variant in ("10", "9", "8", "3.1")),
+    *(Test(f"names_{variant}", "names_test.py", variant, seconds=1200, sdk=variant == "10") for variant in ("10", "9", "8", "10-single")),
+    Test("names_10-single-compressed", "names_test.py", "10-single-compressed", "r2rhot", seconds=1200, sdk=False),
+    Test("names_3.1", "names_test.py", "3.1", "primes", "r2rhot", "pinvoke", "shapes", seconds=1200, sdk=False),
+    *(Test(f"stacks_{variant}", "stacks_test.py", variant, seconds=900, sdk=variant == "10") for variant in ("10", "9", "8")),
     Test("perf_dwarf", "perf_dwarf_test.py", "10", seconds=600),
     Test("record", "record_test.py", seconds=600),
     Test("capture", "capture_test.py", seconds=600),
     Test("collect", "collect_test.py", "10", seconds=600),
-    *(Test(f"trace_{variant}", "trace_test.py", variant, seconds=600) for variant in ("10", "9", "8")),
-    *(Test(f"record_events_{variant}", "record_events_test.py", variant, "beside", seconds=600) for variant in ("10", "9", "8")),
-    *(Test(f"record_events_alone_{variant}", "record_events_test.py", variant, "alone", seconds=600, alone=True)
+    *(Test(f"trace_{variant}", "trace_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "9", "8")),
+    *(Test(f"record_events_{variant}", "record_events_test.py", variant, "beside", seconds=600, sdk=variant == "10") for variant in ("10", "9", "8")),
+    *(Test(f"record_events_alone_{variant}", "record_events_test.py", variant, "alone", seconds=600, alone=True, sdk=variant == "10")
       for variant in ("10", "9", "8")),
-    *(Test(f"map_{variant}", "map_test.py", variant, seconds=900) for variant in ("10", "8")),
-    *(Test(f"async_{variant}", "async_test.py", variant, seconds=900) for variant in ("10", "9", "8")),
-    *(Test(f"stack_{variant}", "stack_test.py", variant, seconds=900) for variant in ("10", "9", "8")),
-    *(Test(f"addr_{variant}", "addr_test.py", variant, seconds=600) for variant in ("10", "9", "8")),
-    *(Test(f"events_{variant}", "events_test.py", variant, seconds=900) for variant in ("10", "9", "8", "3.1")),
+    *(Test(f"map_{variant}", "map_test.py", variant, seconds=900, sdk=variant == "10") for variant in ("10", "8")),
+    *(Test(f"async_{variant}", "async_test.py", variant, seconds=900, sdk=variant == "10") for variant in ("10", "9", "8")),
+    *(Test(f"stack_{variant}", "stack_test.py", variant, seconds=900, sdk=variant == "10") for variant in ("10", "9", "8")),
+    *(Test(f"addr_{variant}", "addr_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "9", "8")),
     Test("oracle_10", "oracle_test.py", "10", seconds=900),
-    Test("oracle_8", "oracle_test.py", "8", seconds=900),
-    *(Test(f"runtime_work_{variant}", "runtime_work_test.py", variant, seconds=600) for variant in ("10", "9", "8")),
-    *(Test(f"lines_{variant}", "lines_test.py", variant, seconds=600) for variant in ("10", "9", "8")),
+    Test("oracle_8", "oracle_test.py", "8", seconds=900, sdk=False),
+    *(Test(f"runtime_work_{variant}", "runtime_work_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "9", "8")),
+    *(Test(f"lines_{variant}", "lines_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "9", "8")),
     Test("lines_10-r2r", "lines_test.py", "10-r2r", "precompiled", seconds=600),
-    *(Test(f"nettrace_{variant}", "nettrace_test.py", variant, seconds=600) for variant in ("10", "9", "8")),
-    *(Test(f"questions_{variant}", "questions_test.py", variant, seconds=600) for variant in ("10", "9", "8")),
+    *(Test(f"nettrace_{variant}", "nettrace_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "9", "8")),
+    *(Test(f"questions_{variant}", "questions_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "9", "8")),
     Test("symbols", "symbols_test.py", seconds=600),
     Test("inlined", "inlined_test.py", seconds=300),
     Test("targets", "targets_test.sh", CLRPERF, seconds=600),
@@ -69,11 +72,11 @@ TESTS = [
     # of samples that free no code: its place could be used again between what is compared
     Test("code_walk", "code_walk_test.sh", HELPERS, "10 shapes", "8 shapes", seconds=600),
     Test("walk_builds", "walk_test.py", "unknown", *(f"{build} jitty" for build in ("8.0.29", "8.0.33", "9.0.18", "9.0.22",
-                                                                       "10.0.11", "10.0.14")), seconds=900),
+                                                                       "10.0.11", "10.0.14")), seconds=900, sdk=False),
     Test("walk_settings", "walk_test.py", "events 10 jitty", "10-trimmed shapes", "10 jitty DOTNET_EnableDiagnostics=0",
          "10 jitty DOTNET_EnableWriteXorExecute=0", "10 shapes DOTNET_TieredCompilation=0",
          "10 shapes DOTNET_TieredPGO=0 DOTNET_gcServer=1", "9 shapes DOTNET_gcServer=1", "8 shapes DOTNET_gcServer=1",
-         "8 jitty DOTNET_EnableWriteXorExecute=0", "10 webapi DOTNET_ReadyToRun=0", seconds=900, alone=True),
+         "8 jitty DOTNET_EnableWriteXorExecute=0", "10 webapi DOTNET_ReadyToRun=0", seconds=900, alone=True, sdk=False),
     Test("r2r_jitdump", "r2r_jitdump.sh", CLRPERF, seconds=600),
     Test("experiment", "experiment_test.py", seconds=600, alone=True),
     Test("loss", "loss_test.py", seconds=600, alone=True),
@@ -190,20 +193,80 @@ def run_again(tests):
     return [test.name for test in beside if not count(test)[1]]
 
 
+class Memory:
+    """What passed before, by test: with what it passed, and what it said."""
+
+    def __init__(self):
+        self.folder = os.path.join(HELPERS, "passed")
+        digest = hashlib.sha256(f"{os.uname()} {os.geteuid()}".encode())
+        digest.update(subprocess.run(["dotnet", "--version"], capture_output=True, check=False).stdout
+                      if shutil.which("dotnet") else b"")
+        for path in [CLRPERF, *sorted(self.inputs())]:
+            with open(path, "rb") as file:
+                digest.update(path.encode() + file.read())
+        self.key = digest.hexdigest()
+
+    @staticmethod
+    def inputs():
+        """The helpers in C, and the tests and samples as git sees them, with what is not committed yet."""
+        for name in os.listdir(HELPERS):
+            path = os.path.join(HELPERS, name)
+            if os.path.isfile(path) and os.access(path, os.X_OK):
+                yield path
+        listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "tests", "samples"],
+                                cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        yield from filter(os.path.isfile, (os.path.join(ROOT, name) for name in listed.split("\0")))
+
+    def recall(self, test):
+        """Fills in a test that need not run; False when it must."""
+        try:
+            with open(os.path.join(self.folder, test.name), encoding="utf-8") as file:
+                key, when, *lines = file.readlines()
+        except (OSError, ValueError):
+            return False
+        if key.strip() != self.key:
+            return False
+        test.code, test.lines = 0, lines
+        print(f"# {test.name}: {count(test)[0]} passed {when.strip()}, nothing it depends on changed since", flush=True)
+        return True
+
+    def keep(self, test):
+        passed, failed, skipped = count(test)
+        if test.code == 0 and passed and not failed and not skipped:
+            os.makedirs(self.folder, exist_ok=True)
+            with open(os.path.join(self.folder, test.name), "w", encoding="utf-8") as file:
+                file.write(f"{self.key}\n{time.strftime('%Y-%m-%d %H:%M')}\n{''.join(test.lines)}")
+
+
+def memory():
+    """None without git, or without a build of the tests: then all run."""
+    try:
+        return Memory()
+    except (OSError, subprocess.CalledProcessError) as why:
+        print(f"# what passed before cannot be told: {why}")
+        return None
+
+
 def main():
     words = [word for word in sys.argv[1:] if not word.startswith("-")]
     options = set(sys.argv[1:]) - set(words)
-    if options - {"--strict", "--list"}:
+    if options - {"--strict", "--sdk", "--remember", "--list"}:
         print(__doc__)
         return 2
     tests = [test for test in TESTS if not words or any(test.name.startswith(word) for word in words)]
+    tests = [test for test in tests if test.sdk or "--sdk" not in options]
     if "--list" in options or not tests:
-        print("\n".join(test.name for test in TESTS))
+        print("\n".join(test.name for test in (tests or TESTS)))
         return 0 if tests else 2
     begin = time.monotonic()
     print(f"# {CLRPERF}", flush=True)
-    Run(tests).all()
-    unsteady = run_again(tests) if len(tests) > 1 else []
+    known = memory() if "--remember" in options else None
+    todo = [test for test in tests if not (known and known.recall(test))]
+    Run(todo).all()
+    unsteady = run_again(todo) if len(tests) > 1 else []
+    if known:
+        for test in todo:
+            known.keep(test)
     passed, failed, skipped = (sum(column) for column in zip(*map(count, tests)))
     strict = "--strict" in options and shutil.which("dotnet")
     print(f"# {time.monotonic() - begin:.0f} s" + (", skips count as failures" if strict and skipped else ""))
