@@ -24,6 +24,7 @@ import time
 
 from live import CLRPERF, HERE, HELPERS
 
+ROOT = os.path.dirname(os.path.dirname(HERE))
 JOBS = int(os.environ.get("JOBS", "2"))
 AGAIN_MAX = 2  # more tests than that do not fail by chance
 
