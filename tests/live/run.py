@@ -22,9 +22,7 @@ import sys
 import threading
 import time
 
-from live import CLRPERF, HERE, HELPERS
-
-ROOT = os.path.dirname(os.path.dirname(HERE))
+from live import CLRPERF, HERE, HELPERS, ROOT
 JOBS = int(os.environ.get("JOBS", "2"))
 AGAIN_MAX = 2  # more tests than that do not fail by chance
 
