@@ -1,20 +1,22 @@
 #include "analyse/event_samples.h"
 
+#include "analyse/capture_time.h"
 #include "analyse/event_schemas.h"
 #include "trace/facts.h"
 
-static bool has_stack(const struct trace_event *row)
+/* What a runtime told before the recording began is in none of its answers. */
+static bool is_sample(const struct trace_event *row, uint64_t start_ns)
 {
-    return row->stack >= STACK_ROOTS && row->thread;
+    return row->stack >= STACK_ROOTS && row->thread && row->time_ns >= start_ns;
 }
 
-/* By time: the type of the first event with a stack; 0: none has one. */
-static uint32_t first_type(const struct trace *t)
+/* By time: the type of the first event that is a sample; 0: none is. */
+static uint32_t first_type(const struct trace *t, uint64_t start_ns)
 {
     const struct trace_event *first = NULL;
     for (size_t i = 1; i < t->events.count; i++) {
         const struct trace_event *row = &t->events.rows[i];
-        if (has_stack(row) && (!first || row->time_ns < first->time_ns))
+        if (is_sample(row, start_ns) && (!first || row->time_ns < first->time_ns))
             first = row;
     }
     return first ? first->type : 0;
@@ -28,14 +30,15 @@ static bool same_event(const struct trace_event_type *a, const struct trace_even
 
 bool event_samples_add(struct trace *t)
 {
-    uint32_t type = t->samples.count ? 0 : first_type(t);
+    uint64_t start_ns = capture_time_of(t).start_ns;
+    uint32_t type = t->samples.count ? 0 : first_type(t, start_ns);
     struct event_schemas schemas;
     if (!type)
         return false;
     const struct trace_event_type *wanted = &t->event_types.rows[type];
     for (size_t i = 1; i < t->events.count; i++) {
         const struct trace_event *row = &t->events.rows[i];
-        if (has_stack(row) && same_event(&t->event_types.rows[row->type], wanted))
+        if (is_sample(row, start_ns) && same_event(&t->event_types.rows[row->type], wanted))
             trace_push_sample(&t->samples, row->time_ns, row->thread, row->stack, 1, SAMPLE_EVENT, 0);
     }
     event_schemas_init(&schemas, t);

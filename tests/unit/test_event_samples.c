@@ -37,6 +37,24 @@ static void test_first_kind(void **state)
     told_fixture_end(&f);
 }
 
+/* As in the reports, which begin where the recording does: a runtime may tell of what was before. */
+static void test_before_recording(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    told_fixture_begin(&f);
+    f.stack = told_stack(&f, "app", (const char *const[]){ "App.P::Main()", NULL });
+    trace_set_fact_number(&f.b.trace, FACT_STARTED_MONOTONIC_NS, 200);
+    told_event(&f, 100, THREAD, TRIGGERED, 0);
+    told_event(&f, 199, THREAD, THROWN, 0);
+    assert_false(event_samples_add(&f.b.trace));
+    told_event(&f, 200, THREAD, THROWN, 0);
+    assert_true(event_samples_add(&f.b.trace));
+    assert_int_equal(f.b.trace.samples.count, 1);
+    assert_string_equal(trace_fact_value(&f.b.trace, FACT_COUNTED_EVENT), "Exception/Start");
+    told_fixture_end(&f);
+}
+
 static void test_none(void **state)
 {
     (void)state;
@@ -52,6 +70,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_kind),
+        cmocka_unit_test(test_before_recording),
         cmocka_unit_test(test_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
