@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { MEMORY_PAGE_BYTES = 4096 };
+
 struct memory_mapping {
     uint64_t start, end; /* virtual, start < end */
     uint64_t file_off;
@@ -27,6 +29,10 @@ struct memory_piece {
     size_t got; /* set by the read: how many bytes from `addr` on were there */
 };
 
+struct memory_path;
+/* A page of the memory. */
+typedef void memory_page_fn(void *to, uint64_t addr, const uint8_t bytes[MEMORY_PAGE_BYTES]);
+
 struct memory {
     /* Reads all pieces; sets each piece's `got`. Never waits for the target without a deadline. */
     void (*read)(void *user, struct memory_piece *pieces, size_t count);
@@ -34,6 +40,11 @@ struct memory {
     const struct memory_mapping *mappings; /* by address, not overlapping; borrowed */
     size_t mapping_count;
     bool partial; /* a dump that left things out: an address outside of the mappings can have been one */
+    /*
+     * Hands out the pages that a path leads through, as far as they are there. NULL where to ask place by
+     * place costs no more.
+     */
+    void (*follow)(void *user, const struct memory_path *path, memory_page_fn *emit, void *to);
 };
 
 /* Whether all `size` bytes at `addr` could be read into `into`, which is zeroed where they could not. */

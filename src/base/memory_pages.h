@@ -13,8 +13,7 @@
 #include <stdint.h>
 
 #include "base/memory.h"
-
-enum { MEMORY_PAGE_BYTES = 4096 };
+#include "base/memory_path.h"
 
 struct memory_pages {
     const struct memory *memory; /* borrowed */
@@ -51,6 +50,9 @@ void memory_pages_trim(struct memory_pages *pages);
 /* Notes that the bytes will be needed; memory_pages_fetch() reads what was noted in a few large reads. */
 void memory_pages_want(struct memory_pages *pages, uint64_t addr, uint64_t size);
 void memory_pages_fetch(struct memory_pages *pages);
+
+/* Reads ahead where a path leads, in one go when anything of it is not at hand. */
+void memory_pages_follow(struct memory_pages *pages, const struct memory_path *path);
 
 /* Says that a byte will be looked at soon: when its page is at hand, the CPU's caches get it meanwhile. */
 void memory_pages_prefetch(const struct memory_pages *pages, uint64_t addr);

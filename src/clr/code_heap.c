@@ -1,6 +1,7 @@
 #include "clr/code_heap.h"
 
 #include "base/own.h"
+#include "clr/method_path.h"
 #include "clr/nibble_map.h"
 
 enum {
@@ -94,12 +95,16 @@ bool code_heap_find(struct memory_pages *pages, const struct runtime_layout *lay
 {
     uint64_t offset;
     struct code_body body;
+    struct memory_path path;
     if (addr < heap->base ||
         !nibble_map_find(buffer_span(&heap->map), layout->constant, addr - heap->base, &offset))
         return false;
     uint64_t start = heap->base + offset;
-    if (start <= heap->range->begin ||
-        !code_heap_body_of_word(pages, layout, heap, start, code_heap_word(pages, start), &body) ||
+    if (start <= heap->range->begin)
+        return false;
+    method_path_of(layout, heap->range, start, &path);
+    memory_pages_follow(pages, &path);
+    if (!code_heap_body_of_word(pages, layout, heap, start, code_heap_word(pages, start), &body) ||
         (body.end && addr >= body.end))
         return false;
     *out = body;

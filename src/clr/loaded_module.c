@@ -219,9 +219,22 @@ static uint64_t file_image(struct memory_pages *pages, uint64_t file)
     return file ? memory_pages_u64(pages, file + FILE_IMAGE) : 0;
 }
 
+/* Reads ahead what leads to the module's image, its path and its headers. */
+static void follow_module(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t addr)
+{
+    struct memory_path path = { .start = addr };
+    uint8_t image =
+        memory_path_add_pointer(&path, memory_path_add_pointer(&path, 0, layout->module.file), FILE_IMAGE);
+    memory_path_add_pointer(&path, image, IMAGE_PATH);
+    memory_path_add_pointer(&path, memory_path_add_pointer(&path, image, layout->image.loaded), LAYOUT_BASE);
+    memory_path_add_pointer(&path, memory_path_add_pointer(&path, image, layout->image.flat), LAYOUT_BASE);
+    memory_pages_follow(pages, &path);
+}
+
 void loaded_module_read(struct memory_pages *pages, const struct runtime_layout *layout,
                         const struct module_files *files, uint64_t addr, struct loaded_module *out)
 {
+    follow_module(pages, layout, addr);
     struct loaded_module m = { .addr = addr, .file = module_file(pages, layout, addr) };
     uint64_t image = file_image(pages, m.file);
     uint32_t size = 0;

@@ -10,6 +10,7 @@
 enum {
     SLOTS_TRIED = 40, /* the store has been in slots 15 and 16 */
     TID_MAX = 1 << 22,
+    LINKS_AHEAD = MEMORY_PATH_STEPS_MAX / 2,
     ITEM_KIND = 0x10,
     ITEM_TIMEOUT = 0x14,
     KIND_ENTER = 0,
@@ -67,6 +68,19 @@ static void read_context(struct memory_pages *pages, const struct thread_offsets
     thread->allocates_to = memory_pages_u64(pages, base + o->context + 8);
 }
 
+/* Reads ahead from one link to the next, and what each thread points to. */
+static void follow_links(struct memory_pages *pages, const struct thread_offsets *o, uint64_t link)
+{
+    struct memory_path path = { .start = link };
+    uint8_t at = 0;
+    for (unsigned i = 0; i < LINKS_AHEAD; i++) {
+        if (o->runtime_local)
+            memory_path_add_pointer(&path, at, (int32_t)o->runtime_local - o->link);
+        at = memory_path_add_pointer(&path, at, 0);
+    }
+    memory_pages_follow(pages, &path);
+}
+
 /* False when the list is none: it runs in circles, or has numbers that no thread can have. */
 static bool read_list(struct managed_threads *t, struct memory_pages *pages, uint64_t store)
 {
@@ -75,6 +89,8 @@ static bool read_list(struct managed_threads *t, struct memory_pages *pages, uin
     for (uint64_t link = memory_pages_u64(pages, store + o->first); link;) {
         if (link % 8 != 0 || t->count == MANAGED_THREADS_MAX)
             return false;
+        if (t->count % LINKS_AHEAD == 0)
+            follow_links(pages, o, link);
         struct managed_thread thread = { .addr = link - o->link };
         uint32_t tid = memory_pages_u32(pages, thread.addr + o->tid);
         thread.managed_id = memory_pages_u32(pages, thread.addr + o->managed_id);

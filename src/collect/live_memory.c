@@ -125,6 +125,23 @@ static void read_live(void *user, struct memory_piece *pieces, size_t count)
     }
 }
 
+static void follow_live(void *user, const struct memory_path *path, memory_page_fn *emit, void *to)
+{
+    struct live_memory *live = user;
+    struct memory_batch *batch = live->reader.batch;
+    if (live->ended)
+        return;
+    batch->path = *path;
+    batch->follows = true;
+    bool answered = memory_reader_run(&live->reader, LIVE_MEMORY_DEADLINE_MS);
+    batch->follows = false;
+    live->hangs += !answered;
+    live->ended = live->hangs >= LIVE_MEMORY_HANGS_MAX || !live_memory_lives(live);
+    for (uint32_t i = 0; answered && !live->ended && i < batch->count && i < MEMORY_READER_PIECES; i++)
+        if (batch->pieces[i].got == MEMORY_PAGE_BYTES)
+            emit(to, batch->pieces[i].addr, batch->bytes + (size_t)i * MEMORY_PAGE_BYTES);
+}
+
 static void add_mapping(struct arena *names, const struct proc_mapping *m, struct buffer *path,
                         struct memory_mapping *out)
 {
@@ -230,7 +247,7 @@ static bool open_memory(pid_t pid, uint64_t start_ticks, size_t maps_bytes, stru
     struct live_memory *live = mem_alloc(1, sizeof *live);
     live->pid = pid;
     live->pidfd = take_fd(&pidfd);
-    live->view = (struct memory){ .read = read_live, .user = live };
+    live->view = (struct memory){ .read = read_live, .follow = follow_live, .user = live };
     live->reader.socket = -1;
     bool ok = memory_reader_init(&live->reader, pid) ||
               error_system(err, errno, "cannot share memory with a child process");

@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "collect/helper_process.h"
 
 /* One question follows another; the answer to one takes some microseconds. */
@@ -73,6 +75,45 @@ static void read_batch(pid_t target, struct memory_batch *batch)
         read_some(target, batch, joined, &offset);
 }
 
+struct walk {
+    pid_t target;
+    struct memory_batch *batch;
+};
+
+/* A page of the batch, which is read when it is not there yet; NULL: it cannot be. */
+static const uint8_t *batch_page(const struct walk *walk, uint64_t addr)
+{
+    struct memory_batch *batch = walk->batch;
+    uint32_t i = 0;
+    while (i < batch->count && batch->pieces[i].addr != addr)
+        i++;
+    const uint8_t *bytes = batch->bytes + (size_t)i * MEMORY_PAGE_BYTES;
+    if (i == batch->count) {
+        batch->pieces[i].addr = addr;
+        batch->pieces[i].size = MEMORY_PAGE_BYTES;
+        batch->pieces[i].got = (uint32_t)read_pieces(walk->target, batch, i, 1, false, bytes - batch->bytes);
+        batch->count++;
+    }
+    return batch->pieces[i].got == MEMORY_PAGE_BYTES ? bytes : NULL;
+}
+
+static bool peek_target(void *user, uint64_t addr, void *into, size_t size)
+{
+    size_t offset = addr % MEMORY_PAGE_BYTES;
+    const uint8_t *bytes = batch_page(user, addr - offset);
+    if (!bytes || size > MEMORY_PAGE_BYTES - offset)
+        return false;
+    memcpy(into, bytes + offset, size);
+    return true;
+}
+
+static void follow(pid_t target, struct memory_batch *batch)
+{
+    struct walk walk = { target, batch };
+    batch->count = 0;
+    memory_path_walk(&batch->path, peek_target, &walk);
+}
+
 static _Noreturn void serve(pid_t target, int socket, struct memory_batch *batch)
 {
     sigset_t all;
@@ -81,7 +122,10 @@ static _Noreturn void serve(pid_t target, int socket, struct memory_batch *batch
     helper_process_begin(socket);
     unsigned look_us = doorbell_look_us(CHILD_LOOKS_US);
     for (uint32_t heard = 0; doorbell_wait(&batch->asked, heard, socket, look_us, -1); heard++) {
-        read_batch(target, batch);
+        if (batch->follows)
+            follow(target, batch);
+        else
+            read_batch(target, batch);
         if (!doorbell_ring(&batch->answered, socket, NULL))
             break;
     }

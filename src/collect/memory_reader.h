@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/doorbell.h"
+#include "base/memory_path.h"
 
 enum {
     MEMORY_READER_PIECES = 256,
@@ -21,7 +22,9 @@ struct memory_batch {
     uint32_t count;
     uint32_t next;    /* the first piece that has not been read */
     bool one_by_one;  /* so that `next` tells which one hangs */
+    bool follows;     /* the question is `path`; the pieces answer it, a page each */
     int32_t os_error; /* of the last piece that could not be read at all */
+    struct memory_path path;
     struct {
         uint64_t addr;
         uint32_t size, got;
@@ -44,7 +47,7 @@ bool memory_reader_init(struct memory_reader *reader, pid_t target);
 void memory_reader_finish(struct memory_reader *reader);
 void memory_reader_done(struct memory_reader *reader);
 /*
- * Reads what reader->batch asks for, from piece `next` on. False when it took longer than `deadline_ms`, or
+ * Reads what reader->batch asks for, where it follows or from piece `next` on. False when it took longer than `deadline_ms`, or
  * no child could be started: the child is gone then, and `next` says how far it came.
  */
 bool memory_reader_run(struct memory_reader *reader, int deadline_ms);

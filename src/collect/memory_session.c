@@ -17,7 +17,7 @@
 #define MAPS_AGE_NS    (UINT64_C(5000) * 1000000)
 #define BARE_FIRST_NS  (UINT64_C(20) * 1000000)
 
-enum { BARE_PAGES = 64, BARE_DOUBLINGS = 8 };
+enum { BARE_PAGES = 64, BARE_DOUBLINGS = 8, FIND_MARKS = 64 };
 
 /* A page outside all regions of code that the runtime told of: thunks and barriers, or code that comes yet.
  */
@@ -34,15 +34,21 @@ struct look {
     struct id_map ids;
 };
 
+/* Before a method was looked for: the time, and how many pages had been read. */
+struct find_mark {
+    uint64_t time_ns, reads;
+};
+
 struct memory_session {
     int root_fd;
     struct live_memory *live; /* NULL when the memory does not change */
     const struct memory *memory;
     struct code_walk *walk;
     struct module_files files;
-    uint64_t started_ns, looked_ns;    /* looked: time of the last look, or of the start */
-    uint64_t renewed_ns, mapped_ns;    /* pages and mappings are of then */
-    uint64_t found_ns, found_reads;    /* before the last method was looked for: the time, pages read */
+    uint64_t started_ns, looked_ns;     /* looked: time of the last look, or of the start */
+    uint64_t renewed_ns, mapped_ns;     /* pages and mappings are of then */
+    struct find_mark finds[FIND_MARKS]; /* the last, each at its turn modulo their number */
+    size_t find_count;
     struct bare_page bare[BARE_PAGES]; /* by number */
     struct recent_pages recent;
     struct look last, now;
@@ -289,10 +295,23 @@ static const struct memory_pages *session_pages(const struct memory_session *s)
     return code_walk_types(s->walk)->pages;
 }
 
+/* The first of those that are kept; what was read since is not older than the time. NULL: there is none. */
+static const struct find_mark *first_find_after(const struct memory_session *s, uint64_t time_ns)
+{
+    const struct find_mark *first = NULL;
+    for (size_t age = 1; age <= s->find_count && age <= FIND_MARKS; age++) {
+        const struct find_mark *mark = &s->finds[(s->find_count - age) % FIND_MARKS];
+        if (mark->time_ns < time_ns)
+            break;
+        first = mark;
+    }
+    return first;
+}
+
 bool memory_session_read(struct memory_session *s, uint64_t time_ns, uint64_t addr, void *into, size_t size)
 {
-    return (time_ns <= s->found_ns &&
-            memory_pages_read_since(session_pages(s), s->found_reads, addr, into, size)) ||
+    const struct find_mark *mark = first_find_after(s, time_ns);
+    return (mark && memory_pages_read_since(session_pages(s), mark->reads, addr, into, size)) ||
            recent_pages_read(&s->recent, s->memory, time_ns, addr, into, size);
 }
 
@@ -300,8 +319,8 @@ bool memory_session_find(struct memory_session *s, uint64_t addr, uint64_t time_
                          const struct runtime_sink *sink)
 {
     struct found_method found;
-    s->found_ns = clock_monotonic_ns();
-    s->found_reads = session_pages(s)->reads;
+    s->finds[s->find_count++ % FIND_MARKS] =
+        (struct find_mark){ clock_monotonic_ns(), session_pages(s)->reads };
     if (!find_anew(s, addr, &found) || found.kind == FOUND_STUB || found.name[0] == 0)
         return false;
     s->sink = sink;

@@ -229,6 +229,35 @@ static void test_pages_again(void **state)
     paged_end(&p);
 }
 
+/* The first byte leads to page 2, the first four of that to page 4; what page 0 holds is no pointer. */
+static struct memory_path path_from(uint64_t at)
+{
+    struct memory_path path = { .start = at };
+    uint8_t second = memory_path_add(
+        &path, (struct memory_step){ 0, STEP_BACK, 0, UINT64_C(0) - (2 * (uint64_t)PAGE + 8) });
+    memory_path_add(&path, (struct memory_step){ second, STEP_RVA, 0, at + 4 * (uint64_t)PAGE - 0x03030303 });
+    memory_path_add_pointer(&path, 0, 0);
+    return path;
+}
+
+static void test_path(void **state)
+{
+    (void)state;
+    struct paged p;
+    paged_begin(&p, 64);
+    struct memory_path path = path_from(p.at);
+    uint8_t byte;
+    memory_pages_follow(&p.pages, &path);
+    assert_int_equal(p.pages.reads, 3);
+    for (uint64_t i = 0; i < 6; i++)
+        assert_int_equal(memory_pages_read_since(&p.pages, 0, p.at + i * PAGE, &byte, 1), i % 2 == 0);
+    assert_int_equal(memory_pages_u8(&p.pages, p.at + 4 * (uint64_t)PAGE), 5);
+    assert_int_equal(p.pages.reads, 3);
+    memory_pages_follow(&p.pages, &path); /* what is at hand stays as it is */
+    assert_int_equal(p.pages.count, 3);
+    paged_end(&p);
+}
+
 static void test_page_that_never_arrives(void **state)
 {
     (void)state;
@@ -246,13 +275,20 @@ static void test_page_that_never_arrives(void **state)
     for (int i = 0; i < PAGES; i++)
         pieces[i] = (struct memory_piece){ (uintptr_t)told.memory + (uint64_t)i * PAGE, bytes + i, 1, 0 };
     uint64_t start_ns = clock_monotonic_ns();
+    struct memory_pages pages;
+    memory_pages_init(&pages, memory, (size_t)64 * PAGE);
+    struct memory_path path = { .start = (uintptr_t)told.memory + (uint64_t)SILENT * PAGE };
+    memory_pages_follow(&pages, &path);
+    assert_int_equal(live_memory_hangs(live), 1);
+    assert_int_equal(pages.reads, 0);
+    memory_pages_done(&pages);
     memory->read(memory->user, pieces, PAGES);
     uint64_t took_ms = (clock_monotonic_ns() - start_ns) / 1000000;
     for (int i = 0; i < PAGES; i++)
         assert_int_equal(pieces[i].got, i != HOLE && i != SILENT);
-    assert_int_equal(live_memory_hangs(live), 2); /* in the batch, and to find out which one it is */
+    assert_int_equal(live_memory_hangs(live), 3); /* in the batch, and to find out which one it is */
     assert_true(took_ms < 10 * LIVE_MEMORY_DEADLINE_MS);
-    for (int i = 0; i < 3; i++) /* patience ends */
+    for (int i = 0; i < 2; i++) /* patience ends */
         assert_false(memory_read(memory, (uintptr_t)told.memory + (uint64_t)SILENT * PAGE, bytes, 1));
     assert_false(memory_read(memory, (uintptr_t)told.memory, bytes, 1));
     live_memory_close(live);
@@ -288,6 +324,7 @@ int main(void)
         cmocka_unit_test(test_pages),
         cmocka_unit_test(test_many_pages),
         cmocka_unit_test(test_pages_again),
+        cmocka_unit_test(test_path),
         cmocka_unit_test(test_page_that_never_arrives),
         cmocka_unit_test(test_target_that_ends),
     };

@@ -1,0 +1,17 @@
+/*
+ * method_path: where jitted code leads to in the runtime's memory, to be read ahead in one go.
+ */
+#ifndef CLRPERF_CLR_METHOD_PATH_H
+#define CLRPERF_CLR_METHOD_PATH_H
+
+#include "base/memory_path.h"
+#include "clr/code_ranges.h"
+
+/*
+ * From the word before the code at `start` to all that tells its method, version, unwind data and IL map.
+ * What lies there is as untrusted as ever: who reads it checks it.
+ */
+void method_path_of(const struct runtime_layout *layout, const struct code_range *range, uint64_t start,
+                    struct memory_path *out);
+
+#endif
