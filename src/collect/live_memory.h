@@ -14,7 +14,7 @@
 #include "base/memory.h"
 
 enum {
-    LIVE_MEMORY_DEADLINE_MS = 500, /* of one batch of at most 2 MiB */
+    LIVE_MEMORY_DEADLINE_MS = 500, /* of one batch of at most 256 KiB */
     LIVE_MEMORY_HANGS_MAX = 4,     /* after so many the process's memory is not read any more */
 };
 

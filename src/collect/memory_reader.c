@@ -97,6 +97,9 @@ static const uint8_t *batch_page(const struct walk *walk, uint64_t addr)
     return batch->pieces[i].got == MEMORY_PAGE_BYTES ? bytes : NULL;
 }
 
+_Static_assert(2 * (MEMORY_PATH_STEPS_MAX + 1) * MEMORY_PAGE_BYTES <= MEMORY_READER_BYTES,
+               "each place and what is read there may lie in two pages");
+
 static bool peek_target(void *user, uint64_t addr, void *into, size_t size)
 {
     size_t offset = addr % MEMORY_PAGE_BYTES;

@@ -13,7 +13,7 @@
 
 enum {
     MEMORY_READER_PIECES = 256,
-    MEMORY_READER_BYTES = 1 << 20, /* of one batch */
+    MEMORY_READER_BYTES = 1 << 18, /* of one batch */
 };
 
 /* What child and parent share. */
