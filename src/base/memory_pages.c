@@ -308,30 +308,6 @@ bool memory_pages_read(struct memory_pages *pages, uint64_t addr, void *into, si
     return all;
 }
 
-static bool peek_held(void *user, uint64_t addr, void *into, size_t size)
-{
-    return memory_pages_read_since(user, 0, addr, into, size);
-}
-
-static void take_page(void *to, uint64_t addr, const uint8_t bytes[MEMORY_PAGE_BYTES])
-{
-    struct memory_pages *pages = to;
-    uint64_t number = addr / MEMORY_PAGE_BYTES;
-    uint8_t *into = is_read(pages, number) ? NULL : add_page(pages);
-    if (!into)
-        return;
-    memcpy(into, bytes, MEMORY_PAGE_BYTES);
-    pages->reads++;
-    put_page(pages, number, PAGE_READ, into);
-}
-
-void memory_pages_follow(struct memory_pages *pages, const struct memory_path *path)
-{
-    const struct memory *memory = pages->memory;
-    if (memory->follow && !memory_path_walk(path, peek_held, pages))
-        memory->follow(memory->user, path, take_page, pages);
-}
-
 /* What `reads` was before a page that is held was read. */
 static uint64_t reads_before(const struct memory_pages *pages, const uint8_t *bytes)
 {
@@ -359,6 +335,37 @@ bool memory_pages_read_since(const struct memory_pages *pages, uint64_t since, u
         size -= part;
     }
     return true;
+}
+
+struct following {
+    struct memory_pages *pages;
+    uint64_t since;
+};
+
+static bool peek_held(void *user, uint64_t addr, void *into, size_t size)
+{
+    const struct following *f = user;
+    return memory_pages_read_since(f->pages, f->since, addr, into, size);
+}
+
+static void take_page(void *to, uint64_t addr, const uint8_t bytes[MEMORY_PAGE_BYTES])
+{
+    const struct following *f = to;
+    uint8_t byte;
+    uint8_t *into = peek_held(to, addr, &byte, 1) ? NULL : add_page(f->pages);
+    if (!into)
+        return;
+    memcpy(into, bytes, MEMORY_PAGE_BYTES);
+    f->pages->reads++;
+    put_page(f->pages, addr / MEMORY_PAGE_BYTES, PAGE_READ, into);
+}
+
+void memory_pages_follow(struct memory_pages *pages, uint64_t since, const struct memory_path *path)
+{
+    const struct memory *memory = pages->memory;
+    struct following following = { pages, since };
+    if (memory->follow && !memory_path_walk(path, peek_held, &following))
+        memory->follow(memory->user, path, take_page, &following);
 }
 
 /* The bytes when they are in one page, which was asked for before and has the first place for it; else NULL.

@@ -51,8 +51,11 @@ void memory_pages_trim(struct memory_pages *pages);
 void memory_pages_want(struct memory_pages *pages, uint64_t addr, uint64_t size);
 void memory_pages_fetch(struct memory_pages *pages);
 
-/* Reads ahead where a path leads, in one go when anything of it is not at hand. */
-void memory_pages_follow(struct memory_pages *pages, const struct memory_path *path);
+/*
+ * Reads ahead where a path leads, in one go when anything of it is not at hand, or was read before `reads`
+ * was `since`; 0: any time.
+ */
+void memory_pages_follow(struct memory_pages *pages, uint64_t since, const struct memory_path *path);
 
 /* Says that a byte will be looked at soon: when its page is at hand, the CPU's caches get it meanwhile. */
 void memory_pages_prefetch(const struct memory_pages *pages, uint64_t addr);

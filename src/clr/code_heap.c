@@ -102,8 +102,8 @@ bool code_heap_find(struct memory_pages *pages, const struct runtime_layout *lay
     uint64_t start = heap->base + offset;
     if (start <= heap->range->begin)
         return false;
-    method_path_of(layout, heap->range, start, &path);
-    memory_pages_follow(pages, &path);
+    method_path_of(layout, heap->range->begin, start, &path);
+    memory_pages_follow(pages, 0, &path);
     if (!code_heap_body_of_word(pages, layout, heap, start, code_heap_word(pages, start), &body) ||
         (body.end && addr >= body.end))
         return false;

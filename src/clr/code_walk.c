@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "clr/jit_il_map.h"
+#include "clr/method_path.h"
 #include "clr/method_text.h"
 #include "clr/precode.h"
 
@@ -378,6 +379,15 @@ const char *code_walk_type_name(struct code_walk *walk, uint64_t table)
 {
     const struct loaded_type *type = loaded_types_find(&walk->fit.types, table);
     return type ? type->name : NULL;
+}
+
+void code_walk_follow(struct code_walk *walk, uint64_t since, uint64_t begin)
+{
+    const struct fitted_layout *fit = &walk->fit;
+    const struct code_range *range = fit->surveyed ? code_ranges_find(&fit->survey.ranges, begin) : NULL;
+    struct memory_path path;
+    method_path_of(&fit->layout, range ? range->begin : 0, begin, &path);
+    memory_pages_follow(&walk->pages, since, &path);
 }
 
 bool code_walk_il_map(struct code_walk *walk, unsigned major, uint64_t begin, uint64_t size_bytes,

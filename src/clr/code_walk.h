@@ -118,6 +118,11 @@ bool code_walk_find(struct code_walk *walk, uint64_t addr, struct found_method *
  */
 bool code_walk_find_new(struct code_walk *walk, uint64_t addr, struct found_method *out, bool *out_known);
 /*
+ * Reads ahead what tells of the jitted code that begins at `begin`, as far as it was read before the pages'
+ * `reads` was `since`.
+ */
+void code_walk_follow(struct code_walk *walk, uint64_t since, uint64_t begin);
+/*
  * The IL map of the jitted code at [begin, begin + size_bytes), as a found_method gives it. `major`: the
  * runtime's version, 0 when not known. As jit_il_map_read().
  */

@@ -228,7 +228,7 @@ static void follow_module(struct memory_pages *pages, const struct runtime_layou
     memory_path_add_pointer(&path, image, IMAGE_PATH);
     memory_path_add_pointer(&path, memory_path_add_pointer(&path, image, layout->image.loaded), LAYOUT_BASE);
     memory_path_add_pointer(&path, memory_path_add_pointer(&path, image, layout->image.flat), LAYOUT_BASE);
-    memory_pages_follow(pages, &path);
+    memory_pages_follow(pages, 0, &path);
 }
 
 void loaded_module_read(struct memory_pages *pages, const struct runtime_layout *layout,

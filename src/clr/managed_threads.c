@@ -78,7 +78,7 @@ static void follow_links(struct memory_pages *pages, const struct thread_offsets
             memory_path_add_pointer(&path, at, (int32_t)o->runtime_local - o->link);
         at = memory_path_add_pointer(&path, at, 0);
     }
-    memory_pages_follow(pages, &path);
+    memory_pages_follow(pages, 0, &path);
 }
 
 /* False when the list is none: it runs in circles, or has numbers that no thread can have. */

@@ -225,6 +225,13 @@ bool memory_names_read(struct memory_names *names, uint32_t process, uint64_t ti
     return session && memory_session_read(session, time_ns, addr, into, size);
 }
 
+void memory_names_follow(struct memory_names *names, uint32_t process, uint64_t time_ns, uint64_t begin)
+{
+    struct memory_session *session = memory_session_of(names, process);
+    if (session)
+        memory_session_follow(session, time_ns, begin);
+}
+
 bool memory_names_find(struct memory_names *names, uint32_t process, uint64_t addr, uint64_t time_ns,
                        struct method_place *out)
 {

@@ -315,12 +315,27 @@ bool memory_session_read(struct memory_session *s, uint64_t time_ns, uint64_t ad
            recent_pages_read(&s->recent, s->memory, time_ns, addr, into, size);
 }
 
+/* Of now. */
+static const struct find_mark *add_mark(struct memory_session *s)
+{
+    struct find_mark *mark = &s->finds[s->find_count++ % FIND_MARKS];
+    *mark = (struct find_mark){ clock_monotonic_ns(), session_pages(s)->reads };
+    return mark;
+}
+
+void memory_session_follow(struct memory_session *s, uint64_t time_ns, uint64_t begin)
+{
+    const struct find_mark *mark = first_find_after(s, time_ns);
+    if (!mark)
+        mark = add_mark(s);
+    code_walk_follow(s->walk, mark->reads, begin);
+}
+
 bool memory_session_find(struct memory_session *s, uint64_t addr, uint64_t time_ns,
                          const struct runtime_sink *sink)
 {
     struct found_method found;
-    s->finds[s->find_count++ % FIND_MARKS] =
-        (struct find_mark){ clock_monotonic_ns(), session_pages(s)->reads };
+    add_mark(s);
     if (!find_anew(s, addr, &found) || found.kind == FOUND_STUB || found.name[0] == 0)
         return false;
     s->sink = sink;

@@ -183,6 +183,12 @@ static bool read_memory(void *user, uint32_t process, uint64_t time_ns, uint64_t
     return memory_names_read(stacks->memory, process, time_ns, addr, into, size);
 }
 
+static void follow_method(void *user, uint32_t process, uint64_t time_ns, uint64_t begin)
+{
+    const struct sample_stacks *stacks = user;
+    memory_names_follow(stacks->memory, process, time_ns, begin);
+}
+
 static bool find_method(void *user, uint32_t process, uint64_t addr, uint64_t time_ns)
 {
     const struct sample_stacks *stacks = user;
@@ -205,6 +211,7 @@ static void begin_unwinding(struct sample_stacks *stacks)
         .own_kernel = true,
         .open = open_file,
         .read = read_memory,
+        .follow_method = follow_method,
         .find_method = find_method,
         .refresh = refresh,
         .user = stacks,

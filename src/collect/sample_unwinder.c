@@ -126,6 +126,13 @@ static bool read_process(void *user, uint64_t addr, void *into, size_t size)
            read_file(user, addr, into, size);
 }
 
+static void follow_method(void *user, uint64_t begin)
+{
+    const struct stacks_process *p = user;
+    const struct sample_sources *sources = &p->unwinder->sources;
+    sources->follow_method(sources->user, p->process, p->unwinder->time_ns, begin);
+}
+
 static void tell_range(const struct stacks_process *p, const struct address_range *range)
 {
     const struct trace_mapping *row = &p->unwinder->b->trace.mappings.rows[range->mapping];
@@ -168,6 +175,7 @@ static struct stacks_process *process_add(struct sample_unwinder *unwinder, uint
         .open = open_image,
         .close = close_image,
         .read = read_process,
+        .follow_method = unwinder->sources.follow_method ? follow_method : NULL,
         .refresh = unwinder->sources.refresh ? refresh_mappings : NULL,
         .find_method = unwinder->sources.find_method ? find_method : NULL,
         .user = p,

@@ -39,6 +39,8 @@ struct sample_sources {
     int (*open)(void *user, uint32_t process, const char *path);
     /* Its memory at the time of a sample or later, all or nothing; must not wait for ever. */
     bool (*read)(void *user, uint32_t process, uint64_t time_ns, uint64_t addr, void *into, size_t size);
+    /* What its memory tells of the method that begins there is about to be read. NULL is fine. */
+    void (*follow_method)(void *user, uint32_t process, uint64_t time_ns, uint64_t begin);
     /*
      * Finds the method that holds an address of generated code at the time of a sample and tells
      * sample_unwinder_method(), or the trace of an image there. False when nobody could be asked yet.

@@ -125,6 +125,8 @@ static size_t range_index(const struct process_code *p, uint64_t addr)
 static void method_read(struct process_code *p, struct code_method *method)
 {
     method->tried = true;
+    if (p->access.follow_method)
+        p->access.follow_method(p->access.user, method->start);
     if (p->stats.method_bytes < METHODS_BYTES_MAX &&
         jit_unwind_read(p->access.machine->managed, target_read, p, method->start, &method->jit, NULL)) {
         p->stats.methods_read++;

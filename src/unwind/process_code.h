@@ -22,6 +22,8 @@ struct process_code_access {
     unwind_open_fn *open;          /* the file of an image */
     unwind_close_fn *close;
     unwind_read_fn *read; /* the process's memory; must not wait for ever */
+    /* What tells of the method that begins there is about to be read. NULL is fine. */
+    void (*follow_method)(void *user, uint64_t begin);
     /*
      * Looks at the process's mappings again, telling process_code_map(): a stack led where nothing was.
      * Memory that becomes executable after it was mapped is reported by nobody. At most every

@@ -247,14 +247,20 @@ static void test_path(void **state)
     paged_begin(&p, 64);
     struct memory_path path = path_from(p.at);
     uint8_t byte;
-    memory_pages_follow(&p.pages, &path);
+    memory_pages_follow(&p.pages, 0, &path);
     assert_int_equal(p.pages.reads, 3);
     for (uint64_t i = 0; i < 6; i++)
         assert_int_equal(memory_pages_read_since(&p.pages, 0, p.at + i * PAGE, &byte, 1), i % 2 == 0);
     assert_int_equal(memory_pages_u8(&p.pages, p.at + 4 * (uint64_t)PAGE), 5);
     assert_int_equal(p.pages.reads, 3);
-    memory_pages_follow(&p.pages, &path); /* what is at hand stays as it is */
+    memory_pages_follow(&p.pages, 0, &path); /* what is at hand stays as it is */
     assert_int_equal(p.pages.count, 3);
+    memory_pages_u8(&p.pages, p.at + 8 * (uint64_t)PAGE);
+    uint64_t since = p.pages.reads;
+    memory_pages_follow(&p.pages, since, &path); /* unless it is too old */
+    assert_int_equal(p.pages.reads, since + 3);
+    for (uint64_t i = 0; i < 6; i += 2)
+        assert_true(memory_pages_read_since(&p.pages, since, p.at + i * PAGE, &byte, 1));
     paged_end(&p);
 }
 
@@ -278,7 +284,7 @@ static void test_page_that_never_arrives(void **state)
     struct memory_pages pages;
     memory_pages_init(&pages, memory, (size_t)64 * PAGE);
     struct memory_path path = { .start = (uintptr_t)told.memory + (uint64_t)SILENT * PAGE };
-    memory_pages_follow(&pages, &path);
+    memory_pages_follow(&pages, 0, &path);
     assert_int_equal(live_memory_hangs(live), 1);
     assert_int_equal(pages.reads, 0);
     memory_pages_done(&pages);
