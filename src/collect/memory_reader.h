@@ -47,8 +47,8 @@ bool memory_reader_init(struct memory_reader *reader, pid_t target);
 void memory_reader_finish(struct memory_reader *reader);
 void memory_reader_done(struct memory_reader *reader);
 /*
- * Reads what reader->batch asks for, where it follows or from piece `next` on. False when it took longer than `deadline_ms`, or
- * no child could be started: the child is gone then, and `next` says how far it came.
+ * Reads what reader->batch asks for, where it follows or from piece `next` on. False when it took longer than
+ * `deadline_ms`, or no child could be started: the child is gone then, and `next` says how far it came.
  */
 bool memory_reader_run(struct memory_reader *reader, int deadline_ms);
 

@@ -272,11 +272,19 @@ static void test_cut(void **state)
     }
 }
 
+static void note_followed(void *user, uint64_t begin)
+{
+    *(uint64_t *)user = begin;
+}
+
 static void test_mappings(void **state)
 {
     (void)state;
     struct unwind_images *images = unwind_images_new();
-    struct process_code *code = process_code_new(images, &(struct process_code_access){ machine_own() });
+    uint64_t followed = 0;
+    struct process_code *code = process_code_new(
+        images, &(struct process_code_access){
+                    .machine = machine_own(), .follow_method = note_followed, .user = &followed });
     process_code_map(code, 0x1000, 0x3000, 0, 0);
     process_code_map(code, 0x2000, 0x1000, 0, 0); /* in its middle */
     process_code_map(code, 0x0800, 0x1000, 0, 0); /* over its start */
@@ -286,6 +294,7 @@ static void test_mappings(void **state)
     assert_int_equal(process_code_at(code, 0x4000).kind, UNWIND_CODE_NONE);
     process_code_map(code, UINT64_MAX - 8, 16, 0, 0); /* no such range */
     process_code_method(code, 0x2000, 0x100, true);   /* its memory cannot be read */
+    assert_int_equal(followed, 0x2000);
     assert_int_equal(process_code_at(code, 0x2010).kind, UNWIND_CODE_OTHER);
     assert_int_equal(process_code_stats(code).methods_refused, 1);
     process_code_method_end(code, 0x2000);
@@ -447,9 +456,11 @@ static int setup(void **state)
 {
     static struct fixture fixture;
     fixture.images = unwind_images_new();
-    fixture.code = process_code_new(fixture.images,
-                                    &(struct process_code_access){ machine_own(), open_image, close_image,
-                                                                   read_self, NULL, NULL, &fixture });
+    fixture.code = process_code_new(fixture.images, &(struct process_code_access){ .machine = machine_own(),
+                                                                                   .open = open_image,
+                                                                                   .close = close_image,
+                                                                                   .read = read_self,
+                                                                                   .user = &fixture });
     map_all(fixture.code);
     *state = &fixture;
     return 0;
