@@ -86,9 +86,13 @@ bool live_code_open(struct live_code *live, pid_t pid, bool (*find_method)(void 
     live->files[0] = mem_copy_string("");
     live->file_count = 1;
     live->images = unwind_images_new();
-    live->code = process_code_new(live->images, &(struct process_code_access){ machine_own(), open_image,
-                                                                               close_image, live_code_read,
-                                                                               refresh, find_method, live });
+    live->code = process_code_new(live->images, &(struct process_code_access){ .machine = machine_own(),
+                                                                               .open = open_image,
+                                                                               .close = close_image,
+                                                                               .read = live_code_read,
+                                                                               .refresh = refresh,
+                                                                               .find_method = find_method,
+                                                                               .user = live });
     return live_code_scan(live);
 }
 
