@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "../followed_memory.h"
 #include "base/memory_snapshot.h"
 #include "base/own.h"
 #include "base/source.h"
@@ -143,6 +144,38 @@ static void test_find(void **state)
         assert_string_equal(found.name, "dynamicClass::Made(int32)");
         assert_false(code_walk_find(walk, 0, &found));
         assert_false(code_walk_find(walk, UINT64_MAX, &found));
+        code_walk_close(walk);
+        memory_snapshot_done(&snapshot);
+    }
+}
+
+/* A running process is asked for all that a piece of code leads to at once. */
+static void test_follow(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < runtime_layout_count; i++) {
+        struct memory_snapshot snapshot;
+        struct followed_memory followed;
+        struct found_method found, other;
+        struct error err;
+        runtime_fixture_build(&fixture, &runtime_layouts[i], buffer_span(&assembly), true);
+        struct code_walk *walk = open_walk(&snapshot, &err), *ahead;
+        followed_memory_init(&followed, &snapshot.memory);
+        assert_true(code_walk_open(&followed.memory, NULL, &ahead, &err));
+        size_t paths = followed.paths;
+        assert_true(code_walk_find(walk, fixture.first_body, &found));
+        assert_true(code_walk_find(ahead, fixture.first_body, &other));
+        assert_int_equal(other.begin, found.begin);
+        assert_int_equal(other.end, found.end);
+        assert_int_equal(other.method_id, found.method_id);
+        assert_string_equal(other.name, found.name);
+        uint64_t since = code_walk_types(ahead)->pages->reads;
+        code_walk_follow(ahead, since, fixture.first_body); /* what was read is too old */
+        uint8_t word[8];
+        assert_true(followed.paths > paths);
+        assert_true(memory_pages_read_since(code_walk_types(ahead)->pages, since, fixture.first_body - 8,
+                                            word, sizeof word));
+        code_walk_close(ahead);
         code_walk_close(walk);
         memory_snapshot_done(&snapshot);
     }
@@ -406,6 +439,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_layouts),
         cmocka_unit_test(test_find),
+        cmocka_unit_test(test_follow),
         cmocka_unit_test(test_list_at),
         cmocka_unit_test(test_wrong_layout_is_refused),
         cmocka_unit_test(test_wrong_record_has_no_name),
