@@ -17,7 +17,12 @@
 #define MAPS_AGE_NS    (UINT64_C(5000) * 1000000)
 #define BARE_FIRST_NS  (UINT64_C(20) * 1000000)
 
-enum { BARE_PAGES = 64, BARE_DOUBLINGS = 8, FIND_MARKS = 64 };
+enum {
+    BARE_PAGES = 64,
+    BARE_DOUBLINGS = 8,
+    FIND_MARKS = 64,
+    FOLLOWED_PAGES_MAX = 1024, /* a runtime can compile thousands of methods before pages are dropped */
+};
 
 /* A page outside all regions of code that the runtime told of: thunks and barriers, or code that comes yet.
  */
@@ -326,6 +331,8 @@ static const struct find_mark *add_mark(struct memory_session *s)
 void memory_session_follow(struct memory_session *s, uint64_t time_ns, uint64_t begin)
 {
     const struct find_mark *mark = first_find_after(s, time_ns);
+    if (session_pages(s)->count >= FOLLOWED_PAGES_MAX)
+        return;
     if (!mark)
         mark = add_mark(s);
     code_walk_follow(s->walk, mark->reads, begin);
