@@ -53,7 +53,7 @@ void memory_pages_fetch(struct memory_pages *pages);
 
 /*
  * Reads ahead where a path leads, in one go when anything of it is not at hand, or was read before `reads`
- * was `since`; 0: any time.
+ * was `since` (0: any time): pages that are older are replaced.
  */
 void memory_pages_follow(struct memory_pages *pages, uint64_t since, const struct memory_path *path);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "clr/method_path.h"
 
 enum {
     STUB_KIND_MAX = 15,
@@ -39,14 +40,6 @@ bool jit_il_map_start(struct span bytes, unsigned major, size_t *out_start)
     return cursor_ok(&c) && !(flags & ~(FLAG_PATCH_POINTS | FLAG_RICH));
 }
 
-/* Reads ahead the word before the code, its header, and the debug info. */
-static void follow_debug_info(struct memory_pages *pages, uint64_t begin)
-{
-    struct memory_path path = { .start = begin - 8 };
-    memory_path_add_pointer(&path, memory_path_add_pointer(&path, 0, 0), 0);
-    memory_pages_follow(pages, 0, &path);
-}
-
 /* The address of the debug info, 0 for none. False when what lies before the code is not its header. */
 static bool find_debug_info(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t begin,
                             uint64_t size_bytes, uint64_t *out)
@@ -80,9 +73,11 @@ bool jit_il_map_read(struct memory_pages *pages, const struct runtime_layout *la
                      uint64_t begin, uint64_t size_bytes, struct il_map *out, struct error *err)
 {
     uint64_t info;
+    struct memory_path path;
     if (major < JIT_IL_MAP_OLDEST || major > JIT_IL_MAP_NEWEST)
         return error_set(err, ERROR_UNSUPPORTED, "IL maps of runtime version %u are not known", major);
-    follow_debug_info(pages, begin);
+    method_path_of_debug_info(begin, &path);
+    memory_pages_follow(pages, 0, &path);
     if (!find_debug_info(pages, layout, begin, size_bytes, &info))
         return error_set(err, ERROR_INPUT, "no code header lies before that code");
     if (info == 0)

@@ -21,15 +21,27 @@ static void add_version(const struct runtime_layout *layout, uint8_t method, str
     memory_path_add_pointer(path, state, layout->version.first);
 }
 
-void method_path_of(const struct runtime_layout *layout, uint64_t range_begin, uint64_t start,
-                    struct memory_path *out)
+/* The place of the header. */
+static uint8_t start_path(uint64_t start, struct memory_path *out)
 {
     *out = (struct memory_path){ .start = start - WORD_BYTES };
     uint8_t header = memory_path_add_pointer(out, 0, 0);
+    memory_path_add_pointer(out, header, DEBUG_INFO);
+    return header;
+}
+
+void method_path_of_debug_info(uint64_t start, struct memory_path *out)
+{
+    start_path(start, out);
+}
+
+void method_path_of(const struct runtime_layout *layout, uint64_t range_begin, uint64_t start,
+                    struct memory_path *out)
+{
+    uint8_t header = start_path(start, out);
     if (range_begin)
         memory_path_add(
             out, (struct memory_step){ header, STEP_RVA, layout->header.unwinds + UNWIND_DATA, range_begin });
-    memory_path_add_pointer(out, header, DEBUG_INFO);
     uint8_t method = memory_path_add_pointer(out, header, layout->header.method);
     add_type(layout, method, out);
     add_version(layout, method, out);

@@ -14,5 +14,7 @@
  */
 void method_path_of(const struct runtime_layout *layout, uint64_t range_begin, uint64_t start,
                     struct memory_path *out);
+/* To the debug info alone, which holds the IL map. */
+void method_path_of_debug_info(uint64_t start, struct memory_path *out);
 
 #endif

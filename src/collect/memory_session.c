@@ -39,7 +39,7 @@ struct look {
     struct id_map ids;
 };
 
-/* Before a method was looked for: the time, and how many pages had been read. */
+/* Before a method was looked for or read ahead: the time, and how many pages had been read. */
 struct find_mark {
     uint64_t time_ns, reads;
 };
@@ -330,9 +330,9 @@ static const struct find_mark *add_mark(struct memory_session *s)
 
 void memory_session_follow(struct memory_session *s, uint64_t time_ns, uint64_t begin)
 {
-    const struct find_mark *mark = first_find_after(s, time_ns);
     if (session_pages(s)->count >= FOLLOWED_PAGES_MAX)
         return;
+    const struct find_mark *mark = first_find_after(s, time_ns);
     if (!mark)
         mark = add_mark(s);
     code_walk_follow(s->walk, mark->reads, begin);
