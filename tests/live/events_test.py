@@ -31,6 +31,7 @@ RECORDINGS = {
                  "System.Diagnostics.Metrics:0x7:4:SessionId=x;Metrics=System.Runtime,"
                  f"Microsoft-Diagnostics-DiagnosticSource:{ALL_BITS}:FilterAndPayloadSpecs=\"[AS]*\""],
 }
+SECONDS = {"counters": 2}  # the rest has tens of thousands of events in one
 EVENTS_PER_ROUND = 100  # of samples/sources
 PATHS = {"/exception/3": 1, "/alloc/200": 1, "/dict/5": 1, "/off-cpu": 1}
 
@@ -158,7 +159,8 @@ def check_variant(checks, variant):
             if variant == "3.1" and name in ("database", "sources", "counters"):
                 continue
             path = work.file(f"{name}.nettrace")
-            done = subprocess.run([*tool, "collect", "-p", str(target.pid), "-o", path, "--duration", "00:00:00:02", *options],
+            done = subprocess.run([*tool, "collect", "-p", str(target.pid), "-o", path, "--duration",
+                                   f"00:00:00:{SECONDS.get(name, 1):02}", *options],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                   check=False, timeout=120)
             recorded = done.returncode == 0 and target.alive()
