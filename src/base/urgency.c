@@ -5,7 +5,6 @@
 #include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,10 +14,8 @@
 enum { PRIORITY = 1, PRIORITY_WATCH, LOOK_MS = 10 };
 
 struct urgency {
-    pthread_t watch;
     pid_t tid; /* of who began it */
     DIR *threads;
-    int over_fd;      /* readable when it is over */
     uint64_t most_ns; /* CPU time of the process at which it is over */
 };
 
@@ -31,46 +28,33 @@ static void *watch(void *user)
 {
     struct urgency *u = user;
     take_policy(0, SCHED_RR, PRIORITY_WATCH);
-    struct pollfd over = { .fd = u->over_fd, .events = POLLIN };
-    while (clock_own_cpu_ns() < u->most_ns && poll(&over, 1, LOOK_MS) == 0)
-        ;
+    while (clock_own_cpu_ns() < u->most_ns)
+        poll(NULL, 0, LOOK_MS);
     take_policy(u->tid, SCHED_OTHER, 0); /* whom it starts now is as everybody; those before are listed */
     for (const struct dirent *one; (one = readdir(u->threads));)
         if (one->d_name[0] != '.')
             take_policy((pid_t)strtol(one->d_name, NULL, 10), SCHED_OTHER, 0);
+    closedir(u->threads);
+    free(u);
     return NULL;
 }
 
-static void urgency_free(struct urgency *u)
+bool urgency_begin(unsigned most_ms)
 {
-    if (u->threads)
-        closedir(u->threads);
-    if (u->over_fd >= 0)
-        close(u->over_fd);
-    free(u);
-}
-
-struct urgency *urgency_begin(unsigned most_ms)
-{
+    pthread_t thread;
     if (sched_getscheduler(0) != SCHED_OTHER || !take_policy(0, SCHED_RR, PRIORITY))
-        return NULL;
+        return false;
     struct urgency *u = mem_alloc(1, sizeof *u);
     *u = (struct urgency){ .tid = gettid(),
                            .threads = opendir("/proc/self/task"),
-                           .over_fd = eventfd(0, EFD_CLOEXEC),
                            .most_ns = clock_own_cpu_ns() + most_ms * UINT64_C(1000000) };
-    if (u->threads && u->over_fd >= 0 && thread_start(&u->watch, watch, u))
-        return u;
+    if (u->threads && thread_start(&thread, watch, u)) {
+        pthread_detach(thread);
+        return true;
+    }
     take_policy(0, SCHED_OTHER, 0);
-    urgency_free(u);
-    return NULL;
-}
-
-void urgency_end(struct urgency *u)
-{
-    if (!u)
-        return;
-    eventfd_write(u->over_fd, 1);
-    pthread_join(u->watch, NULL);
-    urgency_free(u);
+    if (u->threads)
+        closedir(u->threads);
+    free(u);
+    return false;
 }

@@ -85,7 +85,6 @@ struct record_run {
     struct symbol_cache cache;
     struct source_cache lines;
     char *kernel_list;             /* owned, or NULL */
-    struct urgency *urgency;       /* of the end, or NULL */
     struct symbolizer *symbolizer; /* at work since the last sample; or NULL: it was not needed early */
     int capture_fd;                /* to read an unnamed capture again */
     bool created;                  /* the file at `path` is ours and there is no result in it yet */
@@ -211,7 +210,7 @@ static void record_show(void *user, const struct record_progress *now)
 /* Somebody waits for the file from now on. */
 static void record_begin_names(struct record_run *run)
 {
-    run->urgency = urgency_begin(URGENCY_MS);
+    urgency_begin(URGENCY_MS);
     symbol_store_open(&run->cache);
     symbol_store_open_lines(&run->lines);
     run->kernel_list = symbol_store_kernel_path();
@@ -335,7 +334,6 @@ static bool record_finish(struct record_run *run, struct error *err)
     struct trace_writer *w = run->w;
     run->w = NULL;
     bool ok = trace_writer_close(w, &run->b, &run->file_bytes, err);
-    urgency_end(run->urgency);
     run->stop_to_closed_ns = clock_monotonic_ns() - run->stats.stopped_ns - run->stats.rundown_ns;
     return ok;
 }

@@ -208,7 +208,7 @@ static bool live_stacks(const struct stack_caches *caches, const struct stack_va
     struct live_target live = { .caches = caches };
     struct stack_values own = *values;
     const struct stack_values *v = &own;
-    struct urgency *urgency = urgency_begin(URGENCY_MS); /* who looks at a hung machine waits, threads too */
+    urgency_begin(URGENCY_MS); /* who looks at a hung machine waits, threads too */
     bool ok = live_open(&live, v, err);
     if (ok) {
         show_managed(&live.list.items[0], &own);
@@ -231,7 +231,6 @@ static bool live_stacks(const struct stack_caches *caches, const struct stack_va
         process_stacks_done(&stacks);
     }
     live_close(&live);
-    urgency_end(urgency);
     return ok;
 }
 
