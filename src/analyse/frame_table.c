@@ -93,6 +93,19 @@ static const char *frame_file(struct frame_table *table, uint32_t id)
     return table->file_of_string[id];
 }
 
+/* How much of a shown name is its type's. */
+static uint16_t type_bytes_of(struct span raw, const char *type_params, struct span shown)
+{
+    struct buffer type;
+    buffer_init(&type, FRAME_TEXT_BYTES);
+    method_name_show_type(raw, type_params, &type);
+    size_t size = type.failed || type.size > shown.size || type.size > UINT16_MAX ? 0 : type.size;
+    if (size && memcmp(type.data, shown.data, size) != 0)
+        size = 0;
+    buffer_done(&type);
+    return (uint16_t)size;
+}
+
 static uint32_t frame_of_function(struct frame_table *table, const struct trace_location *row)
 {
     const struct trace_function *f = &table->trace->functions.rows[row->function];
@@ -110,8 +123,10 @@ static uint32_t frame_of_function(struct frame_table *table, const struct trace_
     if (!code_kind_is_managed(f->kind) || table->raw_names)
         return frame_get(table, name, module, &like);
     struct buffer shown;
+    const char *type_params = trace_string(table->trace, f->type_params);
     buffer_init(&shown, FRAME_TEXT_BYTES);
-    method_name_show(name, trace_string(table->trace, f->type_params), &shown);
+    method_name_show(name, type_params, &shown);
+    like.type_bytes = type_bytes_of(name, type_params, buffer_span(&shown));
     uint32_t id = frame_get(table, buffer_span(&shown), module, &like);
     buffer_done(&shown);
     return id;

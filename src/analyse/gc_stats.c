@@ -34,6 +34,7 @@ struct suspension {
     uint32_t thread; /* 0: nobody does */
     bool is_prep;    /* for a later pause of one in the background */
     uint64_t from_ns, stopped_ns, to_ns;
+    uint64_t over_ns; /* the collection that began in it last is over since then; 0: it goes on */
     size_t first_row; /* collections that began in it are rows from here on */
 };
 
@@ -116,6 +117,8 @@ static void on_start(struct gc_reading *r, const struct told_event *e)
     }
     struct suspension *s = suspension_open(r);
     struct gc_stats *stats = r->stats;
+    if (s)
+        s->over_ns = 0;
     stats->rows = mem_grow(stats->rows, &stats->row_capacity, stats->row_count + 1, sizeof *stats->rows);
     struct gc_record *row = &stats->rows[stats->row_count++];
     *row = (struct gc_record){
@@ -146,8 +149,11 @@ static void on_end(struct gc_reading *r, const struct told_event *e)
         if (row->number != end.number || row->end_ns)
             continue;
         row->end_ns = e->time_ns;
-        if (i == r->background && !suspension_open(r))
+        struct suspension *s = suspension_open(r);
+        if (i == r->background && !s)
             r->background = SIZE_MAX;
+        if (s && i >= s->first_row && i + 1 == r->stats->row_count)
+            s->over_ns = e->time_ns;
         return;
     }
 }
@@ -320,8 +326,9 @@ static void read_event(struct gc_reading *r, const struct told_event *e)
         break;
     case GC_EVENT_RESTART_BEGIN:
         s = suspension_of(r, e);
-        if (s)
-            s->to_ns = e->time_ns;
+        if (s) /* the runtime looks at its clock when a collection is over, then tells of it for some
+                  microseconds */
+            s->to_ns = s->over_ns ? s->over_ns : e->time_ns;
         break;
     case GC_EVENT_RESTART_END:
         on_restarted(r, e);

@@ -2,9 +2,10 @@
  * gc_stats: every collection of the .NET runtimes of a trace: why, who began it, how long threads stood still
  * for it, and what it left.
  *
- * Made of the runtimes' own events. A pause ends, as the runtime counts (GC.GetTotalPauseDuration), when the
- * thread that stopped the others begins to let them go; it is matched by that thread. A collection in the
- * background has two or more. What a payload did not tell is not known, never 0: `has_...` says so.
+ * Made of the runtimes' own events. A pause ends, as the runtime counts (GC.GetTotalPauseDuration), when its
+ * collection is over; where that goes on in the background, when the thread that stopped the others begins to
+ * let them go, by which it is matched. A collection in the background has two or more. What a payload did not
+ * tell is not known, never 0: `has_...` says so.
  */
 #ifndef CLRPERF_ANALYSE_GC_STATS_H
 #define CLRPERF_ANALYSE_GC_STATS_H

@@ -63,8 +63,9 @@ static uint32_t hot_row_of(struct hot_build *b, struct span name, const char *mo
     return id;
 }
 
-/* "Ns.Type" of "Ns.Type.Method": up to the last dot that is in no brackets. */
-static struct span type_of_name(const char *name)
+/* "Ns.Type" of "Ns.Type.Method", of which nothing better is known: up to the last dot that is in no brackets.
+ */
+static struct span type_in_name(const char *name)
 {
     size_t dot = 0;
     int depth = 0;
@@ -75,10 +76,16 @@ static struct span type_of_name(const char *name)
             depth--;
         else if (name[i] == ' ' && depth == 0)
             break;
-        else if (name[i] == '.' && depth == 0)
+        else if (name[i] == '.' && depth == 0 &&
+                 (i == 0 || name[i - 1] != '.')) /* of "Type..ctor" the first */
             dot = i;
     }
     return span_of(name, dot ? dot : strlen(name));
+}
+
+static struct span type_of_frame(const struct profile_frame *f)
+{
+    return f->type_bytes ? span_of(f->name, f->type_bytes) : type_in_name(f->name);
 }
 
 static const char *module_label(const struct profile_frame *f)
@@ -98,7 +105,7 @@ static uint32_t hot_row_of_frame(struct hot_build *b, uint32_t frame, enum hot_b
     if (by == HOT_BY_MODULE)
         return hot_row_of(b, span_of(module, strlen(module)), module, &like);
     if (by == HOT_BY_TYPE && code_kind_is_managed(f->kind) && !f->unnamed)
-        return hot_row_of(b, type_of_name(f->name), module, &like);
+        return hot_row_of(b, type_of_frame(f), module, &like);
     if (by == HOT_BY_TYPE)
         return hot_row_of(b, span_of(module, strlen(module)), module, &like);
     like.tier = f->tier;

@@ -333,27 +333,70 @@ static void profile_add_weights(struct profile_build *b)
         p->total[p->nodes[node].parent] += p->total[node];
 }
 
+/* One of the forms in which a function ran, by one of its locations. */
+struct frame_form {
+    uint32_t frame, location;
+    uint32_t form; /* kind and tier */
+    uint64_t weight;
+};
+
+static int compare_forms(const void *a, const void *b)
+{
+    const struct frame_form *x = a, *y = b;
+    if (x->frame != y->frame)
+        return x->frame < y->frame ? -1 : 1;
+    if (x->form != y->form)
+        return x->form < y->form ? -1 : 1;
+    return (x->location > y->location) - (x->location < y->location);
+}
+
+/* The locations that took time themselves, as forms of their functions. The caller frees. */
+static struct frame_form *profile_list_forms(const struct profile_build *b, size_t *out_count)
+{
+    const struct trace *t = b->t;
+    uint64_t *leaf = mem_alloc(t->locations.count, sizeof *leaf);
+    struct frame_form *forms = mem_alloc(t->locations.count, sizeof *forms);
+    size_t count = 0;
+    for (size_t i = STACK_ROOTS; i < t->stacks.count; i++)
+        leaf[t->stacks.rows[i].location] += b->stacks[i].weight;
+    for (uint32_t i = 1; i < t->locations.count; i++) {
+        uint32_t frame = b->frames.of_location[i];
+        const struct trace_location *row = &t->locations.rows[i];
+        if (frame && row->function && leaf[i])
+            forms[count++] = (struct frame_form){
+                frame, i, (uint32_t)t->functions.rows[row->function].kind << 8 | row->tier, leaf[i]
+            };
+    }
+    free(leaf);
+    if (count)
+        qsort(forms, count, sizeof *forms, compare_forms);
+    *out_count = count;
+    return forms;
+}
+
 /* A function that ran in several forms is shown as the one that took most of the time. */
 static void profile_choose_kinds(struct profile_build *b)
 {
     const struct trace *t = b->t;
-    struct profile *p = b->p;
-    uint64_t *leaf = mem_alloc(t->locations.count, sizeof *leaf);
-    for (size_t i = STACK_ROOTS; i < t->stacks.count; i++)
-        leaf[t->stacks.rows[i].location] += b->stacks[i].weight;
-    uint64_t *best = mem_alloc(p->frame_count, sizeof *best);
-    for (size_t i = 1; i < t->locations.count; i++) {
-        uint32_t frame = b->frames.of_location[i];
-        const struct trace_location *row = &t->locations.rows[i];
-        if (!frame || !row->function || leaf[i] <= best[frame])
+    uint64_t best = 0;
+    size_t count;
+    struct frame_form *forms = profile_list_forms(b, &count);
+    for (size_t i = 0, to; i < count; i = to) {
+        uint64_t weight = 0;
+        for (to = i; to < count && forms[to].frame == forms[i].frame && forms[to].form == forms[i].form; to++)
+            weight += forms[to].weight;
+        if (i == 0 || forms[i].frame != forms[i - 1].frame)
+            best = 0;
+        if (weight <= best)
             continue;
-        best[frame] = leaf[i];
-        p->frames[frame].kind = t->functions.rows[row->function].kind;
-        p->frames[frame].tier = row->tier;
-        p->frames[frame].resolver = row->resolver;
+        best = weight;
+        const struct trace_location *row = &t->locations.rows[forms[i].location];
+        struct profile_frame *frame = &b->p->frames[forms[i].frame];
+        frame->kind = t->functions.rows[row->function].kind;
+        frame->tier = row->tier;
+        frame->resolver = row->resolver;
     }
-    free(leaf);
-    free(best);
+    free(forms);
 }
 
 static void profile_describe(struct profile_build *b)

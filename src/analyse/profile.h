@@ -32,6 +32,7 @@ struct profile_frame {
     uint8_t tier;        /* enum code_tier, likewise */
     uint8_t resolver;    /* enum resolver */
     uint8_t unnamed;     /* enum unnamed_cause; 0 for a frame with a name */
+    uint16_t type_bytes; /* of the name: the type that it is a member of; 0 when that is not known */
 };
 
 struct profile_node {

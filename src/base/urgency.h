@@ -4,8 +4,8 @@
  *
  * A nice value would not do: where the kernel groups by session (sched_autogroup) or by service, it counts
  * among our own threads only. So the thread, and those it starts meanwhile, get a real-time policy. What that
- * takes from others is bounded whatever happens: a thread of ours ends it. Nobody else does: to be as everybody
- * again for the last steps of a process is to wait behind everybody with them.
+ * takes from others is bounded whatever happens: a thread of ours ends it. Nobody else does: to be as
+ * everybody again for the last steps of a process is to wait behind everybody with them.
  */
 #ifndef CLRPERF_BASE_URGENCY_H
 #define CLRPERF_BASE_URGENCY_H

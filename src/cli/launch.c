@@ -37,6 +37,8 @@ static _Noreturn void launch_child(const char *const *command, const struct laun
         setenv("DOTNET_DiagnosticPorts", options->diagnostic_port, 1);
     if (options && options->silent)
         launch_hide_io();
+    else if (options && options->apart)
+        dup2(STDERR_FILENO, STDOUT_FILENO);
     execvp(command[0], (char *const *)command);
     int e = errno;
     if (write(failure, &e, sizeof e) < 0)

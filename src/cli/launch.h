@@ -20,6 +20,7 @@ struct launch {
 struct launch_options {
     const char *diagnostic_port; /* that .NET runtimes in it call before they begin, or NULL */
     bool silent;                 /* without our stdio */
+    bool apart;                  /* what it prints goes to our stderr: stdout is for what we say */
 };
 
 /* Forks; the child keeps our stdio, environment and folder. `command` ends with NULL; `options` may be NULL.

@@ -48,6 +48,7 @@ struct launch_options record_port_launch(const struct record_values *v, const st
     return (struct launch_options){
         .diagnostic_port = port ? diagnostic_port_path(port) : NULL,
         .silent = v->show_child_io == SWITCH_OFF,
+        .apart = v->json && v->show_child_io == SWITCH_NOT_GIVEN,
     };
 }
 

@@ -124,8 +124,9 @@ bool record_sources_read(const char *list, const struct event_options *options, 
     if (!read_sources(list, options, force, note, user, out, err))
         return false;
     if (note && event_providers_find(&out->asked.providers, RUNTIME_SAMPLER_PROVIDER))
-        note(user, "samples of the runtime's own sampler are kept as events only: with -o FILE.nettrace they "
-                   "are reported as wall time, and -e cpu samples what runs");
+        note(user,
+             "the runtime's own sampler tells where threads are, not whether they run: report shows its "
+             "samples as wall time; -e cpu samples what runs");
     return true;
 }
 

@@ -42,6 +42,7 @@ static void write_inlined(const struct stack_view *view, const struct shown_fram
 static void write_frame(const struct stack_view *view, const struct shown_frame *frame, struct json_writer *w)
 {
     const struct trace_location *location = frame->location;
+    const struct trace_function *function = &view->b.trace.functions.rows[location->function];
     const char *module = frame->frame->module;
     json_begin_object(w);
     json_key(w, "function");
@@ -49,7 +50,9 @@ static void write_frame(const struct stack_view *view, const struct shown_frame 
     json_key(w, "module");
     json_string(w, module[0] ? module : NULL);
     json_key(w, "kind");
-    json_string(w, code_kind_name((enum code_kind)frame->frame->kind));
+    /* a function that runs in two forms is one frame: this is the one at hand */
+    json_string(w,
+                code_kind_name((enum code_kind)(location->function ? function->kind : frame->frame->kind)));
     json_key(w, "tier");
     json_string(w, code_tier_name((enum code_tier)location->tier));
     write_place(view, location->file, location->line, location->line_of_method ? "method" : "statement", w);

@@ -570,7 +570,7 @@ static const struct option_spec record_options[] = {
     { "resume-runtime", 0, OPTION_SWITCH, offsetof(struct record_values, resume),
       "let a runtime that waits at its start go on (true)", "true|false", NULL },
     { "show-child-io", 0, OPTION_SWITCH, offsetof(struct record_values, show_child_io),
-      "the command keeps our standard streams (true)", "true|false", NULL },
+      "the command keeps our standard streams (true; with --json it prints to stderr)", "true|false", NULL },
     { "stopping-event-provider-name", 0, OPTION_STRING, offsetof(struct record_values, stopping_provider),
       "end when this provider tells of an event", "NAME", NULL },
     { "stopping-event-event-name", 0, OPTION_STRING, offsetof(struct record_values, stopping_event),

@@ -151,14 +151,24 @@ static void show_method_params(struct span names, struct buffer *out)
     buffer_u8(out, '>');
 }
 
+enum owner_form { OWNER_WHOLE, OWNER_OF_LAMBDA, OWNER_TYPE /* without what compilers made for a method */ };
+
+static bool is_left_out(struct span segment, enum owner_form form)
+{
+    if (form == OWNER_TYPE && (member_name_is_machine(segment) || is_fsharp_closure(segment)))
+        return true;
+    return form != OWNER_WHOLE && type_name_is_closure(segment);
+}
+
 /* The types around the method; those that only hold captured variables are left out before a lambda. */
-static void show_owner(const struct type_name *type, struct span names, bool is_lambda, struct buffer *out)
+static void show_owner(const struct type_name *type, struct span names, enum owner_form form,
+                       struct buffer *out)
 {
     unsigned used = 0;
     struct span first = type->segments[0];
     buffer_append(out, type->full_path.data, (size_t)(first.data - type->full_path.data)); /* the namespace */
     for (unsigned i = 0; i < type->segment_count; i++) {
-        if (is_lambda && i && type_name_is_closure(type->segments[i])) {
+        if (i && is_left_out(type->segments[i], form)) {
             used += type->arities[i];
             continue;
         }
@@ -175,7 +185,8 @@ static void show_managed(const struct parts *parts, const struct type_name *type
     struct span last = type->segments[type->segment_count - 1];
     size_t start = out->size;
     bool is_lambda = span_begins(parts->method, "<") || span_begins(parts->method, "_Lambda$__");
-    show_owner(type, params.type, is_lambda || member_name_is_machine(last), out);
+    show_owner(type, params.type, is_lambda || member_name_is_machine(last) ? OWNER_OF_LAMBDA : OWNER_WHOLE,
+               out);
     bool is_machine = member_name_is_machine(last), is_closure = is_fsharp_closure(last);
     bool moves = (is_machine || is_closure) && is_text(parts->method, "MoveNext");
     const char *note = "";
@@ -220,6 +231,18 @@ void method_name_show(struct span raw, const char *type_params, struct buffer *o
     else
         show_managed(&parts, &type, type_params, out);
     remove_controls(out, start, managed);
+}
+
+void method_name_show_type(struct span raw, const char *type_params, struct buffer *out)
+{
+    size_t start = out->size;
+    struct parts parts;
+    struct type_name type;
+    if (!split(raw, &parts) || !type_name_split(parts.type, &type) || has_template(&type) ||
+        is_dynamic_type(parts.type))
+        return;
+    show_owner(&type, split_params(type_params).type, OWNER_TYPE, out);
+    remove_controls(out, start, true);
 }
 
 bool method_name_is_managed(struct span raw)

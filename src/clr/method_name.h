@@ -32,6 +32,12 @@
 void method_name_show(struct span raw, const char *type_params, struct buffer *out);
 
 /*
+ * Appends the beginning of the shown name that is the type's in the source: of a lambda, a state machine or a
+ * local function the one around its method. Nothing for a text of another form.
+ */
+void method_name_show_type(struct span raw, const char *type_params, struct buffer *out);
+
+/*
  * For names of unknown origin: true when it has the runtime's form and is unlikely to be C++. A C++
  * member of a plain class, "Thread::Run()", cannot be told apart and counts as not managed.
  */

@@ -17,28 +17,30 @@ struct share {
 };
 
 struct cpu_account {
-    bool kernel;
+    struct cpu_account_scope scope;
     size_t count;
     struct share shares[];
 };
 
-static bool read_share(pid_t pid, bool kernel, struct share *out)
+static bool read_share(pid_t pid, struct cpu_account_scope scope, struct share *out)
 {
     struct proc_stat stat;
     if (!proc_file_stat(pid, &stat, NULL))
         return false;
-    uint64_t ticks = stat.user_ticks + (kernel ? stat.system_ticks : 0);
+    uint64_t ticks = stat.user_ticks + (scope.kernel ? stat.system_ticks : 0);
+    if (scope.children)
+        ticks += stat.child_user_ticks + (scope.kernel ? stat.child_system_ticks : 0);
     uint64_t tick_ns = UINT64_C(1000000000) / (uint64_t)sysconf(_SC_CLK_TCK);
     *out = (struct share){ .pid = pid, .start_ticks = stat.start_ticks, .begin_ns = ticks * tick_ns };
     return true;
 }
 
-struct cpu_account *cpu_account_open(const pid_t *pids, size_t count, bool kernel)
+struct cpu_account *cpu_account_open(const pid_t *pids, size_t count, struct cpu_account_scope scope)
 {
     struct cpu_account *account = mem_alloc(1, sizeof *account + count * sizeof *account->shares);
-    account->kernel = kernel;
+    account->scope = scope;
     for (size_t i = 0; i < count; i++)
-        account->count += read_share(pids[i], kernel, &account->shares[account->count]);
+        account->count += read_share(pids[i], scope, &account->shares[account->count]);
     return account;
 }
 
@@ -53,7 +55,7 @@ uint64_t cpu_account_ns(const struct cpu_account *account)
     for (size_t i = 0; account && i < account->count; i++) {
         const struct share *begin = &account->shares[i];
         struct share now;
-        if (read_share(begin->pid, account->kernel, &now) && now.start_ticks == begin->start_ticks &&
+        if (read_share(begin->pid, account->scope, &now) && now.start_ticks == begin->start_ticks &&
             now.begin_ns > begin->begin_ns)
             sum_ns += now.begin_ns - begin->begin_ns;
     }

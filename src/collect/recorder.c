@@ -368,8 +368,9 @@ static void recorder_account(struct recorder *r)
 {
     const struct perf_events_options *perf = &r->options.perf;
     bool own_clocks = perf->cpu && !perf->context_switches && !r->events.system_wide && !r->events.hardware;
-    if (own_clocks && !perf->on_exec)
-        r->account = cpu_account_open(perf->pids, perf->pid_count, r->events.kernel);
+    struct cpu_account_scope scope = { .kernel = r->events.kernel, .children = perf->on_exec };
+    if (own_clocks)
+        r->account = cpu_account_open(perf->pids, perf->pid_count, scope);
 }
 
 /* When the threads that ran did so too briefly for their clocks. */
@@ -382,12 +383,15 @@ static void recorder_note_gap(struct recorder *r, uint64_t used_ns)
     r->stats.cpu_missed_ns = used_ns - sampled_ns;
     if (!r->options.note)
         return;
-    snprintf(text, sizeof text,
-             "samples stand for %s of the %s of CPU time that were used - without CAP_PERFMON each thread "
-             "has a clock of its own on each CPU, and threads that run briefly have few samples or none - "
-             "fix: run with sudo, or sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf; a higher -F sees "
-             "more, too",
-             sampled_ns ? units_duration(sampled_ns).text : "nothing", units_duration(used_ns).text);
+    bool command = r->options.perf.on_exec;
+    snprintf(
+        text, sizeof text,
+        "samples stand for %s of the %s of CPU time that were used - %s each thread has a clock of its own "
+        "on each CPU, and threads that run briefly have few samples or none - %s sees more",
+        sampled_ns ? units_duration(sampled_ns).text : "nothing", units_duration(used_ns).text,
+        command ? "in a command that clrperf starts" : "without CAP_PERFMON",
+        command ? "a higher -F, or clrperf record -a beside the command,"
+                : "fix: run with sudo, or sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf; a higher -F");
     r->options.note(r->options.user, text);
 }
 

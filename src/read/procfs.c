@@ -88,7 +88,9 @@ bool procfs_read_stat(struct span text, struct proc_stat *out, struct error *err
         skip_field(&c);
     stat.user_ticks = take_field(&c);
     stat.system_ticks = take_field(&c);
-    for (int field = 16; field < 20; field++) /* cutime .. nice */
+    stat.child_user_ticks = take_field(&c);
+    stat.child_system_ticks = take_field(&c);
+    for (int field = 18; field < 20; field++) /* priority, nice */
         skip_field(&c);
     stat.threads = (uint32_t)take_field(&c);
     skip_field(&c); /* itrealvalue */

@@ -21,6 +21,8 @@ struct proc_stat {
     char state;
     pid_t parent;
     uint64_t user_ticks, system_ticks; /* CPU time so far, in USER_HZ */
+    /* of children that it waited for, and of theirs */
+    uint64_t child_user_ticks, child_system_ticks;
     uint32_t threads;
     uint64_t start_ticks; /* since boot; with the pid it names a process for ever */
     uint64_t virtual_bytes;

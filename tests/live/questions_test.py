@@ -69,9 +69,8 @@ def check_gc(checks, variant, work, server=False):
         counts, answer = truth["counts"], report(path, "gc")
         totals = answer["totals"]
         paused = (totals["pause_ms"] + totals["other_pause_ms"]) * 1e6
-        # its clock ends before the threads run again, in each collection: by some 6 us on a quiet machine; of server
-        # collections by 45 us, more on busy CPUs
-        early_ns = 60_000 if server else 10_000
+        # its clock is looked at some microseconds before it tells that a collection is over
+        early_ns = 10_000 if server else 5_000
         allowed = (0.05 if server else 0.01) + early_ns * sum(counts[f"gen{i}"] for i in range(3)) / counts["pause_ns"]
         if close(paused, counts["pause_ns"], allowed):
             break

@@ -26,13 +26,16 @@ def again(counts, variant):
     return sum(n for name, n in counts.items() if name.startswith("rethrown")) if variant == "8" else 0
 
 
+def truths_of(done):
+    """What samples said of themselves: on stderr, as stdout is the recorder's."""
+    return [line for line in done.stderr.splitlines() if '"counts"' in line]
+
+
 def check_exact(checks, work, command, variant):
     """A launched program, from its first instruction to its last: not one exception more or less."""
     path = work.file("launched.clrperf")
     done = clrperf("record", "--json", "-q", "-e", "exceptions,jit,gc", "-o", path, "--", *command, 2)
-    truth, said = (json.loads(line) for line in done.stdout.splitlines()[-2:])
-    if "counts" not in truth:
-        truth, said = said, truth
+    truth, said = json.loads(truths_of(done)[-1]), json.loads(done.stdout)
     counts = truth["counts"]
     seen = thrown(path)
     checks.check(f"{variant}: every exception of a launched program", seen["totals"]["count"] == counts["thrown"] and
@@ -58,8 +61,7 @@ def check_exact(checks, work, command, variant):
 def check_stream(checks, work, command, variant):
     path = work.file("stream.nettrace")
     done = clrperf("collect", "--json", "-q", "--clrevents", "exception", "--clreventlevel", "error", "-o", path, "--", *command, 2)
-    lines = [json.loads(line) for line in done.stdout.splitlines()[-2:]]
-    truth, said = sorted(lines, key=lambda line: "schema" in line)
+    truth, said = json.loads(truths_of(done)[-1]), json.loads(done.stdout)
     counts = truth["counts"]
     seen = thrown(path)["totals"]
     checks.check(f"{variant}: a .nettrace file of a launched program has every exception",
@@ -169,7 +171,7 @@ def check_children(checks, work, command, variant):
         path = work.file(f"children{seconds}.clrperf")
         done = clrperf("record", "-q", "--json", "-e", "exceptions", "-d", f"{seconds}s", "-o", path, "--", "sh", "-c",
                        f"{line} 1; {line} 1; sleep {seconds}; {line} 1; exit 5", timeout=240)
-        truths = [json.loads(text)["counts"]["thrown"] for text in done.stdout.splitlines() if '"counts"' in text]
+        truths = [json.loads(text)["counts"]["thrown"] for text in truths_of(done)]
         pids = collections.Counter(event[1] for event in events(path) if event[4] == 80)
         if len(pids) >= 2:
             break
@@ -180,7 +182,7 @@ def check_children(checks, work, command, variant):
 def record_descendants(path, command, seconds, count):
     done = clrperf("record", "-q", "--json", "--force", "-e", "exceptions", "-o", path, "--", *command, str(seconds),
                    env={**os.environ, "THROWS_CHILDREN": str(count)}, timeout=240)
-    truths = [json.loads(text)["counts"].get("thrown", 0) for text in done.stdout.splitlines() if '"counts"' in text]
+    truths = [json.loads(text)["counts"].get("thrown", 0) for text in truths_of(done)]
     rows = report(path, "exceptions", "--by", "process", "--top", "0")["rows"]
     return [row["count"] for row in rows], truths, done.stderr
 

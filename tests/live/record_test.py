@@ -40,6 +40,14 @@ def command(checks, work):
                    input="hello")
     checks.check("a command's input and output pass through", done.stdout == "hello" and done.stderr == "problem\n",
                  repr((done.stdout, done.stderr)))
+    done = clrperf("record", "--json", "--force", "-o", out, "--", "sh", "-c", "echo hello")
+    checks.check("with --json the result is alone on stdout", "schema" in json.loads(done.stdout) and "hello\n" in done.stderr,
+                 repr((done.stdout, done.stderr)))
+    done = clrperf("record", "--json", "--force", "-o", out, "--", "sh", "-c",  # until that took 0.3 s of CPU time
+                   "while set -- $(tail -n 1 /proc/$$/stat) && [ $((${16} + ${17})) -lt 30 ]; do /bin/true; done")
+    missed = json.loads(done.stdout)["cpu_missed_s"]
+    checks.check("that children ran too briefly for samples is said", missed > 0.1 and "samples stand for" in done.stderr,
+                 f"{missed} {done.stderr}")
     done = clrperf("record", "-q", "--force", "-o", out, "--", "/nonexistent/program")
     checks.check("a command that is not there fails", done.returncode == 1 and "cannot run" in done.stderr, done.stderr)
 

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -15,7 +16,7 @@ static void test_own(void **state)
 {
     (void)state;
     const pid_t pids[] = { getpid(), 0x7fffffff };
-    struct cpu_account *account = cpu_account_open(pids, 2, true);
+    struct cpu_account *account = cpu_account_open(pids, 2, (struct cpu_account_scope){ .kernel = true });
     uint64_t begin_ns = clock_own_cpu_ns(), used_ns;
     while ((used_ns = clock_own_cpu_ns() - begin_ns) < 300 * (uint64_t)MS)
         ;
@@ -25,6 +26,32 @@ static void test_own(void **state)
     cpu_account_close(account);
     assert_int_equal(cpu_account_ns(NULL), 0);
     cpu_account_close(NULL);
+}
+
+static void burn(uint64_t ms)
+{
+    for (uint64_t begin_ns = clock_own_cpu_ns(); clock_own_cpu_ns() - begin_ns < ms * MS;)
+        ;
+}
+
+/* A command's children count once it waited for them, where that is asked for. */
+static void test_children(void **state)
+{
+    (void)state;
+    const pid_t self = getpid();
+    struct cpu_account *all = cpu_account_open(&self, 1, (struct cpu_account_scope){ true, true });
+    struct cpu_account *alone = cpu_account_open(&self, 1, (struct cpu_account_scope){ .kernel = true });
+    pid_t child = fork();
+    if (child == 0) {
+        burn(200);
+        _exit(0);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_true(cpu_account_ns(all) >= 150 * (uint64_t)MS);
+    assert_true(cpu_account_ns(alone) <= 50 * (uint64_t)MS);
+    cpu_account_close(all);
+    cpu_account_close(alone);
 }
 
 static void test_gap(void **state)
@@ -39,6 +66,7 @@ static void test_gap(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_own), cmocka_unit_test(test_gap) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_own), cmocka_unit_test(test_children),
+                                        cmocka_unit_test(test_gap) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

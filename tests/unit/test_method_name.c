@@ -197,6 +197,38 @@ static void test_shown(void **state)
     assert_int_equal(wrong, 0);
 }
 
+static void test_types(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *raw, *type;
+    } names[] = {
+        { "App.Order::Total()", "App.Order" },
+        { "App.Order::.ctor()", "App.Order" },
+        { "App.Order::get_Item(int32)", "App.Order" },
+        { "App.Sq::App.IShape<App.Sq>.get_Item(int32)", "App.Sq" },
+        { "App.Outer`1+Inner[System.Int32]::M()", "App.Outer<int>.Inner" },
+        { "App.Program+<GetAsync>d__5::MoveNext()", "App.Program" },
+        { "App.Program+<>c::<Main>b__0_1(class System.String)", "App.Program" },
+        { "App.Program::<Main>g__Add|0_0(int32)", "App.Program" },
+        { "App.Calc+clo@12::Invoke(int32)", "App.Calc" },
+        /* texts of another form have none that could be told */
+        { "App.Order.Total", "" },
+        { "dynamicClass::IL_STUB_PInvoke(int32)", "" },
+        { "std::vector<int>::push_back(int)", "" },
+        { "", "" },
+    };
+    struct buffer out;
+    buffer_init(&out, SHOWN_MAX);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        buffer_clear(&out);
+        method_name_show_type(span_of(names[i].raw, strlen(names[i].raw)), "", &out);
+        buffer_u8(&out, 0);
+        assert_string_equal((const char *)out.data, names[i].type);
+    }
+    buffer_done(&out);
+}
+
 static void test_shown_twice(void **state)
 {
     (void)state;
@@ -258,9 +290,9 @@ static void test_is_managed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shown),        cmocka_unit_test(test_shown_twice),
-        cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_out_of_room),
-        cmocka_unit_test(test_is_managed),
+        cmocka_unit_test(test_shown),       cmocka_unit_test(test_types),
+        cmocka_unit_test(test_shown_twice), cmocka_unit_test(test_cut_anywhere),
+        cmocka_unit_test(test_out_of_room), cmocka_unit_test(test_is_managed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,10 +24,10 @@ static void assert_text(struct span got, const char *wanted)
         fail_msg("'%.*s' is not '%s'", (int)got.size, (const char *)got.data, wanted);
 }
 
-#define STAT_TAIL " S 1 4711 4711 0 -1 4194560 100 0 0 0 12 3 0 0 20 0 7 0 3523 274877906944 5000\n"
+#define STAT_TAIL " S 1 4711 4711 0 -1 4194560 100 0 0 0 12 3 8 5 20 0 7 0 3523 274877906944 5000\n"
 
 #define LONG_STAT_TAIL                                                                                       \
-    " S 1 4711 4711 0 -1 4194560 100 0 0 0 12 3 0 0 20 0 7 0 3523 274877906944 5000 18446744073709551615 1 " \
+    " S 1 4711 4711 0 -1 4194560 100 0 0 0 12 3 8 5 20 0 7 0 3523 274877906944 5000 18446744073709551615 1 " \
     "2 "                                                                                                     \
     "140734656544096 0 0\n"
 
@@ -45,6 +45,8 @@ static void test_stat(void **state)
         assert_int_equal(stat.parent, 1);
         assert_int_equal(stat.user_ticks, 12);
         assert_int_equal(stat.system_ticks, 3);
+        assert_int_equal(stat.child_user_ticks, 8);
+        assert_int_equal(stat.child_system_ticks, 5);
         assert_int_equal(stat.threads, 7);
         assert_int_equal(stat.start_ticks, 3523);
         assert_int_equal(stat.virtual_bytes, 274877906944);

@@ -234,6 +234,65 @@ static void test_recursion_is_its_own_callee(void **state)
 }
 
 /* Calls of f at two lines, and one of which only the method's line is known. */
+/* Samples of a managed function at one more of its addresses. */
+static void add_managed(struct trace_builder *b, const char *name, enum code_tier tier, size_t samples)
+{
+    struct trace_function wanted = { .name = trace_add_string(&b->trace, name),
+                                     .module = trace_add_string(&b->trace, "m"),
+                                     .kind = CODE_JIT };
+    uint32_t function = trace_builder_function(b, &wanted), thread = trace_builder_thread(b, 1, 2, 0);
+    uint32_t location = trace_push(&b->trace.locations), stack = trace_push(&b->trace.stacks);
+    b->trace.locations.rows[location] =
+        (struct trace_location){ .function = function, .tier = (uint8_t)tier };
+    b->trace.stacks.rows[stack] = (struct trace_stack){ STACK_WHOLE, location };
+    for (size_t i = 0; i < samples; i++)
+        trace_push_sample(&b->trace.samples, 1000 + i, thread, stack, 1, SAMPLE_CPU, 0);
+}
+
+/* Not of its hottest address: its other form has more of them. */
+static void test_tier_that_took_most(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    b.trace.symbolized = true;
+    add_managed(&b, "App.P::Hot()", TIER_OSR, 4);
+    for (int i = 0; i < 5; i++)
+        add_managed(&b, "App.P::Hot()", TIER_1, 3);
+    struct hot_table table;
+    struct profile *p = built(&b, &(struct profile_options){ 0 });
+    hot_table_build(p, HOT_BY_FUNCTION, false, 0, &table);
+    const struct hot_row *row = row_named(&table, "App.P.Hot");
+    assert_int_equal(row->self, 19);
+    assert_int_equal(row->tier, TIER_1);
+    hot_table_done(&table);
+    profile_free(p);
+    trace_builder_done(&b);
+}
+
+static void test_by_type(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    b.trace.symbolized = true;
+    add_managed(&b, "App.P::Hot()", TIER_1, 1);
+    add_managed(&b, "App.P::.ctor()", TIER_1, 2);
+    add_managed(&b, "App.P::get_Item(int32)", TIER_1, 3);
+    add_managed(&b, "App.P::<Main>g__Add|0_0(int32)", TIER_1, 4);
+    add_managed(&b, "App.Q.Shown", TIER_1, 5); /* as another tool wrote them */
+    add_managed(&b, "App.Q..ctor", TIER_1, 6);
+    struct hot_table table;
+    struct profile *p = built(&b, &(struct profile_options){ 0 });
+    hot_table_build(p, HOT_BY_TYPE, false, 0, &table);
+    assert_int_equal(table.count, 2);
+    assert_int_equal(row_named(&table, "App.P")->self, 10);
+    assert_int_equal(row_named(&table, "App.Q")->self, 11);
+    hot_table_done(&table);
+    profile_free(p);
+    trace_builder_done(&b);
+}
+
 static void test_lines(void **state)
 {
     (void)state;
@@ -414,12 +473,20 @@ static void test_captured_is_of_all_events(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_self_and_total), cmocka_unit_test(test_filters),
-        cmocka_unit_test(test_filtered_away),  cmocka_unit_test(test_neighbours_add_up),
-        cmocka_unit_test(test_when),           cmocka_unit_test(test_time_order),
-        cmocka_unit_test(test_large_counts),   cmocka_unit_test(test_recursion_is_its_own_callee),
-        cmocka_unit_test(test_lines),          cmocka_unit_test(test_inlined),
-        cmocka_unit_test(test_hostile_module), cmocka_unit_test(test_captured_is_of_all_events),
+        cmocka_unit_test(test_self_and_total),
+        cmocka_unit_test(test_filters),
+        cmocka_unit_test(test_filtered_away),
+        cmocka_unit_test(test_neighbours_add_up),
+        cmocka_unit_test(test_when),
+        cmocka_unit_test(test_time_order),
+        cmocka_unit_test(test_large_counts),
+        cmocka_unit_test(test_recursion_is_its_own_callee),
+        cmocka_unit_test(test_tier_that_took_most),
+        cmocka_unit_test(test_by_type),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_inlined),
+        cmocka_unit_test(test_hostile_module),
+        cmocka_unit_test(test_captured_is_of_all_events),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
