@@ -34,7 +34,7 @@ struct suspension {
     uint32_t thread; /* 0: nobody does */
     bool is_prep;    /* for a later pause of one in the background */
     uint64_t from_ns, stopped_ns, to_ns;
-    uint64_t over_ns; /* the collection that began in it last is over since then; 0: it goes on */
+    uint64_t over_ns; /* all collections that began in it are over since then; 0: one goes on */
     size_t first_row; /* collections that began in it are rows from here on */
 };
 
@@ -137,6 +137,14 @@ static void on_start(struct gc_reading *r, const struct told_event *e)
         r->background = r->last_background = stats->row_count - 1;
 }
 
+static bool all_over(const struct gc_stats *stats, size_t first_row)
+{
+    for (size_t i = first_row; i < stats->row_count; i++)
+        if (!stats->rows[i].end_ns)
+            return false;
+    return true;
+}
+
 static void on_end(struct gc_reading *r, const struct told_event *e)
 {
     struct runtime_gc_end_event end;
@@ -152,7 +160,7 @@ static void on_end(struct gc_reading *r, const struct told_event *e)
         struct suspension *s = suspension_open(r);
         if (i == r->background && !s)
             r->background = SIZE_MAX;
-        if (s && i >= s->first_row && i + 1 == r->stats->row_count)
+        if (s && i >= s->first_row && all_over(r->stats, s->first_row))
             s->over_ns = e->time_ns;
         return;
     }

@@ -34,6 +34,8 @@ static void render_dso(struct buffer *into, const struct profile_frame *frame)
         buffer_string(into, "[kernel.kallsyms]"); /* readers know kernel frames by this name */
     else
         buffer_string(into, *frame->module ? frame->module : "[unknown]");
+    if (*frame->module && code_kind_is_managed(frame->kind))
+        buffer_string(into, ".dll"); /* by which readers, ours too, know managed code from native */
     for (size_t i = start; i < into->size; i++) {
         if (isspace(into->data[i]) || into->data[i] == '(' || into->data[i] == ')')
             into->data[i] = '_';
