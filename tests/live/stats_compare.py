@@ -64,7 +64,7 @@ def gc_row(our):
 
 
 def gc_row_of_peer(their, our, previous):
-    split = previous is not None and our["start_s"] < previous["start_s"] + previous["pause_ms"] / 1000
+    split = previous is not None and our["start_s"] < previous["start_s"] + previous["pause_ms"] / 1000 + 1e-6
     turned = our["turned_blocking"]
     row = {"generation": their["generation"], "type": None if turned else KINDS[their["type"]],
            "reason": REASONS.get(their["reason"], their["reason"]),
