@@ -35,6 +35,7 @@ struct suspension {
     bool is_prep;    /* for a later pause of one in the background */
     uint64_t from_ns, stopped_ns, to_ns;
     uint64_t over_ns; /* all collections that began in it are over since then; 0: one goes on */
+    uint32_t going;   /* collections that began in it and go on */
     size_t first_row; /* collections that began in it are rows from here on */
 };
 
@@ -117,8 +118,10 @@ static void on_start(struct gc_reading *r, const struct told_event *e)
     }
     struct suspension *s = suspension_open(r);
     struct gc_stats *stats = r->stats;
-    if (s)
+    if (s) {
         s->over_ns = 0;
+        s->going++;
+    }
     stats->rows = mem_grow(stats->rows, &stats->row_capacity, stats->row_count + 1, sizeof *stats->rows);
     struct gc_record *row = &stats->rows[stats->row_count++];
     *row = (struct gc_record){
@@ -137,14 +140,6 @@ static void on_start(struct gc_reading *r, const struct told_event *e)
         r->background = r->last_background = stats->row_count - 1;
 }
 
-static bool all_over(const struct gc_stats *stats, size_t first_row)
-{
-    for (size_t i = first_row; i < stats->row_count; i++)
-        if (!stats->rows[i].end_ns)
-            return false;
-    return true;
-}
-
 static void on_end(struct gc_reading *r, const struct told_event *e)
 {
     struct runtime_gc_end_event end;
@@ -160,7 +155,7 @@ static void on_end(struct gc_reading *r, const struct told_event *e)
         struct suspension *s = suspension_open(r);
         if (i == r->background && !s)
             r->background = SIZE_MAX;
-        if (s && i >= s->first_row && all_over(r->stats, s->first_row))
+        if (s && i >= s->first_row && s->going && --s->going == 0)
             s->over_ns = e->time_ns;
         return;
     }
