@@ -217,8 +217,9 @@ def check_web(checks, variant, work):
     checks.check(f"{name}: --csv --top: the slowest", len(whole) == answer["totals"]["count"] and len(most) == 3 and
                  sorted((float(row["duration_ms"]) for row in most), reverse=True) == longest, f"{len(most)} rows, {longest}")
     waits = [row for row in report(path, "tasks")["rows"] if row["kind"] == "wait" and "OffCpu" in (row["name"] or "")]
+    # for 100 ms from when the delay was made: the thread may lose its CPU before it begins to wait
     checks.check(f"{variant} tasks: the action that blocks", len(waits) == 1 and waits[0]["count"] == asked["/off-cpu"][0] and
-                 90 < waits[0]["mean_ms"] < 500, str([(row["name"], row["count"], row["mean_ms"]) for row in waits]))
+                 50 < waits[0]["mean_ms"] < 500, str([(row["name"], row["count"], row["mean_ms"]) for row in waits]))
     check_first_inside(checks, variant, path)
 
 
