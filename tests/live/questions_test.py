@@ -108,8 +108,8 @@ def check_alloc(checks, variant, work, events="alloc"):
         inside += row["bytes_low"] <= true <= row["bytes_high"]
         small = true < 200e6  # of a few hundred samples: its own error bars are wider than a tenth
         checks.check(f"{name}: {type_name}", close(row["bytes"], true, 0.2 if small else 0.1), f"{row['bytes'] / true:.3f} of it")
-    # each in 19 of 20 cases: two of seven outside happen once in 26 runs
-    checks.check(f"{name}: the truth is within the error bars", inside >= len(types) - 2 > 0, f"{inside} of {len(types)}")
+    # each in 19 of 20 cases: two of seven outside happen once in 26 runs, three once in 260
+    checks.check(f"{name}: the truth is within the error bars", inside >= len(types) - 3 > 0, f"{inside} of {len(types)}")
     methods = {row["function"]: row["bytes"] for row in report(path, "alloc", "--by", "function")["rows"]}
     wanted = counts["method Allocs.Program.AllocateBytes"]
     checks.check(f"{name}: by function", close(methods.get("Allocs.Program.AllocateBytes", 0), wanted, 0.15),

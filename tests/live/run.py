@@ -9,8 +9,8 @@ than the SDK's. --remember: leaves out what passed before, with the same program
 kernel; it is counted as passed, and the line says when that was. CLRPERF is the binary (default: build-test's, else
 build's), CLRPERF_TEST_CACHE keeps what was built for the tests, JOBS is how many tests run at once (default 2).
 
-A test that failed beside others is run once more, alone, and what it says then counts: other work on the machine can
-spoil what it measures. Both runs are shown, and the summary names it.
+A test that failed is run once more, alone, and what it says then counts: other work on the machine, or beside it on its
+host, can spoil what it measures. Both runs are shown, and the summary names it.
 """
 import hashlib
 import os
@@ -24,7 +24,7 @@ import time
 
 from live import CLRPERF, HERE, HELPERS, ROOT
 JOBS = int(os.environ.get("JOBS", "2"))
-AGAIN_MAX = 2  # more tests than that do not fail by chance
+AGAIN_MAX = 3  # more tests than that do not fail by chance
 
 
 class Test:
@@ -179,17 +179,16 @@ def show(test):
 
 
 def run_again(tests):
-    """Runs what failed beside others once more, with the machine to itself; those that pass now."""
+    """Runs what failed once more, with the machine to itself; those that pass now."""
     failed = [test for test in tests if count(test)[1]]
-    beside = [test for test in failed if not test.alone]
     if len(failed) > AGAIN_MAX:
         return []
-    for test in beside:
+    for test in failed:
         print(f"# {test.name}: once more, alone", flush=True)
         test.lines, test.code = [], None
         run(test)
         show(test)
-    return [test.name for test in beside if not count(test)[1]]
+    return [test.name for test in failed if not count(test)[1]]
 
 
 class Memory:
