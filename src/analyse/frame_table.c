@@ -93,17 +93,17 @@ static const char *frame_file(struct frame_table *table, uint32_t id)
     return table->file_of_string[id];
 }
 
-/* How much of a shown name is its type's. */
-static uint16_t type_bytes_of(struct span raw, const char *type_params, struct span shown)
+/* How much of a method's name, as a frame keeps it, is its type's. */
+static uint16_t type_bytes_of(struct frame_table *table, struct span raw, const char *type_params)
 {
     struct buffer type;
-    buffer_init(&type, FRAME_TEXT_BYTES);
+    buffer_init(&type, UINT16_MAX);
     method_name_show_type(raw, type_params, &type);
-    size_t size = type.failed || type.size > shown.size || type.size > UINT16_MAX ? 0 : type.size;
-    if (size && memcmp(type.data, shown.data, size) != 0)
-        size = 0;
+    buffer_clear(&table->text);
+    if (!type.failed)
+        utf8_escape(&table->text, buffer_span(&type));
     buffer_done(&type);
-    return (uint16_t)size;
+    return table->text.size <= UINT16_MAX ? (uint16_t)table->text.size : 0;
 }
 
 static uint32_t frame_of_function(struct frame_table *table, const struct trace_location *row)
@@ -126,7 +126,7 @@ static uint32_t frame_of_function(struct frame_table *table, const struct trace_
     const char *type_params = trace_string(table->trace, f->type_params);
     buffer_init(&shown, FRAME_TEXT_BYTES);
     method_name_show(name, type_params, &shown);
-    like.type_bytes = type_bytes_of(name, type_params, buffer_span(&shown));
+    like.type_bytes = type_bytes_of(table, name, type_params);
     uint32_t id = frame_get(table, buffer_span(&shown), module, &like);
     buffer_done(&shown);
     return id;

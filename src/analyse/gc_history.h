@@ -2,9 +2,9 @@
  * gc_history: when the .NET runtimes of a trace collected, and when their threads stood still for it.
  *
  * Made of the runtimes' own events. A pause begins when one thread begins to stop all others, and is matched
- * by that thread, as threads are stopped for other reasons, too. It ends, as the runtime counts
- * (GC.GetTotalPauseDuration), when that thread begins to let them go. A collection in the background has two
- * pauses.
+ * by that thread, as threads are stopped for other reasons, too. It ends when that thread begins to let them
+ * go: some microseconds after the runtime's own count does (see gc_stats). A collection in the background has
+ * two pauses.
  */
 #ifndef CLRPERF_ANALYSE_GC_HISTORY_H
 #define CLRPERF_ANALYSE_GC_HISTORY_H

@@ -392,7 +392,8 @@ static void record_tell_no_samples(const struct record_run *run)
                      " Hz one stands for %s of a thread's CPU time; a higher -F sees more",
                      run->values->rate_hz, units_duration(1000000000u / run->values->rate_hz).text);
     else if (run->stats.cpu_missed_ns == 0)
-        message_note("no samples: the target did not use the CPU while it was watched");
+        message_note(
+            "no samples: the target used the CPU too briefly for one, or not at all, while it was watched");
 }
 
 static void record_tell(const struct record_run *run)

@@ -1,9 +1,11 @@
 #include "collect/cpu_account.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/units.h"
 #include "collect/proc_file.h"
 
 enum {
@@ -66,4 +68,19 @@ bool cpu_account_is_gap(uint64_t used_ns, uint64_t sampled_ns)
 {
     uint64_t gap_ns = used_ns > sampled_ns ? used_ns - sampled_ns : 0;
     return gap_ns >= GAP_AT_LEAST_MS * UINT64_C(1000000) && gap_ns > used_ns / 100 * GAP_PERCENT;
+}
+
+void cpu_account_tell_gap(const struct cpu_account *account, uint64_t used_ns, uint64_t sampled_ns, char *out,
+                          size_t out_size)
+{
+    bool command = account->scope.children;
+    snprintf(
+        out, out_size,
+        "samples stand for %s of the %s of CPU time that were used - %s each thread has a clock of its own "
+        "on "
+        "each CPU, and threads that run briefly have few samples or none - %s sees more",
+        sampled_ns ? units_duration(sampled_ns).text : "nothing", units_duration(used_ns).text,
+        command ? "in a command that clrperf starts" : "without CAP_PERFMON",
+        command ? "a higher -F, or clrperf record -a beside the command,"
+                : "fix: run with sudo, or sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf; a higher -F");
 }

@@ -27,5 +27,8 @@ void cpu_account_close(struct cpu_account *account);
 uint64_t cpu_account_ns(const struct cpu_account *account);
 /* Whether so little of what was used has samples that they mislead. */
 bool cpu_account_is_gap(uint64_t used_ns, uint64_t sampled_ns);
+/* Says so, and why, and what sees more. */
+void cpu_account_tell_gap(const struct cpu_account *account, uint64_t used_ns, uint64_t sampled_ns, char *out,
+                          size_t out_size);
 
 #endif

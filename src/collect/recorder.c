@@ -383,15 +383,7 @@ static void recorder_note_gap(struct recorder *r, uint64_t used_ns)
     r->stats.cpu_missed_ns = used_ns - sampled_ns;
     if (!r->options.note)
         return;
-    bool command = r->options.perf.on_exec;
-    snprintf(
-        text, sizeof text,
-        "samples stand for %s of the %s of CPU time that were used - %s each thread has a clock of its own "
-        "on each CPU, and threads that run briefly have few samples or none - %s sees more",
-        sampled_ns ? units_duration(sampled_ns).text : "nothing", units_duration(used_ns).text,
-        command ? "in a command that clrperf starts" : "without CAP_PERFMON",
-        command ? "a higher -F, or clrperf record -a beside the command,"
-                : "fix: run with sudo, or sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf; a higher -F");
+    cpu_account_tell_gap(r->account, used_ns, sampled_ns, text, sizeof text);
     r->options.note(r->options.user, text);
 }
 

@@ -26,6 +26,14 @@ static void replace_arrows(struct buffer *text, size_t start)
     }
 }
 
+/* An assembly's name; of code that was read from a perf map or the like it is that file's. */
+static bool is_assembly(const char *module)
+{
+    struct span name = span_of(module, strlen(module));
+    return name.size && module[0] != '[' && !span_begins(name, "jitted-") && !span_begins(name, "memfd:") &&
+           !span_ends(name, ".map");
+}
+
 /* What perf puts in parentheses: a path, never with white space or parentheses in it. */
 static void render_dso(struct buffer *into, const struct profile_frame *frame)
 {
@@ -34,7 +42,7 @@ static void render_dso(struct buffer *into, const struct profile_frame *frame)
         buffer_string(into, "[kernel.kallsyms]"); /* readers know kernel frames by this name */
     else
         buffer_string(into, *frame->module ? frame->module : "[unknown]");
-    if (*frame->module && code_kind_is_managed(frame->kind))
+    if (code_kind_is_managed(frame->kind) && is_assembly(frame->module))
         buffer_string(into, ".dll"); /* by which readers, ours too, know managed code from native */
     for (size_t i = start; i < into->size; i++) {
         if (isspace(into->data[i]) || into->data[i] == '(' || into->data[i] == ')')

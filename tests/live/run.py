@@ -24,7 +24,7 @@ import time
 
 from live import CLRPERF, HERE, HELPERS, ROOT
 JOBS = int(os.environ.get("JOBS", "2"))
-AGAIN_MAX = 3  # more tests than that do not fail by chance
+AGAIN_MAX = 2  # more tests than that do not fail by chance
 
 
 class Test:

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -54,6 +55,24 @@ static void test_children(void **state)
     cpu_account_close(alone);
 }
 
+/* Each is told what helps: who starts a command as root has all rights already. */
+static void test_told(void **state)
+{
+    (void)state;
+    const pid_t self = getpid();
+    for (int children = 0; children <= 1; children++) {
+        char text[512];
+        struct cpu_account *account =
+            cpu_account_open(&self, 1, (struct cpu_account_scope){ .children = children });
+        cpu_account_tell_gap(account, 250 * (uint64_t)MS, 0, text, sizeof text);
+        assert_non_null(strstr(text, "samples stand for nothing of the 250 ms of CPU time"));
+        assert_int_equal(strstr(text, "CAP_PERFMON") != NULL, !children);
+        assert_int_equal(strstr(text, "record -a") != NULL, children);
+        assert_non_null(strstr(text, "-F"));
+        cpu_account_close(account);
+    }
+}
+
 static void test_gap(void **state)
 {
     (void)state;
@@ -67,6 +86,6 @@ static void test_gap(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_own), cmocka_unit_test(test_children),
-                                        cmocka_unit_test(test_gap) };
+                                        cmocka_unit_test(test_told), cmocka_unit_test(test_gap) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,6 +80,43 @@ static void test_goldens(void **state)
     }
 }
 
+/* Managed code is told by its assembly's ending; what perf calls the places of jitted code stays. */
+static void test_perf_modules(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *module, *shown;
+    } cases[] = {
+        { "shop", "(shop.dll)" },
+        { "perf-tools", "(perf-tools.dll)" },
+        { "", "([unknown])" },
+        { "perf-12.map", "(perf-12.map)" },
+        { "jitted-12-3.so", "(jitted-12-3.so)" },
+        { "[JIT] tid 12", "([JIT]_tid_12)" },
+        { "memfd:doublemapper", "(memfd:doublemapper)" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct profile_frame frames[] = {
+            { 0 }, { .name = "M", .module = cases[i].module, .kind = CODE_JIT }
+        };
+        const struct profile_thread threads[] = { { 0 },
+                                                  { .pid = 1, .tid = 1, .name = "t", .process_name = "p" } };
+        const struct profile_process processes[] = { { 0 }, { .pid = 1, .name = "p" } };
+        const struct fixture_sample sample = { .weight = 1, .thread = 1, .path = { 1 } };
+        const struct fixture fixture = { frames, 2, threads, 2, processes, 2, &sample, 1 };
+        struct profile p;
+        struct buffer got;
+        profile_fixture_build(&fixture, &p);
+        buffer_init(&got, 1 << 20);
+        export_to(&got, "x.perf.txt", &p, &(struct export_options){ 0 });
+        buffer_u8(&got, 0);
+        if (!strstr((const char *)got.data, cases[i].shown))
+            fail_msg("no %s in:\n%s", cases[i].shown, (const char *)got.data);
+        buffer_done(&got);
+        profile_fixture_done(&p);
+    }
+}
+
 static void assert_folded(const struct profile *p, struct export_options options, const char *wanted)
 {
     struct buffer got;
@@ -339,6 +376,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_goldens),
+        cmocka_unit_test(test_perf_modules),
         cmocka_unit_test(test_folded_options),
         cmocka_unit_test(test_folded_weights),
         cmocka_unit_test(test_firefox_weights),

@@ -282,10 +282,12 @@ static void test_by_type(void **state)
     add_managed(&b, "App.P::<Main>g__Add|0_0(int32)", TIER_1, 4);
     add_managed(&b, "App.Q.Shown", TIER_1, 5); /* as another tool wrote them */
     add_managed(&b, "App.Q..ctor", TIER_1, 6);
+    add_managed(&b, "App.\xe2\x80\xaeR::M()", TIER_1, 7); /* shown longer than it is */
     struct hot_table table;
     struct profile *p = built(&b, &(struct profile_options){ 0 });
     hot_table_build(p, HOT_BY_TYPE, false, 0, &table);
-    assert_int_equal(table.count, 2);
+    assert_int_equal(table.count, 3);
+    assert_int_equal(row_named(&table, "App.\\u{202e}R")->self, 7);
     assert_int_equal(row_named(&table, "App.P")->self, 10);
     assert_int_equal(row_named(&table, "App.Q")->self, 11);
     hot_table_done(&table);
