@@ -78,9 +78,9 @@ void cpu_account_tell_gap(const struct cpu_account *account, uint64_t used_ns, u
         out, out_size,
         "samples stand for %s of the %s of CPU time that were used - %s each thread has a clock of its own "
         "on "
-        "each CPU, and threads that run briefly have few samples or none - %s sees more",
+        "each CPU, and threads that run briefly have few samples or none - fix: %s; a higher -F sees more",
         sampled_ns ? units_duration(sampled_ns).text : "nothing", units_duration(used_ns).text,
-        command ? "in a command that clrperf starts" : "without CAP_PERFMON",
-        command ? "a higher -F, or clrperf record -a beside the command,"
-                : "fix: run with sudo, or sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf; a higher -F");
+        command ? "where we may not watch new processes" : "without CAP_PERFMON",
+        command ? "run with sudo, and not in a container"
+                : "run with sudo, or sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf");
 }

@@ -1,9 +1,9 @@
 /*
  * cpu_account: the CPU time that watched processes used, by the kernel's own account.
  *
- * Without the right to watch CPUs, and of a command that we start, there is a clock for each thread on each
- * CPU, and a sample when that one has run full: threads that run for a moment at a time have none for long.
- * Only this account tells.
+ * Without the right to watch CPUs, and of a command whose children we would learn of late, there is a clock
+ * for each thread on each CPU, and a sample when that one has run full: threads that run for a moment at a
+ * time have none for long. Only this account tells.
  */
 #ifndef CLRPERF_COLLECT_CPU_ACCOUNT_H
 #define CLRPERF_COLLECT_CPU_ACCOUNT_H

@@ -38,7 +38,8 @@ static void follow_sample(struct kernel_records *r, const struct perf_sample *sa
 {
     const struct kernel_records_options *o = &r->options;
     const struct perf_sample_id *who = &sample->who;
-    if (o->events->system_wide && !o->everybody && !trace_builder_process(o->b, who->pid)) {
+    bool other = o->events->system_wide && !o->everybody && !trace_builder_process(o->b, who->pid);
+    if (other || (o->from_exec && !o->watched->execs)) {
         r->counts.filtered++;
         return;
     }

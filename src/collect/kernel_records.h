@@ -25,6 +25,7 @@ struct kernel_records_options {
     struct sample_stacks *stacks;
     struct time_queue *queue; /* where samples wait */
     bool everybody;           /* else only processes that the trace has, and who they start, are followed */
+    bool from_exec;           /* what a process does before it calls exec does not count */
     bool kernel_chains;       /* no sample has stack bytes */
     unsigned tick_ms;         /* rings are read that often, also while much is to be done */
 };

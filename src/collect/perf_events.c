@@ -277,6 +277,18 @@ static bool events_open_sources(struct perf_events *events, struct source_attrs 
     return true;
 }
 
+/* Without a filter what comes is filtered. A command whose children it would learn of late is better followed
+ * by inheritance. */
+static bool events_filter(struct perf_events *events, int cpu, const struct perf_events_options *options,
+                          struct error *err)
+{
+    bool filtered = process_filter_open(&events->filter, err);
+    for (size_t i = 0; filtered && i < options->pid_count; i++)
+        process_filter_add(&events->filter, (uint32_t)options->pids[i]);
+    filtered = filtered && process_births_open(&events->births, &events->filter, cpu, err);
+    return filtered || !options->on_exec;
+}
+
 static bool events_open_system_wide(struct perf_events *events, struct source_attrs *attrs, const int *cpus,
                                     const struct perf_events_options *options, struct error *err)
 {
@@ -287,9 +299,8 @@ static bool events_open_system_wide(struct perf_events *events, struct source_at
         return false;
     attrs_follow_first(attrs);
     events->system_wide = true;
-    if (options->pids && process_filter_open(&events->filter, NULL))
-        for (size_t i = 0; i < options->pid_count; i++)
-            process_filter_add(&events->filter, (uint32_t)options->pids[i]);
+    if (options->pids && !events_filter(events, cpus[0], options, err))
+        return false;
     for (size_t i = 0; i < events->ring_count; i++)
         if (!events_open_sources(events, attrs, pid, cpus[i], i, flags, options, err))
             return false;
@@ -366,7 +377,7 @@ static void raise_open_files(void)
 bool perf_events_open(const struct perf_events_options *options, struct perf_events *out, struct error *err)
 {
     int cpus[EVENTS_CPUS_MAX] = { 0 };
-    struct perf_events events = { .filter = { -1, -1 } };
+    struct perf_events events = { .filter = { -1, -1 }, .births = { -1, -1 } };
     events.ring_count = online_cpus(cpus, ARRAY_LEN(cpus));
     events.rings = mem_alloc(events.ring_count, sizeof *events.rings);
     events.ring_fds = mem_alloc(events.ring_count, sizeof *events.ring_fds);
@@ -378,14 +389,11 @@ bool perf_events_open(const struct perf_events_options *options, struct perf_eve
 
     struct source_attrs attrs = source_attrs_of(options);
     events.first_source = attrs.source[0];
-    bool ok = false;
-    /* a command is followed from its first instruction by inheritance; a filter would learn of its children
-     * late */
-    if (!options->on_exec)
-        ok = events_open_system_wide(&events, &attrs, cpus, options, err);
+    bool ok = events_open_system_wide(&events, &attrs, cpus, options, err);
     if (!ok && options->pids && options->cgroup_fd < 0 && !events.count) {
         attrs = source_attrs_of(options);
         events.system_wide = false;
+        process_filter_close(&events.filter);
         ok = events_open_tasks(&events, &attrs, cpus, options, err);
     }
     if (events.id_count)
@@ -404,12 +412,13 @@ void perf_events_close(struct perf_events *events)
         perf_ring_close(&events->rings[i]);
     for (size_t i = 0; i < events->count; i++)
         close(events->fds[i]);
+    process_births_close(&events->births);
     process_filter_close(&events->filter);
     free(events->fds);
     free(events->rings);
     free(events->ring_fds);
     free(events->ids);
-    *events = (struct perf_events){ .filter = { -1, -1 } };
+    *events = (struct perf_events){ .filter = { -1, -1 }, .births = { -1, -1 } };
 }
 
 bool perf_events_enable(const struct perf_events *events, struct error *err)

@@ -3,7 +3,7 @@
  *
  * Two ways, by rights and target: one event per CPU for the whole machine, narrowed by a process filter or a
  * cgroup (45 ns a context switch); or one event per thread and CPU that its children inherit (no special
- * rights, 380 ns).
+ * rights, 380 ns; each begins with a whole period, so who runs for less has no sample).
  */
 #ifndef CLRPERF_COLLECT_PERF_EVENTS_H
 #define CLRPERF_COLLECT_PERF_EVENTS_H
@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "collect/perf_ring.h"
+#include "collect/process_births.h"
 #include "collect/process_filter.h"
 #include "read/perf_record.h"
 
@@ -22,7 +23,7 @@ struct perf_events_options {
     const pid_t *pids; /* the processes to watch; NULL: everything */
     size_t pid_count;
     int cgroup_fd; /* of a version 2 cgroup's folder, or -1 */
-    bool on_exec;  /* starts when the process (one pid) calls exec */
+    bool on_exec;  /* what counts begins when the process (one pid) calls exec */
     uint32_t rate_hz;
     size_t ring_pages;           /* a power of two */
     uint64_t user_registers;     /* that samples carry, as in asm/perf_regs.h; 0: none */
@@ -51,12 +52,14 @@ struct perf_events {
     enum perf_event_source first_source;
     struct perf_sample_layout layout;
     struct process_filter filter; /* map_fd -1: none */
-    bool system_wide;             /* events of others may come: filter them by pid */
-    bool kernel;                  /* kernel frames too */
-    bool hardware;                /* cycles, else the CPU clock */
-    uint64_t period_ns;           /* CPU time one sample stands for */
-    size_t frames_max;            /* of a callchain; the kernel cuts longer ones */
-    int kernel_denied;            /* errno with which kernel frames were refused, or 0 */
+    struct process_births
+        births;         /* that the filter takes in; event_fd -1: it learns of them from the rings */
+    bool system_wide;   /* events of others may come: filter them by pid */
+    bool kernel;        /* kernel frames too */
+    bool hardware;      /* cycles, else the CPU clock */
+    uint64_t period_ns; /* CPU time one sample stands for */
+    size_t frames_max;  /* of a callchain; the kernel cuts longer ones */
+    int kernel_denied;  /* errno with which kernel frames were refused, or 0 */
 };
 
 /*

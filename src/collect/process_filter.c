@@ -1,52 +1,53 @@
 #include "collect/process_filter.h"
 
 #include <errno.h>
-#include <linux/bpf.h>
 #include <linux/perf_event.h>
-#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/own.h"
+#include "collect/bpf_program.h"
 
 enum { FILTER_PROCESSES_MAX = 16384 };
 
 /* inode of the first pid namespace: include/linux/proc_ns.h, PROC_PID_INIT_INO */
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCu
 
-static int bpf_call(int command, union bpf_attr *attr)
-{
-    return (int)syscall(SYS_bpf, command, attr, sizeof *attr);
-}
-
-static struct bpf_insn insn(uint8_t code, uint8_t dst, uint8_t src, int16_t off, int32_t imm)
-{
-    return (struct bpf_insn){ .code = code, .dst_reg = dst, .src_reg = src, .off = off, .imm = imm };
-}
-
 /* return map_lookup(map, pid of current) != NULL */
 static int filter_load(int map_fd)
 {
-    struct bpf_insn program[] = {
-        insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_get_current_pid_tgid),
-        insn(BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_0, 0, 0, 32),
-        insn(BPF_STX | BPF_MEM | BPF_W, BPF_REG_10, BPF_REG_0, -4, 0),
-        insn(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_2, BPF_REG_10, 0, 0),
-        insn(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_2, 0, 0, -4),
-        insn(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map_fd),
-        insn(0, 0, 0, 0, 0),
-        insn(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem),
-        insn(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 1, 0),
-        insn(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 1),
-        insn(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+    const struct bpf_insn program[] = {
+        bpf_insn_make(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_get_current_pid_tgid),
+        bpf_insn_make(BPF_ALU64 | BPF_RSH | BPF_K, BPF_REG_0, 0, 0, 32),
+        bpf_insn_make(BPF_STX | BPF_MEM | BPF_W, BPF_REG_10, BPF_REG_0, -4, 0),
+        bpf_insn_make(BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_2, BPF_REG_10, 0, 0),
+        bpf_insn_make(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_2, 0, 0, -4),
+        bpf_insn_make(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map_fd),
+        bpf_insn_make(0, 0, 0, 0, 0),
+        bpf_insn_make(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem),
+        bpf_insn_make(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 1, 0),
+        bpf_insn_make(BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 1),
+        bpf_insn_make(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
     };
+    return bpf_program_load(BPF_PROG_TYPE_PERF_EVENT, "clrperf_filter", program, ARRAY_LEN(program));
+}
+
+static bool filter_try(struct process_filter *filter, uint32_t map_flags)
+{
     union bpf_attr attr = { 0 };
-    attr.prog_type = BPF_PROG_TYPE_PERF_EVENT;
-    attr.insns = (uint64_t)(uintptr_t)program;
-    attr.insn_cnt = sizeof program / sizeof *program;
-    attr.license = (uint64_t)(uintptr_t) "Apache-2.0";
-    memcpy(attr.prog_name, "clrperf_filter", sizeof "clrperf_filter");
-    return bpf_call(BPF_PROG_LOAD, &attr);
+    attr.map_type = BPF_MAP_TYPE_HASH;
+    attr.key_size = attr.value_size = 4;
+    attr.max_entries = FILTER_PROCESSES_MAX;
+    attr.map_flags = map_flags;
+    filter->map_fd = bpf_call(BPF_MAP_CREATE, &attr);
+    if (filter->map_fd >= 0)
+        filter->program_fd = filter_load(filter->map_fd);
+    int e = errno;
+    if (filter->program_fd < 0)
+        process_filter_close(filter);
+    errno = e;
+    return filter->program_fd >= 0;
 }
 
 bool process_filter_open(struct process_filter *filter, struct error *err)
@@ -56,19 +57,10 @@ bool process_filter_open(struct process_filter *filter, struct error *err)
     if (stat("/proc/self/ns/pid", &st) == 0 && st.st_ino != FIRST_PID_NAMESPACE)
         return error_set(err, ERROR_UNSUPPORTED,
                          "in a pid namespace the kernel knows processes by other numbers");
-    union bpf_attr attr = { 0 };
-    attr.map_type = BPF_MAP_TYPE_HASH;
-    attr.key_size = attr.value_size = 4;
-    attr.max_entries = FILTER_PROCESSES_MAX;
-    attr.map_flags = BPF_F_NO_PREALLOC;
-    filter->map_fd = bpf_call(BPF_MAP_CREATE, &attr);
-    if (filter->map_fd >= 0)
-        filter->program_fd = filter_load(filter->map_fd);
-    if (filter->map_fd >= 0 && filter->program_fd >= 0)
+    /* before 6.1 such a program may use only a map whose memory is there from the start */
+    if (filter_try(filter, BPF_F_NO_PREALLOC) || (errno == EINVAL && filter_try(filter, 0)))
         return true;
-    int e = errno;
-    process_filter_close(filter);
-    return error_system(err, e, "cannot load the process filter");
+    return error_system(err, errno, "cannot load the process filter");
 }
 
 void process_filter_close(struct process_filter *filter)

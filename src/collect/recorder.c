@@ -476,10 +476,12 @@ static bool recorder_knows_methods(void *user, uint32_t process)
 static bool recorder_begin(struct recorder *r, struct error *err)
 {
     r->started_ns = clock_monotonic_ns();
-    if (r->options.perf.on_exec)
+    if (r->options.perf.on_exec && !r->events.system_wide) /* they start by themselves */
         return true;
     if (!perf_events_enable(&r->events, err))
         return false;
+    if (r->options.perf.on_exec) /* nothing of it counts yet */
+        return true;
     for (size_t i = 0; i < r->options.perf.pid_count; i++)
         process_scan_again(r->b, trace_builder_process(r->b, (uint32_t)r->options.perf.pids[i]));
     return true;
@@ -574,6 +576,7 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
         .stacks = r->stacks,
         .queue = &r->queue,
         .everybody = !perf->pids,
+        .from_exec = perf->on_exec,
         .kernel_chains = r->options.kernel_chains,
         .tick_ms = perf->context_switches ? RECORDER_SWITCHES_TICK_MS : RECORDER_TICK_MS,
     });
@@ -598,7 +601,8 @@ bool recorder_start(const struct recorder_options *options, struct trace_builder
 {
     struct recorder *r = mem_alloc(1, sizeof *r);
     r->options = *options;
-    r->events = (struct perf_events){ .filter = { -1, -1 } }; /* none, when they cannot be opened */
+    r->events = (struct perf_events){ .filter = { -1, -1 },
+                                      .births = { -1, -1 } }; /* none, when they cannot be opened */
     r->b = b;
     r->w = w;
     time_queue_init(&r->queue, RECORDER_QUEUE_BYTES);

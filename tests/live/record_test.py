@@ -31,6 +31,10 @@ for _ in range(300):
 """
 
 
+# a thousand children that run for a millisecond each, until all have used 0.3 s of CPU time
+CHILDREN = ["sh", "-c", "while set -- $(tail -n 1 /proc/$$/stat) && [ $((${16} + ${17})) -lt 30 ]; do /bin/true; done"]
+
+
 def command(checks, work):
     out = work.file("command.clrperf")
     for script, code in (("exit 0", 0), ("exit 3", 3), ("kill -TERM $$", 128 + signal.SIGTERM)):
@@ -43,13 +47,18 @@ def command(checks, work):
     done = clrperf("record", "--json", "--force", "-o", out, "--", "sh", "-c", "echo hello")
     checks.check("with --json the result is alone on stdout", "schema" in json.loads(done.stdout) and "hello\n" in done.stderr,
                  repr((done.stdout, done.stderr)))
-    done = clrperf("record", "--json", "--force", "-o", out, "--", "sh", "-c",  # until that took 0.3 s of CPU time
-                   "while set -- $(tail -n 1 /proc/$$/stat) && [ $((${16} + ${17})) -lt 30 ]; do /bin/true; done")
-    missed = json.loads(done.stdout)["cpu_missed_s"]
-    checks.check("that children ran too briefly for samples is said", missed > 0.1 and "samples stand for" in done.stderr,
-                 f"{missed} {done.stderr}")
     done = clrperf("record", "-q", "--force", "-o", out, "--", "/nonexistent/program")
     checks.check("a command that is not there fails", done.returncode == 1 and "cannot run" in done.stderr, done.stderr)
+
+
+def command_of_moments(checks, work):
+    """Inheritance would begin each with a whole period, and see next to nothing."""
+    need_root()
+    out = work.file("moments.clrperf")
+    summary = json.loads(succeeded(clrperf("record", "--json", "--force", "-F", "499", "-o", out, "--", *CHILDREN)).stdout)
+    checks.check("children that run for a moment have their samples", summary["samples"] > 75 and summary["cpu_missed_s"] == 0,
+                 f"{summary}")
+    checks.check("each child is known", summary["processes"] > 50, f"{summary}")
 
 
 def command_killed(checks, work):
@@ -160,6 +169,11 @@ def ordinary_user(checks, work):
                 break
         checks.check("that many threads ran too briefly for an ordinary user's samples is said", done.returncode == 0 and
                      "samples stand for" in done.stderr and "or not at all" not in done.stderr, done.stderr)
+    done = subprocess.run([*NOBODY, binary, "record", "--json", "-o", out + "-children", "--", *CHILDREN],
+                          capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
+    missed = json.loads(done.stdout)["cpu_missed_s"]
+    checks.check("that children ran too briefly for an ordinary user's samples is said", missed > 0.1 and
+                 "samples stand for" in done.stderr, f"{missed} {done.stderr}")
     with busy() as target:
         done = subprocess.run([*NOBODY, binary, "record", "-p", str(target.pid), "-d", "1", "-o", out + "-other"],
                               capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
@@ -529,7 +543,7 @@ def kernel_kept(checks, work):
                  len(names[0] & names[1]) >= 3 and names[1] <= {line[2] for line in lines} and os.stat(kept).st_ino == inode, names)
 
 
-GROUPS = (kernel_kept, command, command_killed, command_beside, command_ends, command_is_short, command_names, signals, ordinary_user, events_without_rights, no_rights, targets,
+GROUPS = (kernel_kept, command, command_of_moments, command_killed, command_beside, command_ends, command_is_short, command_names, signals, ordinary_user, events_without_rights, no_rights, targets,
           all_processes, latecomers, target_exits, main_thread_exits, short_lived, target_updated,
           target_chrooted, target_execs, target_stopped, frame_pointers, ahead_of_time)
 

@@ -55,7 +55,7 @@ static void test_children(void **state)
     cpu_account_close(alone);
 }
 
-/* Each is told what helps: who starts a command as root has all rights already. */
+/* Each is told what helps: who starts a command as root has all capabilities already. */
 static void test_told(void **state)
 {
     (void)state;
@@ -67,7 +67,7 @@ static void test_told(void **state)
         cpu_account_tell_gap(account, 250 * (uint64_t)MS, 0, text, sizeof text);
         assert_non_null(strstr(text, "samples stand for nothing of the 250 ms of CPU time"));
         assert_int_equal(strstr(text, "CAP_PERFMON") != NULL, !children);
-        assert_int_equal(strstr(text, "record -a") != NULL, children);
+        assert_int_equal(strstr(text, "new processes") != NULL, children);
         assert_non_null(strstr(text, "-F"));
         cpu_account_close(account);
     }
