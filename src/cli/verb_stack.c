@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "base/urgency.h"
 #include "cli/core_notes.h"
+#include "cli/live_target.h"
 #include "cli/message.h"
 #include "cli/stack_locks.h"
 #include "cli/stack_view.h"
@@ -21,9 +22,7 @@
 #include "cli/target_options.h"
 #include "cli/verb.h"
 #include "collect/core_target.h"
-#include "collect/live_memory.h"
 #include "collect/process_scan.h"
-#include "collect/target_files.h"
 #include "symbolize/symbolizer.h"
 
 enum { STACK_CHAINS = 1024, STACK_EVERY_MS = 200 };
@@ -42,60 +41,14 @@ struct stack_caches {
     struct source_cache sources;
 };
 
-/* A running process under the eye. */
-struct live_target {
-    struct target_list list; /* the one process */
-    struct target_files files;
-    uint32_t process; /* its row, in every look's trace */
-    struct live_memory *memory;
-    struct thread_stopper *stopper;
-    const struct stack_caches *caches;
-};
-
-static bool open_live_file(void *user, const char *path, struct source *out)
-{
-    const struct live_target *live = user;
-    int fd = target_files_open(&live->files, live->process, path);
-    if (fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, out, NULL))
-        return true;
-    if (fd >= 0)
-        close(fd);
-    return false;
-}
-
-static void close_live_file(void *user, struct source *file)
-{
-    (void)user;
-    close(file->fd);
-}
-
-static void live_close(struct live_target *live)
-{
-    thread_stopper_close(live->stopper);
-    live_memory_close(live->memory);
-    target_files_done(&live->files);
-    target_list_done(&live->list);
-}
-
-static bool live_open(struct live_target *live, const struct stack_values *v, struct error *err)
-{
-    struct target_query query = target_options_query(&v->target);
-    query.one = true;
-    if (!target_select(&query, &live->list, err))
-        return false;
-    const struct target *target = &live->list.items[0];
-    live->process = 1;
-    target_files_add(&live->files, live->process, (uint32_t)target->pid);
-    return live_memory_attach(target->pid, target->start_ticks, &live->memory, err) &&
-           thread_stopper_open(target->pid, &live->stopper, err);
-}
-
-static void live_symbolize(struct live_target *live, struct trace_builder *b)
+static void live_symbolize(struct live_target *live, const struct stack_caches *caches,
+                           struct trace_builder *b)
 {
     struct symbolizer_options options = {
-        .files = target_finder_live(&live->files),
-        .cache = &live->caches->symbols,
-        .sources = &live->caches->sources,
+        .files = live->finder,
+        .cache = &caches->symbols,
+        .sources = &caches->sources,
+        .ahead = &live->ahead,
     };
     struct symbolizer_result result = { 0 };
     symbolizer_run(&b->trace, &b->functions, &options, &result);
@@ -160,30 +113,30 @@ static void stack_warn(const struct process_stacks *stacks, const struct target 
         message_warning("jitted methods have no names: %s", stacks->walk_error.what);
 }
 
-static bool live_look(struct live_target *live, struct process_stacks *stacks, const struct stack_values *v,
-                      uint32_t number, struct error *err)
+static bool live_look(struct live_target *live, const struct stack_caches *caches,
+                      const struct stack_values *v, uint32_t number, struct error *err)
 {
     bool first = number == 0, last = number + 1 == v->repeat;
+    struct process_stacks *stacks = &live->stacks;
     struct stack_view view = { .process = live->process, .started_s = (double)clock_realtime_ns() / 1e9 };
-    if (!process_stacks_take_live(stacks, live->stopper, stack_thread(v), err) ||
-        !live_memory_refresh(live->memory, err))
+    if (!live_target_take(live, stack_thread(v), err))
         return false;
     if (last)
-        thread_stopper_finish(live->stopper);
+        live_target_finish_taking(live);
     trace_builder_init(&view.b, STACK_CHAINS);
     uint64_t now_ns = clock_monotonic_ns();
     uint32_t process = trace_builder_process_start(&view.b, (uint32_t)stacks->target.pid, now_ns);
     process_scan_add_memory(&view.b, process, stacks->target.memory, now_ns);
     process_scan_identity(&view.b, process, &live->list.items[0]);
-    process_stacks_unwind(stacks, &view.b, live->process);
-    live_symbolize(live, &view.b);
+    live_target_unwind(live, &view.b);
+    live_symbolize(live, caches, &view.b);
     if (first)
         stack_warn(stacks, &live->list.items[0]);
     bool ok = stack_view_make(&view, stacks, v->raw_names, err);
     if (ok)
         stack_locks_read(&view, true);
     if (ok && v->async)
-        view_read_async(&view, stacks, live->memory, &live->caches->symbols, v);
+        view_read_async(&view, stacks, live->memory, &caches->symbols, v);
     if (last)
         live_memory_finish(live->memory);
     if (ok && first)
@@ -205,32 +158,23 @@ static void show_managed(const struct target *target, struct stack_values *v)
 static bool live_stacks(const struct stack_caches *caches, const struct stack_values *values,
                         struct error *err)
 {
-    struct live_target live = { .caches = caches };
+    struct live_target live;
     struct stack_values own = *values;
-    const struct stack_values *v = &own;
+    struct target_query query = target_options_query(&own.target);
+    query.one = true;
     urgency_begin(URGENCY_MS); /* who looks at a hung machine waits, threads too */
-    bool ok = live_open(&live, v, err);
-    if (ok) {
+    bool ok = live_target_open(&live, &query, &caches->symbols, err);
+    if (ok)
         show_managed(&live.list.items[0], &own);
-        struct stacks_target target = {
-            .pid = live.list.items[0].pid,
-            .machine = machine_own(),
-            .memory = live_memory_view(live.memory),
-            .files = { open_live_file, close_live_file, &live },
-        };
-        struct process_stacks stacks;
-        process_stacks_init(&stacks, &target);
-        for (uint32_t i = 0; ok && i < v->repeat; i++) {
-            if (i > 0) {
-                poll(NULL, 0, (int)(v->every_ns / 1000000));
-                if (!v->json)
-                    ok = write(STDOUT_FILENO, "\n", 1) == 1;
-            }
-            ok = ok && live_look(&live, &stacks, v, i, err);
+    for (uint32_t i = 0; ok && i < own.repeat; i++) {
+        if (i > 0) {
+            poll(NULL, 0, (int)(own.every_ns / 1000000));
+            if (!own.json)
+                ok = write(STDOUT_FILENO, "\n", 1) == 1;
         }
-        process_stacks_done(&stacks);
+        ok = ok && live_look(&live, caches, &own, i, err);
     }
-    live_close(&live);
+    live_target_close(&live);
     return ok;
 }
 
@@ -251,6 +195,7 @@ static bool core_look(struct core_target *core, struct process_stacks *stacks,
         return error_set(err, ERROR_TARGET, "the dump has no thread %s", v->thread);
     trace_builder_init(&view.b, STACK_CHAINS);
     view.process = core_target_describe(core, &view.b);
+    process_stacks_find_code(stacks);
     process_stacks_unwind(stacks, &view.b, view.process);
     symbolizer_run(&view.b.trace, &view.b.functions, &options, &result);
     core_notes_warn(core, stacks->walk ? NULL : &stacks->walk_error);
@@ -335,8 +280,9 @@ const struct verb verb_stack = {
     .args = "[CORE]",
     .summary = "show what every thread is doing now",
     .details =
-        "  Each thread is stopped for a moment, one after the other, by ptrace; the runtime need not help, "
-        "so\n"
+        "  Each thread is stopped for some microseconds by ptrace, a few on their way at a time; the runtime "
+        "need "
+        "not help, so\n"
         "  that a hung or stopped process, or one with diagnostics switched off, shows its stacks too.\n"
         "  Equal stacks are shown once; the leaf comes first.\n"
         "  CORE is a core dump of the kernel, gcore or createdump: its threads are shown instead.",

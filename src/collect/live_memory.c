@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "base/arena.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "collect/memory_reader.h"
@@ -25,8 +24,7 @@ struct live_memory {
     struct memory_reader reader;
     pid_t pid;
     int pidfd;
-    struct arena names; /* of the mappings */
-    struct memory_mapping *mappings;
+    struct live_mappings mappings;
     unsigned hangs;
     bool ended;
 };
@@ -162,28 +160,28 @@ static void add_mapping(struct arena *names, const struct proc_mapping *m, struc
     };
 }
 
-static void take_mappings(struct live_memory *live, struct span text)
+static void parse_mappings(struct span text, struct live_mappings *out)
 {
-    struct arena names;
     struct buffer path;
-    struct memory_mapping *mappings = NULL;
-    size_t count = 0, capacity = 0;
-    arena_init(&names, MAPS_BYTES_MAX);
+    size_t capacity = 0;
+    *out = (struct live_mappings){ 0 };
+    arena_init(&out->names, MAPS_BYTES_MAX);
     buffer_init(&path, PATH_BYTES_MAX);
     for (struct proc_mapping m; procfs_next_mapping(&text, &m, NULL);) {
         /* read while it changes: a mapping may be listed twice, in pieces */
-        if (count && m.start < mappings[count - 1].end)
+        if (out->count && m.start < out->rows[out->count - 1].end)
             continue;
-        mappings = mem_grow(mappings, &capacity, count + 1, sizeof *mappings);
-        add_mapping(&names, &m, &path, &mappings[count++]);
+        out->rows = mem_grow(out->rows, &capacity, out->count + 1, sizeof *out->rows);
+        add_mapping(&out->names, &m, &path, &out->rows[out->count++]);
     }
     buffer_done(&path);
-    arena_done(&live->names);
-    free(live->mappings);
-    live->names = names;
-    live->mappings = mappings;
-    live->view.mappings = mappings;
-    live->view.mapping_count = count;
+}
+
+void live_mappings_done(struct live_mappings *mappings)
+{
+    arena_done(&mappings->names);
+    free(mappings->rows);
+    *mappings = (struct live_mappings){ 0 };
 }
 
 /* Of a list that is cut the last line is left out. */
@@ -195,7 +193,8 @@ static struct span whole_lines(const struct buffer *text)
     return lines;
 }
 
-static bool list_mappings(struct live_memory *live, size_t bytes_max, struct error *err)
+static bool list_mappings(const struct live_memory *live, size_t bytes_max, struct live_mappings *out,
+                          struct error *err)
 {
     struct buffer text;
     buffer_init(&text, bytes_max);
@@ -206,14 +205,37 @@ static bool list_mappings(struct live_memory *live, size_t bytes_max, struct err
         ok = error_set(err, ERROR_TARGET, "process %d has no memory: it is ending, or a thread of the kernel",
                        (int)live->pid);
     if (ok)
-        take_mappings(live, whole_lines(&text));
+        parse_mappings(whole_lines(&text), out);
     buffer_done(&text);
     return ok;
 }
 
+bool live_memory_list(const struct live_memory *live, struct live_mappings *out, struct error *err)
+{
+    return list_mappings(live, MAPS_BYTES_MAX, out, err);
+}
+
+void live_memory_adopt(struct live_memory *live, struct live_mappings *mappings)
+{
+    live_mappings_done(&live->mappings);
+    live->mappings = *mappings;
+    *mappings = (struct live_mappings){ 0 };
+    live->view.mappings = live->mappings.rows;
+    live->view.mapping_count = live->mappings.count;
+}
+
+static bool refresh(struct live_memory *live, size_t bytes_max, struct error *err)
+{
+    struct live_mappings mappings;
+    if (!list_mappings(live, bytes_max, &mappings, err))
+        return false;
+    live_memory_adopt(live, &mappings);
+    return true;
+}
+
 bool live_memory_refresh(struct live_memory *live, struct error *err)
 {
-    return list_mappings(live, MAPS_BYTES_MAX, err);
+    return refresh(live, MAPS_BYTES_MAX, err);
 }
 
 static bool try_reading(struct live_memory *live, struct error *err)
@@ -251,7 +273,7 @@ static bool open_memory(pid_t pid, uint64_t start_ticks, size_t maps_bytes, stru
     live->reader.socket = -1;
     bool ok = memory_reader_init(&live->reader, pid) ||
               error_system(err, errno, "cannot share memory with a child process");
-    ok = ok && list_mappings(live, maps_bytes, err) &&
+    ok = ok && refresh(live, maps_bytes, err) &&
          (try_reading(live, err) || (live_memory_refresh(live, err) && try_reading(live, err)));
     if (!ok) {
         live_memory_close(live);
@@ -282,8 +304,7 @@ void live_memory_close(struct live_memory *live)
     if (!live)
         return;
     memory_reader_done(&live->reader);
-    arena_done(&live->names);
-    free(live->mappings);
+    live_mappings_done(&live->mappings);
     close(live->pidfd);
     free(live);
 }

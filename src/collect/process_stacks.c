@@ -160,32 +160,50 @@ static bool has_ended(const struct process_stacks *stacks, const struct stacks_t
     return now.state == 0 || now.state == 'Z' || now.state == 'X';
 }
 
-/* What counts for all threads. */
-struct taking {
-    uint64_t stack_end; /* of the main thread */
-    bool nested;        /* they have other numbers in their pid namespace */
-};
-
-static bool take_thread(struct process_stacks *stacks, struct thread_stopper *stopper,
-                        struct stacks_thread *thread, const struct taking *taking, struct error *err)
+/* What the kernel says of them, before they are stopped. */
+static void read_states(struct process_stacks *stacks)
 {
-    struct thread_snapshot snapshot;
-    read_state(stacks, thread);
-    if (taking->nested)
-        read_ns_tid(stacks, thread);
-    if (!thread_stopper_take(stopper, thread->tid, taking->stack_end, &snapshot, err)) {
-        if (has_ended(stacks, thread)) /* one that is ending is refused like one of others */
-            error_set(err, ERROR_TARGET, "process %d is gone", (int)stacks->target.pid);
-        thread->problem = mem_copy_string(err->what);
-        return false;
+    bool nested = read_ns_tid(stacks, &stacks->threads[0]);
+    for (size_t i = 0; i < stacks->thread_count; i++) {
+        read_state(stacks, &stacks->threads[i]);
+        if (nested && i > 0)
+            read_ns_tid(stacks, &stacks->threads[i]);
     }
-    thread->registers = snapshot.registers;
-    thread->stopped_ns = snapshot.stopped_ns;
-    thread->stack = mem_alloc(snapshot.stack.size + 1, 1);
-    thread->stack_bytes = snapshot.stack.size;
-    if (snapshot.stack.size)
-        memcpy(thread->stack, snapshot.stack.data, snapshot.stack.size);
-    return true;
+}
+
+static void keep_stop(struct process_stacks *stacks, struct stacks_thread *thread, struct thread_stop *stop)
+{
+    if (stop->problem.kind != ERROR_NONE) {
+        if (has_ended(stacks, thread)) /* one that is ending is refused like one of others */
+            error_set(&stop->problem, ERROR_TARGET, "process %d is gone", (int)stacks->target.pid);
+        thread->problem = mem_copy_string(stop->problem.what);
+        return;
+    }
+    thread->registers = stop->registers;
+    thread->stopped_ns = stop->stopped_ns;
+    thread->stack = mem_alloc(stop->stack.size + 1, 1);
+    thread->stack_bytes = stop->stack.size;
+    if (stop->stack.size)
+        memcpy(thread->stack, stop->stack.data, stop->stack.size);
+}
+
+/* Stops them, in parts. Where not even one of the first may be looked at the others are not asked. */
+static void stop_threads(struct process_stacks *stacks, struct thread_stopper *stopper,
+                         struct thread_stop *stops)
+{
+    uint64_t stack_end = main_stack_end(stacks->target.pid);
+    bool refused = true;
+    for (size_t done = 0, end; done < stacks->thread_count; done = end) {
+        end = done + thread_stopper_take(stopper, stack_end, stops + done, stacks->thread_count - done);
+        for (size_t i = done; i < end; i++) {
+            keep_stop(stacks, &stacks->threads[i], &stops[i]);
+            refused = refused && stops[i].problem.kind == ERROR_PERMISSION;
+        }
+        for (size_t i = end; refused && i < stacks->thread_count; i++)
+            stops[i].problem = stops[0].problem;
+        if (refused)
+            return;
+    }
 }
 
 static void remove_thread(struct process_stacks *stacks, size_t i)
@@ -198,35 +216,36 @@ static void remove_thread(struct process_stacks *stacks, size_t i)
 bool process_stacks_take_live(struct process_stacks *stacks, struct thread_stopper *stopper, pid_t only_tid,
                               struct error *err)
 {
-    struct error first = { 0 }, failure = { 0 };
-    size_t taken = 0;
     process_stacks_renew(stacks);
     if (!list_threads(stacks, only_tid, err))
         return false;
-    struct taking taking = { main_stack_end(stacks->target.pid), read_ns_tid(stacks, &stacks->threads[0]) };
-    for (size_t i = 0; i < stacks->thread_count;) {
-        bool ok = take_thread(stacks, stopper, &stacks->threads[i], &taking, &failure);
-        taken += ok;
-        if (!ok && first.kind == ERROR_NONE)
-            first = failure;
-        if (taken == 0 && failure.kind == ERROR_PERMISSION)
-            break; /* nor may we at the others */
-        if (ok || failure.kind != ERROR_TARGET)
-            i++;
+    size_t count = stacks->thread_count, taken = 0, kept = 0;
+    struct thread_stop *stops = mem_alloc(count, sizeof *stops);
+    for (size_t i = 0; i < count; i++)
+        stops[i].tid = stacks->threads[i].tid;
+    read_states(stacks);
+    stop_threads(stacks, stopper, stops);
+    for (size_t i = 0; i < count; i++) {
+        taken += stops[i].problem.kind == ERROR_NONE;
+        if (stops[i].problem.kind == ERROR_TARGET) /* it ended since it was listed */
+            remove_thread(stacks, kept);
         else
-            remove_thread(stacks, i); /* it ended since it was listed */
+            kept++;
     }
-    if (taken == 0) {
-        *err = first;
-        return false;
-    }
+    if (taken == 0)
+        *err = stops[0].problem;
+    free(stops);
+    return taken > 0;
+}
+
+void process_stacks_describe_waits(struct process_stacks *stacks)
+{
     for (size_t i = 0; i < stacks->thread_count; i++) {
         if (stacks->threads[i].problem)
             stacks->threads[i].waiting_on = mem_copy_string("");
         else
             describe_wait(stacks, &stacks->threads[i], true);
     }
-    return true;
 }
 
 /* Code. */
@@ -384,14 +403,27 @@ static void collect_generated(const struct process_stacks *stacks, struct addr_l
     sort_out(list);
 }
 
+void process_stacks_find_code(struct process_stacks *stacks)
+{
+    if (stacks->walk)
+        code_walk_renew(stacks->walk);
+    else
+        code_walk_open(stacks->target.memory, &stacks->target.files, &stacks->walk, &stacks->walk_error);
+}
+
+void process_stacks_read_tables(struct process_stacks *stacks, const struct memory_mapping *m)
+{
+    AUTO_FREE char *path = mapped_path(m);
+    uint32_t image = is_image(m) ? image_number(stacks, path) : PROCESS_CODE_NO_IMAGE;
+    if (image != PROCESS_CODE_NO_IMAGE)
+        unwind_images_code(stacks->images, image, m->start, m->file_off, open_image, close_image, stacks);
+}
+
 /* What can be jitted code tells the unwinder how to leave it. */
 static void outline_methods(struct process_stacks *stacks)
 {
     struct addr_list list = { 0 };
-    if (stacks->walk)
-        code_walk_renew(stacks->walk);
-    else if (!code_walk_open(stacks->target.memory, &stacks->target.files, &stacks->walk,
-                             &stacks->walk_error))
+    if (!stacks->walk)
         return;
     collect_generated(stacks, &list);
     code_walk_outline_at(stacks->walk, list.items, list.count, take_outline, stacks->code);

@@ -69,10 +69,20 @@ struct stacks_thread *process_stacks_add(struct process_stacks *stacks, pid_t ti
 
 /*
  * Takes the threads of a running process, or only `only_tid`, each stopped for a moment. ERROR_PERMISSION
- * when not even one may be looked at, ERROR_TARGET when there is none.
+ * when not even one may be looked at, ERROR_TARGET when there is none. What they wait for is told afterwards,
+ * out of the process's memory.
  */
 bool process_stacks_take_live(struct process_stacks *stacks, struct thread_stopper *stopper, pid_t only_tid,
                               struct error *err);
+void process_stacks_describe_waits(struct process_stacks *stacks);
+
+/* Finds the runtime's code in the process's memory as it is after the threads were taken, for unwinding. */
+void process_stacks_find_code(struct process_stacks *stacks);
+/*
+ * Reads the unwind tables of an image that is mapped, which unwinding would do when a stack leads into it.
+ * For another thread, while the stacks are taken and the code is found.
+ */
+void process_stacks_read_tables(struct process_stacks *stacks, const struct memory_mapping *m);
 
 /*
  * Unwinds what was taken into `b`, where `process` has its mappings already. Jitted methods on the stacks are

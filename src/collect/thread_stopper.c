@@ -10,6 +10,7 @@
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -20,28 +21,35 @@
 #include "collect/traced_thread.h"
 
 enum {
+    AT_A_TIME = 4, /* threads that are asked to stop before the first of them has */
+    BATCH_THREADS = 64,
+    BATCH_STACK_BYTES = 8 * THREAD_STACK_BYTES_MAX,
     PAGE_BYTES = 4096,
     READ_PIECES = 128,
     WARM_BYTES = 64 << 10,
-    STACK_SANE_BYTES = 1 << 30, /* a thread's base further up is not above its stack */
-    LOOKS_US = 100,             /* one thread follows another; each takes some tens of microseconds */
+    WARM_FIRST_BYTES = 1 << 20,
+    LOOKS_US = 100, /* one batch follows another */
 };
 
-enum stop_outcome { STOP_OK, STOP_REFUSED, STOP_GONE, STOP_LATE };
+enum stop_outcome { STOP_NOT_ASKED, STOP_ASKED, STOP_OK, STOP_REFUSED, STOP_GONE };
 
-/* What child and parent share. */
-struct stop_exchange {
-    struct doorbell asked, answered;
+/* One thread, as child and parent share it. */
+struct stop_result {
     pid_t tid;
-    uint64_t main_stack_end;
     enum stop_outcome outcome;
     int os_error;
-    bool at_once; /* the child runs as soon as it can */
-    uint64_t stopped_ns;
+    uint64_t asked_ns, stopped_ns;
     uint8_t user_regs[THREAD_USER_REGS_BYTES_MAX];
     uint64_t thread_base; /* where those do not have it */
-    size_t stack_bytes;
-    uint8_t stack[THREAD_STACK_BYTES_MAX];
+    size_t stack_at, stack_bytes;
+};
+
+struct stop_exchange {
+    struct doorbell asked, answered;
+    uint64_t main_stack_end;
+    size_t count;
+    struct stop_result results[BATCH_THREADS];
+    uint8_t stacks[BATCH_STACK_BYTES];
 };
 
 struct thread_stopper {
@@ -52,56 +60,16 @@ struct thread_stopper {
     struct stop_exchange *exchange;
 };
 
-/* struct user_regs_struct to DWARF's order; see sys/user.h and the x86-64 psABI, figure 3.36. */
-static bool read_x86_64(struct span user_regs, struct thread_registers *out)
-{
-    static const uint8_t places[] = { 10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16 };
-    static const uint8_t arguments[] = { 14, 13, 12, 7, 9, 8 }; /* rdi rsi rdx r10 r8 r9 */
-    enum { ORIG_RAX = 15, FS_BASE = 21, WORDS = 27 };
-    if (user_regs.size < 8 * WORDS)
-        return false;
-    for (size_t i = 0; i < ARRAY_LEN(places); i++)
-        out->general.numbered[i] = load_u64le(user_regs.data + 8 * places[i]);
-    out->syscall = (int64_t)load_u64le(user_regs.data + 8 * ORIG_RAX);
-    out->thread_base = load_u64le(user_regs.data + 8 * FS_BASE);
-    for (size_t i = 0; i < ARRAY_LEN(arguments); i++)
-        out->arguments[i] = load_u64le(user_regs.data + 8 * arguments[i]);
-    return true;
-}
-
-/* x0..x30, sp, pc, pstate. */
-static bool read_arm64(struct span user_regs, struct thread_registers *out)
-{
-    enum { NUMBERED = 33, CALL_NUMBER = 8, WORDS = 34 };
-    if (user_regs.size < 8 * WORDS)
-        return false;
-    for (size_t i = 0; i < NUMBERED; i++)
-        out->general.numbered[i] = load_u64le(user_regs.data + 8 * i);
-    out->syscall = (int32_t)out->general.numbered[CALL_NUMBER];
-    memcpy(out->arguments, out->general.numbered, sizeof out->arguments);
-    return true;
-}
-
-bool thread_registers_read(const struct machine *machine, struct span user_regs, struct thread_registers *out)
-{
-    struct thread_registers registers = { .machine = machine };
-    bool arm64 = machine == &machine_arm64;
-    if (!(arm64 ? read_arm64(user_regs, &registers) : read_x86_64(user_regs, &registers)))
-        return false;
-    machine_set_registers(machine, &registers.general);
-    *out = registers;
-    return true;
-}
-
-/* Those of the thread that stood still. */
-static struct thread_registers registers_of(const struct stop_exchange *x)
+static struct thread_registers registers_of(const struct stop_result *r)
 {
     struct thread_registers registers;
-    thread_registers_read(machine_own(), span_of(x->user_regs, sizeof x->user_regs), &registers);
+    thread_registers_read(machine_own(), span_of(r->user_regs, sizeof r->user_regs), &registers);
     if (machine_own()->has_link)
-        registers.thread_base = x->thread_base;
+        registers.thread_base = r->thread_base;
     return registers;
 }
+
+/* The child. */
 
 /* Page by page: what lies behind a page that is not there does not count. */
 static size_t read_stack(pid_t tid, uint64_t from, uint8_t *into, size_t size)
@@ -128,15 +96,6 @@ static size_t read_stack(pid_t tid, uint64_t from, uint8_t *into, size_t size)
     return done;
 }
 
-size_t thread_registers_stack_bytes(const struct thread_registers *r, uint64_t main_stack_end)
-{
-    uint64_t sp = r->general.sp, end = r->thread_base;
-    if (end <= sp || end - sp > STACK_SANE_BYTES)
-        end = main_stack_end;
-    uint64_t size = end > sp && end - sp <= STACK_SANE_BYTES ? end - sp : THREAD_STACK_BYTES;
-    return size < THREAD_STACK_BYTES_MAX ? (size_t)size : THREAD_STACK_BYTES_MAX;
-}
-
 /* A set of registers (elf.h); false when the kernel has it not. */
 static bool get_registers(pid_t tid, unsigned set, void *into, size_t size)
 {
@@ -144,65 +103,151 @@ static bool get_registers(pid_t tid, unsigned set, void *into, size_t size)
     return ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)set, &room) == 0;
 }
 
-/* The thread stands still: takes what is wanted. */
-static void take_stopped(struct stop_exchange *x)
+/* A batch under way. */
+struct batch {
+    struct stop_exchange *x;
+    size_t started, open; /* results that were begun; of these, how many are waited for */
+    size_t used, warm;    /* bytes of `stacks`: that are taken, and that need not be brought in any more */
+    uint64_t quiet_ns;    /* when nobody stood still for us, last */
+    bool at_once;         /* we run as soon as we can */
+};
+
+/* No page of ours is to be brought in while a thread waits. */
+static void warm(struct batch *b, size_t bytes)
 {
-    if (!get_registers(x->tid, NT_PRSTATUS, x->user_regs, sizeof x->user_regs)) {
-        x->outcome = STOP_REFUSED;
-        x->os_error = errno;
+    size_t end = b->used + bytes;
+    if (end > BATCH_STACK_BYTES)
+        end = BATCH_STACK_BYTES;
+    if (end > b->warm) {
+        memset(b->x->stacks + b->warm, 0, end - b->warm);
+        b->warm = end;
+    }
+}
+
+static void refuse(struct stop_result *r)
+{
+    r->outcome = errno == ESRCH ? STOP_GONE : STOP_REFUSED;
+    r->os_error = errno;
+}
+
+static void ask_next(struct batch *b)
+{
+    struct stop_result *r = &b->x->results[b->started++];
+    /* no PTRACE_O_EXITKILL: the thread goes on when we are killed */
+    if (ptrace(PTRACE_SEIZE, r->tid, NULL, NULL) != 0) {
+        refuse(r);
+        return;
+    }
+    r->asked_ns = clock_monotonic_ns();
+    if (ptrace(PTRACE_INTERRUPT, r->tid, NULL, NULL) != 0) {
+        r->outcome = STOP_GONE;
+        return;
+    }
+    r->outcome = STOP_ASKED;
+    b->open++;
+}
+
+/* The thread stands still: takes what is wanted. */
+static void take_stopped(struct batch *b, struct stop_result *r)
+{
+    if (!get_registers(r->tid, NT_PRSTATUS, r->user_regs, sizeof r->user_regs)) {
+        refuse(r);
         return;
     }
     if (machine_own()->has_link)
-        get_registers(x->tid, NT_ARM_TLS, &x->thread_base, sizeof x->thread_base);
-    struct thread_registers registers = registers_of(x);
-    x->stack_bytes = read_stack(x->tid, registers.general.sp, x->stack,
-                                thread_registers_stack_bytes(&registers, x->main_stack_end));
-    x->outcome = STOP_OK;
+        get_registers(r->tid, NT_ARM_TLS, &r->thread_base, sizeof r->thread_base);
+    struct thread_registers registers = registers_of(r);
+    r->stack_at = b->used;
+    r->stack_bytes = read_stack(r->tid, registers.general.sp, b->x->stacks + b->used,
+                                thread_registers_stack_bytes(&registers, b->x->main_stack_end));
+    r->outcome = STOP_OK;
 }
 
-static void take(struct stop_exchange *x)
+static struct stop_result *asked_of(const struct batch *b, pid_t tid)
 {
-    int signal_number = 0;
-    x->stack_bytes = 0;
-    /* no PTRACE_O_EXITKILL: the thread goes on when we are killed */
-    if (ptrace(PTRACE_SEIZE, x->tid, NULL, NULL) != 0) {
-        x->outcome = errno == ESRCH ? STOP_GONE : STOP_REFUSED;
-        x->os_error = errno;
+    for (size_t i = 0; i < b->started; i++)
+        if (b->x->results[i].tid == tid && b->x->results[i].outcome == STOP_ASKED)
+            return &b->x->results[i];
+    return NULL;
+}
+
+/* Whichever stops first. The time from which on it may have stood still is in b->quiet_ns, at most. */
+static pid_t wait_any(struct batch *b, int *status)
+{
+    pid_t tid = waitpid(-1, status, __WALL | WNOHANG);
+    if (tid != 0)
+        return tid;
+    b->quiet_ns = clock_monotonic_ns();
+    tid = waitpid(-1, status, __WALL);
+    if (b->at_once) /* else it may have stood still for a while before we got a CPU */
+        b->quiet_ns = clock_monotonic_ns();
+    return tid;
+}
+
+static void take_any(struct batch *b)
+{
+    int status = 0, signal_number = 0;
+    pid_t tid = wait_any(b, &status);
+    struct stop_result *r = tid > 0 ? asked_of(b, tid) : NULL;
+    bool stopped = tid > 0 && traced_thread_is_stopped(status, &signal_number);
+    if (tid <= 0) { /* none is ours any more */
+        for (size_t i = 0; i < b->started; i++)
+            if (b->x->results[i].outcome == STOP_ASKED)
+                b->x->results[i].outcome = STOP_GONE;
+        b->open = 0;
         return;
     }
-    uint64_t begin_ns = clock_monotonic_ns();
-    if (ptrace(PTRACE_INTERRUPT, x->tid, NULL, NULL) != 0) {
-        x->outcome = STOP_GONE;
+    if (r && stopped)
+        take_stopped(b, r);
+    else if (r)
+        r->outcome = STOP_GONE;
+    if (stopped)
+        traced_thread_release(tid, signal_number);
+    if (!r)
         return;
+    r->stopped_ns = clock_monotonic_ns() - (r->asked_ns > b->quiet_ns ? r->asked_ns : b->quiet_ns);
+    b->used += (r->stack_bytes + 15) / 16 * 16;
+    b->open--;
+}
+
+static bool has_room(const struct batch *b)
+{
+    return b->open < AT_A_TIME && b->started < b->x->count &&
+           b->used + (b->open + 1) * THREAD_STACK_BYTES_MAX <= BATCH_STACK_BYTES;
+}
+
+static void take_batch(struct batch *b)
+{
+    b->started = b->open = b->used = 0;
+    while (has_room(b) || b->open) {
+        while (has_room(b))
+            ask_next(b);
+        if (b->open)
+            take_any(b);
+        warm(b, WARM_BYTES);
     }
-    if (!traced_thread_wait(x->tid, &signal_number)) {
-        x->outcome = STOP_GONE;
-        return;
-    }
-    if (x->at_once) /* else it may have stood still for a while before we got a CPU */
-        begin_ns = clock_monotonic_ns();
-    take_stopped(x);
-    traced_thread_release(x->tid, signal_number);
-    x->stopped_ns = clock_monotonic_ns() - begin_ns;
 }
 
 static _Noreturn void serve(int socket, struct stop_exchange *x)
 {
+    struct batch batch = { .x = x };
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     helper_process_begin(socket);
     /* where allowed: a thread that stands still must not wait for us to get a CPU */
-    x->at_once = sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 }) == 0;
-    memset(x->stack, 0, WARM_BYTES); /* no page of ours is to be brought in while a thread waits */
+    batch.at_once = sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 }) == 0;
+    warm(&batch, WARM_FIRST_BYTES);
     unsigned look_us = doorbell_look_us(LOOKS_US);
     for (uint32_t heard = 0; doorbell_wait(&x->asked, heard, socket, look_us, -1); heard++) {
-        take(x);
+        take_batch(&batch);
         if (!doorbell_ring(&x->answered, socket, NULL))
             break;
     }
     _exit(0);
 }
+
+/* The parent. */
 
 static bool start(struct thread_stopper *s)
 {
@@ -269,39 +314,53 @@ static bool ask(struct thread_stopper *s)
                          THREAD_STOP_DEADLINE_MS);
 }
 
-static bool refused(const struct thread_stopper *s, pid_t tid, struct error *err)
+static void explain(const struct stop_result *r, struct error *err)
 {
-    const struct stop_exchange *x = s->exchange;
-    if (x->outcome == STOP_GONE)
-        return error_set(err, ERROR_TARGET, "thread %d is gone", (int)tid);
-    if (x->outcome == STOP_LATE)
-        return error_set(err, ERROR_LIMIT, "thread %d did not stop within %d ms: it waits in the kernel",
-                         (int)tid, THREAD_STOP_DEADLINE_MS);
-    error_system(err, x->os_error, "cannot look at thread %d", (int)tid);
-    if (x->os_error == EPERM)
-        error_hint(err, "run as the same user with kernel.yama.ptrace_scope = 0, or with sudo; "
-                        "a debugger or strace on the process must let go of it first");
-    return false;
+    switch (r->outcome) {
+    case STOP_GONE:
+        error_set(err, ERROR_TARGET, "thread %d is gone", (int)r->tid);
+        return;
+    case STOP_REFUSED:
+        error_system(err, r->os_error, "cannot look at thread %d", (int)r->tid);
+        if (r->os_error == EPERM)
+            error_hint(err, "run as the same user with kernel.yama.ptrace_scope = 0, or with sudo; "
+                            "a debugger or strace on the process must let go of it first");
+        return;
+    default:
+        error_set(err, ERROR_LIMIT, "thread %d did not stop within %d ms: it waits in the kernel",
+                  (int)r->tid, THREAD_STOP_DEADLINE_MS);
+    }
 }
 
-bool thread_stopper_take(struct thread_stopper *s, pid_t tid, uint64_t main_stack_end,
-                         struct thread_snapshot *out, struct error *err)
+static void hand_out(const struct stop_exchange *x, const struct stop_result *r, struct thread_stop *out)
+{
+    *out = (struct thread_stop){ .tid = r->tid };
+    if (r->outcome == STOP_OK) {
+        out->registers = registers_of(r);
+        out->stack = span_of(x->stacks + r->stack_at, r->stack_bytes);
+        out->stopped_ns = r->stopped_ns;
+    } else {
+        explain(r, &out->problem);
+    }
+}
+
+size_t thread_stopper_take(struct thread_stopper *s, uint64_t main_stack_end, struct thread_stop *stops,
+                           size_t count)
 {
     struct stop_exchange *x = s->exchange;
-    if (s->child <= 0 && !start(s))
-        return error_system(err, errno, "cannot start a child process");
-    x->tid = tid;
     x->main_stack_end = main_stack_end;
-    x->outcome = STOP_LATE;
-    x->os_error = 0;
-    x->stopped_ns = 0;
-    bool answered = ask(s);
-    if (!answered) /* only its end lets go of a thread that has not stopped */
+    x->count = count < BATCH_THREADS ? count : BATCH_THREADS;
+    for (size_t i = 0; i < x->count; i++)
+        x->results[i] = (struct stop_result){ .tid = stops[i].tid };
+    bool started = s->child > 0 || start(s);
+    int e = errno;
+    if (started && !ask(s)) /* only its end lets go of threads that have not stopped */
         stop(s);
-    if (!answered || x->outcome != STOP_OK)
-        return refused(s, tid, err);
-    out->registers = registers_of(x);
-    out->stack = span_of(x->stack, x->stack_bytes);
-    out->stopped_ns = x->stopped_ns;
-    return true;
+    size_t done = 0;
+    do {
+        hand_out(x, &x->results[done], &stops[done]);
+        if (!started)
+            error_system(&stops[done].problem, e, "cannot start a child process");
+    } while (++done < x->count && (!started || x->results[done].outcome != STOP_NOT_ASKED));
+    return done;
 }

@@ -11,7 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/memory.h"
-#include "collect/thread_stopper.h"
+#include "collect/thread_registers.h"
 
 /* Appends what a descriptor of the process is open on; false when that is not known. */
 typedef bool thread_wait_fd_fn(void *user, int fd, struct buffer *out);

@@ -8,8 +8,12 @@
 #include <sys/types.h>
 
 /*
- * Waits until a thread that was seized and interrupted stands still; who waits for us ends us when that takes
- * too long. A signal that came in between is in *out_signal, else 0: it must be handed on. False: it is gone.
+ * Whether a thread that was seized and interrupted stands still, by what waitpid(2) says of it. A signal that
+ * came in between is in *out_signal, else 0: it must be handed on. False: it is gone.
+ */
+bool traced_thread_is_stopped(int status, int *out_signal);
+/*
+ * Waits until a thread does; who waits for us ends us when that takes too long.
  */
 bool traced_thread_wait(pid_t tid, int *out_signal);
 /* Lets go of one that stands still. */

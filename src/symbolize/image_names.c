@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/own.h"
@@ -12,8 +11,7 @@
 #include "read/bundle.h"
 #include "read/il_map.h"
 #include "read/procfs.h"
-#include "symbolize/managed_image.h"
-#include "symbolize/native_image.h"
+#include "symbolize/images_ahead.h"
 
 /* An assembly inside a single-file executable, opened when the first location falls into it. */
 struct bundled {
@@ -23,10 +21,7 @@ struct bundled {
 };
 
 struct image_names {
-    int fd; /* -1 when the file could not be opened */
-    struct source file;
-    struct native_image *native;
-    struct managed_image *managed;
+    struct image_file image; /* fd -1 when it could not be opened */
     struct bundle *bundle;
     struct bundled *bundled;
     size_t bundled_count, bundled_capacity;
@@ -35,7 +30,7 @@ struct image_names {
     uint32_t process;
     bool is_vdso, il_maps_tried;
     bool is_deleted, ahead;
-    pthread_t thread; /* reads `managed`, which is its until it is joined */
+    pthread_t thread; /* reads `image`, which is its until it is joined */
     bool has_thread;
 };
 
@@ -48,27 +43,20 @@ static int open_debug_file(void *user, const char *path)
 static void *read_managed(void *user)
 {
     struct image_names *names = user;
-    managed_image_open(&names->file, NULL, &names->managed, NULL);
+    image_file_read(&names->image, NULL, NULL);
     return NULL;
 }
 
-static void image_names_open_file(struct image_names *names, struct naming *naming, const char *path)
+static void image_names_read(struct image_names *names, struct naming *naming, const char *path)
 {
-    uint8_t magic[2] = { 0 };
     struct debug_finder debug = { open_debug_file, names, naming->cache };
-    if (!source_over_fd(names->fd, 0, UINT64_MAX, &names->file, NULL) ||
-        !source_read(&names->file, 0, magic, sizeof magic, NULL))
+    if (names->ahead && !names->image.managed && image_file_is_managed(&names->image))
+        names->has_thread = thread_start(&names->thread, read_managed, names);
+    if (names->has_thread)
         return;
-    if (magic[0] == 'M' && magic[1] == 'Z') {
-        if (names->ahead)
-            names->has_thread = thread_start(&names->thread, read_managed, names);
-        if (!names->has_thread)
-            read_managed(names);
-        return;
-    }
-    if (native_image_open(&names->file, path, &debug, &names->native, NULL) &&
-        native_image_is_runtime(names->native) && !library_path(path) &&
-        bundle_open(&names->file, &names->bundle, NULL))
+    image_file_read(&names->image, path, &debug);
+    if (names->image.native && native_image_is_runtime(names->image.native) && !library_path(path) &&
+        bundle_open(&names->image.bytes, &names->bundle, NULL))
         names->assemblies = naming_assemblies(naming, names->process);
 }
 
@@ -83,12 +71,13 @@ static bool image_names_has_code_of(const struct image_names *names, uint32_t lo
     uint64_t page = row->addr - row->addr % PAGE_BYTES, file_off = page - m->start + m->file_off;
     uint8_t there[PAGE_BYTES], held[PAGE_BYTES];
     uint32_t size = 0;
-    if (!files->read_memory || page < m->start || file_off >= names->file.size)
+    if (!files->read_memory || page < m->start || file_off >= names->image.bytes.size)
         return false;
     files->read_memory(files->user, row->process, &page, 1, PAGE_BYTES, there, &size);
-    if (size > names->file.size - file_off)
-        size = (uint32_t)(names->file.size - file_off);
-    return size && source_read(&names->file, file_off, held, size, NULL) && memcmp(there, held, size) == 0;
+    if (size > names->image.bytes.size - file_off)
+        size = (uint32_t)(names->image.bytes.size - file_off);
+    return size && source_read(&names->image.bytes, file_off, held, size, NULL) &&
+           memcmp(there, held, size) == 0;
 }
 
 /* The first and the last code that was seen: what was put in between moves the latter. */
@@ -117,8 +106,8 @@ static bool image_names_is_it(const struct image_names *names, uint32_t image, b
 {
     const struct trace *t = names->naming->t;
     const char *recorded = trace_string(t, t->images.rows[image].build_id);
-    if (names->native && recorded[0])
-        return is_same_build(native_image_build_id(names->native), recorded);
+    if (names->image.native && recorded[0])
+        return is_same_build(native_image_build_id(names->image.native), recorded);
     return !deleted || image_names_has_code(names, locations, count);
 }
 
@@ -127,28 +116,25 @@ static void image_names_open_any(struct image_names *names, const char *path, co
                                  size_t count)
 {
     const struct trace_location *rows = names->naming->t->locations.rows;
-    for (size_t i = 0; i < count && names->fd < 0; i++)
+    for (size_t i = 0; i < count && names->image.fd < 0; i++)
         if (i == 0 || rows[locations[i]].process != names->process) {
             names->process = rows[locations[i]].process;
-            names->fd = naming_open(names->naming, names->process, path);
+            names->image.fd = naming_open(names->naming, names->process, path);
         }
 }
 
 static void image_names_drop(struct image_names *names)
 {
-    native_image_close(names->native);
-    managed_image_close(names->managed);
+    image_file_drop(&names->image);
     bundle_close(names->bundle);
-    names->native = NULL;
-    names->managed = NULL;
     names->bundle = NULL;
 }
 
 /* By its build id an image can be told later, too: see late_names. */
 static void image_names_note_build(const struct image_names *names, struct trace *t, uint32_t image)
 {
-    if (names->native && !trace_string(t, t->images.rows[image].build_id)[0]) {
-        uint32_t build_id = trace_add_string(t, native_image_build_id(names->native));
+    if (names->image.native && !trace_string(t, t->images.rows[image].build_id)[0]) {
+        uint32_t build_id = trace_add_string(t, native_image_build_id(names->image.native));
         t->images.rows[image].build_id = build_id;
     }
 }
@@ -170,21 +156,25 @@ static struct image_names *begin(struct naming *naming, uint32_t image, bool ahe
     struct image_names *names = mem_alloc(1, sizeof *names);
     names->naming = naming;
     names->ahead = ahead;
-    names->fd = -1;
+    names->image.fd = -1;
     if (t->images.rows[image].kind == IMAGE_VDSO) {
         names->is_vdso = true;
         if (naming->own_kernel) /* another one's is not to be had */
-            native_image_open_vdso(&names->native, NULL);
+            native_image_open_vdso(&names->image.native, NULL);
         return names;
     }
     AUTO_FREE char *path = NULL, *deleted_path = NULL;
     bool is_deleted = split_deleted(trace_string(t, t->images.rows[image].path), &path, &deleted_path);
+    uint32_t process = t->locations.rows[locations[0]].process;
+    if (!is_deleted && images_ahead_take(naming->ahead, process, path, &names->image))
+        names->process = process;
     image_names_open_any(names, is_deleted ? deleted_path : path, locations, count);
-    if (names->fd < 0) /* deleted while we recorded; or another file has its name, which may be the same */
+    if (names->image.fd <
+        0) /* deleted while we recorded; or another file has its name, which may be the same */
         image_names_open_any(names, is_deleted ? path : deleted_path, locations, count);
     names->is_deleted = is_deleted;
-    if (names->fd >= 0)
-        image_names_open_file(names, naming, path);
+    if (names->image.fd >= 0)
+        image_names_read(names, naming, path);
     return names;
 }
 
@@ -194,11 +184,11 @@ void image_names_await(struct image_names *names, struct naming *naming, uint32_
     if (names->has_thread)
         pthread_join(names->thread, NULL);
     names->has_thread = false;
-    if (names->fd < 0)
+    if (names->image.fd < 0)
         return;
-    if (names->managed) { /* of another process they may have been asked meanwhile */
+    if (names->image.managed) { /* of another process they may have been asked meanwhile */
         names->assemblies = naming_assemblies(naming, names->process);
-        managed_image_set_siblings(names->managed, names->assemblies);
+        managed_image_set_siblings(names->image.managed, names->assemblies);
     }
     if (!image_names_is_it(names, image, names->is_deleted, locations, count))
         image_names_drop(names);
@@ -224,8 +214,7 @@ void image_names_close(struct image_names *names)
     for (size_t i = 0; i < names->bundled_count; i++)
         managed_image_close(names->bundled[i].image);
     image_names_drop(names);
-    if (names->fd >= 0)
-        close(names->fd);
+    image_file_close(&names->image);
     free(names->bundled);
     free(names);
 }
@@ -243,7 +232,7 @@ static struct bundled *image_names_bundled(struct image_names *names, uint64_t f
         mem_grow(names->bundled, &names->bundled_capacity, names->bundled_count + 1, sizeof *names->bundled);
     struct bundled *part = &names->bundled[names->bundled_count++];
     *part = (struct bundled){ .file_off = entry->file_off, .size_bytes = entry->size_bytes };
-    struct source file = source_part(&names->file, part->file_off, part->size_bytes);
+    struct source file = source_part(&names->image.bytes, part->file_off, part->size_bytes);
     managed_image_open(&file, names->assemblies, &part->image, NULL);
     return part;
 }
@@ -254,7 +243,7 @@ static struct managed_image *image_names_assembly(struct image_names *names, uin
 {
     const struct bundled *part = image_names_bundled(names, file_off);
     *out_begin = part ? part->file_off : 0;
-    return part ? part->image : names->managed;
+    return part ? part->image : names->image.managed;
 }
 
 static bool image_names_find(struct image_names *names, uint64_t file_off, struct code_name *out,
@@ -270,7 +259,7 @@ static bool image_names_find(struct image_names *names, uint64_t file_off, struc
             *out_start = UINT64_MAX;
         return true;
     }
-    if (!names->native || begin || !native_image_find(names->native, file_off, out, out_start))
+    if (!names->image.native || begin || !native_image_find(names->image.native, file_off, out, out_start))
         return false;
     if (names->is_vdso)
         out->resolver = RESOLVER_VDSO;
@@ -284,7 +273,7 @@ static void image_names_tell_origin(struct image_names *names, struct naming *na
     uint64_t begin, addr = naming->t->locations.rows[location].addr;
     const struct managed_image *assembly = image_names_assembly(names, file_off, &begin);
     naming_set_origin(naming, location, start <= file_off ? addr - (file_off - start) : 0,
-                      names->native ? native_image_build_id(names->native) : "",
+                      names->image.native ? native_image_build_id(names->image.native) : "",
                       assembly ? managed_image_mvid(assembly) : "");
 }
 
@@ -293,9 +282,10 @@ static void image_names_tell_origin(struct image_names *names, struct naming *na
 static void image_names_load_il_maps(struct image_names *names, struct bundled *part)
 {
     bool *tried = part ? &part->il_maps_tried : &names->il_maps_tried;
-    struct source file = part ? source_part(&names->file, part->file_off, part->size_bytes) : names->file;
+    struct source file =
+        part ? source_part(&names->image.bytes, part->file_off, part->size_bytes) : names->image.bytes;
     if (!*tried)
-        managed_image_load_il_maps(part ? part->image : names->managed, &file, NULL);
+        managed_image_load_il_maps(part ? part->image : names->image.managed, &file, NULL);
     *tried = true;
 }
 
@@ -308,7 +298,7 @@ static void image_names_line(struct image_names *names, struct naming *naming, u
 {
     struct method_il il;
     struct bundled *part = image_names_bundled(names, file_off);
-    const struct managed_image *managed = part ? part->image : names->managed;
+    const struct managed_image *managed = part ? part->image : names->image.managed;
     if (!managed || !managed_image_il(managed, &il))
         return;
     const char *path = naming_assembly_path(naming, names->process, il.assembly);
@@ -341,19 +331,20 @@ void image_names_answer(struct image_names *names, struct naming *naming, uint32
         image_names_line(names, naming, location, file_off);
         return;
     }
-    bool readable = names->native || names->managed;
+    bool readable = names->image.native || names->image.managed;
     naming->t->locations.rows[location].unnamed = readable ? UNNAMED_NO_SYMBOL : UNNAMED_NO_IMAGE;
 }
 
 bool image_names_has_assemblies(const struct image_names *names)
 {
-    return names->managed || names->bundle;
+    return names->image.managed || names->bundle;
 }
 
 void image_names_ask_sources(const struct image_names *names, struct naming *naming,
                              const uint32_t *locations, const uint64_t *file_offs, size_t count)
 {
-    if (names->native)
-        naming_add_sources(naming, native_image_ask_sources(names->native, naming->sources, file_offs, count),
+    if (names->image.native)
+        naming_add_sources(naming,
+                           native_image_ask_sources(names->image.native, naming->sources, file_offs, count),
                            locations, count);
 }

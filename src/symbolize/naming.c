@@ -19,6 +19,7 @@ void naming_init(struct naming *naming, struct trace *t, struct function_index *
                                .files = &options->files,
                                .cache = options->cache,
                                .sources = options->sources,
+                               .ahead = options->ahead,
                                .own_kernel = options->kernel,
                                .origins = options->origins,
                                .bundle_fd = -1 };

@@ -18,6 +18,7 @@ struct naming {
     const struct file_finder *files;
     const struct symbol_cache *cache; /* or NULL */
     const struct source_cache *sources;
+    struct images_ahead *ahead;  /* or NULL */
     bool own_kernel;             /* the trace's kernel is the one that runs now */
     struct name_origin *origins; /* by location; NULL when nobody asks */
     /* assemblies of the process asked last: names of types that another assembly defines */

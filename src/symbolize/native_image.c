@@ -283,6 +283,12 @@ static void read_functions(struct native_image *image)
     }
 }
 
+void native_image_read_functions(struct native_image *image)
+{
+    if (image->runtime) /* its tables of names come with the functions */
+        read_functions(image);
+}
+
 /* The function around `addr` by its unwind information, which is read when first needed. */
 static bool find_function(struct native_image *image, uint64_t addr, uint64_t *out_start)
 {
@@ -391,8 +397,7 @@ bool native_image_find_addr(struct native_image *image, uint64_t addr, struct co
     struct code_name found = { .module = image->module,
                                .type_params = "",
                                .kind = image->runtime ? CODE_RUNTIME : CODE_NATIVE };
-    if (image->runtime) /* its tables of names come with the functions */
-        read_functions(image);
+    native_image_read_functions(image);
     if (find_in_layers(image, addr, &found.resolver, &start)) {
         found.name = shown_name(image, "");
     } else if (!find_stub(image, addr, &found, &start)) {

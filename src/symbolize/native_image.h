@@ -53,6 +53,9 @@ struct source_lookup *native_image_ask_sources(const struct native_image *image,
                                                const struct source_cache *kept, const uint64_t *file_offs,
                                                size_t count);
 
+/* What the first question would read, of a part of the .NET runtime: for who has the time before that. */
+void native_image_read_functions(struct native_image *image);
+
 /* In hex; "" when the image has none. */
 const char *native_image_build_id(const struct native_image *image);
 /* Part of the .NET runtime: libcoreclr.so, libclrjit.so, ..., or a single-file host. */

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "symbolize/image_names.h"
+#include "symbolize/images_ahead.h"
 #include "symbolize/jit_names.h"
 #include "symbolize/kernel_lookup.h"
 #include "symbolize/kernel_symbols.h"
@@ -205,6 +206,14 @@ static bool is_managed(const struct symbolizer *s, const struct question *questi
     return s->naming.t->images.rows[question->image].kind == IMAGE_PE;
 }
 
+/* Whether a thread has read it, or still does: it comes last. */
+static bool is_read_ahead(const struct symbolizer *s, const struct question *question)
+{
+    const struct trace *t = s->naming.t;
+    return images_ahead_has(s->options.ahead, t->locations.rows[question->location].process,
+                            trace_string(t, t->images.rows[question->image].path));
+}
+
 /*
  * Names one native image of the questions before *left. What is mapped above the rest comes first, as libc
  * is, so that what its debug file knows is found out while the others get their names. False when none was
@@ -217,7 +226,7 @@ static bool symbolize_native(struct symbolizer *s, const struct questions *q, si
         while (from > 0 && q->items[from - 1].image == q->items[to - 1].image)
             from--;
         *left = from;
-        if (!is_managed(s, &q->items[from])) {
+        if (!is_managed(s, &q->items[from]) && !is_read_ahead(s, &q->items[from])) {
             symbolize_image(s, q, from, to, early, NULL);
             return true;
         }
@@ -242,7 +251,8 @@ static struct image_ahead open_ahead(struct symbolizer *s, const struct question
     struct image_ahead most = { 0 };
     for (size_t from = 0, to; from < q->count; from = to) {
         to = image_end(q, from);
-        if (is_managed(s, &q->items[from]) && to - from > most.to - most.from)
+        if (is_managed(s, &q->items[from]) && !is_read_ahead(s, &q->items[from]) &&
+            to - from > most.to - most.from)
             most = (struct image_ahead){ .from = from, .to = to };
     }
     if (most.to > most.from) {
@@ -260,8 +270,13 @@ static void symbolize_images(struct symbolizer *s, const struct questions *q)
         ;
     for (size_t from = 0, to; from < q->count; from = to) {
         to = image_end(q, from);
-        if (is_managed(s, &q->items[from]))
+        if (is_managed(s, &q->items[from]) && !is_read_ahead(s, &q->items[from]))
             symbolize_image(s, q, from, to, false, &ahead);
+    }
+    for (size_t from = 0, to; from < q->count; from = to) {
+        to = image_end(q, from);
+        if (is_read_ahead(s, &q->items[from]))
+            symbolize_image(s, q, from, to, false, NULL);
     }
 }
 

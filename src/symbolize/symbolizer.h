@@ -32,6 +32,7 @@ struct file_finder {
 
 struct symbol_cache;
 struct source_cache;
+struct images_ahead;
 
 /* What is known of a location's name beyond what a trace keeps. */
 struct name_origin {
@@ -43,6 +44,7 @@ struct symbolizer_options {
     struct file_finder files;
     const struct symbol_cache *cache;   /* of symbol files that were fetched, or NULL */
     const struct source_cache *sources; /* of source lines that were looked up before, or NULL */
+    struct images_ahead *ahead;         /* that a thread reads already, or NULL */
     struct name_origin *origins;        /* by location, zeroed, the caller's: is filled; or NULL */
     bool kernel;                        /* the trace's kernel is the one that runs now */
     const char *kernel_list;            /* directory of its kept symbols (symbolize/kernel_list.h), or NULL */

@@ -1,10 +1,13 @@
 /* Stops threads of a child process, and describes what they wait for. */
+#include <dirent.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,22 +55,21 @@ static void end_child(pid_t child)
     waitpid(child, NULL, 0);
 }
 
-static bool has_mark(const struct thread_snapshot *snapshot)
+static bool has_mark(const struct thread_stop *stop)
 {
-    for (size_t at = 0; at + 8 <= snapshot->stack.size; at += 8)
-        if (load_u64le(snapshot->stack.data + at) == MARK)
+    for (size_t at = 0; at + 8 <= stop->stack.size; at += 8)
+        if (load_u64le(stop->stack.data + at) == MARK)
             return true;
     return false;
 }
 
-static bool take(struct thread_stopper *stopper, pid_t tid, struct thread_snapshot *out)
+static bool take(struct thread_stopper *stopper, pid_t tid, struct thread_stop *out)
 {
-    struct error err;
-    if (thread_stopper_take(stopper, tid, 0, out, &err))
-        return true;
-    if (err.kind == ERROR_PERMISSION)
+    *out = (struct thread_stop){ .tid = tid };
+    assert_int_equal(thread_stopper_take(stopper, 0, out, 1), 1);
+    if (out->problem.kind == ERROR_PERMISSION)
         skip(); /* a container without ptrace */
-    return false;
+    return out->problem.kind == ERROR_NONE;
 }
 
 static void test_take(void **state)
@@ -77,7 +79,7 @@ static void test_take(void **state)
     skip();
 #endif
     struct thread_stopper *stopper;
-    struct thread_snapshot snapshot;
+    struct thread_stop snapshot;
     pid_t child = start_child();
     wait_state(child, 'S');
     assert_true(thread_stopper_open(child, &stopper, NULL));
@@ -104,15 +106,85 @@ static void test_gone(void **state)
 {
     (void)state;
     struct thread_stopper *stopper;
-    struct thread_snapshot snapshot;
-    struct error err;
+    struct thread_stop stop;
     pid_t child = start_child();
     end_child(child);
     assert_true(thread_stopper_open(child, &stopper, NULL));
-    assert_false(thread_stopper_take(stopper, child, 0, &snapshot, &err));
-    assert_int_equal(err.kind, ERROR_TARGET);
+    assert_false(take(stopper, child, &stop));
+    assert_int_equal(stop.problem.kind, ERROR_TARGET);
     thread_stopper_close(stopper);
     thread_stopper_close(NULL);
+}
+
+enum { THREADS = 150, ONE_IS_GONE = 70 };
+
+static void *wait_with_mark(void *user)
+{
+    volatile uint64_t mark = MARK;
+    (void)user;
+    while (mark)
+        pause();
+    return NULL;
+}
+
+static void start_threads(int count)
+{
+    for (int i = 0; i < count; i++) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, wait_with_mark, NULL);
+    }
+}
+
+/* As many as there are in the end. */
+static size_t list_threads(pid_t child, struct thread_stop *stops)
+{
+    size_t count = 0;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)child);
+    for (int tries = 0; tries < 10000 && count < THREADS; tries++) {
+        DIR *dir = opendir(path);
+        count = 0;
+        for (struct dirent *entry; (entry = readdir(dir)) && count < THREADS;)
+            if (entry->d_name[0] != '.')
+                stops[count++] = (struct thread_stop){ .tid = (pid_t)strtol(entry->d_name, NULL, 10) };
+        closedir(dir);
+        usleep(1000);
+    }
+    return count;
+}
+
+/* More than are asked at a time, and than a batch has; whichever stops first, each gets what is its own. */
+static void test_many(void **state)
+{
+    (void)state;
+    static struct thread_stop stops[THREADS + 1];
+    struct thread_stopper *stopper;
+    pid_t child = fork();
+    if (child == 0) {
+        start_threads(THREADS - 1);
+        wait_with_mark(NULL);
+    }
+    assert_int_equal(list_threads(child, stops), THREADS);
+    for (size_t i = THREADS; i > ONE_IS_GONE; i--)
+        stops[i] = stops[i - 1];
+    stops[ONE_IS_GONE].tid = INT32_MAX;
+    assert_true(thread_stopper_open(child, &stopper, NULL));
+    for (size_t done = 0, end; done <= THREADS; done = end) {
+        end = done + thread_stopper_take(stopper, 0, stops + done, THREADS + 1 - done);
+        assert_true(end > done);
+        if (stops[done].problem.kind == ERROR_PERMISSION)
+            skip();
+        for (size_t i = done; i < end; i++) {
+            assert_int_equal(stops[i].problem.kind, i == ONE_IS_GONE ? ERROR_TARGET : ERROR_NONE);
+            assert_int_equal(has_mark(&stops[i]), i != ONE_IS_GONE);
+            for (size_t k = done; k < i; k++)
+                if (i != ONE_IS_GONE && k != ONE_IS_GONE)
+                    assert_true(stops[i].registers.general.sp != stops[k].registers.general.sp);
+        }
+    }
+    thread_stopper_close(stopper);
+    wait_state(child, 'S');
+    end_child(child);
 }
 
 static void test_registers(void **state)
@@ -246,8 +318,8 @@ static void test_waits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_take),  cmocka_unit_test(test_gone),  cmocka_unit_test(test_registers),
-        cmocka_unit_test(test_sizes), cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_take),      cmocka_unit_test(test_gone),  cmocka_unit_test(test_many),
+        cmocka_unit_test(test_registers), cmocka_unit_test(test_sizes), cmocka_unit_test(test_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

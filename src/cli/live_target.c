@@ -1,0 +1,125 @@
+#include "cli/live_target.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/own.h"
+#include "base/thread.h"
+#include "cli/target_finder.h"
+
+static bool open_live_file(void *user, const char *path, struct source *out)
+{
+    const struct live_target *live = user;
+    int fd = target_files_open(&live->files, live->process, path);
+    if (fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, out, NULL))
+        return true;
+    if (fd >= 0)
+        close(fd);
+    return false;
+}
+
+static void close_live_file(void *user, struct source *file)
+{
+    (void)user;
+    close(file->fd);
+}
+
+bool live_target_open(struct live_target *live, const struct target_query *query,
+                      const struct symbol_cache *cache, struct error *err)
+{
+    *live = (struct live_target){ .process = 1 };
+    live->finder = target_finder_live(&live->files);
+    live->ahead = (struct images_ahead){ .files = &live->finder, .cache = cache };
+    if (!target_select(query, &live->list, err))
+        return false;
+    const struct target *target = &live->list.items[0];
+    target_files_add(&live->files, live->process, (uint32_t)target->pid);
+    if (!live_memory_attach(target->pid, target->start_ticks, &live->memory, err) ||
+        !thread_stopper_open(target->pid, &live->stopper, err))
+        return false;
+    process_stacks_init(&live->stacks, &(struct stacks_target){
+                                           .pid = target->pid,
+                                           .machine = machine_own(),
+                                           .memory = live_memory_view(live->memory),
+                                           .files = { open_live_file, close_live_file, live },
+                                       });
+    return true;
+}
+
+void live_target_finish_taking(struct live_target *live)
+{
+    thread_stopper_finish(live->stopper);
+}
+
+/* What nearly all stacks lead through, and takes longest to read. */
+static const char *const busy_images[] = { "libc.so.6", "libcoreclr.so", "System.Private.CoreLib.dll" };
+
+static const struct memory_mapping *find_code(const struct live_mappings *mappings, const char *file)
+{
+    for (size_t i = 0; i < mappings->count; i++) {
+        const struct memory_mapping *m = &mappings->rows[i];
+        const char *slash = strrchr(m->path, '/');
+        if (m->executable && !m->deleted && slash && strcmp(slash + 1, file) == 0)
+            return m;
+    }
+    return NULL;
+}
+
+/* Their tables first, which are wanted first. */
+static void *read_ahead(void *user)
+{
+    struct live_target *live = user;
+    struct live_mappings mappings;
+    const char *paths[ARRAY_LEN(busy_images)];
+    size_t count = 0;
+    if (!live_memory_list(live->memory, &mappings, NULL))
+        return NULL;
+    for (size_t i = 0; i < ARRAY_LEN(busy_images); i++) {
+        const struct memory_mapping *code = find_code(&mappings, busy_images[i]);
+        if (!code)
+            continue;
+        process_stacks_read_tables(&live->stacks, code);
+        paths[count++] = code->path;
+    }
+    images_ahead_begin(&live->ahead, live->process, paths, count);
+    live_mappings_done(&mappings);
+    return NULL;
+}
+
+bool live_target_take(struct live_target *live, pid_t only_tid, struct error *err)
+{
+    if (!process_stacks_take_live(&live->stacks, live->stopper, only_tid, err))
+        return false;
+    if (!live->looked) /* not before: a thread stops when it gets a CPU, and ours would take it */
+        live->reading = thread_start(&live->reader, read_ahead, live);
+    live->looked = true;
+    if (!live_memory_refresh(live->memory, err))
+        return false;
+    process_stacks_describe_waits(&live->stacks);
+    return true;
+}
+
+static void await_tables(struct live_target *live)
+{
+    if (live->reading)
+        pthread_join(live->reader, NULL);
+    live->reading = false;
+}
+
+void live_target_unwind(struct live_target *live, struct trace_builder *b)
+{
+    process_stacks_find_code(&live->stacks);
+    await_tables(live);
+    process_stacks_unwind(&live->stacks, b, live->process);
+}
+
+void live_target_close(struct live_target *live)
+{
+    await_tables(live);
+    images_ahead_done(&live->ahead);
+    process_stacks_done(&live->stacks);
+    thread_stopper_close(live->stopper);
+    live_memory_close(live->memory);
+    target_files_done(&live->files);
+    target_list_done(&live->list);
+}
