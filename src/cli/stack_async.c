@@ -7,7 +7,9 @@
 #include "analyse/awaited_name.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/own.h"
 #include "cli/stack_threads.h"
+#include "clr/library_path.h"
 #include "clr/method_name.h"
 #include "clr/type_name.h"
 #include "collect/process_pause.h"
@@ -122,6 +124,36 @@ static char *name_type(const struct async_type *type, bool raw_names)
     return shown;
 }
 
+/* A single-file program has its assemblies inside, which the runtime says lie beside it. */
+struct program_files {
+    const struct module_files *files;
+    const char *program; /* "" when they do lie beside it */
+};
+
+static bool open_assembly(void *user, const char *path, struct source *out)
+{
+    const struct program_files *own = user;
+    const struct module_files *files = own->files;
+    if (files->open(files->user, path, out))
+        return true;
+    AUTO_FREE char *inside = mem_format("%s/%s", own->program, pdb_file_name(path));
+    return own->program[0] && span_ends(span_of(path, strlen(path)), ".dll") &&
+           files->open(files->user, inside, out);
+}
+
+static void close_assembly(void *user, struct source *file)
+{
+    const struct program_files *own = user;
+    own->files->close(own->files->user, file);
+}
+
+static const char *program_of(const struct process_stacks *stacks)
+{
+    const struct memory_mapping *m =
+        memory_mapping_at(stacks->target.memory, code_walk_root(stacks->walk)->base);
+    return m && !library_path(m->path) ? m->path : "";
+}
+
 static void find_place(struct source_lines *lines, const struct async_type *type, int32_t state,
                        struct async_place *out)
 {
@@ -134,9 +166,12 @@ static void find_place(struct source_lines *lines, const struct async_type *type
     out->line = place.line;
 }
 
-static void name_all(struct stack_async *async, const struct pdb_finder *find, bool raw_names)
+static void name_all(const struct process_stacks *stacks, struct stack_async *async,
+                     const struct pdb_finder *find, bool raw_names)
 {
-    struct source_lines *lines = source_lines_new(find);
+    struct program_files own = { &find->files, program_of(stacks) };
+    struct pdb_finder own_find = { { open_assembly, close_assembly, &own }, find->cache };
+    struct source_lines *lines = source_lines_new(&own_find);
     async->names = mem_alloc(async->graph.type_count + 1, sizeof *async->names);
     for (size_t i = 0; i < async->graph.type_count; i++)
         async->names[i] = name_type(&async->graph.types[i], raw_names);
@@ -163,7 +198,7 @@ void stack_async_read(struct process_stacks *stacks, struct live_memory *live, c
     if (heap_map_open(r.types->pages, &r.threads, &out->map, &out->problem) &&
         (live ? read_live(&r, live, &out->problem) : read_core(&r, &out->problem))) {
         async_chains_find(&out->graph, &out->chains);
-        name_all(out, find, raw_names);
+        name_all(stacks, out, find, raw_names);
     }
     managed_threads_done(&r.threads);
 }

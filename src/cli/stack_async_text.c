@@ -25,6 +25,13 @@ static void text_head(const struct stack_async *async, struct buffer *out)
     buffer_string(out, "\n");
 }
 
+/* F# does not tell one that runs from one that waits for its turn. */
+static bool tells_running(const struct stack_async *async, const struct async_chain *chain)
+{
+    const struct async_frame *leaf = &async->chains.frames[chain->first_frame];
+    return chain->frame_count && async->graph.types[leaf->type].first_await == 0;
+}
+
 static void text_wait(const struct stack_async *async, const struct async_chain *chain, struct buffer *out)
 {
     switch ((enum async_wait)chain->wait) {
@@ -36,7 +43,9 @@ static void text_wait(const struct stack_async *async, const struct async_chain 
         buffer_string(out, ", running");
         break;
     case ASYNC_WAIT_READY:
-        buffer_string(out, ", waiting for a thread: what it waited for is done");
+        buffer_string(out, tells_running(async, chain)
+                               ? ", waiting for a thread: what it waited for is done"
+                               : ", running or waiting for a thread: what it waited for is done");
         break;
     case ASYNC_WAIT_CIRCLE:
         buffer_string(out, ", waiting for itself: the last awaits the first");

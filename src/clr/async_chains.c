@@ -109,7 +109,7 @@ static void take_path(struct finding *f, bool circle, bool truncated)
         return;
     }
     keep_chain(chains, &chain);
-    chains->cut |= ++chains->followed >= ASYNC_CHAINS_MAX;
+    chains->cut |= ++chains->followed >= ASYNC_CHAINS_MAX || chains->frame_count >= ASYNC_FRAMES_MAX;
 }
 
 static void enter(struct finding *f, uint32_t node)

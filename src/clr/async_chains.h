@@ -15,8 +15,9 @@
 #include "clr/async_graph.h"
 
 enum {
-    ASYNC_CHAIN_FRAMES_MAX = 512,
-    ASYNC_CHAINS_MAX = 1 << 18, /* that are followed; equal ones count, too */
+    ASYNC_CHAIN_FRAMES_MAX = 4096,
+    ASYNC_FRAMES_MAX = 16 << 20, /* of all chains that differ */
+    ASYNC_CHAINS_MAX = 1 << 18,  /* that are followed; equal ones count, too */
 };
 
 /* What the innermost frame waits for. */

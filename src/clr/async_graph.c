@@ -89,6 +89,8 @@ static void read_machine(const struct reading *r, const struct async_type *type,
                          struct async_node *node)
 {
     node->state = (int32_t)number_in(machine, type->state, (uint32_t)ASYNC_STATE_UNKNOWN);
+    if (node->state != ASYNC_STATE_UNKNOWN && node->state >= 0)
+        node->state -= type->first_await;
     node->done |= node->state == ASYNC_STATE_DONE;
     for (unsigned i = 0; i < type->awaiter_count && !node->awaits; i++) {
         uint64_t object = word_in(machine, type->awaiters[i]);

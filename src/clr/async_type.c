@@ -59,11 +59,28 @@ static uint64_t find_box(struct loaded_types *types, uint64_t table)
     return 0;
 }
 
+/* A compiler's state machines. */
+struct machine_fields {
+    const char *state, *awaiter; /* a field's name, the beginning of others' */
+    int32_t first_await;
+};
+
+static const struct machine_fields compilers[] = {
+    { "<>1__state", "<>u__", 0 },        /* C# */
+    { "$State", "$A", 0 },               /* Visual Basic */
+    { "ResumptionPoint", "awaiter", 1 }, /* F# */
+};
+
+struct awaiter_search {
+    const struct machine_fields *fields;
+    struct async_type *type;
+};
+
 static bool take_awaiter(void *user, struct span name, const struct type_field *field)
 {
-    static const char prefix[] = "<>u__";
-    struct async_type *type = user;
-    if (name.size > strlen(prefix) && memcmp(name.data, prefix, strlen(prefix)) == 0 &&
+    const struct awaiter_search *search = user;
+    struct async_type *type = search->type;
+    if (span_begins(name, search->fields->awaiter) &&
         (field->element == ELEMENT_VALUETYPE || field->element == ELEMENT_CLASS))
         type->awaiters[type->awaiter_count++] = field->offset;
     return type->awaiter_count < ASYNC_AWAITERS_MAX;
@@ -107,9 +124,13 @@ static bool read_machine(struct loaded_types *types, uint64_t box, struct async_
     out->machine = OBJECT_FIELDS + machine.offset;
     out->by_reference = machine.element == ELEMENT_CLASS;
     uint32_t fields = out->by_reference ? OBJECT_FIELDS : 0;
-    if (type_fields_find(types, table, "<>1__state", &state))
+    for (size_t i = 0; i < ARRAY_LEN(compilers) && out->state == ASYNC_NO_FIELD; i++) {
+        if (!type_fields_find(types, table, compilers[i].state, &state))
+            continue;
         out->state = fields + state.offset;
-    type_fields_list(types, table, take_awaiter, out);
+        out->first_await = compilers[i].first_await;
+        type_fields_list(types, table, take_awaiter, &(struct awaiter_search){ &compilers[i], out });
+    }
     for (unsigned i = 0; i < out->awaiter_count; i++)
         out->awaiters[i] += fields;
     return take_name(types, table, out);

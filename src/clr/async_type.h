@@ -3,7 +3,8 @@
  *
  * An async method that waits is a box on the heap with the method's state machine in it; mostly it is a Task
  * too. Fields are found by their names (dotnet/runtime, System.Private.CoreLib: AsyncTaskMethodBuilderT.cs,
- * PoolingAsyncValueTaskMethodBuilderT.cs, Task.cs; those of a state machine are Roslyn's GeneratedNames.cs).
+ * PoolingAsyncValueTaskMethodBuilderT.cs, Task.cs; those of a state machine are Roslyn's GeneratedNames.cs
+ * and GeneratedNameConstants.vb, and of F# tasks dotnet/fsharp, FSharp.Core/resumable.fs and tasks.fs).
  */
 #ifndef CLRPERF_CLR_ASYNC_TYPE_H
 #define CLRPERF_CLR_ASYNC_TYPE_H
@@ -36,6 +37,8 @@ struct async_type {
     uint32_t flags, continuation; /* of a Task */
     uint32_t machine;
     uint32_t state;
+    int32_t first_await; /* what `state` says at the first await; of F#, where 0 is that it has not waited
+                            yet, 1 */
     uint32_t awaiters[ASYNC_AWAITERS_MAX]; /* that hold what is awaited, NULL when it is not that */
     unsigned awaiter_count;
 

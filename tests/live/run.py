@@ -64,6 +64,7 @@ TESTS = [
     Test("lines_10-r2r", "lines_test.py", "10-r2r", "precompiled", seconds=600),
     *(Test(f"nettrace_{variant}", "nettrace_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "9", "8")),
     *(Test(f"questions_{variant}", "questions_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "9", "8")),
+    Test("languages", "languages_test.py", seconds=600),
     Test("symbols", "symbols_test.py", seconds=600),
     Test("inlined", "inlined_test.py", seconds=300),
     Test("targets", "targets_test.sh", CLRPERF, seconds=600),

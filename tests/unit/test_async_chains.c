@@ -12,7 +12,7 @@
 #include "clr/async_chains.h"
 
 enum { DELAY, WHEN_ALL, INNER, OUTER, SOCKET, TYPES }; /* rows of types */
-enum { NODES_MAX = 2048 };
+enum { NODES_MAX = 2 * ASYNC_CHAIN_FRAMES_MAX };
 
 static struct async_type types[TYPES] = {
     [DELAY] = { .kind = ASYNC_TASK },    [WHEN_ALL] = { .kind = ASYNC_TASK },
