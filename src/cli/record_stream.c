@@ -123,7 +123,7 @@ static bool select_process(struct stream_run *run, struct error *err)
 {
     struct target_query query = target_options_query(&run->values->target);
     query.one = true;
-    if (!target_select(&query, &run->targets, err))
+    if (!target_select_able(&query, TARGET_EVENTS, &run->targets, err))
         return false;
     const struct target *t = &run->targets.items[0];
     run->pid = t->pid;

@@ -212,7 +212,7 @@ static bool trace_run(struct verb_call *call, struct error *err)
     run.lines.json = run.values->json;
     buffer_init(&run.item, 2 * TRACE_LINE_BYTES);
     run.stopped = stop_signal_catch();
-    bool ok = read_topics(&run, call, err) && target_select(&query, &run.targets, err) &&
+    bool ok = read_topics(&run, call, err) && target_select_able(&query, TARGET_EVENTS, &run.targets, err) &&
               watch(&run, &stats, err) && tell_end(&run, &stats, err);
     stream_schemas_done(&run.schemas);
     time_queue_done(&run.queue);
