@@ -110,6 +110,8 @@ static bool read_values(struct stream_run *run, const struct verb_call *call, st
                   "a command after --, a diagnostic port and a running target exclude each other");
         return error_hint(err, "leave out all but one");
     }
+    if (!target_query_check(&query, err))
+        return false;
     if (v->no_runtime || v->target.all)
         return error_set(err, ERROR_USAGE,
                          "%s and a .nettrace file exclude each other: it holds what one "

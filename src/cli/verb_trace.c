@@ -224,7 +224,7 @@ static bool trace_run(struct verb_call *call, struct error *err)
 }
 
 static const struct option_spec trace_options[] = {
-    { "duration", 'd', OPTION_DURATION, offsetof(struct trace_values, duration_ns),
+    { "duration", 'd', OPTION_TIME_LIMIT, offsetof(struct trace_values, duration_ns),
       "stop after this time; else Ctrl-C, SIGTERM or Enter ends it", NULL, NULL },
     { "interval", 'i', OPTION_DURATION, offsetof(struct trace_values, interval_ns),
       "how often what is allocated is summed up (5s)", NULL, NULL },
