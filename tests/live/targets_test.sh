@@ -177,7 +177,7 @@ for what in "record -e gc -d 1s -o $work/none.clrperf" "record -d 1s -o $work/no
     check "no runtime at all, $what: 5" exits 5 "$clrperf" $what -p "$pid_native"
     check "no right, $what: 4" exits 4 $as_nobody env --chdir="$work/nobody" "$clrperf" ${what//"$work/none"/none} -p "$pid_root"
 done
-check "no file is left" exits 1 ls "$work/none.clrperf" "$work/none.nettrace"
+check "no file is left" exits 2 ls "$work/none.clrperf" "$work/none.nettrace"
 check "a native process may be chosen by pid" exits 0 "$clrperf" doctor -p "$pid_native"
 check "orientation lists the processes" says "Napper" "$clrperf"
 check "a full disk is noticed" exits 1 bash -c "'$clrperf' ps --json >/dev/full"
