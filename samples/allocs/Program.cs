@@ -32,10 +32,10 @@ namespace Allocs
         private static void Round()
         {
             Measure("Allocs.Small", "Allocs.Program.AllocateSmall", AllocateSmall);
-            Measure("System.Byte[]", "Allocs.Program.AllocateBytes", AllocateBytes);
-            Measure("System.String", "Allocs.Program.AllocateStrings", AllocateStrings);
-            Measure("System.Double[]", "Allocs.Program.AllocateLarge", AllocateLarge);
-            Measure("System.Int16[]", "Allocs.Program.AllocatePinned", AllocatePinned);
+            Measure("byte[]", "Allocs.Program.AllocateBytes", AllocateBytes);
+            Measure("string", "Allocs.Program.AllocateStrings", AllocateStrings);
+            Measure("double[]", "Allocs.Program.AllocateLarge", AllocateLarge);
+            Measure("short[]", "Allocs.Program.AllocatePinned", AllocatePinned);
             Mixed();
         }
 
@@ -96,8 +96,8 @@ namespace Allocs
                 sink = new int[250];
                 sink = new char[2036];
             }
-            truth.Count("type System.Int32[]", Turns * 1024L);
-            truth.Count("type System.Char[]", Turns * 4096L);
+            truth.Count("type int[]", Turns * 1024L);
+            truth.Count("type char[]", Turns * 4096L);
             truth.Count("method Allocs.Program.Mixed", Turns * 5120L);
             truth.Count("bytes", Turns * 5120L);
         }

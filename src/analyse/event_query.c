@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,6 +200,8 @@ static bool condition_holds(struct event_query *q, const struct event_condition 
                             const struct event_value *v)
 {
     int order;
+    if (v->kind == EVENT_VALUE_FLOAT && isnan(v->f)) /* is neither less nor more than anything */
+        return (strcasecmp(c->value, "NaN") == 0 ? EVENT_IS : EVENT_IS_NOT) == c->relation;
     if (event_value_is_number(v) && compare_numbers(v, c->value, &order))
         return relation_holds(c->relation, order);
     const char *text = query_text(q, v);

@@ -1,5 +1,6 @@
 /*
- * float_text: the shortest decimal of a floating-point number that reads back the same.
+ * float_text: the shortest decimal of a floating-point number that reads back the same; NaN, Infinity and
+ * -Infinity as .NET writes them.
  */
 #ifndef CLRPERF_BASE_FLOAT_TEXT_H
 #define CLRPERF_BASE_FLOAT_TEXT_H

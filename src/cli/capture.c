@@ -13,9 +13,12 @@
 #include <unistd.h>
 
 #include "analyse/event_samples.h"
+#include "base/fd_write.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/target_root.h"
+#include "base/units.h"
+#include "cli/capture_file.h"
 #include "cli/capture_process.h"
 #include "cli/import_stacks.h"
 #include "cli/json_put.h"
@@ -28,6 +31,7 @@
 #include "collect/target_files.h"
 #include "import/import.h"
 #include "import/thread_time.h"
+#include "read/byte_stream.h"
 #include "read/procfs.h"
 #include "symbolize/late_names.h"
 #include "symbolize/symbolizer.h"
@@ -37,7 +41,11 @@
 enum {
     CAPTURE_CHAINS = 1 << 20,
     CAPTURE_PATIENCE_MS = 3000, /* with the runtime of a process that still runs */
+    CAPTURE_MAGIC_BYTES = 8,
+    CAPTURE_PIPE_READ_BYTES = 64 * 1024,
 };
+
+#define CAPTURE_PIPE_BYTES_MAX (UINT64_C(1) << 30) /* it is kept in memory */
 
 /* Files of processes that may or may not be there any more. */
 struct local_files {
@@ -155,17 +163,60 @@ static bool capture_load(struct capture *c, const struct source *file, struct er
     return true;
 }
 
-static bool capture_is_ours(const char *path, int *out_fd)
+/* A capture is read here and there: one that comes through a pipe is put into a file without a name first. */
+static bool capture_spool(struct byte_stream *pipe, int *out_fd, struct error *err)
 {
-    if (strcmp(path, "-") == 0)
+    uint64_t size = 0;
+    AUTO_FD int fd = -1;
+    if (!capture_file_unnamed(&fd, err))
         return false;
-    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    uint8_t magic[8];
-    if (fd < 0 || pread(fd, magic, sizeof magic, 0) != sizeof magic ||
-        !trace_reader_recognises(span_of(magic, sizeof magic)))
-        return false;
+    for (;;) {
+        struct span some;
+        if (!byte_stream_peek(pipe, CAPTURE_PIPE_READ_BYTES, &some, err))
+            return false;
+        if (some.size == 0)
+            break;
+        size += some.size;
+        if (size > CAPTURE_PIPE_BYTES_MAX) {
+            error_set(err, ERROR_LIMIT, "a capture of more than %s through a pipe",
+                      units_size(CAPTURE_PIPE_BYTES_MAX).text);
+            return error_hint(err, "write it to a file, and name that");
+        }
+        if (!fd_write(fd, some))
+            return error_system(err, errno, "cannot keep what came through a pipe");
+        byte_stream_take(pipe, some.size);
+    }
     *out_fd = take_fd(&fd);
     return true;
+}
+
+static bool capture_take_ours(struct capture *c, struct byte_stream *stream, struct error *err)
+{
+    AUTO_FD int spool = -1;
+    struct source file = stream->source;
+    if (!byte_stream_is_seekable(stream) &&
+        (!capture_spool(stream, &spool, err) || !source_over_fd(spool, 0, UINT64_MAX, &file, err)))
+        return false;
+    return capture_load(c, &file, err);
+}
+
+static bool capture_take(struct capture *c, struct byte_stream *stream, const struct import_options *options,
+                         struct error *err)
+{
+    struct span head;
+    bool recognised;
+    if (!byte_stream_peek(stream, CAPTURE_MAGIC_BYTES, &head, err))
+        return false;
+    if (!trace_reader_recognises(head))
+        return import_stream(stream, options, &c->b, &recognised, err) ||
+               error_context(err, "cannot read '%s'", import_shown_path(c->path));
+    return capture_take_ours(c, stream, err) || error_context(err, "'%s'", import_shown_path(c->path));
+}
+
+bool capture_can_read_again(const char *path)
+{
+    struct stat st;
+    return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 /* What to do about a file that could not be opened or read. */
@@ -194,17 +245,14 @@ bool capture_read_part(const char *path, import_wants_fn *wants, const void *use
     *out = (struct capture){ .path = path };
     trace_builder_init(&out->b, CAPTURE_CHAINS);
     AUTO_FD int fd = -1;
-    bool ok, recognised;
-    if (capture_is_ours(path, &fd)) {
-        struct source file;
-        ok = source_over_fd(fd, 0, UINT64_MAX, &file, err) && capture_load(out, &file, err);
-        if (!ok)
-            error_context(err, "'%s'", path);
-    } else {
-        const struct import_options options = {
-            .wants = wants, .user = user, .part = part, .unwinder = &import_stacks
-        };
-        ok = import_open(path, &options, &out->b, &recognised, err);
+    struct byte_stream stream;
+    const struct import_options options = {
+        .wants = wants, .user = user, .part = part, .unwinder = &import_stacks
+    };
+    bool ok = import_open_stream(path, &fd, &stream, err);
+    if (ok) {
+        ok = capture_take(out, &stream, &options, err);
+        byte_stream_close(&stream);
     }
     if (!ok) {
         capture_hint(err);
@@ -232,7 +280,7 @@ bool capture_read_stacks(const char *path, import_wants_fn *wants, const void *u
     const struct stack_wants all = { wants, user };
     if (!capture_read(path, wants, user, out, err))
         return false;
-    if (!out->is_ours && !out->b.trace.samples.count && wants && strcmp(path, "-") != 0) {
+    if (!out->is_ours && !out->b.trace.samples.count && wants && capture_can_read_again(path)) {
         capture_done(out);
         if (!capture_read(path, wants_all_stacks, &all, out, err))
             return false;

@@ -36,6 +36,8 @@ bool capture_read_part(const char *path, import_wants_fn *wants, const void *use
  * instead. */
 bool capture_read_stacks(const char *path, import_wants_fn *wants, const void *user, struct capture *out,
                          struct error *err);
+/* False of standard input and pipes, whose bytes come once. */
+bool capture_can_read_again(const char *path);
 /* A capture of ours that was just made, under this name. */
 bool capture_read_made(const struct source *file, const char *path, struct capture *out, struct error *err);
 void capture_name(struct capture *c);

@@ -1,5 +1,7 @@
 #include "cli/event_fields.h"
 
+#include <math.h>
+
 enum { ITEMS_SHOWN = 3 };
 
 void event_bytes_hex(struct span bytes, struct buffer *out)
@@ -41,6 +43,10 @@ void event_value_json(struct json_writer *j, const struct event_value *v, struct
         json_hex(j, v->u);
         return;
     case EVENT_VALUE_FLOAT:
+        if (!isfinite(v->f)) { /* JSON has no such numbers; they are known all the same */
+            event_value_append(scratch, v);
+            break;
+        }
         if (v->size == 4)
             json_float(j, (float)v->f);
         else

@@ -87,6 +87,14 @@ static bool store(struct found found, const char *option, const char *text, stru
         if (!units_parse_duration(text, slot))
             return refuse(option, text, "give a duration such as 500ms, 10s, 2m, 1h or 00:01:30", err);
         return true;
+    case OPTION_TIME_LIMIT:
+        if (!units_parse_duration(text, &number) || (number == 0 && !strchr(text, ':')))
+            return refuse(option, text,
+                          "give a duration such as 500ms, 10s, 2m, 1h or 00:01:30; without one it goes on "
+                          "until Ctrl-C",
+                          err);
+        *(uint64_t *)slot = number;
+        return true;
     case OPTION_SIZE:
         if (!units_parse_size(text, slot))
             return refuse(option, text, "give a size such as 64k, 16M or 2G", err);
@@ -284,9 +292,9 @@ void option_values_done(const struct option_spec *table, void *values)
 static const char *value_name(const struct option_spec *spec)
 {
     static const char *const names[] = {
-        [OPTION_COUNT] = "N",           [OPTION_STRING] = "TEXT", [OPTION_STRING_LIST] = "TEXT",
-        [OPTION_DURATION] = "DURATION", [OPTION_SIZE] = "SIZE",   [OPTION_RATE] = "HZ",
-        [OPTION_HEADING] = NULL,
+        [OPTION_COUNT] = "N",           [OPTION_STRING] = "TEXT",         [OPTION_STRING_LIST] = "TEXT",
+        [OPTION_DURATION] = "DURATION", [OPTION_TIME_LIMIT] = "DURATION", [OPTION_SIZE] = "SIZE",
+        [OPTION_RATE] = "HZ",           [OPTION_HEADING] = NULL,
     };
     return spec->value ? spec->value : names[spec->kind];
 }
@@ -367,8 +375,8 @@ static bool is_given(const struct option_spec *spec, const void *value, const vo
     static const size_t sizes[] = {
         [OPTION_FLAG] = sizeof(bool),           [OPTION_COUNT] = sizeof(uint32_t),
         [OPTION_STRING] = sizeof(const char *), [OPTION_DURATION] = sizeof(uint64_t),
-        [OPTION_SIZE] = sizeof(uint64_t),       [OPTION_RATE] = sizeof(uint64_t),
-        [OPTION_SWITCH] = sizeof(uint8_t),
+        [OPTION_TIME_LIMIT] = sizeof(uint64_t), [OPTION_SIZE] = sizeof(uint64_t),
+        [OPTION_RATE] = sizeof(uint64_t),       [OPTION_SWITCH] = sizeof(uint8_t),
     };
     static const uint64_t zero = 0;
     if (!spec->help)

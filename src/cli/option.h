@@ -17,6 +17,7 @@ enum option_kind {
     OPTION_STRING,      /* const char *: borrowed from argv, NULL when not given */
     OPTION_STRING_LIST, /* struct option_list: given any number of times */
     OPTION_DURATION,    /* uint64_t, ns */
+    OPTION_TIME_LIMIT,  /* the same, and not 0; only 00:00:00 is 0, as dotnet-trace says that there is none */
     OPTION_SIZE,        /* uint64_t, bytes */
     OPTION_RATE,        /* uint64_t, per second */
     OPTION_SWITCH,      /* uint8_t, enum option_switch: on by its presence, or `true`, `false` behind it */

@@ -79,6 +79,12 @@ bool profile_choice_event(const struct profile_choice *choice, const struct trac
             out->kind = events[i].kind;
             return true;
         }
+    if (!count && t->events.count <= 1) { /* those that no one asked for were not read */
+        error_set(err, ERROR_USAGE, "this file has no samples");
+        return error_hint(
+            err, "clrperf report FILE events --counts tells which events it has, if any; dotnet-trace "
+                 "samples with --profile dotnet-sampled-thread-time");
+    }
     if (!count) {
         error_set(err, ERROR_USAGE, "this file has no samples, only events");
         return error_hint(err,

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "cli/json_put.h"
+#include "cli/message.h"
 #include "cli/standard_output.h"
 #include "trace/facts.h"
 
@@ -39,7 +40,27 @@ bool question_scope_init(struct question_scope *scope, const struct question_cal
     scope->from_ns = scope->time.start_ns + options.from_ns;
     scope->to_ns = options.to_ns ? scope->time.start_ns + options.to_ns : 0;
     scope->shown = shown_part(&scope->time, &options);
+    if (options.from_ns && options.from_ns >= scope->time.duration_ns)
+        message_warning("--time %s begins after the end: the recording lasts %s", call->values->choice.time,
+                        units_duration(scope->time.duration_ns).text);
     return true;
+}
+
+/* Whether `topic` stands behind the -e of the command that made the capture. */
+static bool was_recorded(const struct trace *t, const char *topic)
+{
+    const char *line = trace_fact_value(t, FACT_COMMAND_LINE);
+    const char *at = line ? strstr(line, " -e ") : NULL, *command = line ? strstr(line, " -- ") : NULL;
+    size_t size = strlen(topic);
+    if (!at || (command && command < at))
+        return false;
+    for (at += strlen(" -e "); *at && *at != ' '; at += *at == ',') {
+        size_t word = strcspn(at, ", ");
+        if (word == size && memcmp(at, topic, size) == 0)
+            return true;
+        at += word;
+    }
+    return false;
 }
 
 bool question_was_asked(const struct question_scope *scope, const struct question *question, bool any,
@@ -47,6 +68,14 @@ bool question_was_asked(const struct question_scope *scope, const struct questio
 {
     if (any || told_was_asked(scope->trace, question->provider, question->keywords, question->level))
         return true;
+    if (was_recorded(scope->trace, question->record)) {
+        error_set(err, ERROR_USAGE, "'%s' has no events that answer '%s': no .NET runtime was listened to",
+                  scope->call->capture->path, question->name);
+        return error_hint(err,
+                          "clrperf doctor -p PID says whether it can be; of what is short-lived record the "
+                          "command: clrperf record -e %s -- COMMAND",
+                          question->record);
+    }
     error_set(err, ERROR_USAGE, "'%s' has no events that answer '%s'", scope->call->capture->path,
               question->name);
     return error_hint(err, "record them with: clrperf record -e %s", question->record);

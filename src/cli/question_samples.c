@@ -2,7 +2,9 @@
 
 #include "base/own.h"
 #include "base/units.h"
+#include "cli/message.h"
 #include "cli/question.h"
+#include "cli/report_csv.h"
 #include "cli/report_json.h"
 #include "cli/report_table.h"
 #include "cli/shell_word.h"
@@ -71,8 +73,12 @@ static bool report_hot_rows(const struct report_values *v, enum hot_by by, const
     } else {
         struct buffer text;
         buffer_init(&text, OUTPUT_BYTES_MAX);
-        report_head(c, p, &text);
-        report_hot(p, &table, by, samples_top(v), stdout_width(), &text);
+        if (v->csv) {
+            report_csv_hot(p, &table, by, samples_top(v), &text);
+        } else {
+            report_head(c, p, &text);
+            report_hot(p, &table, by, samples_top(v), stdout_width(), &text);
+        }
         ok = report_print(&text, err);
     }
     hot_table_done(&table);
@@ -96,8 +102,12 @@ static bool report_around(const struct report_values *v, const struct capture *c
     } else {
         struct buffer text;
         buffer_init(&text, OUTPUT_BYTES_MAX);
-        report_head(c, p, &text);
-        report_neighbours(p, &table, v->callers != NULL, top, stdout_width(), &text);
+        if (v->csv) {
+            report_csv_hot(p, &table, HOT_BY_FUNCTION, top, &text);
+        } else {
+            report_head(c, p, &text);
+            report_neighbours(p, &table, v->callers != NULL, top, stdout_width(), &text);
+        }
         ok = report_print(&text, err);
     }
     hot_table_done(&table);
@@ -116,6 +126,14 @@ static bool report_whole_tree(const struct report_values *v, const struct captur
     return report_print(&text, err);
 }
 
+static bool report_threads_csv(const struct report_values *v, const struct profile *p, struct error *err)
+{
+    struct buffer text;
+    buffer_init(&text, OUTPUT_BYTES_MAX);
+    report_csv_threads(p, report_top(v, 0), &text);
+    return report_print(&text, err);
+}
+
 static bool samples_check(const struct report_values *v, struct error *err)
 {
     enum hot_by by;
@@ -125,6 +143,10 @@ static bool samples_check(const struct report_values *v, struct error *err)
     if ((v->callers != NULL) + (v->callees != NULL) + v->tree > 1) {
         error_set(err, ERROR_USAGE, "--callers, --callees and --tree exclude each other");
         return error_hint(err, "ask for one after the other");
+    }
+    if (v->csv && v->tree) {
+        error_set(err, ERROR_USAGE, "--tree has no --csv: a tree is no table");
+        return error_hint(err, "--tree --json has all of it");
     }
     if (v->lines && by != HOT_BY_FUNCTION) {
         error_set(err, ERROR_USAGE, "--lines shows lines of functions, not with --by %s", samples_by_word(v));
@@ -138,9 +160,36 @@ static bool samples_answer(const struct report_values *v, enum hot_by by, bool t
 {
     if (threads && v->json)
         return report_json_threads(c, p, report_top(v, 0), err);
+    if (threads && v->csv)
+        return report_threads_csv(v, p, err);
     if (v->tree)
         return report_whole_tree(v, c, p, err);
     return v->callers || v->callees ? report_around(v, c, p, err) : report_hot_rows(v, by, c, p, err);
+}
+
+/* An answer of nothing is no failure, but who asks with a slip of the pen should see it. */
+static void samples_warn_empty(const struct profile_choice *choice, const struct profile *p,
+                               const struct profile_options *options)
+{
+    const bool given[] = { choice->time, choice->include.count, choice->exclude.count };
+    static const char *const names[] = { "--time", "--include", "--exclude" };
+    struct buffer which;
+    if (p->counts.samples || !p->counts.recorded)
+        return;
+    if (choice->time && options->from_ns >= p->duration_ns) {
+        message_warning("--time %s begins after the end: the recording lasts %s", choice->time,
+                        units_duration(p->duration_ns).text);
+        return;
+    }
+    buffer_init(&which, 64);
+    size_t count = 0;
+    for (size_t i = 0; i < ARRAY_LEN(given); i++)
+        if (given[i])
+            buffer_format(&which, "%s%s", count++ ? ", " : "", names[i]);
+    buffer_u8(&which, 0);
+    message_warning("%s %s none of the %s samples", (const char *)which.data, count > 1 ? "leave" : "leaves",
+                    units_count(p->counts.recorded).text);
+    buffer_done(&which);
 }
 
 /* `event` NULL: the one that --event says, else the capture's first. */
@@ -160,6 +209,7 @@ static bool samples_report(struct question_call *call, enum hot_by by, bool thre
     options.lines = v->lines;
     if (!profile_build(t, &options, &p, err))
         return false;
+    samples_warn_empty(&v->choice, p, &options);
     bool ok = samples_answer(v, by, threads, call->capture, p, err);
     if (ok && report_is_too_poor(v, p))
         call->exit_code = EXIT_LOSS;
@@ -205,7 +255,7 @@ static bool processes_run(struct question_call *call, struct error *err)
 }
 
 /* What a report without a question shows: the capture's first kind of samples. */
-#define TAKES_ROWS  QUESTION_TAKES_SAMPLES " top strict inclusive json"
+#define TAKES_ROWS  QUESTION_TAKES_SAMPLES " top strict inclusive json csv"
 #define TAKES_SHAPE TAKES_ROWS " by callers callees tree lines"
 
 extern const struct question question_samples, question_cpu, question_wall, question_context_switches,

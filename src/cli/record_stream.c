@@ -110,6 +110,8 @@ static bool read_values(struct stream_run *run, const struct verb_call *call, st
                   "a command after --, a diagnostic port and a running target exclude each other");
         return error_hint(err, "leave out all but one");
     }
+    if (!target_query_check(&query, err))
+        return false;
     if (v->no_runtime || v->target.all)
         return error_set(err, ERROR_USAGE,
                          "%s and a .nettrace file exclude each other: it holds what one "
@@ -123,7 +125,7 @@ static bool select_process(struct stream_run *run, struct error *err)
 {
     struct target_query query = target_options_query(&run->values->target);
     query.one = true;
-    if (!target_select(&query, &run->targets, err))
+    if (!target_select_able(&query, TARGET_EVENTS, &run->targets, err))
         return false;
     const struct target *t = &run->targets.items[0];
     run->pid = t->pid;

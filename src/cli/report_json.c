@@ -8,6 +8,7 @@
 #include "base/own.h"
 #include "cli/json_put.h"
 #include "cli/report_table.h"
+#include "cli/report_threads.h"
 #include "cli/standard_output.h"
 #include "trace/facts.h"
 
@@ -314,15 +315,6 @@ bool report_json_tree(const struct capture *c, const struct profile *p, struct e
     return json_end(&j, err);
 }
 
-static int by_weight(const void *a, const void *b)
-{
-    const struct profile_thread *x = *(const struct profile_thread *const *)a,
-                                *y = *(const struct profile_thread *const *)b;
-    if (x->weight != y->weight)
-        return x->weight > y->weight ? -1 : 1;
-    return (x > y) - (x < y);
-}
-
 static void put_thread(struct json_writer *j, const struct profile *p, const struct profile_thread *t)
 {
     bool is_time = strcmp(p->weight_unit, "ns") == 0 && !p->is_wall;
@@ -346,16 +338,12 @@ bool report_json_threads(const struct capture *c, const struct profile *p, size_
 {
     struct buffer text;
     struct json_writer j;
-    size_t count = p->thread_count - 1; /* [0] is unused */
-    AUTO_FREE const struct profile_thread **rows = mem_alloc(count + 1, sizeof(struct profile_thread *));
-    for (size_t i = 0; i < count; i++)
-        rows[i] = &p->threads[i + 1];
-    if (top)
-        qsort(rows, count, sizeof(struct profile_thread *), by_weight);
+    size_t count;
+    AUTO_FREE const struct profile_thread **rows = report_threads(p, top, &count);
     json_begin(&j, &text, "clrperf.report.threads/1");
     capture_json_head(&j, c, p);
     json_put_array(&j, "rows");
-    for (size_t i = 0; i < count && (!top || i < top); i++)
+    for (size_t i = 0; i < count; i++)
         put_thread(&j, p, rows[i]);
     json_end_array(&j);
     return json_end(&j, err);

@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "cli/stack_view.h"
+#include "cli/standard_output.h"
 
 enum { THREADS_LISTED = 12, IDLE_KINDS_MAX = 16 };
 
@@ -91,27 +92,67 @@ static void text_inlined(const struct stack_view *view, const struct shown_frame
     }
 }
 
+/* Its line, and those of what was inlined there, without the last's end. */
+static void text_frame(const struct stack_view *view, const struct shown_frame *frame, struct buffer *out)
+{
+    const char *module = frame->frame->module, *name = frame->frame->name;
+    text_inlined(view, frame, out);
+    buffer_format(out, "    %s", name);
+    if (frame->frame->unnamed)
+        buffer_format(out, " 0x%" PRIx64, frame->location->addr);
+    if (module[0] && strncmp(name, module, strlen(module)) != 0)
+        buffer_format(out, "  (%s)", module);
+    text_line(view, frame->location->file, frame->location->line, frame->location->line_of_method, out);
+}
+
+static void text_times(uint32_t times, struct buffer *out)
+{
+    if (times > 1)
+        buffer_format(out, " (%" PRIu32 " times)", times);
+    if (times)
+        buffer_string(out, "\n");
+}
+
+static void text_end(const struct shown_stack *stack, struct buffer *out)
+{
+    if (stack->end == STACK_BROKEN)
+        buffer_string(out, "    [broken: no caller could be made out]\n");
+    else if (stack->end == STACK_TRUNCATED && stack->count >= TRACE_STACK_DEPTH_MAX)
+        buffer_format(out, "    [truncated: there are more callers than the %d frames that are looked at]\n",
+                      TRACE_STACK_DEPTH_MAX);
+    else if (stack->end == STACK_TRUNCATED)
+        buffer_string(out, "    [truncated: there are more callers]\n");
+}
+
+/* A recursion's frames that look the same are one line. */
 static void text_frames(const struct stack_view *view, const struct stack_row *row, bool managed_only,
                         struct buffer *out)
 {
+    struct buffer text, last;
+    uint32_t times = 0;
+    buffer_init(&text, OUTPUT_BYTES_MAX);
+    buffer_init(&last, OUTPUT_BYTES_MAX);
     for (size_t i = 0; i < row->stack->count; i++) {
         const struct shown_frame *frame = &row->stack->frames[i];
-        const char *module = frame->frame->module, *name = frame->frame->name;
         if (managed_only && !shown_frame_is_managed(frame))
             continue;
-        text_inlined(view, frame, out);
-        buffer_format(out, "    %s", name);
-        if (frame->frame->unnamed)
-            buffer_format(out, " 0x%" PRIx64, frame->location->addr);
-        if (module[0] && strncmp(name, module, strlen(module)) != 0)
-            buffer_format(out, "  (%s)", module);
-        text_line(view, frame->location->file, frame->location->line, frame->location->line_of_method, out);
-        buffer_string(out, "\n");
+        buffer_clear(&text);
+        text_frame(view, frame, &text);
+        if (times && span_equals(buffer_span(&text), buffer_span(&last))) {
+            times++;
+            continue;
+        }
+        text_times(times, out);
+        times = 1;
+        buffer_append(out, text.data, text.size);
+        struct buffer swap = last;
+        last = text;
+        text = swap;
     }
-    if (row->stack->end == STACK_BROKEN)
-        buffer_string(out, "    [broken: no caller could be made out]\n");
-    else if (row->stack->end == STACK_TRUNCATED)
-        buffer_string(out, "    [truncated: there are more callers]\n");
+    text_times(times, out);
+    text_end(row->stack, out);
+    buffer_done(&text);
+    buffer_done(&last);
 }
 
 /* Marks the threads that are shown with row `first`; returns how many there are. */

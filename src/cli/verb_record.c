@@ -424,8 +424,14 @@ static bool record_check(const struct record_values *v, const struct record_sour
                          struct error *err)
 {
     double percent;
-    if (v->max_loss_text && !record_max_loss(v->max_loss_text, &percent, err))
+    struct target_query query = target_options_query(&v->target);
+    if ((v->max_loss_text && !record_max_loss(v->max_loss_text, &percent, err)) ||
+        !target_query_check(&query, err))
         return false;
+    if (v->port && !target_query_is_empty(&query)) {
+        error_set(err, ERROR_USAGE, "a diagnostic port and a running target exclude each other");
+        return error_hint(err, "whoever calls at the port is the target");
+    }
     if (v->rate_hz == 0 || v->rate_hz > RECORD_RATE_MAX) {
         error_set(err, ERROR_USAGE, "-F wants 1 to %d samples a second", RECORD_RATE_MAX);
         return error_hint(err, "leave -F out for %d, which suits most programs", RECORD_RATE_HZ);
@@ -556,7 +562,7 @@ static const struct option_spec record_options[] = {
     { "output", 'o', OPTION_STRING, offsetof(struct record_values, out),
       "write there; an export's extension (.svg .html .folded ...) writes that instead of a capture", "FILE",
       NULL },
-    { "duration", 'd', OPTION_DURATION, offsetof(struct record_values, duration_ns),
+    { "duration", 'd', OPTION_TIME_LIMIT, offsetof(struct record_values, duration_ns),
       "stop after this time (10s, 2m); else Ctrl-C, SIGTERM or Enter ends it", NULL, NULL },
     { "freq", 'F', OPTION_RATE, offsetof(struct record_values, rate_hz), "samples a second and CPU (199)",
       NULL, NULL },

@@ -26,7 +26,7 @@ static const struct option_spec report_options[] = {
     { "json", 0, OPTION_FLAG, offsetof(struct report_values, json), "print JSON instead of a table", NULL,
       NULL },
     { "csv", 0, OPTION_FLAG, offsetof(struct report_values, csv),
-      "print comma-separated values instead of a table: of questions about runtime events", NULL, NULL },
+      "print comma-separated values instead of a table", NULL, NULL },
     { NULL, 0, OPTION_GROUP, offsetof(struct report_values, choice), NULL, NULL, profile_choice_specs },
     { NULL, 0, OPTION_GROUP, offsetof(struct report_values, events), NULL, NULL, event_choice_specs },
     { 0 },
@@ -86,8 +86,8 @@ static bool report_run(struct verb_call *call, struct error *err)
     struct capture c;
     if (!question)
         return question_unknown(name, err);
-    /* counting takes no room, and standard input can be read once only */
-    bool in_parts = question->in_parts && !v->events.counts && strcmp(call->args[0], "-") != 0;
+    /* counting takes no room, and a pipe can be read once only */
+    bool in_parts = question->in_parts && !v->events.counts && capture_can_read_again(call->args[0]);
     struct import_part part = { .events_max = EVENT_PARTS_EVENTS };
     if (!report_check(v, question, err) ||
         !report_read(call->args[0], question, v, in_parts ? &part : NULL, &c, err)) {

@@ -212,7 +212,7 @@ static bool trace_run(struct verb_call *call, struct error *err)
     run.lines.json = run.values->json;
     buffer_init(&run.item, 2 * TRACE_LINE_BYTES);
     run.stopped = stop_signal_catch();
-    bool ok = read_topics(&run, call, err) && target_select(&query, &run.targets, err) &&
+    bool ok = read_topics(&run, call, err) && target_select_able(&query, TARGET_EVENTS, &run.targets, err) &&
               watch(&run, &stats, err) && tell_end(&run, &stats, err);
     stream_schemas_done(&run.schemas);
     time_queue_done(&run.queue);
@@ -224,7 +224,7 @@ static bool trace_run(struct verb_call *call, struct error *err)
 }
 
 static const struct option_spec trace_options[] = {
-    { "duration", 'd', OPTION_DURATION, offsetof(struct trace_values, duration_ns),
+    { "duration", 'd', OPTION_TIME_LIMIT, offsetof(struct trace_values, duration_ns),
       "stop after this time; else Ctrl-C, SIGTERM or Enter ends it", NULL, NULL },
     { "interval", 'i', OPTION_DURATION, offsetof(struct trace_values, interval_ns),
       "how often what is allocated is summed up (5s)", NULL, NULL },

@@ -300,6 +300,10 @@ void type_name_show_full(struct span text, struct buffer *out)
         buffer_append(out, text.data, text.size);
         return;
     }
+    if (show_special(&type, 0, out)) {
+        buffer_append(out, type.suffix.data, type.suffix.size);
+        return;
+    }
     give_last_the_rest(&type);
     unsigned used = 0;
     struct span none = { 0 };

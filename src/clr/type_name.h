@@ -39,7 +39,7 @@ void type_name_show_segment(const struct type_name *type, unsigned segment, stru
 /* Appends a whole type, with C# keywords: "Dictionary<int,_>.Entry[]". */
 void type_name_show(struct span text, struct buffer *out);
 /*
- * The same with its namespace, for a type that stands alone: "System.Func<int>", "System.String". Events tell
+ * The same with its namespace, for a type that stands alone: "System.Func<int>", "byte[]". Events tell
  * a nested type without the one around it, whose arguments it takes: "Entry<int,string>[]"; and what the
  * compiler named keeps that name, as nothing else tells two closures apart.
  */

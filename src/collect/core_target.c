@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "collect/core_command.h"
+#include "collect/core_name.h"
 #include "collect/process_scan.h"
 #include "collect/thread_wait.h"
 #include "read/bundled_file.h"
@@ -28,6 +30,7 @@ enum {
     NOTES_BYTES_MAX = 4096,
     NOTE_BUILD_ID = 3,
     WAIT_TEXT_MAX = 8192,
+    COMMAND_BYTES_MAX = CORE_COMMAND_ARGUMENTS_MAX * (CORE_COMMAND_ARGUMENT_BYTES_MAX + 1) + 1,
 };
 
 /* What a file was, as far as the dump tells. */
@@ -350,13 +353,36 @@ void core_target_take(struct core_target *target, struct process_stacks *stacks,
     }
 }
 
+/* As /proc/PID/cmdline; from the stack, else what the dump's own words have of it. */
+static void read_command(const struct core_file *core, struct buffer *out)
+{
+    if (core_command_read(core, out) || !core->command_line[0])
+        return;
+    buffer_clear(out);
+    buffer_string(out, core->command_line);
+    while (out->size && out->data[out->size - 1] == ' ')
+        out->size--;
+    buffer_u8(out, 0);
+    for (size_t i = 0; i < out->size; i++)
+        out->data[i] = out->data[i] == ' ' ? 0 : out->data[i];
+}
+
 uint32_t core_target_describe(const struct core_target *target, struct trace_builder *b)
 {
     uint64_t now_ns = clock_monotonic_ns();
     uint32_t process = trace_builder_process_start(b, (uint32_t)pid_of(target), now_ns);
     struct trace_process *row = &b->trace.processes.rows[process];
-    row->name = trace_add_string(&b->trace, target->core.name);
-    row->command_line = trace_add_string(&b->trace, target->core.command_line);
+    struct buffer command;
+    buffer_init(&command, COMMAND_BYTES_MAX);
+    read_command(&target->core, &command);
+    AUTO_FREE char *name = core_name_new(target->core.name, buffer_span(&command));
+    for (size_t i = 0; i < command.size; i++)
+        command.data[i] = command.data[i] ? command.data[i] : ' ';
+    command.size -= command.size > 0; /* what ends the last */
+    buffer_u8(&command, 0);
+    row->name = trace_add_string(&b->trace, name);
+    row->command_line = trace_add_string(&b->trace, (const char *)command.data);
+    buffer_done(&command);
     row->runtime_version = trace_add_string(&b->trace, target->version.text);
     process_scan_add_memory(b, process, &target->memory, now_ns);
     return process;

@@ -30,7 +30,7 @@ bool event_peer_ask(const struct event_peer *peer, const struct buffer *question
         return false;
     if (is_error) {
         *out_result = ipc_read_result(buffer_span(answer));
-        return error_set(err, ERROR_TARGET, "the .NET runtime answered with error %#" PRIx32 " (%s)",
+        return error_set(err, ERROR_UNSUPPORTED, "the .NET runtime answered with error %#" PRIx32 " (%s)",
                          *out_result, ipc_result_name(*out_result));
     }
     if (out_fd)

@@ -328,7 +328,7 @@ static void check_ability(const struct target *t, enum target_ability ability, s
 {
     struct target_access access = target_try(t, ability);
     c->ok = access.ok;
-    c->denied = !access.ok;
+    c->denied = access.kind == ERROR_PERMISSION;
     detail(c, "%s", access.reason);
     fix(c, "%s", access.fix);
 }

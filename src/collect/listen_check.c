@@ -3,22 +3,34 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "collect/process_scan.h"
 #include "collect/target_access.h"
 
-/* Whether the right is there; a runtime may still be about to start. */
+enum { STARTED_S = 10 }; /* a runtime that is older has its socket, or never will */
+
+/* Whether there will be something to listen to though there is not now: a runtime may be about to start. */
+static bool may_come(const struct target *t, const struct error *why)
+{
+    uint64_t age_ns = clock_realtime_ns() - t->started_ns;
+    bool old = t->started_ns < clock_realtime_ns() && age_ns > STARTED_S * UINT64_C(1000000000);
+    return why->kind != ERROR_PERMISSION && !t->socket && !t->silent && !t->diagnostics_off &&
+           !(old && t->runtime != RUNTIME_NONE);
+}
+
 static bool may_listen(struct listen_check *check, pid_t pid, struct error *err)
 {
     struct target target;
     if (!target_open(pid, &target, NULL))
         return true;
     bool ok = target_require(&target, TARGET_EVENTS, err);
-    target_done(&target);
     if (!ok && !check->why.what[0])
         check->why = *err;
-    return ok || err->kind != ERROR_PERMISSION;
+    ok = ok || may_come(&target, err);
+    target_done(&target);
+    return ok;
 }
 
 bool listen_check_begin(struct listen_check *check, const pid_t *chosen, size_t count,

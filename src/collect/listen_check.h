@@ -21,8 +21,8 @@ struct listen_check {
 
 /*
  * Looks at processes that were there before us: those that were chosen, or some of all. `names` is told of
- * each that may not be listened to. Fails when that is true of all that were chosen, and nothing else is
- * recorded.
+ * each that cannot be listened to, now or soon. Fails when that is true of all that were chosen, and nothing
+ * else is recorded.
  */
 bool listen_check_begin(struct listen_check *check, const pid_t *chosen, size_t count,
                         struct runtime_names *names, struct error *err);

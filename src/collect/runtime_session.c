@@ -408,7 +408,8 @@ bool runtime_session_start(pid_t pid, uint64_t start_ticks, const struct runtime
                            struct runtime_session **out, struct error *err)
 {
     if (proc_file_stays_stopped(pid)) { /* it would be waited for in vain */
-        error_set(err, ERROR_TARGET, "the .NET runtime does not answer: process %d is stopped", (int)pid);
+        error_set(err, ERROR_UNSUPPORTED, "the .NET runtime does not answer: process %d is stopped",
+                  (int)pid);
         return error_hint(err, "let it go on with: kill -CONT %d", (int)pid);
     }
     struct runtime_session *s = mem_alloc(1, sizeof *s);

@@ -106,8 +106,8 @@ struct runtime_session;
 /*
  * Opens a session with the runtime of process `pid`. `start_ticks`: field 22 of its /proc/PID/stat, or 0. A
  * runtime that is suspended at its start accepts, and streams once resumed; we never resume it. Fails with
- * ERROR_TARGET or ERROR_PERMISSION. On success the caller ends with
- * runtime_session_close().
+ * ERROR_TARGET, ERROR_PERMISSION or, where there is nobody to listen to, ERROR_UNSUPPORTED. On success the
+ * caller ends with runtime_session_close().
  */
 bool runtime_session_start(pid_t pid, uint64_t start_ticks, const struct runtime_session_options *options,
                            struct runtime_session **out, struct error *err);

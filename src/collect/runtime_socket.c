@@ -105,15 +105,15 @@ static bool has_stale_socket(int root_fd, const struct socket_owner *t)
 static bool no_socket(int root_fd, const struct socket_owner *t, struct error *err)
 {
     if (has_stale_socket(root_fd, t)) {
-        error_set(err, ERROR_TARGET,
+        error_set(err, ERROR_UNSUPPORTED,
                   "process %d has no diagnostics socket; one in '%s' is of an earlier process", (int)t->pid,
                   t->folder);
         return error_hint(err, "its /proc/PID/environ may name another TMPDIR than it uses");
     }
-    error_set(err, ERROR_TARGET, "process %d has no .NET diagnostics socket in '%s'", (int)t->pid, t->folder);
-    return error_hint(err,
-                      "it is no .NET process, is still starting, runs with DOTNET_EnableDiagnostics=0, or is "
-                      "a Native AOT program built without EventSourceSupport=true");
+    error_set(err, ERROR_UNSUPPORTED, "process %d has no .NET diagnostics socket in '%s'", (int)t->pid,
+              t->folder);
+    return error_hint(err, "ask again where it has just started; clrperf doctor -p %d says why there is none",
+                      (int)t->pid);
 }
 
 /* A handle of the socket: it stays the same one even when its name is moved. */
@@ -157,7 +157,7 @@ static bool connect_handle(int handle, const struct socket_owner *t, unsigned ti
             return false;
         }
         if (clock_monotonic_ns() >= deadline_ns) /* its queue of connections stays full */
-            return error_set(err, ERROR_TARGET, "the .NET runtime of process %d takes no connection",
+            return error_set(err, ERROR_UNSUPPORTED, "the .NET runtime of process %d takes no connection",
                              (int)t->pid);
         nanosleep(&(struct timespec){ .tv_nsec = 5 * NS_PER_MS }, NULL);
     }
@@ -203,7 +203,7 @@ bool runtime_socket_send(int fd, struct span request, struct error *err)
     if (sent < 0)
         return error_system(err, errno, "cannot send a request to the .NET runtime");
     if ((size_t)sent != request.size)
-        return error_set(err, ERROR_TARGET, "the .NET runtime took only a part of a request");
+        return error_set(err, ERROR_UNSUPPORTED, "the .NET runtime took only a part of a request");
     return true;
 }
 
@@ -213,8 +213,9 @@ static bool no_answer(int fd, struct error *err)
     struct ucred peer = { 0 };
     socklen_t size = sizeof peer;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || !proc_file_is_stopped(peer.pid))
-        return error_set(err, ERROR_TARGET, "the .NET runtime did not answer in time");
-    error_set(err, ERROR_TARGET, "the .NET runtime did not answer: process %d is stopped", (int)peer.pid);
+        return error_set(err, ERROR_UNSUPPORTED, "the .NET runtime did not answer in time");
+    error_set(err, ERROR_UNSUPPORTED, "the .NET runtime did not answer: process %d is stopped",
+              (int)peer.pid);
     return error_hint(err, "let it go on with: kill -CONT %d", (int)peer.pid);
 }
 
@@ -223,7 +224,8 @@ static bool receive_exactly(int fd, uint8_t *into, size_t size, uint64_t deadlin
     for (size_t done = 0; done < size;) {
         ssize_t got = recv(fd, into + done, size - done, MSG_DONTWAIT);
         if (got == 0)
-            return error_set(err, ERROR_TARGET, "the .NET runtime closed the connection without an answer");
+            return error_set(err, ERROR_UNSUPPORTED,
+                             "the .NET runtime closed the connection without an answer");
         if (got > 0) {
             done += (size_t)got;
             continue;

@@ -22,8 +22,8 @@ enum { RUNTIME_SOCKET_CONNECT_MS = 2000, RUNTIME_SOCKET_REPLY_MS = 5000 };
 /*
  * Connects to the runtime in process `pid`; `start_ticks` is field 22 of its /proc/PID/stat, or 0 to take
  * what is there. As root it connects with the target's user and group, so never to what the target could not
- * reach itself. ERROR_TARGET: no such process, no runtime in it, or a socket that another process serves. The
- * fd does not block; the caller closes it.
+ * reach itself. ERROR_TARGET: no such process, or a socket that another process serves; ERROR_UNSUPPORTED: it
+ * has no socket, or does not answer. The fd does not block; the caller closes it.
  */
 bool runtime_socket_connect(pid_t pid, uint64_t start_ticks, unsigned timeout_ms, int *out_fd,
                             struct error *err);

@@ -25,6 +25,7 @@ const char *target_ability_name(enum target_ability ability)
 /* Why the kernel keeps us away from a process, in words; ours and its user ids decide. */
 static void explain_owner(const struct target *t, struct target_access *access, const char *capability)
 {
+    access->kind = ERROR_PERMISSION;
     if (t->uid != geteuid()) {
         snprintf(access->reason, sizeof access->reason,
                  "it belongs to uid %u, this runs as uid %u without %s", t->uid, geteuid(), capability);
@@ -58,12 +59,13 @@ static struct target_access try_sample(const struct target *t)
     };
     AUTO_FD int fd = (int)syscall(SYS_perf_event_open, &attr, t->pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
     int e = errno;
-    struct target_access access = { .ok = fd >= 0 };
+    struct target_access access = { .ok = fd >= 0, .kind = ERROR_UNSUPPORTED };
     if (access.ok)
-        return access;
+        return (struct target_access){ .ok = true };
     int64_t paranoid = 0;
     proc_file_number("/proc/sys/kernel/perf_event_paranoid", &paranoid);
     if ((e == EACCES || e == EPERM) && paranoid > 2) {
+        access.kind = ERROR_PERMISSION;
         snprintf(access.reason, sizeof access.reason,
                  "perf_event_paranoid is %" PRId64 " and CAP_PERFMON is missing", paranoid);
         snprintf(access.fix, sizeof access.fix,
@@ -91,9 +93,29 @@ static bool socket_is_in_reach(const struct target *t)
     return faccessat(AT_FDCWD, link, W_OK, AT_EACCESS) == 0;
 }
 
+/* A runtime without a socket; also what there is to be had without its help. */
+static void explain_silence(const struct target *t, struct target_access *access)
+{
+    static const char beside[] = "; clrperf record (CPU) and clrperf stack do not need the runtime's help";
+    access->kind = ERROR_UNSUPPORTED;
+    if (t->diagnostics_off) {
+        snprintf(access->reason, sizeof access->reason, "its environment sets DOTNET_EnableDiagnostics=0");
+        snprintf(access->fix, sizeof access->fix, "start it without that variable%s", beside);
+        return;
+    }
+    bool may_have = t->runtime == RUNTIME_CORECLR;
+    snprintf(access->reason, sizeof access->reason, "it has no diagnostics socket%s",
+             may_have ? " where it should be" : "");
+    snprintf(access->fix, sizeof access->fix, "%s%s",
+             may_have ? "look for the socket in its TMPDIR, which it must be able to write to; starting it "
+                        "anew makes one"
+                      : "build it with EventSourceSupport=true",
+             beside);
+}
+
 static struct target_access try_events(const struct target *t)
 {
-    struct target_access access = { 0 };
+    struct target_access access = { .kind = ERROR_UNSUPPORTED };
     if (!t->socket && t->maps_denied && !t->diagnostics_off && t->uid != geteuid()) {
         explain_owner(t, &access, "CAP_SYS_PTRACE");
         return access;
@@ -104,29 +126,22 @@ static struct target_access try_events(const struct target *t)
         return access;
     }
     if (!t->socket) {
-        snprintf(access.reason, sizeof access.reason, "%s",
-                 t->diagnostics_off              ? "its environment sets DOTNET_EnableDiagnostics=0"
-                 : t->runtime == RUNTIME_CORECLR ? "it has no diagnostics socket where it should be"
-                                                 : "it has no diagnostics socket");
-        snprintf(access.fix, sizeof access.fix, "%s",
-                 t->diagnostics_off              ? "start it without that variable"
-                 : t->runtime == RUNTIME_CORECLR ? "look for the socket in its TMPDIR, which it must be able "
-                                                   "to write to; starting it anew makes one"
-                                                 : "build it with EventSourceSupport=true");
+        explain_silence(t, &access);
         return access;
     }
     if (!socket_is_in_reach(t)) {
+        access.kind = ERROR_PERMISSION;
         snprintf(access.reason, sizeof access.reason,
                  "its diagnostics socket belongs to uid %u, this runs as uid %u", t->socket_owner, geteuid());
         snprintf(access.fix, sizeof access.fix, "run as that user or with sudo");
         return access;
     }
-    access.ok = !proc_file_stays_stopped(t->pid);
-    if (!access.ok) {
+    if (proc_file_stays_stopped(t->pid)) {
         snprintf(access.reason, sizeof access.reason, "it is stopped, and a stopped runtime does not answer");
         snprintf(access.fix, sizeof access.fix, "let it go on with: kill -CONT %d", (int)t->pid);
+        return access;
     }
-    return access;
+    return (struct target_access){ .ok = true };
 }
 
 static struct target_access try_memory(const struct target *t)
@@ -139,17 +154,19 @@ static struct target_access try_memory(const struct target *t)
         return access;
     }
     int e = t->some_addr ? errno : EPERM;
-    if (e == ENOSYS)
+    if (e == ENOSYS) {
+        access.kind = ERROR_UNSUPPORTED;
         snprintf(access.reason, sizeof access.reason, "the kernel has no process_vm_readv");
-    else
+    } else {
         explain_owner(t, &access, "CAP_SYS_PTRACE");
+    }
     return access;
 }
 
 struct target_access target_try(const struct target *t, enum target_ability ability)
 {
     if (t->silent && ability != TARGET_SAMPLE) {
-        struct target_access access = { 0 };
+        struct target_access access = { .kind = ERROR_UNSUPPORTED };
         snprintf(
             access.reason, sizeof access.reason,
             "it did not let itself be looked at within %d ms: a file system or its memory does not answer",
@@ -181,8 +198,7 @@ bool target_require(const struct target *t, enum target_ability ability, struct 
         error_set(err, ERROR_TARGET, "process %d (%s) has ended", (int)t->pid, target_label(t));
         return error_hint(err, "clrperf ps lists the .NET processes");
     }
-    bool no_port = ability == TARGET_EVENTS && !t->socket && !(t->maps_denied && t->uid != geteuid());
-    error_set(err, no_port ? ERROR_UNSUPPORTED : ERROR_PERMISSION, "cannot %s process %d (%s): %s",
-              does[ability], (int)t->pid, target_label(t), access.reason);
+    error_set(err, access.kind, "cannot %s process %d (%s): %s", does[ability], (int)t->pid, target_label(t),
+              access.reason);
     return error_hint(err, "%s", access.fix);
 }

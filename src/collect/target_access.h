@@ -24,12 +24,13 @@ const char *target_ability_name(enum target_ability ability);
 
 struct target_access {
     bool ok;
-    char reason[256]; /* why not, with the numbers seen */
-    char fix[256];    /* what to do about it */
+    enum error_kind kind; /* ERROR_PERMISSION, or ERROR_UNSUPPORTED when rights would not help */
+    char reason[256];     /* why not, with the numbers seen */
+    char fix[256];        /* what to do about it */
 };
 
 struct target_access target_try(const struct target *t, enum target_ability ability);
-/* The same as an error: ERROR_PERMISSION, or ERROR_UNSUPPORTED when rights would not help. */
+/* The same as an error, or ERROR_TARGET when it has ended. */
 bool target_require(const struct target *t, enum target_ability ability, struct error *err);
 
 #endif

@@ -9,6 +9,20 @@ bool target_query_is_empty(const struct target_query *q)
     return !q->pid_count && !q->name_count && !q->container && !q->cgroup && !q->all;
 }
 
+bool target_query_check(const struct target_query *q, struct error *err)
+{
+    const char *narrow = q->name_count ? "-n" : q->container ? "--container" : q->cgroup ? "--cgroup" : NULL;
+    if (q->pid_count && (q->all || narrow)) {
+        error_set(err, ERROR_USAGE, "-p and %s exclude each other", q->all ? "-a" : narrow);
+        return error_hint(err, "-p alone takes any process, several as -p 4711,4712");
+    }
+    if (q->all && narrow) {
+        error_set(err, ERROR_USAGE, "-a and %s exclude each other", narrow);
+        return error_hint(err, "leave out -a: %s takes all that fit", narrow);
+    }
+    return true;
+}
+
 static bool has_pid(const struct target_list *list, pid_t pid)
 {
     for (size_t i = 0; i < list->count; i++) {
@@ -84,17 +98,13 @@ static bool cgroup_matches(const char *wanted, const struct target *t)
 
 static bool matches(const struct target_query *q, const struct target *t)
 {
-    if (q->all && !t->sdk_tool)
-        return true;
-    for (size_t i = 0; i < q->name_count; i++) {
-        if (name_matches(q->names[i], t))
-            return true;
-    }
-    if (q->container && container_matches(q->container, t))
-        return true;
-    if (q->cgroup && cgroup_matches(q->cgroup, t))
-        return true;
-    return target_query_is_empty(q) && !t->sdk_tool;
+    bool named = q->name_count == 0;
+    for (size_t i = 0; i < q->name_count && !named; i++)
+        named = name_matches(q->names[i], t);
+    if (!named || (q->container && !container_matches(q->container, t)) ||
+        (q->cgroup && !cgroup_matches(q->cgroup, t)))
+        return false;
+    return q->name_count || q->container || q->cgroup || !t->sdk_tool;
 }
 
 /* `: 4711 (Shop.Api), 4712 (Worker)` */
@@ -115,7 +125,11 @@ static void append_list(struct error *err, const struct target_list *list)
 
 static bool nothing_found(const struct target_query *q, struct error *err)
 {
-    if (q->name_count)
+    if (q->name_count && (q->container || q->cgroup))
+        error_set(err, ERROR_TARGET, "no .NET process in the %s '%s' is called '%s'",
+                  q->container ? "container" : "cgroup", q->container ? q->container : q->cgroup,
+                  q->names[0]);
+    else if (q->name_count)
         error_set(err, ERROR_TARGET, "no .NET process is called '%s'", q->names[0]);
     else if (q->container)
         error_set(err, ERROR_TARGET, "no .NET process runs in a container '%s'", q->container);
@@ -138,14 +152,13 @@ static bool several_found(const struct target_query *q, const struct target_list
 bool target_select(const struct target_query *q, struct target_list *out, struct error *err)
 {
     struct target_list chosen = { 0 }, seen = { 0 };
-    bool ok = true;
+    bool ok = target_query_check(q, err);
     for (size_t i = 0; ok && i < q->pid_count; i++)
         ok = add_pids(q->pids[i], &chosen, err);
-    bool look = target_query_is_empty(q) || q->name_count || q->container || q->cgroup || q->all;
-    if (ok && look)
+    if (ok && !q->pid_count)
         ok = target_list_read(&seen, err);
     for (size_t i = 0; ok && i < seen.count; i++) {
-        if (!has_pid(&chosen, seen.items[i].pid) && matches(q, &seen.items[i]))
+        if (matches(q, &seen.items[i]))
             target_list_add(&chosen, &seen.items[i]);
     }
     target_list_done(&seen);

@@ -11,7 +11,10 @@
 #include "collect/target_access.h"
 #include "collect/target_list.h"
 
-/* All text is borrowed. Parts are joined: `-p 1 -n Web` means both. Nothing said: the one there is. */
+/*
+ * All text is borrowed. Each part narrows the choice: -n Web with a container means those called Web in it;
+ * several names, or pids, are as many choices. Nothing said: the one there is.
+ */
 struct target_query {
     const char *const *pids; /* each "4711" or "4711,4712" */
     size_t pid_count;
@@ -24,12 +27,16 @@ struct target_query {
     bool one;    /* the verb wants exactly one */
 };
 
+/*
+ * ERROR_USAGE when parts exclude each other: a pid, or all, leaves nothing to narrow.
+ */
+bool target_query_check(const struct target_query *query, struct error *err);
 /* Is there anything in it, or is the only process meant? */
 bool target_query_is_empty(const struct target_query *query);
 /*
- * ERROR_TARGET when nothing fits or, with `one`, when several do: the message lists them. A pid may be any
- * process, .NET or not; everything else finds .NET processes. Tools of the SDK are only meant when they are
- * asked for.
+ * ERROR_USAGE as target_query_check(); ERROR_TARGET when nothing fits or, with `one`, when several do: the
+ * message lists them. A pid may be any process, .NET or not; everything else finds .NET processes. Tools of
+ * the SDK are only meant when they are asked for.
  */
 bool target_select(const struct target_query *query, struct target_list *out, struct error *err);
 /* As target_select(), and every one must allow `ability`. */

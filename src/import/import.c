@@ -55,38 +55,56 @@ enum import_want import_wants_samples(const void *user, const char *provider, ui
     return strcmp(provider, RUNTIME_STREAM_PROVIDER) == 0 ? IMPORT_EVENTS : IMPORT_NOTHING;
 }
 
-static bool import_stream(struct byte_stream *stream, const struct import_options *options,
-                          struct trace_builder *b, bool *out_recognised, struct error *err)
+bool import_stream(struct byte_stream *stream, const struct import_options *options, struct trace_builder *b,
+                   bool *out_recognised, struct error *err)
 {
+    static const struct import_options defaults = { 0 };
     struct span head;
+    *out_recognised = false;
     if (!byte_stream_peek(stream, SNIFF_BYTES, &head, err))
         return false;
     for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
         if (!formats[i].recognises(head))
             continue;
         *out_recognised = true;
-        return formats[i].import(stream, options, b, err);
+        return formats[i].import(stream, options ? options : &defaults, b, err);
     }
     return import_unknown(head, err);
+}
+
+static bool is_stdin(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
+const char *import_shown_path(const char *path)
+{
+    return is_stdin(path) ? "standard input" : path;
+}
+
+bool import_open_stream(const char *path, int *out_fd, struct byte_stream *out, struct error *err)
+{
+    AUTO_FD int opened = -1;
+    if (!is_stdin(path)) {
+        opened = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        if (opened < 0)
+            return error_system(err, errno, "cannot open '%s'", path);
+    }
+    if (!byte_stream_open(out, is_stdin(path) ? STDIN_FILENO : opened, PERF_DATA_WINDOW_BYTES, err))
+        return error_context(err, "cannot read '%s'", import_shown_path(path));
+    *out_fd = take_fd(&opened);
+    return true;
 }
 
 bool import_open(const char *path, const struct import_options *options, struct trace_builder *b,
                  bool *out_recognised, struct error *err)
 {
-    static const struct import_options defaults = { 0 };
-    AUTO_FD int opened = -1;
-    bool is_stdin = strcmp(path, "-") == 0;
-    const char *shown = is_stdin ? "standard input" : path;
+    AUTO_FD int fd = -1;
     struct byte_stream stream;
     *out_recognised = false;
-    if (!is_stdin) {
-        opened = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-        if (opened < 0)
-            return error_system(err, errno, "cannot open '%s'", path);
-    }
-    if (!byte_stream_open(&stream, is_stdin ? STDIN_FILENO : opened, PERF_DATA_WINDOW_BYTES, err))
-        return error_context(err, "cannot read '%s'", shown);
-    bool ok = import_stream(&stream, options ? options : &defaults, b, out_recognised, err);
+    if (!import_open_stream(path, &fd, &stream, err))
+        return false;
+    bool ok = import_stream(&stream, options, b, out_recognised, err);
     byte_stream_close(&stream);
-    return ok || error_context(err, "cannot read '%s'", shown);
+    return ok || error_context(err, "cannot read '%s'", import_shown_path(path));
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "read/byte_stream.h"
 #include "trace/builder.h"
 
 /* How much of the events of a type is kept. */
@@ -77,5 +78,13 @@ import_wants_fn import_wants_samples;
  */
 bool import_open(const char *path, const struct import_options *options, struct trace_builder *b,
                  bool *out_recognised, struct error *err);
+
+/* In two steps, for who has a format of its own to look for. Errors of the second do not name the file. */
+bool import_open_stream(const char *path, int *out_fd /* owned; -1: none is ours */, struct byte_stream *out,
+                        struct error *err);
+bool import_stream(struct byte_stream *stream, const struct import_options *options, struct trace_builder *b,
+                   bool *out_recognised, struct error *err);
+/* "standard input" for "-" */
+const char *import_shown_path(const char *path);
 
 #endif

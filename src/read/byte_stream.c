@@ -25,7 +25,7 @@ bool byte_stream_open(struct byte_stream *s, int fd, size_t window_size, struct 
     if (fstat(fd, &st) < 0)
         return error_system(err, errno, "cannot stat an open file");
     if (S_ISDIR(st.st_mode))
-        return error_set(err, ERROR_UNSUPPORTED, "it is a directory, not a file");
+        return error_set(err, ERROR_INPUT, "it is a directory, not a file");
     if (S_ISREG(st.st_mode) && !source_over_fd(fd, 0, UINT64_MAX, &source, err))
         return false;
     stream_init(s, window_size);

@@ -20,6 +20,7 @@ enum {
     SEGMENT_R = 4,
     NOTE_PRSTATUS = 1,
     NOTE_PRPSINFO = 3,
+    NOTE_AUXV = 6,
     NOTE_FILE = 0x46494c45,
     NOTE_HEADER_BYTES = 12,
     PRSTATUS_SIGNAL = 12,
@@ -253,6 +254,9 @@ static bool take_note(struct opening *o, uint32_t type, uint64_t file_off, uint3
                source_read(&core->file, file_off, desc, PRPSINFO_ARGS + sizeof core->command_line - 1,
                            NULL)) {
         take_process(core, desc);
+    } else if (type == NOTE_AUXV && !core->auxiliary_bytes) {
+        size_t size = bytes < sizeof core->auxiliary ? bytes : sizeof core->auxiliary;
+        core->auxiliary_bytes = source_read(&core->file, file_off, core->auxiliary, size, NULL) ? size : 0;
     } else if (type == NOTE_FILE && !o->file_count) {
         struct buffer text;
         buffer_init(&text, FILE_NOTE_BYTES_MAX);

@@ -25,6 +25,7 @@ enum {
     CORE_FILES_MAX = 1 << 18,
     CORE_THREADS_MAX = 1 << 16,
     CORE_USER_REGS_BYTES_MAX = 34 * 8,
+    CORE_AUXILIARY_BYTES_MAX = 1024,
 };
 
 struct core_thread {
@@ -41,10 +42,12 @@ struct core_load {
 struct core_file {
     /* What the dump itself holds; mappings are its segments and the files of NT_FILE. */
     struct memory memory;
-    uint16_t machine;      /* ELF_X86_64 or ELF_AARCH64 */
-    pid_t pid;             /* 0: not told */
-    char name[17];         /* of the executable, "" when not told; untrusted */
-    char command_line[81]; /* its beginning; untrusted */
+    uint16_t machine;                            /* ELF_X86_64 or ELF_AARCH64 */
+    pid_t pid;                                   /* 0: not told */
+    char name[17];                               /* of the executable, "" when not told; untrusted */
+    char command_line[81];                       /* its beginning, if at all; untrusted */
+    uint8_t auxiliary[CORE_AUXILIARY_BYTES_MAX]; /* the auxiliary vector, entries of two u64; untrusted */
+    size_t auxiliary_bytes;
     struct core_thread *threads;
     size_t thread_count, thread_capacity;
     bool has_files;      /* it tells which files were mapped */

@@ -446,12 +446,14 @@ def target_stopped(checks, work):
         with Target(sample_command("10", "primes") + ["0"]) as other:
             other.wait_busy(1)
             listed = clrperf("record", "--json", "-e", "cpu,gc", "-p", f"{target.pid},{other.pid}", "-d", 1, "-o", work.file("one_stopped.clrperf"))
-        silent = clrperf("trace", "-p", target.pid, "-d", 1).stderr
+        silent = clrperf("trace", "-p", target.pid, "-d", 1)
+        deaf = clrperf("record", "-e", "gc", "-p", target.pid, "-d", 1, "-o", work.file("deaf.clrperf"))
         doctor = clrperf("doctor", "-p", target.pid).stdout
         os.kill(target.pid, signal.SIGCONT)
-        for what, text in (("trace", silent), ("doctor", doctor)):
+        for what, text in (("trace", silent.stderr), ("record -e gc", deaf.stderr), ("doctor", doctor)):
             checks.check(f"{what} says that a stopped runtime does not answer",
                          "stopped" in text and f"kill -CONT {target.pid}" in text, text)
+        checks.check("and that it is not supported", silent.returncode == deaf.returncode == 5, f"{silent.returncode}, {deaf.returncode}")
         checks.check("a target that stands still cannot hold us up", done.returncode == 0 and took < 60, f"{took:.1f} s")
         checks.check("its silence costs no names, as its memory tells them", "warning:" not in done.stderr, done.stderr)
         checks.check("one of two that is stopped is not waited for", listed.returncode == 0 and json.loads(listed.stdout)["samples"] > 0 and

@@ -283,11 +283,14 @@ def check_cores(checks, variant, work):
         wait_for(lambda: in_circle(target.pid, 2), "two threads in a circle")
         wait_at_rest(target.pid)
         # the runtime's own threads come and go
-        live = {t["tid"]: functions(t) for t in look("-p", target.pid)["threads"]
+        now = look("-p", target.pid)
+        name = now["process_name"]
+        live = {t["tid"]: functions(t) for t in now["threads"]
                 if t["tid"] == target.pid or t["name"].startswith(("cycle-", "by-"))}
         dumps = core_dumps(work, target.pid, variant)
     for kind, path in dumps:
         view = look(path)
+        checks.check(f"{variant} {kind}: has the name of the process", view["process_name"] == name, f"{view['process_name']}, {name}")
         core = {t["tid"]: functions(t) for t in view["threads"]}
         differ = [tid for tid in live if core.get(tid) != live[tid]]
         checks.check(f"{variant} {kind}: stacks are those of the process", len(live) == 7 and not differ,
@@ -323,9 +326,14 @@ def check_crashes(checks, variant, work):
     found = [f for f in functions(crashed[0]) if f.startswith("Crashes.")] if crashed else []
     checks.check(f"{variant} native: the stack that crashed is whole", found == callers and crashed[0]["end"] == "whole",
                  f"{found} {[t['end'] for t in view['threads']]}")
-    view = look(dump_of_crash(variant, work, "overflow"))
+    overflow = dump_of_crash(variant, work, "overflow")
+    view = look(overflow)
     depths = [functions(t).count("Crashes.Program.Recurse") for t in view["threads"]]
     checks.check(f"{variant} overflow: the recursion is seen", max(depths) > 300, str(depths))
+    text = succeeded(clrperf("stack", overflow)).stdout.splitlines()
+    folded = [line for line in text if "Crashes.Program.Recurse" in line]
+    checks.check(f"{variant} overflow: as few lines", 0 < len(folded) < 10 and any(" times)" in line for line in folded),
+                 " / ".join(folded[:12]))
 
 
 def main():

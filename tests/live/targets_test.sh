@@ -171,6 +171,13 @@ check "unknown option: 2" exits 2 "$clrperf" ps --jsn
 check "unknown option: a suggestion" says "did you mean --json?" "$clrperf" ps --jsn
 check "unknown verb: 2" exits 2 "$clrperf" docter
 check "unknown verb: a suggestion" says "did you mean 'doctor'?" "$clrperf" docter
+for what in "record -e gc -d 1s -o $work/none.clrperf" "record -d 1s -o $work/none.nettrace" "trace -d 1s" "trace gc -d 1s"; do
+    check "nothing to listen to, $what: 5" exits 5 "$clrperf" $what -p "$pid_deaf"
+    check "... and what there is without" says "clrperf stack do not need" "$clrperf" $what -p "$pid_deaf"
+    check "no runtime at all, $what: 5" exits 5 "$clrperf" $what -p "$pid_native"
+    check "no right, $what: 4" exits 4 $as_nobody env --chdir="$work/nobody" "$clrperf" ${what//"$work/none"/none} -p "$pid_root"
+done
+check "no file is left" exits 2 ls "$work/none.clrperf" "$work/none.nettrace"
 check "a native process may be chosen by pid" exits 0 "$clrperf" doctor -p "$pid_native"
 check "orientation lists the processes" says "Napper" "$clrperf"
 check "a full disk is noticed" exits 1 bash -c "'$clrperf' ps --json >/dev/full"

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -466,6 +467,10 @@ static void test_value_texts(void **state)
     } cases[] = {
         { { .kind = EVENT_VALUE_FLOAT, .size = 8, .f = 0.1 }, "0.1" },
         { { .kind = EVENT_VALUE_FLOAT, .size = 4, .f = (double)1.1f }, "1.1" },
+        { { .kind = EVENT_VALUE_FLOAT, .size = 8, .f = (double)NAN }, "NaN" },
+        { { .kind = EVENT_VALUE_FLOAT, .size = 4, .f = -(double)NAN }, "NaN" },
+        { { .kind = EVENT_VALUE_FLOAT, .size = 8, .f = (double)INFINITY }, "Infinity" },
+        { { .kind = EVENT_VALUE_FLOAT, .size = 4, .f = -(double)INFINITY }, "-Infinity" },
         { { .kind = EVENT_VALUE_INT, .i = -5 }, "-5" },
         { { .kind = EVENT_VALUE_TIME, .u = 133500000000000001 }, "2024-01-17T21:20:00.0000001Z" },
         { { .kind = EVENT_VALUE_TIME, .u = 116444735999999999 }, "1969-12-31T23:59:59.9999999Z" },

@@ -315,7 +315,7 @@ static void test_unknown(void **state)
     trace_builder_done(&r.b);
     import_path(&r, "/", NULL);
     assert_false(r.ok);
-    assert_int_equal(r.err.kind, ERROR_UNSUPPORTED);
+    assert_int_equal(r.err.kind, ERROR_INPUT);
     trace_builder_done(&r.b);
 }
 

@@ -19,7 +19,7 @@ struct values {
     bool json, all;
     uint32_t top;
     const char *output;
-    uint64_t duration_ns, size_bytes, rate;
+    uint64_t duration_ns, limit_ns, size_bytes, rate;
 };
 
 static const struct option_spec inner_options[] = {
@@ -36,6 +36,7 @@ static const struct option_spec options[] = {
     { "top", 'n', OPTION_COUNT, offsetof(struct values, top), "show N" },
     { "output", 'o', OPTION_STRING, offsetof(struct values, output), "write there", "FILE" },
     { "duration", 'd', OPTION_DURATION, offsetof(struct values, duration_ns), "how long" },
+    { "limit", 'l', OPTION_TIME_LIMIT, offsetof(struct values, limit_ns), "until when" },
     { "buffer-size", 0, OPTION_SIZE, offsetof(struct values, size_bytes), "how much" },
     { "rate", 'F', OPTION_RATE, offsetof(struct values, rate), "how often" },
     { 0 },
@@ -90,6 +91,18 @@ static void test_all_kinds(void **state)
     assert_null(rest.command);
 }
 
+/* A clock of zeros is how dotnet-trace says that there is no end. */
+static void test_time_limit(void **state)
+{
+    (void)state;
+    struct values v;
+    struct option_rest rest;
+    assert_true(parse("-l 2s", &v, &rest, NULL));
+    assert_int_equal(v.limit_ns, 2000000000);
+    assert_true(parse("-l 2s --limit 00:00:00:00 -d 0", &v, &rest, NULL));
+    assert_int_equal(v.limit_ns, 0);
+}
+
 static const struct {
     const char *line;
     const char *what;
@@ -106,6 +119,10 @@ static const struct {
     { "-o --", "-o needs a value", "--help says which" },
     { "--top ten", "'ten' is no value for --top", "give a whole number, for example 20" },
     { "--top 4294967296", "'4294967296' is no value for --top", "give a whole number, for example 20" },
+    { "-l 0", "'0' is no value for -l",
+      "give a duration such as 500ms, 10s, 2m, 1h or 00:01:30; without one it goes on until Ctrl-C" },
+    { "--limit 0s", "'0s' is no value for --limit",
+      "give a duration such as 500ms, 10s, 2m, 1h or 00:01:30; without one it goes on until Ctrl-C" },
     { "-d soon", "'soon' is no value for -d", "give a duration such as 500ms, 10s, 2m, 1h or 00:01:30" },
 };
 
@@ -204,8 +221,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_given_besides), cmocka_unit_test(test_all_kinds),
-        cmocka_unit_test(test_wrong),         cmocka_unit_test(test_help),
-        cmocka_unit_test(test_suggest),       cmocka_unit_test(test_complete),
+        cmocka_unit_test(test_time_limit),    cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_help),          cmocka_unit_test(test_suggest),
+        cmocka_unit_test(test_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,6 +54,7 @@ static void test_no_answer(void **state)
     struct error err = { 0 };
     assert_false(runtime_socket_receive(fd, WAIT_MS, &content, &is_error, &err));
     assert_string_equal(err.what, "the .NET runtime did not answer in time");
+    assert_int_equal(err.kind, ERROR_UNSUPPORTED);
 
     char wanted[100];
     int status;
@@ -63,6 +64,7 @@ static void test_no_answer(void **state)
     assert_false(runtime_socket_receive(fd, WAIT_MS, &content, &is_error, &err));
     snprintf(wanted, sizeof wanted, "the .NET runtime did not answer: process %d is stopped", (int)child);
     assert_string_equal(err.what, wanted);
+    assert_int_equal(err.kind, ERROR_UNSUPPORTED);
     snprintf(wanted, sizeof wanted, "let it go on with: kill -CONT %d", (int)child);
     assert_string_equal(err.hint, wanted);
 

@@ -105,6 +105,34 @@ static void test_select_pids(void **state)
     assert_non_null(strstr(err.what, "test_target"));
 }
 
+static void test_choices_that_clash(void **state)
+{
+    (void)state;
+    static const char *const texts[] = { "1" };
+    static const struct target_query clashes[] = {
+        { .pids = texts, .pid_count = 1, .names = texts, .name_count = 1 },
+        { .pids = texts, .pid_count = 1, .container = "abc" },
+        { .pids = texts, .pid_count = 1, .cgroup = "/" },
+        { .pids = texts, .pid_count = 1, .all = true },
+        { .names = texts, .name_count = 1, .all = true },
+        { .container = "abc", .all = true },
+        { .cgroup = "/", .all = true },
+    };
+    struct target_list list;
+    for (size_t i = 0; i < ARRAY_LEN(clashes); i++) {
+        struct error err = { 0 };
+        assert_false(target_select(&clashes[i], &list, &err));
+        assert_int_equal(err.kind, ERROR_USAGE);
+        assert_non_null(strstr(err.what, " exclude each other"));
+    }
+    /* these narrow each other */
+    struct error err = { 0 };
+    struct target_query query = { .names = texts, .name_count = 1, .container = "abc", .cgroup = "/" };
+    assert_false(target_select(&query, &list, &err));
+    assert_int_equal(err.kind, ERROR_TARGET);
+    assert_string_equal(err.what, "no .NET process in the container 'abc' is called '1'");
+}
+
 static void test_select_nothing(void **state)
 {
     (void)state;
@@ -259,10 +287,11 @@ static void test_target_user(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_process),  cmocka_unit_test(test_process_that_ends),
-        cmocka_unit_test(test_select_pids),  cmocka_unit_test(test_select_nothing),
-        cmocka_unit_test(test_socket_names), cmocka_unit_test(test_target_user),
-        cmocka_unit_test(test_files),        cmocka_unit_test(test_nameless_files),
+        cmocka_unit_test(test_own_process),        cmocka_unit_test(test_process_that_ends),
+        cmocka_unit_test(test_select_pids),        cmocka_unit_test(test_select_nothing),
+        cmocka_unit_test(test_choices_that_clash), cmocka_unit_test(test_socket_names),
+        cmocka_unit_test(test_target_user),        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_nameless_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,8 +14,12 @@ enum { SHOWN_MAX = 4096 };
 static const struct {
     const char *raw, *shown;
 } cases[] = {
-    { "System.String", "System.String" },
-    { "System.Int32[,]", "System.Int32[,]" },
+    { "System.String", "string" },
+    { "System.Int32[,]", "int[,]" },
+    { "System.Byte[][]", "byte[][]" },
+    { "System.ValueTuple`2[System.Int32,System.String][]", "(int,string)[]" },
+    { "System.Nullable`1[System.Int32]", "int?" },
+    { "System.Strings", "System.Strings" },
     { "Order", "Order" },
     { "App.Outer+Inner", "App.Outer.Inner" },
     { "System.Func`1[System.Int32]", "System.Func<int>" },

@@ -2,7 +2,8 @@
 """Runs each case of this folder and compares what it prints with what is kept.
 
 A case is a folder: `command` (arguments of clrperf, run inside the folder), `expected` (standard output),
-and where they matter `errors` (standard error) and `status` (the exit code, else 0).
+and where they matter `errors` (standard error) and `status` (the exit code, else 0). `piped` names a file that comes
+through a pipe as standard input.
 `run.py CLRPERF --keep` writes down what is printed now; read the difference before you commit it.
 """
 import os
@@ -17,8 +18,9 @@ here = pathlib.Path(__file__).resolve().parent
 def run_case(clrperf, case):
     command = shlex.split((case / "command").read_text())
     environment = {"PATH": os.environ["PATH"], "TZ": "UTC", "LC_ALL": "C.UTF-8"}
-    done = subprocess.run([clrperf] + command, cwd=case, capture_output=True, timeout=60, env=environment,
-                          stdin=subprocess.DEVNULL)
+    piped = case / "piped"
+    given = {"input": (case / piped.read_text().strip()).read_bytes()} if piped.exists() else {"stdin": subprocess.DEVNULL}
+    done = subprocess.run([clrperf] + command, cwd=case, capture_output=True, timeout=60, env=environment, **given)
     return {"expected": done.stdout.decode(), "errors": done.stderr.decode(), "status": f"{done.returncode}\n"}
 
 
