@@ -281,8 +281,8 @@ static void stop(struct thread_stopper *s)
 
 bool thread_stopper_open(pid_t pid, struct thread_stopper **out, struct error *err)
 {
-    void *memory =
-        mmap(NULL, sizeof(struct stop_exchange), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(NULL, sizeof(struct stop_exchange), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return error_system(err, errno, "cannot share memory with a child process");
     struct thread_stopper *s = mem_alloc(1, sizeof *s);
