@@ -6,9 +6,9 @@
 
 #include <cmocka.h>
 
+#include "../flat_memory.h"
 #include "base/own.h"
 #include "collect/core_command.h"
-#include "../flat_memory.h"
 
 enum { STACK_BYTES = 8192, STACK_BASE = 0x7fff0000, VECTOR_AT = 4096, STRINGS_AT = 6000 };
 
