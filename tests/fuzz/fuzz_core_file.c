@@ -1,10 +1,14 @@
-/* A core dump: its mappings are in order, its memory can be read anywhere. */
+/* A core dump: its mappings are in order, its memory can be read anywhere, also for what command it was. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "collect/core_command.h"
+#include "collect/core_name.h"
 #include "read/core_file.h"
+
+enum { COMMAND_BYTES_MAX = 1 << 19 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -28,6 +32,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (core.thread_count == 0 || strlen(core.name) >= sizeof core.name)
         abort();
+    struct buffer command;
+    buffer_init(&command, COMMAND_BYTES_MAX);
+    if (core_command_read(&core, &command) && command.data[command.size - 1])
+        abort();
+    free(core_name_new(core.name, buffer_span(&command)));
+    buffer_done(&command);
     core_file_close(&core);
     return 0;
 }
