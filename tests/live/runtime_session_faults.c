@@ -497,12 +497,12 @@ static void test_processes_without_a_runtime(void **state)
     char folder[64], left[128];
     pid_t pid = start_plain_program(folder);
     assert_false(runtime_session_start(pid, 0, &patient, &s, &err));
-    assert_int_equal(err.kind, ERROR_TARGET);
+    assert_int_equal(err.kind, ERROR_UNSUPPORTED);
     assert_non_null(strstr(err.what, "has no .NET diagnostics socket"));
     snprintf(left, sizeof left, "%s/dotnet-diagnostic-%d-1-socket", folder, (int)pid);
     close(open(left, O_CREAT | O_WRONLY, 0600));
     assert_false(runtime_session_start(pid, 0, &patient, &s, &err));
-    assert_int_equal(err.kind, ERROR_TARGET);
+    assert_int_equal(err.kind, ERROR_UNSUPPORTED);
     assert_non_null(strstr(err.what, "is of an earlier process"));
     assert_false(runtime_session_start(pid, 1, &patient, &s, &err)); /* another start time */
     assert_non_null(strstr(err.what, "another one has its id now"));
