@@ -600,11 +600,12 @@ def results_text(b, before):
     lines = [line for line in lines if line[0] not in measured] + [(line.row, "| " + " | ".join(line) + " |") for line in b.lines]
     out = [
         "# Results", "", "Made by `bench/run.py`; how to read it is in `README.md`.", "",
-        f"- {cpu}, {os.cpu_count()} CPUs, Linux {platform.release().split('-')[0]}; {version_of('perf', '--version').replace('version ', '')}; .NET SDK {version_of('dotnet', '--version')}",
+        f"- {cpu}, {os.cpu_count()} CPUs, Linux {platform.release().split('-')[0]}",
         *notes_kept(before, measured),
         f"- {', '.join(measured)}: clrperf {commit}, {datetime.datetime.now(datetime.timezone.utc):%Y-%m-%d %H:%M} UTC, load {b.load[0]:.1f} at the start,"
         f" {os.getloadavg()[0]:.1f} at the end; {b.options.pairs} pairs, {b.options.slow_pairs} of what takes minutes;\n"
-        f"  recordings of {b.options.seconds} s" + (f"; {b.options.samples:,} samples in C1" if "C1" in measured else ""),
+        f"  {version_of('perf', '--version').replace('version ', '')}; .NET SDK {version_of('dotnet', '--version')};"
+        f" recordings of {b.options.seconds} s" + (f"; {b.options.samples:,} samples in C1" if "C1" in measured else ""),
         "", *HEAD,
     ]
     out += [text for _, text in sorted(lines, key=lambda line: ORDER.index(line[0]))]
