@@ -4,11 +4,13 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -118,38 +120,45 @@ static void test_gone(void **state)
 
 enum { THREADS = 150, ONE_IS_GONE = 70 };
 
+/* `user`: counts who has its mark, in memory that parent and child share. */
 static void *wait_with_mark(void *user)
 {
     volatile uint64_t mark = MARK;
-    (void)user;
+    atomic_int *marked = user;
+    atomic_fetch_add(marked, 1);
     while (mark)
         pause();
     return NULL;
 }
 
-static void start_threads(int count)
+static void start_threads(int count, atomic_int *marked)
 {
     for (int i = 0; i < count; i++) {
         pthread_t thread;
-        pthread_create(&thread, NULL, wait_with_mark, NULL);
+        pthread_create(&thread, NULL, wait_with_mark, marked);
     }
 }
 
-/* As many as there are in the end. */
-static size_t list_threads(pid_t child, struct thread_stop *stops)
+static atomic_int *share_count(void)
+{
+    void *memory = mmap(NULL, sizeof(atomic_int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    return memory;
+}
+
+/* Once each has its mark. */
+static size_t list_threads(pid_t child, const atomic_int *marked, struct thread_stop *stops)
 {
     size_t count = 0;
     char path[64];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)child);
-    for (int tries = 0; tries < 10000 && count < THREADS; tries++) {
-        DIR *dir = opendir(path);
-        count = 0;
-        for (struct dirent *entry; (entry = readdir(dir)) && count < THREADS;)
-            if (entry->d_name[0] != '.')
-                stops[count++] = (struct thread_stop){ .tid = (pid_t)strtol(entry->d_name, NULL, 10) };
-        closedir(dir);
+    for (int tries = 0; tries < 10000 && atomic_load(marked) < THREADS; tries++)
         usleep(1000);
-    }
+    snprintf(path, sizeof path, "/proc/%d/task", (int)child);
+    DIR *dir = opendir(path);
+    for (struct dirent *entry; (entry = readdir(dir)) && count < THREADS;)
+        if (entry->d_name[0] != '.')
+            stops[count++] = (struct thread_stop){ .tid = (pid_t)strtol(entry->d_name, NULL, 10) };
+    closedir(dir);
     return count;
 }
 
@@ -159,12 +168,13 @@ static void test_many(void **state)
     (void)state;
     static struct thread_stop stops[THREADS + 1];
     struct thread_stopper *stopper;
+    atomic_int *marked = share_count();
     pid_t child = fork();
     if (child == 0) {
-        start_threads(THREADS - 1);
-        wait_with_mark(NULL);
+        start_threads(THREADS - 1, marked);
+        wait_with_mark(marked);
     }
-    assert_int_equal(list_threads(child, stops), THREADS);
+    assert_int_equal(list_threads(child, marked, stops), THREADS);
     for (size_t i = THREADS; i > ONE_IS_GONE; i--)
         stops[i] = stops[i - 1];
     stops[ONE_IS_GONE].tid = INT32_MAX;
@@ -185,6 +195,7 @@ static void test_many(void **state)
     thread_stopper_close(stopper);
     wait_state(child, 'S');
     end_child(child);
+    munmap(marked, sizeof *marked);
 }
 
 static void test_registers(void **state)
