@@ -29,6 +29,7 @@
 
 enum {
     RECORDER_TICK_MS = 50,
+    RECORDER_QUIET_TICK_MS = 200,  /* while nothing is new: each look finds its caches cold */
     RECORDER_CHURN_TICK_MS = 5,    /* while sampled code is freed at once */
     RECORDER_SWITCHES_TICK_MS = 5, /* of which there can be tens of thousands a second */
     /* CPU time before all others: what a big process costs at first, then a share of a CPU */
@@ -39,8 +40,8 @@ enum {
     RECORDER_LAG_MS = 300,
     RECORDER_HURRY_MS = 120,
     RECORDER_ENDED_MS = 5000, /* after which nothing comes of a process that ended */
-    RECORDER_FLUSH_MS = 400,
-    RECORDER_PROGRESS_MS = 250,
+    RECORDER_FLUSH_MS = 350,
+    RECORDER_PROGRESS_MS = 150,
     RECORDER_ITEMS_A_LOOK = 16,
     RECORDER_QUEUE_BYTES = 64 << 20,
     RECORDER_LAST_LOOK_MS = 3000,
@@ -69,7 +70,9 @@ struct recorder {
     struct watched_processes watched;
     struct record_stats stats;
     struct pollfd *polls;
-    size_t ring_polls;
+    size_t ring_polls, standing_polls; /* rings, and behind them processes that were chosen */
+    size_t seen;
+    unsigned tick_ms;
     uint64_t started_ns, flushed_ns, progress_ns;
     uint32_t taken;
     bool idle; /* nothing is left to be done while runtimes are waited for */
@@ -168,10 +171,45 @@ static bool recorder_over(struct recorder *r, uint64_t now)
     return true;
 }
 
-/* Behind the rings: what the user says, and runtimes that call. Returns how many there are in all. */
+/*
+ * How long nobody looks at the rings. What is sampled for the first time is read of its process soon, which
+ * may end, and so is who is born; of what is known a sample needs nothing.
+ */
+static unsigned recorder_tick_ms(struct recorder *r)
+{
+    const struct trace *t = &r->b->trace;
+    size_t seen = t->processes.count + t->mappings.count + t->codes.count;
+    bool newcomers = !r->options.perf.pids || r->options.perf.on_exec;
+    if (memory_names_churn(r->memory))
+        return RECORDER_CHURN_TICK_MS;
+    if (newcomers || seen != r->seen)
+        r->tick_ms = RECORDER_TICK_MS;
+    else if (r->tick_ms < RECORDER_QUIET_TICK_MS)
+        r->tick_ms *= 2;
+    r->seen = seen;
+    return r->tick_ms;
+}
+
+/* When it is time to look. */
+static uint64_t recorder_next_look_ns(struct recorder *r)
+{
+    uint64_t until_ns = clock_monotonic_ns() + recorder_tick_ms(r) * MS_NS;
+    uint64_t end_ns = r->started_ns + r->options.duration_ns;
+    return r->options.duration_ns && end_ns < until_ns ? end_ns : until_ns;
+}
+
+/* Rings whose own thread is gone and processes that have ended would wake us for ever. */
+static void recorder_drop_ended_polls(struct recorder *r)
+{
+    for (size_t i = 0; i < r->standing_polls; i++)
+        if (r->polls[i].revents & (i < r->ring_polls ? POLLHUP | POLLERR : POLLIN))
+            r->polls[i].fd = -1;
+}
+
+/* Behind the standing ones: what the user says, and runtimes that call. Returns how many there are in all. */
 static nfds_t recorder_own_polls(struct recorder *r)
 {
-    nfds_t count = r->ring_polls;
+    nfds_t count = r->standing_polls;
     if (r->options.stop_fd >= 0)
         r->polls[count++] = (struct pollfd){ .fd = r->options.stop_fd, .events = POLLIN };
     if (r->options.port)
@@ -180,13 +218,12 @@ static nfds_t recorder_own_polls(struct recorder *r)
 }
 
 /*
- * Sleeps until a ring is half full, the user pressed Enter, a signal came, or it is time to look. What
- * runtimes send is taken meanwhile: a connection holds little, and who cannot send drops events.
+ * Sleeps until a ring is half full, a target ended, the user pressed Enter, a signal came, or it is time to
+ * look. What runtimes send is taken meanwhile: a connection holds little, and who cannot send drops events.
  */
 static bool recorder_wait(struct recorder *r)
 {
-    unsigned tick_ms = memory_names_churn(r->memory) ? RECORDER_CHURN_TICK_MS : RECORDER_TICK_MS;
-    uint64_t until_ns = clock_monotonic_ns() + tick_ms * MS_NS, now_ns;
+    uint64_t until_ns = recorder_next_look_ns(r), now_ns;
     while ((now_ns = clock_monotonic_ns()) < until_ns) {
         nfds_t own = recorder_own_polls(r), count = own;
         if (recorder_wants_events(r))
@@ -197,10 +234,8 @@ static bool recorder_wait(struct recorder *r)
         bool ours = false;
         for (size_t i = 0; i < own; i++)
             ours |= r->polls[i].revents != 0;
-        for (size_t i = 0; i < r->ring_polls; i++)
-            if (r->polls[i].revents & (POLLHUP | POLLERR)) /* for ever, once the ring's own thread is gone */
-                r->polls[i].fd = -1;
-        if (r->options.stop_fd >= 0 && r->polls[r->ring_polls].revents)
+        recorder_drop_ended_polls(r);
+        if (r->options.stop_fd >= 0 && r->polls[r->standing_polls].revents)
             return false;
         if (ours || count == own)
             return true;
@@ -553,6 +588,20 @@ static void recorder_watch(struct recorder *r)
                                         });
 }
 
+static void recorder_stand_polls(struct recorder *r)
+{
+    const struct exit_watch *exits = &r->watched.exits;
+    size_t most = r->events.ring_count + exits->chosen_count + 2 + RECORDER_RUNTIME_POLLS, count = 0;
+    r->polls = mem_alloc(most, sizeof *r->polls);
+    for (size_t i = 0; i < r->events.ring_count; i++)
+        if (r->events.rings[i].page)
+            r->polls[count++] = (struct pollfd){ .fd = r->events.ring_fds[i], .events = POLLIN };
+    r->ring_polls = count;
+    for (size_t i = 0; i < exits->chosen_count; i++)
+        r->polls[count++] = (struct pollfd){ .fd = exits->chosen[i], .events = POLLIN };
+    r->standing_polls = count;
+}
+
 static bool recorder_prepare(struct recorder *r, struct error *err)
 {
     const struct perf_events_options *perf = &r->options.perf;
@@ -560,10 +609,7 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
     if (!exit_watch_chosen(&r->watched.exits, perf->pids, r->options.start_ticks, perf->pid_count, err) ||
         !recorder_may_listen(r, err) || !recorder_open_events(r, err))
         return false;
-    r->polls = mem_alloc(r->events.ring_count + 2 + RECORDER_RUNTIME_POLLS, sizeof *r->polls);
-    for (size_t i = 0; i < r->events.ring_count; i++)
-        if (r->events.rings[i].page)
-            r->polls[r->ring_polls++] = (struct pollfd){ .fd = r->events.ring_fds[i], .events = POLLIN };
+    recorder_stand_polls(r);
     /* what is lost without memory is stacks, and these are the kernel's then */
     r->memory = memory_names_new(r->b, &r->watched.files, r->runtimes,
                                  r->options.kernel_chains ? NULL : r->options.note, r->options.user);

@@ -21,6 +21,9 @@ struct debug_sections {
     size_t memory_count;
 };
 
+/* What they are called in a file; NULL behind the last. */
+extern const char *const debug_section_names[];
+
 /* `e` is borrowed until they are closed. */
 void debug_sections_open(const struct elf *e, struct debug_sections *out);
 void debug_sections_close(struct debug_sections *sections);

@@ -38,7 +38,7 @@ void source_cache_load(const struct source_cache *cache, const struct symbol_id 
 {
     struct symbol_cache folder = { .directory_fd = -1 };
     bool opened = cache && cache->path && symbol_cache_open(cache->path, false, &folder, NULL);
-    AUTO_FD int fd = opened ? symbol_cache_find_lines(&folder, id) : -1;
+    AUTO_FD int fd = opened ? symbol_cache_find_made(&folder, id, SYMBOL_CACHE_LINES) : -1;
     if (fd < 0 || !read_file(fd, stamp, out))
         source_answers_init(out);
     symbol_cache_close(&folder);
@@ -48,7 +48,7 @@ static bool save_in(const struct symbol_cache *folder, const struct symbol_id *i
                     struct error *err)
 {
     struct replaced_file file;
-    if (!symbol_cache_begin_lines(folder, id, &file, err))
+    if (!symbol_cache_begin_made(folder, id, SYMBOL_CACHE_LINES, &file, err))
         return false;
     if (!fd_write(file.fd, bytes)) {
         error_set(err, ERROR_SYSTEM, "cannot write kept source lines");

@@ -4,7 +4,8 @@
  *
  * Debug files are compressed, and to unpack libc's takes longer than all the rest of a look at a process. A
  * file "0123....lines" has answers of the build with that id (symbolize/source_answers.h); it counts for the
- * same state of the same debug file only. The directory is held to the rules of symbolize/symbol_cache.h.
+ * same state of the same debug file only. Beside them is what symbolize/kept_sections unpacked. The directory
+ * is held to the rules of symbolize/symbol_cache.h.
  */
 #ifndef CLRPERF_SYMBOLIZE_SOURCE_CACHE_H
 #define CLRPERF_SYMBOLIZE_SOURCE_CACHE_H
@@ -12,7 +13,7 @@
 #include "read/symbol_id.h"
 #include "symbolize/source_answers.h"
 
-enum { SOURCE_CACHE_BYTES_MAX = 8 << 20 };
+enum { SOURCE_CACHE_BYTES_MAX = 64 << 20 };
 
 /* Belongs to one thread. */
 struct source_cache {

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/thread.h"
+#include "symbolize/kept_sections.h"
 
 struct source_lookup {
     struct source_store store;
@@ -33,14 +34,20 @@ static void keep_answer(void *user, size_t index, const struct source_frame *fra
     source_answers_add(&lookup->found, lookup->asked[index], frames, count);
 }
 
+/* What is asked again and again is worth to be kept unpacked. */
 static void *lookup_run(void *user)
 {
     struct source_lookup *lookup = user;
+    const struct source_store *store = &lookup->store;
+    AUTO_FD int kept = kept_sections_find(store->cache, &store->id, &lookup->stamp);
     struct source file;
     struct elf elf;
-    if (!source_over_fd(lookup->fd, 0, UINT64_MAX, &file, NULL) || !elf_open(&file, &elf, NULL))
+    if (!source_over_fd(kept >= 0 ? kept : lookup->fd, 0, UINT64_MAX, &file, NULL) ||
+        !elf_open(&file, &elf, NULL))
         return NULL;
     native_source_find(&elf, lookup->asked, lookup->asked_count, keep_answer, lookup);
+    if (kept < 0 && lookup->known.count)
+        kept_sections_save(store->cache, &store->id, &lookup->stamp, &elf, NULL);
     elf_done(&elf);
     return NULL;
 }

@@ -171,12 +171,15 @@ int symbol_cache_find(const struct symbol_cache *cache, const struct symbol_id *
     return find_file(cache, name);
 }
 
-int symbol_cache_find_lines(const struct symbol_cache *cache, const struct symbol_id *id)
+static const char *const made_suffixes[] = { [SYMBOL_CACHE_LINES] = ".lines", [SYMBOL_CACHE_SECTIONS] = ".dwarf" };
+
+int symbol_cache_find_made(const struct symbol_cache *cache, const struct symbol_id *id,
+                           enum symbol_cache_made what)
 {
     char name[SYMBOL_CACHE_NAME_BYTES];
     if (id->size < ID_BYTES_MIN)
         return -1;
-    name_file(id, ".lines", name);
+    name_file(id, made_suffixes[what], name);
     return find_file(cache, name);
 }
 
@@ -194,11 +197,11 @@ bool symbol_cache_begin(const struct symbol_cache *cache, const struct symbol_id
     return is_unique(id, err) && replaced_file_open(cache->directory_fd, name, out, err);
 }
 
-bool symbol_cache_begin_lines(const struct symbol_cache *cache, const struct symbol_id *id,
-                              struct replaced_file *out, struct error *err)
+bool symbol_cache_begin_made(const struct symbol_cache *cache, const struct symbol_id *id,
+                             enum symbol_cache_made what, struct replaced_file *out, struct error *err)
 {
     char name[SYMBOL_CACHE_NAME_BYTES];
-    name_file(id, ".lines", name);
+    name_file(id, made_suffixes[what], name);
     return is_unique(id, err) && replaced_file_open(cache->directory_fd, name, out, err);
 }
 
@@ -229,13 +232,19 @@ static int compare_use(const void *a, const void *b)
     return (x->tv_nsec < y->tv_nsec) - (x->tv_nsec > y->tv_nsec);
 }
 
+static bool is_suffix(const char *text)
+{
+    for (size_t i = 0; i < ARRAY_LEN(made_suffixes); i++)
+        if (strcmp(text, made_suffixes[i]) == 0)
+            return true;
+    return strcmp(text, ".debug") == 0 || strcmp(text, ".pdb") == 0;
+}
+
 /* A name that is made here. */
 static bool is_cached_name(const char *name)
 {
     size_t digits = strspn(name, "0123456789abcdef");
-    return digits >= 2 * ID_BYTES_MIN && digits <= 2 * (size_t)ELF_BUILD_ID_MAX &&
-           (strcmp(name + digits, ".debug") == 0 || strcmp(name + digits, ".pdb") == 0 ||
-            strcmp(name + digits, ".lines") == 0);
+    return digits >= 2 * ID_BYTES_MIN && digits <= 2 * (size_t)ELF_BUILD_ID_MAX && is_suffix(name + digits);
 }
 
 static bool is_leftover(const char *name, const struct stat *st)

@@ -19,6 +19,12 @@
 
 enum { SYMBOL_CACHE_NAME_BYTES = SYMBOL_ID_TEXT_BYTES + 8 };
 
+/* What is made here of a build's debug file, and not fetched. */
+enum symbol_cache_made {
+    SYMBOL_CACHE_LINES,    /* "0123....lines", by symbolize/source_cache */
+    SYMBOL_CACHE_SECTIONS, /* "0123....dwarf", by symbolize/kept_sections */
+};
+
 struct symbol_cache {
     int directory_fd; /* -1: there is none, and nothing is found */
 };
@@ -40,13 +46,11 @@ bool symbol_cache_begin(const struct symbol_cache *cache, const struct symbol_id
 /* Takes the file when it is what the id is of (symbol_id_check()); else nothing of it stays. */
 bool symbol_cache_keep(const struct symbol_cache *cache, const struct symbol_id *id,
                        struct replaced_file *file, struct error *err);
-/*
- * The same for what is known of a build's source lines, "0123....lines", which symbolize/source_cache makes.
- * replaced_file_commit() ends it.
- */
-int symbol_cache_find_lines(const struct symbol_cache *cache, const struct symbol_id *id);
-bool symbol_cache_begin_lines(const struct symbol_cache *cache, const struct symbol_id *id,
-                              struct replaced_file *out, struct error *err);
+/* The same for what was made of a debug file. replaced_file_commit() ends it. */
+int symbol_cache_find_made(const struct symbol_cache *cache, const struct symbol_id *id,
+                           enum symbol_cache_made what);
+bool symbol_cache_begin_made(const struct symbol_cache *cache, const struct symbol_id *id,
+                             enum symbol_cache_made what, struct replaced_file *out, struct error *err);
 /*
  * Removes the files used longest ago until the rest takes at most `limit_bytes`; the one used last stays.
  * Leftovers of fetches that were killed go too. Returns how many files went.

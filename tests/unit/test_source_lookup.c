@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/own.h"
+#include "symbolize/kept_sections.h"
 #include "symbolize/source_lookup.h"
 #include "temp_folder.h"
 
@@ -171,6 +172,60 @@ static void test_kept(void **state)
     free(second);
 }
 
+/* The state of one that has compressed sections, open for reading. */
+static void open_elf(int fd, struct source *file, struct elf *out)
+{
+    assert_true(source_over_fd(fd, 0, UINT64_MAX, file, NULL));
+    assert_true(elf_open(file, out, NULL));
+}
+
+static int find_sections(const struct kept *kept, const struct source_stamp *stamp)
+{
+    return kept_sections_find(&kept->cache, &kept->store.id, stamp);
+}
+
+/* Compressed sections are kept when more is asked of them; what is damaged or of another state is not used. */
+static void test_unpacked(void **state)
+{
+    (void)state;
+    struct kept kept;
+    struct stat st;
+    struct answers *first = mem_alloc(1, sizeof *first), *second = mem_alloc(1, sizeof *second);
+    AUTO_FD int fd = open_fixture("gcc5-gz");
+    kept_make(&kept);
+    struct source_stamp stamp = stamp_of(fd), later = stamp;
+    later.changed_ns++;
+    AUTO_FREE char *sections = mem_format("%s/cache/lines/ab%038d.dwarf", kept.folder, 0);
+    AUTO_FREE char *lines = mem_format("%s/cache/lines/ab%038d.lines", kept.folder, 0);
+    look(&kept, fd, 0, 3, first);
+    assert_int_equal(stat(sections, &st), -1);
+    look(&kept, fd, 0, ARRAY_LEN(addrs), first);
+    assert_int_equal(stat(sections, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(find_sections(&kept, &later), -1);
+
+    AUTO_FD int own = find_sections(&kept, &stamp);
+    struct source file;
+    struct elf elf;
+    open_elf(own, &file, &elf);
+    assert_int_equal(elf.machine, ELF_X86_64);
+    assert_true(native_source_has(&elf));
+    assert_false(kept_sections_save(&kept.cache, &kept.store.id, &stamp, &elf, NULL)); /* not compressed */
+    elf_done(&elf);
+    assert_int_equal(unlink(lines), 0);
+    look(&kept, fd, 0, ARRAY_LEN(addrs), second);
+    assert_memory_equal(first, second, sizeof *first);
+
+    assert_int_equal(truncate(sections, 300), 0);
+    assert_int_equal(find_sections(&kept, &stamp), -1);
+    assert_int_equal(unlink(lines), 0);
+    look(&kept, fd, 0, ARRAY_LEN(addrs), second);
+    assert_memory_equal(first, second, sizeof *first);
+    kept_remove(&kept);
+    free(first);
+    free(second);
+}
+
 /* Another state of the file, a build without an id, and a folder that others may write into. */
 static void test_not_kept(void **state)
 {
@@ -205,6 +260,7 @@ int main(void)
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_unpacked),
         cmocka_unit_test(test_not_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
