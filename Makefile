@@ -29,8 +29,8 @@ $(BUILD)/build.ninja:
 
 $(TEST_BUILD)/build.ninja:
 	@scripts/install-deps --check build test
-	@said=$$($(MESON) setup $(TEST_BUILD) --buildtype=debugoptimized -Db_sanitize=address,undefined -Dtests=enabled) || \
-		{ echo "$$said" >&2; exit 1; }
+	@said=$$($(MESON) setup $(TEST_BUILD) --buildtype=debugoptimized -Doptimization=1 -Db_sanitize=address,undefined \
+		-Dtests=enabled) || { echo "$$said" >&2; exit 1; }
 
 unit: $(TEST_BUILD)/build.ninja
 	@ninja -C $(TEST_BUILD) -j $(JOBS)

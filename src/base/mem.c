@@ -6,10 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum {
     PIECE_BYTES_MAX = 192 << 10, /* larger ones are mapped, each for itself */
     KEPT_BYTES_MAX = 8 << 20,    /* of the smaller ones */
+    LARGE_PAGE_BYTES = 2 << 20,
 };
 
 static void *mem_or_die(void *got)
@@ -27,6 +29,21 @@ void mem_keep_little(void)
 #ifdef __GLIBC__
     mallopt(M_MMAP_THRESHOLD, PIECE_BYTES_MAX);
     mallopt(M_TRIM_THRESHOLD, KEPT_BYTES_MAX);
+#endif
+}
+
+void mem_expect(size_t bytes)
+{
+#ifdef __GLIBC__
+    mallopt(M_ARENA_MAX, 1);
+    mallopt(M_MMAP_THRESHOLD, (int)(2 * bytes));
+    mallopt(M_TRIM_THRESHOLD, (int)(4 * bytes));
+    void *volatile grown = malloc(bytes); /* else the compiler leaves both out */
+    uintptr_t begin = ((uintptr_t)grown + LARGE_PAGE_BYTES - 1) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
+    uintptr_t end = ((uintptr_t)grown + bytes) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
+    free(grown);
+    if (begin < end)
+        madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* where that is unknown, all is as ever */
 #endif
 }
 

@@ -19,6 +19,11 @@ void *mem_resize(void *old, size_t count, size_t item_size);
  * large as the largest one that was freed, which saves some time, and is memory that nobody uses.
  */
 void mem_keep_little(void);
+/*
+ * For who will soon need about `bytes` and then ends: they come in a few large pages, where the kernel has
+ * such, for to get them one by one takes longer than to fill them. All threads share them.
+ */
+void mem_expect(size_t bytes);
 /* What was freed is the machine's again, also between what is still used. */
 void mem_give_back(void);
 char *mem_copy_string(const char *text);

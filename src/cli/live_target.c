@@ -54,10 +54,10 @@ void live_target_finish_taking(struct live_target *live)
 /* What nearly all stacks lead through, and takes longest to read. */
 static const char *const busy_images[] = { "libc.so.6", "libcoreclr.so", "System.Private.CoreLib.dll" };
 
-static const struct memory_mapping *find_code(const struct live_mappings *mappings, const char *file)
+static const struct memory_mapping *find_code(const struct memory *memory, const char *file)
 {
-    for (size_t i = 0; i < mappings->count; i++) {
-        const struct memory_mapping *m = &mappings->rows[i];
+    for (size_t i = 0; i < memory->mapping_count; i++) {
+        const struct memory_mapping *m = &memory->mappings[i];
         const char *slash = strrchr(m->path, '/');
         if (m->executable && !m->deleted && slash && strcmp(slash + 1, file) == 0)
             return m;
@@ -65,24 +65,20 @@ static const struct memory_mapping *find_code(const struct live_mappings *mappin
     return NULL;
 }
 
-/* Their tables first, which are wanted first. */
+/* Their tables first, which are wanted first. The mappings stay until it is joined. */
 static void *read_ahead(void *user)
 {
     struct live_target *live = user;
-    struct live_mappings mappings;
     const char *paths[ARRAY_LEN(busy_images)];
     size_t count = 0;
-    if (!live_memory_list(live->memory, &mappings, NULL))
-        return NULL;
     for (size_t i = 0; i < ARRAY_LEN(busy_images); i++) {
-        const struct memory_mapping *code = find_code(&mappings, busy_images[i]);
+        const struct memory_mapping *code = find_code(live_memory_view(live->memory), busy_images[i]);
         if (!code)
             continue;
         process_stacks_read_tables(&live->stacks, code);
         paths[count++] = code->path;
     }
     images_ahead_begin(&live->ahead, live->process, paths, count);
-    live_mappings_done(&mappings);
     return NULL;
 }
 
@@ -90,11 +86,11 @@ bool live_target_take(struct live_target *live, pid_t only_tid, struct error *er
 {
     if (!process_stacks_take_live(&live->stacks, live->stopper, only_tid, err))
         return false;
+    if (!live_memory_refresh(live->memory, err))
+        return false;
     if (!live->looked) /* not before: a thread stops when it gets a CPU, and ours would take it */
         live->reading = thread_start(&live->reader, read_ahead, live);
     live->looked = true;
-    if (!live_memory_refresh(live->memory, err))
-        return false;
     process_stacks_describe_waits(&live->stacks);
     return true;
 }

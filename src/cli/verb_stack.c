@@ -25,7 +25,7 @@
 #include "collect/process_scan.h"
 #include "symbolize/symbolizer.h"
 
-enum { STACK_CHAINS = 1024, STACK_EVERY_MS = 200 };
+enum { STACK_CHAINS = 1024, STACK_EVERY_MS = 200, STACK_MEMORY_BYTES = 16 << 20 };
 
 struct stack_values {
     struct target_options target;
@@ -248,6 +248,7 @@ static bool stack_run(struct verb_call *call, struct error *err)
     if (!stack_check(v, err))
         return false;
     struct stack_caches caches;
+    mem_expect(STACK_MEMORY_BYTES);
     symbol_store_open(&caches.symbols);
     symbol_store_open_lines(&caches.sources);
     bool ok = call->arg_count ? core_stacks(call->args[0], &caches, v, err) : live_stacks(&caches, v, err);

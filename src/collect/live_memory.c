@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "base/arena.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "collect/memory_reader.h"
@@ -19,12 +20,19 @@ enum {
     PART_BYTES_MAX = 1 << 18,
 };
 
+/* A list of mappings, whose rows and paths it owns. */
+struct mapping_list {
+    struct arena names;
+    struct memory_mapping *rows;
+    size_t count;
+};
+
 struct live_memory {
     struct memory view;
     struct memory_reader reader;
     pid_t pid;
     int pidfd;
-    struct live_mappings mappings;
+    struct mapping_list mappings;
     unsigned hangs;
     bool ended;
 };
@@ -160,11 +168,11 @@ static void add_mapping(struct arena *names, const struct proc_mapping *m, struc
     };
 }
 
-static void parse_mappings(struct span text, struct live_mappings *out)
+static void parse_mappings(struct span text, struct mapping_list *out)
 {
     struct buffer path;
     size_t capacity = 0;
-    *out = (struct live_mappings){ 0 };
+    *out = (struct mapping_list){ 0 };
     arena_init(&out->names, MAPS_BYTES_MAX);
     buffer_init(&path, PATH_BYTES_MAX);
     for (struct proc_mapping m; procfs_next_mapping(&text, &m, NULL);) {
@@ -177,11 +185,11 @@ static void parse_mappings(struct span text, struct live_mappings *out)
     buffer_done(&path);
 }
 
-void live_mappings_done(struct live_mappings *mappings)
+static void mapping_list_done(struct mapping_list *list)
 {
-    arena_done(&mappings->names);
-    free(mappings->rows);
-    *mappings = (struct live_mappings){ 0 };
+    arena_done(&list->names);
+    free(list->rows);
+    *list = (struct mapping_list){ 0 };
 }
 
 /* Of a list that is cut the last line is left out. */
@@ -193,7 +201,7 @@ static struct span whole_lines(const struct buffer *text)
     return lines;
 }
 
-static bool list_mappings(const struct live_memory *live, size_t bytes_max, struct live_mappings *out,
+static bool list_mappings(const struct live_memory *live, size_t bytes_max, struct mapping_list *out,
                           struct error *err)
 {
     struct buffer text;
@@ -210,26 +218,15 @@ static bool list_mappings(const struct live_memory *live, size_t bytes_max, stru
     return ok;
 }
 
-bool live_memory_list(const struct live_memory *live, struct live_mappings *out, struct error *err)
-{
-    return list_mappings(live, MAPS_BYTES_MAX, out, err);
-}
-
-void live_memory_adopt(struct live_memory *live, struct live_mappings *mappings)
-{
-    live_mappings_done(&live->mappings);
-    live->mappings = *mappings;
-    *mappings = (struct live_mappings){ 0 };
-    live->view.mappings = live->mappings.rows;
-    live->view.mapping_count = live->mappings.count;
-}
-
 static bool refresh(struct live_memory *live, size_t bytes_max, struct error *err)
 {
-    struct live_mappings mappings;
+    struct mapping_list mappings;
     if (!list_mappings(live, bytes_max, &mappings, err))
         return false;
-    live_memory_adopt(live, &mappings);
+    mapping_list_done(&live->mappings);
+    live->mappings = mappings;
+    live->view.mappings = mappings.rows;
+    live->view.mapping_count = mappings.count;
     return true;
 }
 
@@ -304,7 +301,7 @@ void live_memory_close(struct live_memory *live)
     if (!live)
         return;
     memory_reader_done(&live->reader);
-    live_mappings_done(&live->mappings);
+    mapping_list_done(&live->mappings);
     close(live->pidfd);
     free(live);
 }

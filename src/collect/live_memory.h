@@ -10,7 +10,6 @@
 
 #include <sys/types.h>
 
-#include "base/arena.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -20,13 +19,6 @@ enum {
 };
 
 struct live_memory;
-
-/* A list of mappings, whose rows and paths it owns. */
-struct live_mappings {
-    struct arena names;
-    struct memory_mapping *rows;
-    size_t count;
-};
 
 /*
  * Takes a handle of process `pid`, lists its mappings and tries to read some bytes. `start_ticks`: field 22
@@ -41,10 +33,6 @@ void live_memory_close(struct live_memory *live);
 void live_memory_finish(struct live_memory *live);
 /* Lists the mappings anew: what memory.mappings pointed to before is gone. On failure the old list stays. */
 bool live_memory_refresh(struct live_memory *live, struct error *err);
-/* In two steps, of which the first may be done while another thread reads memory. */
-bool live_memory_list(const struct live_memory *live, struct live_mappings *out, struct error *err);
-void live_memory_adopt(struct live_memory *live, struct live_mappings *mappings); /* leaves it empty */
-void live_mappings_done(struct live_mappings *mappings);
 /* Whether the process is still there. */
 bool live_memory_lives(const struct live_memory *live);
 /* Owned by `live`, as long as it. Reads nothing any more once the process has ended. */

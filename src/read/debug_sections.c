@@ -2,10 +2,11 @@
 
 enum { SECTION_BYTES_MAX = 128 << 20 };
 
-const char *const debug_section_names[] = { ".debug_line",    ".debug_info",        ".debug_line_str",
-                                            ".debug_str",     ".debug_abbrev",      ".debug_addr",
-                                            ".debug_ranges",  ".debug_str_offsets", ".debug_rnglists",
-                                            ".debug_aranges", NULL };
+const char *const debug_section_names[] = {
+    ".debug_line", ".debug_info",   ".debug_line_str",    ".debug_str",      ".debug_abbrev",
+    ".debug_addr", ".debug_ranges", ".debug_str_offsets", ".debug_rnglists", ".debug_aranges",
+    NULL
+};
 
 static struct buffer *next_memory(struct debug_sections *s)
 {

@@ -117,7 +117,8 @@ static bool write_all(int fd, const struct source_stamp *stamp, const struct elf
               error_set(err, ERROR_SYSTEM, "cannot write debug sections");
     for (size_t i = 0; ok && debug_section_names[i]; i++)
         ok = write_unpacked(&w, e, debug_section_names[i], err);
-    if (ok && !(write_section(&w, names_name, SHT_STRTAB, (struct span){ 0 }) && write_headers(&w, e->machine)))
+    if (ok &&
+        !(write_section(&w, names_name, SHT_STRTAB, (struct span){ 0 }) && write_headers(&w, e->machine)))
         ok = error_set(err, ERROR_SYSTEM, "cannot write debug sections");
     buffer_done(&w.names);
     return ok;

@@ -171,7 +171,9 @@ int symbol_cache_find(const struct symbol_cache *cache, const struct symbol_id *
     return find_file(cache, name);
 }
 
-static const char *const made_suffixes[] = { [SYMBOL_CACHE_LINES] = ".lines", [SYMBOL_CACHE_SECTIONS] = ".dwarf" };
+static const char *const made_suffixes[] = {
+    [SYMBOL_CACHE_LINES] = ".lines", [SYMBOL_CACHE_SECTIONS] = ".dwarf"
+};
 
 int symbol_cache_find_made(const struct symbol_cache *cache, const struct symbol_id *id,
                            enum symbol_cache_made what)

@@ -184,7 +184,8 @@ static int find_sections(const struct kept *kept, const struct source_stamp *sta
     return kept_sections_find(&kept->cache, &kept->store.id, stamp);
 }
 
-/* Compressed sections are kept when more is asked of them; what is damaged or of another state is not used. */
+/* Compressed sections are kept when more is asked of them; what is damaged or of another state is not used.
+ */
 static void test_unpacked(void **state)
 {
     (void)state;
@@ -257,11 +258,8 @@ static void test_not_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_unpacked),
-        cmocka_unit_test(test_not_kept),
+        cmocka_unit_test(test_answers),  cmocka_unit_test(test_nothing),  cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_unpacked), cmocka_unit_test(test_not_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
