@@ -19,6 +19,7 @@ enum {
     MEMORY_TRY_MS = 10,   /* before the second try; then twice as long each time */
     MEMORY_LOOK_MS = 250, /* between looks; then twice as long each time that nothing is new */
     MEMORY_LOOK_MS_MAX = 1000,
+    MEMORY_HURRY_MS = 1000,
 };
 
 #define MS_NS UINT64_C(1000000)
@@ -45,10 +46,11 @@ struct memory_names {
     void *user;
     struct known_memory *processes; /* by row of the trace */
     size_t capacity;
-    uint64_t next_look_ns; /* of any process */
-    size_t read_for;       /* locations that code was read for */
-    size_t news;           /* methods that a look told of */
-    bool churns;           /* the last looks told of any */
+    uint64_t next_look_ns;   /* of any process */
+    size_t read_for;         /* locations that code was read for */
+    size_t news;             /* methods that a look told of */
+    bool churns;             /* the last looks told of any */
+    uint64_t hurry_until_ns; /* as what was sampled was gone when it was looked at */
     struct il_offsets *il_offsets;
     struct stub_kinds *stub_kinds;
     struct method_place *found; /* of the question under way */
@@ -247,6 +249,14 @@ bool memory_names_find(struct memory_names *names, uint32_t process, uint64_t ad
     return found;
 }
 
+void memory_names_look_at_stub(struct memory_names *names, uint32_t process, uint64_t addr)
+{
+    if (memory_names_knows(names, process) &&
+        !stub_kinds_look(names->stub_kinds, process, addr,
+                         memory_session_memory(names->processes[process].session)))
+        names->hurry_until_ns = clock_monotonic_ns() + MEMORY_HURRY_MS * MS_NS;
+}
+
 bool memory_names_knows(const struct memory_names *names, uint32_t process)
 {
     return process < names->capacity && names->processes[process].session;
@@ -305,7 +315,7 @@ void memory_names_look(struct memory_names *names, bool sampled)
 
 bool memory_names_churn(const struct memory_names *names)
 {
-    return names->churns;
+    return names->churns || (names->hurry_until_ns && clock_monotonic_ns() < names->hurry_until_ns);
 }
 
 /* The end. */

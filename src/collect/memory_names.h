@@ -39,6 +39,8 @@ bool memory_names_read(struct memory_names *names, uint32_t process, uint64_t ti
  */
 bool memory_names_find(struct memory_names *names, uint32_t process, uint64_t addr, uint64_t time_ns,
                        struct method_place *out);
+/* Finds out what kind of stub is at `addr`, as it was sampled just now. */
+void memory_names_look_at_stub(struct memory_names *names, uint32_t process, uint64_t addr);
 /* Opens a process's memory before it is needed. False when its methods cannot be told from it (yet). */
 bool memory_names_open(struct memory_names *names, uint32_t process);
 /* Whether the process's methods can be told from its memory now. */
@@ -49,7 +51,7 @@ bool memory_names_knows(const struct memory_names *names, uint32_t process);
  * it.
  */
 void memory_names_look(struct memory_names *names, bool sampled);
-/* Whether such code comes all the time: what is sampled of it is gone soon. */
+/* Whether such code comes all the time, or what was sampled was gone: what is sampled of it is gone soon. */
 bool memory_names_churn(const struct memory_names *names);
 /* After the last sample: names what was sampled and has no method yet, and gives back what was read for it.
  */

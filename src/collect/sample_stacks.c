@@ -108,6 +108,8 @@ bool sample_stacks_find(struct sample_stacks *stacks, uint32_t process, const st
         raw->end = STACK_BROKEN; /* when it is empty */
         return wait_in(queue, raw);
     }
+    if (stack.leaf_is_strange)
+        memory_names_look_at_stub(stacks->memory, process, stack.ips[0]);
     raw->kernel = chain.kernel;
     raw->kernel_count = chain.kernel_count;
     if (is_execing(stacks, process, sample, &chain, &stack))

@@ -289,6 +289,13 @@ uint64_t sample_unwinder_need(const struct sample_unwinder *unwinder, const stru
     return sp < top->addr ? top->addr - sp + STACKS_SPARE_BYTES : UINT64_MAX;
 }
 
+/* A caller that no table led to. */
+static bool is_guess(uint8_t found)
+{
+    return found == UNWIND_FOUND_STACK_TOP || found == UNWIND_FOUND_FRAME_POINTER ||
+           found == UNWIND_FOUND_KERNEL;
+}
+
 bool sample_unwinder_run(struct sample_unwinder *unwinder, uint32_t process, const struct perf_sample *sample,
                          const uint64_t *kernel_chain, size_t kernel_count, struct unwound_stack *out)
 {
@@ -311,7 +318,13 @@ bool sample_unwinder_run(struct sample_unwinder *unwinder, uint32_t process, con
         unwinder->exact[i] = unwinder->frames[i].exact || unwinder->frames[i].hijacked;
         unwinder->found[unwinder->frames[i].found]++;
     }
-    *out = (struct unwound_stack){ unwinder->ips, unwinder->exact, result.count, ends[result.end] };
+    *out = (struct unwound_stack){
+        .ips = unwinder->ips,
+        .exact = unwinder->exact,
+        .count = result.count,
+        .end = ends[result.end],
+        .leaf_is_strange = result.count > 1 && is_guess(unwinder->frames[1].found),
+    };
     return true;
 }
 

@@ -25,7 +25,7 @@ static void read_heap(void *user, struct memory_piece *pieces, size_t count)
     struct heap *heap = user;
     for (size_t i = 0; i < count; i++) {
         uint64_t at = pieces[i].addr - HEAP;
-        heap->reads++;
+        heap->reads += pieces[i].size != 0;
         pieces[i].got = heap->gone || at >= HEAP_BYTES ? 0 : pieces[i].size;
         if (pieces[i].got > HEAP_BYTES - at)
             pieces[i].got = HEAP_BYTES - at;
@@ -42,6 +42,7 @@ static void heap_init(struct heap *heap)
     *heap = (struct heap){ 0 };
     heap->memory = (struct memory){ .read = read_heap, .user = heap };
     memset(heap->bytes, 0xcc, sizeof heap->bytes);
+    memcpy(heap->bytes, precode, sizeof precode); /* nothing can be read before it */
     memcpy(heap->bytes + STUB_AT, precode, sizeof precode);
     memcpy(heap->bytes + METHOD_AT, prolog, sizeof prolog);
 }
@@ -91,6 +92,47 @@ static void test_stub_is_kept_when_its_process_ends(void **state)
     trace_builder_done(&b);
 }
 
+/* Its page is there, the one before it is not. */
+static void test_first_stub_of_a_heap(void **state)
+{
+    (void)state;
+    struct heap heap;
+    struct trace_builder b;
+    heap_init(&heap);
+    uint32_t process = start(&b, IMAGE_JIT);
+    uint32_t first = leaf_location(&b, HEAP + 6);
+    struct stub_kinds *kinds = stub_kinds_new(&b.trace);
+    stub_kinds_update(kinds, process, &heap.memory);
+    assert_string_equal(stub_of(&b, first), "[fixup precode]");
+    stub_kinds_free(kinds);
+    trace_builder_done(&b);
+}
+
+/* What was looked at when it was sampled needs not be there when its location is made. */
+static void test_stub_is_gone_before_its_location(void **state)
+{
+    (void)state;
+    struct heap heap;
+    struct trace_builder b;
+    heap_init(&heap);
+    uint32_t process = start(&b, IMAGE_JIT);
+    struct stub_kinds *kinds = stub_kinds_new(&b.trace);
+    assert_true(stub_kinds_look(kinds, process, HEAP + STUB_AT + 6, &heap.memory));
+    assert_true(stub_kinds_look(kinds, process, HEAP + METHOD_AT, &heap.memory));
+    size_t reads = heap.reads;
+    assert_true(stub_kinds_look(kinds, process, HEAP + STUB_AT + 6, &heap.memory));
+    assert_int_equal(heap.reads, reads);
+    heap.gone = true;
+    assert_false(stub_kinds_look(kinds, process, HEAP + STUB_AT, &heap.memory));
+    assert_true(stub_kinds_look(kinds, process, 5, &heap.memory)); /* nothing can be before it */
+    uint32_t stub = leaf_location(&b, HEAP + STUB_AT + 6), method = leaf_location(&b, HEAP + METHOD_AT);
+    stub_kinds_update(kinds, process, &heap.memory);
+    assert_string_equal(stub_of(&b, stub), "[fixup precode]");
+    assert_string_equal(stub_of(&b, method), "");
+    stub_kinds_free(kinds);
+    trace_builder_done(&b);
+}
+
 /* Cut off before the instruction in question: nothing is told. */
 static void test_code_at_the_end_of_a_heap(void **state)
 {
@@ -136,6 +178,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stub_is_kept_when_its_process_ends),
+        cmocka_unit_test(test_first_stub_of_a_heap),
+        cmocka_unit_test(test_stub_is_gone_before_its_location),
         cmocka_unit_test(test_code_at_the_end_of_a_heap),
         cmocka_unit_test(test_only_generated_code_and_each_once),
     };
