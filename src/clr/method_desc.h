@@ -30,7 +30,7 @@ struct method_desc {
     uint64_t table; /* address of its type's MethodTable */
     uint32_t row;   /* of MethodDef; of no meaning when dynamic */
     uint8_t kind;   /* enum method_class */
-    bool tiered;    /* may be compiled again, better */
+    bool tiered;    /* may be compiled again, better; false where layout->tiered_bit is 0 */
 };
 
 /* False when `addr` is no MethodDesc (any more). */
