@@ -2,7 +2,7 @@
 
 enum {
     CLASS_MASK = 7,
-    TAG_MASK = 3,         /* 0: an EEClass; 1 or 2: the canonical MethodTable */
+    TAG_MASK = 3, /* 0: an EEClass; 1 or 2: the canonical MethodTable */
     GENERICS_MASK = 0x30,
     GENERIC_INSTANCE = 0x10,
     GENERIC_SHARED = 0x20,

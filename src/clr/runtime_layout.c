@@ -47,8 +47,10 @@
                                        .heap = 0x28,                                                         \
                                        .ranges = 0x30 }
 #define VERSION_FIELDS .version = { .state = 0x00, .first = 0x10, .code = 0x00, .next = 0x18, .tier = 0x24 }
-#define NO_VERSIONS    .version = { LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE }
-#define NO_FLAGS       .module = { .flags = LAYOUT_NONE }
+#define NO_VERSIONS                                                                                          \
+    .version = { LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE }, NO_COUNTING
+#define NO_COUNTING .counting = { LAYOUT_NONE, LAYOUT_NONE }
+#define NO_FLAGS    .module = { .flags = LAYOUT_NONE }
 
 const struct runtime_layout runtime_layouts[] = {
     {
@@ -62,6 +64,7 @@ const struct runtime_layout runtime_layouts[] = {
         METHOD_FIELDS(16, 8, 0x4000, 0x8000),
         TABLE_FIELDS(0x08, 4),
         VERSION_FIELDS,
+        .counting = { .allocator = 0x40, .manager = 0x7c8 },
         EQUAL_FIELDS,
     },
     {
@@ -74,6 +77,7 @@ const struct runtime_layout runtime_layouts[] = {
         METHOD_FIELDS(16, 8, 0x4000, 0x8000),
         TABLE_FIELDS(0x08, 4),
         VERSION_FIELDS,
+        .counting = { .allocator = 0x40, .manager = 0xa68 },
         EQUAL_FIELDS,
     },
     {

@@ -65,6 +65,9 @@ struct runtime_layout {
     struct {
         uint16_t state, first, code, next, tier;
     } version; /* CodeData -> state -> first NativeCodeVersionNode; LAYOUT_NONE before 9 */
+    struct {
+        uint16_t allocator, manager;
+    } counting; /* CodeHeapListNode -> LoaderAllocator -> CallCountingManager; LAYOUT_NONE: unknown */
 };
 
 /* The layouts known by measurement, newest first. */
