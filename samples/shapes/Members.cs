@@ -228,6 +228,8 @@ namespace Shapes
 
     internal static class Members
     {
+        public static ulong Checksum;
+
         private static readonly ISpinner HiddenSpinner = new Hidden();
         private static readonly ISpinner BoxedMeters = new Meters();
 
@@ -251,6 +253,9 @@ namespace Shapes
             catalogue.Add("Override", loops => (ulong)((object)new Gadget(loops, false)).ToString()!.Length,
                           "Shapes.Gadget.ToString");
             catalogue.Add("Unicode", loops => Größe(loops), "Shapes.Members.Größe");
+            Checksum = Eager(1) + AsWritten(1); // compiled before the program is ready, for good
+            catalogue.Add("OptimizedAtOnce", Eager, "Shapes.Members.Eager");
+            catalogue.Add("NeverOptimized", AsWritten, "Shapes.Members.AsWritten");
             catalogue.AddElsewhere("Finalizer", RunFinalizers, "Shapes.Mortal.Finalize");
         }
 
@@ -279,6 +284,26 @@ namespace Shapes
 
         [MethodImpl(MethodImplOptions.NoInlining)]
         private static ulong Größe(int loops)
+        {
+            ulong x = 1;
+            for (int i = 0; i < loops; i++)
+                x = x * 31 + 7;
+            return x;
+        }
+
+        /// <summary>Compiled once, and well.</summary>
+        [MethodImpl(MethodImplOptions.NoInlining | MethodImplOptions.AggressiveOptimization)]
+        private static ulong Eager(int loops)
+        {
+            ulong x = 1;
+            for (int i = 0; i < loops; i++)
+                x = x * 31 + 7;
+            return x;
+        }
+
+        /// <summary>Compiled once, and not well.</summary>
+        [MethodImpl(MethodImplOptions.NoInlining | MethodImplOptions.NoOptimization)]
+        private static ulong AsWritten(int loops)
         {
             ulong x = 1;
             for (int i = 0; i < loops; i++)

@@ -5,6 +5,8 @@
 
 #include "base/id_map.h"
 #include "base/mem.h"
+#include "base/own.h"
+#include "clr/call_counting.h"
 
 enum {
     PREFETCH_AHEAD = 8,
@@ -180,6 +182,53 @@ static void find_tiers(struct methods *m)
     }
 }
 
+static bool is_first_code(const struct surveyed_code *code)
+{
+    return code->described && code->method.tiered && !code->has_tier;
+}
+
+static void find_optimized_one(struct memory_pages *pages, const struct call_counting *counting,
+                               struct surveyed_code *code)
+{
+    if (!is_first_code(code) || !call_counting_is_off(pages, counting, code->method.addr))
+        return;
+    code->has_tier = true;
+    code->tier = METHOD_TIER_OPTIMIZED;
+}
+
+/* Of code without a note: what was optimized at once, as that is not counted. */
+static void find_optimized(struct methods *m, size_t count)
+{
+    typedef void want_fn(struct memory_pages *, const struct call_counting *, uint64_t);
+    static want_fn *const want[] = { call_counting_want_place, call_counting_want_entry };
+    struct call_counting counting = { 0 };
+    for (size_t step = 0; step < ARRAY_LEN(want); step++) {
+        for (size_t i = 0; i < count; i++) {
+            if (!is_first_code(&m->list[i]))
+                continue;
+            call_counting_open(m->pages, m->layout, m->list[i].range->heap, &counting);
+            want[step](m->pages, &counting, m->list[i].method.addr);
+        }
+        memory_pages_fetch(m->pages);
+    }
+    for (size_t i = 0; i < count; i++) {
+        call_counting_open(m->pages, m->layout, m->list[i].range->heap, &counting);
+        find_optimized_one(m->pages, &counting, &m->list[i]);
+    }
+}
+
+void code_methods_find_tier(struct memory_pages *pages, const struct runtime_layout *layout,
+                            struct surveyed_code *code)
+{
+    struct call_counting counting = { 0 };
+    code->has_tier =
+        code->described && method_desc_tier(pages, layout, &code->method, code->body.begin, &code->tier);
+    if (!is_first_code(code))
+        return;
+    call_counting_open(pages, layout, code->range->heap, &counting);
+    find_optimized_one(pages, &counting, code);
+}
+
 uint32_t code_methods_describe(struct memory_pages *pages, const struct runtime_layout *layout,
                                struct surveyed_code *list, size_t count, bool tiers)
 {
@@ -189,8 +238,10 @@ uint32_t code_methods_describe(struct memory_pages *pages, const struct runtime_
     m.trail = mem_alloc(m.count, sizeof *m.trail);
     read_types(&m);
     describe(&m);
-    if (tiers)
+    if (tiers) {
         find_tiers(&m);
+        find_optimized(&m, count);
+    }
     uint32_t shared = number_shared(&m);
     free(m.trail);
     free(m.next);

@@ -16,7 +16,7 @@ struct surveyed_code {
     struct code_body body;
     struct method_desc method;
     bool described; /* the record makes sense */
-    bool has_tier;  /* the runtime notes one: see method_desc_tier() */
+    bool has_tier;  /* the runtime notes one: see method_desc_tier() and call_counting.h */
     uint32_t tier;
     const struct code_range *range; /* where it lies; of the survey */
     uint32_t shared;                /* number, from 1, of a method that other pieces are of, too; else 0 */
@@ -28,5 +28,8 @@ struct surveyed_code {
  */
 uint32_t code_methods_describe(struct memory_pages *pages, const struct runtime_layout *layout,
                                struct surveyed_code *list, size_t count, bool tiers);
+/* The tier of one piece of code, whose record was read. */
+void code_methods_find_tier(struct memory_pages *pages, const struct runtime_layout *layout,
+                            struct surveyed_code *code);
 
 #endif

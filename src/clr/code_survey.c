@@ -184,8 +184,7 @@ bool code_survey_find(struct code_survey *survey, const struct code_range *range
             !code_heap_find(survey->pages, survey->layout, &survey->heaps[i], addr, &code.body))
             continue;
         code.described = method_desc_read(survey->pages, survey->layout, code.body.method, &code.method);
-        code.has_tier = code.described && method_desc_tier(survey->pages, survey->layout, &code.method,
-                                                           code.body.begin, &code.tier);
+        code_methods_find_tier(survey->pages, survey->layout, &code);
         *out = code;
         return true;
     }

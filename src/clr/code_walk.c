@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "clr/jit_il_map.h"
+#include "clr/jit_opt_out.h"
 #include "clr/method_path.h"
 #include "clr/method_text.h"
 #include "clr/precode.h"
@@ -59,12 +60,17 @@ static const char *finished(struct buffer *text, bool ok)
     return ok && !text->failed ? (const char *)text->data : "";
 }
 
-static enum found_tier tier_of_code(const struct code_walk *w, const struct surveyed_code *code)
+static enum found_tier tier_of_code(struct code_walk *w, const struct surveyed_code *code)
 {
+    const struct runtime_layout *layout = &w->fit.layout;
     if (code->has_tier)
         return tier_of(code->tier);
-    return w->fit.layout.version.first != LAYOUT_NONE && code->method.tiered ? FOUND_TIER_0
-                                                                             : FOUND_TIER_UNKNOWN;
+    if (code->method.tiered)
+        return layout->version.first != LAYOUT_NONE ? FOUND_TIER_0 : FOUND_TIER_UNKNOWN;
+    enum jit_opt_out out =
+        layout->tiered_bit ? jit_opt_out_find(&w->fit.types, &code->method) : JIT_OPT_OUT_UNKNOWN;
+    static const uint8_t tiers[] = { FOUND_TIER_UNKNOWN, FOUND_TIER_OPTIMIZED, FOUND_TIER_0 };
+    return tiers[out];
 }
 
 static struct named_method name_method(struct code_walk *w, const struct method_desc *method)
@@ -129,10 +135,12 @@ static void name_target(struct code_walk *w, uint64_t target, struct found_metho
         found->import = finished(&w->import, method_text_append_import(&w->fit.types, &method, &w->import));
 }
 
-static void name_dynamic(struct code_walk *w, const struct method_desc *method, struct found_method *found)
+static void name_dynamic(struct code_walk *w, const struct surveyed_code *code, struct found_method *found)
 {
+    const struct method_desc *method = &code->method;
     struct dynamic_method dynamic;
     found->collectible = true;
+    found->tier = (uint8_t)tier_of_code(w, code);
     found->name = finished(&w->name, method_text_append(&w->fit.types, method, &w->name));
     dynamic_method_read(&w->pages, &w->fit.layout, method, &dynamic);
     name_target(w, dynamic.target, found);
@@ -171,7 +179,7 @@ static void name_code(struct code_walk *w, const struct surveyed_code *code, str
     if (code->body.stub)
         found->name = code_stub_name(code->body.stub);
     else if (code->described && code->method.kind == METHOD_DYNAMIC)
-        name_dynamic(w, &code->method, found);
+        name_dynamic(w, code, found);
     else if (code->described)
         name_defined(w, code, found);
 }

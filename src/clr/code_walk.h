@@ -27,9 +27,12 @@ enum found_kind {
 };
 
 /*
- * From the runtime's notes on versions of code, which 9 and 10 keep. The first version of a method has no
- * note: it counts as tier 0 when the method may be tiered, though the compiler optimized some of those at
- * once (23 of 7,656 in a web server).
+ * What the runtime's own events say of code that is there (MethodDCEndVerbose), as far as memory tells it:
+ *   method that may be compiled again   9 and 10: by the runtime's notes on versions of code. The first one
+ * has no note: it is optimized where its calls are not counted (see call_counting.h; where its table is on
+ * other runtimes than 9 and 10 is not known), else tier 0. 8: unknown compiled once (dynamic methods,     8,
+ * 9, 10: optimized, or tier 0 for good where jit_opt_out.h says so AggressiveOptimization, tiering off, debug
+ * builds, ...) any of 3.1                          unknown
  */
 enum found_tier {
     FOUND_TIER_UNKNOWN,

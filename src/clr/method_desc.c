@@ -2,8 +2,7 @@
 
 enum {
     CLASS_MASK = 7,
-    FLAG_TIERED = 0x8000, /* in the number that holds the row's remainder */
-    TAG_MASK = 3,         /* 0: an EEClass; 1 or 2: the canonical MethodTable */
+    TAG_MASK = 3, /* 0: an EEClass; 1 or 2: the canonical MethodTable */
     GENERICS_MASK = 0x30,
     GENERIC_INSTANCE = 0x10,
     GENERIC_SHARED = 0x20,
@@ -59,7 +58,7 @@ bool method_desc_read(struct memory_pages *pages, const struct runtime_layout *l
         .table = table,
         .row = range << bits | (remainder & ((1u << bits) - 1)),
         .kind = memory_pages_u16(pages, addr + layout->method.flags) & CLASS_MASK,
-        .tiered = remainder & FLAG_TIERED,
+        .tiered = remainder & layout->tiered_bit,
     };
     return true;
 }

@@ -30,7 +30,7 @@ struct method_desc {
     uint64_t table; /* address of its type's MethodTable */
     uint32_t row;   /* of MethodDef; of no meaning when dynamic */
     uint8_t kind;   /* enum method_class */
-    bool tiered;    /* may be compiled again, better */
+    bool tiered;    /* may be compiled again, better; false where layout->tiered_bit is 0 */
 };
 
 /* False when `addr` is no MethodDesc (any more). */
@@ -91,6 +91,7 @@ struct method_version {
 };
 void method_version_read(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t addr,
                          struct method_version *out);
+enum { METHOD_TIER_OPTIMIZED = 3 }; /* at once, and for good */
 /*
  * The optimisation tier that the runtime notes for code of a method: 0, 1, 2 (tier 1, made while it ran), 4
  * (instrumented). False when it notes none: the first version of the code, or a runtime before 9.

@@ -39,15 +39,18 @@
                                .heap = 0x30,                                                                 \
                                .ranges = LAYOUT_NONE }
 #define MAP_FIELDS                                                                                           \
-    .section = { .begin = 0x00,                                                                              \
-                 .end = 0x08,                                                                                \
-                 .next = LAYOUT_NONE,                                                                        \
-                 .flags = 0x10,                                                                              \
-                 .module = 0x20,                                                                             \
-                 .heap = 0x28,                                                                               \
-                 .ranges = 0x30 }
+    .tiered_bit = 0x8000, .section = { .begin = 0x00,                                                        \
+                                       .end = 0x08,                                                          \
+                                       .next = LAYOUT_NONE,                                                  \
+                                       .flags = 0x10,                                                        \
+                                       .module = 0x20,                                                       \
+                                       .heap = 0x28,                                                         \
+                                       .ranges = 0x30 }
 #define VERSION_FIELDS .version = { .state = 0x00, .first = 0x10, .code = 0x00, .next = 0x18, .tier = 0x24 }
-#define NO_VERSIONS    .version = { LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE }
+#define NO_VERSIONS                                                                                          \
+    .version = { LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE, LAYOUT_NONE }, NO_COUNTING
+#define NO_COUNTING .counting = { LAYOUT_NONE, LAYOUT_NONE }
+#define NO_FLAGS    .module = { .flags = LAYOUT_NONE }
 
 const struct runtime_layout runtime_layouts[] = {
     {
@@ -55,31 +58,33 @@ const struct runtime_layout runtime_layouts[] = {
         .major = 10,
         .constant = true,
         .remainder_bits = 12,
-        .module = { .file = 0xd8, .emitted = 0x348 },
+        .module = { .file = 0xd8, .flags = 0xe8, .emitted = 0x348 },
         .image = { .flat = 0x78, .loaded = 0x80 },
         MAP_FIELDS,
         METHOD_FIELDS(16, 8, 0x4000, 0x8000),
         TABLE_FIELDS(0x08, 4),
         VERSION_FIELDS,
+        .counting = { .allocator = 0x40, .manager = 0x7c8 },
         EQUAL_FIELDS,
     },
     {
         .name = "9.0",
         .major = 9,
         .remainder_bits = 12,
-        .module = { .file = 0x118, .emitted = 0x460 },
+        .module = { .file = 0x118, .flags = 0x128, .emitted = 0x460 },
         .image = { .flat = 0x70, .loaded = 0x78 },
         MAP_FIELDS,
         METHOD_FIELDS(16, 8, 0x4000, 0x8000),
         TABLE_FIELDS(0x08, 4),
         VERSION_FIELDS,
+        .counting = { .allocator = 0x40, .manager = 0xa68 },
         EQUAL_FIELDS,
     },
     {
         .name = "8.0",
         .major = 8,
         .remainder_bits = 12,
-        .module = { .file = 0x110, .emitted = 0x698, .emitted_in_buffer = true },
+        .module = { .file = 0x110, .flags = 0x118, .emitted = 0x698, .emitted_in_buffer = true },
         .image = { .flat = 0x70, .loaded = 0x78 },
         MAP_FIELDS,
         METHOD_FIELDS(8, LAYOUT_NONE, 0x4000, 0x8000),
@@ -91,7 +96,7 @@ const struct runtime_layout runtime_layouts[] = {
         .name = "3.1",
         .major = 3,
         .remainder_bits = 14,
-        .module = { .file = 0x10, .emitted = 0x678, .emitted_in_buffer = true },
+        .module = { .file = 0x10, .flags = LAYOUT_NONE, .emitted = 0x678, .emitted_in_buffer = true },
         .image = { .flat = 0x50, .loaded = 0x58 },
         LIST_FIELDS,
         METHOD_FIELDS(8, LAYOUT_NONE, 0x20000, 0x10000),
@@ -103,8 +108,10 @@ const struct runtime_layout runtime_layouts[] = {
 const size_t runtime_layout_count = ARRAY_LEN(runtime_layouts);
 
 static const struct runtime_layout forms[] = {
-    { MAP_FIELDS, TABLE_FIELDS(0, 0), METHOD_FIELDS(0, LAYOUT_NONE, 0, 0), NO_VERSIONS, EQUAL_FIELDS },
-    { LIST_FIELDS, TABLE_FIELDS(0, 0), METHOD_FIELDS(0, LAYOUT_NONE, 0, 0), NO_VERSIONS, EQUAL_FIELDS },
+    { MAP_FIELDS, TABLE_FIELDS(0, 0), METHOD_FIELDS(0, LAYOUT_NONE, 0, 0), NO_VERSIONS, NO_FLAGS,
+      EQUAL_FIELDS },
+    { LIST_FIELDS, TABLE_FIELDS(0, 0), METHOD_FIELDS(0, LAYOUT_NONE, 0, 0), NO_VERSIONS, NO_FLAGS,
+      EQUAL_FIELDS },
 };
 
 const struct runtime_layout *runtime_layout_form(bool list)
@@ -167,6 +174,7 @@ static const struct described described[] = {
     DESCRIBED("MethodTable", "PerInstInfo", table.instance),
     DESCRIBED("EEClass", "MethodTable", class_table),
     DESCRIBED("Module", "PEAssembly", module.file),
+    OPTIONAL("Module", "Flags", module.flags),
     OPTIONAL("Module", "DynamicMetadata", module.emitted),
     OPTIONAL("PEImage", "LoadedImageLayout", image.loaded),
     OPTIONAL("MethodDescCodeData", "VersioningState", version.state),

@@ -23,6 +23,7 @@ struct runtime_layout {
     bool constant;          /* nibble maps with pointers, else linear ones */
     uint8_t remainder_bits; /* of a MethodDef row, in the MethodDesc; the rest is in the chunk */
     uint8_t type_row_bytes; /* 2: the row; 4: the row above 8 bits of flags */
+    uint16_t tiered_bit;    /* beside that remainder: may be compiled again, better; 0: no such bit there */
 
     struct {
         uint16_t begin, end, next, flags, module, heap, ranges;
@@ -55,7 +56,7 @@ struct runtime_layout {
     uint16_t class_table;  /* EEClass: its MethodTable */
     uint16_t class_fields; /* EEClass: its FieldDescs */
     struct {
-        uint16_t file, emitted; /* PEAssembly, metadata of Reflection.Emit */
+        uint16_t file, flags, emitted; /* PEAssembly; LAYOUT_NONE: unknown; metadata of Reflection.Emit */
         bool emitted_in_buffer; /* an SBuffer {u32 size, ..., pointer at 0x10}, else {u32 size, bytes} */
     } module;
     struct {
@@ -64,6 +65,9 @@ struct runtime_layout {
     struct {
         uint16_t state, first, code, next, tier;
     } version; /* CodeData -> state -> first NativeCodeVersionNode; LAYOUT_NONE before 9 */
+    struct {
+        uint16_t allocator, manager;
+    } counting; /* CodeHeapListNode -> LoaderAllocator -> CallCountingManager; LAYOUT_NONE: unknown */
 };
 
 /* The layouts known by measurement, newest first. */

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Compares names from memory (code_walk_live) with the runtime's own events and its perf map.
+"""Compares names and tiers from memory (code_walk_live) with the runtime's own events and its perf map.
 
-Usage: code_walk_check.py WALK EVENTS PERF_MAP. Events: eventpipe_methods' output. What came or went between the
-two is left out by comparing only addresses that both know with the same size; dynamic methods by name and address.
+Usage: code_walk_check.py WALK EVENTS PERF_MAP VARIANT PROGRAM [NAME=VALUE...], the latter as in code_walk_test.sh.
+Events: eventpipe_methods' output. What came or went between the two is left out by comparing only addresses that
+both know with the same size; dynamic methods by name and address. Tiers are compared of code that has the right name.
 """
 import re
 import sys
@@ -35,13 +36,36 @@ def read_map(path):
     return methods
 
 
+def may_be_unknown(variant, settings, walked):
+    """Tiers that memory does not tell: all of 3.1; on 8 those of methods that may be compiled again."""
+    major = variant.split("-")[0].split(".")[0]
+    return major == "3" or (major == "8" and "DOTNET_TieredCompilation=0" not in settings and walked[1] == "method")
+
+
+# Of the sample's methods that are compiled once, in every way that a method can ask for it: tier and variants.
+SHAPES = {"Shapes.Members::AsWritten(int32)": ("tier0", ("8", "9", "10")),
+          "Shapes.Members::Eager(int32)": ("optimized", ("9", "10"))}
+
+
+def check_shapes(variant, tiers):
+    """Number of those that were not found with their tier."""
+    wrong = 0
+    for name, (tier, variants) in SHAPES.items():
+        if variant in variants and tier not in tiers.get(name, ()):
+            wrong += 1
+            print(f"{name}: {tiers.get(name)}, not {tier}", file=sys.stderr)
+    return wrong
+
+
 TIERS = {"tier0": "tier0", "tier0_instrumented": "tier0i", "tier1": "tier1", "osr": "osr", "optimized": "optimized"}
 
 walk, events, perf = read_walk(sys.argv[1]), read_events(sys.argv[2]), read_map(sys.argv[3])
 code = {a: w for a, w in walk.items() if w[1] != "stub"}
 # 3.1 writes the handles of types in signatures in another way
 spelled = lambda name: re.sub(r"pMT: (0x)?0*([0-9a-fA-F]+)", lambda m: "pMT: " + m[2].lower(), name)
-right = wrong = unnamed = gone = missing = tier_right = tier_unknown = 0
+right = wrong = unnamed = gone = missing = tier_right = tier_unknown = tier_missing = 0
+variant, program, settings = sys.argv[4], sys.argv[5], sys.argv[6:]
+tiers = {}
 tier_wrong = {}
 for addr, (size, tier, dynamic, token, name) in sorted(events.items()):
     if addr not in code:
@@ -60,17 +84,20 @@ for addr, (size, tier, dynamic, token, name) in sorted(events.items()):
         print("unnamed", hex(addr), name, file=sys.stderr)
     elif spelled(w[4]) == spelled(name) and w[0] == size and (dynamic or w[3] == token):
         right += 1
+        tiers.setdefault(name, set()).add(w[2])
+        if w[2] == "-":
+            tier_unknown += 1
+            tier_missing += not may_be_unknown(variant, settings, w)
+        elif TIERS.get(tier, tier) == w[2]:
+            tier_right += 1
+        else:
+            tier_wrong[(tier, w[2])] = tier_wrong.get((tier, w[2]), 0) + 1
+            print("tier", hex(addr), tier, w[2], name, file=sys.stderr)
     elif dynamic and name.split("(")[0] != w[4].split("(")[0]:
         gone += 1
     else:
         wrong += 1
         print("wrong", hex(addr), size, w[0], hex(token), repr(name), repr(w[4]), file=sys.stderr)
-    if w[2] == "-":
-        tier_unknown += 1
-    elif TIERS.get(tier, tier) == w[2]:
-        tier_right += 1
-    else:
-        tier_wrong[(tier, w[2])] = tier_wrong.get((tier, w[2]), 0) + 1
 extra = [a for a in code if a not in events and code[a][1] == "method"]
 in_map = sum(1 for a in code if a in perf and perf[a][0] == code[a][0])
 by_map = 0
@@ -83,7 +110,11 @@ for addr, (size, text) in perf.items():
             print("map says", hex(addr), text, "walk", w[4], file=sys.stderr)
 print(f"{len(events)} told by events, {len(code)} found: {right} right, {wrong} wrong, {unnamed} unnamed, {missing} missing, "
       f"{gone} dynamic ones gone, {len(extra)} only found; perf map: {by_map} of {in_map} by name, {len(perf)} lines; "
-      f"tiers {tier_right} right, {tier_unknown} unknown, wrong {tier_wrong}")
+      f"tiers {tier_right} right, {tier_unknown} unknown, {tier_missing} of them without a reason, wrong {tier_wrong}")
 # the target was stopped while two of its threads at most were jitting: the map may lack the line of what they just made,
-# and have one of what was freed there
-sys.exit(1 if wrong or missing or unnamed or in_map - by_map > 2 or not in_map or not right else 0)
+# and have one of what was freed there; the tier of that may not be noted yet
+JITTING = 2
+bad_tiers = sum(tier_wrong.values()) > JITTING or tier_missing > 0 or (tier_right == 0) != (variant == "3.1")
+bad_shapes = program == "shapes" and check_shapes(variant, tiers) > 0
+sys.exit(1 if wrong or missing or unnamed or in_map - by_map > JITTING or not in_map or not right or bad_tiers or bad_shapes
+         else 0)

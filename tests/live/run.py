@@ -70,7 +70,8 @@ TESTS = [
     Test("targets", "targets_test.sh", CLRPERF, seconds=600),
     Test("eventpipe", "eventpipe_test.sh", os.path.join(HELPERS, "eventpipe_methods"), "10", "8", seconds=600),
     # of samples that free no code: its place could be used again between what is compared
-    Test("code_walk", "code_walk_test.sh", HELPERS, "10 shapes", "8 shapes", seconds=600),
+    Test("code_walk", "code_walk_test.sh", HELPERS, "10 shapes", "8 shapes", "10-debug shapes",
+         "10 shapes DOTNET_TC_QuickJitForLoops=0", "10 shapes DOTNET_TieredCompilation=0", seconds=900),
     Test("walk_builds", "walk_test.py", "unknown", *(f"{build} jitty" for build in ("8.0.29", "8.0.33", "9.0.18", "9.0.22",
                                                                        "10.0.11", "10.0.14")), seconds=900, sdk=False),
     Test("walk_settings", "walk_test.py", "events 10 jitty", "10-trimmed shapes", "10 jitty DOTNET_EnableDiagnostics=0",

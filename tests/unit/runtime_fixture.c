@@ -13,6 +13,7 @@ enum {
     CHUNK_BYTES = 0x60,
     RANGES = 7,
     METHODS_TAKEN = 118,
+    COUNTED_PLACES = 251,
 };
 
 void runtime_fixture_put(struct runtime_fixture *f, uint64_t addr, uint64_t value, size_t bytes)
@@ -58,6 +59,8 @@ static void build_module(struct runtime_fixture *f, struct span assembly)
     uint64_t image = take(f, 0x100), image_layout = take(f, 0x20), file = take(f, 0x20);
     f->module = take(f, 0x800);
     put64(f, f->module + l->module.file, file);
+    if (l->module.flags != LAYOUT_NONE)
+        put32(f, f->module + l->module.flags, 0x8811);
     put64(f, file + 0x08, image);
     put64(f, image + 0x10, take_bytes(f, wide, sizeof wide));
     put64(f, image + l->image.flat, image_layout);
@@ -151,10 +154,33 @@ static uint64_t build_body(struct runtime_fixture *f, unsigned i, uint64_t metho
     return start;
 }
 
+/* The table of the methods whose calls are counted, for a heap. */
+static void build_counting(struct runtime_fixture *f, uint64_t node)
+{
+    const struct runtime_layout *l = f->layout;
+    if (l->counting.manager == LAYOUT_NONE)
+        return;
+    uint64_t allocator = take(f, 0xc00), manager = take(f, 0x20), table = take(f, COUNTED_PLACES * 8);
+    put64(f, node + l->counting.allocator, allocator);
+    put64(f, allocator + l->counting.manager, manager);
+    put64(f, manager, table);
+    put32(f, manager + 8, COUNTED_PLACES);
+    for (uint32_t i = 0; i < f->method_count; i++) {
+        uint32_t hash = (uint32_t)f->methods[i], place = hash % COUNTED_PLACES;
+        while (load_u64le(f->data + (table + 8 * place - FIXTURE_DATA)))
+            place = (place + hash % (COUNTED_PLACES - 1) + 1) % COUNTED_PLACES;
+        uint64_t entry = take(f, 0x20);
+        put64(f, table + 8 * place, entry);
+        put64(f, entry + 8, f->methods[i]);
+        f->stages[i] = entry + 0x1a;
+        runtime_fixture_put(f, f->stages[i], 1, 1);
+    }
+}
+
 static uint64_t build_heap(struct runtime_fixture *f)
 {
     const struct runtime_layout *l = f->layout;
-    uint64_t node = take(f, 0x40), map = take(f, FIXTURE_CODE_BYTES / 64);
+    uint64_t node = take(f, 0x48), map = take(f, FIXTURE_CODE_BYTES / 64);
     unsigned i = 0;
     f->first_body = build_body(f, 0, f->methods[0], map);
     for (i = 1; i < FIXTURE_BODIES; i++)
@@ -166,6 +192,7 @@ static uint64_t build_heap(struct runtime_fixture *f)
     put64(f, node + l->heap.end, FIXTURE_CODE + CODE_FIRST + (uint64_t)i * CODE_STEP);
     put64(f, node + l->heap.base, FIXTURE_CODE);
     put64(f, node + l->heap.map, map);
+    build_counting(f, node);
     return node;
 }
 

@@ -1,8 +1,8 @@
 /*
  * runtime_fixture: a made-up runtime in a memory snapshot, laid out as one of the versions we know.
  *
- * It has loaded one assembly, has a few regions of code and one heap with code of all the assembly's methods,
- * a stub and a dynamic method.
+ * It has loaded one assembly, which may be optimized, has a few regions of code and one heap with code of all
+ * the assembly's methods, a stub and a dynamic method. Methods of odd rows are tiered, their calls counted.
  */
 #ifndef CLRPERF_TESTS_RUNTIME_FIXTURE_H
 #define CLRPERF_TESTS_RUNTIME_FIXTURE_H
@@ -28,6 +28,7 @@ struct runtime_fixture {
     uint32_t method_count;
     uint64_t first_body, dynamic_body;
     uint64_t dynamic_mark; /* the number of the nibble map that says where the latter begins */
+    uint64_t stages[256];  /* of methods: the byte that says how far the counting of their calls is; or 0 */
     bool exported;         /* g_dacTable can be found by its name; else only a scan finds the root */
 };
 

@@ -15,6 +15,7 @@
 #include "base/source.h"
 #include "clr/code_walk.h"
 #include "clr/nibble_map.h"
+#include "read/ecma_metadata.h"
 #include "runtime_fixture.h"
 
 enum { SNAPSHOT_BYTES_MAX = 1 << 20 };
@@ -89,6 +90,18 @@ static struct code_walk *open_exported(struct memory_snapshot *snapshot)
     return walk;
 }
 
+/* The byte that the snapshot has for an address. */
+static uint8_t *held_byte(const struct memory_snapshot *snapshot, uint64_t addr)
+{
+    for (size_t i = 0; i < snapshot->run_count; i++) {
+        struct span bytes = snapshot->runs[i].bytes;
+        if (addr >= snapshot->runs[i].addr && addr - snapshot->runs[i].addr < bytes.size)
+            return snapshot_bytes.data + (bytes.data - snapshot_bytes.data) + (addr - snapshot->runs[i].addr);
+    }
+    fail_msg("nothing at the address");
+    return NULL;
+}
+
 static void test_all_layouts(void **state)
 {
     (void)state;
@@ -147,6 +160,142 @@ static void test_find(void **state)
         code_walk_close(walk);
         memory_snapshot_done(&snapshot);
     }
+}
+
+enum { BODY_TIERED, BODY_ONCE, BODY_UNCOUNTED, BODY_NOTED = 4, BODY_DYNAMIC, BODIES };
+
+/* The tiers of some bodies, one by one and as they are listed, which has to be the same. */
+struct tiers {
+    uint64_t begin[BODIES];
+    uint8_t tier[BODIES];
+};
+
+static bool note_tier(void *user, const struct found_method *m)
+{
+    struct tiers *t = user;
+    for (size_t i = 0; i < BODIES; i++)
+        if (m->begin == t->begin[i])
+            t->tier[i] = m->tier;
+    return true;
+}
+
+static struct tiers find_tiers(const struct memory *memory)
+{
+    enum { STEP = 0x40 };
+    struct tiers listed = { 0 };
+    struct code_walk *walk;
+    struct error err;
+    assert_true(code_walk_open(memory, NULL, &walk, &err));
+    for (size_t i = 0; i < BODIES; i++)
+        listed.begin[i] = i == BODY_DYNAMIC ? fixture.dynamic_body : fixture.first_body + STEP * i;
+    assert_true(code_walk_list(walk, WALK_ALL, note_tier, &listed));
+    for (size_t i = 0; i < BODIES; i++) {
+        struct found_method found;
+        code_walk_renew(walk);
+        assert_true(code_walk_find(walk, listed.begin[i], &found));
+        assert_int_equal(found.begin, listed.begin[i]);
+        assert_int_equal(found.tier, listed.tier[i]);
+    }
+    code_walk_close(walk);
+    return listed;
+}
+
+static struct tiers tiers_now(void)
+{
+    struct memory_snapshot snapshot;
+    struct error err;
+    buffer_clear(&snapshot_bytes);
+    runtime_fixture_write(&fixture, &snapshot_bytes);
+    assert_true(memory_snapshot_open(buffer_span(&snapshot_bytes), &snapshot, &err));
+    struct tiers tiers = find_tiers(&snapshot.memory);
+    memory_snapshot_done(&snapshot);
+    return tiers;
+}
+
+/* The runtime notes that the body of a method is of tier 1. */
+static void add_note(const struct runtime_layout *l, uint64_t method, uint64_t body)
+{
+    uint64_t data = FIXTURE_DATA + fixture.used, state = data + 0x20, version = data + 0x40;
+    fixture.used += 0x80;
+    runtime_fixture_put(&fixture, method + l->method.code_data, data, 8);
+    runtime_fixture_put(&fixture, data + l->version.state, state, 8);
+    runtime_fixture_put(&fixture, state + l->version.first, version, 8);
+    runtime_fixture_put(&fixture, version + l->version.code, body, 8);
+    runtime_fixture_put(&fixture, version + l->version.tier, 1, 4);
+}
+
+static void test_tiers(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < runtime_layout_count; i++) {
+        const struct runtime_layout *l = &runtime_layouts[i];
+        bool notes = l->version.first != LAYOUT_NONE, told = l->tiered_bit;
+        runtime_fixture_build(&fixture, l, buffer_span(&assembly), true);
+        if (notes) {
+            add_note(l, fixture.methods[BODY_NOTED], fixture.first_body + UINT64_C(0x40) * BODY_NOTED);
+            runtime_fixture_put(&fixture, fixture.stages[BODY_UNCOUNTED], 4, 1);
+        }
+        struct tiers t = tiers_now();
+        assert_int_equal(told, !l->list);
+        assert_int_equal(t.tier[BODY_TIERED], notes ? FOUND_TIER_0 : FOUND_TIER_UNKNOWN);
+        assert_int_equal(t.tier[BODY_NOTED], notes ? FOUND_TIER_1 : FOUND_TIER_UNKNOWN);
+        assert_int_equal(t.tier[BODY_UNCOUNTED], notes ? FOUND_TIER_OPTIMIZED : FOUND_TIER_UNKNOWN);
+        assert_int_equal(t.tier[BODY_ONCE], told ? FOUND_TIER_OPTIMIZED : FOUND_TIER_UNKNOWN);
+        assert_int_equal(t.tier[BODY_DYNAMIC], told ? FOUND_TIER_OPTIMIZED : FOUND_TIER_UNKNOWN);
+    }
+}
+
+/* A debugger wants the module's code as it is written. */
+static void test_module_is_not_optimized(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < runtime_layout_count; i++) {
+        const struct runtime_layout *l = &runtime_layouts[i];
+        runtime_fixture_build(&fixture, l, buffer_span(&assembly), true);
+        if (l->module.flags != LAYOUT_NONE)
+            runtime_fixture_put(&fixture, fixture.module + l->module.flags, 0x9011, 4);
+        struct tiers t = tiers_now();
+        uint8_t expected = l->tiered_bit ? FOUND_TIER_0 : FOUND_TIER_UNKNOWN;
+        assert_int_equal(t.tier[BODY_ONCE], expected);
+        assert_int_equal(t.tier[BODY_DYNAMIC], expected);
+    }
+}
+
+/* MethodImplOptions.NoOptimization of one method, in the file's metadata. */
+static void test_method_is_not_optimized(void **state)
+{
+    (void)state;
+    struct ecma_metadata md;
+    const uint8_t *root = memmem(assembly.data, assembly.size, "BSJB", 4);
+    assert_non_null(root);
+    size_t at = (size_t)(root - assembly.data);
+    assert_true(ecma_metadata_open(span_of(root, assembly.size - at), &md, NULL));
+    const struct ecma_table *methods = &md.tables[ECMA_METHOD_DEF];
+    size_t step = ecma_rows(&md, ECMA_METHOD_DEF) / 118 | 1;
+    uint8_t *flags = assembly.data + (methods->rows - assembly.data) + step * methods->row_size +
+                     methods->offsets[ECMA_METHOD_DEF_IMPL_FLAGS];
+    *flags ^= 0x40;
+    runtime_fixture_build(&fixture, &runtime_layouts[0], buffer_span(&assembly), true);
+    struct tiers t = tiers_now();
+    *flags ^= 0x40;
+    assert_int_equal(t.tier[BODY_ONCE], FOUND_TIER_0);
+    assert_int_equal(t.tier[BODY_DYNAMIC], FOUND_TIER_OPTIMIZED);
+}
+
+/* A record that does not agree with metadata has no tier from there. */
+static void test_wrong_record_has_no_tier(void **state)
+{
+    (void)state;
+    struct memory_snapshot snapshot;
+    struct found_method found;
+    struct code_walk *walk = open_exported(&snapshot);
+    *held_byte(&snapshot, fixture.methods[1]) = (uint8_t)fixture.method_count;
+    code_walk_renew(walk);
+    assert_true(code_walk_find(walk, fixture.first_body + 0x40, &found));
+    assert_string_equal(found.name, "");
+    assert_int_equal(found.tier, FOUND_TIER_UNKNOWN);
+    code_walk_close(walk);
+    memory_snapshot_done(&snapshot);
 }
 
 /* A running process is asked for all that a piece of code leads to at once. */
@@ -221,18 +370,6 @@ static void test_wrong_layout_is_refused(void **state)
     assert_int_equal(err.kind, ERROR_UNSUPPORTED);
     assert_non_null(strstr(err.what, "no known layout fits"));
     memory_snapshot_done(&snapshot);
-}
-
-/* The byte that the snapshot has for an address. */
-static uint8_t *held_byte(const struct memory_snapshot *snapshot, uint64_t addr)
-{
-    for (size_t i = 0; i < snapshot->run_count; i++) {
-        struct span bytes = snapshot->runs[i].bytes;
-        if (addr >= snapshot->runs[i].addr && addr - snapshot->runs[i].addr < bytes.size)
-            return snapshot_bytes.data + (bytes.data - snapshot_bytes.data) + (addr - snapshot->runs[i].addr);
-    }
-    fail_msg("nothing at the address");
-    return NULL;
 }
 
 /* One record that is wrong among many right ones has no name. */
@@ -439,6 +576,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_layouts),
         cmocka_unit_test(test_find),
+        cmocka_unit_test(test_tiers),
+        cmocka_unit_test(test_module_is_not_optimized),
+        cmocka_unit_test(test_method_is_not_optimized),
+        cmocka_unit_test(test_wrong_record_has_no_tier),
         cmocka_unit_test(test_follow),
         cmocka_unit_test(test_list_at),
         cmocka_unit_test(test_wrong_layout_is_refused),

@@ -15,7 +15,7 @@ cache=${CLRPERF_TEST_CACHE:-$HOME/.cache/clrperf-tests}
 
 # of servicing builds those that the package registry still has
 servicing=(8.0.29 8.0.33 9.0.18 9.0.22 10.0.11 10.0.14)
-variants=(10 9 8 10-r2r 10-single 10-single-compressed 8-single 10-trimmed 10-composite 3.1 "${servicing[@]}")
+variants=(10 9 8 10-debug 8-debug 10-r2r 10-single 10-single-compressed 8-single 10-trimmed 10-composite 3.1 "${servicing[@]}")
 programs=(asyncchain gcstorm allocs throws sources locks pool primes r2rhot pinvoke readline jitty shapes crashes deadlock positions deepstack runtimework webapi flood)
 newer=(asyncchain gcstorm allocs throws sources locks pool webapi flood)
 
@@ -28,6 +28,9 @@ variant_options() {
     10) echo "-p:SamplesFramework=net10.0" ;;
     9) echo "-p:SamplesFramework=net9.0 ${own[*]}" ;;
     8) echo "-p:SamplesFramework=net8.0 ${own[*]}" ;;
+    # as a debug build is compiled: a debugger's attribute on the assembly
+    10-debug) echo "-p:SamplesFramework=net10.0 -p:Optimize=false" ;;
+    8-debug) echo "-p:SamplesFramework=net8.0 ${own[*]} -p:Optimize=false" ;;
     10-r2r) echo "-p:SamplesFramework=net10.0 -r linux-x64 --self-contained false -p:UseAppHost=false -p:PublishReadyToRun=true" ;;
     10-single) echo "-p:SamplesFramework=net10.0 ${own[*]} -p:PublishSingleFile=true" ;;
     10-single-compressed)
@@ -85,7 +88,7 @@ build_with_sdk() {
     local variant=$1 program=$2 out=$3
     local verb=publish options work=$cache/work/$variant-$program
     read -ra options <<<"$(variant_options "$variant")"
-    [[ $variant == 10 ]] && verb=build
+    [[ $variant == 10 || $variant == 10-debug ]] && verb=build
     rm -rf "$work"
     mkdir -p "$work"
     dotnet "$verb" "$samples/$program/$program.csproj" "${options[@]}" -c Release -o "$out" -p:SamplesOut="$work" \
@@ -167,7 +170,7 @@ publish() {
     fi
     case $variant in
     3.1) printf '%q %q\n' "$cache/sdk-3.1/dotnet" "$out/$program.dll" ;;
-    10 | 10-r2r) printf 'dotnet %q\n' "$out/$program.dll" ;;
+    10 | 10-debug | 10-r2r) printf 'dotnet %q\n' "$out/$program.dll" ;;
     *) printf '%q\n' "$out/$program" ;;
     esac
 }
