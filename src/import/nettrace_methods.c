@@ -286,6 +286,14 @@ static uint32_t code_of(struct nettrace_methods *m, struct trace_builder *b, siz
             path ? trace_add_span(&b->trace, module_simple_name(trace_string_span(&b->trace, path))) : 0,
         .kind = (uint8_t)kind_of(&e),
     };
+    uint8_t tier = (uint8_t)method_code_tier(&e), resolver = RESOLVER_EVENTPIPE;
+    const struct kept_import_method *kept = kept_import_method(m->kept, row->addr);
+    if (kept) {
+        function.kind = kept->kind;
+        function.type_params = kept->type_params;
+        tier = kept->tier;
+        resolver = kept->resolver;
+    }
     row->code = trace_push(&b->trace.codes);
     b->trace.codes.rows[row->code] = (struct trace_code){
         .process = row->process,
@@ -296,8 +304,8 @@ static uint32_t code_of(struct nettrace_methods *m, struct trace_builder *b, siz
         .to_ns = row->to_ns,
         .module_path = path,
         .token = e.flags & RUNTIME_METHOD_DYNAMIC ? 0 : e.token,
-        .tier = (uint8_t)method_code_tier(&e),
-        .resolver = RESOLVER_EVENTPIPE,
+        .tier = tier,
+        .resolver = resolver,
     };
     return row->code;
 }
@@ -355,11 +363,13 @@ static void stacks_by_time(struct stack_times *times)
         t->events.rows[i].stack = stack_then(times, t->events.rows[i].stack, t->events.rows[i].time_ns);
 }
 
-void nettrace_methods_name(struct nettrace_methods *m, struct trace_builder *b)
+void nettrace_methods_name(struct nettrace_methods *m, const struct kept_import *kept,
+                           struct trace_builder *b)
 {
     struct trace *t = &b->trace;
     size_t locations = t->locations.count, by_time = 0;
     AUTO_FREE bool *by_location = mem_alloc(locations, sizeof *by_location);
+    m->kept = kept;
     methods_sort(m);
     for (uint32_t i = 1; i < locations; i++) {
         struct trace_location *row = &t->locations.rows[i];

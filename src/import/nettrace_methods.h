@@ -14,6 +14,7 @@
 #include "base/buffer.h"
 #include "base/id_map.h"
 #include "clr/runtime_events.h"
+#include "import/kept_import.h"
 #include "trace/builder.h"
 
 struct nettrace_methods {
@@ -24,8 +25,9 @@ struct nettrace_methods {
     size_t module_count, module_capacity;
     struct buffer payloads; /* of rows */
     struct buffer text;
-    uint64_t refused;   /* beyond our bounds */
-    uint64_t malformed; /* events */
+    const struct kept_import *kept; /* while names are made */
+    uint64_t refused;               /* beyond our bounds */
+    uint64_t malformed;             /* events */
 };
 
 void nettrace_methods_init(struct nettrace_methods *m);
@@ -36,7 +38,9 @@ void nettrace_methods_tell(struct nettrace_methods *m, uint32_t process, enum ru
 /* An event about a module: a RUNTIME_EVENT_MODULE_* kind. */
 void nettrace_methods_tell_module(struct nettrace_methods *m, struct trace_builder *b, uint32_t process,
                                   uint32_t version, struct span payload);
-/* At the end of the stream: names the locations of all its stacks, of samples and events. */
-void nettrace_methods_name(struct nettrace_methods *m, struct trace_builder *b);
+/* At the end of the stream: names the locations of all its stacks, of samples and events. `kept`: finished.
+ */
+void nettrace_methods_name(struct nettrace_methods *m, const struct kept_import *kept,
+                           struct trace_builder *b);
 
 #endif
