@@ -37,8 +37,7 @@ enum type_job {
     JOB_MODULE,
     JOB_PROCESS_INFO,
     JOB_RUNTIME_INFO,
-    JOB_KEPT, /* clrperf's own, which are no events of the capture */
-    JOB_KEPT_SAMPLE,
+    JOB_KEPT_SAMPLE, /* of clrperf's own, which is no event of the capture */
 };
 
 /* A type of the stream; its number is the reader's mark. */
@@ -74,7 +73,6 @@ struct nettrace_import {
     struct nettrace_reader *reader;
     struct nettrace_methods methods;
     struct kept_import kept;
-    bool is_ours;                /* clrperf wrote it, which its first type says */
     struct imported_type *types; /* [0] is unused */
     size_t type_count, type_capacity;
     struct provider_use *uses; /* [0] is unused */
@@ -107,11 +105,9 @@ static enum type_job job_of(const struct nettrace_import *in, const struct impor
 {
     uint32_t event_id = told->event_id;
     if (strcmp(provider, RUNTIME_SAMPLER_PROVIDER) == 0 && event_id == 0)
-        return in->is_ours && told->version == KEPT_SAMPLE_VERSION ? JOB_KEPT_SAMPLE : JOB_SAMPLE;
+        return in->kept.any && told->version == KEPT_SAMPLE_VERSION ? JOB_KEPT_SAMPLE : JOB_SAMPLE;
     if (strcmp(provider, RUNTIME_STREAM_PROVIDER) == 0)
         return event_id == 1 ? JOB_PROCESS_INFO : JOB_NONE;
-    if (strcmp(provider, KEPT_PROVIDER) == 0)
-        return JOB_KEPT;
     if ((strcmp(provider, RUNTIME_PROVIDER) == 0 || type->rundown) && event_id == 187)
         return JOB_RUNTIME_INFO;
     switch (type->kind) {
@@ -204,13 +200,23 @@ static uint32_t add_type(struct nettrace_import *in, uint32_t provider, const st
                });
 }
 
-/* How much of the events of a type is kept. */
-static enum import_want want_of(const struct nettrace_import *in, const struct imported_type *type,
-                                const char *provider, uint32_t event_id)
+/* Types of clrperf's own have no events of the capture. */
+static enum import_want want_of(const struct nettrace_import *in, const struct imported_type *row,
+                                const char *provider, const struct nettrace_type *told)
 {
-    if (type->job == JOB_KEPT || type->job == JOB_KEPT_SAMPLE)
+    if (row->job == JOB_KEPT_SAMPLE || strcmp(provider, KEPT_PROVIDER) == 0 ||
+        (in->kept.any && (told->keywords & KEPT_TOLD_KEYWORD)))
         return IMPORT_NOTHING;
-    return in->options->wants ? in->options->wants(in->options->user, provider, event_id) : IMPORT_PAYLOADS;
+    return in->options->wants ? in->options->wants(in->options->user, provider, told->event_id)
+                              : IMPORT_PAYLOADS;
+}
+
+/* A type that is a row of ours, of which no events come. */
+static void take_kept(struct nettrace_import *in, const struct nettrace_type *type)
+{
+    buffer_clear(&in->text);
+    utf16_append_utf8(&in->text, type->name);
+    kept_import_take(&in->kept, in->b, in->process, type->event_id, buffer_span(&in->text));
 }
 
 static bool on_type(void *user, struct nettrace_type *type, struct error *err)
@@ -224,10 +230,11 @@ static bool on_type(void *user, struct nettrace_type *type, struct error *err)
         .rundown = strcmp(name, RUNTIME_RUNDOWN_PROVIDER) == 0,
     };
     (void)err;
+    if (strcmp(name, KEPT_PROVIDER) == 0 && in->process)
+        take_kept(in, type);
     row.job = (uint8_t)job_of(in, &row, name, type);
-    row.want = (uint8_t)want_of(in, &row, name, type->event_id);
-    row.rundown |= row.job == JOB_KEPT || row.job == JOB_KEPT_SAMPLE;
-    in->is_ours |= row.job == JOB_KEPT;
+    row.want = (uint8_t)want_of(in, &row, name, type);
+    row.rundown |= row.job == JOB_KEPT_SAMPLE;
     if (row.want != IMPORT_NOTHING)
         row.type = add_type(in, provider, type);
     row.provider = provider;
@@ -275,7 +282,7 @@ __attribute__((noinline)) static uint32_t stack_read(struct nettrace_import *in,
     uint64_t frames[FRAMES_MAX];
     enum stack_end end = STACK_WHOLE;
     size_t count = read_frames(in, event->stack, frames);
-    if (in->is_ours && count)
+    if (in->kept.any && count)
         end = kept_stack_end(frames[count - 1]);
     uint32_t stack = trace_builder_stack(in->b, in->process, frames, count - (end != STACK_WHOLE), is_sample,
                                          event->time_ns, end);
@@ -466,9 +473,6 @@ static bool on_event(void *user, const struct nettrace_event *event, struct erro
     case JOB_RUNTIME_INFO:
         take_runtime_info(in, event);
         break;
-    case JOB_KEPT:
-        kept_import_take(&in->kept, in->b, in->process, event->type->event_id, event->payload);
-        break;
     case JOB_KEPT_SAMPLE:
         take_kept_sample(in, event);
         break;
@@ -588,7 +592,7 @@ static uint64_t keywords_of(const struct provider_use *use)
     return keywords;
 }
 
-/* What was asked for, as far as events tell it; clrperf's own files say it at their end. */
+/* What was asked for, as far as events tell it; clrperf's own files say it. */
 static void set_subscriptions(struct nettrace_import *in)
 {
     struct trace *t = &in->b->trace;
@@ -628,7 +632,8 @@ static void set_notes(struct nettrace_import *in)
     if (in->methods.malformed)
         import_note(t, "%" PRIu64 " events about methods are malformed", in->methods.malformed);
     if (in->kept.malformed)
-        import_note(t, "%" PRIu64 " events that clrperf adds to a file are malformed", in->kept.malformed);
+        import_note(t, "%" PRIu64 " of the rows that clrperf adds to a file are malformed",
+                    in->kept.malformed);
 }
 
 /* What the reader counted, also of events that were not delivered. */
@@ -658,7 +663,7 @@ static void finish(struct nettrace_import *in)
     if (t->subscriptions.count == 1)
         set_subscriptions(in);
     set_notes(in);
-    nettrace_methods_name(&in->methods, &in->kept, in->b);
+    nettrace_methods_name(&in->methods, in->kept.any, in->b);
     t->symbolized = true;
     t->complete = nettrace_reader_ended(in->reader) && t->gaps.count == 1;
 }
@@ -726,14 +731,12 @@ bool nettrace_import(struct byte_stream *stream, const struct import_options *op
     in->options = options;
     in->reader = nettrace_reader_new(&sink);
     nettrace_methods_init(&in->methods);
-    kept_import_init(&in->kept);
     buffer_init(&in->text, TEXT_MAX);
     bool ok = read_all(in, stream, err);
     if (ok)
         finish(in);
     nettrace_reader_free(in->reader);
     nettrace_methods_done(&in->methods);
-    kept_import_done(&in->kept);
     buffer_done(&in->text);
     free(in->types);
     free(in->uses);

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/utf16.h"
-#include "clr/kept_events.h"
+#include "clr/kept_rows.h"
 #include "clr/provider_names.h"
 #include "render/nettrace_kept.h"
 #include "render/nettrace_places.h"
@@ -246,6 +246,7 @@ static void write_process_info(struct nettrace_writer *w)
                                                     .name = "ProcessInfo",
                                                     .event_id = 1,
                                                     .version = 1,
+                                                    .keywords = KEPT_TOLD_KEYWORD,
                                                     .fields = buffer_span(&fields) });
     nettrace_stream_tell(&w->stream, type, w->end_ns, &w->payload);
     buffer_done(&fields);
@@ -261,7 +262,7 @@ static void write_done(struct nettrace_writer *w)
                                                     .event_id = DONE,
                                                     .version = 1,
                                                     .level = 4,
-                                                    .keywords = KEYWORD_DONE });
+                                                    .keywords = KEYWORD_DONE | KEPT_TOLD_KEYWORD });
     buffer_u16le(&w->payload, 0); /* runtime instance */
     nettrace_stream_tell(&w->stream, type, w->end_ns, &w->payload);
 }
@@ -269,7 +270,6 @@ static void write_done(struct nettrace_writer *w)
 static void write_end(struct nettrace_writer *w)
 {
     write_process_info(w);
-    nettrace_kept_end(w->t, w->process, &w->stream, w->end_ns);
     nettrace_places_tell(&w->places, &w->stream, w->end_ns);
     write_done(w);
 }
@@ -316,7 +316,7 @@ static bool write_all(struct nettrace_writer *w, struct output *out, struct erro
                               .sampling_period_ns = PERIOD_NS,
                           },
                           out);
-    nettrace_kept_begin(t, w->cpu_samples, &w->stream, start_ns);
+    nettrace_kept_write(t, w->process, w->cpu_samples, &w->stream);
     for (size_t i = 0; i < w->moment_count; i++) {
         if (w->moments[i].state == STATE_NOTHING)
             write_event(w, &w->moments[i]);

@@ -1,41 +1,17 @@
 #include "render/nettrace_kept.h"
 
+#include <inttypes.h>
 #include <string.h>
 
-#include "clr/kept_events.h"
+#include "base/mem.h"
+#include "base/own.h"
+#include "clr/kept_rows.h"
 #include "trace/facts.h"
 
-enum { PAYLOAD_BYTES_MAX = 1 << 20, LEVEL = 4 };
-
-/* Who tells. */
-struct kept_teller {
-    struct nettrace_stream *s;
-    uint64_t time_ns;
-    uint32_t types[KEPT_EVENTS]; /* 0: not described yet */
-    struct buffer payload;
-};
-
-static uint32_t type_of(struct kept_teller *t, enum kept_event_id id)
+static void keep(struct nettrace_stream *s, enum kept_row_id id, const char *text)
 {
-    if (t->types[id])
-        return t->types[id];
-    struct buffer fields;
-    buffer_init(&fields, PAYLOAD_BYTES_MAX);
-    kept_event_describe(id, &fields);
-    t->types[id] =
-        nettrace_stream_add_type(t->s, &(struct nettrace_stream_type){ .provider = KEPT_PROVIDER,
-                                                                       .name = kept_event_name(id),
-                                                                       .event_id = id,
-                                                                       .version = KEPT_VERSION,
-                                                                       .level = LEVEL,
-                                                                       .fields = buffer_span(&fields) });
-    buffer_done(&fields);
-    return t->types[id];
-}
-
-static void tell(struct kept_teller *t, enum kept_event_id id)
-{
-    nettrace_stream_tell(t->s, type_of(t, id), t->time_ns, &t->payload);
+    nettrace_stream_add_type(s, &(struct nettrace_stream_type){
+                                    .provider = KEPT_PROVIDER, .name = text, .event_id = id, .version = 1 });
 }
 
 /* Whose samples are not in the file. */
@@ -45,77 +21,69 @@ static bool is_of_samples(const char *key)
            strcmp(key, FACT_FRAMES_FOUND) == 0;
 }
 
-void nettrace_kept_begin(const struct trace *t, bool cpu_samples, struct nettrace_stream *s, uint64_t time_ns)
+static void keep_facts(const struct trace *t, bool cpu_samples, struct nettrace_stream *s)
 {
-    struct kept_teller teller = { .s = s, .time_ns = time_ns };
-    buffer_init(&teller.payload, PAYLOAD_BYTES_MAX);
-    type_of(&teller, KEPT_FACT); /* also where there are none: it says who wrote this */
     for (int i = 0; i < KEPT_FACTS; i++) {
         const char *key = kept_fact_key(i), *value = trace_fact_value(t, key);
         if (!value || (!cpu_samples && is_of_samples(key)))
             continue;
-        kept_fact_append(&teller.payload, key, value);
-        tell(&teller, KEPT_FACT);
+        AUTO_FREE char *text = mem_format("%s %s", key, value);
+        keep(s, KEPT_FACT, text);
     }
-    buffer_done(&teller.payload);
 }
 
-static void tell_losses(struct kept_teller *teller, const struct trace *t, uint32_t process)
+/* Sequence points tell of what runtimes lost. */
+static void keep_losses(const struct trace *t, uint32_t process, struct nettrace_stream *s)
 {
     for (uint32_t i = 1; i < t->losses.count; i++) {
         const struct trace_loss *row = &t->losses.rows[i];
         if (row->reason == LOSS_RUNTIME || (row->process && row->process != process))
-            continue; /* sequence points tell of those that runtimes lost */
-        kept_loss_append(&teller->payload, &(struct kept_loss){ .reason = row->reason,
-                                                                .count = row->count,
-                                                                .from_ns = row->from_ns,
-                                                                .to_ns = row->to_ns });
-        tell(teller, KEPT_LOSS);
+            continue;
+        AUTO_FREE char *text = mem_format("%u %" PRIu64 " %" PRIu64 " %" PRIu64, row->reason, row->count,
+                                          row->from_ns, row->to_ns);
+        keep(s, KEPT_LOSS, text);
     }
 }
 
-static void tell_threads(struct kept_teller *teller, const struct trace *t, uint32_t process)
+static void keep_threads(const struct trace *t, uint32_t process, struct nettrace_stream *s)
 {
     for (uint32_t i = 1; i < t->threads.count; i++) {
         const struct trace_thread *row = &t->threads.rows[i];
-        if (row->process != process || !row->name)
+        if (row->process != process || !row->tid || !row->name)
             continue;
-        kept_thread_append(&teller->payload, row->tid, trace_string(t, row->name));
-        tell(teller, KEPT_THREAD);
+        AUTO_FREE char *text = mem_format("%u %s", row->tid, trace_string(t, row->name));
+        keep(s, KEPT_THREAD, text);
     }
 }
 
-static void tell_process(struct kept_teller *teller, const struct trace *t, uint32_t process)
+static void keep_process(const struct trace *t, uint32_t process, struct nettrace_stream *s)
 {
     const struct trace_process *row = &t->processes.rows[process];
-    kept_process_append(&teller->payload, trace_string(t, row->runtime_version),
-                        trace_string(t, row->container));
-    tell(teller, KEPT_PROCESS);
+    if (row->runtime_version)
+        keep(s, KEPT_RUNTIME, trace_string(t, row->runtime_version));
+    if (row->container)
+        keep(s, KEPT_CONTAINER, trace_string(t, row->container));
 }
 
-static void tell_subscriptions(struct kept_teller *teller, const struct trace *t, uint32_t process)
+static void keep_subscriptions(const struct trace *t, uint32_t process, struct nettrace_stream *s)
 {
     for (uint32_t i = 1; i < t->subscriptions.count; i++) {
         const struct trace_subscription *row = &t->subscriptions.rows[i];
         if (row->process != process)
             continue;
-        kept_subscription_append(&teller->payload,
-                                 &(struct kept_subscription){ .keywords = row->keywords,
-                                                              .level = row->level,
-                                                              .from_ns = row->from_ns,
-                                                              .to_ns = row->to_ns },
-                                 trace_string(t, row->provider));
-        tell(teller, KEPT_SUBSCRIPTION);
+        AUTO_FREE char *text =
+            mem_format("%" PRIu64 " %u %" PRIu64 " %" PRIu64 " %s", row->keywords, row->level, row->from_ns,
+                       row->to_ns, trace_string(t, row->provider));
+        keep(s, KEPT_SUBSCRIPTION, text);
     }
 }
 
-void nettrace_kept_end(const struct trace *t, uint32_t process, struct nettrace_stream *s, uint64_t time_ns)
+void nettrace_kept_write(const struct trace *t, uint32_t process, bool cpu_samples, struct nettrace_stream *s)
 {
-    struct kept_teller teller = { .s = s, .time_ns = time_ns };
-    buffer_init(&teller.payload, PAYLOAD_BYTES_MAX);
-    tell_losses(&teller, t, process);
-    tell_threads(&teller, t, process);
-    tell_process(&teller, t, process);
-    tell_subscriptions(&teller, t, process);
-    buffer_done(&teller.payload);
+    keep(s, KEPT_BEGIN, "");
+    keep_facts(t, cpu_samples, s);
+    keep_losses(t, process, s);
+    keep_threads(t, process, s);
+    keep_process(t, process, s);
+    keep_subscriptions(t, process, s);
 }

@@ -1,5 +1,5 @@
 /*
- * nettrace_kept: what a written event stream says for ourselves (clr/kept_events.h), but for its methods.
+ * nettrace_kept: rows of a capture that a written event stream keeps for ourselves (clr/kept_rows.h).
  */
 #ifndef CLRPERF_RENDER_NETTRACE_KEPT_H
 #define CLRPERF_RENDER_NETTRACE_KEPT_H
@@ -7,10 +7,11 @@
 #include "render/nettrace_stream.h"
 #include "trace/trace.h"
 
-/* Before everything else in the stream. `cpu_samples`: it will have some. */
-void nettrace_kept_begin(const struct trace *t, bool cpu_samples, struct nettrace_stream *s,
-                         uint64_t time_ns);
-/* At its end: what is known of the process, but for what the stream says in its own way. */
-void nettrace_kept_end(const struct trace *t, uint32_t process, struct nettrace_stream *s, uint64_t time_ns);
+/*
+ * Before everything else in the stream, which is of that process. `cpu_samples`: it will have some.
+ * Of what the stream says in its own way nothing is kept.
+ */
+void nettrace_kept_write(const struct trace *t, uint32_t process, bool cpu_samples,
+                         struct nettrace_stream *s);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/utf16.h"
-#include "clr/kept_events.h"
+#include "clr/kept_rows.h"
 #include "clr/runtime_events.h"
 
 enum { PAYLOAD_BYTES_MAX = 1 << 20, MODULE_BYTES = 16, EVENT_METHOD = 144, EVENT_MODULE = 154, LEVEL = 4 };
@@ -15,8 +15,7 @@ enum { PAYLOAD_BYTES_MAX = 1 << 20, MODULE_BYTES = 16, EVENT_METHOD = 144, EVENT
 static const uint64_t MODULES_AT = 0x18000000000;
 
 struct nettrace_place {
-    uint32_t function;
-    uint8_t tier, resolver;
+    uint32_t location; /* the first one there; all have the same function, tier and resolver */
 };
 
 void nettrace_places_init(struct nettrace_places *p, const struct trace *t)
@@ -34,20 +33,21 @@ void nettrace_places_done(struct nettrace_places *p)
 
 static bool place_same(const void *table, uint32_t id, const void *key)
 {
-    const struct nettrace_place *row = &((const struct nettrace_places *)table)->rows[id], *wanted = key;
+    const struct nettrace_places *p = table;
+    const struct trace_location *row = &p->t->locations.rows[p->rows[id].location], *wanted = key;
     return row->function == wanted->function && row->tier == wanted->tier &&
            row->resolver == wanted->resolver;
 }
 
-static uint32_t place_of(struct nettrace_places *p, const struct trace_location *location)
+static uint32_t place_of(struct nettrace_places *p, uint32_t location)
 {
-    struct nettrace_place key = { location->function, location->tier, location->resolver };
-    uint64_t hash = hash_pair(key.function, (uint64_t)key.tier << 8 | key.resolver);
-    uint32_t id = id_map_find(&p->ids, hash, place_same, p, &key);
+    const struct trace_location *row = &p->t->locations.rows[location];
+    uint64_t hash = hash_pair(row->function, (uint64_t)row->tier << 8 | row->resolver);
+    uint32_t id = id_map_find(&p->ids, hash, place_same, p, row);
     if (!id) {
         p->rows = mem_grow(p->rows, &p->capacity, p->count + 1, sizeof *p->rows);
         id = (uint32_t)p->count++;
-        p->rows[id] = key;
+        p->rows[id] = (struct nettrace_place){ location };
         id_map_add(&p->ids, hash, id);
     }
     return id;
@@ -59,7 +59,7 @@ uint64_t nettrace_places_frame(struct nettrace_places *p, uint32_t location)
     if (!row->function)
         return row->addr;
     if (!p->of_location[location])
-        p->of_location[location] = place_of(p, row);
+        p->of_location[location] = place_of(p, location);
     return kept_frame_addr(p->of_location[location]);
 }
 
@@ -76,34 +76,19 @@ struct place_teller {
     const struct nettrace_places *p;
     struct nettrace_stream *s;
     uint64_t time_ns;
-    uint32_t method, kept, module; /* types of the stream */
+    uint32_t method, module; /* types of the stream */
     struct buffer payload;
 };
 
-static uint32_t rundown_type(struct place_teller *t, uint32_t event_id, uint64_t keywords)
+static uint32_t add_type(struct place_teller *t, uint32_t event_id, uint64_t keywords)
 {
-    return nettrace_stream_add_type(t->s,
-                                    &(struct nettrace_stream_type){ .provider = RUNTIME_RUNDOWN_PROVIDER,
-                                                                    .name = "",
-                                                                    .event_id = event_id,
-                                                                    .version = 1,
-                                                                    .level = LEVEL,
-                                                                    .keywords = keywords });
-}
-
-static uint32_t kept_type(struct place_teller *t)
-{
-    struct buffer *fields = &t->payload;
-    kept_event_describe(KEPT_METHOD, fields);
-    uint32_t type =
-        nettrace_stream_add_type(t->s, &(struct nettrace_stream_type){ .provider = KEPT_PROVIDER,
-                                                                       .name = kept_event_name(KEPT_METHOD),
-                                                                       .event_id = KEPT_METHOD,
-                                                                       .version = KEPT_VERSION,
-                                                                       .level = LEVEL,
-                                                                       .fields = buffer_span(fields) });
-    buffer_clear(fields);
-    return type;
+    return nettrace_stream_add_type(
+        t->s, &(struct nettrace_stream_type){ .provider = RUNTIME_RUNDOWN_PROVIDER,
+                                              .name = "",
+                                              .event_id = event_id,
+                                              .version = 1,
+                                              .level = LEVEL,
+                                              .keywords = keywords | KEPT_TOLD_KEYWORD });
 }
 
 /* "Ns.Type::Method(int)" in the three parts that the event has; a native name is all method. */
@@ -140,39 +125,38 @@ static uint32_t method_flags(enum code_kind kind, enum code_tier tier)
                                                        : jitted;
 }
 
-static void tell_method(struct place_teller *t, uint32_t number, const char *name, uint32_t module,
-                        const struct kept_method *how)
+/* What the event says; what is kept behind it the caller adds. */
+static void put_method(struct place_teller *t, uint32_t number, const char *name, enum code_kind kind,
+                       enum code_tier tier, uint32_t module)
 {
     struct buffer *out = &t->payload;
-    enum code_kind kind = (enum code_kind)how->kind;
     buffer_u64le(out, kept_method_addr(number)); /* the method's id */
     buffer_u64le(out, MODULES_AT + (uint64_t)module * MODULE_BYTES);
     buffer_u64le(out, kept_method_addr(number));
     buffer_u32le(out, KEPT_METHOD_BYTES);
     buffer_u32le(out, 0); /* token */
-    buffer_u32le(out, method_flags(kind, (enum code_tier)how->tier));
+    buffer_u32le(out, method_flags(kind, tier));
     put_name(out, name, kind);
     buffer_u16le(out, 0); /* runtime instance */
-    nettrace_stream_tell(t->s, t->method, t->time_ns, out);
 }
 
 static void tell_methods(struct place_teller *t)
 {
     const struct trace *trace = t->p->t;
     for (uint32_t i = STACK_ROOTS; i < t->p->count; i++) {
-        const struct nettrace_place *place = &t->p->rows[i];
-        const struct trace_function *f = &trace->functions.rows[place->function];
-        struct kept_method how = {
-            .addr = kept_method_addr(i), .kind = f->kind, .tier = place->tier, .resolver = place->resolver
-        };
-        kept_method_append(&t->payload, &how, trace_string(trace, f->type_params));
-        nettrace_stream_tell(t->s, t->kept, t->time_ns, &t->payload);
-        tell_method(t, i, trace_string(trace, f->name), f->module, &how);
+        const struct trace_location *row = &trace->locations.rows[t->p->rows[i].location];
+        const struct trace_function *f = &trace->functions.rows[row->function];
+        put_method(t, i, trace_string(trace, f->name), (enum code_kind)f->kind, (enum code_tier)row->tier,
+                   f->module);
+        kept_method_append(&t->payload, f, row, trace_string(trace, f->type_params));
+        nettrace_stream_tell(t->s, t->method, t->time_ns, &t->payload);
     }
-    for (enum stack_end end = STACK_TRUNCATED; end <= STACK_BROKEN; end++)
-        if (t->p->ends[end])
-            tell_method(t, end, end == STACK_BROKEN ? "[broken]" : "[truncated]", 0,
-                        &(struct kept_method){ .kind = CODE_UNKNOWN });
+    for (enum stack_end end = STACK_TRUNCATED; end <= STACK_BROKEN; end++) {
+        if (!t->p->ends[end])
+            continue;
+        put_method(t, end, end == STACK_BROKEN ? "[broken]" : "[truncated]", CODE_UNKNOWN, TIER_NONE, 0);
+        nettrace_stream_tell(t->s, t->method, t->time_ns, &t->payload);
+    }
 }
 
 static void tell_module(struct place_teller *t, uint32_t module)
@@ -194,7 +178,8 @@ static void tell_modules(struct place_teller *t)
     const struct trace *trace = t->p->t;
     AUTO_FREE bool *told = mem_alloc(trace->strings.count, sizeof *told);
     for (uint32_t i = STACK_ROOTS; i < t->p->count; i++) {
-        uint32_t module = trace->functions.rows[t->p->rows[i].function].module;
+        const struct trace_location *row = &trace->locations.rows[t->p->rows[i].location];
+        uint32_t module = trace->functions.rows[row->function].module;
         if (module && !told[module])
             tell_module(t, module);
         told[module] = true;
@@ -205,9 +190,8 @@ void nettrace_places_tell(const struct nettrace_places *p, struct nettrace_strea
 {
     struct place_teller t = { .p = p, .s = s, .time_ns = time_ns };
     buffer_init(&t.payload, PAYLOAD_BYTES_MAX);
-    t.kept = kept_type(&t);
-    t.method = rundown_type(&t, EVENT_METHOD, RUNTIME_KEYWORD_JIT | RUNTIME_KEYWORD_NGEN);
-    t.module = rundown_type(&t, EVENT_MODULE, RUNTIME_KEYWORD_LOADER);
+    t.method = add_type(&t, EVENT_METHOD, RUNTIME_KEYWORD_JIT | RUNTIME_KEYWORD_NGEN);
+    t.module = add_type(&t, EVENT_MODULE, RUNTIME_KEYWORD_LOADER);
     tell_methods(&t);
     tell_modules(&t);
     buffer_done(&t.payload);

@@ -2,7 +2,7 @@
  * nettrace_places: where the methods of a written event stream are said to be.
  *
  * Each function has a place of its own, native and kernel functions too, so that readers that know methods
- * only show all names: one for each way it was compiled and named (clr/kept_events.h).
+ * only show all names: one for each way it was compiled and named (clr/kept_rows.h).
  */
 #ifndef CLRPERF_RENDER_NETTRACE_PLACES_H
 #define CLRPERF_RENDER_NETTRACE_PLACES_H
