@@ -107,7 +107,7 @@ static enum throw_site site_of(const char *module, const char *function)
 
 static void note_loss(struct throw_site_target *t, const struct error *why)
 {
-    if (t->noted || !t->note || !why->what[0]) /* of what is no .NET process's memory nothing is asked */
+    if (t->noted || !t->note)
         return;
     AUTO_FREE char *text =
         mem_format("exceptions that an await throws again are counted as new ones: %s", why->what);
@@ -121,6 +121,8 @@ bool throw_sites_ask_target(void *user, const uint64_t *addrs, size_t count, enu
     struct address_facts facts;
     struct error err = { 0 };
     const struct address_question question = { .addrs = addrs, .count = count, .by_memory_only = true };
+    if (t->target->runtime != RUNTIME_CORECLR)
+        return false; /* methods of Native AOT have other names */
     if (!address_facts_find(t->target, &question, &facts, &err)) {
         if (err.kind != ERROR_TARGET) /* which has ended */
             note_loss(t, &err);
@@ -133,5 +135,5 @@ bool throw_sites_ask_target(void *user, const uint64_t *addrs, size_t count, enu
     if (!can_read)
         note_loss(t, &facts.census.memory_error);
     address_facts_done(&facts);
-    return true;
+    return can_read;
 }
