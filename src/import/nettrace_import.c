@@ -309,6 +309,8 @@ static void push_sample(struct nettrace_import *in, const struct nettrace_event 
 {
     struct trace *t = &in->b->trace;
     uint32_t thread = thread_of(in, event->thread_id, event->time_ns);
+    if (!thread && kind == SAMPLE_CPU && !event->thread_id) /* of folded stacks, which know no threads */
+        thread = trace_builder_thread(in->b, t->processes.rows[in->process].pid, 0, event->time_ns);
     if (!thread || in->options->part)
         return;
     size_t at = t->samples.count;
@@ -328,12 +330,15 @@ static void take_sample(struct nettrace_import *in, const struct nettrace_event 
 static void take_kept_sample(struct nettrace_import *in, const struct nettrace_event *event)
 {
     struct kept_sample sample;
+    if (!kept_sample_read(event->payload, &sample)) {
+        in->kept.malformed++;
+        return;
+    }
+    if (sample.state != KEPT_STATE_SAMPLE)
+        return;
     if (event->time_ns > in->last_ns)
         in->last_ns = event->time_ns;
-    if (!kept_sample_read(event->payload, &sample))
-        in->kept.malformed++;
-    else if (sample.state == KEPT_STATE_SAMPLE)
-        push_sample(in, event, SAMPLE_CPU, &sample);
+    push_sample(in, event, SAMPLE_CPU, &sample);
 }
 
 /* Whether an event is of the part that is read, and there is room for it. */

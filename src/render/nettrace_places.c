@@ -113,7 +113,7 @@ static enum runtime_tier told_tier(enum code_tier tier)
         [TIER_1] = RUNTIME_TIER_1,
         [TIER_OPTIMIZED] = RUNTIME_TIER_OPTIMIZED,
     };
-    return (enum runtime_tier)tiers[tier];
+    return tier < CODE_TIERS ? (enum runtime_tier)tiers[tier] : RUNTIME_TIER_UNKNOWN; /* of a later version */
 }
 
 static uint32_t method_flags(enum code_kind kind, enum code_tier tier)

@@ -179,6 +179,7 @@ static uint32_t add_cpu_samples(struct trace_builder *b)
     uint32_t run = b->trace.stacks.rows[b->trace.stacks.rows[stack].parent].parent;
     b->trace.locations.rows[b->trace.stacks.rows[run].location].tier = TIER_OSR;
     b->trace.locations.rows[b->trace.stacks.rows[run].location].resolver = RESOLVER_MEMORY;
+    b->trace.locations.rows[b->trace.stacks.rows[b->trace.stacks.rows[run].parent].location].tier = 200;
     static const uint64_t times[] = { 1000, 1100, 1200, 1900 };
     for (size_t i = 0; i < ARRAY_LEN(times); i++)
         trace_push_sample(&b->trace.samples, times[i], thread, stack, 100 + i, SAMPLE_CPU, (uint16_t)i);
@@ -320,6 +321,34 @@ static void test_cpu_samples_again(void **state)
     trace_builder_done(&twice);
     buffer_done(&file);
     buffer_done(&again);
+}
+
+/* Folded stacks know neither process nor thread nor time. */
+static void test_folded(void **state)
+{
+    (void)state;
+    struct trace_builder b, read;
+    struct buffer file;
+    trace_builder_init(&b, 64);
+    uint32_t thread = trace_builder_thread(&b, 0, 0, 0);
+    const uint32_t functions[] = { add_function(&b, "main", "", CODE_UNKNOWN),
+                                   add_function(&b, "work", "", CODE_UNKNOWN) };
+    uint32_t stack = trace_builder_named_stack(&b, functions, 2);
+    trace_push_sample(&b.trace.samples, 0, thread, stack, 7, SAMPLE_CPU, 0);
+    trace_push_sample(&b.trace.samples, 0, thread, b.trace.stacks.rows[stack].parent, 5, SAMPLE_CPU, 0);
+    trace_set_fact(&b.trace, FACT_UNIT, "samples");
+    write_trace(&b.trace, &file);
+    import_bytes(&read, buffer_span(&file));
+    assert_int_equal(read.trace.samples.count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(read.trace.samples.weight[i], b.trace.samples.weight[i]);
+        check_stacks(&b.trace, b.trace.samples.stack[i], &read.trace, read.trace.samples.stack[i]);
+    }
+    assert_string_equal(trace_fact_value(&read.trace, FACT_UNIT), "samples");
+    assert_string_equal(trace_fact_value(&read.trace, FACT_DURATION_NS), "0");
+    trace_builder_done(&b);
+    trace_builder_done(&read);
+    buffer_done(&file);
 }
 
 /* A capture of events only has no facts about samples, nor other events when it is read again. */
@@ -579,6 +608,7 @@ int main(void)
         cmocka_unit_test(test_nothing),
         cmocka_unit_test(test_cpu_samples_again),
         cmocka_unit_test(test_no_samples),
+        cmocka_unit_test(test_folded),
         cmocka_unit_test(test_cpu_samples_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
