@@ -96,7 +96,7 @@ static enum throw_site site_of(const char *module, const char *function)
     static const char dispatch[] = "System.Runtime.EH.";
     if (!function)
         return THROW_SITE_UNKNOWN;
-    if (!module || strcmp(module, "System.Private.CoreLib") != 0)
+    if (module && strcmp(module, "System.Private.CoreLib") != 0)
         return THROW_SITE_OTHER;
     if (strncmp(function, dispatch, sizeof dispatch - 1) == 0)
         return THROW_SITE_DISPATCH;

@@ -129,10 +129,12 @@ static void test_passed_on(void **state)
     thrown(&f, 50, "System.FormatException", "given to a task", 16);
     f.stack = told_stack(&f, "app", awaits); /* a method of the program's */
     thrown(&f, 60, "System.FormatException", "no price", 16);
+    f.stack = told_stack(&f, "", awaits); /* whose it is was not told */
+    thrown(&f, 70, "System.FormatException", "no price", 16);
     for (int raw_names = 0; raw_names < 2; raw_names++) {
         exception_stats_init(&stats, &f.b.trace, raw_names, 0, 0);
         assert_int_equal(stats.tally.total.count, 4);
-        assert_int_equal(stats.rethrown, 2);
+        assert_int_equal(stats.rethrown, 3);
         assert_int_equal(stats.nested, 0);
         exception_stats_done(&stats);
     }
