@@ -3,6 +3,7 @@ using System.Diagnostics;
 using System.IO;
 using System.Runtime.CompilerServices;
 using System.Threading;
+using System.Threading.Tasks;
 using Samples;
 
 namespace Throws
@@ -17,7 +18,8 @@ namespace Throws
 
     /// <summary>
     /// Throws known exceptions at known places. A count is `thrown TYPE|MESSAGE|METHOD` for each throw of a new exception
-    /// object, the number of times it was thrown again is `rethrown TYPE`.
+    /// object, the number of times it was thrown again is `rethrown TYPE`, and `awaited TYPE` that of those who waited for a
+    /// task that ended with it, each of which throws it again.
     /// </summary>
     public static class Program
     {
@@ -68,6 +70,8 @@ namespace Throws
                 Swallow(NullDereference);
             for (int i = 0; i < 10; i++)
                 Swallow(DivideByZero);
+            for (int i = 0; i < 9; i++)
+                Swallow(Awaited);
             for (int i = 0; i < 12; i++)
                 Numbered(i);
             var other = new Thread(OnOtherThread);
@@ -198,6 +202,43 @@ namespace Throws
             catch (OrderException)
             {
             }
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static void Awaited()
+        {
+            try
+            {
+                PassAsync(5).GetAwaiter().GetResult();
+            }
+            finally
+            {
+                truth.Count("awaited System.IO.InvalidDataException");
+            }
+        }
+
+        private static async Task PassAsync(int depth)
+        {
+            if (depth == 0)
+            {
+                await Task.Yield();
+                Refuse();
+            }
+            try
+            {
+                await PassAsync(depth - 1);
+            }
+            finally
+            {
+                truth.Count("awaited System.IO.InvalidDataException");
+            }
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static void Refuse()
+        {
+            Thrown("System.IO.InvalidDataException", "refused", "Refuse");
+            throw new InvalidDataException("refused");
         }
 
         private static void OnOtherThread()

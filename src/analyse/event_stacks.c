@@ -79,7 +79,7 @@ static const char *const task_types[] = { "System.Threading.Tasks.", "System.Run
 bool event_frame_is_of(const struct profile_frame *f, const char *start)
 {
     const char *name = f->name;
-    if (strcmp(f->module, "System.Private.CoreLib") != 0)
+    if (f->module[0] && strcmp(f->module, "System.Private.CoreLib") != 0)
         return false;
     for (; *start; start++) {
         if (*start == '.' && name[0] == ':' && name[1] == ':')

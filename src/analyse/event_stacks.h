@@ -52,7 +52,10 @@ static inline uint32_t event_stacks_caller(const struct event_stacks *stacks, ui
 }
 /* How many frames it has. */
 size_t event_stacks_depth(const struct event_stacks *stacks, uint32_t node);
-/* Whether it is a method of the core library whose name starts so; raw names have :: before the method. */
+/*
+ * Whether it is a method of the core library whose name starts so; raw names have :: before the method. Of a
+ * process that was gone at once the module may not be known, and the name has to do.
+ */
 bool event_frame_is_of(const struct profile_frame *f, const char *start);
 /* Text of strangers as it can be shown, kept as long as the stacks. */
 const char *event_stacks_text(struct event_stacks *stacks, struct span raw);

@@ -1,9 +1,8 @@
 #include "analyse/exception_stats.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "analyse/thrown_before.h"
 #include "clr/exception_events.h"
 #include "clr/runtime_events.h"
 #include "clr/type_name.h"
@@ -18,38 +17,8 @@ struct exception_reading {
     struct told_events told;
     bool raw_names;
     struct buffer type, shown, message; /* of one event; `shown` is the type */
-    struct id_map thrown;               /* by hash: index in `hashes` and one */
-    uint64_t *hashes;                   /* of what was thrown by who made it */
-    size_t hash_count, hash_capacity;
+    struct thrown_before before;
 };
-
-/* What has 64 bits in common is the same. */
-static bool same_hash(const void *table, uint32_t id, const void *key)
-{
-    return ((const uint64_t *)table)[id - 1] == *(const uint64_t *)key;
-}
-
-/*
- * An await of a task that failed throws the task's exception object again, at each level of async methods,
- * and the runtime does not say so. It is an object of its own where nobody threw one of that kind and message
- * before: a task can be given one that never was thrown.
- */
-static bool is_passed_on(struct exception_reading *r, uint32_t node, uint32_t process)
-{
-    const struct profile_frame *leaf = event_stacks_leaf(&r->stats->stacks, node);
-    uint64_t hash = hash_pair(
-        hash_pair(hash_bytes(r->type.data, r->type.size), hash_bytes(r->message.data, r->message.size)),
-        process);
-    bool is_known = id_map_find(&r->thrown, hash, same_hash, r->hashes, &hash) != 0;
-    if (leaf && event_frame_is_of(leaf, "System.Runtime.ExceptionServices.ExceptionDispatchInfo.Throw"))
-        return is_known;
-    if (is_known)
-        return false;
-    r->hashes = mem_grow(r->hashes, &r->hash_capacity, r->hash_count + 1, sizeof *r->hashes);
-    r->hashes[r->hash_count++] = hash;
-    id_map_add(&r->thrown, hash, (uint32_t)r->hash_count);
-    return false;
-}
 
 static void read_event(struct exception_reading *r, const struct told_event *e)
 {
@@ -72,7 +41,9 @@ static void read_event(struct exception_reading *r, const struct told_event *e)
     if (told_field(told, e, "ExceptionMessage", &message_value))
         event_value_append_text(message, &message_value);
     uint32_t node = event_stacks_node(&stats->stacks, told_row(told, e)->stack);
-    if (is_passed_on(r, node, e->process)) {
+    if (thrown_before_passed_on(&r->before,
+                                thrown_before_kind(e->process, buffer_span(type), buffer_span(message)),
+                                event_stacks_leaf(&stats->stacks, node))) {
         stats->rethrown++;
         return;
     }
@@ -107,8 +78,7 @@ void exception_stats_init(struct exception_stats *stats, const struct trace *t, 
     for (size_t i = 0; i < r.told.count; i++)
         read_event(&r, &r.told.rows[i]);
     stats->any = r.told.count != 0;
-    id_map_done(&r.thrown);
-    free(r.hashes);
+    thrown_before_done(&r.before);
     buffer_done(&r.type);
     buffer_done(&r.shown);
     buffer_done(&r.message);

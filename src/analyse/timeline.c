@@ -2,17 +2,23 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "analyse/event_stacks.h"
 #include "analyse/exception_stats.h"
 #include "analyse/gc_history.h"
 #include "analyse/gc_stats.h"
+#include "analyse/thrown_before.h"
 #include "analyse/told_events.h"
 #include "base/mem.h"
 #include "clr/exception_events.h"
 #include "clr/runtime_events.h"
 #include "clr/type_name.h"
 
-enum { TEXT_BYTES_MAX = 1024 };
+enum {
+    TEXT_BYTES_MAX = 1024,
+    EXCEPTION_BYTES_MAX = 1 << 18, /* a payload of 64 KiB has no more */
+};
 
 bool timeline_wants(const char *provider, uint32_t event_id)
 {
@@ -120,33 +126,63 @@ static void field_text(struct told_events *told, const struct told_event *e, con
         event_value_append_text(out, &value);
 }
 
+/* Exceptions while they are read. */
+struct thrown_reading {
+    struct told_events told;
+    struct event_stacks stacks;
+    struct thrown_before before;
+    struct buffer type, message; /* of one */
+};
+
+/* Reads the type and message, too. */
+static bool is_thrown_again(struct thrown_reading *r, const struct told_event *e)
+{
+    buffer_clear(&r->type);
+    buffer_clear(&r->message);
+    field_text(&r->told, e, "ExceptionType", &r->type);
+    field_text(&r->told, e, "ExceptionMessage", &r->message);
+    if (told_number(&r->told, e, "ExceptionFlags", 0) & EXCEPTION_FLAG_RETHROWN)
+        return true;
+    uint32_t node = event_stacks_node(&r->stacks, told_row(&r->told, e)->stack);
+    return thrown_before_passed_on(
+        &r->before, thrown_before_kind(e->process, buffer_span(&r->type), buffer_span(&r->message)),
+        event_stacks_leaf(&r->stacks, node));
+}
+
+static void add_exception(struct building *b, struct thrown_reading *r, const struct told_event *e,
+                          struct buffer *text)
+{
+    const struct trace_event *row = told_row(&r->told, e);
+    if (is_thrown_again(r, e))
+        buffer_string(text, "thrown again: ");
+    type_name_show_full(buffer_span(&r->type), text);
+    buffer_string(text, ": ");
+    field_text(&r->told, e, "ExceptionMessage", text);
+    add_mark(b,
+             (struct timeline_mark){ .kind = TIMELINE_EXCEPTION,
+                                     .from_ns = row->time_ns,
+                                     .to_ns = row->time_ns,
+                                     .pid = b->t->processes.rows[row->process].pid,
+                                     .tid = b->t->threads.rows[row->thread].tid },
+             text);
+}
+
 static void add_exceptions(struct building *b, struct buffer *text)
 {
     static const uint16_t ids[] = { EXCEPTION_EVENT_THROWN, 0 };
-    struct told_events told;
-    struct buffer type;
-    buffer_init(&type, TEXT_BYTES_MAX);
-    told_events_init(&told, b->t, &(struct told_choice){ RUNTIME_PROVIDER, ids, b->from_ns, b->to_ns });
-    for (size_t i = 0; i < told.count; i++) {
-        const struct told_event *e = &told.rows[i];
-        const struct trace_event *row = told_row(&told, e);
-        if (told_number(&told, e, "ExceptionFlags", 0) & EXCEPTION_FLAG_RETHROWN)
-            buffer_string(text, "thrown again: ");
-        buffer_clear(&type);
-        field_text(&told, e, "ExceptionType", &type);
-        type_name_show_full(buffer_span(&type), text);
-        buffer_string(text, ": ");
-        field_text(&told, e, "ExceptionMessage", text);
-        add_mark(b,
-                 (struct timeline_mark){ .kind = TIMELINE_EXCEPTION,
-                                         .from_ns = row->time_ns,
-                                         .to_ns = row->time_ns,
-                                         .pid = b->t->processes.rows[row->process].pid,
-                                         .tid = b->t->threads.rows[row->thread].tid },
-                 text);
-    }
-    buffer_done(&type);
-    told_events_done(&told);
+    struct thrown_reading r;
+    memset(&r.before, 0, sizeof r.before);
+    buffer_init(&r.type, EXCEPTION_BYTES_MAX);
+    buffer_init(&r.message, EXCEPTION_BYTES_MAX);
+    event_stacks_init(&r.stacks, b->t, false, EVENT_CUT_THROW);
+    told_events_init(&r.told, b->t, &(struct told_choice){ RUNTIME_PROVIDER, ids, b->from_ns, b->to_ns });
+    for (size_t i = 0; i < r.told.count; i++)
+        add_exception(b, &r, &r.told.rows[i], text);
+    told_events_done(&r.told);
+    event_stacks_done(&r.stacks);
+    thrown_before_done(&r.before);
+    buffer_done(&r.type);
+    buffer_done(&r.message);
 }
 
 static int mark_compare(const void *a, const void *b)

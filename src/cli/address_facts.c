@@ -214,15 +214,18 @@ static void fill_stub(struct fact_search *s, struct address_fact *fact)
 }
 
 /* Answers into `facts`, whose census has been taken. `target`: NULL for a core dump. */
-static void answer(struct address_facts *facts, const struct target *target, const uint64_t *addrs,
-                   size_t count, bool raw_names)
+static void answer(struct address_facts *facts, const struct target *target,
+                   const struct address_question *question)
 {
-    struct fact_search search = { .facts = facts, .t = &facts->census.b.trace, .raw_names = raw_names };
+    struct fact_search search = { .facts = facts,
+                                  .t = &facts->census.b.trace,
+                                  .raw_names = question->raw_names };
+    size_t count = question->count;
     facts->rows = mem_alloc(count, sizeof *facts->rows);
     facts->count = count;
     buffer_init(&search.text, TEXT_BYTES_MAX);
     for (size_t i = 0; i < count; i++)
-        facts->rows[i] = (struct address_fact){ .addr = addrs[i], .il_off = IL_NO_MAPPING };
+        facts->rows[i] = (struct address_fact){ .addr = question->addrs[i], .il_off = IL_NO_MAPPING };
     if (target)
         find_mappings(&search, target);
     else
@@ -236,27 +239,32 @@ static void answer(struct address_facts *facts, const struct target *target, con
     free(search.origins);
 }
 
-bool address_facts_find(const struct target *target, const uint64_t *addrs, size_t count, bool raw_names,
+bool address_facts_find(const struct target *target, const struct address_question *question,
                         struct address_facts *out, struct error *err)
 {
-    AUTO_FREE uint64_t *sorted = sorted_copy(addrs, count);
-    struct code_census_choice choice = { sorted, count, target->runtime != RUNTIME_CORECLR };
+    AUTO_FREE uint64_t *sorted = sorted_copy(question->addrs, question->count);
+    struct code_census_choice choice = {
+        .addrs = sorted,
+        .count = question->count,
+        .none = target->runtime != RUNTIME_CORECLR,
+        .by_memory_only = question->by_memory_only,
+    };
     struct address_facts facts = { 0 };
     if (!code_census_take(target, &choice, &facts.census, err))
         return false;
-    answer(&facts, target, addrs, count, raw_names);
+    answer(&facts, target, question);
     *out = facts;
     return true;
 }
 
-void address_facts_find_core(struct core_target *core, const uint64_t *addrs, size_t count, bool raw_names,
+void address_facts_find_core(struct core_target *core, const struct address_question *question,
                              struct address_facts *out)
 {
-    AUTO_FREE uint64_t *sorted = sorted_copy(addrs, count);
-    struct code_census_choice choice = { .addrs = sorted, .count = count };
+    AUTO_FREE uint64_t *sorted = sorted_copy(question->addrs, question->count);
+    struct code_census_choice choice = { .addrs = sorted, .count = question->count };
     *out = (struct address_facts){ 0 };
     code_census_take_core(core, &choice, &out->census);
-    answer(out, NULL, addrs, count, raw_names);
+    answer(out, NULL, question);
 }
 
 void address_facts_done(struct address_facts *facts)

@@ -36,11 +36,18 @@ struct address_facts {
     struct code_census census; /* holds the texts */
 };
 
+struct address_question {
+    const uint64_t *addrs;
+    size_t count;
+    bool raw_names;
+    bool by_memory_only; /* as in code_census_choice */
+};
+
 /* Fails as code_census_take(). The caller ends it with address_facts_done(). */
-bool address_facts_find(const struct target *target, const uint64_t *addrs, size_t count, bool raw_names,
+bool address_facts_find(const struct target *target, const struct address_question *question,
                         struct address_facts *out, struct error *err);
 /* Of a core dump, which is borrowed for as long as *out. Ended in the same way. */
-void address_facts_find_core(struct core_target *core, const uint64_t *addrs, size_t count, bool raw_names,
+void address_facts_find_core(struct core_target *core, const struct address_question *question,
                              struct address_facts *out);
 void address_facts_done(struct address_facts *facts);
 /* One of the functions that were inlined there, the innermost is number 0; and what it is called. */

@@ -58,7 +58,9 @@ static size_t choice_events(const struct trace *t, struct event_choice out[3])
     const char *counted = trace_fact_value(t, FACT_COUNTED_EVENT);
     bool has_wall = trace_fact_value(t, FACT_WALL_EVENT);
     const char *format = trace_fact_value(t, FACT_FORMAT);
-    bool is_events = format && (strcmp(format, "nettrace") == 0 || strcmp(format, "netperf") == 0);
+    /* one that export made of samples says what they weigh */
+    bool is_events = format && !trace_fact_value(t, FACT_UNIT) &&
+                     (strcmp(format, "nettrace") == 0 || strcmp(format, "netperf") == 0);
     size_t count = 0;
     if (trace_fact_value(t, FACT_EVENT) || (!counted && !has_wall && !is_events))
         out[count++] = (struct event_choice){ "cpu", SAMPLE_CPU };

@@ -31,6 +31,8 @@ void trace_lines_done(struct trace_lines *l)
     trace_tally_done(&l->tally);
     trace_requests_done(&l->requests);
     trace_threads_free(l->threads);
+    throw_sites_free(l->sites);
+    thrown_before_done(&l->thrown);
     buffer_done(&l->out);
     buffer_done(&l->scratch);
     buffer_done(&l->type);
@@ -122,10 +124,27 @@ static void tell_heap(struct trace_lines *l, struct span payload, uint64_t time_
         show_heap(l);
 }
 
+/* Whether it had been thrown before: by `throw;`, which runtimes up to 8 say, or by an await. */
+static bool is_thrown_again(struct trace_lines *l, const struct stream_schema *of, struct span payload,
+                            const struct trace_line_event *event)
+{
+    if (number(of, payload, "ExceptionFlags") & EXCEPTION_FLAG_RETHROWN)
+        return true;
+    struct buffer *type = &l->type;
+    buffer_clear(type);
+    struct span raw = text_field(l, of, payload, "ExceptionType");
+    buffer_append(type, raw.data, raw.size);
+    uint64_t kind = thrown_before_kind(0, buffer_span(type), text_field(l, of, payload, "ExceptionMessage"));
+    if (thrown_before_has(&l->thrown, kind))
+        return l->sites && throw_sites_again(l->sites, event->stack, event->stack_count);
+    thrown_before_add(&l->thrown, kind);
+    return false;
+}
+
 static void tell_exception(struct trace_lines *l, const struct stream_schema *of, struct span payload,
                            const struct trace_line_event *event)
 {
-    bool again = number(of, payload, "ExceptionFlags") & EXCEPTION_FLAG_RETHROWN;
+    bool again = is_thrown_again(l, of, payload, event);
     if (again)
         l->tally.rethrown++;
     else

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analyse/thrown_before.h"
+#include "cli/throw_sites.h"
 #include "cli/trace_requests.h"
 #include "cli/trace_tally.h"
 #include "cli/trace_threads.h"
@@ -25,6 +27,8 @@ struct trace_lines {
     uint64_t heap_ns; /* sizes of a collection that is not over yet; 0: none */
     struct trace_requests requests;
     struct trace_threads *threads; /* owned */
+    struct throw_sites *sites;     /* owned; NULL: awaits are not told from throws */
+    struct thrown_before thrown;
     struct trace_tally tally;
     struct buffer out, scratch, type;
 };
@@ -33,9 +37,11 @@ struct trace_lines {
 struct trace_line_event {
     uint64_t time_ns, thread_id; /* as its process numbers it */
     uint8_t activity[16];
+    uint64_t stack[THROW_FRAMES]; /* its first frames, of an exception */
+    size_t stack_count;
 };
 
-/* The caller sets `wants`, `json`, `pid`, `started_ns` and `threads` after. */
+/* The caller sets `wants`, `json`, `pid`, `started_ns`, `threads` and `sites` after. */
 void trace_lines_init(struct trace_lines *l);
 void trace_lines_done(struct trace_lines *l);
 /* Appends what is to be said of it to l->out. */

@@ -270,9 +270,12 @@ static bool addr_core(const struct addr_values *values, const struct address_lis
 {
     struct core_target core;
     struct address_facts facts;
+    const struct address_question question = { .addrs = addrs->items,
+                                               .count = addrs->count,
+                                               .raw_names = values->raw_names };
     if (!core_target_open(values->core, &core, err))
         return false;
-    address_facts_find_core(&core, addrs->items, addrs->count, values->raw_names, &facts);
+    address_facts_find_core(&core, &question, &facts);
     core_notes_warn(&core, facts.census.told_by == RESOLVER_NONE ? &facts.census.memory_error : NULL);
     warn_left_out(&facts);
     bool ok = print(values, &facts, err);
@@ -285,7 +288,10 @@ static bool addr_target(const struct addr_values *values, const struct target *t
                         const struct address_list *addrs, struct error *err)
 {
     struct address_facts facts;
-    if (!address_facts_find(target, addrs->items, addrs->count, values->raw_names, &facts, err))
+    const struct address_question question = { .addrs = addrs->items,
+                                               .count = addrs->count,
+                                               .raw_names = values->raw_names };
+    if (!address_facts_find(target, &question, &facts, err))
         return false;
     warn(target, &facts.census);
     bool ok = print(values, &facts, err);

@@ -39,6 +39,7 @@ struct trace_run {
     struct trace_lines lines;
     struct target_list targets;
     int64_t clock_offset_ns;
+    struct throw_site_target thrown_in;
     struct stream_schemas schemas;
     struct time_queue queue;
     struct buffer item; /* on its way into the queue */
@@ -54,6 +55,8 @@ struct queued_event {
     const struct nettrace_type *type;
     uint32_t pointer_size;
     uint8_t activity[16];
+    uint32_t stack_count;
+    uint64_t stack[THROW_FRAMES]; /* the first frames */
 };
 
 static void print(struct trace_run *run)
@@ -78,9 +81,21 @@ static void take_event(void *user, const struct time_item *queued, struct span i
         return;
     struct trace_line_event line = { .time_ns = event.time_ns, .thread_id = event.thread_id };
     memcpy(line.activity, event.activity, sizeof line.activity);
+    memcpy(line.stack, event.stack, sizeof line.stack);
+    line.stack_count = event.stack_count;
     trace_lines_event(&run->lines, of, payload, &line);
     if (run->lines.out.size > TRACE_LINE_BYTES)
         print(run);
+}
+
+static void take_frames(struct queued_event *event, struct span stack)
+{
+    size_t width = event->pointer_size;
+    for (; event->stack_count < THROW_FRAMES && stack.size / width > event->stack_count;
+         event->stack_count++) {
+        const uint8_t *frame = stack.data + width * event->stack_count;
+        event->stack[event->stack_count] = width == 8 ? load_u64le(frame) : load_u32le(frame);
+    }
 }
 
 /* Events of several threads come in no order: they wait until none can be older. */
@@ -97,6 +112,7 @@ static void on_event(void *user, const struct nettrace_event *e, uint32_t pointe
     };
     if (e->activity.size == sizeof event.activity)
         memcpy(event.activity, e->activity.data, sizeof event.activity);
+    take_frames(&event, e->stack);
     for (unsigned attempt = 0; attempt <= ARRAY_LEN(lags_ns); attempt++) {
         buffer_clear(&run->item);
         buffer_append(&run->item, &event, sizeof event);
@@ -163,6 +179,7 @@ static bool read_topics(struct trace_run *run, const struct verb_call *call, str
         return error_set(err, ERROR_USAGE,
                          "alloc and alloc-sampled exclude each other: the runtime sends only one");
     run->request.buffer_mb = TRACE_BUFFER_MB;
+    run->request.stacks = run->lines.wants.exceptions; /* they tell throws from awaits */
     return true;
 }
 
@@ -172,6 +189,8 @@ static bool watch(struct trace_run *run, struct record_stats *stats, struct erro
     run->clock_offset_ns = time_namespace_offsets(t->pid).monotonic_ns;
     run->lines.pid = (uint64_t)t->pid;
     run->lines.threads = trace_threads_new(t->pid, (uint32_t)t->ns_pid);
+    run->thrown_in = (struct throw_site_target){ .target = t, .note = note };
+    run->lines.sites = throw_sites_new(throw_sites_ask_target, &run->thrown_in);
     run->lines.started_ns = run->told_ns = clock_monotonic_ns();
     struct stream_recording_options options = {
         .peer = { t->pid, t->start_ticks, RUNTIME_SOCKET_CONNECT_MS, RUNTIME_SOCKET_REPLY_MS },

@@ -11,7 +11,7 @@ enum exception_event_id { EXCEPTION_EVENT_THROWN = 80 };
 /* Bits of its field ExceptionFlags. */
 enum {
     EXCEPTION_FLAG_NESTED = 0x2,   /* thrown while another one was handled */
-    EXCEPTION_FLAG_RETHROWN = 0x4, /* not a new one: `throw;`, which runtimes up to 8 tell */
+    EXCEPTION_FLAG_RETHROWN = 0x4, /* not a new one: `throw;` of runtimes up to 8, no await of any */
 };
 
 #endif

@@ -64,6 +64,7 @@ enum {
     RUNTIME_METHOD_SHARED = 0x4,
     RUNTIME_METHOD_JITTED = 0x8, /* clear: precompiled */
     RUNTIME_METHOD_HELPER = 0x10,
+    RUNTIME_METHOD_TIER_SHIFT = 7, /* of jitted code: enum runtime_tier */
 };
 
 enum runtime_tier {
@@ -155,7 +156,8 @@ bool runtime_suspend_begin_read(struct span payload, uint32_t *out_reason, struc
 
 static inline enum runtime_tier runtime_method_tier(const struct runtime_method_event *m)
 {
-    return m->flags & RUNTIME_METHOD_JITTED ? (enum runtime_tier)(m->flags >> 7 & 7) : RUNTIME_TIER_UNKNOWN;
+    return m->flags & RUNTIME_METHOD_JITTED ? (enum runtime_tier)(m->flags >> RUNTIME_METHOD_TIER_SHIFT & 7)
+                                            : RUNTIME_TIER_UNKNOWN;
 }
 
 /* The cold part of a method that was split. */

@@ -187,7 +187,7 @@ static void ask(struct code_census *census, const struct target *target,
     struct runtime_sink sink = { .user = &telling, .method = hear_method, .module = hear_module };
     if (target ? ask_memory(census, target, choice, &sink) : ask_core(census, choice, &sink)) {
         census->told_by = RESOLVER_MEMORY;
-    } else if (target) {
+    } else if (target && !choice->by_memory_only) {
         telling.method_count = telling.module_count = 0;
         if (ask_runtime(census, target, &sink))
             census->told_by = RESOLVER_EVENTPIPE;

@@ -35,7 +35,8 @@ struct code_census {
 struct code_census_choice {
     const uint64_t *addrs; /* those that hold one of these, ascending */
     size_t count;
-    bool none; /* the process is no .NET process */
+    bool none;           /* the process is no .NET process */
+    bool by_memory_only; /* its runtime is not asked where its memory may not be read */
 };
 
 /*

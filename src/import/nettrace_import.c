@@ -14,6 +14,7 @@
 #include "clr/host_command.h"
 #include "clr/module_name.h"
 #include "import/import_note.h"
+#include "import/kept_import.h"
 #include "import/nettrace_methods.h"
 #include "import/thread_time.h"
 #include "read/nettrace.h"
@@ -29,7 +30,15 @@ enum {
 };
 
 /* What is done with the events of a type, besides keeping them. */
-enum type_job { JOB_NONE, JOB_SAMPLE, JOB_METHOD, JOB_MODULE, JOB_PROCESS_INFO, JOB_RUNTIME_INFO };
+enum type_job {
+    JOB_NONE,
+    JOB_SAMPLE,
+    JOB_METHOD,
+    JOB_MODULE,
+    JOB_PROCESS_INFO,
+    JOB_RUNTIME_INFO,
+    JOB_KEPT_SAMPLE, /* of clrperf's own, which is no event of the capture */
+};
 
 /* A type of the stream; its number is the reader's mark. */
 struct imported_type {
@@ -39,7 +48,7 @@ struct imported_type {
     uint8_t want; /* enum import_want */
     uint8_t kind; /* enum runtime_event_kind */
     bool verbose;
-    bool rundown; /* told when the recording was over */
+    bool rundown; /* told about the recording, when it was over or by who wrote it: nobody asked for it */
     uint32_t provider;
     uint32_t noted_of; /* the process whose use of the provider was noted last */
 };
@@ -63,6 +72,7 @@ struct nettrace_import {
     const struct import_options *options;
     struct nettrace_reader *reader;
     struct nettrace_methods methods;
+    struct kept_import kept;
     struct imported_type *types; /* [0] is unused */
     size_t type_count, type_capacity;
     struct provider_use *uses; /* [0] is unused */
@@ -90,10 +100,12 @@ static uint32_t add_utf16(struct nettrace_import *in, struct span text)
 
 /* Types. */
 
-static enum type_job job_of(struct imported_type *type, const char *provider, uint32_t event_id)
+static enum type_job job_of(const struct nettrace_import *in, const struct imported_type *type,
+                            const char *provider, const struct nettrace_type *told)
 {
-    if (strcmp(provider, RUNTIME_SAMPLER_PROVIDER) == 0)
-        return event_id == 0 ? JOB_SAMPLE : JOB_NONE;
+    uint32_t event_id = told->event_id;
+    if (strcmp(provider, RUNTIME_SAMPLER_PROVIDER) == 0 && event_id == 0)
+        return in->kept.any && told->version == KEPT_SAMPLE_VERSION ? JOB_KEPT_SAMPLE : JOB_SAMPLE;
     if (strcmp(provider, RUNTIME_STREAM_PROVIDER) == 0)
         return event_id == 1 ? JOB_PROCESS_INFO : JOB_NONE;
     if ((strcmp(provider, RUNTIME_PROVIDER) == 0 || type->rundown) && event_id == 187)
@@ -188,6 +200,25 @@ static uint32_t add_type(struct nettrace_import *in, uint32_t provider, const st
                });
 }
 
+/* Types of clrperf's own have no events of the capture. */
+static enum import_want want_of(const struct nettrace_import *in, const struct imported_type *row,
+                                const char *provider, const struct nettrace_type *told)
+{
+    if (row->job == JOB_KEPT_SAMPLE || strcmp(provider, KEPT_PROVIDER) == 0 ||
+        (in->kept.any && (told->keywords & KEPT_TOLD_KEYWORD)))
+        return IMPORT_NOTHING;
+    return in->options->wants ? in->options->wants(in->options->user, provider, told->event_id)
+                              : IMPORT_PAYLOADS;
+}
+
+/* A type that is a row of ours, of which no events come. */
+static void take_kept(struct nettrace_import *in, const struct nettrace_type *type)
+{
+    buffer_clear(&in->text);
+    utf16_append_utf8(&in->text, type->name);
+    kept_import_take(&in->kept, in->b, in->process, type->event_id, buffer_span(&in->text));
+}
+
 static bool on_type(void *user, struct nettrace_type *type, struct error *err)
 {
     struct nettrace_import *in = user;
@@ -197,11 +228,13 @@ static bool on_type(void *user, struct nettrace_type *type, struct error *err)
         .kind = (uint8_t)runtime_event_kind_named(name, type->event_id),
         .verbose = runtime_event_is_verbose(type->provider, type->event_id),
         .rundown = strcmp(name, RUNTIME_RUNDOWN_PROVIDER) == 0,
-        .want = (uint8_t)(in->options->wants ? in->options->wants(in->options->user, name, type->event_id)
-                                             : IMPORT_PAYLOADS),
     };
     (void)err;
-    row.job = (uint8_t)job_of(&row, name, type->event_id);
+    if (strcmp(name, KEPT_PROVIDER) == 0 && in->process)
+        take_kept(in, type);
+    row.job = (uint8_t)job_of(in, &row, name, type);
+    row.want = (uint8_t)want_of(in, &row, name, type);
+    row.rundown |= row.job == JOB_KEPT_SAMPLE;
     if (row.want != IMPORT_NOTHING)
         row.type = add_type(in, provider, type);
     row.provider = provider;
@@ -247,9 +280,12 @@ __attribute__((noinline)) static uint32_t stack_read(struct nettrace_import *in,
                                                      const struct nettrace_event *event, bool is_sample)
 {
     uint64_t frames[FRAMES_MAX];
+    enum stack_end end = STACK_WHOLE;
     size_t count = read_frames(in, event->stack, frames);
-    uint32_t stack =
-        trace_builder_stack(in->b, in->process, frames, count, is_sample, event->time_ns, STACK_WHOLE);
+    if (in->kept.any && count)
+        end = kept_stack_end(frames[count - 1]);
+    uint32_t stack = trace_builder_stack(in->b, in->process, frames, count - (end != STACK_WHOLE), is_sample,
+                                         event->time_ns, end);
     return is_sample || count ? stack : 0;
 }
 
@@ -268,16 +304,41 @@ static uint32_t stack_of(struct nettrace_import *in, const struct nettrace_event
     return stack;
 }
 
-static void take_sample(struct nettrace_import *in, const struct nettrace_event *event)
+static void push_sample(struct nettrace_import *in, const struct nettrace_event *event, enum sample_kind kind,
+                        const struct kept_sample *sample)
 {
     struct trace *t = &in->b->trace;
     uint32_t thread = thread_of(in, event->thread_id, event->time_ns);
+    if (!thread && kind == SAMPLE_CPU && !event->thread_id) /* of folded stacks, which know no threads */
+        thread = trace_builder_thread(in->b, t->processes.rows[in->process].pid, 0, event->time_ns);
     if (!thread || in->options->part)
         return;
     size_t at = t->samples.count;
-    trace_push_sample(&t->samples, event->time_ns, thread, stack_of(in, event, true), 0, SAMPLE_WALL, 0);
+    trace_push_sample(&t->samples, event->time_ns, thread, stack_of(in, event, true), sample->weight, kind,
+                      (uint16_t)sample->cpu);
     in->sample_states = mem_grow(in->sample_states, &in->state_capacity, at + 1, 1);
-    in->sample_states[at] = event->payload.size ? event->payload.data[0] : 0;
+    in->sample_states[at] = (uint8_t)sample->state;
+}
+
+static void take_sample(struct nettrace_import *in, const struct nettrace_event *event)
+{
+    struct kept_sample sample = { .state = event->payload.size ? event->payload.data[0] : 0 };
+    push_sample(in, event, SAMPLE_WALL, &sample);
+}
+
+/* A sample of CPU time, or the end of one, which only other readers need. */
+static void take_kept_sample(struct nettrace_import *in, const struct nettrace_event *event)
+{
+    struct kept_sample sample;
+    if (!kept_sample_read(event->payload, &sample)) {
+        in->kept.malformed++;
+        return;
+    }
+    if (sample.state != KEPT_STATE_SAMPLE)
+        return;
+    if (event->time_ns > in->last_ns)
+        in->last_ns = event->time_ns;
+    push_sample(in, event, SAMPLE_CPU, &sample);
 }
 
 /* Whether an event is of the part that is read, and there is room for it. */
@@ -417,6 +478,9 @@ static bool on_event(void *user, const struct nettrace_event *event, struct erro
     case JOB_RUNTIME_INFO:
         take_runtime_info(in, event);
         break;
+    case JOB_KEPT_SAMPLE:
+        take_kept_sample(in, event);
+        break;
     case JOB_NONE:
         break;
     }
@@ -533,6 +597,7 @@ static uint64_t keywords_of(const struct provider_use *use)
     return keywords;
 }
 
+/* What was asked for, as far as events tell it; clrperf's own files say it. */
 static void set_subscriptions(struct nettrace_import *in)
 {
     struct trace *t = &in->b->trace;
@@ -556,9 +621,9 @@ static void set_notes(struct nettrace_import *in)
     if (counts->untyped)
         import_note(t, "%" PRIu64 " events were left out, as the file does not say what they are",
                     counts->untyped);
-    if (counts->limits || in->methods.refused || in->no_room)
-        import_note(t, "%" PRIu64 " events, stacks or methods were left out: more than fit",
-                    counts->limits + in->methods.refused + in->no_room);
+    uint64_t no_room = counts->limits + in->methods.refused + in->kept.refused + in->no_room;
+    if (no_room)
+        import_note(t, "%" PRIu64 " events, stacks or methods were left out: more than fit", no_room);
     if (counts->stackless)
         import_note(t, "%" PRIu64 " events are shown without their stacks, which the file does not hold",
                     counts->stackless);
@@ -571,6 +636,9 @@ static void set_notes(struct nettrace_import *in)
             USES_MAX);
     if (in->methods.malformed)
         import_note(t, "%" PRIu64 " events about methods are malformed", in->methods.malformed);
+    if (in->kept.malformed)
+        import_note(t, "%" PRIu64 " of the rows that clrperf adds to a file are malformed",
+                    in->kept.malformed);
 }
 
 /* What the reader counted, also of events that were not delivered. */
@@ -595,10 +663,12 @@ static void finish(struct nettrace_import *in)
     take_counts(in);
     tell_loss(in, in->last_ns);
     trace_set_fact_number(t, FACT_DURATION_NS, in->last_ns - in->first_ns);
+    kept_import_finish(&in->kept, t);
     thread_time_finish(t, in->sample_states, nettrace_reader_info(in->reader)->sampling_period_ns);
-    set_subscriptions(in);
+    if (t->subscriptions.count == 1)
+        set_subscriptions(in);
     set_notes(in);
-    nettrace_methods_name(&in->methods, in->b);
+    nettrace_methods_name(&in->methods, in->kept.any, in->b);
     t->symbolized = true;
     t->complete = nettrace_reader_ended(in->reader) && t->gaps.count == 1;
 }

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/utf16.h"
+#include "clr/kept_rows.h"
 #include "clr/method_code.h"
 #include "clr/module_name.h"
 
@@ -133,6 +134,13 @@ void nettrace_methods_tell(struct nettrace_methods *m, uint32_t process, enum ru
         now->verbose = true;
 }
 
+static uint32_t add_utf16(struct nettrace_methods *m, struct trace_builder *b, struct span text)
+{
+    buffer_clear(&m->text);
+    utf16_append_utf8(&m->text, text);
+    return intern_add(&b->trace.strings, buffer_span(&m->text));
+}
+
 void nettrace_methods_tell_module(struct nettrace_methods *m, struct trace_builder *b, uint32_t process,
                                   uint32_t version, struct span payload)
 {
@@ -145,13 +153,11 @@ void nettrace_methods_tell_module(struct nettrace_methods *m, struct trace_build
         m->refused++;
         return;
     }
-    buffer_clear(&m->text);
-    utf16_append_utf8(&m->text, module.il_path);
     m->modules = mem_grow(m->modules, &m->module_capacity, m->module_count + 1, sizeof *m->modules);
     m->modules[m->module_count] = (struct told_module){
         .module_id = module.module_id,
         .process = process,
-        .path = intern_add(&b->trace.strings, buffer_span(&m->text)),
+        .path = add_utf16(m, b, module.il_path),
         .at = m->module_count,
     };
     m->module_count++;
@@ -286,6 +292,14 @@ static uint32_t code_of(struct nettrace_methods *m, struct trace_builder *b, siz
             path ? trace_add_span(&b->trace, module_simple_name(trace_string_span(&b->trace, path))) : 0,
         .kind = (uint8_t)kind_of(&e),
     };
+    uint8_t tier = (uint8_t)method_code_tier(&e), resolver = RESOLVER_EVENTPIPE;
+    struct kept_method kept;
+    if (m->is_ours && kept_is_method_addr(row->addr) && kept_method_read(payload, &kept)) {
+        function.kind = kept.kind;
+        function.type_params = add_utf16(m, b, kept.type_params);
+        tier = kept.tier;
+        resolver = kept.resolver;
+    }
     row->code = trace_push(&b->trace.codes);
     b->trace.codes.rows[row->code] = (struct trace_code){
         .process = row->process,
@@ -296,8 +310,8 @@ static uint32_t code_of(struct nettrace_methods *m, struct trace_builder *b, siz
         .to_ns = row->to_ns,
         .module_path = path,
         .token = e.flags & RUNTIME_METHOD_DYNAMIC ? 0 : e.token,
-        .tier = (uint8_t)method_code_tier(&e),
-        .resolver = RESOLVER_EVENTPIPE,
+        .tier = tier,
+        .resolver = resolver,
     };
     return row->code;
 }
@@ -355,11 +369,12 @@ static void stacks_by_time(struct stack_times *times)
         t->events.rows[i].stack = stack_then(times, t->events.rows[i].stack, t->events.rows[i].time_ns);
 }
 
-void nettrace_methods_name(struct nettrace_methods *m, struct trace_builder *b)
+void nettrace_methods_name(struct nettrace_methods *m, bool is_ours, struct trace_builder *b)
 {
     struct trace *t = &b->trace;
     size_t locations = t->locations.count, by_time = 0;
     AUTO_FREE bool *by_location = mem_alloc(locations, sizeof *by_location);
+    m->is_ours = is_ours;
     methods_sort(m);
     for (uint32_t i = 1; i < locations; i++) {
         struct trace_location *row = &t->locations.rows[i];

@@ -24,6 +24,7 @@ struct nettrace_methods {
     size_t module_count, module_capacity;
     struct buffer payloads; /* of rows */
     struct buffer text;
+    bool is_ours;
     uint64_t refused;   /* beyond our bounds */
     uint64_t malformed; /* events */
 };
@@ -36,7 +37,10 @@ void nettrace_methods_tell(struct nettrace_methods *m, uint32_t process, enum ru
 /* An event about a module: a RUNTIME_EVENT_MODULE_* kind. */
 void nettrace_methods_tell_module(struct nettrace_methods *m, struct trace_builder *b, uint32_t process,
                                   uint32_t version, struct span payload);
-/* At the end of the stream: names the locations of all its stacks, of samples and events. */
-void nettrace_methods_name(struct nettrace_methods *m, struct trace_builder *b);
+/*
+ * At the end of the stream: names the locations of all its stacks, of samples and events. `is_ours`: clrperf
+ * wrote it, and keeps more behind its methods (clr/kept_rows.h).
+ */
+void nettrace_methods_name(struct nettrace_methods *m, bool is_ours, struct trace_builder *b);
 
 #endif

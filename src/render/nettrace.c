@@ -6,22 +6,20 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/utf16.h"
+#include "clr/kept_rows.h"
 #include "clr/provider_names.h"
+#include "render/nettrace_kept.h"
+#include "render/nettrace_places.h"
 #include "render/nettrace_stream.h"
 #include "trace/facts.h"
 
 enum {
     PAYLOAD_BYTES_MAX = 1 << 20,
-    METHOD_BYTES = 16, /* of the place that a function is given */
-    MODULE_BYTES = 16,
     PERIOD_NS = 1000000, /* of the runtime's sampler */
 };
 
-/* Where no code lies: below what the kernel gives to programs, far above what is mapped by hand. */
-static const uint64_t METHODS_AT = 0x10000000000, MODULES_AT = 0x18000000000;
-
 /* What a sample said: outside managed code, or in it. */
-enum sample_state { STATE_NOTHING, STATE_EXTERNAL = 1, STATE_MANAGED = 2 };
+enum sample_state { STATE_NOTHING, STATE_EXTERNAL = KEPT_STATE_OUTSIDE, STATE_MANAGED = KEPT_STATE_SAMPLE };
 
 /* One thing to write. */
 struct moment {
@@ -38,8 +36,9 @@ struct nettrace_writer {
     size_t moment_count, moment_capacity;
     uint32_t *type_of;  /* by event type: the stream's, or 0 */
     uint32_t *stack_of; /* by stack: the stream's, or 0 */
-    bool *used;         /* by function; behind them the two ends of stacks */
-    uint32_t sample_type, empty_stack;
+    struct nettrace_places places;
+    bool cpu_samples;
+    uint32_t sample_types[2]; /* of wall time, of CPU time */
     uint64_t end_ns;
     struct buffer payload;
 };
@@ -94,6 +93,7 @@ static void add_samples(struct nettrace_writer *w)
         if (!is_time || w->t->threads.rows[s->thread[i]].process != w->process || i > UINT32_MAX)
             continue;
         uint64_t *next = &next_ns[s->thread[i]], end_ns = s->time_ns[i] + s->weight[i];
+        w->cpu_samples |= s->kind[i] == SAMPLE_CPU;
         add_moment(w, s->time_ns[i], (uint32_t)i, STATE_MANAGED);
         if (!*next || *next > end_ns + s->weight[i] / 2)
             add_moment(w, end_ns, (uint32_t)i, STATE_EXTERNAL);
@@ -124,47 +124,22 @@ static void collect(struct nettrace_writer *w)
 
 /* Stacks. */
 
-static uint64_t method_addr(uint32_t function)
-{
-    return METHODS_AT + (uint64_t)function * METHOD_BYTES;
-}
-
-/* Functions have numbers below; what ended a stack early is shown as one, too. */
-static uint32_t function_of_end(const struct trace *t, enum stack_end end)
-{
-    return (uint32_t)t->functions.count + (end == STACK_BROKEN);
-}
-
-static uint64_t frame_addr(struct nettrace_writer *w, uint32_t function)
-{
-    w->used[function] = true;
-    return method_addr(function) + METHOD_BYTES / 2;
-}
-
 static uint32_t stream_stack(struct nettrace_writer *w, uint32_t stack)
 {
     const struct trace *t = w->t;
     uint64_t frames[TRACE_STACK_DEPTH_MAX + 1];
     size_t count = 0;
     uint32_t at = stack;
-    if (stack < STACK_ROOTS)
-        return w->empty_stack;
+    if (stack <= STACK_WHOLE)
+        return nettrace_stream_no_stack(&w->stream);
     if (w->stack_of[stack])
         return w->stack_of[stack];
-    for (; at >= STACK_ROOTS && count < TRACE_STACK_DEPTH_MAX; at = t->stacks.rows[at].parent) {
-        const struct trace_location *row = &t->locations.rows[t->stacks.rows[at].location];
-        frames[count++] = row->function ? frame_addr(w, row->function) : row->addr;
-    }
+    for (; at >= STACK_ROOTS && count < TRACE_STACK_DEPTH_MAX; at = t->stacks.rows[at].parent)
+        frames[count++] = nettrace_places_frame(&w->places, t->stacks.rows[at].location);
     if (at != STACK_WHOLE)
         frames[count++] =
-            frame_addr(w, function_of_end(t, at == STACK_BROKEN ? STACK_BROKEN : STACK_TRUNCATED));
+            nettrace_places_end(&w->places, at == STACK_BROKEN ? STACK_BROKEN : STACK_TRUNCATED);
     return w->stack_of[stack] = nettrace_stream_add_stack(&w->stream, frames, count);
-}
-
-static void begin_stacks(struct nettrace_writer *w)
-{
-    memset(w->stack_of, 0, w->t->stacks.count * sizeof *w->stack_of);
-    w->empty_stack = nettrace_stream_add_stack(&w->stream, NULL, 0);
 }
 
 /* Events. */
@@ -209,130 +184,42 @@ static void write_event(struct nettrace_writer *w, const struct moment *m)
     nettrace_stream_add_event(&w->stream, &event);
 }
 
+/* A sample of wall time says nothing more than the runtime's sampler would. */
+static void put_sample(struct nettrace_writer *w, const struct moment *m)
+{
+    const struct trace_samples *s = &w->t->samples;
+    if (s->kind[m->at] != SAMPLE_CPU)
+        buffer_u32le(&w->payload, m->state);
+    else
+        kept_sample_append(&w->payload,
+                           &(struct kept_sample){ m->state, s->cpu[m->at],
+                                                  m->state == STATE_MANAGED ? s->weight[m->at] : 0 });
+}
+
 static void write_sample(struct nettrace_writer *w, const struct moment *m)
 {
     const struct trace *t = w->t;
-    const uint8_t state[4] = { m->state };
-    if (!w->sample_type)
-        w->sample_type = nettrace_stream_add_type(
-            &w->stream,
-            &(struct nettrace_stream_type){ .provider = RUNTIME_SAMPLER_PROVIDER, .name = "", .level = 4 });
-    bool in_code = m->state == STATE_MANAGED;
-    nettrace_stream_add_event(
-        &w->stream, &(struct nettrace_stream_event){
-                        .type = w->sample_type,
-                        .stack = in_code ? stream_stack(w, t->samples.stack[m->at]) : w->empty_stack,
-                        .time_ns = m->time_ns,
-                        .thread_id = t->threads.rows[t->samples.thread[m->at]].tid,
-                        .payload = span_of(state, sizeof state),
-                    });
-}
-
-/* Names. */
-
-static uint32_t rundown_type(struct nettrace_writer *w, uint32_t event_id, uint32_t version,
-                             uint64_t keywords)
-{
-    return nettrace_stream_add_type(&w->stream,
-                                    &(struct nettrace_stream_type){ .provider = RUNTIME_RUNDOWN_PROVIDER,
-                                                                    .name = "",
-                                                                    .event_id = event_id,
-                                                                    .version = version,
-                                                                    .level = 4,
-                                                                    .keywords = keywords });
-}
-
-/* Empties the payload. On no thread: dotnet-trace takes what a thread tells for a look at what it does. */
-static void write_rundown(struct nettrace_writer *w, uint32_t type)
-{
+    bool is_cpu = t->samples.kind[m->at] == SAMPLE_CPU;
+    if (!w->sample_types[is_cpu])
+        w->sample_types[is_cpu] = nettrace_stream_add_type(
+            &w->stream, &(struct nettrace_stream_type){ .provider = RUNTIME_SAMPLER_PROVIDER,
+                                                        .name = "",
+                                                        .version = is_cpu ? KEPT_SAMPLE_VERSION : 0,
+                                                        .level = 4 });
+    put_sample(w, m);
     nettrace_stream_add_event(&w->stream, &(struct nettrace_stream_event){
-                                              .type = type,
-                                              .stack = w->empty_stack,
-                                              .time_ns = w->end_ns,
+                                              .type = w->sample_types[is_cpu],
+                                              .stack = m->state == STATE_MANAGED
+                                                           ? stream_stack(w, t->samples.stack[m->at])
+                                                           : nettrace_stream_no_stack(&w->stream),
+                                              .time_ns = m->time_ns,
+                                              .thread_id = t->threads.rows[t->samples.thread[m->at]].tid,
                                               .payload = buffer_span(&w->payload),
                                           });
-    w->stream.failed |= w->payload.failed;
     buffer_clear(&w->payload);
 }
 
-/* "Ns.Type::Method(int)" in the three parts that the event has; a native name is all method. */
-static void put_name(struct buffer *out, const char *name, enum code_kind kind)
-{
-    const char *arguments = strchr(name, '('), *method = name;
-    size_t size = arguments && code_kind_is_managed(kind) ? (size_t)(arguments - name) : strlen(name);
-    for (size_t i = 0; code_kind_is_managed(kind) && i + 1 < size; i++)
-        if (name[i] == ':' && name[i + 1] == ':')
-            method = name + i + 2;
-    utf16_append_zstring(out, span_of(name, method > name ? (size_t)(method - name) - 2 : 0));
-    utf16_append_zstring(out, span_of(method, size - (size_t)(method - name)));
-    utf16_append_zstring(out, span_of(name + size, strlen(name + size)));
-}
-
-static uint32_t method_flags(enum code_kind kind)
-{
-    enum { DYNAMIC = 1, JITTED = 8, HELPER = 0x10 };
-    return kind == CODE_R2R                            ? 0
-           : kind == CODE_DYNAMIC                      ? DYNAMIC | JITTED
-           : kind == CODE_STUB || kind == CODE_RUNTIME ? HELPER
-                                                       : JITTED;
-}
-
-static void write_method(struct nettrace_writer *w, uint32_t type, uint32_t function, const char *name,
-                         enum code_kind kind, uint32_t module)
-{
-    struct buffer *out = &w->payload;
-    buffer_u64le(out, method_addr(function));
-    buffer_u64le(out, MODULES_AT + (uint64_t)module * MODULE_BYTES);
-    buffer_u64le(out, method_addr(function));
-    buffer_u32le(out, METHOD_BYTES);
-    buffer_u32le(out, 0); /* token */
-    buffer_u32le(out, method_flags(kind));
-    put_name(out, name, kind);
-    buffer_u16le(out, 0); /* runtime instance */
-    write_rundown(w, type);
-}
-
-static void write_methods(struct nettrace_writer *w)
-{
-    enum { METHOD = 144, KEYWORD_JIT = 0x30 };
-    const struct trace *t = w->t;
-    uint32_t type = rundown_type(w, METHOD, 1, KEYWORD_JIT);
-    for (uint32_t i = 1; i < t->functions.count; i++) {
-        const struct trace_function *f = &t->functions.rows[i];
-        if (w->used[i])
-            write_method(w, type, i, trace_string(t, f->name), (enum code_kind)f->kind, f->module);
-    }
-    for (unsigned end = STACK_TRUNCATED; end <= STACK_BROKEN; end++) {
-        uint32_t function = function_of_end(t, (enum stack_end)end);
-        if (w->used[function])
-            write_method(w, type, function, end == STACK_BROKEN ? "[broken]" : "[truncated]", CODE_UNKNOWN,
-                         0);
-    }
-}
-
-/* Readers show a module by its file's name without the ending. */
-static void write_modules(struct nettrace_writer *w)
-{
-    enum { MODULE = 154, KEYWORD_LOADER = 8 };
-    const struct trace *t = w->t;
-    AUTO_FREE bool *told = mem_alloc(t->strings.count, sizeof *told);
-    uint32_t type = rundown_type(w, MODULE, 1, KEYWORD_LOADER);
-    for (uint32_t i = 1; i < t->functions.count; i++) {
-        uint32_t module = t->functions.rows[i].module;
-        if (!w->used[i] || !module || told[module])
-            continue;
-        told[module] = true;
-        AUTO_FREE char *path = mem_format("%s.dll", trace_string(t, module));
-        struct buffer *out = &w->payload;
-        buffer_u64le(out, MODULES_AT + (uint64_t)module * MODULE_BYTES);
-        buffer_u64le(out, MODULES_AT + (uint64_t)module * MODULE_BYTES); /* assembly */
-        buffer_u64le(out, 0);                                            /* flags, reserved */
-        utf16_append_zstring(out, span_of(path, strlen(path)));
-        utf16_append_zstring(out, span_of("", 0));
-        buffer_u16le(out, 0);
-        write_rundown(w, type);
-    }
-}
+/* The end. */
 
 /* Whose stream it is, unless it came with that. */
 static void write_process_info(struct nettrace_writer *w)
@@ -354,24 +241,37 @@ static void write_process_info(struct nettrace_writer *w)
         utf16_append_zstring(&fields, span_of(names[i], strlen(names[i])));
         utf16_append_zstring(&w->payload, span_of(values[i], strlen(values[i])));
     }
-    write_rundown(w, nettrace_stream_add_type(&w->stream, &(struct nettrace_stream_type){
-                                                              .provider = RUNTIME_STREAM_PROVIDER,
-                                                              .name = "ProcessInfo",
-                                                              .event_id = 1,
-                                                              .version = 1,
-                                                              .fields = buffer_span(&fields),
-                                                          }));
+    uint32_t type = nettrace_stream_add_type(
+        &w->stream, &(struct nettrace_stream_type){ .provider = RUNTIME_STREAM_PROVIDER,
+                                                    .name = "ProcessInfo",
+                                                    .event_id = 1,
+                                                    .version = 1,
+                                                    .keywords = KEPT_TOLD_KEYWORD,
+                                                    .fields = buffer_span(&fields) });
+    nettrace_stream_tell(&w->stream, type, w->end_ns, &w->payload);
     buffer_done(&fields);
+}
+
+/* Says that all names were told. */
+static void write_done(struct nettrace_writer *w)
+{
+    enum { DONE = 146, KEYWORD_DONE = 0x20038 };
+    uint32_t type = nettrace_stream_add_type(
+        &w->stream, &(struct nettrace_stream_type){ .provider = RUNTIME_RUNDOWN_PROVIDER,
+                                                    .name = "",
+                                                    .event_id = DONE,
+                                                    .version = 1,
+                                                    .level = 4,
+                                                    .keywords = KEYWORD_DONE | KEPT_TOLD_KEYWORD });
+    buffer_u16le(&w->payload, 0); /* runtime instance */
+    nettrace_stream_tell(&w->stream, type, w->end_ns, &w->payload);
 }
 
 static void write_end(struct nettrace_writer *w)
 {
-    enum { DONE = 146, KEYWORD_DONE = 0x20038 };
     write_process_info(w);
-    write_methods(w);
-    write_modules(w);
-    buffer_u16le(&w->payload, 0);
-    write_rundown(w, rundown_type(w, DONE, 1, KEYWORD_DONE));
+    nettrace_places_tell(&w->places, &w->stream, w->end_ns);
+    write_done(w);
 }
 
 /* All together. */
@@ -385,6 +285,15 @@ static uint64_t lost_events(const struct nettrace_writer *w)
     return lost < INT32_MAX ? lost : INT32_MAX;
 }
 
+/* Ends the ids of stacks, where there are too many. */
+static void write_point(struct nettrace_writer *w, uint64_t time_ns)
+{
+    if (!nettrace_stream_wants_point(&w->stream))
+        return;
+    nettrace_stream_add_point(&w->stream, time_ns, 0);
+    memset(w->stack_of, 0, w->t->stacks.count * sizeof *w->stack_of);
+}
+
 static bool write_all(struct nettrace_writer *w, struct output *out, struct error *err)
 {
     const struct trace *t = w->t;
@@ -393,8 +302,10 @@ static bool write_all(struct nettrace_writer *w, struct output *out, struct erro
     trace_fact_number(t, FACT_STARTED_MONOTONIC_NS, &start_ns);
     trace_fact_number(t, FACT_STARTED_REALTIME_NS, &realtime_ns);
     trace_fact_number(t, FACT_CPUS, &processors);
-    if (!start_ns || start_ns > first_ns)
+    if (!start_ns || start_ns > first_ns) {
+        realtime_ns -= start_ns && realtime_ns > start_ns - first_ns ? start_ns - first_ns : 0;
         start_ns = first_ns;
+    }
     nettrace_stream_begin(&w->stream,
                           &(struct nettrace_stream_head){
                               .start_ns = start_ns,
@@ -405,16 +316,13 @@ static bool write_all(struct nettrace_writer *w, struct output *out, struct erro
                               .sampling_period_ns = PERIOD_NS,
                           },
                           out);
-    begin_stacks(w);
+    nettrace_kept_write(t, w->process, w->cpu_samples, &w->stream);
     for (size_t i = 0; i < w->moment_count; i++) {
         if (w->moments[i].state == STATE_NOTHING)
             write_event(w, &w->moments[i]);
         else
             write_sample(w, &w->moments[i]);
-        if (nettrace_stream_wants_point(&w->stream)) {
-            nettrace_stream_add_point(&w->stream, w->moments[i].time_ns, 0);
-            begin_stacks(w);
-        }
+        write_point(w, w->moments[i].time_ns);
     }
     write_end(w);
     nettrace_stream_add_point(&w->stream, w->end_ns, lost_events(w));
@@ -430,13 +338,13 @@ bool nettrace_write(const struct trace *t, struct output *out, struct error *err
     if (w.moment_count) {
         w.type_of = mem_alloc(t->event_types.count, sizeof *w.type_of);
         w.stack_of = mem_alloc(t->stacks.count, sizeof *w.stack_of);
-        w.used = mem_alloc(t->functions.count + 2, sizeof *w.used);
+        nettrace_places_init(&w.places, t);
         buffer_init(&w.payload, PAYLOAD_BYTES_MAX);
         ok = write_all(&w, out, err);
         buffer_done(&w.payload);
         free(w.type_of);
         free(w.stack_of);
-        free(w.used);
+        nettrace_places_done(&w.places);
     }
     free(w.moments);
     if (!w.moment_count)

@@ -5,8 +5,7 @@
  * Events of the runtime go out as they came in. Samples become those of the runtime's own sampler, which is
  * what others take for time: a thread that was not on a CPU between two samples is said to be outside managed
  * code. Where there are events of that sampler, they are all the samples of the file.
- * Each function is a method with an address of its own, native and kernel functions too, so that
- * readers that know methods only show all names.
+ * What others do not read, so that we read the capture again: clr/kept_rows.h.
  */
 #ifndef CLRPERF_RENDER_NETTRACE_H
 #define CLRPERF_RENDER_NETTRACE_H

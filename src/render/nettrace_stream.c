@@ -195,6 +195,13 @@ uint32_t nettrace_stream_add_stack(struct nettrace_stream *s, const uint64_t *ad
     return id;
 }
 
+uint32_t nettrace_stream_no_stack(struct nettrace_stream *s)
+{
+    if (!s->no_stack)
+        s->no_stack = nettrace_stream_add_stack(s, NULL, 0);
+    return s->no_stack;
+}
+
 static bool thread_same(const void *table, uint32_t id, const void *key)
 {
     const struct nettrace_stream *s = table;
@@ -296,6 +303,16 @@ void nettrace_stream_add_event(struct nettrace_stream *s, const struct nettrace_
         put_events(s);
 }
 
+void nettrace_stream_tell(struct nettrace_stream *s, uint32_t type, uint64_t time_ns, struct buffer *payload)
+{
+    nettrace_stream_add_event(s, &(struct nettrace_stream_event){ .type = type,
+                                                                  .stack = nettrace_stream_no_stack(s),
+                                                                  .time_ns = time_ns,
+                                                                  .payload = buffer_span(payload) });
+    s->failed |= payload->failed;
+    buffer_clear(payload);
+}
+
 bool nettrace_stream_wants_point(const struct nettrace_stream *s)
 {
     return s->first_stack + s->stack_count > STACKS_BETWEEN_POINTS ||
@@ -318,6 +335,7 @@ void nettrace_stream_add_point(struct nettrace_stream *s, uint64_t time_ns, uint
     put_block(s, "SPBlock", &block);
     buffer_done(&block);
     s->first_stack = 1;
+    s->no_stack = 0;
     s->stack_bytes = 0;
 }
 

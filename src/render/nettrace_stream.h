@@ -16,6 +16,7 @@ struct nettrace_stream {
     uint64_t off;                        /* bytes written */
     struct buffer types, stacks, events; /* of the blocks that come next */
     uint32_t type_count, first_stack, stack_count;
+    uint32_t no_stack;                   /* the empty one; 0: not there since the last sequence point */
     uint64_t stack_bytes;                /* written since the last sequence point */
     bool failed;                         /* something did not fit a block, and is not there */
     uint64_t block_from_ns, block_to_ns; /* of the events */
@@ -52,9 +53,16 @@ struct nettrace_stream_event {
 void nettrace_stream_begin(struct nettrace_stream *s, const struct nettrace_stream_head *head,
                            struct output *out);
 uint32_t nettrace_stream_add_type(struct nettrace_stream *s, const struct nettrace_stream_type *type);
-/* Addresses leaf first; none are the stack of events without one. */
+/* Addresses leaf first. */
 uint32_t nettrace_stream_add_stack(struct nettrace_stream *s, const uint64_t *addrs, size_t count);
+/* The stack of events without one. */
+uint32_t nettrace_stream_no_stack(struct nettrace_stream *s);
 void nettrace_stream_add_event(struct nettrace_stream *s, const struct nettrace_stream_event *event);
+/*
+ * Adds an event about the recording, and empties `payload`. It is on no thread: dotnet-trace takes what a
+ * thread tells for a look at what it does.
+ */
+void nettrace_stream_tell(struct nettrace_stream *s, uint32_t type, uint64_t time_ns, struct buffer *payload);
 /* After so many stacks ids begin anew: those given out mean nothing any more. */
 bool nettrace_stream_wants_point(const struct nettrace_stream *s);
 /* Ends what stacks were given out so far. `lost`: so many events of some thread came not so far. */

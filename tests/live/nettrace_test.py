@@ -171,6 +171,38 @@ def check_webapi(checks, variant, tracer):
         check_file(checks, tracer, f"{variant} webapi", work.file("webapi.nettrace"), work)
 
 
+def without_lines(said):
+    """What a .nettrace keeps of a report: everything about samples but source lines."""
+    rows = [{key: value for key, value in row.items() if key not in ("file", "line", "line_is")} for row in said["rows"]]
+    capture = {key: value for key, value in said["capture"].items() if key not in ("file", "format")}
+    return [capture, said["processes"], said["totals"], rows]
+
+
+def check_again(checks, name, capture, written):
+    first, second = (report(file, "--top", "0") for file in (capture, written))
+    differ = [key for key in first["totals"] if first["totals"][key] != second["totals"].get(key)]
+    checks.check(f"{name}: a .nettrace of a capture is reported as the capture is",
+                 first["totals"]["samples"] > 100 and without_lines(first) == without_lines(second),
+                 f"{second['totals']['samples']} of {first['totals']['samples']} samples, {second['totals']['cpu_s']} of "
+                 f"{first['totals']['cpu_s']} s, {len(second['rows'])} of {len(first['rows'])} rows, {differ} differ")
+
+
+def check_served(checks, variant):
+    """The same of a program with generic and async methods, many threads, and events."""
+    command = sample_command(variant, "webapi") + ["0", "--urls", "http://127.0.0.1:0"]
+    with Work() as work, Target(command, env=PLAIN_ENVIRONMENT) as target:
+        target.load = Load(target.url, {"/on-cpu": 1, "/dict/5": 1, "/exception/3": 1})
+        run(CLRPERF, "record", "-p", target.pid, "-d", SECONDS, "-e", "cpu,gc,exceptions", "-o", work.file("web.clrperf"))
+        target.load.stop()
+        run(CLRPERF, "export", work.file("web.clrperf"), "-o", work.file("web.nettrace"))
+        check_again(checks, f"{variant} webapi", work.file("web.clrperf"), work.file("web.nettrace"))
+        thrown = [report(work.file(f"web.{kind}"), "exceptions") for kind in ("clrperf", "nettrace")]
+        for said in thrown:
+            said.pop("capture")
+        checks.check(f"{variant} webapi: and exceptions are, too", thrown[0] == thrown[1] and thrown[0]["totals"]["count"] > 0,
+                     str(thrown[1]["totals"]))
+
+
 def check_cpu_capture(checks, variant, tracer):
     """A capture of CPU samples becomes a file whose methods took what they took."""
     with Work() as work, Target(sample_command(variant, "primes") + ["0"], env=PLAIN_ENVIRONMENT) as target:
@@ -179,6 +211,7 @@ def check_cpu_capture(checks, variant, tracer):
         run(CLRPERF, "export", work.file("cpu.clrperf"), "-o", work.file("cpu.nettrace"))
         run(*tracer, "convert", work.file("cpu.nettrace"), "--format", "Speedscope", "-o", work.file("cpu"))
         said = report(work.file("cpu.clrperf"), "--top", "0")
+        check_again(checks, f"{variant} primes", work.file("cpu.clrperf"), work.file("cpu.nettrace"))
         got = totals(work.file("cpu.speedscope.json"))
     wanted = sum(row["total"] for row in said["rows"] if row["name"].endswith("CountPrimes")) / 1e6
     seen = sum(ms for method, ms in got.items() if "countprimes" in method)
@@ -191,6 +224,7 @@ def check_all(checks, variant):
     checks.run("primes", check_primes, variant, tracer)
     checks.run("webapi", check_webapi, variant, tracer)
     checks.run("cpu capture", check_cpu_capture, variant, tracer)
+    checks.run("served", check_served, variant)
 
 
 def main():

@@ -22,8 +22,9 @@ def thrown(path):
 
 
 def again(counts, variant):
-    """Only .NET 8 tells of `throw;`."""
-    return sum(n for name, n in counts.items() if name.startswith("rethrown")) if variant == "8" else 0
+    """Only .NET 8 tells of `throw;`. Of awaits the stacks do."""
+    told = ("awaited", "rethrown") if variant == "8" else ("awaited",)
+    return sum(n for name, n in counts.items() if name.startswith(told))
 
 
 def truths_of(done):

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "analyse/exception_stats.h"
+#include "analyse/thrown_before.h"
 #include "base/own.h"
 #include "clr/exception_events.h"
 #include "told_fixture.h"
@@ -128,14 +129,35 @@ static void test_passed_on(void **state)
     thrown(&f, 50, "System.FormatException", "given to a task", 16);
     f.stack = told_stack(&f, "app", awaits); /* a method of the program's */
     thrown(&f, 60, "System.FormatException", "no price", 16);
+    f.stack = told_stack(&f, "", awaits); /* whose it is was not told */
+    thrown(&f, 70, "System.FormatException", "no price", 16);
     for (int raw_names = 0; raw_names < 2; raw_names++) {
         exception_stats_init(&stats, &f.b.trace, raw_names, 0, 0);
         assert_int_equal(stats.tally.total.count, 4);
-        assert_int_equal(stats.rethrown, 2);
+        assert_int_equal(stats.rethrown, 3);
         assert_int_equal(stats.nested, 0);
         exception_stats_done(&stats);
     }
     told_fixture_end(&f);
+}
+
+/* The latest kinds are known, many of them. */
+static void test_many_kinds(void **state)
+{
+    (void)state;
+    struct thrown_before before = { 0 };
+    const struct span type = span_of("T", 1);
+    for (uint32_t i = 0; i < 5 * THROWN_BEFORE_MAX; i++) {
+        thrown_before_add(&before, thrown_before_kind(1, type, span_of(&i, sizeof i)));
+        thrown_before_add(&before, thrown_before_kind(1, type, span_of(&i, sizeof i)));
+        uint32_t earlier = i < THROWN_BEFORE_MAX / 2 ? 0 : i - THROWN_BEFORE_MAX / 2 + 1;
+        assert_true(
+            thrown_before_has(&before, thrown_before_kind(1, type, span_of(&earlier, sizeof earlier))));
+        assert_false(thrown_before_has(&before, thrown_before_kind(2, type, span_of(&i, sizeof i))));
+    }
+    assert_false(thrown_before_has(&before, thrown_before_kind(1, type, span_of(&(uint32_t){ 0 }, 4))));
+    assert_in_range(before.kinds[0].count + before.kinds[1].count, 1, THROWN_BEFORE_MAX);
+    thrown_before_done(&before);
 }
 
 static void test_cut_payloads(void **state)
@@ -164,9 +186,9 @@ static void test_cut_payloads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),       cmocka_unit_test(test_helpers_are_cut),
-        cmocka_unit_test(test_type_names),   cmocka_unit_test(test_passed_on),
-        cmocka_unit_test(test_cut_payloads),
+        cmocka_unit_test(test_counts),     cmocka_unit_test(test_helpers_are_cut),
+        cmocka_unit_test(test_type_names), cmocka_unit_test(test_passed_on),
+        cmocka_unit_test(test_many_kinds), cmocka_unit_test(test_cut_payloads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,6 +143,31 @@ static void test_thrown_again(void **state)
     told_fixture_end(&f);
 }
 
+/* An await throws what somebody made. */
+static void test_passed_on(void **state)
+{
+    (void)state;
+    static const char *const awaits[] = { "App.Program::Main()",
+                                          "System.Runtime.ExceptionServices.ExceptionDispatchInfo::Throw()",
+                                          NULL };
+    struct told_fixture f;
+    struct timeline told;
+    begin(&f);
+    f.stack = told_stack(&f, "System.Private.CoreLib", awaits);
+    throw(&f, 1, "T", "made by nobody", SIZE_MAX);
+    f.stack = 0;
+    throw(&f, 2, "T", "m", SIZE_MAX);
+    f.stack = told_stack(&f, "System.Private.CoreLib", awaits);
+    throw(&f, 3, "T", "m", SIZE_MAX);
+    timeline_init(&told, &f.b.trace, START_MS * MS, 0, 0);
+    assert_int_equal(told.mark_count, 3);
+    assert_string_equal(told.marks[0].text, "T: made by nobody");
+    assert_string_equal(told.marks[1].text, "T: m");
+    assert_string_equal(told.marks[2].text, "thrown again: T: m");
+    timeline_done(&told);
+    told_fixture_end(&f);
+}
+
 static void test_nothing_was_told(void **state)
 {
     (void)state;
@@ -160,7 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_marks_by_time),    cmocka_unit_test(test_part_of_the_time),
         cmocka_unit_test(test_messages),         cmocka_unit_test(test_thrown_again),
-        cmocka_unit_test(test_nothing_was_told),
+        cmocka_unit_test(test_nothing_was_told), cmocka_unit_test(test_passed_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,8 @@ enum { PAYLOAD_MAX = 4096, INSTANCE = 1 };
 struct fixture {
     struct trace_lines lines;
     struct buffer payload;
-    uint64_t now_ns;
+    uint64_t now_ns, thrown_at[THROW_FRAMES];
+    size_t frames, questions;
 };
 
 static void begin(struct fixture *f)
@@ -46,8 +47,9 @@ static void tell(struct fixture *f, uint32_t id, uint32_t version)
         .event_id = id, .version = version, .provider = provider, .schema = schema
     };
     f->now_ns += 1000000;
-    trace_lines_event(&f->lines, &of, buffer_span(&f->payload),
-                      &(struct trace_line_event){ .time_ns = f->now_ns, .thread_id = 7 });
+    struct trace_line_event event = { .time_ns = f->now_ns, .thread_id = 7, .stack_count = f->frames };
+    memcpy(event.stack, f->thrown_at, sizeof event.stack);
+    trace_lines_event(&f->lines, &of, buffer_span(&f->payload), &event);
     event_schema_free(schema);
     buffer_clear(&f->payload);
 }
@@ -107,6 +109,74 @@ static void test_thrown_again_as_json(void **state)
     buffer_clear(&f.lines.out);
     trace_lines_end(&f.lines, 1000000000, 0);
     assert_non_null(strstr(said(&f), "\"exceptions\":{\"count\":0,\"top\":[],\"rethrown\":1},"));
+    end(&f);
+}
+
+/* Calls are before the addresses of a stack. */
+enum { AT_OTHER = 0x1000, AT_DISPATCH = 0x2000, AT_AGAIN = 0x3000, AT_UNKNOWN = 0x4000 };
+
+static bool say_site(void *user, const uint64_t *addrs, size_t count, enum throw_site *out)
+{
+    struct fixture *f = user;
+    for (size_t i = 0; i < count; i++)
+        out[i] = addrs[i] == AT_OTHER - 1      ? THROW_SITE_OTHER
+                 : addrs[i] == AT_DISPATCH - 1 ? THROW_SITE_DISPATCH
+                 : addrs[i] == AT_AGAIN - 1    ? THROW_SITE_AGAIN
+                                               : THROW_SITE_UNKNOWN;
+    f->questions++;
+    return true;
+}
+
+static void thrown_at(struct fixture *f, const char *message, uint64_t leaf, uint64_t caller, uint64_t above)
+{
+    const uint64_t frames[THROW_FRAMES] = { leaf, caller, above };
+    memcpy(f->thrown_at, frames, sizeof frames);
+    for (f->frames = 0; f->frames < THROW_FRAMES && frames[f->frames];)
+        f->frames++;
+    thrown(f, "App.Late", message, 0);
+}
+
+/* One object, thrown by who made it and again by awaits: in each runtime's way of throwing. */
+static void test_passed_on(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f);
+    f.lines.sites = throw_sites_new(say_site, &f);
+    thrown_at(&f, "given to a task", AT_AGAIN, AT_OTHER, 0);
+    assert_int_equal(f.questions, 0); /* nobody threw one before */
+    thrown_at(&f, "m", AT_OTHER, AT_OTHER, AT_OTHER);
+    thrown_at(&f, "m", AT_AGAIN, AT_OTHER, AT_OTHER);
+    thrown_at(&f, "m", AT_DISPATCH, AT_AGAIN, AT_OTHER);
+    thrown_at(&f, "m", AT_DISPATCH, AT_DISPATCH, AT_AGAIN);
+    assert_int_equal(f.lines.tally.rethrown, 3);
+    assert_int_equal(f.lines.tally.thrown.count, 2);
+    assert_int_equal(f.questions, 2);
+    thrown_at(&f, "m", AT_DISPATCH, AT_OTHER, AT_AGAIN);
+    thrown_at(&f, "m", AT_OTHER, AT_AGAIN, 0);
+    thrown_at(&f, "m", AT_UNKNOWN, AT_AGAIN, 0);
+    thrown_at(&f, "m", AT_DISPATCH, AT_DISPATCH, AT_DISPATCH);
+    thrown_at(&f, "m", 0, 0, 0);
+    assert_int_equal(f.lines.tally.rethrown, 3);
+    assert_int_equal(f.lines.tally.thrown.count, 7);
+    assert_int_equal(f.questions, 3); /* each place once */
+    assert_non_null(strstr(said(&f), "exception  thrown again: App.Late: m (thread 7)\n"));
+    end(&f);
+}
+
+/* After so many places nobody asks: all are new ones. */
+static void test_many_places(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f);
+    f.lines.sites = throw_sites_new(say_site, &f);
+    for (uint64_t i = 0; i < 2000; i++)
+        thrown_at(&f, "m", 0x10000 + i, AT_OTHER, 0);
+    assert_in_range(f.questions, 500, 600);
+    thrown_at(&f, "m", AT_AGAIN, 0, 0);
+    assert_int_equal(f.lines.tally.rethrown, 0);
+    assert_int_equal(f.lines.tally.thrown.count, 2001);
     end(&f);
 }
 
@@ -228,6 +298,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exceptions_thrown_again),
         cmocka_unit_test(test_thrown_again_as_json),
+        cmocka_unit_test(test_passed_on),
+        cmocka_unit_test(test_many_places),
         cmocka_unit_test(test_collections),
         cmocka_unit_test(test_what_has_a_line),
         cmocka_unit_test(test_requests_sent),
