@@ -27,12 +27,13 @@ enum found_kind {
 };
 
 /*
- * What the runtime's own events say of code that is there (MethodDCEndVerbose), as far as memory tells it:
- *   method that may be compiled again   9 and 10: by the runtime's notes on versions of code. The first one
- * has no note: it is optimized where its calls are not counted (see call_counting.h; where its table is on
- * other runtimes than 9 and 10 is not known), else tier 0. 8: unknown compiled once (dynamic methods,     8,
- * 9, 10: optimized, or tier 0 for good where jit_opt_out.h says so AggressiveOptimization, tiering off, debug
- * builds, ...) any of 3.1                          unknown
+ * What the runtime's own events say of code that is there (MethodDCEndVerbose), as far as memory tells it.
+ *
+ * Code of a method that may be compiled again has a note of its tier on 9 and 10, but for its first version:
+ * that is optimized where its calls are not counted (call_counting.h; where its table is on other runtimes is
+ * not known), else tier 0. On 8 there is no note, and its tier is unknown. Code that is compiled once, as of
+ * dynamic methods, with AggressiveOptimization, with tiering off, in debug builds, is optimized on 8, 9 and
+ * 10, or tier 0 for good where jit_opt_out.h says so. Nothing is known on 3.1.
  */
 enum found_tier {
     FOUND_TIER_UNKNOWN,
