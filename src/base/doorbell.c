@@ -1,14 +1,18 @@
 #include "base/doorbell.h"
 
-#include <errno.h>
-#include <poll.h>
+#include <linux/futex.h>
 #include <sched.h>
-#include <sys/socket.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 
 enum { VAIN_MAX = 6 }; /* of so many one wait in 2^(VAIN_MAX - 1) + 1 looks */
+
+#define NS_PER_MS UINT64_C(1000000)
+#define NS_PER_S  UINT64_C(1000000000)
 
 unsigned doorbell_look_us(unsigned look_us)
 {
@@ -16,14 +20,25 @@ unsigned doorbell_look_us(unsigned look_us)
     return sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > 1 ? look_us : 0;
 }
 
-bool doorbell_ring(struct doorbell *bell, int socket, bool *out_woke)
+static void wake(struct doorbell *bell)
 {
-    uint8_t byte = 0;
+    syscall(SYS_futex, &bell->rung, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+bool doorbell_ring(struct doorbell *bell)
+{
     __atomic_fetch_add(&bell->rung, 1, __ATOMIC_SEQ_CST);
     bool slept = __atomic_exchange_n(&bell->sleeps, false, __ATOMIC_SEQ_CST);
-    if (out_woke)
-        *out_woke = slept;
-    return !slept || send(socket, &byte, 1, MSG_NOSIGNAL) == 1;
+    if (slept)
+        wake(bell);
+    return slept;
+}
+
+void doorbell_end(struct doorbell *bell)
+{
+    __atomic_store_n(&bell->over, true, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&bell->rung, 1, __ATOMIC_SEQ_CST);
+    wake(bell);
 }
 
 static bool has_rung(const struct doorbell *bell, uint32_t heard)
@@ -56,24 +71,23 @@ static bool look_if_worth_it(struct doorbell *bell, uint32_t heard, unsigned loo
     return saw;
 }
 
-static bool sleep_at(int socket, int deadline_ms)
+/* Until it rings, or the time is over. */
+static void sleep_at(struct doorbell *bell, uint32_t heard, int deadline_ms)
 {
-    uint8_t byte;
-    struct pollfd end = { .fd = socket, .events = POLLIN };
-    int ready;
-    do
-        ready = poll(&end, 1, deadline_ms);
-    while (ready < 0 && errno == EINTR);
-    return ready > 0 && read(socket, &byte, 1) == 1;
+    uint64_t now_ns = clock_monotonic_ns(), until_ns = now_ns + (uint64_t)deadline_ms * NS_PER_MS;
+    for (; !has_rung(bell, heard) && (deadline_ms < 0 || now_ns < until_ns); now_ns = clock_monotonic_ns()) {
+        uint64_t left_ns = until_ns - now_ns;
+        struct timespec left = { (time_t)(left_ns / NS_PER_S), (long)(left_ns % NS_PER_S) };
+        syscall(SYS_futex, &bell->rung, FUTEX_WAIT, heard, deadline_ms < 0 ? NULL : &left, NULL, 0);
+    }
 }
 
-bool doorbell_wait(struct doorbell *bell, uint32_t heard, int socket, unsigned look_us, int deadline_ms)
+bool doorbell_wait(struct doorbell *bell, uint32_t heard, unsigned look_us, int deadline_ms)
 {
-    if (look_if_worth_it(bell, heard, look_us))
-        return true;
-    __atomic_store_n(&bell->sleeps, true, __ATOMIC_SEQ_CST);
-    /* rung meanwhile: by who saw that we sleep, whose byte is on its way, or did not */
-    if (has_rung(bell, heard) && __atomic_exchange_n(&bell->sleeps, false, __ATOMIC_SEQ_CST))
-        return true;
-    return sleep_at(socket, deadline_ms) && has_rung(bell, heard);
+    if (!look_if_worth_it(bell, heard, look_us)) {
+        __atomic_store_n(&bell->sleeps, true, __ATOMIC_SEQ_CST);
+        sleep_at(bell, heard, deadline_ms);
+        __atomic_store_n(&bell->sleeps, false, __ATOMIC_SEQ_CST);
+    }
+    return has_rung(bell, heard) && !__atomic_load_n(&bell->over, __ATOMIC_SEQ_CST);
 }

@@ -8,7 +8,8 @@
 
 /*
  * In the child, first of all: it ends with the thread that made it, and holds nothing of ours open but
- * `keep`. A counter or a socket would otherwise outlive our closing it for as long as the child hangs.
+ * `keep`, if that is not -1. A counter or a socket would otherwise outlive our closing it for as long as the
+ * child hangs. That the parent has ended already is for the caller to see.
  */
 void helper_process_begin(int keep);
 /*

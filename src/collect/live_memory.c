@@ -267,7 +267,6 @@ static bool open_memory(pid_t pid, uint64_t start_ticks, size_t maps_bytes, stru
     live->pid = pid;
     live->pidfd = take_fd(&pidfd);
     live->view = (struct memory){ .read = read_live, .follow = follow_live, .user = live };
-    live->reader.socket = -1;
     bool ok = memory_reader_init(&live->reader, pid) ||
               error_system(err, errno, "cannot share memory with a child process");
     ok = ok && refresh(live, maps_bytes, err) &&

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -20,9 +19,9 @@ bool memory_reader_init(struct memory_reader *reader, pid_t target)
         mmap(NULL, sizeof *reader->batch, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return false;
-    *reader = (struct memory_reader){
-        .target = target, .socket = -1, .look_us = doorbell_look_us(PARENT_LOOKS_US), .batch = memory
-    };
+    *reader = (struct memory_reader){ .target = target,
+                                      .look_us = doorbell_look_us(PARENT_LOOKS_US),
+                                      .batch = memory };
     return true;
 }
 
@@ -117,42 +116,33 @@ static void follow(pid_t target, struct memory_batch *batch)
     memory_path_walk(&batch->path, peek_target, &walk);
 }
 
-static _Noreturn void serve(pid_t target, int socket, struct memory_batch *batch)
+static _Noreturn void serve(pid_t target, pid_t parent, struct memory_batch *batch)
 {
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
-    helper_process_begin(socket);
+    helper_process_begin(-1);
     unsigned look_us = doorbell_look_us(CHILD_LOOKS_US);
-    for (uint32_t heard = 0; doorbell_wait(&batch->asked, heard, socket, look_us, -1); heard++) {
+    bool has_parent = getppid() == parent; /* from now on we end with it */
+    for (uint32_t heard = 0; has_parent && doorbell_wait(&batch->asked, heard, look_us, -1); heard++) {
         if (batch->follows)
             follow(target, batch);
         else
             read_batch(target, batch);
-        if (!doorbell_ring(&batch->answered, socket, NULL))
-            break;
+        doorbell_ring(&batch->answered);
     }
     _exit(0);
 }
 
 static bool start(struct memory_reader *reader)
 {
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-        return false;
     reader->asked = 0;
     reader->batch->asked = reader->batch->answered = (struct doorbell){ 0 };
-    pid_t child = fork();
+    pid_t parent = getpid(), child = fork();
     if (child == 0)
-        serve(reader->target, pair[1], reader->batch);
-    close(pair[1]);
-    if (child < 0) {
-        close(pair[0]);
-        return false;
-    }
-    reader->child = child;
-    reader->socket = pair[0];
-    return true;
+        serve(reader->target, parent, reader->batch);
+    reader->child = child > 0 ? child : 0;
+    return child > 0;
 }
 
 static void stop(struct memory_reader *reader)
@@ -160,15 +150,13 @@ static void stop(struct memory_reader *reader)
     if (reader->child <= 0)
         return;
     helper_process_end(reader->child);
-    close(reader->socket);
     reader->child = 0;
-    reader->socket = -1;
 }
 
 void memory_reader_finish(struct memory_reader *reader)
 {
     if (reader->child > 0)
-        shutdown(reader->socket, SHUT_RDWR);
+        doorbell_end(&reader->batch->asked);
 }
 
 void memory_reader_done(struct memory_reader *reader)
@@ -183,10 +171,8 @@ void memory_reader_done(struct memory_reader *reader)
 static bool ask(struct memory_reader *reader, int deadline_ms)
 {
     struct memory_batch *batch = reader->batch;
-    bool slept;
-    return doorbell_ring(&batch->asked, reader->socket, &slept) &&
-           doorbell_wait(&batch->answered, reader->asked++, reader->socket, slept ? 0 : reader->look_us,
-                         deadline_ms);
+    bool slept = doorbell_ring(&batch->asked);
+    return doorbell_wait(&batch->answered, reader->asked++, slept ? 0 : reader->look_us, deadline_ms);
 }
 
 bool memory_reader_run(struct memory_reader *reader, int deadline_ms)

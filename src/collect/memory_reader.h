@@ -35,7 +35,6 @@ struct memory_batch {
 struct memory_reader {
     pid_t target;
     pid_t child;    /* 0: none runs */
-    int socket;     /* to the child, or -1 */
     uint32_t asked; /* times, of this child */
     unsigned look_us;
     struct memory_batch *batch;

@@ -178,7 +178,7 @@ static bool recorder_over(struct recorder *r, uint64_t now)
 static unsigned recorder_tick_ms(struct recorder *r)
 {
     const struct trace *t = &r->b->trace;
-    size_t seen = t->processes.count + t->mappings.count + t->codes.count;
+    size_t seen = t->processes.count + t->mappings.count;
     bool newcomers = !r->options.perf.pids || r->options.perf.on_exec;
     if (memory_names_churn(r->memory))
         return RECORDER_CHURN_TICK_MS;

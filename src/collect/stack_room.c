@@ -15,9 +15,12 @@ enum {
     SWITCH_STACK_BYTES = 16 << 10, /* of those who wait, where rings are small: most have less */
     SWITCH_STACK_ROOM =
         256,      /* how many samples at switches a ring holds, if they are to carry as much as others */
-    HOLD_MS = 80, /* of samples that a ring can hold, at least: it is read every 50 ms */
-    /* as it should be while images and runtimes are looked at for the first time: of one process, of many */
-    HOLD_ONE_MS = 160,
+    HOLD_MS = 80, /* of samples that a ring can hold, at least: it is read when it is half full */
+    /*
+     * As it should be while images and runtimes are looked at for the first time: of one process, of many. Of
+     * one, it is not to be half full when it would be read anyway.
+     */
+    HOLD_ONE_MS = 400,
     HOLD_MANY_MS = 640,
     RING_PAGES_MAX = 1024,
     RINGS_BYTES = 64 << 20, /* of all CPUs */

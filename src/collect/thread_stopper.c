@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,7 +54,6 @@ struct stop_exchange {
 struct thread_stopper {
     pid_t pid;
     pid_t child;    /* 0: none runs */
-    int socket;     /* to the child, or -1 */
     uint32_t asked; /* of this child */
     struct stop_exchange *exchange;
 };
@@ -228,21 +226,21 @@ static void take_batch(struct batch *b)
     }
 }
 
-static _Noreturn void serve(int socket, struct stop_exchange *x)
+static _Noreturn void serve(pid_t parent, struct stop_exchange *x)
 {
     struct batch batch = { .x = x };
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
-    helper_process_begin(socket);
+    helper_process_begin(-1);
     /* where allowed: a thread that stands still must not wait for us to get a CPU */
     batch.at_once = sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 }) == 0;
     warm(&batch, WARM_FIRST_BYTES);
     unsigned look_us = doorbell_look_us(LOOKS_US);
-    for (uint32_t heard = 0; doorbell_wait(&x->asked, heard, socket, look_us, -1); heard++) {
+    bool has_parent = getppid() == parent; /* from now on we end with it */
+    for (uint32_t heard = 0; has_parent && doorbell_wait(&x->asked, heard, look_us, -1); heard++) {
         take_batch(&batch);
-        if (!doorbell_ring(&x->answered, socket, NULL))
-            break;
+        doorbell_ring(&x->answered);
     }
     _exit(0);
 }
@@ -251,22 +249,13 @@ static _Noreturn void serve(int socket, struct stop_exchange *x)
 
 static bool start(struct thread_stopper *s)
 {
-    int pair[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-        return false;
     s->asked = 0;
     s->exchange->asked = s->exchange->answered = (struct doorbell){ 0 };
-    pid_t child = fork();
+    pid_t parent = getpid(), child = fork();
     if (child == 0)
-        serve(pair[1], s->exchange);
-    close(pair[1]);
-    if (child < 0) {
-        close(pair[0]);
-        return false;
-    }
-    s->child = child;
-    s->socket = pair[0];
-    return true;
+        serve(parent, s->exchange);
+    s->child = child > 0 ? child : 0;
+    return child > 0;
 }
 
 static void stop(struct thread_stopper *s)
@@ -274,9 +263,7 @@ static void stop(struct thread_stopper *s)
     if (s->child <= 0)
         return;
     helper_process_end(s->child);
-    close(s->socket);
     s->child = 0;
-    s->socket = -1;
 }
 
 bool thread_stopper_open(pid_t pid, struct thread_stopper **out, struct error *err)
@@ -286,7 +273,7 @@ bool thread_stopper_open(pid_t pid, struct thread_stopper **out, struct error *e
     if (memory == MAP_FAILED)
         return error_system(err, errno, "cannot share memory with a child process");
     struct thread_stopper *s = mem_alloc(1, sizeof *s);
-    *s = (struct thread_stopper){ .pid = pid, .socket = -1, .exchange = memory };
+    *s = (struct thread_stopper){ .pid = pid, .exchange = memory };
     *out = s;
     return true;
 }
@@ -294,7 +281,7 @@ bool thread_stopper_open(pid_t pid, struct thread_stopper **out, struct error *e
 void thread_stopper_finish(struct thread_stopper *s)
 {
     if (s->child > 0)
-        shutdown(s->socket, SHUT_RDWR);
+        doorbell_end(&s->exchange->asked);
 }
 
 void thread_stopper_close(struct thread_stopper *s)
@@ -309,9 +296,8 @@ void thread_stopper_close(struct thread_stopper *s)
 static bool ask(struct thread_stopper *s)
 {
     struct stop_exchange *x = s->exchange;
-    return doorbell_ring(&x->asked, s->socket, NULL) &&
-           doorbell_wait(&x->answered, s->asked++, s->socket, doorbell_look_us(LOOKS_US),
-                         THREAD_STOP_DEADLINE_MS);
+    doorbell_ring(&x->asked);
+    return doorbell_wait(&x->answered, s->asked++, doorbell_look_us(LOOKS_US), THREAD_STOP_DEADLINE_MS);
 }
 
 static void explain(const struct stop_result *r, struct error *err)
