@@ -16,12 +16,12 @@ enum {
     SWITCH_STACK_ROOM =
         256,      /* how many samples at switches a ring holds, if they are to carry as much as others */
     HOLD_MS = 80, /* of samples that a ring can hold, at least: it is read when it is half full */
+    HOLD_DEEP_MS = 160, /* if they carry the most */
     /*
-     * As it should be while images and runtimes are looked at for the first time: of one process, of many. Of
-     * one, it is not to be half full when it would be read anyway.
+     * As it should be while images and runtimes are looked at for the first time; and so that none of the
+     * deepest is half full before it would be read anyway, which is every 200 ms.
      */
-    HOLD_ONE_MS = 400,
-    HOLD_MANY_MS = 640,
+    HOLD_WELL_MS = 800,
     RING_PAGES_MAX = 1024,
     RINGS_BYTES = 64 << 20, /* of all CPUs */
     SWITCH_RING_FACTOR = 4, /* switches come in bursts of tens of thousands a second */
@@ -39,16 +39,15 @@ static uint32_t stack_bytes_for(size_t ring_bytes, uint32_t rate_hz, unsigned ho
 static uint32_t user_stack_bytes_for(size_t ring_bytes, uint32_t rate_hz)
 {
     uint32_t usual = stack_bytes_for(ring_bytes, rate_hz, HOLD_MS, STACK_BYTES);
-    uint32_t deep = stack_bytes_for(ring_bytes, rate_hz, HOLD_ONE_MS, DEEP_STACK_BYTES);
+    uint32_t deep = stack_bytes_for(ring_bytes, rate_hz, HOLD_DEEP_MS, DEEP_STACK_BYTES);
     return deep > usual ? deep : usual;
 }
 
 /* Whether a ring holds what it should of samples, each as large as they should be. */
 static bool is_large_enough(size_t ring_bytes, const struct perf_events_options *wanted)
 {
-    unsigned hold_ms = wanted->pid_count == 1 && !wanted->on_exec ? HOLD_ONE_MS : HOLD_MANY_MS;
     return user_stack_bytes_for(ring_bytes, wanted->rate_hz) == DEEP_STACK_BYTES &&
-           stack_bytes_for(ring_bytes, wanted->rate_hz, hold_ms, STACK_BYTES) == STACK_BYTES;
+           stack_bytes_for(ring_bytes, wanted->rate_hz, HOLD_WELL_MS, STACK_BYTES) == STACK_BYTES;
 }
 
 static size_t ring_pages_for(const struct perf_events_options *wanted, size_t page_bytes)
