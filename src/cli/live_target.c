@@ -30,12 +30,11 @@ bool live_target_open(struct live_target *live, const struct target_query *query
     *live = (struct live_target){ .process = 1 };
     live->finder = target_finder_live(&live->files);
     live->ahead = (struct images_ahead){ .files = &live->finder, .cache = cache };
-    if (!target_select(query, &live->list, err))
+    if (!thread_stopper_open(&live->stopper, err) || !target_select(query, &live->list, err))
         return false;
     const struct target *target = &live->list.items[0];
     target_files_add(&live->files, live->process, (uint32_t)target->pid);
-    if (!live_memory_attach(target->pid, target->start_ticks, &live->memory, err) ||
-        !thread_stopper_open(target->pid, &live->stopper, err))
+    if (!live_memory_attach(target->pid, target->start_ticks, &live->memory, err))
         return false;
     process_stacks_init(&live->stacks, &(struct stacks_target){
                                            .pid = target->pid,

@@ -52,7 +52,6 @@ struct stop_exchange {
 };
 
 struct thread_stopper {
-    pid_t pid;
     pid_t child;    /* 0: none runs */
     uint32_t asked; /* of this child */
     struct stop_exchange *exchange;
@@ -266,14 +265,15 @@ static void stop(struct thread_stopper *s)
     s->child = 0;
 }
 
-bool thread_stopper_open(pid_t pid, struct thread_stopper **out, struct error *err)
+bool thread_stopper_open(struct thread_stopper **out, struct error *err)
 {
     void *memory = mmap(NULL, sizeof(struct stop_exchange), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return error_system(err, errno, "cannot share memory with a child process");
     struct thread_stopper *s = mem_alloc(1, sizeof *s);
-    *s = (struct thread_stopper){ .pid = pid, .exchange = memory };
+    *s = (struct thread_stopper){ .exchange = memory };
+    start(s); /* or when it is needed */
     *out = s;
     return true;
 }

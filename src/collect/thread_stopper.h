@@ -41,7 +41,8 @@ struct thread_stop {
 
 struct thread_stopper;
 
-bool thread_stopper_open(pid_t pid, struct thread_stopper **out, struct error *err);
+/* Its child gets ready meanwhile. Fails when the system gives no memory. */
+bool thread_stopper_open(struct thread_stopper **out, struct error *err);
 /* No more threads are taken: its child ends while others work, so that nobody waits for that at the close. */
 void thread_stopper_finish(struct thread_stopper *stopper);
 /* NULL is fine. */

@@ -84,7 +84,7 @@ static void test_take(void **state)
     struct thread_stop snapshot;
     pid_t child = start_child();
     wait_state(child, 'S');
-    assert_true(thread_stopper_open(child, &stopper, NULL));
+    assert_true(thread_stopper_open(&stopper, NULL));
     for (int i = 0; i < 20; i++) {
         assert_true(take(stopper, child, &snapshot));
         assert_int_equal(snapshot.registers.syscall, 34); /* pause */
@@ -111,7 +111,7 @@ static void test_gone(void **state)
     struct thread_stop stop;
     pid_t child = start_child();
     end_child(child);
-    assert_true(thread_stopper_open(child, &stopper, NULL));
+    assert_true(thread_stopper_open(&stopper, NULL));
     assert_false(take(stopper, child, &stop));
     assert_int_equal(stop.problem.kind, ERROR_TARGET);
     thread_stopper_close(stopper);
@@ -178,7 +178,7 @@ static void test_many(void **state)
     for (size_t i = THREADS; i > ONE_IS_GONE; i--)
         stops[i] = stops[i - 1];
     stops[ONE_IS_GONE].tid = INT32_MAX;
-    assert_true(thread_stopper_open(child, &stopper, NULL));
+    assert_true(thread_stopper_open(&stopper, NULL));
     for (size_t done = 0, end; done <= THREADS; done = end) {
         end = done + thread_stopper_take(stopper, 0, stops + done, THREADS + 1 - done);
         assert_true(end > done);
