@@ -249,11 +249,13 @@ def record_perf(b, pid, rate, seconds, file):
 
 def record_perf_calm(b, pid, rate, seconds, file):
     """As record_perf(). Now and then perf spins in the kernel for the rest of its run: that is not what a recording costs."""
+    least = None
     for _ in range(TRIES_MAX):
         cost = record_perf(b, pid, rate, seconds, file)
-        if cost.cpu_s < cost.wall_s / 4:
+        least = cost if least is None or cost.cpu_s < least.cpu_s else least
+        if least.cpu_s < least.wall_s / 4:
             break
-    return cost
+    return least
 
 
 def row_c4(b, web):
