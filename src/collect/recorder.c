@@ -71,7 +71,7 @@ struct recorder {
     struct record_stats stats;
     struct pollfd *polls;
     size_t ring_polls, standing_polls; /* rings, and behind them processes that were chosen */
-    size_t seen;
+    size_t seen;                       /* processes and mappings, at the last look */
     unsigned tick_ms;
     uint64_t started_ns, flushed_ns, progress_ns;
     uint32_t taken;
@@ -172,8 +172,8 @@ static bool recorder_over(struct recorder *r, uint64_t now)
 }
 
 /*
- * How long nobody looks at the rings. What is sampled for the first time is read of its process soon, which
- * may end, and so is who is born; of what is known a sample needs nothing.
+ * How long nobody looks at the rings. Who is born, and what is mapped, is looked at soon, for it may be gone
+ * soon; so is all of a command that we started, which may end at any time.
  */
 static unsigned recorder_tick_ms(struct recorder *r)
 {
@@ -651,6 +651,7 @@ bool recorder_start(const struct recorder_options *options, struct trace_builder
                                       .births = { -1, -1 } }; /* none, when they cannot be opened */
     r->b = b;
     r->w = w;
+    r->tick_ms = RECORDER_TICK_MS;
     time_queue_init(&r->queue, RECORDER_QUEUE_BYTES);
     if (!recorder_prepare(r, err)) {
         recorder_free(r);

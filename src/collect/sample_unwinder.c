@@ -289,11 +289,16 @@ uint64_t sample_unwinder_need(const struct sample_unwinder *unwinder, const stru
     return sp < top->addr ? top->addr - sp + STACKS_SPARE_BYTES : UINT64_MAX;
 }
 
-/* A caller that no table led to. */
-static bool is_guess(uint8_t found)
+/* In generated code, where no table led to the caller: a stub, or a method that is gone. */
+static bool is_strange_leaf(const struct sample_unwinder *unwinder, uint32_t process, size_t count)
 {
-    return found == UNWIND_FOUND_STACK_TOP || found == UNWIND_FOUND_FRAME_POINTER ||
-           found == UNWIND_FOUND_KERNEL;
+    uint8_t found = count > 1 ? unwinder->frames[1].found : UNWIND_FOUND_LEAF;
+    if (found != UNWIND_FOUND_STACK_TOP && found != UNWIND_FOUND_FRAME_POINTER &&
+        found != UNWIND_FOUND_KERNEL)
+        return false;
+    const struct address_range *range =
+        address_space_find(unwinder->b->states[process].mappings, unwinder->ips[0]);
+    return range && !range_has_file(unwinder->b, range);
 }
 
 bool sample_unwinder_run(struct sample_unwinder *unwinder, uint32_t process, const struct perf_sample *sample,
@@ -323,7 +328,7 @@ bool sample_unwinder_run(struct sample_unwinder *unwinder, uint32_t process, con
         .exact = unwinder->exact,
         .count = result.count,
         .end = ends[result.end],
-        .leaf_is_strange = result.count > 1 && is_guess(unwinder->frames[1].found),
+        .leaf_is_strange = is_strange_leaf(unwinder, process, result.count),
     };
     return true;
 }

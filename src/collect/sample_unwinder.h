@@ -23,7 +23,7 @@ struct unwound_stack {
     const bool *exact;   /* the frame goes on there, rather than behind a call */
     size_t count;
     enum stack_end end;
-    bool leaf_is_strange; /* nothing tells of its code: a stub, or it is gone */
+    bool leaf_is_strange; /* in generated code of which nothing tells: a stub, or it is gone */
 };
 
 struct sample_unwinder;

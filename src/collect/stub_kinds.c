@@ -5,7 +5,6 @@
 
 #include "base/id_map.h"
 #include "base/mem.h"
-#include "base/own.h"
 #include "clr/stub_code.h"
 
 enum { READS_MAX = 256, LOOKS_MAX = 1 << 16 };
@@ -47,32 +46,29 @@ void stub_kinds_free(struct stub_kinds *kinds)
     free(kinds);
 }
 
-/* Code around an address: what lies in the page before its own, and the rest, which may be there alone. */
-struct stub_reading {
-    struct memory_piece pieces[2];
-    uint8_t code[STUB_CODE_BYTES];
-};
-
-static void ask_for(uint64_t addr, struct stub_reading *out)
+/*
+ * Asks for the code around an address in two pieces: what lies in the page before its own, and the rest,
+ * which may be there alone.
+ */
+enum { PIECES = 2 };
+static void ask_for(uint64_t addr, uint8_t code[STUB_CODE_BYTES], struct memory_piece pieces[PIECES])
 {
     size_t in_page = addr % MEMORY_PAGE_BYTES;
     size_t other = in_page < STUB_CODE_BEFORE ? STUB_CODE_BEFORE - in_page : 0;
     uint64_t from = addr - STUB_CODE_BEFORE;
-    out->pieces[0] = (struct memory_piece){ .addr = from, .into = out->code, .size = other };
-    out->pieces[1] = (struct memory_piece){
-        .addr = from + other,
-        .into = out->code + other,
-        .size = STUB_CODE_BYTES - other,
-    };
+    pieces[0] = (struct memory_piece){ .addr = from, .into = code, .size = other };
+    pieces[1] =
+        (struct memory_piece){ .addr = from + other, .into = code + other, .size = STUB_CODE_BYTES - other };
 }
 
 /* False when the code at the address itself was not there. *out_kind: string of the trace; 0: none that is
  * known. */
-static bool kind_of(struct trace *t, const struct stub_reading *r, uint32_t *out_kind)
+static bool kind_of(struct trace *t, const uint8_t code[STUB_CODE_BYTES],
+                    const struct memory_piece pieces[PIECES], uint32_t *out_kind)
 {
-    size_t other = r->pieces[0].size, begin = r->pieces[0].got == other ? 0 : other;
-    size_t size = other + r->pieces[1].got - begin, at = STUB_CODE_BEFORE - begin;
-    const char *kind = size > at ? stub_code_kind(span_of(r->code + begin, size), at) : NULL;
+    size_t other = pieces[0].size, begin = pieces[0].got == other ? 0 : other;
+    size_t size = other + pieces[1].got - begin, at = STUB_CODE_BEFORE - begin;
+    const char *kind = size > at ? stub_code_kind(span_of(code + begin, size), at) : NULL;
     *out_kind = kind ? trace_add_string(t, kind) : 0;
     return size > at;
 }
@@ -94,13 +90,14 @@ static const struct looked_at *looked_at(const struct stub_kinds *kinds, uint32_
 
 bool stub_kinds_look(struct stub_kinds *kinds, uint32_t process, uint64_t addr, const struct memory *memory)
 {
-    struct stub_reading reading;
+    uint8_t code[STUB_CODE_BYTES];
+    struct memory_piece pieces[PIECES];
     uint32_t kind;
     if (addr < STUB_CODE_BEFORE || kinds->look_count == LOOKS_MAX || looked_at(kinds, process, addr))
         return true;
-    ask_for(addr, &reading);
-    memory->read(memory->user, reading.pieces, ARRAY_LEN(reading.pieces));
-    if (!kind_of(kinds->t, &reading, &kind))
+    ask_for(addr, code, pieces);
+    memory->read(memory->user, pieces, PIECES);
+    if (!kind_of(kinds->t, code, pieces, &kind))
         return false; /* what comes there next is looked at again */
     kinds->looks = mem_grow(kinds->looks, &kinds->look_capacity, kinds->look_count + 1, sizeof *kinds->looks);
     kinds->looks[kinds->look_count] = (struct looked_at){ addr, process, kind };
@@ -116,18 +113,13 @@ static uint64_t code_addr(const struct trace_location *row)
 static void read_stubs(struct stub_kinds *kinds, const struct memory *memory)
 {
     struct trace *t = kinds->t;
-    struct stub_reading *readings = mem_alloc(kinds->count, sizeof *readings);
-    struct memory_piece pieces[2 * READS_MAX];
-    for (size_t i = 0; i < kinds->count; i++) {
-        ask_for(code_addr(&t->locations.rows[kinds->locations[i]]), &readings[i]);
-        memcpy(&pieces[2 * i], readings[i].pieces, sizeof readings[i].pieces);
-    }
-    memory->read(memory->user, pieces, 2 * kinds->count);
-    for (size_t i = 0; i < kinds->count; i++) {
-        memcpy(readings[i].pieces, &pieces[2 * i], sizeof readings[i].pieces);
-        kind_of(t, &readings[i], &t->locations.rows[kinds->locations[i]].stub);
-    }
-    free(readings);
+    struct memory_piece pieces[READS_MAX * PIECES];
+    uint8_t code[READS_MAX][STUB_CODE_BYTES];
+    for (size_t i = 0; i < kinds->count; i++)
+        ask_for(code_addr(&t->locations.rows[kinds->locations[i]]), code[i], &pieces[i * PIECES]);
+    memory->read(memory->user, pieces, kinds->count * PIECES);
+    for (size_t i = 0; i < kinds->count; i++)
+        kind_of(t, code[i], &pieces[i * PIECES], &t->locations.rows[kinds->locations[i]].stub);
     kinds->count = 0;
 }
 
@@ -151,7 +143,7 @@ void stub_kinds_update(struct stub_kinds *kinds, uint32_t process, const struct 
         if (row->process != process || !may_be_stub(t, row))
             continue;
         const struct looked_at *look = looked_at(kinds, process, code_addr(row));
-        if (look && look->kind) {
+        if (look) {
             row->stub = look->kind;
             continue;
         }
