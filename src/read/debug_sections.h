@@ -9,7 +9,19 @@
 #include "read/debug_line.h"
 #include "read/elf_bytes.h"
 
-enum { DEBUG_SECTIONS = 8 };
+enum debug_section {
+    DEBUG_SECTION_LINE,
+    DEBUG_SECTION_INFO,
+    DEBUG_SECTION_LINE_STR,
+    DEBUG_SECTION_STR,
+    DEBUG_SECTION_ABBREV,
+    DEBUG_SECTION_ADDR,
+    DEBUG_SECTION_STR_OFFSETS,
+    DEBUG_SECTION_RANGES,
+    DEBUG_SECTION_RNGLISTS,
+    DEBUG_SECTION_ARANGES,
+    DEBUG_SECTIONS
+};
 
 /* Without compression; those that the file does not have, or that are too large, are empty. */
 struct debug_sections {
@@ -17,13 +29,12 @@ struct debug_sections {
     struct source str;     /* large: when it is not compressed it stays in the file */
     struct span abbrev, addr, str_offsets, ranges, rnglists, aranges;
     struct debug_line_sections lines;
-    struct buffer memory[DEBUG_SECTIONS]; /* owned: of the above */
-    size_t memory_count;
+    struct buffer memory[DEBUG_SECTIONS]; /* owned: of those above that are loaded */
 };
 
-/* What they are called in a file; NULL behind the last. */
-extern const char *const debug_section_names[];
-
+/* NULL when the file has it not. */
+const struct elf_section *debug_section_of(const struct elf *e, enum debug_section which);
+const char *debug_section_name(enum debug_section which);
 /* `e` is borrowed until they are closed. */
 void debug_sections_open(const struct elf *e, struct debug_sections *out);
 void debug_sections_close(struct debug_sections *sections);

@@ -92,34 +92,30 @@ static bool write_headers(struct section_writer *w, uint16_t machine)
            pwrite(w->fd, &header, sizeof header, 0) == (ssize_t)sizeof header;
 }
 
-static bool write_unpacked(struct section_writer *w, const struct elf *e, const char *name, struct error *err)
+static bool write_unpacked(struct section_writer *w, const struct elf *e, enum debug_section which)
 {
-    const struct elf_section *section = elf_section_named(e, name);
+    const struct elf_section *section = debug_section_of(e, which);
     struct buffer bytes;
     if (!section)
         return true;
     buffer_init(&bytes, KEPT_SECTIONS_BYTES_MAX - (size_t)w->at);
-    bool ok = elf_section_load(e, section, &bytes, err);
-    if (ok && !write_section(w, name, SHT_PROGBITS, buffer_span(&bytes)))
-        ok = error_set(err, ERROR_SYSTEM, "cannot write debug sections");
+    bool ok = elf_section_load(e, section, &bytes, NULL) &&
+              write_section(w, debug_section_name(which), SHT_PROGBITS, buffer_span(&bytes));
     buffer_done(&bytes);
     return ok;
 }
 
-static bool write_all(int fd, const struct source_stamp *stamp, const struct elf *e, struct error *err)
+static bool write_all(int fd, const struct source_stamp *stamp, const struct elf *e)
 {
     struct section_writer w = { .fd = fd, .at = sizeof(Elf64_Ehdr), .count = 1 };
     uint8_t room[sizeof(Elf64_Ehdr)] = { 0 };
     buffer_init(&w.names, NAMES_BYTES_MAX);
     buffer_append(&w.names, "", 1);
-    bool ok = (fd_write(fd, span_of(room, sizeof room)) &&
-               write_section(&w, stamp_name, SHT_PROGBITS, span_of(stamp, sizeof *stamp))) ||
-              error_set(err, ERROR_SYSTEM, "cannot write debug sections");
-    for (size_t i = 0; ok && debug_section_names[i]; i++)
-        ok = write_unpacked(&w, e, debug_section_names[i], err);
-    if (ok &&
-        !(write_section(&w, names_name, SHT_STRTAB, (struct span){ 0 }) && write_headers(&w, e->machine)))
-        ok = error_set(err, ERROR_SYSTEM, "cannot write debug sections");
+    bool ok = fd_write(fd, span_of(room, sizeof room)) &&
+              write_section(&w, stamp_name, SHT_PROGBITS, span_of(stamp, sizeof *stamp));
+    for (size_t i = 0; ok && i < DEBUG_SECTIONS; i++)
+        ok = write_unpacked(&w, e, (enum debug_section)i);
+    ok = ok && write_section(&w, names_name, SHT_STRTAB, (struct span){ 0 }) && write_headers(&w, e->machine);
     buffer_done(&w.names);
     return ok;
 }
@@ -129,8 +125,8 @@ static bool is_worth_it(const struct elf *e)
 {
     uint64_t total = sizeof(Elf64_Ehdr), bytes;
     bool any_packed = false;
-    for (size_t i = 0; debug_section_names[i]; i++) {
-        const struct elf_section *section = elf_section_named(e, debug_section_names[i]);
+    for (size_t i = 0; i < DEBUG_SECTIONS; i++) {
+        const struct elf_section *section = debug_section_of(e, (enum debug_section)i);
         struct source stored;
         bool packed;
         if (!section || !elf_section_stored(e, section, &stored, &packed, &bytes, NULL))
@@ -144,27 +140,25 @@ static bool is_worth_it(const struct elf *e)
 }
 
 static bool save_in(const struct symbol_cache *folder, const struct symbol_id *id,
-                    const struct source_stamp *stamp, const struct elf *e, struct error *err)
+                    const struct source_stamp *stamp, const struct elf *e)
 {
     struct replaced_file file;
-    if (!symbol_cache_begin_made(folder, id, SYMBOL_CACHE_SECTIONS, &file, err))
+    if (!symbol_cache_begin_made(folder, id, SYMBOL_CACHE_SECTIONS, &file, NULL))
         return false;
-    if (!write_all(file.fd, stamp, e, err)) {
+    if (!write_all(file.fd, stamp, e)) {
         replaced_file_abandon(&file);
         return false;
     }
-    return replaced_file_commit(&file, err);
+    return replaced_file_commit(&file, NULL);
 }
 
 bool kept_sections_save(const struct source_cache *cache, const struct symbol_id *id,
-                        const struct source_stamp *stamp, const struct elf *e, struct error *err)
+                        const struct source_stamp *stamp, const struct elf *e)
 {
     struct symbol_cache folder;
-    if (!cache || !cache->path || !is_worth_it(e))
-        return error_set(err, ERROR_LIMIT, "nowhere to keep debug sections, or no use");
-    if (!symbol_cache_open(cache->path, true, &folder, err))
+    if (!cache || !cache->path || !is_worth_it(e) || !symbol_cache_open(cache->path, true, &folder, NULL))
         return false;
-    bool ok = save_in(&folder, id, stamp, e, err);
+    bool ok = save_in(&folder, id, stamp, e);
     if (ok)
         symbol_cache_trim(&folder, (uint64_t)SOURCE_CACHE_BYTES_MAX);
     symbol_cache_close(&folder);

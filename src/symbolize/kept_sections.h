@@ -17,10 +17,10 @@ enum { KEPT_SECTIONS_BYTES_MAX = 32 << 20 };
 int kept_sections_find(const struct source_cache *cache, const struct symbol_id *id,
                        const struct source_stamp *stamp);
 /*
- * Keeps those of `e`, a debug file in that state. Fails when they are too large, not compressed, or cannot be
- * kept.
+ * Keeps those of `e`, a debug file in that state. False when they are too large, not compressed, or cannot be
+ * kept: then nothing is.
  */
 bool kept_sections_save(const struct source_cache *cache, const struct symbol_id *id,
-                        const struct source_stamp *stamp, const struct elf *e, struct error *err);
+                        const struct source_stamp *stamp, const struct elf *e);
 
 #endif

@@ -47,7 +47,7 @@ static void *lookup_run(void *user)
         return NULL;
     native_source_find(&elf, lookup->asked, lookup->asked_count, keep_answer, lookup);
     if (kept < 0 && lookup->known.count)
-        kept_sections_save(store->cache, &store->id, &lookup->stamp, &elf, NULL);
+        kept_sections_save(store->cache, &store->id, &lookup->stamp, &elf);
     elf_done(&elf);
     return NULL;
 }

@@ -211,7 +211,7 @@ static void test_unpacked(void **state)
     open_elf(own, &file, &elf);
     assert_int_equal(elf.machine, ELF_X86_64);
     assert_true(native_source_has(&elf));
-    assert_false(kept_sections_save(&kept.cache, &kept.store.id, &stamp, &elf, NULL)); /* not compressed */
+    assert_false(kept_sections_save(&kept.cache, &kept.store.id, &stamp, &elf)); /* not compressed */
     elf_done(&elf);
     assert_int_equal(unlink(lines), 0);
     look(&kept, fd, 0, ARRAY_LEN(addrs), second);
