@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyse/event_stacks.h"
 #include "analyse/exception_stats.h"
@@ -170,8 +169,7 @@ static void add_exception(struct building *b, struct thrown_reading *r, const st
 static void add_exceptions(struct building *b, struct buffer *text)
 {
     static const uint16_t ids[] = { EXCEPTION_EVENT_THROWN, 0 };
-    struct thrown_reading r;
-    memset(&r.before, 0, sizeof r.before);
+    struct thrown_reading r = { 0 };
     buffer_init(&r.type, EXCEPTION_BYTES_MAX);
     buffer_init(&r.message, EXCEPTION_BYTES_MAX);
     event_stacks_init(&r.stacks, b->t, false, EVENT_CUT_THROW);

@@ -23,13 +23,23 @@ static bool take_number(const char **text, uint64_t *out)
     return true;
 }
 
+bool units_parse_digits(struct span text, uint64_t *out)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        unsigned digit = (unsigned)text.data[i] - '0';
+        if (digit > 9 || __builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, digit, &value))
+            return false;
+    }
+    if (text.size)
+        *out = value;
+    return text.size != 0;
+}
+
 bool units_parse_count(const char *text, uint64_t *out)
 {
-    uint64_t value;
-    if (!take_number(&text, &value) || *text)
-        return false;
-    *out = value;
-    return true;
+    return units_parse_digits(span_of(text, strlen(text)), out);
 }
 
 /* `12` or `1.25`: the whole part, and the rest as a fraction of `scale`. */

@@ -63,7 +63,7 @@ static void learn(struct throw_sites *sites, const uint64_t *addrs, size_t count
     if (!asked_count || sites->is_over)
         return;
     sites->is_over = !sites->ask(sites->user, asked, asked_count, answers) || sites->count > SITES_MAX;
-    for (size_t i = 0; i < asked_count && sites->count < sizeof sites->rows / sizeof *sites->rows; i++) {
+    for (size_t i = 0; i < asked_count && sites->count < ARRAY_LEN(sites->rows); i++) {
         if (site_find(sites, asked[i]))
             continue; /* it calls itself */
         uint32_t id = (uint32_t)sites->count++;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/units.h"
 #include "base/utf16.h"
 #include "trace/facts.h"
 
@@ -48,17 +49,7 @@ static bool take_word(struct span *text, struct span *out)
 static bool take_number(struct span *text, uint64_t max, uint64_t *out)
 {
     struct span word;
-    uint64_t value = 0;
-    if (!take_word(text, &word) || !word.size)
-        return false;
-    for (size_t i = 0; i < word.size; i++) {
-        unsigned digit = (unsigned)word.data[i] - '0';
-        if (digit > 9 || __builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, digit, &value))
-            return false;
-    }
-    *out = value;
-    return value <= max;
+    return take_word(text, &word) && units_parse_digits(word, out) && *out <= max;
 }
 
 bool kept_fact_read(struct span text, struct kept_fact *out)

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/units.h"
+
 static bool is_blank(uint8_t c)
 {
     return c == ' ' || c == '\t';
@@ -60,19 +62,6 @@ static struct span last_word(struct span line, size_t *end)
     return span_part(line, from, to - from);
 }
 
-static bool parse_decimal(struct span text, uint64_t *out)
-{
-    uint64_t value = 0;
-    if (text.size == 0 || text.size > 20)
-        return false;
-    for (size_t i = 0; i < text.size; i++)
-        if (!is_digit(text.data[i]) || __builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, text.data[i] - '0', &value))
-            return false;
-    *out = value;
-    return true;
-}
-
 static bool parse_hex(struct span text, uint64_t *out)
 {
     uint64_t value = 0;
@@ -99,10 +88,10 @@ static bool parse_ids(struct span word, struct perf_script_event *e)
         e->has_both_ids = true;
         return true;
     }
-    if (!parse_decimal(span_part(word, 0, first), &a) || a > UINT32_MAX)
+    if (!units_parse_digits(span_part(word, 0, first), &a) || a > UINT32_MAX)
         return false;
     b = a;
-    if (slash && (!parse_decimal(span_from(word, first + 1), &b) || b > UINT32_MAX))
+    if (slash && (!units_parse_digits(span_from(word, first + 1), &b) || b > UINT32_MAX))
         return false;
     e->pid = (uint32_t)a;
     e->tid = (uint32_t)b;
@@ -115,7 +104,7 @@ static bool parse_cpu(struct span word, uint32_t *cpu)
 {
     uint64_t value;
     if (word.size < 3 || word.data[0] != '[' || word.data[word.size - 1] != ']' ||
-        !parse_decimal(span_part(word, 1, word.size - 2), &value) || value > UINT16_MAX)
+        !units_parse_digits(span_part(word, 1, word.size - 2), &value) || value > UINT16_MAX)
         return false;
     *cpu = (uint32_t)value;
     return true;
@@ -130,8 +119,8 @@ static bool parse_time(struct span word, uint64_t *time_ns)
         return false;
     size_t whole = (size_t)(point - word.data);
     struct span places = span_part(word, whole + 1, word.size - whole - 2);
-    if (places.size > 9 || !parse_decimal(span_part(word, 0, whole), &seconds) ||
-        !parse_decimal(places, &part) || seconds > UINT64_MAX / 2000000000)
+    if (places.size > 9 || !units_parse_digits(span_part(word, 0, whole), &seconds) ||
+        !units_parse_digits(places, &part) || seconds > UINT64_MAX / 2000000000)
         return false;
     for (size_t i = places.size; i < 9; i++)
         part *= 10;
@@ -224,7 +213,7 @@ static bool parse_what(struct span text, struct perf_script_event *e)
 {
     size_t pos = 0;
     struct span word = next_word(text, &pos);
-    if (parse_decimal(word, &e->period)) {
+    if (units_parse_digits(word, &e->period)) {
         e->has_period = true;
         word = next_word(text, &pos);
     }
