@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +23,7 @@
 #include "collect/runtime_names.h"
 #include "collect/sample_stacks.h"
 #include "collect/stack_room.h"
+#include "collect/wakeups.h"
 #include "collect/watched_processes.h"
 #include "trace/facts.h"
 
@@ -52,7 +52,6 @@ enum {
     RECORDER_RUNDOWN_MS = 60000,
     RECORDER_SILENCE_MS = 15000,
     RECORDER_STOPPED_SILENCE_MS = 1000,
-    RECORDER_RUNTIME_POLLS = 256, /* streams of runtimes that are waited for */
 };
 
 #define MS_NS 1000000ull
@@ -69,9 +68,8 @@ struct recorder {
     struct sample_stacks *stacks;
     struct watched_processes watched;
     struct record_stats stats;
-    struct pollfd *polls;
-    size_t ring_polls, standing_polls; /* rings, and behind them processes that were chosen */
-    size_t seen;                       /* processes and mappings, at the last look */
+    struct wakeups wakeups;
+    size_t seen; /* processes and mappings, at the last look */
     unsigned tick_ms;
     uint64_t started_ns, flushed_ns, progress_ns;
     uint32_t taken;
@@ -198,50 +196,18 @@ static uint64_t recorder_next_look_ns(struct recorder *r)
     return r->options.duration_ns && end_ns < until_ns ? end_ns : until_ns;
 }
 
-/* Rings whose own thread is gone and processes that have ended would wake us for ever. */
-static void recorder_drop_ended_polls(struct recorder *r)
-{
-    for (size_t i = 0; i < r->standing_polls; i++)
-        if (r->polls[i].revents & (i < r->ring_polls ? POLLHUP | POLLERR : POLLIN))
-            r->polls[i].fd = -1;
-}
-
-/* Behind the standing ones: what the user says, and runtimes that call. Returns how many there are in all. */
-static nfds_t recorder_own_polls(struct recorder *r)
-{
-    nfds_t count = r->standing_polls;
-    if (r->options.stop_fd >= 0)
-        r->polls[count++] = (struct pollfd){ .fd = r->options.stop_fd, .events = POLLIN };
-    if (r->options.port)
-        r->polls[count++] = (struct pollfd){ .fd = diagnostic_port_fd(r->options.port), .events = POLLIN };
-    return count;
-}
-
 /*
- * Sleeps until a ring is half full, a target ended, the user pressed Enter, a signal came, or it is time to
- * look. What runtimes send is taken meanwhile: a connection holds little, and who cannot send drops events.
+ * Sleeps until it is time to look; false when the user wants an end. What runtimes send is taken meanwhile: a
+ * connection holds little, and who cannot send drops events.
  */
 static bool recorder_wait(struct recorder *r)
 {
-    uint64_t until_ns = recorder_next_look_ns(r), now_ns;
-    while ((now_ns = clock_monotonic_ns()) < until_ns) {
-        nfds_t own = recorder_own_polls(r), count = own;
-        if (recorder_wants_events(r))
-            count += runtime_names_polls(r->runtimes, &r->polls[own], RECORDER_RUNTIME_POLLS);
-        int ready = poll(r->polls, count, (int)((until_ns - now_ns) / MS_NS) + 1);
-        if (ready <= 0)
-            return true;
-        bool ours = false;
-        for (size_t i = 0; i < own; i++)
-            ours |= r->polls[i].revents != 0;
-        recorder_drop_ended_polls(r);
-        if (r->options.stop_fd >= 0 && r->polls[r->standing_polls].revents)
-            return false;
-        if (ours || count == own)
-            return true;
+    const struct runtime_names *streams = recorder_wants_events(r) ? r->runtimes : NULL;
+    uint64_t until_ns = recorder_next_look_ns(r);
+    enum wakeup by;
+    while ((by = wakeups_sleep(&r->wakeups, until_ns, streams)) == WAKEUP_STREAM)
         runtime_names_drain(r->runtimes);
-    }
-    return true;
+    return by != WAKEUP_STOP;
 }
 
 static void recorder_take_callers(struct recorder *r)
@@ -588,20 +554,6 @@ static void recorder_watch(struct recorder *r)
                                         });
 }
 
-static void recorder_stand_polls(struct recorder *r)
-{
-    const struct exit_watch *exits = &r->watched.exits;
-    size_t most = r->events.ring_count + exits->chosen_count + 2 + RECORDER_RUNTIME_POLLS, count = 0;
-    r->polls = mem_alloc(most, sizeof *r->polls);
-    for (size_t i = 0; i < r->events.ring_count; i++)
-        if (r->events.rings[i].page)
-            r->polls[count++] = (struct pollfd){ .fd = r->events.ring_fds[i], .events = POLLIN };
-    r->ring_polls = count;
-    for (size_t i = 0; i < exits->chosen_count; i++)
-        r->polls[count++] = (struct pollfd){ .fd = exits->chosen[i], .events = POLLIN };
-    r->standing_polls = count;
-}
-
 static bool recorder_prepare(struct recorder *r, struct error *err)
 {
     const struct perf_events_options *perf = &r->options.perf;
@@ -609,7 +561,12 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
     if (!exit_watch_chosen(&r->watched.exits, perf->pids, r->options.start_ticks, perf->pid_count, err) ||
         !recorder_may_listen(r, err) || !recorder_open_events(r, err))
         return false;
-    recorder_stand_polls(r);
+    wakeups_init(&r->wakeups, &(struct wakeup_sources){
+                                  .events = &r->events,
+                                  .exits = &r->watched.exits,
+                                  .stop_fd = r->options.stop_fd,
+                                  .port_fd = r->options.port ? diagnostic_port_fd(r->options.port) : -1,
+                              });
     /* what is lost without memory is stacks, and these are the kernel's then */
     r->memory = memory_names_new(r->b, &r->watched.files, r->runtimes,
                                  r->options.kernel_chains ? NULL : r->options.note, r->options.user);
@@ -674,7 +631,7 @@ void recorder_free(struct recorder *r)
     watched_processes_done(&r->watched);
     time_queue_done(&r->queue);
     cpu_account_close(r->account);
-    free(r->polls);
+    wakeups_done(&r->wakeups);
     free(r);
 }
 
