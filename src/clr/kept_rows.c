@@ -107,14 +107,10 @@ void kept_method_append(struct buffer *out, const struct trace_function *f, cons
     utf16_append_zstring(out, span_of(type_params, strlen(type_params)));
 }
 
-bool kept_method_read(struct span payload, struct kept_method *out)
+bool kept_method_read(struct span rest, struct kept_method *out)
 {
-    enum { FIXED_BYTES = 36, TEXTS = 3, INSTANCE_BYTES = 2 };
-    struct cursor c = cursor_over(payload);
-    cursor_skip(&c, FIXED_BYTES);
-    for (int i = 0; i < TEXTS; i++)
-        utf16_zstring(&c);
-    cursor_skip(&c, INSTANCE_BYTES);
+    struct cursor c = cursor_over(rest);
+    cursor_u16le(&c); /* runtime instance */
     struct kept_method m = { .kind = cursor_u8(&c) };
     m.tier = cursor_u8(&c);
     m.resolver = cursor_u8(&c);

@@ -72,8 +72,8 @@ struct kept_method {
 
 void kept_method_append(struct buffer *out, const struct trace_function *f, const struct trace_location *row,
                         const char *type_params);
-/* Of the whole event. False when it has nothing there. */
-bool kept_method_read(struct span payload, struct kept_method *out);
+/* `rest`: of its runtime_method_event. False when it has nothing there. */
+bool kept_method_read(struct span rest, struct kept_method *out);
 
 /*
  * Event 0 of the runtime's sampler, in a version that no runtime has: u32 state, u32 CPU, u64 weight. The

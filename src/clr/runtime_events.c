@@ -87,6 +87,7 @@ bool runtime_method_event_read(struct span payload, uint32_t version, bool verbo
         m.name = optional_string(&c);
         m.signature = optional_string(&c);
     }
+    m.rest = span_part(payload, c.pos, cursor_left(&c));
     if (version >= 2 && cursor_left(&c) >= 10) {
         cursor_u16le(&c); /* runtime instance */
         m.rejit_id = cursor_u64le(&c);

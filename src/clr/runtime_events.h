@@ -89,6 +89,7 @@ struct runtime_method_event {
     struct span type; /* "Ns.Type`1+Nested[System.__Canon]", "dynamicClass"; empty without names */
     struct span name;
     struct span signature; /* "instance void  (class System.String,int32)" */
+    struct span rest;      /* what stands behind those */
     uint64_t rejit_id;     /* 0: the code of the method's own IL */
 };
 

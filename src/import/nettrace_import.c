@@ -6,7 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/id_map.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/utf16.h"
@@ -16,6 +15,7 @@
 #include "import/import_note.h"
 #include "import/kept_import.h"
 #include "import/nettrace_methods.h"
+#include "import/provider_uses.h"
 #include "import/thread_time.h"
 #include "read/nettrace.h"
 #include "trace/facts.h"
@@ -25,8 +25,6 @@ enum {
     THREADS_KNOWN = 256, /* a power of two */
     TEXT_MAX = 1 << 20,
     GAPS_MAX = 1024,
-    ANY_OF_MAX = 8,  /* sets of keywords that a provider's events have */
-    USES_MAX = 4096, /* pairs of process and provider whose subscriptions are guessed */
 };
 
 /* What is done with the events of a type, besides keeping them. */
@@ -53,15 +51,6 @@ struct imported_type {
     uint32_t noted_of; /* the process whose use of the provider was noted last */
 };
 
-/* What a provider told of a process at most, from which follows what it was asked at least. */
-struct provider_use {
-    uint32_t process, provider;
-    uint64_t keywords;           /* of events with one: that was asked for */
-    uint64_t any_of[ANY_OF_MAX]; /* of events with several: one of them was */
-    size_t any_of_count;
-    uint8_t level;
-};
-
 struct known_thread {
     uint64_t tid;
     uint32_t process, thread; /* of the trace */
@@ -75,10 +64,7 @@ struct nettrace_import {
     struct kept_import kept;
     struct imported_type *types; /* [0] is unused */
     size_t type_count, type_capacity;
-    struct provider_use *uses; /* [0] is unused */
-    size_t use_count, use_capacity;
-    struct id_map use_ids;
-    bool too_many_uses;
+    struct provider_uses uses;
     struct known_thread threads[THREADS_KNOWN];
     struct buffer text;
     uint32_t process; /* of the trace; whose event is looked at */
@@ -124,61 +110,13 @@ static enum type_job job_of(const struct nettrace_import *in, const struct impor
     }
 }
 
-static bool use_same(const void *table, uint32_t id, const void *key)
-{
-    const struct provider_use *row = &((const struct nettrace_import *)table)->uses[id], *wanted = key;
-    return row->process == wanted->process && row->provider == wanted->provider;
-}
-
-static struct provider_use *use_of(struct nettrace_import *in, uint32_t process, uint32_t provider)
-{
-    struct provider_use key = { .process = process, .provider = provider };
-    uint64_t hash = hash_pair(process, provider);
-    uint32_t id = id_map_find(&in->use_ids, hash, use_same, in, &key);
-    if (!id) {
-        size_t count = in->use_count ? in->use_count : 1;
-        in->too_many_uses |= count > USES_MAX;
-        if (count > USES_MAX)
-            return NULL;
-        in->uses = mem_grow(in->uses, &in->use_capacity, count + 1, sizeof *in->uses);
-        in->uses[id = (uint32_t)count] = key;
-        in->use_count = count + 1;
-        id_map_add(&in->use_ids, hash, id);
-    }
-    return &in->uses[id];
-}
-
-/* Without the bits that event sources add for sessions. */
-static uint64_t own_keywords(uint64_t keywords)
-{
-    return keywords & UINT64_C(0xfffffffffff);
-}
-
-static void note_keywords(struct provider_use *use, uint64_t keywords)
-{
-    uint64_t own = own_keywords(keywords);
-    if ((own & (own - 1)) == 0 || use->any_of_count == ANY_OF_MAX) {
-        use->keywords |= keywords;
-        return;
-    }
-    for (size_t i = 0; i < use->any_of_count; i++)
-        if (use->any_of[i] == keywords)
-            return;
-    use->any_of[use->any_of_count++] = keywords;
-}
-
 /* The process whose event is looked at has one of this type: somebody asked its provider for it. */
 static void note_use(struct nettrace_import *in, struct imported_type *type)
 {
     if (!in->process || type->noted_of == in->process || type->rundown)
         return;
     type->noted_of = in->process;
-    struct provider_use *use = use_of(in, in->process, type->provider);
-    if (!use)
-        return;
-    note_keywords(use, type->told->keywords);
-    if (type->told->level > use->level)
-        use->level = type->told->level < UINT8_MAX ? (uint8_t)type->told->level : UINT8_MAX;
+    provider_uses_note(&in->uses, in->process, type->provider, type->told->keywords, type->told->level);
 }
 
 static uint32_t add_type(struct nettrace_import *in, uint32_t provider, const struct nettrace_type *type)
@@ -586,34 +524,6 @@ static bool on_damage(void *user, uint64_t stream_off, uint64_t size_bytes, cons
     return true;
 }
 
-/* An event of several keywords comes for each of them: where one is known to be asked for the others are not.
- */
-static uint64_t keywords_of(const struct provider_use *use)
-{
-    uint64_t keywords = use->keywords;
-    for (size_t i = 0; i < use->any_of_count; i++)
-        if (!own_keywords(use->any_of[i] & use->keywords))
-            keywords |= use->any_of[i];
-    return keywords;
-}
-
-/* What was asked for, as far as events tell it; clrperf's own files say it. */
-static void set_subscriptions(struct nettrace_import *in)
-{
-    struct trace *t = &in->b->trace;
-    for (size_t i = 1; i < in->use_count; i++) {
-        uint32_t id = trace_push(&t->subscriptions);
-        t->subscriptions.rows[id] = (struct trace_subscription){
-            .process = in->uses[i].process,
-            .provider = in->uses[i].provider,
-            .keywords = keywords_of(&in->uses[i]),
-            .from_ns = in->first_ns,
-            .to_ns = in->last_ns,
-            .level = in->uses[i].level,
-        };
-    }
-}
-
 static void set_notes(struct nettrace_import *in)
 {
     struct trace *t = &in->b->trace;
@@ -630,10 +540,10 @@ static void set_notes(struct nettrace_import *in)
     if (counts->time_breaks)
         import_note(t, "%" PRIu64 " times of events are not as the file promises: their order may be wrong",
                     counts->time_breaks);
-    if (in->too_many_uses)
+    if (in->uses.cut)
         import_note(
             t, "what some processes were asked to tell is not known: more than %d providers of processes",
-            USES_MAX);
+            PROVIDER_USES_MAX);
     if (in->methods.malformed)
         import_note(t, "%" PRIu64 " events about methods are malformed", in->methods.malformed);
     if (in->kept.malformed)
@@ -665,8 +575,8 @@ static void finish(struct nettrace_import *in)
     trace_set_fact_number(t, FACT_DURATION_NS, in->last_ns - in->first_ns);
     kept_import_finish(&in->kept, t);
     thread_time_finish(t, in->sample_states, nettrace_reader_info(in->reader)->sampling_period_ns);
-    if (t->subscriptions.count == 1)
-        set_subscriptions(in);
+    if (t->subscriptions.count == 1) /* our own files say it */
+        provider_uses_tell(&in->uses, t, in->first_ns, in->last_ns);
     set_notes(in);
     nettrace_methods_name(&in->methods, in->kept.any, in->b);
     t->symbolized = true;
@@ -744,8 +654,7 @@ bool nettrace_import(struct byte_stream *stream, const struct import_options *op
     nettrace_methods_done(&in->methods);
     buffer_done(&in->text);
     free(in->types);
-    free(in->uses);
-    id_map_done(&in->use_ids);
+    provider_uses_done(&in->uses);
     free(in->sample_states);
     free(in);
     return ok;

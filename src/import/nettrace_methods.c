@@ -294,7 +294,7 @@ static uint32_t code_of(struct nettrace_methods *m, struct trace_builder *b, siz
     };
     uint8_t tier = (uint8_t)method_code_tier(&e), resolver = RESOLVER_EVENTPIPE;
     struct kept_method kept;
-    if (m->is_ours && kept_is_method_addr(row->addr) && kept_method_read(payload, &kept)) {
+    if (m->is_ours && kept_is_method_addr(row->addr) && kept_method_read(e.rest, &kept)) {
         function.kind = kept.kind;
         function.type_params = add_utf16(m, b, kept.type_params);
         tier = kept.tier;
