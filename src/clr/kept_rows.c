@@ -98,6 +98,19 @@ bool kept_subscription_read(struct span text, struct kept_subscription *out)
     return true;
 }
 
+bool kept_mapping_read(struct span text, struct kept_mapping *out)
+{
+    struct kept_mapping row = { 0 };
+    uint64_t kind;
+    if (!take_number(&text, IMAGE_KINDS - 1, &kind) || !take_number(&text, UINT64_MAX, &row.start) ||
+        !take_number(&text, UINT64_MAX, &row.end) || row.end <= row.start)
+        return false;
+    row.kind = (uint8_t)kind;
+    row.path = text;
+    *out = row;
+    return true;
+}
+
 void kept_method_append(struct buffer *out, const struct trace_function *f, const struct trace_location *row,
                         const char *type_params)
 {

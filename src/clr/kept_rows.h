@@ -32,6 +32,7 @@ enum kept_row_id {
     KEPT_RUNTIME,      /* the version of the process's runtime */
     KEPT_CONTAINER,    /* the process's */
     KEPT_SUBSCRIPTION, /* "KEYWORDS LEVEL FROM_NS TO_NS PROVIDER" */
+    KEPT_MAPPING,      /* "KIND START END PATH": where frames without a name are; the kind as a number */
 };
 
 /* Texts are borrowed, UTF-8; numbers are decimal. */
@@ -51,11 +52,18 @@ struct kept_subscription {
     struct span provider;
 };
 
+struct kept_mapping {
+    uint64_t start, end; /* not empty */
+    uint8_t kind;        /* enum image_kind */
+    struct span path;
+};
+
 /* False when it is not what it should be. */
 bool kept_fact_read(struct span text, struct kept_fact *out);
 bool kept_loss_read(struct span text, struct trace_loss *out); /* of no process */
 bool kept_thread_read(struct span text, struct kept_thread *out);
 bool kept_subscription_read(struct span text, struct kept_subscription *out);
+bool kept_mapping_read(struct span text, struct kept_mapping *out);
 
 /* Facts that are kept, indices below KEPT_FACTS. */
 enum { KEPT_FACTS = 19 };

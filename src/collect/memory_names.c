@@ -210,7 +210,9 @@ static struct memory_session *memory_session_of(struct memory_names *names, uint
     known->images =
         unpacked_images_new(memory_session_memory(known->session), memory_session_files(known->session));
     tell_images(known);
-    name_sampled(known, 1, false);                       /* it may be gone before the end */
+    name_sampled(known, 1, false); /* it may be gone before the end */
+    struct runtime_sink sink = memory_sink(known);
+    memory_session_look(known->session, &sink, NULL);    /* no event will tell of what is there already */
     code_walk_trim(memory_session_walk(known->session)); /* samples lead to few of its modules */
     return known->session;
 }

@@ -42,8 +42,8 @@ struct newcomers {
     size_t count;
     struct newcomer_found *found;
     size_t found_first, found_count, found_capacity;
-    bool looking;         /* at one that is waited for */
-    uint32_t looking_pid; /* at whom, or 0 */
+    bool looking;        /* at one that is waited for */
+    uint32_t asking_pid; /* whose runtime may be asked for a session now, or 0 */
     bool finishing, stopped;
 };
 
@@ -67,6 +67,12 @@ void newcomer_found_done(struct newcomer_found *found)
     found->session = NULL;
 }
 
+/* Whether a look at it asks its runtime, if it has one. */
+static bool newcomer_asks(const struct newcomer *one)
+{
+    return one->kind != NEWCOMER_CALLS || one->looks >= CALL_LOOKS;
+}
+
 /* Asks its runtime for a session, when it has one. True when no other look would do better. */
 static bool newcomer_ask(const struct newcomer *one, const struct runtime_session_options *ask,
                          struct newcomer_found *found)
@@ -76,7 +82,7 @@ static bool newcomer_ask(const struct newcomer *one, const struct runtime_sessio
     bool is_old = one->kind <= NEWCOMER_KNOWN && clock_realtime_ns() - t->started_ns > OLD_NS;
     if (!target_runtime_text(t)[0]) /* nothing is known of a silent one */
         return last || (is_old && !t->silent);
-    if (one->kind == NEWCOMER_CALLS && one->looks < CALL_LOOKS && !last)
+    if (!newcomer_asks(one))
         return false;
     bool hasty = one->looks + 1 < LATE_LOOK || one->kind == NEWCOMER_KNOWN;
     unsigned patience_ms = hasty ? PATIENCE_MS : LATE_PATIENCE_MS;
@@ -122,7 +128,9 @@ static void newcomers_settle(struct newcomers *n, const struct newcomer *looked,
                              struct newcomer_found *found)
 {
     struct newcomer *one = newcomers_find(n, looked->pid);
-    bool other = one && one->process != looked->process; /* it became another program */
+    /* it became another program, or was added anew: that look is still to come */
+    bool other =
+        one && (one->process != looked->process || (one->added_ns != looked->added_ns && !found->session));
     bool has_runtime = there && target_runtime_text(&found->target)[0];
     uint64_t start_ticks = found->target.start_ticks;
     if (!there || other || (!one && !found->session))
@@ -176,12 +184,12 @@ static void *newcomers_run(void *user)
         struct newcomer_found found;
         bool over = false;
         n->looking = looked.kind != NEWCOMER_KNOWN;
-        n->looking_pid = looked.pid;
+        n->asking_pid = newcomer_asks(&looked) ? looked.pid : 0;
         pthread_mutex_unlock(&n->lock);
         bool there = newcomer_look(&looked, n->ask, &found, &over);
         pthread_mutex_lock(&n->lock);
         n->looking = false;
-        n->looking_pid = 0;
+        n->asking_pid = 0;
         newcomers_settle(n, &looked, there, over, &found);
         pthread_cond_broadcast(&n->changed);
     }
@@ -249,7 +257,7 @@ void newcomers_hand_over(struct newcomers *n, uint32_t pid)
     uint64_t until_ns = clock_monotonic_ns() + PATIENCE_MS * MS_NS; /* meanwhile no ring is read */
     newcomers_remove(n, pid);
     pthread_mutex_lock(&n->lock);
-    while (n->looking_pid == pid && clock_monotonic_ns() < until_ns)
+    while (n->asking_pid == pid && clock_monotonic_ns() < until_ns)
         newcomers_wait(n, until_ns);
     pthread_mutex_unlock(&n->lock);
 }

@@ -52,9 +52,9 @@ bool newcomers_add(struct newcomers *n, uint32_t process, uint32_t pid, enum new
 /* It has ended. What was found before can still be taken. */
 void newcomers_remove(struct newcomers *n, uint32_t pid);
 /*
- * The caller sees to it itself from now on. Waits a moment for a look at it that is under way, so that the
- * session that this opens can be taken: to end it later would end the counters and metrics of another one
- * that asked for the same.
+ * The caller sees to it itself from now on. Waits a moment for a look at it that is under way and asks its
+ * runtime, so that the session that this opens can be taken: to end it later would end the counters and
+ * metrics of another one that asked for the same.
  */
 void newcomers_hand_over(struct newcomers *n, uint32_t pid);
 /* Takes one thing found; false when there is none now. The caller ends *out with newcomer_found_done(). */

@@ -493,7 +493,8 @@ bool runtime_session_drain(struct runtime_session *s, const struct runtime_sink 
 
 bool runtime_session_stop(struct runtime_session *s, struct error *err)
 {
-    for (size_t i = 0; i < s->stream_count; i++)
+    /* the methods last: a stack of the others' last events can be in one that is new */
+    for (size_t i = s->stream_count; i-- > 0;)
         if (!event_stream_stop(&s->peer, &s->streams[i].from, err))
             return false;
     return true;

@@ -1,18 +1,22 @@
 #include "collect/watched_processes.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "collect/event_stream.h"
 #include "collect/proc_file.h"
 #include "collect/process_scan.h"
+#include "read/procfs.h"
 
 enum {
     ATTACH_MS = 3000,      /* for the answer of a runtime that was there before us */
     KNOWN_ATTACH_MS = 500, /* of one whose methods can be told from its memory */
     LATE_MS = 250,         /* a runtime needs some 60 until it can be listened to */
     DEAF_MS = 10,          /* one that has called runs its program at once */
+    ENVIRON_BYTES_MAX = 2 << 20,
 };
 
 void watched_processes_init(struct watched_processes *w, const struct watched_processes_options *options)
@@ -47,16 +51,37 @@ static void welcome(struct watched_processes *w, uint32_t pid, enum newcomer_kin
          "too many processes start at once: some are not looked at; their jitted methods will have no names");
 }
 
-static void take_session(struct watched_processes *w, struct newcomer_found *found)
+/* Whether the runtime may have told of something before it was listened to. `deaf_ns`: since it called. */
+static void note_late(struct watched_processes *w, uint32_t process, uint64_t deaf_ns)
 {
-    uint64_t began_ns = w->options.b->trace.processes.rows[found->process].from_ns;
+    uint64_t began_ns = w->options.b->trace.processes.rows[process].from_ns;
     uint64_t late_ns = began_ns ? clock_monotonic_ns() - began_ns : 0; /* 0: it was there before us */
-    runtime_names_add(w->options.runtimes, found->process, (uint32_t)found->target.pid, found->session);
-    found->session = NULL; /* runtime_names has it */
-    if (late_ns <= LATE_MS * UINT64_C(1000000) && found->deaf_ns <= DEAF_MS * UINT64_C(1000000))
+    if (late_ns <= LATE_MS * UINT64_C(1000000) && deaf_ns <= DEAF_MS * UINT64_C(1000000))
         return;
     w->late++;
     w->late_ns = late_ns > w->late_ns ? late_ns : w->late_ns;
+}
+
+/* Whether a runtime that calls goes on without an answer: so do those that one starts which has called. */
+static bool goes_on(uint32_t pid)
+{
+    static const char mark[] = ",nosuspend";
+    struct buffer environ;
+    struct span port;
+    buffer_init(&environ, ENVIRON_BYTES_MAX);
+    bool goes = proc_file_read((pid_t)pid, "environ", &environ, NULL) &&
+                procfs_environ_find(buffer_span(&environ), "DOTNET_DiagnosticPorts", &port) &&
+                port.size >= sizeof mark - 1 &&
+                memcmp(port.data + port.size - (sizeof mark - 1), mark, sizeof mark - 1) == 0;
+    buffer_done(&environ);
+    return goes;
+}
+
+static void take_session(struct watched_processes *w, struct newcomer_found *found)
+{
+    runtime_names_add(w->options.runtimes, found->process, (uint32_t)found->target.pid, found->session);
+    found->session = NULL; /* runtime_names has it */
+    note_late(w, found->process, found->deaf_ns);
 }
 
 /* Whether its runtime would have told what nobody else tells. */
@@ -225,9 +250,12 @@ void watched_processes_called(struct watched_processes *w, const struct diagnost
     struct runtime_session_options ask = o->ask;
     ask.connect_timeout_ms = ask.reply_timeout_ms = ATTACH_MS;
     ask.no_list = o->port_is_ours; /* it tells of each from its first on, and would list all when it ends */
+    bool heard = runtime_names_listens(o->runtimes, process);
     /* one that does not wait may call before it can open a session: it is asked again */
-    if (!runtime_names_listens(o->runtimes, process) && !runtime_names_attach(o->runtimes, pid, &ask, false))
+    if (!heard && !runtime_names_attach(o->runtimes, pid, &ask, false))
         welcome(w, pid, o->port_is_ours ? NEWCOMER_CALLED : NEWCOMER_EXECED);
+    else if (!heard && goes_on(pid))
+        note_late(w, process, 0);
     if (o->port_is_ours)
         event_peer_hand_down_port(
             &(struct event_peer){ caller->pid, caller->start_ticks, KNOWN_ATTACH_MS, KNOWN_ATTACH_MS },

@@ -6,7 +6,7 @@
 #include "base/own.h"
 #include "trace/facts.h"
 
-enum { LOSSES_MAX = 1 << 16, SUBSCRIPTIONS_MAX = 1 << 16 };
+enum { LOSSES_MAX = 1 << 16, SUBSCRIPTIONS_MAX = 1 << 16, MAPPINGS_MAX = 1 << 16 };
 
 static bool take_fact(struct kept_import *k, struct trace *t, struct span text)
 {
@@ -60,6 +60,20 @@ static bool take_subscription(struct kept_import *k, struct trace *t, uint32_t p
     return true;
 }
 
+static bool take_mapping(struct kept_import *k, struct trace_builder *b, uint32_t process, struct span text)
+{
+    struct kept_mapping row;
+    if (!kept_mapping_read(text, &row))
+        return false;
+    if (b->trace.mappings.count > MAPPINGS_MAX) {
+        k->refused++;
+        return true;
+    }
+    uint32_t image = trace_builder_image(b, row.path, (enum image_kind)row.kind, 0, 0, 0);
+    trace_builder_mapping(b, process, row.start, row.end - row.start, 0, image, 0);
+    return true;
+}
+
 void kept_import_take(struct kept_import *k, struct trace_builder *b, uint32_t process, uint32_t row_id,
                       struct span text)
 {
@@ -84,6 +98,9 @@ void kept_import_take(struct kept_import *k, struct trace_builder *b, uint32_t p
         break;
     case KEPT_SUBSCRIPTION:
         ok = take_subscription(k, t, process, text);
+        break;
+    case KEPT_MAPPING:
+        ok = take_mapping(k, b, process, text);
         break;
     default: /* KEPT_BEGIN, and rows of a later version */
         break;

@@ -78,6 +78,23 @@ static void keep_subscriptions(const struct trace *t, uint32_t process, struct n
     }
 }
 
+/* Where frames without a name are: a report says it in the place of one. */
+static void keep_mappings(const struct trace *t, uint32_t process, struct nettrace_stream *s)
+{
+    AUTO_FREE bool *kept = mem_alloc(t->mappings.count, sizeof *kept);
+    for (uint32_t i = 1; i < t->locations.count; i++) {
+        const struct trace_location *at = &t->locations.rows[i];
+        if (at->function || !at->mapping || at->process != process || kept[at->mapping])
+            continue;
+        kept[at->mapping] = true;
+        const struct trace_mapping *row = &t->mappings.rows[at->mapping];
+        const struct trace_image *image = &t->images.rows[row->image];
+        AUTO_FREE char *text = mem_format("%u %" PRIu64 " %" PRIu64 " %s", image->kind, row->start, row->end,
+                                          trace_string(t, image->path));
+        keep(s, KEPT_MAPPING, text);
+    }
+}
+
 void nettrace_kept_write(const struct trace *t, uint32_t process, bool cpu_samples, struct nettrace_stream *s)
 {
     keep(s, KEPT_BEGIN, "");
@@ -86,4 +103,5 @@ void nettrace_kept_write(const struct trace *t, uint32_t process, bool cpu_sampl
     keep_threads(t, process, s);
     keep_process(t, process, s);
     keep_subscriptions(t, process, s);
+    keep_mappings(t, process, s);
 }

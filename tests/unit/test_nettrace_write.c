@@ -166,6 +166,27 @@ static void read_samples(struct span file, struct seen_samples *seen)
     nettrace_reader_free(reader);
 }
 
+/* A frame that nobody could name, of which it is known where it is. */
+static uint32_t add_unnamed(struct trace_builder *b, uint32_t thread)
+{
+    static const uint64_t addr = 0x5123;
+    uint32_t process = b->trace.threads.rows[thread].process;
+    uint32_t image = trace_builder_image(b, span_of("[code heap]", 11), IMAGE_JIT, 0, 0, 0);
+    trace_builder_mapping(b, process, 0x5000, 0x1000, 0, image, 1);
+    return trace_builder_stack(b, process, &addr, 1, true, 1930, STACK_WHOLE);
+}
+
+static void check_unnamed(const struct trace *t)
+{
+    uint32_t stack = t->samples.stack[t->samples.count - 1];
+    const struct trace_location *row = &t->locations.rows[t->stacks.rows[stack].location];
+    const struct trace_image *image = &t->images.rows[t->mappings.rows[row->mapping].image];
+    assert_int_equal(row->function, 0);
+    assert_int_equal(row->addr, 0x5123);
+    assert_int_equal(image->kind, IMAGE_JIT);
+    assert_string_equal(trace_string(t, image->path), "[code heap]");
+}
+
 /* A capture of CPU samples of threads 11 and 12 in process 10, and one of another process. */
 static uint32_t add_cpu_samples(struct trace_builder *b)
 {
@@ -185,6 +206,7 @@ static uint32_t add_cpu_samples(struct trace_builder *b)
         trace_push_sample(&b->trace.samples, times[i], thread, stack, 100 + i, SAMPLE_CPU, (uint16_t)i);
     trace_push_sample(&b->trace.samples, 1910, other, STACK_BROKEN, 90, SAMPLE_CPU, 3);
     trace_push_sample(&b->trace.samples, 1920, other, STACK_WHOLE, 90, SAMPLE_CPU, 3);
+    trace_push_sample(&b->trace.samples, 1930, other, add_unnamed(b, other), 90, SAMPLE_CPU, 3);
     trace_push_sample(&b->trace.samples, 1950, trace_builder_thread(b, 20, 21, 1), stack, 100, SAMPLE_CPU, 0);
     return thread;
 }
@@ -197,9 +219,9 @@ static void test_cpu_samples(void **state)
         uint64_t time_ns;
         uint32_t tid, state;
         size_t frames;
-    } wanted[] = { { 1000, 11, 2, 4 }, { 1100, 11, 2, 4 }, { 1200, 11, 2, 4 },
-                   { 1302, 11, 1, 0 }, { 1900, 11, 2, 4 }, { 1910, 12, 2, 1 },
-                   { 1920, 12, 2, 0 }, { 2003, 11, 1, 0 }, { 2010, 12, 1, 0 } };
+    } wanted[] = { { 1000, 11, 2, 4 }, { 1100, 11, 2, 4 }, { 1200, 11, 2, 4 }, { 1302, 11, 1, 0 },
+                   { 1900, 11, 2, 4 }, { 1910, 12, 2, 1 }, { 1920, 12, 2, 0 }, { 1930, 12, 2, 1 },
+                   { 2003, 11, 1, 0 }, { 2020, 12, 1, 0 } };
     struct trace_builder b;
     struct buffer file;
     trace_builder_init(&b, 64);
@@ -223,7 +245,7 @@ static void test_cpu_samples(void **state)
 static void check_samples(const struct trace *a, const struct trace *b)
 {
     const struct trace_samples *x = &a->samples, *y = &b->samples;
-    assert_int_equal(y->count, 6); /* not that of the other process */
+    assert_int_equal(y->count, 7); /* not that of the other process */
     for (size_t i = 0; i < y->count; i++) {
         assert_int_equal(x->time_ns[i], y->time_ns[i]);
         assert_int_equal(x->weight[i], y->weight[i]);
@@ -312,6 +334,8 @@ static void test_cpu_samples_again(void **state)
     import_bytes(&twice, buffer_span(&again));
     check_samples(&b.trace, &once.trace);
     check_samples(&b.trace, &twice.trace);
+    check_unnamed(&once.trace);
+    check_unnamed(&twice.trace);
     check_run(&once.trace);
     check_run(&twice.trace);
     check_facts(&once.trace);
@@ -393,7 +417,7 @@ static void test_cpu_samples_cut(void **state)
         trace_builder_init(&cut, 64);
         byte_stream_over(&stream, span_of(file.data, size), 1 << 20);
         if (nettrace_import(&stream, &everything, &cut, NULL)) {
-            assert_true(cut.trace.samples.count == 0 || cut.trace.samples.count == 6);
+            assert_true(cut.trace.samples.count == 0 || cut.trace.samples.count == 7);
             assert_false(cut.trace.complete);
         }
         for (size_t i = 0; i < cut.trace.samples.count; i++)
