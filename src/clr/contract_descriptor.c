@@ -119,6 +119,9 @@ bool contract_descriptor_addr(const struct contract_descriptor *descriptor, cons
 uint64_t contract_descriptor_version(const struct contract_descriptor *descriptor, const char *contract)
 {
     const json_t *value = json_object_get(json_object_get(descriptor->json, "contracts"), contract);
+    const char *text = json_string_value(value);
     json_int_t version = json_integer_value(value);
+    if (text && text[0] == 'c' && text[1] >= '1' && text[1] <= '9')
+        return CONTRACTS_ANEW + strtoul(text + 1, NULL, 10);
     return version > 0 ? (uint64_t)version : 0;
 }
