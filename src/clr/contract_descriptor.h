@@ -31,6 +31,8 @@ bool contract_descriptor_number(const struct contract_descriptor *descriptor, co
 /* The address of a global that is a pointer. */
 bool contract_descriptor_addr(const struct contract_descriptor *descriptor, const char *global,
                               uint64_t *out);
+/* A global that is a text, as long as the descriptor; NULL when it is not told. */
+const char *contract_descriptor_text(const struct contract_descriptor *descriptor, const char *global);
 /* The version of a contract, or 0. Since .NET 11 they count anew ("c1" in the place of 2): above this. */
 enum { CONTRACTS_ANEW = 1000 };
 uint64_t contract_descriptor_version(const struct contract_descriptor *descriptor, const char *contract);

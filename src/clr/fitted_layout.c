@@ -1,5 +1,6 @@
 #include "clr/fitted_layout.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -151,6 +152,10 @@ static bool try_description(struct fitted_layout *fit, struct refusal *refusal)
     struct runtime_layout layout = runtime_layouts[0];
     if (!fit->root->descriptor || !runtime_layout_describe(&layout, fit->root->descriptor))
         return false;
+    /* an application that brings its runtime has it beside itself: no version is in the path */
+    const char *told = contract_descriptor_text(fit->root->descriptor, "RuntimeProductVersionString");
+    if (!fit->version.text[0] && told)
+        snprintf(fit->version.text, sizeof fit->version.text, "%s", told);
     if (fit->version.text[0])
         set_version(fit, &layout);
     return try_layout(fit, &layout, LAYOUT_DESCRIBED, refusal);

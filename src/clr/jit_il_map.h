@@ -12,7 +12,7 @@
 #include "read/il_map.h"
 
 /* Versions whose debug info was looked at; another one's is not read. */
-enum { JIT_IL_MAP_OLDEST = 3, JIT_IL_MAP_NEWEST = 10 };
+enum { JIT_IL_MAP_OLDEST = 3, JIT_IL_MAP_NEWEST = 11 };
 
 /*
  * Reads the map of the code at [begin, begin + size), funclets included, of runtime version `major`.

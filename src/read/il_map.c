@@ -7,6 +7,7 @@
 enum {
     IL_BIAS = 3, /* so that the three that are no offsets are 0, 1 and 2 */
     SOURCE_BITS = 2,
+    SOURCE_BITS_HEADED = 3, /* one more for what belongs to an await */
     NUMBER_BITS_MAX = 32,
 };
 
@@ -81,7 +82,7 @@ static bool read_nibble_points(struct nibbles *n, struct map_reading *r)
     return fits && cursor_ok(&n->c);
 }
 
-static bool read_packed_points(struct nibbles *n, struct map_reading *r)
+static bool read_packed_points(struct nibbles *n, unsigned source_bits, struct map_reading *r)
 {
     uint32_t count = nibbles_u32(n), code_bits = nibbles_u32(n), il_bits = nibbles_u32(n);
     struct bits b = { .c = n->c };
@@ -90,30 +91,50 @@ static bool read_packed_points(struct nibbles *n, struct map_reading *r)
         return false;
     bool fits = true;
     for (uint32_t i = 0; fits && i < count && cursor_ok(&b.c); i++) {
-        bits_take(&b, SOURCE_BITS);
+        bits_take(&b, source_bits);
         uint32_t step = bits_take(&b, code_bits + 1), biased = bits_take(&b, il_bits + 1);
         fits = !cursor_ok(&b.c) || map_add(r, step, biased);
     }
     return fits && cursor_ok(&b.c);
 }
 
+static bool read_points(struct nibbles *n, enum il_map_form form, struct map_reading *r)
+{
+    return form == IL_MAP_NIBBLES
+               ? read_nibble_points(n, r)
+               : read_packed_points(n, form == IL_MAP_HEADED ? SOURCE_BITS_HEADED : SOURCE_BITS, r);
+}
+
+/* Returns how many bytes the bounds take, which follow the head. */
+static uint32_t read_head(struct nibbles *n, enum il_map_form form)
+{
+    /* behind the bounds, whose bytes are counted first: variables; the bounds of what the code would be if it
+     * were not instrumented; places to patch; inlined methods; awaits */
+    enum { PARTS_HEADED = 5 };
+    uint32_t bounds_bytes = nibbles_u32(n), others = 1;
+    if (form == IL_MAP_PACKED && bounds_bytes == HAS_TWO_BOUNDS)
+        others = 2;
+    else if (form == IL_MAP_HEADED && bounds_bytes == 0)
+        others = PARTS_HEADED;
+    if (others > 1)
+        bounds_bytes = nibbles_u32(n);
+    for (uint32_t i = 0; i < others; i++)
+        nibbles_u32(n);
+    n->half = false;
+    return bounds_bytes;
+}
+
 bool il_map_read(struct span bytes, enum il_map_form form, uint64_t code_bytes, struct il_map *out,
                  struct error *err)
 {
     struct nibbles n = { .c = cursor_over(bytes) };
-    uint32_t bounds_bytes = nibbles_u32(&n);
-    if (form == IL_MAP_PACKED && bounds_bytes == HAS_TWO_BOUNDS) {
-        bounds_bytes = nibbles_u32(&n);
-        nibbles_u32(&n); /* the second, of code that is not instrumented, follows the first */
-    }
-    nibbles_u32(&n); /* bytes of variables */
-    n.half = false;
+    uint32_t bounds_bytes = read_head(&n, form);
     if (!cursor_finish(&n.c, err, "an IL map's head"))
         return false;
     if (bounds_bytes == 0)
         return error_set(err, ERROR_UNSUPPORTED, "code without an IL map");
     struct map_reading r = { .code_bytes = code_bytes };
-    bool ok = form == IL_MAP_PACKED ? read_packed_points(&n, &r) : read_nibble_points(&n, &r);
+    bool ok = read_points(&n, form, &r);
     if (!ok || r.map.count == 0) {
         il_map_done(&r.map);
         return error_set(err, ERROR_INPUT, "an IL map that does not fit its code");

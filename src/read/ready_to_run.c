@@ -18,7 +18,7 @@ enum {
     /* bytes and elements of all components' tables, which may be one and the same, and bytes of signatures */
     INDEX_STEPS_MAX = 256 << 20,
     PACKED_IL_MAPS_MAJOR = 16,
-    NEWEST_IL_MAPS_MAJOR = 16, /* later ones have another head */
+    NEWEST_IL_MAPS_MAJOR = 26, /* of .NET 11; a later one can have another form */
 };
 
 /* What starts at a runtime function. */
@@ -444,6 +444,8 @@ bool ready_to_run_il_map(const struct ready_to_run *r2r, const struct r2r_body *
     if (back)
         cursor_seek(&at, start - back);
     return il_map_read(span_part(at.bytes, at.pos, at.bytes.size - at.pos),
-                       major >= PACKED_IL_MAPS_MAJOR ? IL_MAP_PACKED : IL_MAP_NIBBLES,
+                       major > PACKED_IL_MAPS_MAJOR    ? IL_MAP_HEADED
+                       : major == PACKED_IL_MAPS_MAJOR ? IL_MAP_PACKED
+                                                       : IL_MAP_NIBBLES,
                        body->end_rva - body->begin_rva, out, err);
 }

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (major && !jit_il_map_start(bytes, major, &start))
         return 0;
     bytes = span_part(bytes, start, bytes.size - start);
-    for (int form = IL_MAP_NIBBLES; form <= IL_MAP_PACKED; form++) {
+    for (int form = IL_MAP_NIBBLES; form < IL_MAP_FORMS; form++) {
         if (!il_map_read(bytes, (enum il_map_form)form, CODE_BYTES, &map, NULL))
             continue;
         for (size_t i = 0; i < map.count; i++)
