@@ -17,6 +17,7 @@ static const struct {
     { "Monitor.TryEnter_Slowpath", "Monitor.TryEnter" },
     { "Monitor.Wait", "Monitor.Wait" },
     { "Monitor.ObjWait", "Monitor.Wait" },
+    { "Condition.Wait", "Monitor.Wait" }, /* from .NET 11 on; Monitor's own can be optimized away */
     { "Lock.TryEnterSlow", "Lock.Enter" },
     { "Lock.Enter", "Lock.Enter" },
     { "Lock.EnterScope", "Lock.Enter" },

@@ -15,6 +15,7 @@
 enum {
     PAGES_BYTES_MAX = 64 << 20,
     LOCK_STACK_BYTES = 2048, /* of a stack, where a System.Threading.Lock that is waited for lies */
+    CONDITION_FIELDS = 4,
     TRIES = 5,
     TRY_MS = 10,
 };
@@ -66,7 +67,7 @@ static bool read_monitor(struct reading *r, struct stack_row *row, const struct 
     return true;
 }
 
-static bool is_lock_object(struct reading *r, uint64_t object)
+static bool is_object_of(struct reading *r, uint64_t object, const char *type)
 {
     const struct memory_mapping *m = memory_mapping_at(r->pages.memory, object);
     if (object % 8 != 0 || !m || !m->writable || m->path[0])
@@ -74,32 +75,94 @@ static bool is_lock_object(struct reading *r, uint64_t object)
     uint64_t table = managed_object_table(&r->pages, object);
     const struct memory_mapping *there = table ? memory_mapping_at(r->pages.memory, table) : NULL;
     const char *name = there && there->writable ? code_walk_type_name(r->view->stacks->walk, table) : NULL;
-    return name && strcmp(name, "System.Threading.Lock") == 0;
+    return name && strcmp(name, type) == 0;
+}
+
+static size_t words_of(const struct stacks_thread *thread)
+{
+    return (thread->stack_bytes < LOCK_STACK_BYTES ? thread->stack_bytes : LOCK_STACK_BYTES) / 8;
+}
+
+/* How often an address lies in the stack, from a word on. */
+static size_t count_word(const struct stacks_thread *thread, size_t from, uint64_t word)
+{
+    size_t count = 0;
+    for (size_t i = from; i < words_of(thread); i++)
+        count += load_u64le(thread->stack + 8 * i) == word;
+    return count;
 }
 
 /* No list tells who waits for a System.Threading.Lock; the stack of who does has its address, again and
  * again. */
-static bool read_lock_object(struct reading *r, struct stack_row *row)
+static bool find_lock_object(struct reading *r, const struct stacks_thread *thread, struct managed_lock *out)
 {
-    const struct stacks_thread *thread = row->thread;
-    struct managed_lock best = { 0 };
     size_t best_count = 0;
-    size_t words = (thread->stack_bytes < LOCK_STACK_BYTES ? thread->stack_bytes : LOCK_STACK_BYTES) / 8;
-    for (size_t i = 0; i < words; i++) {
+    for (size_t i = 0; i < words_of(thread); i++) {
         uint64_t object = load_u64le(thread->stack + 8 * i);
-        size_t count = 0;
+        size_t count = count_word(thread, i, object);
         struct managed_lock lock;
-        for (size_t k = i; k < words; k++)
-            count += load_u64le(thread->stack + 8 * k) == object;
-        if (count > best_count && is_lock_object(r, object) &&
+        if (count > best_count && is_object_of(r, object, "System.Threading.Lock") &&
             managed_lock_read_object(&r->pages, &r->threads, object, &lock) && lock.owner != thread->ns_tid) {
-            best = lock;
+            *out = lock;
             best_count = count;
         }
     }
-    if (best_count)
-        set_lock(r, row, STACK_LOCK_LOCK, &best);
     return best_count > 0;
+}
+
+/* What a System.Threading.Condition that the thread waits at belongs to: one of its fields is the Lock. */
+static bool find_condition(struct reading *r, const struct stacks_thread *thread, struct managed_lock *out)
+{
+    size_t best_count = 0;
+    for (size_t i = 0; i < words_of(thread); i++) {
+        uint64_t object = load_u64le(thread->stack + 8 * i);
+        size_t count = count_word(thread, i, object);
+        if (count <= best_count || !is_object_of(r, object, "System.Threading.Condition"))
+            continue;
+        for (size_t field = 1; field <= CONDITION_FIELDS; field++) {
+            uint64_t lock = memory_pages_u64(&r->pages, object + 8 * field);
+            if (!is_object_of(r, lock, "System.Threading.Lock"))
+                continue;
+            *out = (struct managed_lock){ .object = lock };
+            managed_lock_read_object(&r->pages, &r->threads, lock, out);
+            best_count = count;
+        }
+    }
+    return best_count > 0;
+}
+
+/* The lock is that of a monitor: it is told by its object. */
+static bool as_monitor(struct reading *r, struct managed_lock *lock)
+{
+    uint64_t object = managed_lock_monitor_of(&r->pages, &r->threads, lock->object);
+    if (!object)
+        return false;
+    lock->object = object;
+    lock->table = managed_object_table(&r->pages, object);
+    return true;
+}
+
+static bool waits_in(const struct stack_row *row, const char *method)
+{
+    return row->waits && strcmp(row->waits, method) == 0;
+}
+
+/* Whom the stack tells to wait for a lock; the frames tell of which kind. */
+static bool read_lock_object(struct reading *r, struct stack_row *row)
+{
+    bool monitors = managed_lock_in_monitors(&r->threads);
+    bool tries = waits_in(row, "Monitor.TryEnter"), enters = waits_in(row, "Monitor.Enter") || tries;
+    struct managed_lock lock;
+    if ((waits_in(row, "Lock.Enter") || (monitors && enters)) && find_lock_object(r, row->thread, &lock)) {
+        set_lock(r, row, monitors && as_monitor(r, &lock) ? STACK_LOCK_MONITOR : STACK_LOCK_LOCK, &lock);
+        row->lock.timed = tries;
+        return true;
+    }
+    /* others wait by Monitor.Wait, too: it is not in the name of their waits */
+    if (!monitors || enters || !find_condition(r, row->thread, &lock) || !as_monitor(r, &lock))
+        return false;
+    set_lock(r, row, STACK_LOCK_SIGNAL, &lock);
+    return true;
 }
 
 static void read_edges(struct reading *r)
@@ -113,8 +176,7 @@ static void read_edges(struct reading *r)
         if (!thread || !row->stack)
             continue;
         row->managed = true;
-        bool found = read_monitor(r, row, thread) ||
-                     (row->waits && strcmp(row->waits, "Lock.Enter") == 0 && read_lock_object(r, row));
+        bool found = read_monitor(r, row, thread) || read_lock_object(r, row);
         if (found && row->lock.kind != STACK_LOCK_SIGNAL && row->lock.owner != i)
             r->waits_for[i] = row->lock.owner;
     }

@@ -1,6 +1,7 @@
 #include "clr/managed_lock.h"
 
 enum {
+    LOCKS_IN_MONITORS_MAJOR = 11,
     /* of the table of sync blocks: 78 to 82 so far, which are looked at first */
     SLOT_LIKELY = 78,
     SLOT_LIKELY_END = 83,
@@ -18,7 +19,8 @@ enum {
     HEADER_HAS_INDEX = 1 << 27,
     HEADER_IS_HASH = 1 << 26,
     INDEX_MASK = (1 << 26) - 1,
-    LOCK_OWNER_TID = 0x10,
+    BLOCK_LOCK = 0,    /* from 11 on: a handle of it */
+    LOCK_OWNER = 0x10, /* up to 10 the thread's number of the system's, then .NET's own */
     LOCK_STATE = 0x14,
     LOCK_RECURSION = 0x18,
 };
@@ -40,8 +42,22 @@ static bool points_back(struct memory_pages *pages, uint64_t object, uint32_t in
            (header & INDEX_MASK) == index;
 }
 
+/* What a sync block is known by. */
+struct wanted_block {
+    uint64_t addr, lock; /* one of them */
+};
+
+static bool is_wanted(struct memory_pages *pages, uint64_t block, const struct wanted_block *wanted)
+{
+    if (wanted->addr)
+        return block == wanted->addr;
+    uint64_t handle = block && block % 8 == 0 ? memory_pages_u64(pages, block + BLOCK_LOCK) : 0;
+    return handle && handle % 8 == 0 && memory_pages_u64(pages, handle) == wanted->lock;
+}
+
 /* The object of a sync block. Entries that are not in use may hold anything. */
-static uint64_t find_in_table(struct memory_pages *pages, uint64_t variable, uint64_t sync_block)
+static uint64_t find_in_table(struct memory_pages *pages, uint64_t variable,
+                              const struct wanted_block *wanted)
 {
     uint64_t table = variable && variable % 8 == 0 ? memory_pages_u64(pages, variable) : 0;
     const struct memory_mapping *m = table && table % 8 == 0 ? memory_mapping_at(pages->memory, table) : NULL;
@@ -58,7 +74,7 @@ static uint64_t find_in_table(struct memory_pages *pages, uint64_t variable, uin
         }
         uint64_t block = memory_pages_u64(pages, entry);
         hollow = block ? 0 : hollow + 1;
-        if (block != sync_block)
+        if (!is_wanted(pages, block, wanted))
             continue;
         uint64_t object = memory_pages_u64(pages, entry + 8);
         if (points_back(pages, object, i))
@@ -68,11 +84,11 @@ static uint64_t find_in_table(struct memory_pages *pages, uint64_t variable, uin
 }
 
 static uint64_t find_in_slots(struct memory_pages *pages, struct managed_threads *threads, unsigned first,
-                              unsigned end, uint64_t sync_block)
+                              unsigned end, const struct wanted_block *wanted)
 {
     for (unsigned slot = first; slot < end; slot++) {
         uint64_t variable = memory_pages_u64(pages, threads->table + 8 * slot);
-        uint64_t object = find_in_table(pages, variable, sync_block);
+        uint64_t object = find_in_table(pages, variable, wanted);
         if (object) {
             threads->sync_table = variable;
             return object;
@@ -83,12 +99,13 @@ static uint64_t find_in_slots(struct memory_pages *pages, struct managed_threads
 
 static uint64_t find_object(struct memory_pages *pages, struct managed_threads *threads, uint64_t sync_block)
 {
+    const struct wanted_block wanted = { .addr = sync_block };
     if (threads->sync_table)
-        return find_in_table(pages, threads->sync_table, sync_block);
-    uint64_t object = find_in_slots(pages, threads, SLOT_LIKELY, SLOT_LIKELY_END, sync_block);
+        return find_in_table(pages, threads->sync_table, &wanted);
+    uint64_t object = find_in_slots(pages, threads, SLOT_LIKELY, SLOT_LIKELY_END, &wanted);
     if (!object)
-        object = find_in_slots(pages, threads, SLOT_FIRST, SLOT_LIKELY, sync_block);
-    return object ? object : find_in_slots(pages, threads, SLOT_LIKELY_END, SLOT_END, sync_block);
+        object = find_in_slots(pages, threads, SLOT_FIRST, SLOT_LIKELY, &wanted);
+    return object ? object : find_in_slots(pages, threads, SLOT_LIKELY_END, SLOT_END, &wanted);
 }
 
 uint64_t managed_object_table(struct memory_pages *pages, uint64_t object)
@@ -118,11 +135,26 @@ bool managed_lock_read_object(struct memory_pages *pages, const struct managed_t
                               uint64_t object, struct managed_lock *out)
 {
     struct managed_lock lock = { .object = object, .table = managed_object_table(pages, object) };
-    lock.owner = (pid_t)memory_pages_u32(pages, object + LOCK_OWNER_TID);
-    lock.recursion = memory_pages_u32(pages, object + LOCK_RECURSION);
-    if (!(memory_pages_u32(pages, object + LOCK_STATE) & STATE_HELD) ||
-        !managed_threads_by_tid(threads, lock.owner))
+    uint32_t number = memory_pages_u32(pages, object + LOCK_OWNER);
+    const struct managed_thread *owner = managed_lock_in_monitors(threads)
+                                             ? managed_threads_by_id(threads, number)
+                                             : managed_threads_by_tid(threads, (pid_t)number);
+    if (!owner || !owner->tid || !(memory_pages_u32(pages, object + LOCK_STATE) & STATE_HELD))
         return false;
+    lock.owner = owner->tid;
+    lock.recursion = memory_pages_u32(pages, object + LOCK_RECURSION);
     *out = lock;
     return true;
+}
+
+bool managed_lock_in_monitors(const struct managed_threads *threads)
+{
+    return threads->major >= LOCKS_IN_MONITORS_MAJOR;
+}
+
+uint64_t managed_lock_monitor_of(struct memory_pages *pages, const struct managed_threads *threads,
+                                 uint64_t lock)
+{
+    const struct wanted_block wanted = { .lock = lock };
+    return threads->sync_table ? find_in_table(pages, threads->sync_table, &wanted) : 0;
 }

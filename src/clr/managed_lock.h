@@ -4,6 +4,7 @@
  * A monitor that somebody waits for is a SyncBlock (dotnet/runtime, src/coreclr/vm/syncblk.h; equal in .NET
  * 8, 9 and 10 but for how it names its owner); its object is found in the table of sync blocks, whose slot of
  * g_dacTable moves even between servicing releases and is therefore recognised by objects that point back.
+ * From 11 on a monitor that somebody waits for is a System.Threading.Lock that its SyncBlock has a handle of.
  */
 #ifndef CLRPERF_CLR_MANAGED_LOCK_H
 #define CLRPERF_CLR_MANAGED_LOCK_H
@@ -26,6 +27,11 @@ struct managed_lock {
  */
 bool managed_lock_read_monitor(struct memory_pages *pages, struct managed_threads *threads,
                                uint64_t sync_block, struct managed_lock *out);
+/* Whether monitors are System.Threading.Locks. */
+bool managed_lock_in_monitors(const struct managed_threads *threads);
+/* The object whose monitor is that System.Threading.Lock, or 0: it is nobody's monitor. */
+uint64_t managed_lock_monitor_of(struct memory_pages *pages, const struct managed_threads *threads,
+                                 uint64_t lock);
 /* A System.Threading.Lock object (9 and later). False when nobody of `threads` holds it. */
 bool managed_lock_read_object(struct memory_pages *pages, const struct managed_threads *threads,
                               uint64_t object, struct managed_lock *out);

@@ -17,35 +17,48 @@ enum {
     KIND_WAIT = 1,
 };
 
-/*
- * Offsets into ThreadStore (first) and Thread. Its allocation context lies in the Thread, or from 9 on in
- * what the Thread points to.
- */
-struct thread_offsets {
+static const struct {
     unsigned major;
-    uint16_t first, link, tid, managed_id, blocking;
-    uint16_t runtime_local; /* the pointer, or 0 */
-    uint16_t context;
+    struct managed_thread_offsets offsets;
+} known[] = {
+    { 10, { 0x58, 0x70, 0x128, 0x10, 0x70, 0x2a0, 0x20, 0x08 } },
+    { 9, { 0xa0, 0x70, 0x128, 0x10, 0x70, 0x408, 0x20, 0x00 } },
+    { 8, { 0xa0, 0xe8, 0x1a8, 0x20, 0xe8, 0x4a8, 0, 0x58 } },
 };
 
-static const struct thread_offsets known[] = {
-    { 10, 0x58, 0x70, 0x128, 0x10, 0x2a0, 0x20, 0x08 },
-    { 9, 0xa0, 0x70, 0x128, 0x10, 0x408, 0x20, 0x00 },
-    { 8, 0xa0, 0xe8, 0x1a8, 0x20, 0x4a8, 0, 0x58 },
-};
-
-static const struct thread_offsets *offsets_of(unsigned major)
+static bool find_known(unsigned major, struct managed_thread_offsets *out)
 {
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
-        if (known[i].major == major)
-            return &known[i];
-    return NULL;
+        if (known[i].major == major) {
+            *out = known[i].offsets;
+            return true;
+        }
+    return false;
 }
 
-static void read_blocking(struct memory_pages *pages, const struct thread_offsets *o,
+/* As the runtime describes them. */
+static bool find_described(const struct contract_descriptor *d, struct managed_thread_offsets *out)
+{
+    struct managed_thread_offsets o = { 0 };
+    uint16_t allocation, collector, pointer;
+    if (!d || !contract_descriptor_field(d, "ThreadStore", "FirstThreadLink", &o.first) ||
+        !contract_descriptor_field(d, "Thread", "LinkNext", &o.link) ||
+        !contract_descriptor_field(d, "Thread", "OSId", &o.tid) ||
+        !contract_descriptor_field(d, "Thread", "Id", &o.managed_id) ||
+        !contract_descriptor_field(d, "Thread", "RuntimeThreadLocals", &o.runtime_local) ||
+        !contract_descriptor_field(d, "RuntimeThreadLocals", "AllocContext", &allocation) ||
+        !contract_descriptor_field(d, "EEAllocContext", "GCAllocationContext", &collector) ||
+        !contract_descriptor_field(d, "GCAllocContext", "Pointer", &pointer))
+        return false;
+    o.context = (uint16_t)(allocation + collector + pointer);
+    *out = o;
+    return true;
+}
+
+static void read_blocking(struct memory_pages *pages, const struct managed_thread_offsets *o,
                           struct managed_thread *thread)
 {
-    uint64_t item = memory_pages_u64(pages, thread->addr + o->blocking);
+    uint64_t item = o->blocking ? memory_pages_u64(pages, thread->addr + o->blocking) : 0;
     if (item == 0 || item % 8 != 0)
         return;
     uint32_t kind = memory_pages_u32(pages, item + ITEM_KIND);
@@ -57,7 +70,7 @@ static void read_blocking(struct memory_pages *pages, const struct thread_offset
     thread->timeout_ms = (int32_t)memory_pages_u32(pages, item + ITEM_TIMEOUT);
 }
 
-static void read_context(struct memory_pages *pages, const struct thread_offsets *o,
+static void read_context(struct memory_pages *pages, const struct managed_thread_offsets *o,
                          struct managed_thread *thread)
 {
     uint64_t base =
@@ -69,14 +82,14 @@ static void read_context(struct memory_pages *pages, const struct thread_offsets
 }
 
 /* Reads ahead from one link to the next, and what each thread points to. */
-static void follow_links(struct memory_pages *pages, const struct thread_offsets *o, uint64_t link)
+static void follow_links(struct memory_pages *pages, const struct managed_thread_offsets *o, uint64_t link)
 {
     struct memory_path path = { .start = link };
     uint8_t at = 0;
     for (unsigned i = 0; i < LINKS_AHEAD; i++) {
         if (o->runtime_local)
-            memory_path_add_pointer(&path, at, (int32_t)o->runtime_local - o->link);
-        at = memory_path_add_pointer(&path, at, 0);
+            memory_path_add_pointer(&path, at, (int32_t)o->runtime_local - o->linked);
+        at = memory_path_add_pointer(&path, at, o->link - o->linked);
     }
     memory_pages_follow(pages, 0, &path);
 }
@@ -84,14 +97,14 @@ static void follow_links(struct memory_pages *pages, const struct thread_offsets
 /* False when the list is none: it runs in circles, or has numbers that no thread can have. */
 static bool read_list(struct managed_threads *t, struct memory_pages *pages, uint64_t store)
 {
-    const struct thread_offsets *o = offsets_of(t->major);
+    const struct managed_thread_offsets *o = &t->offsets;
     t->count = 0;
     for (uint64_t link = memory_pages_u64(pages, store + o->first); link;) {
         if (link % 8 != 0 || t->count == MANAGED_THREADS_MAX)
             return false;
         if (t->count % LINKS_AHEAD == 0)
             follow_links(pages, o, link);
-        struct managed_thread thread = { .addr = link - o->link };
+        struct managed_thread thread = { .addr = link - o->linked };
         uint32_t tid = memory_pages_u32(pages, thread.addr + o->tid);
         thread.managed_id = memory_pages_u32(pages, thread.addr + o->managed_id);
         if (thread.managed_id == 0 || thread.managed_id >= MANAGED_THREADS_MAX * 16u)
@@ -101,7 +114,7 @@ static bool read_list(struct managed_threads *t, struct memory_pages *pages, uin
         read_context(pages, o, &thread);
         t->items = mem_grow(t->items, &t->capacity, t->count + 1, sizeof *t->items);
         t->items[t->count++] = thread;
-        link = memory_pages_u64(pages, link);
+        link = memory_pages_u64(pages, thread.addr + o->link);
     }
     return t->count > 0;
 }
@@ -130,18 +143,23 @@ bool managed_threads_open(struct memory_pages *pages, const struct runtime_root 
 {
     struct loaded_symbol symbol;
     struct managed_threads t = { .major = (unsigned)strtoul(layout, NULL, 10) };
-    if (!offsets_of(t.major))
+    if (!find_known(t.major, &t.offsets) && !find_described(root->descriptor, &t.offsets))
         return error_set(err, ERROR_UNSUPPORTED, "the list of threads of .NET %s is not known", layout);
     if (!loaded_symbol_find(pages, root->base, "g_dacTable", &symbol))
         return error_set(err, ERROR_UNSUPPORTED, "the runtime exports no g_dacTable");
     t.table = symbol.addr;
+    uint64_t told = 0;
+    if (root->descriptor) {
+        contract_descriptor_addr(root->descriptor, "ThreadStore", &told);
+        contract_descriptor_addr(root->descriptor, "SyncTableEntries", &t.sync_table);
+    }
     for (unsigned slot = 0; slot < SLOTS_TRIED; slot++) {
-        uint64_t variable = memory_pages_u64(pages, t.table + 8 * slot);
-        uint64_t store = variable && variable % 8 == 0 ? memory_pages_u64(pages, variable) : 0;
-        if (store == 0 || store % 8 != 0 || !read_list(&t, pages, store) ||
+        uint64_t variable = told ? told : memory_pages_u64(pages, t.table + 8 * slot);
+        told = 0; /* what is told is tried first */
+        t.store = variable && variable % 8 == 0 ? memory_pages_u64(pages, variable) : 0;
+        if (t.store == 0 || t.store % 8 != 0 || !read_list(&t, pages, t.store) ||
             !are_of_process(&t, tids, tid_count))
             continue;
-        t.store = store;
         *out = t;
         return true;
     }
@@ -165,6 +183,14 @@ const struct managed_thread *managed_threads_by_tid(const struct managed_threads
 {
     for (size_t i = 0; tid && i < threads->count; i++)
         if (threads->items[i].tid == tid)
+            return &threads->items[i];
+    return NULL;
+}
+
+const struct managed_thread *managed_threads_by_id(const struct managed_threads *threads, uint32_t managed_id)
+{
+    for (size_t i = 0; managed_id && i < threads->count; i++)
+        if (threads->items[i].managed_id == managed_id)
             return &threads->items[i];
     return NULL;
 }

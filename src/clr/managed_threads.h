@@ -2,9 +2,9 @@
  * managed_threads: a runtime's own list of its threads, read from memory.
  *
  * The ThreadStore, found by its slot of g_dacTable, links the Threads; a Thread tells its numbers, the
- * monitor it is blocked at, and where it allocates. Offsets are those of .NET 8.0, 9.0 and 10.0
- * (dotnet/runtime, src/coreclr/vm/threads.h, syncblk.h); the slot is not trusted: a list counts only when its
- * threads are threads of the process.
+ * monitor it is blocked at (up to .NET 10: later ones wait in managed code), and where it allocates. Offsets
+ * are those of .NET 8.0, 9.0 and 10.0 (dotnet/runtime, src/coreclr/vm/threads.h, syncblk.h), or what a later
+ * one says itself; the slot is not trusted: a list counts only when its threads are threads of the process.
  */
 #ifndef CLRPERF_CLR_MANAGED_THREADS_H
 #define CLRPERF_CLR_MANAGED_THREADS_H
@@ -33,8 +33,19 @@ struct managed_thread {
         allocates_to; /* where its next objects will lie: none is there yet. 0: nowhere */
 };
 
+/* Into ThreadStore (first) and Thread. The allocation context lies in the Thread, or from 9 on in what it
+ * points to. */
+struct managed_thread_offsets {
+    uint16_t first, link, tid, managed_id;
+    uint16_t linked;        /* where in a Thread links lead: up to 10 to the link, then to the Thread */
+    uint16_t blocking;      /* or 0 */
+    uint16_t runtime_local; /* the pointer, or 0 */
+    uint16_t context;
+};
+
 struct managed_threads {
-    unsigned major;      /* of the runtime: 8, 9, 10 */
+    unsigned major; /* of the runtime: 8, 9, 10, 11 */
+    struct managed_thread_offsets offsets;
     uint64_t table;      /* g_dacTable */
     uint64_t store;      /* the ThreadStore */
     uint64_t sync_table; /* where the table of sync blocks is told; 0: not known yet. See managed_lock */
@@ -53,6 +64,8 @@ void managed_threads_done(struct managed_threads *threads);
 /* Reads the list anew. False when it makes no sense just now. */
 bool managed_threads_read(struct managed_threads *threads, struct memory_pages *pages);
 /* NULL when there is none. */
+const struct managed_thread *managed_threads_by_id(const struct managed_threads *threads,
+                                                   uint32_t managed_id);
 const struct managed_thread *managed_threads_by_tid(const struct managed_threads *threads, pid_t tid);
 
 #endif
