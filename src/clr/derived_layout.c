@@ -171,7 +171,8 @@ static void ask_for_layouts(struct derivation *d, uint64_t table, struct layout_
     bool any = false;
     for (size_t k = 1; image && k < IMAGE_PLACES; k++) {
         uint64_t layout = memory_pages_u64(d->pages, image + 8 * k);
-        bool there = is_address(d, layout) && loaded_image_has_metadata(d->pages, layout);
+        bool there =
+            is_address(d, layout) && loaded_image_has_metadata(d->pages, layout, d->layout->image.base);
         poll->votes[k] += there;
         any |= there;
     }
@@ -179,10 +180,11 @@ static void ask_for_layouts(struct derivation *d, uint64_t table, struct layout_
 }
 
 /* All images are loaded, in whatever form; that stands last of what nearly all have. */
-static bool derive_images(struct derivation *d)
+static bool derive_images_by(struct derivation *d, uint16_t base)
 {
     struct layout_poll poll = { 0 };
     size_t last = 0;
+    d->layout->image.base = base;
     for (size_t i = 0; i < d->evidence.table_count && in_time(d); i += table_step(d))
         ask_for_layouts(d, d->evidence.tables[i], &poll);
     for (size_t k = 1; k < IMAGE_PLACES; k++)
@@ -191,6 +193,12 @@ static bool derive_images(struct derivation *d)
     d->layout->image.loaded = (uint16_t)(8 * last);
     d->layout->image.flat = (uint16_t)(8 * last - 8);
     return last > 0;
+}
+
+/* Up to .NET 10, and from 11 on. */
+static bool derive_images(struct derivation *d)
+{
+    return derive_images_by(d, 0x08) || derive_images_by(d, 0x10);
 }
 
 /* Rows of metadata. */

@@ -18,9 +18,8 @@ enum {
     ROOT_BYTES = 128, /* of the metadata, to compare */
     FILE_IMAGE = 0x08,
     IMAGE_PATH = 0x10,
-    LAYOUT_BASE = 0x08,
-    LAYOUT_SIZE = 0x10,
-    LAYOUT_FLAGS = 0x14,
+    LAYOUT_SIZE = 0x08, /* from its base on */
+    LAYOUT_FLAGS = 0x0c,
     LAYOUT_LAID_OUT = 1,
     BUFFER_DATA = 0x10,
 };
@@ -55,12 +54,15 @@ static char *read_path(struct memory_pages *pages, uint64_t addr)
     return path;
 }
 
-static bool read_image(struct memory_pages *pages, uint64_t layout_addr, struct loaded_image *out)
+/* `base`: where the image layout has it. */
+static bool read_image(struct memory_pages *pages, uint64_t layout_addr, uint16_t base,
+                       struct loaded_image *out)
 {
+    uint64_t at = layout_addr + base;
     *out = (struct loaded_image){
-        .base = memory_pages_u64(pages, layout_addr + LAYOUT_BASE),
-        .size = memory_pages_u32(pages, layout_addr + LAYOUT_SIZE),
-        .laid_out = memory_pages_u32(pages, layout_addr + LAYOUT_FLAGS) & LAYOUT_LAID_OUT,
+        .base = memory_pages_u64(pages, at),
+        .size = memory_pages_u32(pages, at + LAYOUT_SIZE),
+        .laid_out = memory_pages_u32(pages, at + LAYOUT_FLAGS) & LAYOUT_LAID_OUT,
     };
     return layout_addr && out->base && out->size;
 }
@@ -101,12 +103,12 @@ char *loaded_image_path(struct memory_pages *pages, uint64_t image)
     return read_path(pages, memory_pages_u64(pages, image + IMAGE_PATH));
 }
 
-bool loaded_image_has_metadata(struct memory_pages *pages, uint64_t addr)
+bool loaded_image_has_metadata(struct memory_pages *pages, uint64_t addr, uint16_t base)
 {
     struct loaded_image image;
     uint64_t metadata;
     uint32_t size;
-    return read_image(pages, addr, &image) && find_metadata(pages, &image, &metadata, &size);
+    return read_image(pages, addr, base, &image) && find_metadata(pages, &image, &metadata, &size);
 }
 
 static bool find_image_metadata(struct memory_pages *pages, const struct runtime_layout *layout,
@@ -115,7 +117,7 @@ static bool find_image_metadata(struct memory_pages *pages, const struct runtime
     uint16_t places[] = { layout->image.loaded, layout->image.flat };
     for (size_t i = 0; i < 2; i++) {
         struct loaded_image image;
-        if (read_image(pages, memory_pages_u64(pages, pe_image + places[i]), &image) &&
+        if (read_image(pages, memory_pages_u64(pages, pe_image + places[i]), layout->image.base, &image) &&
             find_metadata(pages, &image, out_addr, out_size))
             return true;
     }
@@ -226,8 +228,10 @@ static void follow_module(struct memory_pages *pages, const struct runtime_layou
     uint8_t image =
         memory_path_add_pointer(&path, memory_path_add_pointer(&path, 0, layout->module.file), FILE_IMAGE);
     memory_path_add_pointer(&path, image, IMAGE_PATH);
-    memory_path_add_pointer(&path, memory_path_add_pointer(&path, image, layout->image.loaded), LAYOUT_BASE);
-    memory_path_add_pointer(&path, memory_path_add_pointer(&path, image, layout->image.flat), LAYOUT_BASE);
+    memory_path_add_pointer(&path, memory_path_add_pointer(&path, image, layout->image.loaded),
+                            layout->image.base);
+    memory_path_add_pointer(&path, memory_path_add_pointer(&path, image, layout->image.flat),
+                            layout->image.base);
     memory_pages_follow(pages, 0, &path);
 }
 

@@ -43,8 +43,9 @@ struct loaded_module {
 
 /* The path of a PEImage's file, "" when it has none. The caller frees. */
 char *loaded_image_path(struct memory_pages *pages, uint64_t image);
-/* Whether the bytes of an image are in memory, by the layout of a PEImage that may be at `addr`. */
-bool loaded_image_has_metadata(struct memory_pages *pages, uint64_t addr);
+/* Whether the bytes of an image are in memory, by the layout of a PEImage that may be at `addr`, which tells
+ * them at `base`. */
+bool loaded_image_has_metadata(struct memory_pages *pages, uint64_t addr, uint16_t base);
 
 /* Where the metadata is kept, and how large it is. */
 struct span loaded_module_bytes(const struct loaded_module *module);

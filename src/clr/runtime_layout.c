@@ -2,6 +2,9 @@
 
 #include "base/own.h"
 
+/* Of an image up to .NET 10; later ones tell it. */
+enum { LAYOUT_BASE = 0x08 };
+
 /* Equal in all versions seen. */
 #define EQUAL_FIELDS                                                                                         \
     .fragment = { .next = 0x00, .begin = 0x08, .end = 0x10, .section = 0x18 },                               \
@@ -59,7 +62,7 @@ const struct runtime_layout runtime_layouts[] = {
         .constant = true,
         .remainder_bits = 12,
         .module = { .file = 0xd8, .flags = 0xe8, .emitted = 0x348 },
-        .image = { .flat = 0x78, .loaded = 0x80 },
+        .image = { .flat = 0x78, .loaded = 0x80, .base = LAYOUT_BASE },
         MAP_FIELDS,
         METHOD_FIELDS(16, 8, 0x4000, 0x8000),
         TABLE_FIELDS(0x08, 4),
@@ -72,7 +75,7 @@ const struct runtime_layout runtime_layouts[] = {
         .major = 9,
         .remainder_bits = 12,
         .module = { .file = 0x118, .flags = 0x128, .emitted = 0x460 },
-        .image = { .flat = 0x70, .loaded = 0x78 },
+        .image = { .flat = 0x70, .loaded = 0x78, .base = LAYOUT_BASE },
         MAP_FIELDS,
         METHOD_FIELDS(16, 8, 0x4000, 0x8000),
         TABLE_FIELDS(0x08, 4),
@@ -85,7 +88,7 @@ const struct runtime_layout runtime_layouts[] = {
         .major = 8,
         .remainder_bits = 12,
         .module = { .file = 0x110, .flags = 0x118, .emitted = 0x698, .emitted_in_buffer = true },
-        .image = { .flat = 0x70, .loaded = 0x78 },
+        .image = { .flat = 0x70, .loaded = 0x78, .base = LAYOUT_BASE },
         MAP_FIELDS,
         METHOD_FIELDS(8, LAYOUT_NONE, 0x4000, 0x8000),
         TABLE_FIELDS(0x0a, 2),
@@ -97,7 +100,7 @@ const struct runtime_layout runtime_layouts[] = {
         .major = 3,
         .remainder_bits = 14,
         .module = { .file = 0x10, .flags = LAYOUT_NONE, .emitted = 0x678, .emitted_in_buffer = true },
-        .image = { .flat = 0x50, .loaded = 0x58 },
+        .image = { .flat = 0x50, .loaded = 0x58, .base = LAYOUT_BASE },
         LIST_FIELDS,
         METHOD_FIELDS(8, LAYOUT_NONE, 0x20000, 0x10000),
         TABLE_FIELDS(0x0a, 2),
@@ -177,6 +180,8 @@ static const struct described described[] = {
     OPTIONAL("Module", "Flags", module.flags),
     OPTIONAL("Module", "DynamicMetadata", module.emitted),
     OPTIONAL("PEImage", "LoadedImageLayout", image.loaded),
+    OPTIONAL("PEImage", "FlatImageLayout", image.flat),
+    OPTIONAL("PEImageLayout", "Base", image.base),
     OPTIONAL("MethodDescCodeData", "VersioningState", version.state),
     OPTIONAL("MethodDescVersioningState", "NativeCodeVersionNode", version.first),
     OPTIONAL("NativeCodeVersionNode", "NativeCode", version.code),

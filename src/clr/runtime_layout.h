@@ -61,6 +61,7 @@ struct runtime_layout {
     } module;
     struct {
         uint16_t flat, loaded; /* image layouts of a PEImage */
+        uint16_t base;         /* of an image layout: where its bytes are; their size and its flags follow */
     } image;
     struct {
         uint16_t state, first, code, next, tier;
