@@ -1,6 +1,7 @@
 /*
  * verb_stack: `clrperf stack`, what every thread is doing now.
  */
+#include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,11 @@ static void view_warn(const struct stack_view *view)
         message_warning(
             "async chains may be missing: %s of the heap could not be read",
             units_size(async->graph.walk.unexplained_bytes + async->graph.walk.unreadable_bytes).text);
+    if (async && async->graph.suspended)
+        message_warning(
+            "async chains are missing: of methods that the runtime suspends itself (since .NET 11) only the "
+            "number is known, at most %" PRIu64 " wait",
+            async->graph.suspended);
 }
 
 static void view_read_async(struct stack_view *view, struct process_stacks *stacks, struct live_memory *live,

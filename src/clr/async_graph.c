@@ -49,12 +49,15 @@ static bool want(void *user, uint32_t number, const struct heap_type *type)
     struct reading *r = user;
     struct async_type read;
     bool wanted = async_type_read(r->types, type->table, &read);
+    bool suspended = !wanted && async_type_is_continuation(r->types, type->table);
     r->type_of = mem_grow(r->type_of, &r->type_of_capacity, number + 1, sizeof *r->type_of);
     while (r->type_of_count <= number)
         r->type_of[r->type_of_count++] = ASYNC_NOTHING;
     if (wanted)
         r->type_of[number] = add_type(r->graph, &read);
-    return wanted;
+    else if (suspended)
+        r->type_of[number] = ASYNC_SUSPENDED;
+    return wanted || suspended;
 }
 
 static uint64_t word_in(struct span bytes, uint32_t offset)
@@ -105,6 +108,10 @@ static void visit(void *user, const struct heap_object *object)
 {
     struct reading *r = user;
     struct async_graph *graph = r->graph;
+    if (r->type_of[object->type] == ASYNC_SUSPENDED) {
+        graph->suspended++;
+        return;
+    }
     struct async_type *type = &graph->types[r->type_of[object->type]];
     struct async_node node = { .addr = object->addr,
                                .type = r->type_of[object->type],

@@ -22,7 +22,8 @@ enum {
     ASYNC_STATE_DONE = -2,
     ASYNC_STATE_UNKNOWN = INT32_MIN,
 };
-#define ASYNC_NOTHING UINT32_MAX /* no node, no type */
+#define ASYNC_NOTHING   UINT32_MAX       /* no node, no type */
+#define ASYNC_SUSPENDED (UINT32_MAX - 1) /* no type: see async_graph.suspended */
 
 struct async_node {
     uint64_t addr;
@@ -51,7 +52,8 @@ struct async_graph {
     struct async_edge *edges; /* by `from` */
     size_t edge_count, edge_capacity;
     struct heap_walk_result walk;
-    bool cut; /* there is more than we are willing to hold */
+    uint64_t suspended; /* awaits of methods that the runtime suspends itself, of which no node tells */
+    bool cut;           /* there is more than we are willing to hold */
 };
 
 /* Walks the heap and reads the graph, while the process stands still. Undo with async_graph_done(). */

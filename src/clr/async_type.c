@@ -167,6 +167,11 @@ bool async_type_read_source(struct loaded_types *types, uint64_t table, struct a
     return true;
 }
 
+bool async_type_is_continuation(struct loaded_types *types, uint64_t table)
+{
+    return find_base(types, table, "System.Runtime.CompilerServices.Continuation") != 0;
+}
+
 void async_type_done(struct async_type *type)
 {
     free(type->name);

@@ -50,6 +50,9 @@ bool async_type_read(struct loaded_types *types, uint64_t table, struct async_ty
 /* The same of whatever else is awaited. False when it is no type. */
 bool async_type_read_source(struct loaded_types *types, uint64_t table, struct async_type *out);
 void async_type_done(struct async_type *type);
+/* Whether its objects are awaits of methods that the runtime suspends itself, without a state machine (from
+ * .NET 11 on). */
+bool async_type_is_continuation(struct loaded_types *types, uint64_t table);
 
 /* How to go from an object that continues a task to the task or box that it stands for. */
 struct async_link {

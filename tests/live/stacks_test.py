@@ -16,7 +16,8 @@ QSORT = ("qsort", "qsort_r", "msort_with_tmp", "msort_with_tmp.part.0")
 QSORT_PHASES = ("PInvoke.Program.PhaseQsortDelegate", "PInvoke.Program.PhaseQsortFunctionPointer",
                 "PInvoke.Program.PhaseNested")
 LIBC = ("bsearch", *QSORT)
-# Who can have called a frame. The stub of a call to native code is a frame of its own where it is not compiled in.
+# Who can have called a frame. The stub of a call to native code is a frame of its own where it is not compiled in; from
+# .NET 11 on it has the name of the method that is declared as native.
 CALLERS = {
     "shapes": {
         "Shapes.Catalogue.RunOnce": ("Shapes.Program.Main",),
@@ -34,9 +35,9 @@ CALLERS = {
         **{f"PInvoke.Program.Phase{name}": ("Samples.Run.Slice",)
            for name in ("QsortDelegate", "QsortFunctionPointer", "Nested", "Bsearch", "GetPid", "Access", "Memcpy")},
         "Samples.Run.Slice": ("PInvoke.Program.Main",),
-        "qsort_r": ("qsort", PINVOKE, *QSORT_PHASES),
+        "qsort_r": ("qsort", PINVOKE, "PInvoke.Libc.Sort", *QSORT_PHASES),
         "msort_with_tmp.part.0": QSORT,
-        "bsearch": (PINVOKE, "PInvoke.Program.PhaseBsearch"),
+        "bsearch": (PINVOKE, "PInvoke.Libc.Search", "PInvoke.Program.PhaseBsearch"),
         "PInvoke.Program.CompareUnmanagedCallersOnly": QSORT,
     },
 }
