@@ -33,6 +33,8 @@ for _ in range(300):
 
 # a thousand children that run for a millisecond each, until all have used 0.3 s of CPU time
 CHILDREN = ["sh", "-c", "while set -- $(tail -n 1 /proc/$$/stat) && [ $((${16} + ${17})) -lt 30 ]; do /bin/true; done"]
+# The same until they have used so much outside the kernel, which is all that an ordinary user's samples can be of.
+USER_CHILDREN = [*CHILDREN[:2], CHILDREN[2].replace("$((${16} + ${17}))", "${16}")]
 
 
 def command(checks, work):
@@ -58,7 +60,7 @@ def command_of_moments(checks, work):
     summary = json.loads(succeeded(clrperf("record", "--json", "--force", "-F", "499", "-o", out, "--", *CHILDREN)).stdout)
     checks.check("children that run for a moment have their samples", summary["samples"] > 75 and summary["cpu_missed_s"] == 0,
                  f"{summary}")
-    checks.check("each child is known", summary["processes"] > 50, f"{summary}")
+    checks.check("each child is known", summary["processes"] > 30, f"{summary}")
 
 
 def command_killed(checks, work):
@@ -169,7 +171,7 @@ def ordinary_user(checks, work):
                 break
         checks.check("that many threads ran too briefly for an ordinary user's samples is said", done.returncode == 0 and
                      "samples stand for" in done.stderr and "or not at all" not in done.stderr, done.stderr)
-    done = subprocess.run([*NOBODY, binary, "record", "--json", "-o", out + "-children", "--", *CHILDREN],
+    done = subprocess.run([*NOBODY, binary, "record", "--json", "-o", out + "-children", "--", *USER_CHILDREN],
                           capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
     missed = json.loads(done.stdout)["cpu_missed_s"]
     checks.check("that children ran too briefly for an ordinary user's samples is said", missed > 0.1 and
