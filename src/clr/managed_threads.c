@@ -26,7 +26,7 @@ static const struct {
     { 8, { 0xa0, 0xe8, 0x1a8, 0x20, 0xe8, 0x4a8, 0, 0x58 } },
 };
 
-static bool find_known(unsigned major, struct managed_thread_offsets *out)
+bool managed_thread_offsets_of(unsigned major, struct managed_thread_offsets *out)
 {
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
         if (known[i].major == major) {
@@ -143,7 +143,7 @@ bool managed_threads_open(struct memory_pages *pages, const struct runtime_root 
 {
     struct loaded_symbol symbol;
     struct managed_threads t = { .major = (unsigned)strtoul(layout, NULL, 10) };
-    if (!find_known(t.major, &t.offsets) && !find_described(root->descriptor, &t.offsets))
+    if (!managed_thread_offsets_of(t.major, &t.offsets) && !find_described(root->descriptor, &t.offsets))
         return error_set(err, ERROR_UNSUPPORTED, "the list of threads of .NET %s is not known", layout);
     if (!loaded_symbol_find(pages, root->base, "g_dacTable", &symbol))
         return error_set(err, ERROR_UNSUPPORTED, "the runtime exports no g_dacTable");

@@ -61,6 +61,8 @@ bool managed_threads_open(struct memory_pages *pages, const struct runtime_root 
                           const pid_t *tids, size_t tid_count, struct managed_threads *out,
                           struct error *err);
 void managed_threads_done(struct managed_threads *threads);
+/* Those of a version that does not tell them itself. False when they are not known. */
+bool managed_thread_offsets_of(unsigned major, struct managed_thread_offsets *out);
 /* Reads the list anew. False when it makes no sense just now. */
 bool managed_threads_read(struct managed_threads *threads, struct memory_pages *pages);
 /* NULL when there is none. */

@@ -100,6 +100,7 @@ static void open_fixture(struct fixture *f, unsigned major)
     f->memory = (struct memory){ flat_memory_read, &flat, &f->mapping, 1, false };
     memory_pages_init(&f->pages, &f->memory, 1 << 20);
     f->threads = (struct managed_threads){ .major = major, .table = DAC_TABLE, .store = STORE };
+    assert_true(managed_thread_offsets_of(major, &f->threads.offsets));
 }
 
 static void close_fixture(struct fixture *f)
