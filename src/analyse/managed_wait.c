@@ -67,20 +67,40 @@ static bool is_framework(const struct shown_frame *frame)
     return strncmp(module, "System.", 7) == 0;
 }
 
-const char *managed_wait_name(const struct shown_stack *stack)
+/* The next frame from *at on that is looked at: the framework's, below the program's own code; or NULL. */
+static const struct shown_frame *next_frame(const struct shown_stack *stack, size_t *at, unsigned *looked)
 {
-    const char *found = NULL;
-    unsigned looked = 0;
-    for (size_t i = 0; i < stack->count && looked < FRAMES_LOOKED_AT; i++) {
-        const struct shown_frame *frame = &stack->frames[i];
+    for (; *at < stack->count && *looked < FRAMES_LOOKED_AT; ++*at) {
+        const struct shown_frame *frame = &stack->frames[*at];
         if (!shown_frame_is_managed(frame))
             continue;
         if (!is_framework(frame))
-            break;
-        looked++;
+            return NULL;
+        ++*at;
+        ++*looked;
+        return frame;
+    }
+    return NULL;
+}
+
+const char *managed_wait_name(const struct shown_stack *stack)
+{
+    const char *found = NULL;
+    size_t at = 0;
+    unsigned looked = 0;
+    for (const struct shown_frame *frame; (frame = next_frame(stack, &at, &looked));)
         for (size_t k = 0; k < ARRAY_LEN(waits); k++)
             if (is_method(frame->frame->name, waits[k].frame))
                 found = waits[k].words;
-    }
     return found;
+}
+
+bool managed_wait_is_by(const struct shown_stack *stack, const char *method)
+{
+    size_t at = 0;
+    unsigned looked = 0;
+    for (const struct shown_frame *frame; (frame = next_frame(stack, &at, &looked));)
+        if (is_method(frame->frame->name, method))
+            return true;
+    return false;
 }

@@ -11,5 +11,7 @@
  * program's own code, since the inner ones are how it is done. NULL when there is none.
  */
 const char *managed_wait_name(const struct shown_stack *stack);
+/* Whether one of the methods that do it is called so, "Condition.Wait". */
+bool managed_wait_is_by(const struct shown_stack *stack, const char *method);
 
 #endif

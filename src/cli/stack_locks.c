@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/managed_wait.h"
 #include "analyse/wait_cycle.h"
 #include "base/mem.h"
 #include "base/own.h"
@@ -19,6 +20,8 @@ enum {
     TRIES = 5,
     TRY_MS = 10,
 };
+
+#define LOCK_TYPE "System.Threading.Lock"
 
 struct reading {
     struct stack_view *view;
@@ -78,53 +81,47 @@ static bool is_object_of(struct reading *r, uint64_t object, const char *type)
     return name && strcmp(name, type) == 0;
 }
 
-static size_t words_of(const struct stacks_thread *thread)
+/* What an object on a thread's stack says of the lock that the thread waits for. False: it is not that. */
+typedef bool lock_of_fn(struct reading *r, const struct stacks_thread *thread, uint64_t object,
+                        struct managed_lock *out);
+
+static bool lock_itself(struct reading *r, const struct stacks_thread *thread, uint64_t object,
+                        struct managed_lock *out)
 {
-    return (thread->stack_bytes < LOCK_STACK_BYTES ? thread->stack_bytes : LOCK_STACK_BYTES) / 8;
+    return managed_lock_read_object(&r->pages, &r->threads, object, out) && out->owner != thread->ns_tid;
 }
 
-/* How often an address lies in the stack, from a word on. */
-static size_t count_word(const struct stacks_thread *thread, size_t from, uint64_t word)
+/* One of a System.Threading.Condition's fields is the Lock; whoever holds it does not matter. */
+static bool lock_of_condition(struct reading *r, const struct stacks_thread *thread, uint64_t object,
+                              struct managed_lock *out)
 {
-    size_t count = 0;
-    for (size_t i = from; i < words_of(thread); i++)
-        count += load_u64le(thread->stack + 8 * i) == word;
-    return count;
-}
-
-/* No list tells who waits for a System.Threading.Lock; the stack of who does has its address, again and
- * again. */
-static bool find_lock_object(struct reading *r, const struct stacks_thread *thread, struct managed_lock *out)
-{
-    size_t best_count = 0;
-    for (size_t i = 0; i < words_of(thread); i++) {
-        uint64_t object = load_u64le(thread->stack + 8 * i);
-        size_t count = count_word(thread, i, object);
-        struct managed_lock lock;
-        if (count > best_count && is_object_of(r, object, "System.Threading.Lock") &&
-            managed_lock_read_object(&r->pages, &r->threads, object, &lock) && lock.owner != thread->ns_tid) {
-            *out = lock;
-            best_count = count;
-        }
-    }
-    return best_count > 0;
-}
-
-/* What a System.Threading.Condition that the thread waits at belongs to: one of its fields is the Lock. */
-static bool find_condition(struct reading *r, const struct stacks_thread *thread, struct managed_lock *out)
-{
-    size_t best_count = 0;
-    for (size_t i = 0; i < words_of(thread); i++) {
-        uint64_t object = load_u64le(thread->stack + 8 * i);
-        size_t count = count_word(thread, i, object);
-        if (count <= best_count || !is_object_of(r, object, "System.Threading.Condition"))
+    (void)thread;
+    for (size_t field = 1; field <= CONDITION_FIELDS; field++) {
+        uint64_t lock = memory_pages_u64(&r->pages, object + 8 * field);
+        if (!is_object_of(r, lock, LOCK_TYPE))
             continue;
-        for (size_t field = 1; field <= CONDITION_FIELDS; field++) {
-            uint64_t lock = memory_pages_u64(&r->pages, object + 8 * field);
-            if (!is_object_of(r, lock, "System.Threading.Lock"))
-                continue;
-            *out = (struct managed_lock){ .object = lock };
-            managed_lock_read_object(&r->pages, &r->threads, lock, out);
+        *out = (struct managed_lock){ .object = lock };
+        managed_lock_read_object(&r->pages, &r->threads, lock, out);
+        return true;
+    }
+    return false;
+}
+
+/* No list tells who waits for a System.Threading.Lock; the stack of who does has the address of what it waits
+ * at, again and again. */
+static bool find_on_stack(struct reading *r, const struct stacks_thread *thread, const char *type,
+                          lock_of_fn *lock_of, struct managed_lock *out)
+{
+    size_t best_count = 0;
+    size_t words = (thread->stack_bytes < LOCK_STACK_BYTES ? thread->stack_bytes : LOCK_STACK_BYTES) / 8;
+    for (size_t i = 0; i < words; i++) {
+        uint64_t object = load_u64le(thread->stack + 8 * i);
+        size_t count = 0;
+        struct managed_lock lock;
+        for (size_t k = i; k < words; k++)
+            count += load_u64le(thread->stack + 8 * k) == object;
+        if (count > best_count && is_object_of(r, object, type) && lock_of(r, thread, object, &lock)) {
+            *out = lock;
             best_count = count;
         }
     }
@@ -150,16 +147,18 @@ static bool waits_in(const struct stack_row *row, const char *method)
 /* Whom the stack tells to wait for a lock; the frames tell of which kind. */
 static bool read_lock_object(struct reading *r, struct stack_row *row)
 {
-    bool monitors = managed_lock_in_monitors(&r->threads);
-    bool tries = waits_in(row, "Monitor.TryEnter"), enters = waits_in(row, "Monitor.Enter") || tries;
+    bool monitors = managed_lock_in_monitors(&r->threads), tries = waits_in(row, "Monitor.TryEnter");
+    bool enters = waits_in(row, "Lock.Enter") || (monitors && (tries || waits_in(row, "Monitor.Enter")));
     struct managed_lock lock;
-    if ((waits_in(row, "Lock.Enter") || (monitors && enters)) && find_lock_object(r, row->thread, &lock)) {
+    if (enters && find_on_stack(r, row->thread, LOCK_TYPE, lock_itself, &lock)) {
         set_lock(r, row, monitors && as_monitor(r, &lock) ? STACK_LOCK_MONITOR : STACK_LOCK_LOCK, &lock);
         row->lock.timed = tries;
         return true;
     }
-    /* others wait by Monitor.Wait, too: it is not in the name of their waits */
-    if (!monitors || enters || !find_condition(r, row->thread, &lock) || !as_monitor(r, &lock))
+    /* others wait by Monitor.Wait, too: it need not be in the name of their waits */
+    if (!monitors || !managed_wait_is_by(row->stack, "Condition.Wait") ||
+        !find_on_stack(r, row->thread, "System.Threading.Condition", lock_of_condition, &lock) ||
+        !as_monitor(r, &lock))
         return false;
     set_lock(r, row, STACK_LOCK_SIGNAL, &lock);
     return true;

@@ -118,8 +118,7 @@ bool contract_descriptor_addr(const struct contract_descriptor *descriptor, cons
 
 const char *contract_descriptor_text(const struct contract_descriptor *descriptor, const char *global)
 {
-    const json_t *value = json_object_get(json_object_get(descriptor->json, "globals"), global);
-    return json_string_value(json_is_array(value) ? json_array_get(value, 0) : value);
+    return json_string_value(unwrap(json_object_get(json_object_get(descriptor->json, "globals"), global)));
 }
 
 uint64_t contract_descriptor_version(const struct contract_descriptor *descriptor, const char *contract)

@@ -1,6 +1,5 @@
 #include "clr/fitted_layout.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,7 +154,7 @@ static bool try_description(struct fitted_layout *fit, struct refusal *refusal)
     /* an application that brings its runtime has it beside itself: no version is in the path */
     const char *told = contract_descriptor_text(fit->root->descriptor, "RuntimeProductVersionString");
     if (!fit->version.text[0] && told)
-        snprintf(fit->version.text, sizeof fit->version.text, "%s", told);
+        runtime_version_from_name(span_of(told, strlen(told)), &fit->version);
     if (fit->version.text[0])
         set_version(fit, &layout);
     return try_layout(fit, &layout, LAYOUT_DESCRIBED, refusal);

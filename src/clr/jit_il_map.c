@@ -14,9 +14,8 @@ enum {
     FLAG_PATCH_POINTS = 1,
     FLAG_RICH = 2,
     NIBBLES_MAJOR_MAX = 9,
-    PACKED_MAJOR_MAX = 10,
+    HEADED_MAJOR_MIN = 11, /* the head tells of patch points and more: no flags */
     FLAGS_MAJOR_MIN = 5,
-    FLAGS_MAJOR_MAX = 10,
 };
 
 /* The head of the patch points, before 4 bytes for each local: its size, and where in it their number is. */
@@ -29,7 +28,7 @@ static void patch_points_head(unsigned major, size_t *size, size_t *count_at)
 bool jit_il_map_start(struct span bytes, unsigned major, size_t *out_start)
 {
     struct cursor c = cursor_over(bytes);
-    uint8_t flags = major >= FLAGS_MAJOR_MIN && major <= FLAGS_MAJOR_MAX ? cursor_u8(&c) : 0;
+    uint8_t flags = major >= FLAGS_MAJOR_MIN && major < HEADED_MAJOR_MIN ? cursor_u8(&c) : 0;
     if (flags & FLAG_PATCH_POINTS) {
         size_t size, count_at;
         patch_points_head(major, &size, &count_at);
@@ -85,9 +84,9 @@ bool jit_il_map_read(struct memory_pages *pages, const struct runtime_layout *la
         return error_set(err, ERROR_INPUT, "no code header lies before that code");
     if (info == 0)
         return error_set(err, ERROR_UNSUPPORTED, "code without debug info");
-    enum il_map_form form = major <= NIBBLES_MAJOR_MAX  ? IL_MAP_NIBBLES
-                            : major <= PACKED_MAJOR_MAX ? IL_MAP_PACKED
-                                                        : IL_MAP_HEADED;
+    enum il_map_form form = major <= NIBBLES_MAJOR_MAX ? IL_MAP_NIBBLES
+                            : major < HEADED_MAJOR_MIN ? IL_MAP_PACKED
+                                                       : IL_MAP_HEADED;
     struct error failure = { 0 };
     bool ok = false;
     /* how long it is only reading tells */

@@ -138,6 +138,15 @@ static bool are_of_process(const struct managed_threads *t, const pid_t *tids, s
     return there > 0 && there * 4 >= started * 3;
 }
 
+/* Reads the list of the ThreadStore that a variable points to, if it is one: t->store is set then. */
+static bool is_store(struct managed_threads *t, struct memory_pages *pages, uint64_t variable,
+                     const pid_t *tids, size_t tid_count)
+{
+    t->store = variable && variable % 8 == 0 ? memory_pages_u64(pages, variable) : 0;
+    return t->store && t->store % 8 == 0 && read_list(t, pages, t->store) &&
+           are_of_process(t, tids, tid_count);
+}
+
 bool managed_threads_open(struct memory_pages *pages, const struct runtime_root *root, const char *layout,
                           const pid_t *tids, size_t tid_count, struct managed_threads *out, struct error *err)
 {
@@ -153,13 +162,10 @@ bool managed_threads_open(struct memory_pages *pages, const struct runtime_root 
         contract_descriptor_addr(root->descriptor, "ThreadStore", &told);
         contract_descriptor_addr(root->descriptor, "SyncTableEntries", &t.sync_table);
     }
-    for (unsigned slot = 0; slot < SLOTS_TRIED; slot++) {
-        uint64_t variable = told ? told : memory_pages_u64(pages, t.table + 8 * slot);
-        told = 0; /* what is told is tried first */
-        t.store = variable && variable % 8 == 0 ? memory_pages_u64(pages, variable) : 0;
-        if (t.store == 0 || t.store % 8 != 0 || !read_list(&t, pages, t.store) ||
-            !are_of_process(&t, tids, tid_count))
-            continue;
+    bool found = is_store(&t, pages, told, tids, tid_count);
+    for (unsigned slot = 0; !found && slot < SLOTS_TRIED; slot++)
+        found = is_store(&t, pages, memory_pages_u64(pages, t.table + 8 * slot), tids, tid_count);
+    if (found) {
         *out = t;
         return true;
     }

@@ -24,15 +24,8 @@ static bool is_version_char(uint8_t c)
            c == '-' || c == '+';
 }
 
-bool runtime_version_from_path(struct span path, struct runtime_version *out)
+bool runtime_version_from_name(struct span name, struct runtime_version *out)
 {
-    if (!path.data)
-        return false;
-    const uint8_t *end = memrchr(path.data, '/', path.size);
-    const uint8_t *slash = end && end > path.data ? memrchr(path.data, '/', (size_t)(end - path.data)) : NULL;
-    if (!slash)
-        return false;
-    struct span name = { slash + 1, (size_t)(end - slash - 1) };
     struct runtime_version version = { 0 };
     if (name.size < 3 || name.size >= sizeof version.text || name.data[0] < '0' || name.data[0] > '9' ||
         !memchr(name.data, '.', name.size))
@@ -44,6 +37,15 @@ bool runtime_version_from_path(struct span path, struct runtime_version *out)
     memcpy(version.text, name.data, name.size);
     *out = version;
     return true;
+}
+
+bool runtime_version_from_path(struct span path, struct runtime_version *out)
+{
+    if (!path.data)
+        return false;
+    const uint8_t *end = memrchr(path.data, '/', path.size);
+    const uint8_t *slash = end && end > path.data ? memrchr(path.data, '/', (size_t)(end - path.data)) : NULL;
+    return slash && runtime_version_from_name((struct span){ slash + 1, (size_t)(end - slash - 1) }, out);
 }
 
 static const char marker[] = "@(#)Version ";

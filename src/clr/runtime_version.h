@@ -27,6 +27,8 @@ struct runtime_version {
 
 /* "coreclr" and so on, as the JSON output has it; NULL for RUNTIME_NONE. */
 const char *runtime_kind_name(enum runtime_kind kind);
+/* "10.0.12" and the like, of untrusted bytes; false when it is no version. */
+bool runtime_version_from_name(struct span name, struct runtime_version *out);
 /* From the folder that a runtime file lies in; false when that is no version. */
 bool runtime_version_from_path(struct span path, struct runtime_version *out);
 /* From "@(#)Version " on; false when no number follows. */

@@ -1,7 +1,6 @@
 #include "collect/watched_processes.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
@@ -65,15 +64,13 @@ static void note_late(struct watched_processes *w, uint32_t process, uint64_t de
 /* Whether a runtime that calls goes on without an answer: so do those that one starts which has called. */
 static bool goes_on(uint32_t pid)
 {
-    static const char mark[] = ",nosuspend";
-    struct buffer environ;
+    struct buffer text;
     struct span port;
-    buffer_init(&environ, ENVIRON_BYTES_MAX);
-    bool goes = proc_file_read((pid_t)pid, "environ", &environ, NULL) &&
-                procfs_environ_find(buffer_span(&environ), "DOTNET_DiagnosticPorts", &port) &&
-                port.size >= sizeof mark - 1 &&
-                memcmp(port.data + port.size - (sizeof mark - 1), mark, sizeof mark - 1) == 0;
-    buffer_done(&environ);
+    buffer_init(&text, ENVIRON_BYTES_MAX);
+    bool goes = proc_file_read((pid_t)pid, "environ", &text, NULL) &&
+                procfs_environ_find(buffer_span(&text), "DOTNET_DiagnosticPorts", &port) &&
+                span_ends(port, ",nosuspend");
+    buffer_done(&text);
     return goes;
 }
 

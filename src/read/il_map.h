@@ -18,7 +18,7 @@
 enum il_map_form {
     IL_MAP_NIBBLES, /* ReadyToRun before format 16, the JIT up to .NET 9 */
     IL_MAP_PACKED,  /* ReadyToRun 16, the JIT of .NET 10 */
-    IL_MAP_HEADED,  /* ReadyToRun after 16, the JIT of .NET 11: packed, behind a head that counts all parts */
+    IL_MAP_HEADED,  /* ReadyToRun 26, the JIT of .NET 11: packed, behind a head that counts all parts */
     IL_MAP_FORMS
 };
 

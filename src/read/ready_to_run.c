@@ -18,7 +18,8 @@ enum {
     /* bytes and elements of all components' tables, which may be one and the same, and bytes of signatures */
     INDEX_STEPS_MAX = 256 << 20,
     PACKED_IL_MAPS_MAJOR = 16,
-    NEWEST_IL_MAPS_MAJOR = 26, /* of .NET 11; a later one can have another form */
+    HEADED_IL_MAPS_MAJOR =
+        26, /* of .NET 11; those between were of previews, later ones can have another form */
 };
 
 /* What starts at a runtime function. */
@@ -432,7 +433,7 @@ bool ready_to_run_il_map(const struct ready_to_run *r2r, const struct r2r_body *
 {
     struct cursor at;
     uint32_t major = r2r->version >> 16;
-    if (major > NEWEST_IL_MAPS_MAJOR)
+    if (major > PACKED_IL_MAPS_MAJOR && major != HEADED_IL_MAPS_MAJOR)
         return error_set(err, ERROR_UNSUPPORTED, "IL maps of ReadyToRun format %u are not known", major);
     if (!r2r->il_map_of.count || !native_array_find(&r2r->il_map_of, body->function, &at))
         return error_set(err, ERROR_UNSUPPORTED, "code without an IL map");

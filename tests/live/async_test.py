@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 
-from live import (PLAIN_ENVIRONMENT, Checks, Skip, Target, Work, clrperf, comes_true, oracle_command, sample_command, succeeded,
-                  thread_states, wait_for)
+from live import (PLAIN_ENVIRONMENT, Checks, Load, Skip, Target, Work, clrperf, comes_true, oracle_command, sample_command,
+                  succeeded, thread_states, wait_for)
 
 OFF = {**PLAIN_ENVIRONMENT, "DOTNET_EnableDiagnostics": "0"}
 LOOKS = 20  # at a program that allocates at full speed
@@ -170,6 +170,19 @@ def check_cores(checks, variant, work):
                  "createdump" in done.stderr, f"{view['problem']}; {done.stderr[-200:]}")
 
 
+def check_suspended(checks, variant):
+    """What has no state machine is counted and said: ASP.NET Core 11 is compiled so, the one of 10 is not."""
+    with Target(sample_command(variant, "webapi") + ["0", "--urls", "http://127.0.0.1:0"], env=PLAIN_ENVIRONMENT) as target:
+        target.load = Load(target.url, {"/dict/5": 1})
+        target.wait_busy(1.0)
+        done = succeeded(clrperf("stack", "--json", "--async", "-p", target.pid))
+        target.load.stop()
+    said, expected = json.loads(done.stdout)["async"], variant == "11"
+    checks.check(f"{variant}: awaits that the runtime keeps itself are counted and said",
+                 (said["runtime_suspended"] > 0) == ("suspends itself" in done.stderr) == expected and
+                 (said["complete"] or expected), f"{said['runtime_suspended']}, complete {said['complete']}; {done.stderr}")
+
+
 def main():
     checks = Checks()
     variant = (sys.argv[1:] or ["10"])[0]
@@ -179,6 +192,7 @@ def main():
         checks.run("collectors", check_collectors, variant)
         checks.run("ClrMD", check_clrmd, variant)
         checks.run("cores", check_cores, variant, work)
+        checks.run("suspended", check_suspended, variant)
     checks.exit()
 
 

@@ -17,17 +17,23 @@
 enum { POINTERS = 24, JSON_AT = 0x1000, POINTERS_AT = 0x800 };
 #define BASE UINT64_C(0x7f0000000000)
 
-static struct buffer json;
+/* What 10.0.12 and 11.0.0 say of themselves, taken from their libcoreclr.so (MIT licence). */
+static struct buffer json, json_11;
 
-/* What 10.0.12 says of itself, taken from its libcoreclr.so (MIT licence). */
+static bool load(const char *path, struct buffer *out)
+{
+    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct source file;
+    buffer_init(out, 1 << 16);
+    return fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, &file, NULL) &&
+           source_load(&file, 0, file.size, out, NULL);
+}
+
 static int load_json(void **state)
 {
     (void)state;
-    AUTO_FD int fd = open(GOLDEN_DIR "/clr/contract-10.0.12.json", O_RDONLY | O_CLOEXEC);
-    struct source file;
-    buffer_init(&json, 1 << 16);
-    return fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, &file, NULL) &&
-                   source_load(&file, 0, file.size, &json, NULL)
+    return load(GOLDEN_DIR "/clr/contract-10.0.12.json", &json) &&
+                   load(GOLDEN_DIR "/clr/contract-11.0.0.json", &json_11)
                ? 0
                : -1;
 }
@@ -36,6 +42,7 @@ static int free_json(void **state)
 {
     (void)state;
     buffer_done(&json);
+    buffer_done(&json_11);
     return 0;
 }
 
@@ -138,6 +145,27 @@ static void test_layout_of_10(void **state)
     contract_descriptor_close(d);
 }
 
+/* Contracts count anew there, and image layouts have moved. */
+static void test_what_11_says(void **state)
+{
+    (void)state;
+    struct contract_descriptor *d = open_text(buffer_span(&json_11), (uint32_t)json_11.size, 1);
+    struct runtime_layout layout = runtime_layouts[0];
+    assert_non_null(d);
+    assert_int_equal(contract_descriptor_version(d, "ExecutionManager"), CONTRACTS_ANEW + 1);
+    assert_int_equal(contract_descriptor_version(d, "StressLog"), CONTRACTS_ANEW + 2);
+    assert_string_equal(contract_descriptor_text(d, "RuntimeProductVersionString"), "11.0.0");
+    assert_null(contract_descriptor_text(d, "ThreadStore")); /* a pointer */
+    assert_null(contract_descriptor_text(d, "Nothing"));
+    layout.constant = false;
+    assert_true(runtime_layout_describe(&layout, d));
+    assert_true(layout.constant);
+    assert_int_equal(layout.image.base, 0x10);
+    assert_int_equal(layout.image.flat, 0x78);
+    assert_int_equal(layout.module.file, 0xd8);
+    contract_descriptor_close(d);
+}
+
 static void test_says_too_little(void **state)
 {
     (void)state;
@@ -158,7 +186,7 @@ static void test_odd_values(void **state)
     struct contract_descriptor *d =
         open_string("{\"types\":{\"A\":{\"a\":-1,\"b\":65535,\"c\":\"1\",\"d\":[7,\"t\"],\"e\":[]},\"B\":3},"
                     "\"globals\":{\"a\":[[24],\"pointer\"],\"b\":[[-1],\"pointer\"],\"c\":[\"0x1z\",\"u8\"],"
-                    "\"d\":5},\"contracts\":{\"a\":-2}}");
+                    "\"d\":5},\"contracts\":{\"a\":-2,\"b\":\"c0\",\"c\":\"x1\",\"d\":\"c\"}}");
     assert_non_null(d);
     for (const char *field = "abce"; *field; field++)
         assert_false(contract_descriptor_field(d, "A", (char[]){ *field, 0 }, &offset));
@@ -170,7 +198,8 @@ static void test_odd_values(void **state)
     assert_false(contract_descriptor_number(d, "c", &number));
     assert_true(contract_descriptor_number(d, "d", &number));
     assert_int_equal(number, 5);
-    assert_int_equal(contract_descriptor_version(d, "a"), 0);
+    for (const char *contract = "abcd"; *contract; contract++)
+        assert_int_equal(contract_descriptor_version(d, (char[]){ *contract, 0 }), 0);
     contract_descriptor_close(d);
 }
 
@@ -188,9 +217,9 @@ static void test_damaged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_what_10_says),    cmocka_unit_test(test_layout_of_10),
-        cmocka_unit_test(test_says_too_little), cmocka_unit_test(test_odd_values),
-        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_what_10_says), cmocka_unit_test(test_layout_of_10),
+        cmocka_unit_test(test_what_11_says), cmocka_unit_test(test_says_too_little),
+        cmocka_unit_test(test_odd_values),   cmocka_unit_test(test_damaged),
     };
     return cmocka_run_group_tests(tests, load_json, free_json);
 }

@@ -114,6 +114,7 @@ static void test_jit_start(void **state)
         bool ok;
     } cases[] = {
         { "3.1 has no flags", 3, { 0x59 }, 1, 0, true },
+        { "11 has no flags", 11, { 0x3b }, 1, 0, true },
         { "plain", 8, { 0x00, 0x59 }, 2, 1, true },
         { "patch points of 9", 9, { [0] = 1, [9] = 2 }, 64, 1 + 32 + 8, true },
         { "patch points of 10", 10, { [0] = 1, [17] = 3 }, 64, 1 + 40 + 12, true },

@@ -1,4 +1,4 @@
-/* Threads, monitors and their objects as .NET 8, 9 and 10 lay them out, made by hand; and made wrong. */
+/* Threads, monitors and their objects as .NET 8 to 11 lay them out, made by hand; and made wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -188,6 +188,45 @@ static void test_lock_object(void **state)
     close_fixture(&f);
 }
 
+/* As 11 has it: links lead to Threads, a monitor is a System.Threading.Lock, whose owner is a managed number.
+ */
+static void test_monitor_is_lock(void **state)
+{
+    (void)state;
+    enum { HANDLE = BASE + 0x5000, LOCK = BASE + 0x6000 };
+    struct fixture f;
+    struct managed_lock lock;
+    build(&layouts[0]);
+    put64(STORE + 0x58, thread_at(0));
+    for (unsigned i = 0; i < 3; i++)
+        put64(thread_at(i) + 0x70, i < 2 ? thread_at(i + 1) : 0);
+    put64(BLOCK + 0x100, HANDLE);
+    put64(HANDLE, LOCK);
+    put64(LOCK, TYPE);
+    put32(LOCK + 0x10, 2); /* managed: of the thread with tid 101 */
+    put32(LOCK + 0x14, 0x81);
+    put32(LOCK + 0x18, 3);
+    open_fixture(&f, 10);
+    f.threads.major = 11;
+    f.threads.offsets.linked = f.threads.offsets.blocking = 0;
+    f.threads.sync_table = SYNC_VARIABLE;
+    assert_true(managed_threads_read(&f.threads, &f.pages));
+    assert_int_equal(f.threads.count, 3);
+    assert_int_equal(managed_threads_by_tid(&f.threads, 101)->blocking, BLOCKING_NONE);
+    assert_int_equal(managed_threads_by_id(&f.threads, 2)->tid, 101);
+    assert_null(managed_threads_by_id(&f.threads, 0));
+    assert_true(managed_lock_in_monitors(&f.threads));
+    assert_true(managed_lock_read_object(&f.pages, &f.threads, LOCK, &lock));
+    assert_int_equal(lock.owner, 101);
+    assert_int_equal(lock.recursion, 3);
+    assert_int_equal(managed_lock_monitor_of(&f.pages, &f.threads, LOCK), OBJECT + 0x100);
+    assert_int_equal(managed_lock_monitor_of(&f.pages, &f.threads, OBJECT), 0);
+    put32(LOCK + 0x10, 3); /* one that has not started */
+    memory_pages_drop(&f.pages);
+    assert_false(managed_lock_read_object(&f.pages, &f.threads, LOCK, &lock));
+    close_fixture(&f);
+}
+
 /* Memory that ends anywhere: less is found, nothing is made up. */
 static void test_cut(void **state)
 {
@@ -207,9 +246,8 @@ static void test_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_lock_object),
+        cmocka_unit_test(test_versions),    cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_lock_object), cmocka_unit_test(test_monitor_is_lock),
         cmocka_unit_test(test_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
