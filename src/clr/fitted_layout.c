@@ -11,6 +11,7 @@
 enum {
     CHECK_MIN = 50,        /* methods to compare before a layout is believed */
     CHECK_MIN_PARTIAL = 8, /* in a dump that holds what stacks need, and little else */
+    CHECK_MIN_TOLD = 2,    /* there, of the layout that the runtime describes itself */
     CHECK_FIRST = 80,      /* enough where all of them agree: each costs reads */
     CHECK_MAX = 200,
     CHECK_TRIES_MAX = 200000, /* places of precodes to look at */
@@ -66,7 +67,9 @@ static void count_agreement(struct fitted_layout *fit, const struct method_desc 
 
 static uint32_t checks_wanted(const struct fitted_layout *fit)
 {
-    return fit->pages->memory->partial ? CHECK_MIN_PARTIAL : CHECK_MIN;
+    if (!fit->pages->memory->partial)
+        return CHECK_MIN;
+    return fit->way == LAYOUT_DESCRIBED ? CHECK_MIN_TOLD : CHECK_MIN_PARTIAL;
 }
 
 /* A small program has little jitted code; methods also have records behind their precodes. */

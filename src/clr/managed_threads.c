@@ -9,6 +9,7 @@
 
 enum {
     SLOTS_TRIED = 40, /* the store has been in slots 15 and 16 */
+    LOOKS_MAX = 4,
     TID_MAX = 1 << 22,
     LINKS_AHEAD = MEMORY_PATH_STEPS_MAX / 2,
     ITEM_KIND = 0x10,
@@ -147,6 +148,16 @@ static bool is_store(struct managed_threads *t, struct memory_pages *pages, uint
            are_of_process(t, tids, tid_count);
 }
 
+/* Where the description says that the store is, or in a slot of g_dacTable. */
+static bool find_store(struct managed_threads *t, struct memory_pages *pages, uint64_t told,
+                       const pid_t *tids, size_t tid_count)
+{
+    bool found = is_store(t, pages, told, tids, tid_count);
+    for (unsigned slot = 0; !found && slot < SLOTS_TRIED; slot++)
+        found = is_store(t, pages, memory_pages_u64(pages, t->table + 8 * slot), tids, tid_count);
+    return found;
+}
+
 bool managed_threads_open(struct memory_pages *pages, const struct runtime_root *root, const char *layout,
                           const pid_t *tids, size_t tid_count, struct managed_threads *out, struct error *err)
 {
@@ -162,9 +173,12 @@ bool managed_threads_open(struct memory_pages *pages, const struct runtime_root 
         contract_descriptor_addr(root->descriptor, "ThreadStore", &told);
         contract_descriptor_addr(root->descriptor, "SyncTableEntries", &t.sync_table);
     }
-    bool found = is_store(&t, pages, told, tids, tid_count);
-    for (unsigned slot = 0; !found && slot < SLOTS_TRIED; slot++)
-        found = is_store(&t, pages, memory_pages_u64(pages, t.table + 8 * slot), tids, tid_count);
+    bool found = find_store(&t, pages, told, tids, tid_count);
+    /* a link may lead to a thread that is newer than the page it lies in, as it was read before */
+    for (unsigned looks = 1; !found && looks < LOOKS_MAX; looks++) {
+        memory_pages_drop(pages);
+        found = find_store(&t, pages, told, tids, tid_count);
+    }
     if (found) {
         *out = t;
         return true;

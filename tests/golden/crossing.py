@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""crossing.py CLRPERF: every question and export with every option, over files of every kind.
+"""crossing.py CLRPERF [RELEASE]: every question and export with every option, over files of every kind.
 
-What an answer says is other tests' business. Here each must end in an orderly way: with one of the documented exit codes,
+With RELEASE, a build without sanitizers, where it exists: it runs all of them, and CLRPERF each option with one file and each
+file with no option. What an answer says is other tests' business. Here each must end in an orderly way: with one of the documented exit codes,
 without a crash or a finding of a sanitizer, with JSON where that was asked for, and with a reason where there is no answer.
 """
 import concurrent.futures
@@ -77,29 +78,38 @@ def check(command):
     return ""
 
 
-def commands(clrperf, files):
-    plain = [[]]
+def verbs(clrperf):
+    """Words before the file, and after it; the options."""
     for question in questions_of(clrperf):
         for options in options_of(clrperf, "report"):
-            for file in files:
-                yield [clrperf, "report", file, *([question] if question else []), *options]
-    formats = said(clrperf, "__complete", "--", "export", "--format", "").split()
-    for name in formats:
-        for options in options_of(clrperf, "export") if name in ("svg", "folded") else plain:
-            for file in files:
-                yield [clrperf, "export", file, "-o", "-", "--format", name, *options]
+            yield ["report"], [question] if question else [], options
+    for name in said(clrperf, "__complete", "--", "export", "--format", "").split():
+        for options in options_of(clrperf, "export") if name in ("svg", "folded") else [[]]:
+            yield ["export"], ["-o", "-", "--format", name], options
+
+
+def commands(clrperf, files):
+    """All of them; and of those, what has no option, and of each option one, with another file each time."""
+    every, some = [], []
+    for turn, (before, after, options) in enumerate(verbs(clrperf)):
+        of_files = [[clrperf, *before, file, *after, *options] for file in files]
+        every += of_files
+        some += [of_files[turn % len(files)]] if options else of_files
+    return every, some
 
 
 def main():
-    clrperf = os.path.abspath(sys.argv[1])
+    clrperf, release = (list(map(os.path.abspath, sys.argv[1:])) + [""])[:2]
     files = [os.path.join(HERE, file) for file in FILES]
     with tempfile.TemporaryDirectory() as empty:
         os.chdir(empty)  # nothing is found beside the files, and nothing is left
-        todo = list(commands(clrperf, files))
+        todo, some = commands(clrperf, files)
+        if os.access(release, os.X_OK):
+            todo = some + [[release, *command[1:]] for command in todo]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as lanes:
             wrong = [(command, why) for command, why in zip(todo, lanes.map(check, todo)) if why]
     for command, why in wrong[:20]:
-        print(f"not ok {' '.join(command[1:])}\n  {why}")
+        print(f"not ok {' '.join(command)}\n  {why}")
     print(f"{len(todo)} runs, {len(wrong)} wrong")
     return 1 if wrong or len(todo) < 1000 else 0
 
