@@ -31,6 +31,7 @@ namespace AsyncChain
             Func<Task> lambda = async () => await Lines.At("lambda", never.Task);
             started.Add(lambda());
             started.Add(ClassBasedAsync<object>(new object()));
+            started.Add(DirectAsync());
             circleA = CircleAAsync();
             circleB = CircleBAsync();
             closed.SetResult(1);
@@ -132,6 +133,27 @@ namespace AsyncChain
         {
             Task continued = SharedAsync().ContinueWith(task => 1, TaskScheduler.Default);
             await Lines.At("ContinuedAsync", continued);
+        }
+
+        /// <summary>Awaits of calls, with no task in between where the runtime suspends methods itself.</summary>
+        private static async Task DirectAsync()
+        {
+            int sum = Lines.Here("DirectAsync") + await DirectMidAsync(1);
+            GC.KeepAlive(sum);
+        }
+
+        private static async Task<int> DirectMidAsync(int n)
+        {
+            if (n == 0)
+                n += await DirectInnerAsync();
+            int sum = Lines.Here("DirectMidAsync") + await DirectInnerAsync();
+            return sum + n;
+        }
+
+        private static async ValueTask<int> DirectInnerAsync()
+        {
+            int value = Lines.Here("DirectInnerAsync") + await never.Task;
+            return value + 1;
         }
 
         /// <summary>Two that await each other.</summary>

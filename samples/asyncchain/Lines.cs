@@ -14,13 +14,20 @@ namespace AsyncChain
 
         public static T At<T>(string method, T awaited, [CallerLineNumber] int line = 0)
         {
+            Here(method, line);
+            return awaited;
+        }
+
+        /// <summary>For an await in the same line. Returns 0.</summary>
+        public static int Here(string method, [CallerLineNumber] int line = 0)
+        {
             lock (known)
             {
                 if (known.Add(method))
                     Truth!.Count("line " + method, line);
             }
             System.Threading.Interlocked.Increment(ref Begun);
-            return awaited;
+            return 0;
         }
     }
 }

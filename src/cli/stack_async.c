@@ -1,4 +1,5 @@
 #include "cli/stack_async.h"
+#include <inttypes.h>
 
 #include <poll.h>
 #include <stdlib.h>
@@ -154,6 +155,59 @@ static const char *program_of(const struct process_stacks *stacks)
     return m && !library_path(m->path) ? m->path : "";
 }
 
+/* What the trace says of a location that is code of a method. */
+static void name_code(struct stack_async *async, size_t row, const struct trace *t, uint32_t location,
+                      bool raw_names)
+{
+    const struct trace_location *l = &t->locations.rows[location];
+    const struct trace_function *f = &t->functions.rows[l->function];
+    struct async_type *type = &async->graph.types[row];
+    const char *name = trace_string(t, f->name);
+    if (!l->function) {
+        async->names[row] = mem_format("0x%" PRIx64, l->addr);
+        return;
+    }
+    struct buffer text;
+    buffer_init(&text, NAME_BYTES_MAX);
+    method_name_show(span_of(name, strlen(name)), trace_string(t, f->type_params), &text);
+    async->names[row] = raw_names ? mem_copy_string(name)
+                                  : mem_format("%.*s", (int)text.size, text.size ? (char *)text.data : "");
+    buffer_done(&text);
+    free(type->name);
+    free(type->module);
+    type->name = mem_copy_string(name);
+    type->module = mem_copy_string(trace_string(t, f->module));
+    if (l->line && !l->line_of_method)
+        async->own[row] =
+            (struct async_place){ mem_copy_string(trace_string(t, l->file)), l->line, l->il_off };
+}
+
+/* Methods that the runtime suspends itself are known by their code. */
+static void name_all_code(struct process_stacks *stacks, struct stack_async *async,
+                          const struct stack_async_naming *naming)
+{
+    const struct async_graph *graph = &async->graph;
+    AUTO_FREE uint64_t *addrs = mem_alloc(graph->type_count + 1, sizeof *addrs);
+    size_t count = 0;
+    for (size_t i = 0; i < graph->type_count; i++)
+        if (graph->types[i].addr)
+            addrs[count++] = graph->types[i].addr;
+    if (count == 0)
+        return;
+    struct symbolizer_result result = { 0 };
+    uint32_t location = process_stacks_add_code(stacks, naming->b, naming->process, addrs, count);
+    symbolizer_run(&naming->b->trace, &naming->b->functions, naming->options, &result);
+    for (size_t i = 0; i < graph->type_count; i++)
+        if (graph->types[i].addr)
+            name_code(async, i, &naming->b->trace, location++, naming->raw_names);
+}
+
+static void copy_place(const struct async_place *place, struct async_place *out)
+{
+    *out = *place;
+    out->file = place->file ? mem_copy_string(place->file) : NULL;
+}
+
 static void find_place(struct source_lines *lines, const struct async_type *type, int32_t state,
                        struct async_place *out)
 {
@@ -166,25 +220,32 @@ static void find_place(struct source_lines *lines, const struct async_type *type
     out->line = place.line;
 }
 
-static void name_all(const struct process_stacks *stacks, struct stack_async *async,
-                     const struct pdb_finder *find, bool raw_names)
+static void name_all(struct process_stacks *stacks, struct stack_async *async,
+                     const struct stack_async_naming *naming)
 {
-    struct program_files own = { &find->files, program_of(stacks) };
-    struct pdb_finder own_find = { { open_assembly, close_assembly, &own }, find->cache };
+    struct program_files own = { &naming->find->files, program_of(stacks) };
+    struct pdb_finder own_find = { { open_assembly, close_assembly, &own }, naming->find->cache };
     struct source_lines *lines = source_lines_new(&own_find);
     async->names = mem_alloc(async->graph.type_count + 1, sizeof *async->names);
+    async->own = mem_alloc(async->graph.type_count + 1, sizeof *async->own);
+    name_all_code(stacks, async, naming);
     for (size_t i = 0; i < async->graph.type_count; i++)
-        async->names[i] = name_type(&async->graph.types[i], raw_names);
+        if (!async->graph.types[i].addr)
+            async->names[i] = name_type(&async->graph.types[i], naming->raw_names);
     async->places = mem_alloc(async->chains.frame_count + 1, sizeof *async->places);
     for (size_t i = 0; i < async->chains.frame_count; i++) {
         const struct async_frame *frame = &async->chains.frames[i];
-        find_place(lines, &async->graph.types[frame->type], frame->state, &async->places[i]);
+        const struct async_type *type = &async->graph.types[frame->type];
+        if (type->addr)
+            copy_place(&async->own[frame->type], &async->places[i]);
+        else
+            find_place(lines, type, frame->state, &async->places[i]);
     }
     source_lines_free(lines);
 }
 
-void stack_async_read(struct process_stacks *stacks, struct live_memory *live, const struct pdb_finder *find,
-                      bool raw_names, struct stack_async *out)
+void stack_async_read(struct process_stacks *stacks, struct live_memory *live,
+                      const struct stack_async_naming *naming, struct stack_async *out)
 {
     *out = (struct stack_async){ 0 };
     struct reading r = { .stacks = stacks, .async = out };
@@ -198,18 +259,21 @@ void stack_async_read(struct process_stacks *stacks, struct live_memory *live, c
     if (heap_map_open(r.types->pages, &r.threads, &out->map, &out->problem) &&
         (live ? read_live(&r, live, &out->problem) : read_core(&r, &out->problem))) {
         async_chains_find(&out->graph, &out->chains);
-        name_all(stacks, out, find, raw_names);
+        name_all(stacks, out, naming);
     }
     managed_threads_done(&r.threads);
 }
 
 void stack_async_done(struct stack_async *async)
 {
-    for (size_t i = 0; async->names && i < async->graph.type_count; i++)
+    for (size_t i = 0; async->names && i < async->graph.type_count; i++) {
         free(async->names[i]);
+        free(async->own[i].file);
+    }
     for (size_t i = 0; async->places && i < async->chains.frame_count; i++)
         free(async->places[i].file);
     free(async->names);
+    free(async->own);
     free(async->places);
     async_chains_done(&async->chains);
     async_graph_done(&async->graph);

@@ -68,7 +68,7 @@ static void write_methods(const struct stack_async *async, struct json_writer *w
         json_key(w, "function");
         json_string(w, async->names[i]);
         json_key(w, "type");
-        json_string(w, type->name);
+        json_string(w, type->addr ? NULL : type->name);
         json_key(w, "count");
         json_u64(w, type->count);
         json_key(w, "waiting");
@@ -92,10 +92,7 @@ void stack_async_json(const struct stack_async *async, struct json_writer *w)
     json_key(w, "missed_bytes");
     json_u64(w, walk->unexplained_bytes + walk->unreadable_bytes);
     json_key(w, "complete");
-    json_bool(w, walked && !walk->late && !async->map.cut && !async->graph.cut && !async->chains.cut &&
-                     !async->graph.suspended);
-    json_key(w, "runtime_suspended");
-    json_u64(w, async->graph.suspended);
+    json_bool(w, walked && !walk->late && !async->map.cut && !async->graph.cut && !async->chains.cut);
     json_key(w, "stopped_ms");
     if (async->stopped_ns)
         json_double(w, (double)async->stopped_ns / 1e6);

@@ -42,16 +42,22 @@ struct stack_caches {
     struct source_cache sources;
 };
 
+static struct symbolizer_options stack_symbolizer(const struct file_finder *files,
+                                                  const struct stack_caches *caches)
+{
+    return (struct symbolizer_options){
+        .files = *files,
+        .cache = &caches->symbols,
+        .sources = &caches->sources,
+    };
+}
+
 static void live_symbolize(struct live_target *live, const struct stack_caches *caches,
                            struct trace_builder *b)
 {
-    struct symbolizer_options options = {
-        .files = live->finder,
-        .cache = &caches->symbols,
-        .sources = &caches->sources,
-        .ahead = &live->ahead,
-    };
+    struct symbolizer_options options = stack_symbolizer(&live->finder, caches);
     struct symbolizer_result result = { 0 };
+    options.ahead = &live->ahead;
     symbolizer_run(&b->trace, &b->functions, &options, &result);
 }
 
@@ -89,19 +95,17 @@ static void view_warn(const struct stack_view *view)
         message_warning(
             "async chains may be missing: %s of the heap could not be read",
             units_size(async->graph.walk.unexplained_bytes + async->graph.walk.unreadable_bytes).text);
-    if (async && async->graph.suspended)
-        message_warning(
-            "async chains are missing: of methods that the runtime suspends itself (since .NET 11) only the "
-            "number is known, at most %" PRIu64 " wait",
-            async->graph.suspended);
 }
 
+/* `b`: has the process and nothing else yet. */
 static void view_read_async(struct stack_view *view, struct process_stacks *stacks, struct live_memory *live,
-                            const struct symbol_cache *cache, const struct stack_values *v)
+                            struct trace_builder *b, const struct symbolizer_options *options,
+                            const struct stack_values *v)
 {
-    struct pdb_finder find = { stacks->target.files, cache };
+    struct pdb_finder find = { stacks->target.files, options->cache };
+    struct stack_async_naming naming = { b, view->process, options, &find, v->raw_names };
     view->async = mem_alloc(1, sizeof *view->async);
-    stack_async_read(stacks, live, &find, v->raw_names, view->async);
+    stack_async_read(stacks, live, &naming, view->async);
 }
 
 /* The number of the only thread that is meant; 0 when none is named, or what is named is no number of a
@@ -119,21 +123,39 @@ static void stack_warn(const struct process_stacks *stacks, const struct target 
         message_warning("jitted methods have no names: %s", stacks->walk_error.what);
 }
 
+/* Begins a trace with the process as it is. Returns its row. */
+static uint32_t live_describe(struct live_target *live, struct trace_builder *b)
+{
+    const struct process_stacks *stacks = &live->stacks;
+    uint64_t now_ns = clock_monotonic_ns();
+    trace_builder_init(b, STACK_CHAINS);
+    uint32_t process = trace_builder_process_start(b, (uint32_t)stacks->target.pid, now_ns);
+    process_scan_add_memory(b, process, stacks->target.memory, now_ns);
+    process_scan_identity(b, process, &live->list.items[0]);
+    return process;
+}
+
+static void live_read_async(struct stack_view *view, struct live_target *live,
+                            const struct stack_caches *caches, const struct stack_values *v)
+{
+    struct symbolizer_options options = stack_symbolizer(&live->finder, caches);
+    struct trace_builder b;
+    live_describe(live, &b);
+    view_read_async(view, &live->stacks, live->memory, &b, &options, v);
+    trace_builder_done(&b);
+}
+
 static bool live_look(struct live_target *live, const struct stack_caches *caches,
                       const struct stack_values *v, uint32_t number, struct error *err)
 {
     bool first = number == 0, last = number + 1 == v->repeat;
     struct process_stacks *stacks = &live->stacks;
-    struct stack_view view = { .process = live->process, .started_s = (double)clock_realtime_ns() / 1e9 };
+    struct stack_view view = { .started_s = (double)clock_realtime_ns() / 1e9 };
     if (!live_target_take(live, stack_thread(v), err))
         return false;
     if (last)
         live_target_finish_taking(live);
-    trace_builder_init(&view.b, STACK_CHAINS);
-    uint64_t now_ns = clock_monotonic_ns();
-    uint32_t process = trace_builder_process_start(&view.b, (uint32_t)stacks->target.pid, now_ns);
-    process_scan_add_memory(&view.b, process, stacks->target.memory, now_ns);
-    process_scan_identity(&view.b, process, &live->list.items[0]);
+    view.process = live_describe(live, &view.b);
     live_target_unwind(live, &view.b);
     live_symbolize(live, caches, &view.b);
     if (first)
@@ -142,7 +164,7 @@ static bool live_look(struct live_target *live, const struct stack_caches *cache
     if (ok)
         stack_locks_read(&view, true);
     if (ok && v->async)
-        view_read_async(&view, stacks, live->memory, &caches->symbols, v);
+        live_read_async(&view, live, caches, v);
     if (last)
         live_memory_finish(live->memory);
     if (ok && first)
@@ -190,11 +212,8 @@ static bool core_look(struct core_target *core, struct process_stacks *stacks,
                       const struct stack_caches *caches, const struct stack_values *v, struct error *err)
 {
     struct stack_view view = { 0 };
-    struct symbolizer_options options = {
-        .files = target_finder_core(core),
-        .cache = &caches->symbols,
-        .sources = &caches->sources,
-    };
+    struct file_finder files = target_finder_core(core);
+    struct symbolizer_options options = stack_symbolizer(&files, caches);
     struct symbolizer_result result = { 0 };
     core_target_take(core, stacks, stack_thread(v));
     if (stacks->thread_count == 0)
@@ -208,8 +227,13 @@ static bool core_look(struct core_target *core, struct process_stacks *stacks,
     bool ok = stack_view_make(&view, stacks, v->raw_names, err);
     if (ok)
         stack_locks_read(&view, false);
-    if (ok && v->async)
-        view_read_async(&view, stacks, NULL, &caches->symbols, v);
+    if (ok && v->async) {
+        struct trace_builder b;
+        trace_builder_init(&b, STACK_CHAINS);
+        core_target_describe(core, &b);
+        view_read_async(&view, stacks, NULL, &b, &options, v);
+        trace_builder_done(&b);
+    }
     if (ok)
         view_warn(&view);
     ok = ok && stack_print(&view, v, err);

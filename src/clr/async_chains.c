@@ -34,6 +34,12 @@ static bool is_leaf_task(const struct async_graph *graph, const struct async_nod
     return type_of(graph, node)->kind == ASYNC_TASK && !node->awaited;
 }
 
+/* The Task of methods that the runtime suspends itself stands before its methods, which are the frames. */
+static bool is_frame(const struct async_graph *graph, const struct async_node *node)
+{
+    return !is_leaf_task(graph, node) && type_of(graph, node)->kind != ASYNC_RUN;
+}
+
 static void describe_wait(const struct finding *f, const struct async_node *node, bool circle,
                           struct async_chain *chain)
 {
@@ -96,7 +102,7 @@ static void take_path(struct finding *f, bool circle, bool truncated)
     describe_wait(f, &f->graph->nodes[f->path[0].node], circle, &chain);
     for (size_t i = 0; i < f->depth; i++) {
         const struct async_node *node = &f->graph->nodes[f->path[i].node];
-        if (i == 0 && is_leaf_task(f->graph, node))
+        if (!is_frame(f->graph, node))
             continue;
         has_method |= type_of(f->graph, node)->kind == ASYNC_METHOD;
         chains->frames = mem_grow(chains->frames, &chains->frame_capacity, chains->frame_count + 1,

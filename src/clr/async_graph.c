@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/id_map.h"
 #include "base/mem.h"
 #include "clr/managed_lock.h"
 
@@ -13,6 +14,7 @@ enum {
     LINKS_MAX = 4096,
     LIST_ITEMS_MAX = 1 << 20,
     ARRAY_ITEMS = 16, /* of an array, behind the MethodTable and the length */
+    RESUME_CODE = 8,  /* of a ResumeInfo, behind the function that goes on: an address in the method's code */
     NODES_A_LOOK = 1 << 12,
 };
 
@@ -33,6 +35,7 @@ struct reading {
     size_t link_count, link_capacity;
     struct machine_box *boxes;
     size_t box_count;
+    struct id_map resumes; /* rows of graph->types + 1 by async_type.resumes */
 };
 
 static uint32_t add_type(struct async_graph *graph, const struct async_type *type)
@@ -49,15 +52,12 @@ static bool want(void *user, uint32_t number, const struct heap_type *type)
     struct reading *r = user;
     struct async_type read;
     bool wanted = async_type_read(r->types, type->table, &read);
-    bool suspended = !wanted && async_type_is_continuation(r->types, type->table);
     r->type_of = mem_grow(r->type_of, &r->type_of_capacity, number + 1, sizeof *r->type_of);
     while (r->type_of_count <= number)
         r->type_of[r->type_of_count++] = ASYNC_NOTHING;
     if (wanted)
         r->type_of[number] = add_type(r->graph, &read);
-    else if (suspended)
-        r->type_of[number] = ASYNC_SUSPENDED;
-    return wanted || suspended;
+    return wanted;
 }
 
 static uint64_t word_in(struct span bytes, uint32_t offset)
@@ -104,31 +104,71 @@ static void read_machine(const struct reading *r, const struct async_type *type,
     node->done |= !type->is_task && type->awaiter_count && node->state >= 0 && !node->awaits;
 }
 
+static bool resumes_at(const void *table, uint32_t id, const void *key)
+{
+    const struct async_graph *graph = table;
+    return graph->types[id - 1].resumes == *(const uint64_t *)key;
+}
+
+/* The row of the method that a continuation belongs to; ASYNC_NOTHING for one that is made by hand. */
+static uint32_t method_of_resume(struct reading *r, uint64_t resume)
+{
+    uint64_t addr = memory_pages_u64(r->types->pages, resume + RESUME_CODE);
+    if (!resume || !addr)
+        return ASYNC_NOTHING;
+    uint64_t hash = hash_pair(resume, 0);
+    uint32_t id = id_map_find(&r->resumes, hash, resumes_at, r->graph, &resume);
+    if (id)
+        return id - 1;
+    struct async_type type;
+    async_type_of_resume(resume, addr, &type);
+    uint32_t row = add_type(r->graph, &type);
+    id_map_add(&r->resumes, hash, row + 1);
+    return row;
+}
+
+/* An await that the runtime keeps itself: it counts once a Task leads to it. */
+static void read_await(struct reading *r, uint32_t type_row, struct span object, struct async_node *node)
+{
+    const struct async_type type = r->graph->types[type_row];
+    uint32_t method = method_of_resume(r, word_in(object, type.resume));
+    read_machine(r, &type, object, node);
+    node->type = method == ASYNC_NOTHING ? type_row : method;
+    node->done = true;
+}
+
+static void read_run(const struct async_type *type, struct span object, struct async_node *node)
+{
+    node->first = word_in(object, type->first);
+    if (!node->first)
+        node->state = ASYNC_STATE_RUNNING;
+}
+
 static void visit(void *user, const struct heap_object *object)
 {
     struct reading *r = user;
     struct async_graph *graph = r->graph;
-    if (r->type_of[object->type] == ASYNC_SUSPENDED) {
-        graph->suspended++;
-        return;
-    }
-    struct async_type *type = &graph->types[r->type_of[object->type]];
-    struct async_node node = { .addr = object->addr,
-                               .type = r->type_of[object->type],
-                               .state = ASYNC_STATE_UNKNOWN,
-                               .awaited_type = ASYNC_NOTHING };
-    type->count++;
+    uint32_t row = r->type_of[object->type];
+    const struct async_type *type = &graph->types[row];
+    struct async_node node = {
+        .addr = object->addr, .type = row, .state = ASYNC_STATE_UNKNOWN, .awaited_type = ASYNC_NOTHING
+    };
     if (graph->node_count == ASYNC_NODES_MAX) {
         graph->cut = true;
         return;
     }
     node.done = number_in(object->bytes, type->flags, 0) & TASK_DONE;
     node.continuation = word_in(object->bytes, type->continuation);
-    if (type->by_reference)
+    if (type->kind == ASYNC_AWAIT)
+        read_await(r, row, object->bytes, &node);
+    else if (type->kind == ASYNC_RUN)
+        read_run(type, object->bytes, &node);
+    else if (type->by_reference)
         node.machine = word_in(object->bytes, type->machine);
     else if (type->kind == ASYNC_METHOD && type->machine <= object->bytes.size)
         read_machine(r, type, span_part(object->bytes, type->machine, object->bytes.size - type->machine),
                      &node);
+    graph->types[node.type].count++;
     graph->nodes = mem_grow(graph->nodes, &graph->node_capacity, graph->node_count + 1, sizeof *graph->nodes);
     graph->nodes[graph->node_count++] = node;
 }
@@ -162,6 +202,12 @@ static void read_machine_objects(struct reading *r)
 
 /* Edges. */
 
+static bool is_await(const struct async_graph *graph, const struct async_node *node)
+{
+    const struct async_type *type = &graph->types[node->type];
+    return type->kind == ASYNC_AWAIT || type->addr;
+}
+
 static uint32_t find_box(const struct reading *r, uint64_t machine)
 {
     struct machine_box key = { .machine = machine };
@@ -187,7 +233,7 @@ static uint32_t find_node(const struct reading *r, uint64_t addr)
     return find_box(r, addr);
 }
 
-static void add_edge(struct reading *r, uint32_t from, uint32_t to)
+static void link_nodes(struct reading *r, uint32_t from, uint32_t to)
 {
     struct async_graph *graph = r->graph;
     if (from == to || !async_node_is_live(graph, &graph->nodes[from]) ||
@@ -199,6 +245,12 @@ static void add_edge(struct reading *r, uint32_t from, uint32_t to)
     }
     graph->edges = mem_grow(graph->edges, &graph->edge_capacity, graph->edge_count + 1, sizeof *graph->edges);
     graph->edges[graph->edge_count++] = (struct async_edge){ from, to };
+}
+
+/* When all of `from` has ended. */
+static void add_edge(struct reading *r, uint32_t from, uint32_t to)
+{
+    link_nodes(r, r->graph->nodes[from].last, to);
 }
 
 static struct async_link find_link(struct reading *r, uint64_t table)
@@ -310,6 +362,37 @@ static void sort_edges(struct async_graph *graph)
     graph->edge_count = kept;
 }
 
+/* The awaits of a Task that the runtime keeps itself, from the innermost method to the outermost. */
+static void read_awaits(struct reading *r, uint32_t run)
+{
+    struct async_graph *graph = r->graph;
+    uint32_t last = run, row = find_node(r, graph->nodes[run].first);
+    if (row != ASYNC_NOTHING && graph->types[graph->nodes[row].type].kind == ASYNC_AWAIT) {
+        graph->nodes[run].awaits = graph->nodes[row].awaits;
+        row = find_node(r, graph->nodes[row].continuation);
+    }
+    /* each belongs to one Task, and once it does it is not `done` any more */
+    while (row != ASYNC_NOTHING && graph->nodes[row].done && is_await(graph, &graph->nodes[row])) {
+        struct async_node *node = &graph->nodes[row];
+        node->done = false;
+        graph->types[node->type].waiting++;
+        link_nodes(r, last, row);
+        last = row;
+        row = find_node(r, node->continuation);
+    }
+    graph->nodes[run].last = last;
+}
+
+static void read_all_awaits(struct reading *r)
+{
+    struct async_graph *graph = r->graph;
+    for (size_t i = 0; i < graph->node_count; i++)
+        graph->nodes[i].last = (uint32_t)i;
+    for (size_t i = 0; i < graph->node_count; i++)
+        if (graph->types[graph->nodes[i].type].kind == ASYNC_RUN && !graph->nodes[i].done)
+            read_awaits(r, (uint32_t)i);
+}
+
 static void read_edges(struct reading *r)
 {
     struct async_graph *graph = r->graph;
@@ -317,7 +400,7 @@ static void read_edges(struct reading *r)
         struct async_node *node = &graph->nodes[i];
         if (i % NODES_A_LOOK == 0)
             graph->walk.late = clock_monotonic_ns() >= r->deadline_ns;
-        if (!async_node_is_live(graph, node))
+        if (!async_node_is_live(graph, node) || is_await(graph, node))
             continue;
         graph->types[node->type].waiting += node->state >= 0;
         if (node->continuation)
@@ -336,10 +419,12 @@ void async_graph_read(struct loaded_types *types, const struct heap_map *map, ui
     struct heap_visitor visitor = { want, visit, &r };
     heap_walk_run(types, map, &visitor, deadline_ns, &out->walk);
     read_machine_objects(&r);
+    read_all_awaits(&r);
     read_edges(&r);
     free(r.type_of);
     free(r.links);
     free(r.boxes);
+    id_map_done(&r.resumes);
 }
 
 void async_graph_done(struct async_graph *graph)

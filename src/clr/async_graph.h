@@ -22,19 +22,20 @@ enum {
     ASYNC_STATE_DONE = -2,
     ASYNC_STATE_UNKNOWN = INT32_MIN,
 };
-#define ASYNC_NOTHING   UINT32_MAX       /* no node, no type */
-#define ASYNC_SUSPENDED (UINT32_MAX - 1) /* no type: see async_graph.suspended */
+#define ASYNC_NOTHING UINT32_MAX /* no node, no type */
 
 struct async_node {
     uint64_t addr;
     uint64_t continuation; /* object that goes on when this ends, or 0 */
+    uint64_t first;        /* of an ASYNC_RUN: the innermost await, or 0 */
     uint64_t machine;      /* of a method whose state machine is an object of its own: that; else 0 */
     uint64_t awaits;       /* of a method: object that it waits for, or 0 */
     uint32_t type;         /* row of types */
     int32_t state;         /* of a method: the number of its await, or ASYNC_STATE_... */
     uint32_t awaited_type; /* row of types: of what it awaits, when that is no live node */
+    uint32_t last;         /* node that ends with it: of an ASYNC_RUN its outermost await, else itself */
     uint32_t first_edge, edge_count;
-    bool done;    /* it has ended */
+    bool done;    /* it has ended; an await that no Task leads to never began, or goes on just now */
     bool ready;   /* what it awaits has ended: its turn has not come yet */
     bool awaited; /* an edge leads to it */
 };
@@ -52,8 +53,7 @@ struct async_graph {
     struct async_edge *edges; /* by `from` */
     size_t edge_count, edge_capacity;
     struct heap_walk_result walk;
-    uint64_t suspended; /* awaits of methods that the runtime suspends itself, of which no node tells */
-    bool cut;           /* there is more than we are willing to hold */
+    bool cut; /* there is more than we are willing to hold */
 };
 
 /* Walks the heap and reads the graph, while the process stands still. Undo with async_graph_done(). */

@@ -10,8 +10,9 @@
 
 enum { BASES_MAX = 32, METHOD_TOKEN = 0x06000000 };
 
-#define TASK    "System.Threading.Tasks.Task"
-#define MACHINE "StateMachineBox`"
+#define TASK     "System.Threading.Tasks.Task"
+#define MACHINE  "StateMachineBox`"
+#define SERVICES "System.Runtime.CompilerServices."
 
 static bool begins_with(const char *text, const char *beginning)
 {
@@ -51,8 +52,8 @@ static uint64_t find_box(struct loaded_types *types, uint64_t table)
     for (unsigned i = 0; table && i < BASES_MAX; i++) {
         const struct loaded_type *type = loaded_types_find(types, table);
         struct type_field field;
-        if (type && type->name && begins_with(type->name, "System.Runtime.CompilerServices.") &&
-            strstr(type->name, MACHINE) && type_fields_find(types, table, "StateMachine", &field))
+        if (type && type->name && begins_with(type->name, SERVICES) && strstr(type->name, MACHINE) &&
+            type_fields_find(types, table, "StateMachine", &field))
             return table;
         table = type_fields_base(types, table);
     }
@@ -136,18 +137,58 @@ static bool read_machine(struct loaded_types *types, uint64_t box, struct async_
     return take_name(types, table, out);
 }
 
+static const struct async_type no_type = {
+    .kind = ASYNC_TASK,
+    .flags = ASYNC_NO_FIELD,
+    .continuation = ASYNC_NO_FIELD,
+    .first = ASYNC_NO_FIELD,
+    .resume = ASYNC_NO_FIELD,
+    .machine = ASYNC_NO_FIELD,
+    .state = ASYNC_NO_FIELD,
+};
+
+/* Subtypes made for one method's variables have no fields with names; those made by hand say what is awaited.
+ */
+static bool read_continuation(struct loaded_types *types, uint64_t table, uint64_t base,
+                              struct async_type *out)
+{
+    static const char *const awaited[] = { "Task", "Source" };
+    out->kind = ASYNC_AWAIT;
+    out->continuation = field_of(types, base, "Next");
+    out->resume = field_of(types, base, "ResumeInfo");
+    out->state = field_of(types, base, "State");
+    for (size_t i = 0; table != base && i < ARRAY_LEN(awaited); i++) {
+        uint32_t field = field_of(types, table, awaited[i]);
+        if (field != ASYNC_NO_FIELD)
+            out->awaiters[out->awaiter_count++] = field;
+    }
+    return out->continuation != ASYNC_NO_FIELD && out->resume != ASYNC_NO_FIELD &&
+           take_name(types, base, out);
+}
+
+static bool read_task(struct loaded_types *types, uint64_t table, uint64_t task, struct async_type *out)
+{
+    if (find_base(types, table, SERVICES "AsyncHelpers+RuntimeAsyncTask`1")) {
+        out->kind = ASYNC_RUN;
+        out->first = field_of(types, task, "m_stateObject");
+    }
+    return take_name(types, table, out);
+}
+
 bool async_type_read(struct loaded_types *types, uint64_t table, struct async_type *out)
 {
-    struct async_type type = {
-        .table = table, .kind = ASYNC_TASK, .machine = ASYNC_NO_FIELD, .state = ASYNC_NO_FIELD
-    };
+    struct async_type type = no_type;
     uint64_t task = find_base(types, table, TASK), box = find_box(types, table);
-    if (!task && !box)
+    uint64_t continuation = task || box ? 0 : find_base(types, table, SERVICES "Continuation");
+    if (!task && !box && !continuation)
         return false;
+    type.table = table;
     type.is_task = task != 0;
     type.flags = field_of(types, task, "m_stateFlags");
     type.continuation = field_of(types, task, "m_continuationObject");
-    if (!(box ? read_machine(types, box, &type) : take_name(types, table, &type)))
+    if (!(box            ? read_machine(types, box, &type)
+          : continuation ? read_continuation(types, table, continuation, &type)
+                         : read_task(types, table, task, &type)))
         return false;
     *out = type;
     return true;
@@ -155,21 +196,24 @@ bool async_type_read(struct loaded_types *types, uint64_t table, struct async_ty
 
 bool async_type_read_source(struct loaded_types *types, uint64_t table, struct async_type *out)
 {
-    struct async_type type = { .table = table,
-                               .kind = ASYNC_SOURCE,
-                               .flags = ASYNC_NO_FIELD,
-                               .continuation = ASYNC_NO_FIELD,
-                               .machine = ASYNC_NO_FIELD,
-                               .state = ASYNC_NO_FIELD };
+    struct async_type type = no_type;
+    type.table = table;
+    type.kind = ASYNC_SOURCE;
     if (!take_name(types, table, &type))
         return false;
     *out = type;
     return true;
 }
 
-bool async_type_is_continuation(struct loaded_types *types, uint64_t table)
+void async_type_of_resume(uint64_t resume, uint64_t addr, struct async_type *out)
 {
-    return find_base(types, table, "System.Runtime.CompilerServices.Continuation") != 0;
+    *out = no_type;
+    out->kind = ASYNC_METHOD;
+    out->resumes = resume;
+    out->addr = addr;
+    out->name = mem_copy_string("");
+    out->module = mem_copy_string("");
+    out->path = mem_copy_string("");
 }
 
 void async_type_done(struct async_type *type)
@@ -188,7 +232,7 @@ void async_link_read(struct loaded_types *types, uint64_t table, struct async_li
         { "System.Delegate", "_target" },
         { "System.Threading.Tasks.AwaitTaskContinuation", "m_action" },
         { "System.Threading.Tasks.ContinueWithTaskContinuation", "m_task" },
-        { "System.Runtime.CompilerServices.AsyncMethodBuilderCore+ContinuationWrapper", "_continuation" },
+        { SERVICES "AsyncMethodBuilderCore+ContinuationWrapper", "_continuation" },
     };
     *out = (struct async_link){ table, ASYNC_NO_FIELD, ASYNC_NO_FIELD, ASYNC_NO_FIELD };
     for (size_t i = 0; i < ARRAY_LEN(links) && out->next == ASYNC_NO_FIELD; i++)

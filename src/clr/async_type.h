@@ -2,9 +2,12 @@
  * async_type: what a type is among the tasks of a program, and where in its objects that is told.
  *
  * An async method that waits is a box on the heap with the method's state machine in it; mostly it is a Task
- * too. Fields are found by their names (dotnet/runtime, System.Private.CoreLib: AsyncTaskMethodBuilderT.cs,
- * PoolingAsyncValueTaskMethodBuilderT.cs, Task.cs; those of a state machine are Roslyn's GeneratedNames.cs
- * and GeneratedNameConstants.vb, and of F# tasks dotnet/fsharp, FSharp.Core/resumable.fs and tasks.fs).
+ * too. From .NET 11 on the runtime can suspend methods itself: then each await is a Continuation, that of the
+ * innermost method leads to its caller's and so on, and all of them have one Task (AsyncHelpers.CoreCLR.cs,
+ * RuntimeAsyncTaskContinuation.cs). Fields are found by their names (dotnet/runtime, System.Private.CoreLib:
+ * AsyncTaskMethodBuilderT.cs, PoolingAsyncValueTaskMethodBuilderT.cs, Task.cs; those of a state machine are
+ * Roslyn's GeneratedNames.cs and GeneratedNameConstants.vb, and of F# tasks dotnet/fsharp,
+ * FSharp.Core/resumable.fs and tasks.fs).
  */
 #ifndef CLRPERF_CLR_ASYNC_TYPE_H
 #define CLRPERF_CLR_ASYNC_TYPE_H
@@ -15,9 +18,13 @@
 #include "clr/loaded_types.h"
 
 enum async_kind {
-    ASYNC_METHOD, /* the box of a state machine */
+    ASYNC_METHOD, /* the box of a state machine; or an await that the runtime keeps itself, when it has a
+                     `resume` */
     ASYNC_TASK,   /* any other Task: a promise, Task.WhenAll, Task.Run */
     ASYNC_SOURCE, /* what is awaited and is no Task: a socket's operation, a channel's */
+    ASYNC_RUN, /* the Task of methods that the runtime suspends itself: its continuations are their awaits */
+    ASYNC_AWAIT, /* such continuations, whose method is told by each: type of the objects, not of what they
+                    are */
 };
 
 enum { ASYNC_AWAITERS_MAX = 16 };
@@ -34,13 +41,18 @@ struct async_type {
     uint32_t token;    /* of a state machine's MoveNext, or 0 */
 
     /* Offsets from an object's start, ASYNC_NO_FIELD for none; the last two from the state machine's. */
-    uint32_t flags, continuation; /* of a Task */
+    uint32_t flags, continuation; /* of a Task; `continuation` of an ASYNC_AWAIT: the next one */
+    uint32_t first;               /* of an ASYNC_RUN: the innermost continuation */
+    uint32_t resume;              /* of an ASYNC_AWAIT: where it goes on, see async_resume_addr() */
     uint32_t machine;
     uint32_t state;
     int32_t first_await; /* what `state` says at the first await; of F#, where 0 is that it has not waited
                             yet, 1 */
     uint32_t awaiters[ASYNC_AWAITERS_MAX]; /* that hold what is awaited, NULL when it is not that */
     unsigned awaiter_count;
+    uint64_t
+        resumes;   /* of a method that the runtime suspends itself: what its continuations have in `resume` */
+    uint64_t addr; /* of code of it, inside the await; 0: it has a state machine */
 
     uint64_t count, waiting; /* objects, for whoever counts */
 };
@@ -50,9 +62,8 @@ bool async_type_read(struct loaded_types *types, uint64_t table, struct async_ty
 /* The same of whatever else is awaited. False when it is no type. */
 bool async_type_read_source(struct loaded_types *types, uint64_t table, struct async_type *out);
 void async_type_done(struct async_type *type);
-/* Whether its objects are awaits of methods that the runtime suspends itself, without a state machine (from
- * .NET 11 on). */
-bool async_type_is_continuation(struct loaded_types *types, uint64_t table);
+/* The row of the method that continuations with that `resume` belong to: named by whoever can name code. */
+void async_type_of_resume(uint64_t resume, uint64_t addr, struct async_type *out);
 
 /* How to go from an object that continues a task to the task or box that it stands for. */
 struct async_link {

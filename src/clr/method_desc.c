@@ -23,7 +23,10 @@ uint64_t method_desc_chunk(struct memory_pages *pages, const struct runtime_layo
            layout->chunk.size;
 }
 
-/* The MethodTable that the EEClass belongs to, or 0. */
+/*
+ * The MethodTable that the EEClass belongs to, or 0. All continuations that the JIT makes types for (from 11
+ * on) have one EEClass, which names one of them.
+ */
 static uint64_t canonical_table(struct memory_pages *pages, const struct runtime_layout *layout,
                                 uint64_t table)
 {
@@ -33,8 +36,9 @@ static uint64_t canonical_table(struct memory_pages *pages, const struct runtime
         canonical = eeclass & ~(uint64_t)TAG_MASK;
         eeclass = memory_pages_u64(pages, canonical + layout->table.class_or_canonical);
     }
-    if (eeclass == 0 || eeclass % 8 != 0 ||
-        memory_pages_u64(pages, eeclass + layout->class_table) != canonical)
+    uint64_t named = eeclass && eeclass % 8 == 0 ? memory_pages_u64(pages, eeclass + layout->class_table) : 0;
+    if (named != canonical && (named == 0 || named % 8 != 0 ||
+                               memory_pages_u64(pages, named + layout->table.class_or_canonical) != eeclass))
         return 0;
     return canonical;
 }

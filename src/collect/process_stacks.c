@@ -541,15 +541,44 @@ static bool read_il_map(void *user, unsigned major, uint64_t begin, uint64_t siz
     return code_walk_il_map(user, major, begin, size_bytes, out, NULL);
 }
 
+typedef void find_il_fn(struct il_offsets *offsets, uint32_t process, const struct il_map_reader *maps);
+
 /* Which IL the frames of jitted code are at: what lines are told by. */
-static void find_il_offsets(struct process_stacks *stacks, struct trace *t, uint32_t process)
+static void find_il_offsets(struct process_stacks *stacks, struct trace *t, uint32_t process,
+                            find_il_fn *find)
 {
     if (!stacks->walk)
         return;
     struct il_offsets *offsets = il_offsets_new(t);
     struct il_map_reader maps = { read_il_map, stacks->walk };
-    il_offsets_update(offsets, process, &maps);
+    find(offsets, process, &maps);
     il_offsets_free(offsets);
+}
+
+uint32_t process_stacks_add_code(struct process_stacks *stacks, struct trace_builder *b, uint32_t process,
+                                 const uint64_t *addrs, size_t count)
+{
+    struct trace *t = &b->trace;
+    struct method_sink sink = { b, process, clock_monotonic_ns() };
+    struct addr_list list = { 0 };
+    for (size_t i = 0; stacks->walk && i < count; i++)
+        add_generated(stacks, &list, addrs[i]);
+    sort_out(&list);
+    if (list.count)
+        code_walk_list_at(stacks->walk, list.items, list.count, take_method, &sink);
+    free(list.items);
+    uint32_t first = (uint32_t)t->locations.count;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t id = trace_push(&t->locations);
+        t->locations.rows[id] = (struct trace_location){
+            .process = process,
+            .mapping = trace_builder_mapping_at(b, process, addrs[i]),
+            .addr = addrs[i],
+            .first_ns = sink.time_ns,
+        };
+    }
+    find_il_offsets(stacks, t, process, il_offsets_finish);
+    return first;
 }
 
 void process_stacks_unwind(struct process_stacks *stacks, struct trace_builder *b, uint32_t process)
@@ -571,5 +600,5 @@ void process_stacks_unwind(struct process_stacks *stacks, struct trace_builder *
         free(unwound[i].frames);
     }
     free(unwound);
-    find_il_offsets(stacks, &b->trace, process);
+    find_il_offsets(stacks, &b->trace, process, il_offsets_update);
 }

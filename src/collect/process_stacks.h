@@ -90,4 +90,11 @@ void process_stacks_read_tables(struct process_stacks *stacks, const struct memo
  */
 void process_stacks_unwind(struct process_stacks *stacks, struct trace_builder *b, uint32_t process);
 
+/*
+ * Adds addresses in the process's code to `b` as locations, one for each in their order, with what tells
+ * their names. Returns the first one's row.
+ */
+uint32_t process_stacks_add_code(struct process_stacks *stacks, struct trace_builder *b, uint32_t process,
+                                 const uint64_t *addrs, size_t count);
+
 #endif

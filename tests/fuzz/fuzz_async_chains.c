@@ -40,7 +40,7 @@ static void build(struct async_graph *graph, const uint8_t *data, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct async_type types[TYPES] = {
-        { .kind = ASYNC_METHOD }, { .kind = ASYNC_TASK }, { .kind = ASYNC_METHOD }, { .kind = ASYNC_TASK }
+        { .kind = ASYNC_METHOD }, { .kind = ASYNC_TASK }, { .kind = ASYNC_METHOD }, { .kind = ASYNC_RUN }
     };
     struct async_node nodes[NODES_MAX];
     struct async_edge edges[NODES_MAX * EDGES_A_NODE];

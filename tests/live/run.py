@@ -55,7 +55,7 @@ TESTS = [
     *(Test(f"record_events_alone_{variant}", "record_events_test.py", variant, "alone", seconds=600, alone=True, sdk=variant == "10")
       for variant in ("10", "9", "8")),
     *(Test(f"map_{variant}", "map_test.py", variant, seconds=900, sdk=variant == "10") for variant in ("10", "8")),
-    *(Test(f"async_{variant}", "async_test.py", variant, seconds=900, sdk=variant == "10") for variant in ("10", "11", "9", "8")),
+    *(Test(f"async_{variant}", "async_test.py", variant, seconds=900, sdk=variant == "10") for variant in ("10", "11", "11-async", "9", "8")),
     *(Test(f"stack_{variant}", "stack_test.py", variant, seconds=900, sdk=variant == "10") for variant in ("10", "11", "9", "8")),
     *(Test(f"addr_{variant}", "addr_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "9", "8")),
     Test("oracle_10", "oracle_test.py", "10", seconds=900),

@@ -11,13 +11,13 @@
 #include "base/own.h"
 #include "clr/async_chains.h"
 
-enum { DELAY, WHEN_ALL, INNER, OUTER, SOCKET, TYPES }; /* rows of types */
+enum { DELAY, WHEN_ALL, INNER, OUTER, SOCKET, RUN, TYPES }; /* rows of types */
 enum { NODES_MAX = 2 * ASYNC_CHAIN_FRAMES_MAX };
 
 static struct async_type types[TYPES] = {
     [DELAY] = { .kind = ASYNC_TASK },    [WHEN_ALL] = { .kind = ASYNC_TASK },
     [INNER] = { .kind = ASYNC_METHOD },  [OUTER] = { .kind = ASYNC_METHOD },
-    [SOCKET] = { .kind = ASYNC_SOURCE },
+    [SOCKET] = { .kind = ASYNC_SOURCE }, [RUN] = { .kind = ASYNC_RUN },
 };
 static struct async_node nodes[NODES_MAX];
 static struct async_edge edges[2 * NODES_MAX];
@@ -121,6 +121,26 @@ static void test_no_method(void **state)
     async_chains_done(&chains);
 }
 
+/* The Task of methods that the runtime suspends itself is no frame, and says what they wait for. */
+static void test_run(void **state)
+{
+    (void)state;
+    struct async_chains chains;
+    begin();
+    uint32_t run = node(RUN, ASYNC_STATE_UNKNOWN), inner = node(INNER, 0), outer = node(OUTER, 0);
+    nodes[run].awaited_type = SOCKET;
+    edge(run, inner);
+    edge(inner, outer);
+    node(RUN, ASYNC_STATE_RUNNING); /* its methods are on a thread's stack */
+    async_chains_find(&graph, &chains);
+    assert_int_equal(chains.count, 1);
+    assert_int_equal(chains.chains[0].wait, ASYNC_WAIT_OBJECT);
+    assert_int_equal(chains.chains[0].waits_type, SOCKET);
+    assert_int_equal(chains.chains[0].frame_count, 2);
+    assert_int_equal(chains.frames[chains.chains[0].first_frame].type, INNER);
+    async_chains_done(&chains);
+}
+
 static void test_circle(void **state)
 {
     (void)state;
@@ -175,8 +195,9 @@ static void test_too_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_equal_chains), cmocka_unit_test(test_ends), cmocka_unit_test(test_no_method),
-        cmocka_unit_test(test_circle),       cmocka_unit_test(test_deep), cmocka_unit_test(test_too_many),
+        cmocka_unit_test(test_equal_chains), cmocka_unit_test(test_ends),   cmocka_unit_test(test_no_method),
+        cmocka_unit_test(test_run),          cmocka_unit_test(test_circle), cmocka_unit_test(test_deep),
+        cmocka_unit_test(test_too_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

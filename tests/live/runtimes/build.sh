@@ -15,7 +15,7 @@ cache=${CLRPERF_TEST_CACHE:-$HOME/.cache/clrperf-tests}
 
 # of servicing builds those that the package registry still has
 servicing=(8.0.29 8.0.33 9.0.18 9.0.22 10.0.11 10.0.14)
-variants=(11 10 9 8 10-debug 8-debug 10-r2r 10-single 10-single-compressed 8-single 10-trimmed 10-composite 3.1 "${servicing[@]}")
+variants=(11 11-async 10 9 8 10-debug 8-debug 10-r2r 10-single 10-single-compressed 8-single 10-trimmed 10-composite 3.1 "${servicing[@]}")
 programs=(asyncchain gcstorm allocs throws sources locks pool primes r2rhot pinvoke readline jitty shapes crashes deadlock positions deepstack runtimework webapi flood)
 newer=(asyncchain gcstorm allocs throws sources locks pool webapi flood)
 
@@ -27,6 +27,10 @@ variant_options() {
     case $1 in
     # the SDK of 10 knows no framework net11.0, but takes its runtime
     11) echo "-p:SamplesFramework=net10.0 ${own[*]} -p:RuntimeFrameworkVersion=11.0.0" ;;
+    # methods that the runtime suspends itself; the SDK of 10 calls that a preview
+    11-async)
+        echo "-p:SamplesFramework=net10.0 ${own[*]} -p:RuntimeFrameworkVersion=11.0.0 -p:Features=runtime-async=on" \
+            "-p:EnablePreviewFeatures=true -p:NoWarn=SYSLIB5007" ;;
     10) echo "-p:SamplesFramework=net10.0" ;;
     9) echo "-p:SamplesFramework=net9.0 ${own[*]}" ;;
     8) echo "-p:SamplesFramework=net8.0 ${own[*]}" ;;
