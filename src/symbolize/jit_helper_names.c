@@ -28,6 +28,7 @@ enum {
 struct helper_layout {
     const char *kinds;
     size_t tail; /* slot of CORINFO_HELP_JIT_PINVOKE_BEGIN, where tail_names begins */
+    size_t gap;  /* so many helpers behind TAIL_CALLS have no function */
     struct {
         uint8_t slot;
         const char *name;
@@ -37,6 +38,7 @@ struct helper_layout {
 static const struct helper_layout layouts[] = {
     { .kinds = "FFD0D00FFFFDDDFFFDDDDDDDDDFDFDFFDDFFFFFFFFFFFF0FFFFFFDFF", /* 8 */
       .tail = 157,
+      .gap = 1,
       .named = { { 0, "JIT_New" },
                  { 1, "JIT_NewMaybeFrozen" },
                  { 7, "JIT_NewMDArr" },
@@ -52,6 +54,7 @@ static const struct helper_layout layouts[] = {
                  { 54, "JIT_PollGC" } } },
     { .kinds = "FFD0D00FFFFDDDFFFDDDDDDDDDFDFDFFFDDDDFDDDDDFFFF0FFFFFFDF", /* 9 */
       .tail = 149,
+      .gap = 1,
       .named = { { 0, "JIT_New" },
                  { 1, "JIT_NewMaybeFrozen" },
                  { 7, "JIT_NewMDArr" },
@@ -67,6 +70,7 @@ static const struct helper_layout layouts[] = {
                  { 55, "JIT_PollGC" } } },
     { .kinds = "FFD0DD0DDFFDDDDDDDDDDDDDDDFDDDDDDDDDDDDDDDDDFDDD0DDFDDDF", /* 10 */
       .tail = 145,
+      .gap = 1,
       .named = { { 0, "RhpNew" },
                  { 1, "RhpNewMaybeFrozen" },
                  { 9, "RhpNewVariableSizeObject" },
@@ -75,33 +79,33 @@ static const struct helper_layout layouts[] = {
                  { 36, "IL_Rethrow" },
                  { 37, "IL_ThrowExact" },
                  { 53, "JIT_RareDisableHelper" } } },
+    { .kinds = "FFD0DD0DDFFDDDDDDDDDDDDDDFDDDDDDDDDDDDDDDDDFDDDDDFDDDFDDDDD0", /* 11 */
+      .tail = 142,
+      .gap = 3,
+      .named = { { 0, "RhpNew" },
+                 { 1, "RhpNewMaybeFrozen" },
+                 { 9, "RhpNewVariableSizeObject" },
+                 { 10, "RhpNewArrayMaybeFrozen" },
+                 { 34, "IL_Throw" },
+                 { 35, "IL_Rethrow" },
+                 { 36, "IL_ThrowExact" },
+                 { 51, "JIT_RareDisableHelper" } } },
 };
 
 /*
- * The same in all of them, but for the two that count values, which 8 does not have. Without a name: what is
- * called differently in some of them, or need not have one.
+ * The same in all of them, but for how many have no function, and for the two that count values, which 8 does
+ * not have. Without a name: what is called differently in some of them, or need not have one.
  */
-static const char tail_kinds[] = "FFFFFF0FFFFFFFFFFF", values_kinds[] = "FF?D";
+enum { TAIL_CALLS = 6 };
+static const char tail_call_kinds[] = "FFFFFF", tail_kinds[] = "FFFFFFFFFFF", values_kinds[] = "FF?D";
+static const char *const tail_call_names[TAIL_CALLS] = {
+    "JIT_PInvokeBegin", "JIT_PInvokeEnd", "JIT_ReversePInvokeEnter", NULL, "JIT_ReversePInvokeExit", NULL,
+};
 static const char *const tail_names[] = {
-    "JIT_PInvokeBegin",
-    "JIT_PInvokeEnd",
-    "JIT_ReversePInvokeEnter",
-    NULL,
-    "JIT_ReversePInvokeExit",
-    NULL,
-    NULL,
-    "JIT_StackProbe",
-    "JIT_Patchpoint",
-    NULL,
-    "JIT_ClassProfile32",
-    "JIT_ClassProfile64",
-    "JIT_DelegateProfile32",
-    "JIT_DelegateProfile64",
-    "JIT_VTableProfile32",
-    "JIT_VTableProfile64",
-    "JIT_CountProfile32",
-    "JIT_CountProfile64",
-    "JIT_ValueProfile32",
+    "JIT_StackProbe",        "JIT_Patchpoint",      NULL,
+    "JIT_ClassProfile32",    "JIT_ClassProfile64",  "JIT_DelegateProfile32",
+    "JIT_DelegateProfile64", "JIT_VTableProfile32", "JIT_VTableProfile64",
+    "JIT_CountProfile32",    "JIT_CountProfile64",  "JIT_ValueProfile32",
     "JIT_ValueProfile64",
 };
 
@@ -175,15 +179,27 @@ static void tell_helpers(const struct helper_layout *layout, const struct helper
     }
 }
 
-static void tell_tail(const struct helper_slot *tail, size_t left, helper_found_fn *found, void *user)
+static void tell_all(const char *const *all, size_t count, const struct helper_slot *slots,
+                     helper_found_fn *found, void *user)
 {
-    size_t known = strlen(tail_kinds);
-    if (!kinds_fit(tail_kinds, tail, left))
-        return;
-    size_t count = kinds_fit(values_kinds, tail + known, left - known) ? ARRAY_LEN(tail_names) : known;
     for (size_t i = 0; i < count; i++)
-        if (tail_names[i])
-            found(user, tail_names[i], tail[i].value);
+        if (all[i])
+            found(user, all[i], slots[i].value);
+}
+
+static void tell_tail(const struct helper_layout *layout, const struct helper_slot *tail, size_t left,
+                      helper_found_fn *found, void *user)
+{
+    size_t begin = TAIL_CALLS + layout->gap, known = strlen(tail_kinds);
+    if (begin > left || !kinds_fit(tail_call_kinds, tail, left) ||
+        !kinds_fit(tail_kinds, tail + begin, left - begin))
+        return;
+    for (size_t i = TAIL_CALLS; i < begin; i++)
+        if (tail[i].kind != HELPER_SLOT_NONE)
+            return;
+    bool values = kinds_fit(values_kinds, tail + begin + known, left - begin - known);
+    tell_all(tail_call_names, TAIL_CALLS, tail, found, user);
+    tell_all(tail_names, values ? ARRAY_LEN(tail_names) : known, tail + begin, found, user);
 }
 
 bool jit_helper_table_find(const struct helper_slots *fixed, const struct helper_slots *replaceable,
@@ -193,8 +209,8 @@ bool jit_helper_table_find(const struct helper_slots *fixed, const struct helper
         for (size_t k = 0; k < ARRAY_LEN(layouts); k++)
             if (kinds_fit(layouts[k].kinds, &fixed->rows[i], fixed->count - i)) {
                 if (layouts[k].tail < fixed->count - i)
-                    tell_tail(&fixed->rows[i + layouts[k].tail], fixed->count - i - layouts[k].tail, found,
-                              user);
+                    tell_tail(&layouts[k], &fixed->rows[i + layouts[k].tail],
+                              fixed->count - i - layouts[k].tail, found, user);
                 tell_helpers(&layouts[k], &fixed->rows[i], replaceable, found, user);
                 return true;
             }

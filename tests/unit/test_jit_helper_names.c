@@ -12,18 +12,19 @@
 /* The tables of the runtimes, made: places as in their files, functions numbered by place. */
 static const struct version {
     const char *kinds;
-    size_t tail;
+    size_t tail, gap;
     uint64_t first_index;
     size_t throw_slot;
 } versions[] = {
-    { "FFD0D00FFFFDDDFFFDDDDDDDDDFDFDFFDDFFFFFFFFFFFF0FFFFFFDFF", 157, 4, 34 },
-    { "FFD0D00FFFFDDDFFFDDDDDDDDDFDFDFFFDDDDFDDDDDFFFF0FFFFFFDF", 149, 7, 35 },
-    { "FFD0DD0DDFFDDDDDDDDDDDDDDDFDDDDDDDDDDDDDDDDDFDDD0DDFDDDF", 145, 5, 35 },
+    { "FFD0D00FFFFDDDFFFDDDDDDDDDFDFDFFDDFFFFFFFFFFFF0FFFFFFDFF", 157, 1, 4, 34 },
+    { "FFD0D00FFFFDDDFFFDDDDDDDDDFDFDFFFDDDDFDDDDDFFFF0FFFFFFDF", 149, 1, 7, 35 },
+    { "FFD0DD0DDFFDDDDDDDDDDDDDDDFDDDDDDDDDDDDDDDDDFDDD0DDFDDDF", 145, 1, 5, 35 },
+    { "FFD0DD0DDFFDDDDDDDDDDDDDDFDDDDDDDDDDDDDDDDDFDDDDDFDDDFDDDDD0", 142, 3, 5, 34 },
 };
 /* 8 counts no values */
-static const char tail_kinds[] = "FFFFFF0FFFFFFFFFFF", values_kinds[] = "FF0D";
+static const char tail_call_kinds[] = "FFFFFF", tail_kinds[] = "FFFFFFFFFFF", values_kinds[] = "FF0D";
 
-enum { BEFORE = 7, SLOTS = 220, FUNCTIONS = 0x10000, REPLACEABLE_BASE = 11 };
+enum { TAIL_CALLS = 6, BEFORE = 7, SLOTS = 220, FUNCTIONS = 0x10000, REPLACEABLE_BASE = 11 };
 
 static struct helper_slot fixed_rows[SLOTS], replaceable_rows[128];
 
@@ -46,8 +47,11 @@ static void make(const struct version *v)
     memset(replaceable_rows, 0, sizeof replaceable_rows);
     uint64_t index = v->first_index;
     put_kinds(v->kinds, BEFORE, &index);
-    put_kinds(tail_kinds, BEFORE + v->tail, &index);
-    put_kinds(v == versions ? "0D" : values_kinds, BEFORE + v->tail + strlen(tail_kinds), &index);
+    size_t begin = BEFORE + v->tail + TAIL_CALLS + v->gap;
+    put_kinds(tail_call_kinds, BEFORE + v->tail, &index);
+    put_kinds(&"000"[3 - v->gap], BEFORE + v->tail + TAIL_CALLS, &index);
+    put_kinds(tail_kinds, begin, &index);
+    put_kinds(v == versions ? "0D" : values_kinds, begin + strlen(tail_kinds), &index);
     for (size_t i = 0; v->kinds[i]; i++) {
         if (v->kinds[i] != 'D')
             continue;
@@ -101,9 +105,9 @@ static void test_versions(void **state)
         assert_int_equal(slot_of(&seen, i < 2 ? "JIT_New" : "RhpNew"), 0);
         assert_int_equal(slot_of(&seen, i < 2 ? "JIT_NewArr1" : "RhpNewVariableSizeObject"), 9);
         assert_int_equal(slot_of(&seen, "JIT_PInvokeBegin"), v->tail);
-        assert_int_equal(slot_of(&seen, "JIT_Patchpoint"), v->tail + 8);
-        assert_int_equal(slot_of(&seen, "JIT_CountProfile32"), v->tail + 16);
-        assert_int_equal(slot_of(&seen, "JIT_ValueProfile64"), i ? v->tail + 19 : UINT64_MAX);
+        assert_int_equal(slot_of(&seen, "JIT_Patchpoint"), v->tail + 7 + v->gap);
+        assert_int_equal(slot_of(&seen, "JIT_CountProfile32"), v->tail + 15 + v->gap);
+        assert_int_equal(slot_of(&seen, "JIT_ValueProfile64"), i ? v->tail + 18 + v->gap : UINT64_MAX);
     }
 }
 
@@ -117,8 +121,9 @@ static void test_cut(void **state)
         for (size_t cut = 0; cut <= SLOTS; cut++) {
             bool found = find(cut, 128, &seen);
             assert_true(found == (cut >= BEFORE + strlen(versions[i].kinds)));
-            assert_true((slot_of(&seen, "JIT_Patchpoint") != UINT64_MAX) ==
-                        (cut >= BEFORE + versions[i].tail + strlen(tail_kinds)));
+            assert_true(
+                (slot_of(&seen, "JIT_Patchpoint") != UINT64_MAX) ==
+                (cut >= BEFORE + versions[i].tail + TAIL_CALLS + versions[i].gap + strlen(tail_kinds)));
         }
         for (size_t cut = 0; cut <= 128; cut++) {
             assert_true(find(SLOTS, cut, &seen));
