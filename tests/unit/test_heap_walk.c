@@ -302,6 +302,24 @@ static void test_wrong(void **state)
     }
 }
 
+/* Types that the JIT makes for continuations have one class, which names one of them. */
+static void test_shared_class(void **state)
+{
+    (void)state;
+    struct fixture f = { 0 };
+    enum { OTHER = TYPES + 0x300 };
+    build(true);
+    build_type(OTHER, 32, 0, CLASSES);
+    assert_true(walk(&f));
+    assert_int_equal(f.visited, 6);
+    done(&f);
+    put64(OTHER + 0x28, CLASSES + 0x200); /* that one has another class: PLAIN is no type */
+    assert_true(walk(&f));
+    assert_int_equal(f.visited, 0);
+    assert_true(f.result.unexplained_bytes > 0);
+    done(&f);
+}
+
 /* Memory that ends anywhere: less is found, and what is missing is said. */
 static void test_cut(void **state)
 {
@@ -320,8 +338,9 @@ static void test_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_regions), cmocka_unit_test(test_segments), cmocka_unit_test(test_server),
-        cmocka_unit_test(test_gaps),    cmocka_unit_test(test_wrong),    cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_regions),      cmocka_unit_test(test_segments), cmocka_unit_test(test_server),
+        cmocka_unit_test(test_gaps),         cmocka_unit_test(test_wrong),    cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_shared_class),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
