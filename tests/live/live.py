@@ -27,7 +27,7 @@ def default_binary():
 
 CLRPERF = os.path.abspath(os.environ.get("CLRPERF") or default_binary())
 # The test programs in C of the same build.
-HELPERS = os.path.join(os.path.dirname(CLRPERF), "../../tests/live")
+HELPERS = os.environ.get("CLRPERF_TEST_HELPERS") or os.path.join(os.path.dirname(CLRPERF), "../../tests/live")
 # Targets get nothing but this: no variable of ours, and none that .NET knows.
 PLAIN_ENVIRONMENT = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": os.environ.get("HOME", "/")}
 # In front of a command that must get its CPU on a crowded machine too, as far as we may.

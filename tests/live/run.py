@@ -6,8 +6,9 @@
 A test prints `ok NAME`, `not ok NAME - why` and `skip NAME - why` lines and ends with 0, 1 or 77 (nothing could be
 tested). --strict: where a .NET SDK is there, a skip is a failure. --sdk: leaves out what repeats a test on another runtime
 than the SDK's. --remember: leaves out what passed before, with the same program, tests, samples and SDK, on the same
-kernel; it is counted as passed, and the line says when that was. CLRPERF is the binary (default: build-test's, else
-build's), CLRPERF_TEST_CACHE keeps what was built for the tests, JOBS is how many tests run at once (default 2).
+kernel; it is counted as passed, and the line says when that was. CLRPERF is the binary; without it that is build-test's, with
+sanitizers, and build's, the one that people run, for what repeats a test on another runtime. CLRPERF_TEST_CACHE keeps what was
+built for the tests, JOBS is how many tests run at once (default 2).
 
 A test that failed is run once more, alone, and what it says then counts: other work on the machine, or beside it on its
 host, can spoil what it measures. Both runs are shown, and the summary names it.
@@ -23,6 +24,8 @@ import threading
 import time
 
 from live import CLRPERF, HERE, HELPERS, ROOT
+
+RELEASE = os.path.join(ROOT, "build/src/cli/clrperf")
 JOBS = int(os.environ.get("JOBS", "2"))
 AGAIN_MAX = 2  # more tests than that do not fail by chance
 
@@ -33,6 +36,8 @@ class Test:
     def __init__(self, name, *command, seconds, alone=False, sdk=True):
         self.name, self.command, self.seconds, self.alone, self.sdk = name, command, seconds, alone, sdk
         self.lines, self.code, self.took = [], None, 0.0
+        own = "CLRPERF" in os.environ or sdk or not os.access(RELEASE, os.X_OK)
+        self.binary = CLRPERF if own else RELEASE
 
 
 # The slowest first; the seconds are for a test that hangs, so they hold the builds of a first run on a busy machine.
@@ -140,7 +145,7 @@ def run(test):
     words = [sys.executable, program] if program.endswith(".py") else [program]
     process = subprocess.Popen([*words, *test.command[1:]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True,
-                               env={**os.environ, "CLRPERF": CLRPERF})
+                               env={**os.environ, "CLRPERF": test.binary, "CLRPERF_TEST_HELPERS": HELPERS})
     reader = threading.Thread(target=lambda: test.lines.extend(process.stdout), daemon=True)
     reader.start()
     try:
