@@ -6,6 +6,7 @@
 #include "base/mem.h"
 
 enum {
+    FIRST_CHUNK_BYTES = 16 * 1024, /* enough for what is quiet */
     CHUNK_BYTES = 256 * 1024,
     WANTED_DECAY = 16, /* rounds, in which a burst is forgotten by two thirds */
 };
@@ -56,7 +57,8 @@ static void chunk_open(struct time_queue *q, size_t size)
     if (chunk->capacity >= size)
         return;
     free(chunk->bytes);
-    chunk->capacity = aligned(size > CHUNK_BYTES ? size : CHUNK_BYTES);
+    size_t least = q->chunk_count > 1 ? CHUNK_BYTES : FIRST_CHUNK_BYTES;
+    chunk->capacity = aligned(size > least ? size : least);
     chunk->bytes = mem_alloc(chunk->capacity, 1);
 }
 

@@ -12,10 +12,12 @@
 /* What stays in the second-level cache between reading and decoding. */
 enum { READ_AT_ONCE = 256 * 1024 };
 
-static void stream_init(struct byte_stream *s, size_t window_size)
+/* `size`: of all that there is. One more than that is as good as any larger window. */
+static void stream_init(struct byte_stream *s, uint64_t size, size_t window_size)
 {
-    *s = (struct byte_stream){ .pipe_fd = -1, .window_size = window_size };
-    s->window = mem_alloc(window_size, 1);
+    *s = (struct byte_stream){ .pipe_fd = -1,
+                               .window_size = size < window_size ? (size_t)size + 1 : window_size };
+    s->window = mem_alloc(s->window_size, 1);
 }
 
 bool byte_stream_open(struct byte_stream *s, int fd, size_t window_size, struct error *err)
@@ -28,7 +30,7 @@ bool byte_stream_open(struct byte_stream *s, int fd, size_t window_size, struct 
         return error_set(err, ERROR_INPUT, "it is a directory, not a file");
     if (S_ISREG(st.st_mode) && !source_over_fd(fd, 0, UINT64_MAX, &source, err))
         return false;
-    stream_init(s, window_size);
+    stream_init(s, S_ISREG(st.st_mode) ? source.size : UINT64_MAX, window_size);
     s->source = source;
     s->pipe_fd = S_ISREG(st.st_mode) ? -1 : fd;
     return true;
@@ -36,7 +38,7 @@ bool byte_stream_open(struct byte_stream *s, int fd, size_t window_size, struct 
 
 void byte_stream_over(struct byte_stream *s, struct span memory, size_t window_size)
 {
-    stream_init(s, window_size);
+    stream_init(s, memory.size, window_size);
     s->source = source_over_span(memory);
 }
 

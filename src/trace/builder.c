@@ -14,7 +14,7 @@ void trace_builder_init(struct trace_builder *b, size_t chains)
     trace_init(&b->trace);
     function_index_init(&b->functions, &b->trace);
     b->chains = chain_cache_new(chains);
-    b->memo = location_memo_new();
+    b->memo = location_memo_new(chains, &b->memo_shift);
     b->spaces = BUILDER_KERNEL_SPACE;
     b->paths = mem_alloc((size_t)STACK_PATHS_MAX * TRACE_STACK_DEPTH_MAX, sizeof *b->paths);
     stack_table_init(&b->stacks);

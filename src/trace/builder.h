@@ -39,6 +39,7 @@ struct trace_builder {
     struct id_map images, threads, pids, event_types;
     struct stack_table stacks;
     struct location_memo *memo;   /* by a hash of the address: what location_of() said last */
+    unsigned memo_shift;          /* of that hash's 64 bits, to a place in `memo` */
     struct process_state *states; /* by process id */
     size_t states_capacity;
     uint32_t *paths; /* of new chains: STACK_PATHS_MAX times TRACE_STACK_DEPTH_MAX locations */

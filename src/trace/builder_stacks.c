@@ -7,7 +7,8 @@
 #include "trace/address_space.h"
 #include "trace/past_mappings.h"
 
-enum { MEMO_SLOTS = 1 << 15 };
+/* Bits of a slot's number: 512 KiB at most. */
+enum { MEMO_BITS_MIN = 8, MEMO_BITS_MAX = 15, MEMO_SLOTS_OF_A_CHAIN = 8 };
 
 /* A frame's address as captured, and the location that it was. Four to a line of the CPU's caches. */
 struct location_memo {
@@ -16,9 +17,13 @@ struct location_memo {
     uint32_t location;
 };
 
-struct location_memo *location_memo_new(void)
+struct location_memo *location_memo_new(size_t chains, unsigned *out_shift)
 {
-    return mem_alloc(MEMO_SLOTS, sizeof(struct location_memo));
+    unsigned bits = MEMO_BITS_MIN;
+    while (bits < MEMO_BITS_MAX && (size_t)1 << bits < chains * MEMO_SLOTS_OF_A_CHAIN)
+        bits++;
+    *out_shift = 64 - bits;
+    return mem_alloc((size_t)1 << bits, sizeof(struct location_memo));
 }
 
 /* Locations. */
@@ -63,8 +68,7 @@ static inline uint32_t meaning_of(struct frame_space space, bool is_return)
 
 static inline struct location_memo *memo_of(struct trace_builder *b, struct frame_space space, uint64_t addr)
 {
-    _Static_assert(MEMO_SLOTS == 1 << (64 - 49), "a slot is the product's top bits");
-    return &b->memo[((addr ^ space.process) * 0x9e3779b97f4a7c15ull) >> 49];
+    return &b->memo[((addr ^ space.process) * 0x9e3779b97f4a7c15ull) >> b->memo_shift];
 }
 
 /* Seldom needed: kept out of the loops that need the rest. */

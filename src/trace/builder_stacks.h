@@ -9,7 +9,7 @@
 /* The kernel's addresses mean the same in every process: the first number of trace_builder.spaces. */
 enum { BUILDER_KERNEL_SPACE = 1 };
 
-/* Empty; the caller frees. */
-struct location_memo *location_memo_new(void);
+/* Empty, for so many chains; the caller frees. *out_shift: as trace_builder.memo_shift. */
+struct location_memo *location_memo_new(size_t chains, unsigned *out_shift);
 
 #endif

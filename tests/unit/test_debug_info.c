@@ -232,9 +232,11 @@ typedef void cut_fn(struct debug_sections *sections, size_t section, struct span
 static void ask_cut(const char *name, struct debug_sections *sections, const struct golden *golden,
                     size_t few, cut_fn *put, size_t section, struct span whole, bool judged)
 {
+    AUTO_FREE struct answers *answers = mem_alloc(1, sizeof *answers);
     for (size_t size = 0; size < whole.size; size++) {
         AUTO_FREE uint8_t *bytes = copy_of(whole, size);
-        AUTO_FREE struct answers *answers = mem_alloc(1, sizeof *answers);
+        memset(answers->rows, 0, few * sizeof *answers->rows);
+        answers->count = 0;
         put(sections, section, span_of(bytes, size));
         ask(sections, golden->addrs, few, answers);
         for (size_t i = 0; judged && i < few; i++)
