@@ -1,6 +1,6 @@
 #include "cli/stack_async.h"
-#include <inttypes.h>
 
+#include <inttypes.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>

@@ -15,6 +15,7 @@ enum {
     LIST_ITEMS_MAX = 1 << 20,
     ARRAY_ITEMS = 16, /* of an array, behind the MethodTable and the length */
     RESUME_CODE = 8,  /* of a ResumeInfo, behind the function that goes on: an address in the method's code */
+    RESUMES_MAX = 1 << 16,
     NODES_A_LOOK = 1 << 12,
 };
 
@@ -110,7 +111,8 @@ static bool resumes_at(const void *table, uint32_t id, const void *key)
     return graph->types[id - 1].resumes == *(const uint64_t *)key;
 }
 
-/* The row of the method that a continuation belongs to; ASYNC_NOTHING for one that is made by hand. */
+/* The row of the method that a continuation belongs to; ASYNC_NOTHING for one that is made by hand, and where
+ * there are more than anybody has written. */
 static uint32_t method_of_resume(struct reading *r, uint64_t resume)
 {
     uint64_t addr = memory_pages_u64(r->types->pages, resume + RESUME_CODE);
@@ -120,6 +122,10 @@ static uint32_t method_of_resume(struct reading *r, uint64_t resume)
     uint32_t id = id_map_find(&r->resumes, hash, resumes_at, r->graph, &resume);
     if (id)
         return id - 1;
+    if (r->resumes.count == RESUMES_MAX) {
+        r->graph->cut = true;
+        return ASYNC_NOTHING;
+    }
     struct async_type type;
     async_type_of_resume(resume, addr, &type);
     uint32_t row = add_type(r->graph, &type);

@@ -561,6 +561,7 @@ uint32_t process_stacks_add_code(struct process_stacks *stacks, struct trace_bui
     struct trace *t = &b->trace;
     struct method_sink sink = { b, process, clock_monotonic_ns() };
     struct addr_list list = { 0 };
+    unpacked_images_tell_once(stacks->target.memory, &stacks->target.files, b, process);
     for (size_t i = 0; stacks->walk && i < count; i++)
         add_generated(stacks, &list, addrs[i]);
     sort_out(&list);
