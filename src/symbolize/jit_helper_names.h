@@ -3,8 +3,8 @@
  *
  * The runtime has a table of these helpers in the order of its jithelpers.h (enum CorInfoHelpFunc): in
  * .data.rel.ro, 8 bytes a helper, either a function, nothing, or an index into a second table in .data, whose
- * functions the runtime may replace when it starts. The order is fixed for a major version; which of
- * the three each of 56 helpers or more in a row is tells the versions apart and finds the table without a symbol.
+ * functions the runtime may replace when it starts. The order is fixed for a major version; which of the
+ * three each of 56 helpers or more in a row is tells the versions apart and finds the table without a symbol.
  * The tables of 8, 9, 10 and 11 are known; another version's stays without these names.
  */
 #ifndef CLRPERF_SYMBOLIZE_JIT_HELPER_NAMES_H
