@@ -42,6 +42,7 @@ class Test:
 
 # The slowest first; the seconds are for a test that hangs, so they hold the builds of a first run on a busy machine.
 # `alone`: what it measures would suffer from a neighbour. `sdk`: it is not a repetition on another runtime than the SDK's.
+# What is made of events is asked of 8 and 10; that those of 9 are read alike events_9, record_events_9 and nettrace_9 say.
 TESTS = [
     # a composite framework takes minutes to compile, once; there is no ASP.NET Core for 3.1 to be had
     Test("names_10-composite", "names_test.py", "10-composite", "r2rhot", seconds=1800, sdk=False),
@@ -55,21 +56,21 @@ TESTS = [
     Test("record", "record_test.py", seconds=600),
     Test("capture", "capture_test.py", seconds=600),
     Test("collect", "collect_test.py", "10", seconds=600),
-    *(Test(f"trace_{variant}", "trace_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "9", "8")),
+    *(Test(f"trace_{variant}", "trace_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "8")),
     *(Test(f"record_events_{variant}", "record_events_test.py", variant, "beside", seconds=600, sdk=variant == "10") for variant in ("10", "9", "8")),
     *(Test(f"record_events_alone_{variant}", "record_events_test.py", variant, "alone", seconds=600, alone=True, sdk=variant == "10")
-      for variant in ("10", "9", "8")),
+      for variant in ("10", "8")),
     *(Test(f"map_{variant}", "map_test.py", variant, seconds=900, sdk=variant == "10") for variant in ("10", "8")),
     *(Test(f"async_{variant}", "async_test.py", variant, seconds=900, sdk=variant == "10") for variant in ("10", "11", "11-async", "9", "8")),
     *(Test(f"stack_{variant}", "stack_test.py", variant, seconds=900, sdk=variant == "10") for variant in ("10", "11", "9", "8")),
     *(Test(f"addr_{variant}", "addr_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "9", "8")),
     Test("oracle_10", "oracle_test.py", "10", seconds=900),
     Test("oracle_8", "oracle_test.py", "8", seconds=900, sdk=False),
-    *(Test(f"runtime_work_{variant}", "runtime_work_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "9", "8")),
+    *(Test(f"runtime_work_{variant}", "runtime_work_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "8")),
     *(Test(f"lines_{variant}", "lines_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "11", "9", "8")),
     Test("lines_10-r2r", "lines_test.py", "10-r2r", "precompiled", seconds=600),
     *(Test(f"nettrace_{variant}", "nettrace_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "9", "8")),
-    *(Test(f"questions_{variant}", "questions_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "9", "8")),
+    *(Test(f"questions_{variant}", "questions_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "8")),
     Test("languages", "languages_test.py", seconds=600),
     Test("symbols", "symbols_test.py", seconds=600),
     Test("inlined", "inlined_test.py", seconds=300),
