@@ -117,14 +117,7 @@ static void ask_names(struct fact_search *s)
     s->first = (uint32_t)t->locations.count;
     for (size_t i = 0; i < s->facts->count; i++) {
         uint64_t addr = s->facts->rows[i].addr;
-        uint32_t process = addr < KERNEL_BEGIN ? census->process : 0;
-        uint32_t id = trace_push(&t->locations);
-        t->locations.rows[id] = (struct trace_location){
-            .process = process,
-            .mapping = process ? trace_builder_mapping_at(&census->b, process, addr) : 0,
-            .addr = addr,
-            .first_ns = now_ns,
-        };
+        trace_builder_place(&census->b, addr < KERNEL_BEGIN ? census->process : 0, addr, now_ns);
     }
     if (census->memory) {
         struct il_offsets *offsets = il_offsets_new(t);

@@ -14,6 +14,7 @@
 #include "clr/method_name.h"
 #include "clr/type_name.h"
 #include "collect/process_pause.h"
+#include "symbolize/pdb_file.h"
 #include "symbolize/source_lines.h"
 
 enum {
@@ -223,8 +224,8 @@ static void find_place(struct source_lines *lines, const struct async_type *type
 static void name_all(struct process_stacks *stacks, struct stack_async *async,
                      const struct stack_async_naming *naming)
 {
-    struct program_files own = { &naming->find->files, program_of(stacks) };
-    struct pdb_finder own_find = { { open_assembly, close_assembly, &own }, naming->find->cache };
+    struct program_files own = { &stacks->target.files, program_of(stacks) };
+    struct pdb_finder own_find = { { open_assembly, close_assembly, &own }, naming->options->cache };
     struct source_lines *lines = source_lines_new(&own_find);
     async->names = mem_alloc(async->graph.type_count + 1, sizeof *async->names);
     async->own = mem_alloc(async->graph.type_count + 1, sizeof *async->own);

@@ -9,7 +9,6 @@
 #include "clr/async_chains.h"
 #include "collect/live_memory.h"
 #include "collect/process_stacks.h"
-#include "symbolize/pdb_file.h"
 #include "symbolize/symbolizer.h"
 
 /* Where an await is in the source. */
@@ -33,8 +32,7 @@ struct stack_async {
 struct stack_async_naming {
     struct trace_builder *b;                  /* has the process and its mappings, and takes its code */
     uint32_t process;                         /* row of it */
-    const struct symbolizer_options *options; /* name code */
-    const struct pdb_finder *find;            /* opens assemblies and finds their PDBs */
+    const struct symbolizer_options *options; /* name code, and say where symbols that were fetched are */
     bool raw_names;
 };
 

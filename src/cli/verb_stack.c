@@ -102,8 +102,7 @@ static void view_read_async(struct stack_view *view, struct process_stacks *stac
                             struct trace_builder *b, const struct symbolizer_options *options,
                             const struct stack_values *v)
 {
-    struct pdb_finder find = { stacks->target.files, options->cache };
-    struct stack_async_naming naming = { b, view->process, options, &find, v->raw_names };
+    struct stack_async_naming naming = { b, view->process, options, v->raw_names };
     view->async = mem_alloc(1, sizeof *view->async);
     stack_async_read(stacks, live, &naming, view->async);
 }

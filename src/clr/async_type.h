@@ -18,8 +18,7 @@
 #include "clr/loaded_types.h"
 
 enum async_kind {
-    ASYNC_METHOD, /* the box of a state machine; or an await that the runtime keeps itself, when it has a
-                     `resume` */
+    ASYNC_METHOD, /* the box of a state machine; with an `addr` an await that the runtime keeps itself */
     ASYNC_TASK,   /* any other Task: a promise, Task.WhenAll, Task.Run */
     ASYNC_SOURCE, /* what is awaited and is no Task: a socket's operation, a channel's */
     ASYNC_RUN, /* the Task of methods that the runtime suspends itself: its continuations are their awaits */
@@ -43,7 +42,7 @@ struct async_type {
     /* Offsets from an object's start, ASYNC_NO_FIELD for none; the last two from the state machine's. */
     uint32_t flags, continuation; /* of a Task; `continuation` of an ASYNC_AWAIT: the next one */
     uint32_t first;               /* of an ASYNC_RUN: the innermost continuation */
-    uint32_t resume;              /* of an ASYNC_AWAIT: where it goes on, see async_resume_addr() */
+    uint32_t resume;              /* of an ASYNC_AWAIT: where it goes on, a ResumeInfo */
     uint32_t machine;
     uint32_t state;
     int32_t first_await; /* what `state` says at the first await; of F#, where 0 is that it has not waited

@@ -496,6 +496,15 @@ static struct unwound unwind_thread(struct process_stacks *stacks, const struct 
     return unwound;
 }
 
+/* Tells the methods at the addresses of `list`, which is gone then. */
+static void tell_methods(struct process_stacks *stacks, struct addr_list *list, struct method_sink *sink)
+{
+    sort_out(list);
+    if (list->count)
+        code_walk_list_at(stacks->walk, list->items, list->count, take_method, sink);
+    free(list->items);
+}
+
 static void name_methods(struct process_stacks *stacks, const struct unwound *unwound,
                          struct method_sink *sink)
 {
@@ -503,10 +512,7 @@ static void name_methods(struct process_stacks *stacks, const struct unwound *un
     for (size_t i = 0; stacks->walk && i < stacks->thread_count; i++)
         for (size_t k = 0; k < unwound[i].count; k++)
             add_generated(stacks, &list, unwound[i].frames[k].ip - !unwound[i].frames[k].exact);
-    sort_out(&list);
-    if (list.count)
-        code_walk_list_at(stacks->walk, list.items, list.count, take_method, sink);
-    free(list.items);
+    tell_methods(stacks, &list, sink);
 }
 
 static enum stack_end end_of(enum unwind_end end)
@@ -541,44 +547,30 @@ static bool read_il_map(void *user, unsigned major, uint64_t begin, uint64_t siz
     return code_walk_il_map(user, major, begin, size_bytes, out, NULL);
 }
 
-typedef void find_il_fn(struct il_offsets *offsets, uint32_t process, const struct il_map_reader *maps);
-
 /* Which IL the frames of jitted code are at: what lines are told by. */
-static void find_il_offsets(struct process_stacks *stacks, struct trace *t, uint32_t process,
-                            find_il_fn *find)
+static void find_il_offsets(struct process_stacks *stacks, struct trace *t, uint32_t process)
 {
     if (!stacks->walk)
         return;
     struct il_offsets *offsets = il_offsets_new(t);
     struct il_map_reader maps = { read_il_map, stacks->walk };
-    find(offsets, process, &maps);
+    il_offsets_finish(offsets, process, &maps);
     il_offsets_free(offsets);
 }
 
 uint32_t process_stacks_add_code(struct process_stacks *stacks, struct trace_builder *b, uint32_t process,
                                  const uint64_t *addrs, size_t count)
 {
-    struct trace *t = &b->trace;
     struct method_sink sink = { b, process, clock_monotonic_ns() };
     struct addr_list list = { 0 };
     unpacked_images_tell_once(stacks->target.memory, &stacks->target.files, b, process);
     for (size_t i = 0; stacks->walk && i < count; i++)
         add_generated(stacks, &list, addrs[i]);
-    sort_out(&list);
-    if (list.count)
-        code_walk_list_at(stacks->walk, list.items, list.count, take_method, &sink);
-    free(list.items);
-    uint32_t first = (uint32_t)t->locations.count;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t id = trace_push(&t->locations);
-        t->locations.rows[id] = (struct trace_location){
-            .process = process,
-            .mapping = trace_builder_mapping_at(b, process, addrs[i]),
-            .addr = addrs[i],
-            .first_ns = sink.time_ns,
-        };
-    }
-    find_il_offsets(stacks, t, process, il_offsets_finish);
+    tell_methods(stacks, &list, &sink);
+    uint32_t first = (uint32_t)b->trace.locations.count;
+    for (size_t i = 0; i < count; i++)
+        trace_builder_place(b, process, addrs[i], sink.time_ns);
+    find_il_offsets(stacks, &b->trace, process);
     return first;
 }
 
@@ -601,5 +593,5 @@ void process_stacks_unwind(struct process_stacks *stacks, struct trace_builder *
         free(unwound[i].frames);
     }
     free(unwound);
-    find_il_offsets(stacks, &b->trace, process, il_offsets_update);
+    find_il_offsets(stacks, &b->trace, process);
 }

@@ -152,6 +152,8 @@ void trace_builder_sample_expect(struct trace_builder *b, struct raw_sample *s);
 /* Whether its `chain` is one that trace_builder_sample_again() would know: then its frames are not looked at.
  */
 bool trace_builder_sample_is_known(struct trace_builder *b, struct raw_sample *s);
+/* Adds a location that is on no stack yet, to be named as any: process 0 is the kernel. Returns its row. */
+uint32_t trace_builder_place(struct trace_builder *b, uint32_t process, uint64_t addr, uint64_t time_ns);
 /* Adds samples in this order, which waits less for memory than one by one. At most STACK_PATHS_MAX. */
 void trace_builder_samples(struct trace_builder *b, struct raw_sample *s, size_t count);
 /* Adds it. Returns its stack. */

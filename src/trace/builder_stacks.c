@@ -240,6 +240,18 @@ uint32_t trace_builder_stack_at(struct trace_builder *b, uint32_t stack, uint64_
     return stack;
 }
 
+uint32_t trace_builder_place(struct trace_builder *b, uint32_t process, uint64_t addr, uint64_t time_ns)
+{
+    uint32_t id = trace_push(&b->trace.locations);
+    b->trace.locations.rows[id] = (struct trace_location){
+        .process = process,
+        .mapping = process ? trace_builder_mapping_at(b, process, addr) : 0,
+        .addr = addr,
+        .first_ns = time_ns,
+    };
+    return id;
+}
+
 uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *functions, size_t count)
 {
     uint32_t stack = count > TRACE_STACK_DEPTH_MAX ? STACK_TRUNCATED : STACK_WHOLE;

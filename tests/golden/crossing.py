@@ -2,7 +2,8 @@
 """crossing.py CLRPERF [RELEASE]: every question and export with every option, over files of every kind.
 
 With RELEASE, a build without sanitizers, where it exists: it runs each option with three of the files, and CLRPERF with one; both
-run each file with no option. What an answer says is other tests' business. Here each must end in an orderly way: with one of the documented exit codes,
+run each file with no option. What an answer says is other tests' business. Here each must end in an orderly way: with one of the
+documented exit codes,
 without a crash or a finding of a sanitizer, with JSON where that was asked for, and with a reason where there is no answer.
 """
 import concurrent.futures

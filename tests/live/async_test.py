@@ -189,7 +189,7 @@ def check_framework(checks, variant):
         view = look("-p", target.pid)
         target.load.stop()
     chains = [[frame["function"].replace(" (async)", "") for frame in chain["frames"]] for chain in view["chains"]]
-    # who waits for connections, from the socket to Kestrel; and who wrote the program: nobody but the framework
+    # who waits for connections, from the socket to Kestrel
     accepting = [chain for chain in chains if any("ConnectionDispatcher" in name for name in chain)]
     checks.check(f"{variant} webapi: the listening chain is told", bool(accepting) and view["complete"] and view["missed_bytes"] == 0,
                  f"{chains[:4]}; {view['problem']}, {view['missed_bytes']} bytes missed")
