@@ -279,6 +279,8 @@ def main():
     print(f"# {time.monotonic() - begin:.0f} s" + (", skips count as failures" if strict and skipped else ""))
     if unsteady:
         print(f"# failed at first, passed alone: {' '.join(unsteady)}")
+    for test in tests:
+        print("".join(f"# {test.name}: {line}" for line in test.lines if line.startswith("not ok")), end="")
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or (strict and skipped) else 0
 

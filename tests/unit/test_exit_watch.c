@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "child.h"
 #include "collect/exit_watch.h"
 #include "collect/proc_file.h"
 
@@ -30,7 +31,7 @@ static void *last_thread(void *user)
 static pid_t start(void)
 {
     assert_true(pipe(go_on) == 0 && pipe(ready) == 0);
-    pid_t pid = fork();
+    pid_t pid = child_fork();
     if (pid == 0) {
         pthread_t thread;
         if (pthread_create(&thread, NULL, last_thread, NULL) != 0)

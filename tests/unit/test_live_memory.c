@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/memory_pages.h"
+#include "child.h"
 #include "collect/live_memory.h"
 
 enum { PAGE = 4096, PAGES = 8, HOLE = 3, SILENT = 5 };
@@ -55,7 +56,7 @@ static pid_t start_target(bool silent, struct told *told)
 {
     int fds[2];
     assert_int_equal(pipe(fds), 0);
-    pid_t pid = fork();
+    pid_t pid = child_fork();
     if (pid == 0)
         be_target(fds[1], silent);
     assert_true(pid > 0);

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "child.h"
 #include "collect/newcomers.h"
 
 enum { WAIT_MS = 10000 };
@@ -18,7 +19,7 @@ static const struct runtime_session_options ask;
 
 static pid_t start_process(void)
 {
-    pid_t pid = fork();
+    pid_t pid = child_fork();
     if (pid == 0) {
         for (;;)
             pause();

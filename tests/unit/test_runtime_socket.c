@@ -15,6 +15,7 @@
 
 #include "base/buffer.h"
 #include "base/own.h"
+#include "child.h"
 #include "collect/runtime_socket.h"
 
 enum { ANSWER_BYTES_MAX = 4096, WAIT_MS = 20 };
@@ -22,7 +23,7 @@ enum { ANSWER_BYTES_MAX = 4096, WAIT_MS = 20 };
 /* A process that listens at `name` and never answers. */
 static pid_t listener(const struct sockaddr_un *name, int ready_fd)
 {
-    pid_t child = fork();
+    pid_t child = child_fork();
     if (child != 0)
         return child;
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);

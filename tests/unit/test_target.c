@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/own.h"
+#include "child.h"
 #include "collect/stale_socket.h"
 #include "collect/target_files.h"
 #include "collect/target_select.h"
@@ -47,7 +48,7 @@ static void test_own_process(void **state)
 static void test_process_that_ends(void **state)
 {
     (void)state;
-    pid_t child = fork();
+    pid_t child = child_fork();
     if (child == 0) {
         for (;;)
             pause();
@@ -180,7 +181,7 @@ static void test_files(void **state)
 {
     (void)state;
     struct target_files files = { 0 };
-    pid_t child = fork();
+    pid_t child = child_fork();
     if (child == 0) {
         for (;;)
             pause();

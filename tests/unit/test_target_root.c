@@ -24,6 +24,7 @@
 
 #include "base/own.h"
 #include "base/target_root.h"
+#include "child.h"
 #include "temp_folder.h"
 
 /* A plain directory stands for the target's root; beside it lies what must never be reached. */
@@ -88,7 +89,7 @@ static int remove_tree(void **state)
     struct tree *t = *state;
     close(t->root_fd);
     close(t->outside_fd);
-    pid_t child = fork();
+    pid_t child = child_fork();
     if (child == 0) {
         execl("/bin/rm", "rm", "-rf", t->folder, (char *)NULL);
         _exit(127);
@@ -236,9 +237,8 @@ static void test_renamer(void **state)
     const struct tree *t = *state;
     assert_int_equal(symlinkat("../../secret", t->root_fd, "tmp/swap_a"), 0);
     write_file(t->root_fd, "tmp/swap_b", "INSIDE");
-    pid_t child = fork();
+    pid_t child = child_fork();
     if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
         for (;;)
             renameat2(t->root_fd, "tmp/swap_a", t->root_fd, "tmp/swap_b", RENAME_EXCHANGE);
     }
@@ -299,7 +299,7 @@ static void test_process_root(void **state)
 static void test_sandbox(void **state)
 {
     const struct tree *t = *state;
-    pid_t child = fork();
+    pid_t child = child_fork();
     if (child == 0) {
         struct sock_filter code[] = {
             BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base/own.h"
+#include "child.h"
 #include "collect/thread_stopper.h"
 #include "collect/thread_wait.h"
 
@@ -25,7 +26,7 @@ enum { MARK = 0x5a5a1234 };
 /* A child that waits for ever, with a mark on its stack. */
 static pid_t start_child(void)
 {
-    pid_t child = fork();
+    pid_t child = child_fork();
     if (child == 0) {
         volatile uint64_t mark = MARK;
         while (mark)
@@ -83,9 +84,9 @@ static void test_take(void **state)
     struct thread_stopper *stopper;
     struct thread_stop snapshot;
     pid_t child = start_child();
-    wait_state(child, 'S');
     assert_true(thread_stopper_open(&stopper, NULL));
     for (int i = 0; i < 20; i++) {
+        wait_state(child, 'S'); /* where it was interrupted, it is on its way back to the system call */
         assert_true(take(stopper, child, &snapshot));
         assert_int_equal(snapshot.registers.syscall, 34); /* pause */
         assert_true(snapshot.registers.general.sp != 0);
@@ -169,7 +170,7 @@ static void test_many(void **state)
     static struct thread_stop stops[THREADS + 1];
     struct thread_stopper *stopper;
     atomic_int *marked = share_count();
-    pid_t child = fork();
+    pid_t child = child_fork();
     if (child == 0) {
         start_threads(THREADS - 1, marked);
         wait_with_mark(marked);
