@@ -29,7 +29,7 @@ $(BUILD)/build.ninja:
 
 $(TEST_BUILD)/build.ninja:
 	@scripts/install-deps --check build test
-	@said=$$($(MESON) setup $(TEST_BUILD) --buildtype=debugoptimized -Doptimization=1 -Db_sanitize=address,undefined \
+	@said=$$($(MESON) setup $(TEST_BUILD) --buildtype=debugoptimized -Doptimization=1 -Dc_args=-g1 -Db_sanitize=address,undefined \
 		-Dtests=enabled) || { echo "$$said" >&2; exit 1; }
 
 unit: $(TEST_BUILD)/build.ninja

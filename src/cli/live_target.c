@@ -1,5 +1,6 @@
 #include "cli/live_target.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,11 +31,14 @@ bool live_target_open(struct live_target *live, const struct target_query *query
     *live = (struct live_target){ .process = 1 };
     live->finder = target_finder_live(&live->files);
     live->ahead = (struct images_ahead){ .files = &live->finder, .cache = cache };
+    live->memory = live_memory_new();
+    if (!live->memory)
+        return error_system(err, errno, "cannot share memory with a child process");
     if (!thread_stopper_open(&live->stopper, err) || !target_select(query, &live->list, err))
         return false;
-    const struct target *target = &live->list.items[0];
+    struct target *target = &live->list.items[0];
     target_files_add(&live->files, live->process, (uint32_t)target->pid);
-    if (!live_memory_attach(target->pid, target->start_ticks, &live->memory, err))
+    if (!live_memory_attach(live->memory, target->pid, target->start_ticks, err))
         return false;
     process_stacks_init(&live->stacks, &(struct stacks_target){
                                            .pid = target->pid,
@@ -42,7 +46,7 @@ bool live_target_open(struct live_target *live, const struct target_query *query
                                            .memory = live_memory_view(live->memory),
                                            .files = { open_live_file, close_live_file, live },
                                        });
-    return true;
+    return !target->look || target_finish(target, err);
 }
 
 void live_target_finish_taking(struct live_target *live)
@@ -83,14 +87,15 @@ static void *read_ahead(void *user)
 
 bool live_target_take(struct live_target *live, pid_t only_tid, struct error *err)
 {
-    if (!process_stacks_take_live(&live->stacks, live->stopper, only_tid, err))
+    if (!taken_threads_take(&live->stacks.threads, live->stacks.target.pid, live->stopper, only_tid, err))
         return false;
     if (!live_memory_refresh(live->memory, err))
         return false;
     if (!live->looked) /* not before: a thread stops when it gets a CPU, and ours would take it */
         live->reading = thread_start(&live->reader, read_ahead, live);
     live->looked = true;
-    process_stacks_describe_waits(&live->stacks);
+    taken_threads_describe_waits(&live->stacks.threads, live->stacks.target.pid,
+                                 live_memory_view(live->memory));
     return true;
 }
 

@@ -36,7 +36,7 @@ struct live_target {
 bool live_target_open(struct live_target *live, const struct target_query *query,
                       const struct symbol_cache *cache, struct error *err);
 void live_target_close(struct live_target *live);
-/* Takes the stacks of all threads, or of one; fails as process_stacks_take_live(). Not unwound yet. */
+/* Takes the stacks of all threads, or of one; fails as taken_threads_take(). Not unwound yet. */
 bool live_target_take(struct live_target *live, pid_t only_tid, struct error *err);
 /* Unwinds what was taken, as process_stacks_unwind(). */
 void live_target_unwind(struct live_target *live, struct trace_builder *b);

@@ -82,17 +82,17 @@ static bool is_object_of(struct reading *r, uint64_t object, const char *type)
 }
 
 /* What an object on a thread's stack says of the lock that the thread waits for. False: it is not that. */
-typedef bool lock_of_fn(struct reading *r, const struct stacks_thread *thread, uint64_t object,
+typedef bool lock_of_fn(struct reading *r, const struct taken_thread *thread, uint64_t object,
                         struct managed_lock *out);
 
-static bool lock_itself(struct reading *r, const struct stacks_thread *thread, uint64_t object,
+static bool lock_itself(struct reading *r, const struct taken_thread *thread, uint64_t object,
                         struct managed_lock *out)
 {
     return managed_lock_read_object(&r->pages, &r->threads, object, out) && out->owner != thread->ns_tid;
 }
 
 /* One of a System.Threading.Condition's fields is the Lock; whoever holds it does not matter. */
-static bool lock_of_condition(struct reading *r, const struct stacks_thread *thread, uint64_t object,
+static bool lock_of_condition(struct reading *r, const struct taken_thread *thread, uint64_t object,
                               struct managed_lock *out)
 {
     (void)thread;
@@ -109,7 +109,7 @@ static bool lock_of_condition(struct reading *r, const struct stacks_thread *thr
 
 /* No list tells who waits for a System.Threading.Lock; the stack of who does has the address of what it waits
  * at, again and again. */
-static bool find_on_stack(struct reading *r, const struct stacks_thread *thread, const char *type,
+static bool find_on_stack(struct reading *r, const struct taken_thread *thread, const char *type,
                           lock_of_fn *lock_of, struct managed_lock *out)
 {
     size_t best_count = 0;
@@ -186,7 +186,7 @@ static bool rests(const struct reading *r, struct thread_rest *out)
 {
     const struct stack_view *view = r->view;
     for (size_t i = 0; i < view->row_count; i++) {
-        const struct stacks_thread *thread = view->rows[i].thread;
+        const struct taken_thread *thread = view->rows[i].thread;
         uint8_t now[LOCK_STACK_BYTES];
         size_t size = thread->stack_bytes < sizeof now ? thread->stack_bytes : sizeof now;
         if (!view->rows[i].cycle)

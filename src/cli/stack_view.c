@@ -10,7 +10,7 @@
 
 static void look_at(struct stack_row *row, const struct stack_view *view, size_t sample)
 {
-    const struct stacks_thread *thread = row->thread;
+    const struct taken_thread *thread = row->thread;
     row->node = view->p->sample_node[sample];
     row->stack = mem_alloc(1, sizeof *row->stack);
     shown_stack_read(&view->b.trace, thread->trace_stack, view->p, row->node, row->stack);
@@ -28,12 +28,12 @@ bool stack_view_make(struct stack_view *view, const struct process_stacks *stack
     if (!profile_build(&view->b.trace, &options, &view->p, err))
         return false;
     view->stacks = stacks;
-    view->row_count = stacks->thread_count;
+    view->row_count = stacks->threads.count;
     view->rows = mem_alloc(view->row_count + 1, sizeof *view->rows);
     size_t sample = 0;
     for (size_t i = 0; i < view->row_count; i++) {
         struct stack_row *row = &view->rows[i];
-        row->thread = &stacks->threads[i];
+        row->thread = &stacks->threads.rows[i];
         if (!row->thread->problem && sample < view->p->sample_count)
             look_at(row, view, sample++);
         view->whole += row->stack && row->stack->end == STACK_WHOLE;

@@ -27,11 +27,11 @@ struct stack_lock {
 };
 
 struct stack_row {
-    const struct stacks_thread *thread; /* of the look */
-    struct shown_stack *stack;          /* owned, or NULL when there is none: thread->problem */
-    bool managed;                       /* managed code is on its stack */
-    const char *idle;                   /* what it is there for when it is idle by design, or NULL */
-    const char *waits;                  /* managed_wait_name(), or NULL */
+    const struct taken_thread *thread; /* of the look */
+    struct shown_stack *stack;         /* owned, or NULL when there is none: thread->problem */
+    bool managed;                      /* managed code is on its stack */
+    const char *idle;                  /* what it is there for when it is idle by design, or NULL */
+    const char *waits;                 /* managed_wait_name(), or NULL */
     struct stack_lock lock;
     uint32_t cycle; /* number of the deadlock it is part of, or 0 */
     uint32_t node;  /* of the profile: equal stacks have equal ones */
@@ -43,7 +43,7 @@ struct stack_view {
     struct trace_builder b;
     uint32_t process; /* row of the trace */
     struct profile *p;
-    struct stack_row *rows; /* as stacks->threads */
+    struct stack_row *rows; /* as the look's threads */
     size_t row_count;
     uint64_t stopped_max_ns, stopped_sum_ns;
     size_t stopped_count, whole;

@@ -188,7 +188,7 @@ static bool live_stacks(const struct stack_caches *caches, const struct stack_va
     struct live_target live;
     struct stack_values own = *values;
     struct target_query query = target_options_query(&own.target);
-    query.one = true;
+    query.one = query.begun = true;
     urgency_begin(URGENCY_MS); /* who looks at a hung machine waits, threads too */
     bool ok = live_target_open(&live, &query, &caches->symbols, err);
     if (ok)
@@ -215,7 +215,7 @@ static bool core_look(struct core_target *core, struct process_stacks *stacks,
     struct symbolizer_options options = stack_symbolizer(&files, caches);
     struct symbolizer_result result = { 0 };
     core_target_take(core, stacks, stack_thread(v));
-    if (stacks->thread_count == 0)
+    if (stacks->threads.count == 0)
         return error_set(err, ERROR_TARGET, "the dump has no thread %s", v->thread);
     trace_builder_init(&view.b, STACK_CHAINS);
     view.process = core_target_describe(core, &view.b);

@@ -29,7 +29,6 @@ enum {
     LOAD_SEGMENT = 1,
     NOTES_BYTES_MAX = 4096,
     NOTE_BUILD_ID = 3,
-    WAIT_TEXT_MAX = 8192,
     COMMAND_BYTES_MAX = CORE_COMMAND_ARGUMENTS_MAX * (CORE_COMMAND_ARGUMENT_BYTES_MAX + 1) + 1,
 };
 
@@ -314,7 +313,7 @@ struct stacks_target core_target_stacks(struct core_target *target)
     };
 }
 
-static void take_stack(const struct core_target *target, struct stacks_thread *thread)
+static void take_stack(const struct core_target *target, struct taken_thread *thread)
 {
     uint64_t sp = thread->registers.general.sp;
     const struct memory_mapping *m = memory_mapping_at(&target->core.memory, sp);
@@ -328,16 +327,12 @@ static void take_stack(const struct core_target *target, struct stacks_thread *t
 }
 
 static void take_thread(struct core_target *target, const struct core_thread *core,
-                        struct stacks_thread *thread)
+                        struct taken_thread *thread)
 {
-    struct buffer text;
     struct thread_wait_sources sources = { &target->memory, NULL, NULL };
-    buffer_init(&text, WAIT_TEXT_MAX);
     thread_registers_read(machine_of_elf(target->core.machine),
                           span_of(core->user_regs, sizeof core->user_regs), &thread->registers);
-    thread_wait_describe(&thread->registers, &sources, &text);
-    thread->waiting_on = mem_format("%.*s", (int)text.size, text.data ? (const char *)text.data : "");
-    buffer_done(&text);
+    taken_thread_describe_wait(thread, &sources);
     thread->name = mem_copy_string("");
     thread->signal = core->signal;
     take_stack(target, thread);
@@ -345,11 +340,11 @@ static void take_thread(struct core_target *target, const struct core_thread *co
 
 void core_target_take(struct core_target *target, struct process_stacks *stacks, pid_t only_tid)
 {
-    process_stacks_renew(stacks);
+    taken_threads_renew(&stacks->threads);
     for (size_t i = 0; i < target->core.thread_count; i++) {
         const struct core_thread *core = &target->core.threads[i];
         if (!only_tid || core->tid == only_tid)
-            take_thread(target, core, process_stacks_add(stacks, core->tid));
+            take_thread(target, core, taken_threads_add(&stacks->threads, core->tid));
     }
 }
 

@@ -255,38 +255,52 @@ static bool try_reading(struct live_memory *live, struct error *err)
     return error_system(err, e ? e : EIO, "cannot read the memory of process %d", (int)live->pid);
 }
 
-static bool open_memory(pid_t pid, uint64_t start_ticks, size_t maps_bytes, struct live_memory **out,
-                        struct error *err)
+struct live_memory *live_memory_new(void)
 {
-    AUTO_FD int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (pidfd < 0 && errno != ESRCH)
-        return error_system(err, errno, "cannot take a handle of process %d", (int)pid);
-    if (pidfd < 0 || (start_ticks && !proc_file_is_process(pid, start_ticks)))
-        return error_set(err, ERROR_TARGET, "process %d is gone", (int)pid);
     struct live_memory *live = mem_alloc(1, sizeof *live);
-    live->pid = pid;
-    live->pidfd = take_fd(&pidfd);
-    live->view = (struct memory){ .read = read_live, .follow = follow_live, .user = live };
-    bool ok = memory_reader_init(&live->reader, pid) ||
-              error_system(err, errno, "cannot share memory with a child process");
-    ok = ok && refresh(live, maps_bytes, err) &&
-         (try_reading(live, err) || (live_memory_refresh(live, err) && try_reading(live, err)));
-    if (!ok) {
+    *live = (struct live_memory){ .pidfd = -1,
+                                  .view = { .read = read_live, .follow = follow_live, .user = live } };
+    if (!memory_reader_init(&live->reader)) {
+        free(live);
+        return NULL;
+    }
+    memory_reader_start(&live->reader);
+    return live;
+}
+
+static bool choose(struct live_memory *live, pid_t pid, uint64_t start_ticks, struct error *err)
+{
+    live->pid = live->reader.batch->target = pid;
+    live->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (live->pidfd < 0 && errno != ESRCH)
+        return error_system(err, errno, "cannot take a handle of process %d", (int)pid);
+    if (live->pidfd < 0 || (start_ticks && !proc_file_is_process(pid, start_ticks)))
+        return error_set(err, ERROR_TARGET, "process %d is gone", (int)pid);
+    return true;
+}
+
+static bool attach(struct live_memory *live, size_t maps_bytes, struct error *err)
+{
+    return refresh(live, maps_bytes, err) &&
+           (try_reading(live, err) || (live_memory_refresh(live, err) && try_reading(live, err)));
+}
+
+bool live_memory_attach(struct live_memory *live, pid_t pid, uint64_t start_ticks, struct error *err)
+{
+    return choose(live, pid, start_ticks, err) && attach(live, FIRST_MAPS_BYTES, err);
+}
+
+bool live_memory_open(pid_t pid, uint64_t start_ticks, struct live_memory **out, struct error *err)
+{
+    struct live_memory *live = live_memory_new();
+    if (!live)
+        return error_system(err, errno, "cannot share memory with a child process");
+    if (!choose(live, pid, start_ticks, err) || !attach(live, MAPS_BYTES_MAX, err)) {
         live_memory_close(live);
         return false;
     }
     *out = live;
     return true;
-}
-
-bool live_memory_open(pid_t pid, uint64_t start_ticks, struct live_memory **out, struct error *err)
-{
-    return open_memory(pid, start_ticks, MAPS_BYTES_MAX, out, err);
-}
-
-bool live_memory_attach(pid_t pid, uint64_t start_ticks, struct live_memory **out, struct error *err)
-{
-    return open_memory(pid, start_ticks, FIRST_MAPS_BYTES, out, err);
 }
 
 void live_memory_finish(struct live_memory *live)
@@ -301,7 +315,8 @@ void live_memory_close(struct live_memory *live)
         return;
     memory_reader_done(&live->reader);
     mapping_list_done(&live->mappings);
-    close(live->pidfd);
+    if (live->pidfd >= 0)
+        close(live->pidfd);
     free(live);
 }
 

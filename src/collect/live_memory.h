@@ -25,8 +25,13 @@ struct live_memory;
  * of its /proc/PID/stat, or 0. ERROR_TARGET when it is gone or another one, ERROR_PERMISSION without rights.
  */
 bool live_memory_open(pid_t pid, uint64_t start_ticks, struct live_memory **out, struct error *err);
-/* The same, with the first mappings only: live_memory_refresh() comes before anything else is asked. */
-bool live_memory_attach(pid_t pid, uint64_t start_ticks, struct live_memory **out, struct error *err);
+/*
+ * The same in two steps, of which the first needs no process: its child is there when one is chosen. NULL
+ * without memory to share with it, errno says why. With the first mappings only: live_memory_refresh() comes
+ * before anything else is asked. When it fails *live is to be closed.
+ */
+struct live_memory *live_memory_new(void);
+bool live_memory_attach(struct live_memory *live, pid_t pid, uint64_t start_ticks, struct error *err);
 /* NULL is fine. */
 void live_memory_close(struct live_memory *live);
 /* Nothing is read any more: the child ends while others work. */

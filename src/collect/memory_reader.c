@@ -13,21 +13,19 @@
 /* One question follows another; the answer to one takes some microseconds. */
 enum { CHILD_LOOKS_US = 50, PARENT_LOOKS_US = 20 };
 
-bool memory_reader_init(struct memory_reader *reader, pid_t target)
+bool memory_reader_init(struct memory_reader *reader)
 {
     void *memory =
         mmap(NULL, sizeof *reader->batch, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return false;
-    *reader = (struct memory_reader){ .target = target,
-                                      .look_us = doorbell_look_us(PARENT_LOOKS_US),
-                                      .batch = memory };
+    *reader = (struct memory_reader){ .look_us = doorbell_look_us(PARENT_LOOKS_US), .batch = memory };
     return true;
 }
 
 /* Reads `count` pieces; those that follow one another are one to the kernel when `joined`. How many bytes. */
-static size_t read_pieces(pid_t target, struct memory_batch *batch, uint32_t first, uint32_t count,
-                          bool joined, size_t offset)
+static size_t read_pieces(struct memory_batch *batch, uint32_t first, uint32_t count, bool joined,
+                          size_t offset)
 {
     struct iovec remote[MEMORY_READER_PIECES], local = { batch->bytes + offset, 0 };
     uint32_t parts = 0;
@@ -40,17 +38,17 @@ static size_t read_pieces(pid_t target, struct memory_batch *batch, uint32_t fir
             remote[parts++] = (struct iovec){ (void *)(uintptr_t)addr, batch->pieces[i].size };
         local.iov_len += batch->pieces[i].size;
     }
-    ssize_t got = process_vm_readv(target, &local, 1, remote, parts, 0);
+    ssize_t got = process_vm_readv(batch->target, &local, 1, remote, parts, 0);
     if (got < 0)
         batch->os_error = errno;
     return got > 0 ? (size_t)got : 0;
 }
 
 /* As many pieces as one call takes, from batch->next on; moves `next` past what was read or refused. */
-static void read_some(pid_t target, struct memory_batch *batch, bool joined, size_t *offset)
+static void read_some(struct memory_batch *batch, bool joined, size_t *offset)
 {
     uint32_t first = batch->next, count = batch->one_by_one ? 1 : batch->count - first;
-    size_t left = read_pieces(target, batch, first, count, joined, *offset);
+    size_t left = read_pieces(batch, first, count, joined, *offset);
     for (uint32_t i = first; i < first + count; i++) {
         uint32_t size = batch->pieces[i].size;
         if (left < size && joined)
@@ -64,25 +62,19 @@ static void read_some(pid_t target, struct memory_batch *batch, bool joined, siz
     }
 }
 
-static void read_batch(pid_t target, struct memory_batch *batch)
+static void read_batch(struct memory_batch *batch)
 {
     size_t offset = 0;
     for (uint32_t i = 0; i < batch->next; i++)
         offset += batch->pieces[i].size;
     /* joined, until a piece is not there wholly, which is then found out by itself */
     for (bool joined = true; batch->next < batch->count; joined = !joined)
-        read_some(target, batch, joined, &offset);
+        read_some(batch, joined, &offset);
 }
 
-struct walk {
-    pid_t target;
-    struct memory_batch *batch;
-};
-
 /* A page of the batch, which is read when it is not there yet; NULL: it cannot be. */
-static const uint8_t *batch_page(const struct walk *walk, uint64_t addr)
+static const uint8_t *batch_page(struct memory_batch *batch, uint64_t addr)
 {
-    struct memory_batch *batch = walk->batch;
     uint32_t i = 0;
     while (i < batch->count && batch->pieces[i].addr != addr)
         i++;
@@ -90,7 +82,7 @@ static const uint8_t *batch_page(const struct walk *walk, uint64_t addr)
     if (i == batch->count) {
         batch->pieces[i].addr = addr;
         batch->pieces[i].size = MEMORY_PAGE_BYTES;
-        batch->pieces[i].got = (uint32_t)read_pieces(walk->target, batch, i, 1, false, bytes - batch->bytes);
+        batch->pieces[i].got = (uint32_t)read_pieces(batch, i, 1, false, bytes - batch->bytes);
         batch->count++;
     }
     return batch->pieces[i].got == MEMORY_PAGE_BYTES ? bytes : NULL;
@@ -109,14 +101,13 @@ static bool peek_target(void *user, uint64_t addr, void *into, size_t size)
     return true;
 }
 
-static void follow(pid_t target, struct memory_batch *batch)
+static void follow(struct memory_batch *batch)
 {
-    struct walk walk = { target, batch };
     batch->count = 0;
-    memory_path_walk(&batch->path, peek_target, &walk);
+    memory_path_walk(&batch->path, peek_target, batch);
 }
 
-static _Noreturn void serve(pid_t target, pid_t parent, struct memory_batch *batch)
+static _Noreturn void serve(pid_t parent, struct memory_batch *batch)
 {
     sigset_t all;
     sigfillset(&all);
@@ -126,9 +117,9 @@ static _Noreturn void serve(pid_t target, pid_t parent, struct memory_batch *bat
     bool has_parent = getppid() == parent; /* from now on we end with it */
     for (uint32_t heard = 0; has_parent && doorbell_wait(&batch->asked, heard, look_us, -1); heard++) {
         if (batch->follows)
-            follow(target, batch);
+            follow(batch);
         else
-            read_batch(target, batch);
+            read_batch(batch);
         doorbell_ring(&batch->answered);
     }
     _exit(0);
@@ -140,7 +131,7 @@ static bool start(struct memory_reader *reader)
     reader->batch->asked = reader->batch->answered = (struct doorbell){ 0 };
     pid_t parent = getpid(), child = fork();
     if (child == 0)
-        serve(reader->target, parent, reader->batch);
+        serve(parent, reader->batch);
     reader->child = child > 0 ? child : 0;
     return child > 0;
 }
@@ -151,6 +142,11 @@ static void stop(struct memory_reader *reader)
         return;
     helper_process_end(reader->child);
     reader->child = 0;
+}
+
+void memory_reader_start(struct memory_reader *reader)
+{
+    start(reader);
 }
 
 void memory_reader_finish(struct memory_reader *reader)

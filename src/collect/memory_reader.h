@@ -19,6 +19,7 @@ enum {
 /* What child and parent share. */
 struct memory_batch {
     struct doorbell asked, answered;
+    pid_t target;
     uint32_t count;
     uint32_t next;    /* the first piece that has not been read */
     bool one_by_one;  /* so that `next` tells which one hangs */
@@ -33,15 +34,16 @@ struct memory_batch {
 };
 
 struct memory_reader {
-    pid_t target;
     pid_t child;    /* 0: none runs */
     uint32_t asked; /* times, of this child */
     unsigned look_us;
     struct memory_batch *batch;
 };
 
-/* False when the system gives no memory for the batch. No child runs yet. */
-bool memory_reader_init(struct memory_reader *reader, pid_t target);
+/* False when the system gives no memory for the batch. No child runs yet, and batch->target is not set. */
+bool memory_reader_init(struct memory_reader *reader);
+/* Starts the child before it is asked, which may fail: memory_reader_run() tries again. */
+void memory_reader_start(struct memory_reader *reader);
 /* Nothing more is read: the child ends while others work. */
 void memory_reader_finish(struct memory_reader *reader);
 void memory_reader_done(struct memory_reader *reader);

@@ -1,8 +1,5 @@
 #include "collect/process_stacks.h"
 
-#include <dirent.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,13 +7,11 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "collect/il_offsets.h"
-#include "collect/proc_file.h"
-#include "collect/thread_wait.h"
 #include "collect/unpacked_images.h"
 #include "read/procfs.h"
 #include "unwind/process_code.h"
 
-enum { WAIT_TEXT_MAX = 8192, NAME_BYTES_MAX = 64, STAT_BYTES_MAX = 4096, IMAGES_MAX = 1 << 16 };
+enum { IMAGES_MAX = 1 << 16 };
 
 void process_stacks_init(struct process_stacks *stacks, const struct stacks_target *target)
 {
@@ -26,229 +21,15 @@ void process_stacks_init(struct process_stacks *stacks, const struct stacks_targ
     stacks->paths[0] = NULL;
 }
 
-static void thread_done(struct stacks_thread *thread)
-{
-    free(thread->name);
-    free(thread->waiting_on);
-    free(thread->problem);
-    free(thread->stack);
-}
-
-void process_stacks_renew(struct process_stacks *stacks)
-{
-    for (size_t i = 0; i < stacks->thread_count; i++)
-        thread_done(&stacks->threads[i]);
-    stacks->thread_count = 0;
-}
-
 void process_stacks_done(struct process_stacks *stacks)
 {
-    process_stacks_renew(stacks);
-    free(stacks->threads);
+    taken_threads_done(&stacks->threads);
     code_walk_close(stacks->walk);
     unwind_images_free(stacks->images);
     for (size_t i = 0; i < stacks->path_count; i++)
         free(stacks->paths[i]);
     free(stacks->paths);
 }
-
-struct stacks_thread *process_stacks_add(struct process_stacks *stacks, pid_t tid)
-{
-    stacks->threads = mem_grow(stacks->threads, &stacks->thread_capacity, stacks->thread_count + 1,
-                               sizeof *stacks->threads);
-    struct stacks_thread *thread = &stacks->threads[stacks->thread_count++];
-    *thread = (struct stacks_thread){ .tid = tid, .ns_tid = tid };
-    return thread;
-}
-
-/* A running process. */
-
-static int compare_tids(const void *a, const void *b)
-{
-    pid_t x = ((const struct stacks_thread *)a)->tid, y = ((const struct stacks_thread *)b)->tid;
-    return (x > y) - (x < y);
-}
-
-static bool list_threads(struct process_stacks *stacks, pid_t only_tid, struct error *err)
-{
-    char folder[64];
-    snprintf(folder, sizeof folder, "/proc/%d/task", (int)stacks->target.pid);
-    DIR *dir = opendir(folder);
-    for (struct dirent *entry; dir && stacks->thread_count < STACKS_THREADS_MAX && (entry = readdir(dir));) {
-        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
-        if (tid > 0 && (!only_tid || tid == only_tid))
-            process_stacks_add(stacks, tid);
-    }
-    if (dir)
-        closedir(dir);
-    if (stacks->thread_count)
-        qsort(stacks->threads, stacks->thread_count, sizeof *stacks->threads, compare_tids);
-    else if (dir && only_tid)
-        return error_set(err, ERROR_TARGET, "process %d has no thread %d", (int)stacks->target.pid,
-                         (int)only_tid);
-    return stacks->thread_count ||
-           error_set(err, ERROR_TARGET, "process %d is gone", (int)stacks->target.pid);
-}
-
-static void read_state(const struct process_stacks *stacks, struct stacks_thread *thread)
-{
-    char file[64];
-    struct buffer text;
-    struct proc_stat stat;
-    buffer_init(&text, STAT_BYTES_MAX);
-    snprintf(file, sizeof file, "task/%d/stat", (int)thread->tid);
-    if (proc_file_read(stacks->target.pid, file, &text, NULL) &&
-        procfs_read_stat(buffer_span(&text), &stat, NULL)) {
-        thread->state = stat.state;
-        thread->name = mem_format("%.*s", (int)stat.name.size, (const char *)stat.name.data);
-    }
-    buffer_done(&text);
-    if (!thread->name)
-        thread->name = mem_copy_string("");
-}
-
-/* Its number as the process has it itself. False when that is known to be the same, as of all threads then.
- */
-static bool read_ns_tid(const struct process_stacks *stacks, struct stacks_thread *thread)
-{
-    char file[64];
-    struct proc_status status;
-    struct buffer lines;
-    buffer_init(&lines, STAT_BYTES_MAX);
-    snprintf(file, sizeof file, "task/%d/status", (int)thread->tid);
-    bool known = proc_file_read(stacks->target.pid, file, &lines, NULL) &&
-                 procfs_read_status(buffer_span(&lines), &status, NULL);
-    if (known)
-        thread->ns_tid = status.ns_pid;
-    buffer_done(&lines);
-    return !known || status.ns_depth > 0;
-}
-
-static bool name_fd(void *user, int fd, struct buffer *out)
-{
-    const struct process_stacks *stacks = user;
-    char file[32], target[4096];
-    snprintf(file, sizeof file, "fd/%d", fd);
-    if (fd < 0 || !proc_file_link(stacks->target.pid, file, target, sizeof target, NULL))
-        return false;
-    buffer_string(out, target);
-    return true;
-}
-
-static void describe_wait(struct process_stacks *stacks, struct stacks_thread *thread, bool live)
-{
-    struct buffer text;
-    struct thread_wait_sources sources = { stacks->target.memory, live ? name_fd : NULL, stacks };
-    buffer_init(&text, WAIT_TEXT_MAX);
-    thread_wait_describe(&thread->registers, &sources, &text);
-    thread->waiting_on = mem_format("%.*s", (int)text.size, text.data ? (const char *)text.data : "");
-    buffer_done(&text);
-}
-
-/* What lies above are the arguments. */
-static uint64_t main_stack_end(pid_t pid)
-{
-    struct proc_stat stat;
-    return proc_file_stat(pid, &stat, NULL) ? stat.stack_start : 0;
-}
-
-static bool has_ended(const struct process_stacks *stacks, const struct stacks_thread *thread)
-{
-    struct stacks_thread now = { .tid = thread->tid };
-    read_state(stacks, &now);
-    free(now.name);
-    return now.state == 0 || now.state == 'Z' || now.state == 'X';
-}
-
-/* What the kernel says of them, before they are stopped. */
-static void read_states(struct process_stacks *stacks)
-{
-    bool nested = read_ns_tid(stacks, &stacks->threads[0]);
-    for (size_t i = 0; i < stacks->thread_count; i++) {
-        read_state(stacks, &stacks->threads[i]);
-        if (nested && i > 0)
-            read_ns_tid(stacks, &stacks->threads[i]);
-    }
-}
-
-static void keep_stop(struct process_stacks *stacks, struct stacks_thread *thread, struct thread_stop *stop)
-{
-    if (stop->problem.kind != ERROR_NONE) {
-        if (has_ended(stacks, thread)) /* one that is ending is refused like one of others */
-            error_set(&stop->problem, ERROR_TARGET, "process %d is gone", (int)stacks->target.pid);
-        thread->problem = mem_copy_string(stop->problem.what);
-        return;
-    }
-    thread->registers = stop->registers;
-    thread->stopped_ns = stop->stopped_ns;
-    thread->stack = mem_alloc(stop->stack.size + 1, 1);
-    thread->stack_bytes = stop->stack.size;
-    if (stop->stack.size)
-        memcpy(thread->stack, stop->stack.data, stop->stack.size);
-}
-
-/* Stops them, in parts. Where not even one of the first may be looked at the others are not asked. */
-static void stop_threads(struct process_stacks *stacks, struct thread_stopper *stopper,
-                         struct thread_stop *stops)
-{
-    uint64_t stack_end = main_stack_end(stacks->target.pid);
-    bool refused = true;
-    for (size_t done = 0, end; done < stacks->thread_count; done = end) {
-        end = done + thread_stopper_take(stopper, stack_end, stops + done, stacks->thread_count - done);
-        for (size_t i = done; i < end; i++) {
-            keep_stop(stacks, &stacks->threads[i], &stops[i]);
-            refused = refused && stops[i].problem.kind == ERROR_PERMISSION;
-        }
-        for (size_t i = end; refused && i < stacks->thread_count; i++)
-            stops[i].problem = stops[0].problem;
-        if (refused)
-            return;
-    }
-}
-
-static void remove_thread(struct process_stacks *stacks, size_t i)
-{
-    struct stacks_thread *thread = &stacks->threads[i];
-    thread_done(thread);
-    memmove(thread, thread + 1, (--stacks->thread_count - i) * sizeof *thread);
-}
-
-bool process_stacks_take_live(struct process_stacks *stacks, struct thread_stopper *stopper, pid_t only_tid,
-                              struct error *err)
-{
-    process_stacks_renew(stacks);
-    if (!list_threads(stacks, only_tid, err))
-        return false;
-    size_t count = stacks->thread_count, taken = 0, kept = 0;
-    struct thread_stop *stops = mem_alloc(count, sizeof *stops);
-    for (size_t i = 0; i < count; i++)
-        stops[i].tid = stacks->threads[i].tid;
-    read_states(stacks);
-    stop_threads(stacks, stopper, stops);
-    for (size_t i = 0; i < count; i++) {
-        taken += stops[i].problem.kind == ERROR_NONE;
-        if (stops[i].problem.kind == ERROR_TARGET) /* it ended since it was listed */
-            remove_thread(stacks, kept);
-        else
-            kept++;
-    }
-    if (taken == 0)
-        *err = stops[0].problem;
-    free(stops);
-    return taken > 0;
-}
-
-void process_stacks_describe_waits(struct process_stacks *stacks)
-{
-    for (size_t i = 0; i < stacks->thread_count; i++) {
-        if (stacks->threads[i].problem)
-            stacks->threads[i].waiting_on = mem_copy_string("");
-        else
-            describe_wait(stacks, &stacks->threads[i], true);
-    }
-}
-
-/* Code. */
 
 /* Of a file with unwind tables; else memory that code is generated into. */
 static bool is_image(const struct memory_mapping *m)
@@ -392,8 +173,8 @@ static void sort_out(struct addr_list *list)
 /* Every word on a stack may return into generated code: which do is known after unwinding, which needs it. */
 static void collect_generated(const struct process_stacks *stacks, struct addr_list *list)
 {
-    for (size_t i = 0; i < stacks->thread_count; i++) {
-        const struct stacks_thread *thread = &stacks->threads[i];
+    for (size_t i = 0; i < stacks->threads.count; i++) {
+        const struct taken_thread *thread = &stacks->threads.rows[i];
         if (thread->problem)
             continue;
         add_generated(stacks, list, thread->registers.general.ip);
@@ -483,7 +264,7 @@ static bool read_word(void *user, uint64_t addr, uint64_t *out)
     return true;
 }
 
-static struct unwound unwind_thread(struct process_stacks *stacks, const struct stacks_thread *thread)
+static struct unwound unwind_thread(struct process_stacks *stacks, const struct taken_thread *thread)
 {
     struct unwind_frame frames[STACKS_FRAMES_MAX];
     struct unwind_sample sample = { .registers = &thread->registers.general,
@@ -509,7 +290,7 @@ static void name_methods(struct process_stacks *stacks, const struct unwound *un
                          struct method_sink *sink)
 {
     struct addr_list list = { 0 };
-    for (size_t i = 0; stacks->walk && i < stacks->thread_count; i++)
+    for (size_t i = 0; stacks->walk && i < stacks->threads.count; i++)
         for (size_t k = 0; k < unwound[i].count; k++)
             add_generated(stacks, &list, unwound[i].frames[k].ip - !unwound[i].frames[k].exact);
     tell_methods(stacks, &list, sink);
@@ -520,7 +301,7 @@ static enum stack_end end_of(enum unwind_end end)
     return end == UNWIND_END_ROOT ? STACK_WHOLE : end == UNWIND_END_BROKEN ? STACK_BROKEN : STACK_TRUNCATED;
 }
 
-static void add_sample(struct process_stacks *stacks, struct stacks_thread *thread,
+static void add_sample(struct process_stacks *stacks, struct taken_thread *thread,
                        const struct unwound *unwound, struct trace_builder *b, uint64_t time_ns)
 {
     uint64_t addrs[STACKS_FRAMES_MAX];
@@ -579,17 +360,17 @@ void process_stacks_unwind(struct process_stacks *stacks, struct trace_builder *
     unpacked_images_tell_once(stacks->target.memory, &stacks->target.files, b, process);
     stacks->code = open_code(stacks, b, process);
     struct method_sink sink = { b, process, clock_monotonic_ns() };
-    struct unwound *unwound = mem_alloc(stacks->thread_count + 1, sizeof *unwound);
+    struct unwound *unwound = mem_alloc(stacks->threads.count + 1, sizeof *unwound);
     outline_methods(stacks);
-    for (size_t i = 0; i < stacks->thread_count; i++)
-        if (!stacks->threads[i].problem)
-            unwound[i] = unwind_thread(stacks, &stacks->threads[i]);
+    for (size_t i = 0; i < stacks->threads.count; i++)
+        if (!stacks->threads.rows[i].problem)
+            unwound[i] = unwind_thread(stacks, &stacks->threads.rows[i]);
     process_code_free(stacks->code);
     stacks->code = NULL;
     name_methods(stacks, unwound, &sink);
-    for (size_t i = 0; i < stacks->thread_count; i++) {
-        if (!stacks->threads[i].problem)
-            add_sample(stacks, &stacks->threads[i], &unwound[i], b, sink.time_ns + 1 + i);
+    for (size_t i = 0; i < stacks->threads.count; i++) {
+        if (!stacks->threads.rows[i].problem)
+            add_sample(stacks, &stacks->threads.rows[i], &unwound[i], b, sink.time_ns + 1 + i);
         free(unwound[i].frames);
     }
     free(unwound);

@@ -15,29 +15,12 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "clr/code_walk.h"
-#include "collect/thread_stopper.h"
+#include "collect/taken_threads.h"
 #include "trace/builder.h"
 #include "unwind/process_code.h"
 #include "unwind/unwind_images.h"
 
-enum {
-    STACKS_THREADS_MAX = 1 << 16,
-    STACKS_FRAMES_MAX = TRACE_STACK_DEPTH_MAX,
-};
-
-struct stacks_thread {
-    pid_t tid, ns_tid;                 /* in our pid namespace, and as the process has it itself */
-    char *name;                        /* as the kernel has it; "" when unknown. Owned */
-    char state;                        /* of /proc/TID/stat before the look: R S D T t Z; 0 unknown */
-    char *waiting_on;                  /* of thread_wait_describe(), "" when it is in no system call. Owned */
-    uint16_t signal;                   /* of a core dump: what it died of, or 0 */
-    char *problem;                     /* why it has no stack, or NULL. Owned */
-    struct thread_registers registers; /* where there is no problem */
-    uint8_t *stack;                    /* owned */
-    size_t stack_bytes;
-    uint64_t stopped_ns;  /* 0: it was not stopped */
-    uint32_t trace_stack; /* once unwound: its stack in the trace, or 0 */
-};
+enum { STACKS_FRAMES_MAX = TRACE_STACK_DEPTH_MAX };
 
 /* What the target is, in one form for all kinds. Borrowed, and alive as long as what is made with it. */
 struct stacks_target {
@@ -53,28 +36,14 @@ struct process_stacks {
     struct unwind_images *images;
     char **paths; /* of images by number; [0] is unused. Owned */
     size_t path_count, path_capacity;
-    struct code_walk *walk;        /* NULL: no runtime, or none that can be read */
-    struct error walk_error;       /* why, when NULL */
-    struct process_code *code;     /* while stacks are unwound */
-    struct stacks_thread *threads; /* of the last look; sorted by tid */
-    size_t thread_count, thread_capacity;
+    struct code_walk *walk;       /* NULL: no runtime, or none that can be read */
+    struct error walk_error;      /* why, when NULL */
+    struct process_code *code;    /* while stacks are unwound */
+    struct taken_threads threads; /* of the last look */
 };
 
 void process_stacks_init(struct process_stacks *stacks, const struct stacks_target *target);
 void process_stacks_done(struct process_stacks *stacks);
-
-/* Starts a new look: the threads of the last are gone. Returns the next thread to be filled in. */
-void process_stacks_renew(struct process_stacks *stacks);
-struct stacks_thread *process_stacks_add(struct process_stacks *stacks, pid_t tid);
-
-/*
- * Takes the threads of a running process, or only `only_tid`, each stopped for a moment. ERROR_PERMISSION
- * when not even one may be looked at, ERROR_TARGET when there is none. What they wait for is told afterwards,
- * out of the process's memory.
- */
-bool process_stacks_take_live(struct process_stacks *stacks, struct thread_stopper *stopper, pid_t only_tid,
-                              struct error *err);
-void process_stacks_describe_waits(struct process_stacks *stacks);
 
 /* Finds the runtime's code in the process's memory as it is after the threads were taken, for unwinding. */
 void process_stacks_find_code(struct process_stacks *stacks);

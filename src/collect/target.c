@@ -29,6 +29,9 @@ enum { PROC_BYTES_MAX = 32 << 20, PATH_BYTES_MAX = 4096, SILENT_THREADS = 16 };
 
 void target_done(struct target *t)
 {
+    if (t->look)
+        target_probe_drop(t->look);
+    free(t->look);
     if (t->pidfd >= 0)
         close(t->pidfd);
     free(t->name);
@@ -237,7 +240,7 @@ static void look(struct target *t)
     buffer_done(&cmdline);
 }
 
-bool target_open(pid_t pid, struct target *out, struct error *err)
+bool target_begin(pid_t pid, struct target *out, struct error *err)
 {
     struct target t = { .pid = pid, .pidfd = -1 };
     struct buffer scratch;
@@ -245,17 +248,43 @@ bool target_open(pid_t pid, struct target *out, struct error *err)
     bool ok =
         open_pidfd(pid, &t.pidfd, err) && read_stat(&t, &scratch, err) && read_status(&t, &scratch, err);
     buffer_done(&scratch);
-    if (ok && !target_probe(&t, look, TARGET_PROBE_MS, NULL)) {
-        t.maps_denied = true;
-        t.silent = true;
-        t.runtime = target_has_runtime_thread(pid, SILENT_THREADS) ? RUNTIME_CORECLR : RUNTIME_NONE;
-    }
-    if (ok && !target_is_alive(&t))
-        ok = error_set(err, ERROR_TARGET, "process %d has just ended", (int)pid);
     if (!ok) {
         target_done(&t);
         return false;
     }
+    struct target_probe probe;
+    if (target_probe_begin(&t, look, TARGET_PROBE_MS, &probe, NULL)) {
+        t.look = mem_alloc(1, sizeof *t.look);
+        *t.look = probe;
+    }
     *out = t;
     return true;
+}
+
+/* False when nothing came of it. */
+static bool finish_look(struct target *t)
+{
+    AUTO_FREE struct target_probe *look = t->look;
+    t->look = NULL;
+    return look && target_probe_finish(look, t, NULL);
+}
+
+bool target_finish(struct target *t, struct error *err)
+{
+    if (!finish_look(t)) {
+        t->maps_denied = true;
+        t->silent = true;
+        t->runtime = target_has_runtime_thread(t->pid, SILENT_THREADS) ? RUNTIME_CORECLR : RUNTIME_NONE;
+    }
+    return target_is_alive(t) || error_set(err, ERROR_TARGET, "process %d has just ended", (int)t->pid);
+}
+
+bool target_open(pid_t pid, struct target *out, struct error *err)
+{
+    if (!target_begin(pid, out, err))
+        return false;
+    if (target_finish(out, err))
+        return true;
+    target_done(out);
+    return false;
 }

@@ -46,6 +46,8 @@ struct target {
     bool maps_denied;     /* no right to see its mappings: much of the above is a guess */
     bool silent;          /* it did not let itself be looked at in time: only stat and status are known */
     uint64_t some_addr;   /* the start of a readable mapping, or 0 */
+
+    struct target_probe *look; /* owned; while it is looked at, see target_begin() */
 };
 
 enum { TARGET_TEXT_MAX = 32768 };
@@ -55,6 +57,12 @@ enum { TARGET_TEXT_MAX = 32768 };
  * unknown; that is no failure. The caller ends *out with target_done().
  */
 bool target_open(pid_t pid, struct target *out, struct error *err);
+/*
+ * The same in two steps: after the first, handle, times and user are known, and a child looks at the rest
+ * while others work. When the second fails the caller still ends *t.
+ */
+bool target_begin(pid_t pid, struct target *out, struct error *err);
+bool target_finish(struct target *t, struct error *err);
 void target_done(struct target *t);
 
 /* False as soon as the process has ended; what was read about it is then worth nothing. */

@@ -96,13 +96,13 @@ _Noreturn static void answer(struct target *t, target_look_fn *look, int out_fd)
 }
 
 /* Everything up to the end of the pipe; false when that does not come in time. */
-static bool receive(int fd, unsigned timeout_ms, struct buffer *out)
+static bool receive(const struct target_probe *probe, struct buffer *out)
 {
-    uint64_t end_ns = clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000u;
     for (;;) {
         uint64_t now_ns = clock_monotonic_ns();
-        struct pollfd wait = { .fd = fd, .events = POLLIN };
-        int ready = now_ns < end_ns ? poll(&wait, 1, (int)((end_ns - now_ns) / 1000000u) + 1) : 0;
+        struct pollfd wait = { .fd = probe->fd, .events = POLLIN };
+        int ready =
+            now_ns < probe->end_ns ? poll(&wait, 1, (int)((probe->end_ns - now_ns) / 1000000u) + 1) : 0;
         if (ready < 0 && errno == EINTR)
             continue;
         if (ready <= 0)
@@ -110,7 +110,7 @@ static bool receive(int fd, unsigned timeout_ms, struct buffer *out)
         uint8_t *room = buffer_reserve(out, 4096);
         if (!room)
             return false;
-        ssize_t got = read(fd, room, 4096);
+        ssize_t got = read(probe->fd, room, 4096);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)
@@ -119,7 +119,8 @@ static bool receive(int fd, unsigned timeout_ms, struct buffer *out)
     }
 }
 
-bool target_probe(struct target *t, target_look_fn *look, unsigned timeout_ms, struct error *err)
+bool target_probe_begin(struct target *t, target_look_fn *look, unsigned timeout_ms, struct target_probe *out,
+                        struct error *err)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
@@ -131,15 +132,31 @@ bool target_probe(struct target *t, target_look_fn *look, unsigned timeout_ms, s
         return error_system(err, errno, "cannot start a helper process");
     if (child == 0)
         answer(t, look, to_parent);
-    close(take_fd(&to_parent));
+    *out = (struct target_probe){ child, take_fd(&from_child),
+                                  clock_monotonic_ns() + (uint64_t)timeout_ms * 1000000u };
+    return true;
+}
+
+void target_probe_drop(struct target_probe *probe)
+{
+    close(probe->fd);
+    helper_process_end(probe->child);
+}
+
+bool target_probe_finish(struct target_probe *probe, struct target *t, struct error *err)
+{
     struct buffer out;
     buffer_init(&out, ANSWER_BYTES_MAX + 4096);
-    bool ok = receive(from_child, timeout_ms, &out);
-    if (!ok)
-        error_set(err, ERROR_TARGET, "process %d did not let itself be looked at within %u ms", (int)t->pid,
-                  timeout_ms);
-    helper_process_end(child);
+    bool ok = receive(probe, &out) ||
+              error_set(err, ERROR_TARGET, "process %d did not let itself be looked at in time", (int)t->pid);
+    target_probe_drop(probe);
     ok = ok && target_unpack(buffer_span(&out), t, err);
     buffer_done(&out);
     return ok;
+}
+
+bool target_probe(struct target *t, target_look_fn *look, unsigned timeout_ms, struct error *err)
+{
+    struct target_probe probe;
+    return target_probe_begin(t, look, timeout_ms, &probe, err) && target_probe_finish(&probe, t, err);
 }

@@ -9,6 +9,8 @@
 #define CLRPERF_COLLECT_TARGET_PROBE_H
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buffer.h"
 #include "base/cursor.h"
@@ -19,11 +21,23 @@ enum { TARGET_PROBE_MS = 2000 };
 
 typedef void target_look_fn(struct target *t);
 
+/* A look that goes on. */
+struct target_probe {
+    pid_t child;
+    int fd; /* owned: what it finds comes here */
+    uint64_t end_ns;
+};
+
 /*
- * Runs `look` on a copy of *t in a child and takes over what it found. False when the child did not
+ * Runs `look` on a copy of *t in a child, and takes over what it found. False when the child did not
  * answer in `timeout_ms`, or ended without answer: *t is untouched then.
  */
 bool target_probe(struct target *t, target_look_fn *look, unsigned timeout_ms, struct error *err);
+/* The same in two steps; where the first is true either the second follows, or the look is dropped. */
+bool target_probe_begin(struct target *t, target_look_fn *look, unsigned timeout_ms, struct target_probe *out,
+                        struct error *err);
+bool target_probe_finish(struct target_probe *probe, struct target *t, struct error *err);
+void target_probe_drop(struct target_probe *probe);
 
 /* What the two send each other: everything but pid, pidfd and start time. */
 void target_pack(const struct target *t, struct buffer *out);

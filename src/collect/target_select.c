@@ -33,7 +33,7 @@ static bool has_pid(const struct target_list *list, pid_t pid)
 }
 
 /* One "4711,4712". */
-static bool add_pids(const char *text, struct target_list *list, struct error *err)
+static bool add_pids(const char *text, bool begun, struct target_list *list, struct error *err)
 {
     const char *p = text;
     do {
@@ -51,7 +51,7 @@ static bool add_pids(const char *text, struct target_list *list, struct error *e
         }
         struct target t;
         if (!has_pid(list, (pid_t)pid)) {
-            if (!target_open((pid_t)pid, &t, err))
+            if (!(begun ? target_begin : target_open)((pid_t)pid, &t, err))
                 return false;
             target_list_add(list, &t);
         }
@@ -154,7 +154,7 @@ bool target_select(const struct target_query *q, struct target_list *out, struct
     struct target_list chosen = { 0 }, seen = { 0 };
     bool ok = target_query_check(q, err);
     for (size_t i = 0; ok && i < q->pid_count; i++)
-        ok = add_pids(q->pids[i], &chosen, err);
+        ok = add_pids(q->pids[i], q->begun, &chosen, err);
     if (ok && !q->pid_count)
         ok = target_list_read(&seen, err);
     for (size_t i = 0; ok && i < seen.count; i++) {

@@ -25,6 +25,7 @@ struct target_query {
         *cgroup; /* a path below the cgroup mount (/sys/fs/cgroup/... is fine too), with all below it */
     bool all;    /* every .NET process */
     bool one;    /* the verb wants exactly one */
+    bool begun;  /* what a pid chooses is only begun to be looked at: target_finish() is the caller's */
 };
 
 /*

@@ -1,6 +1,6 @@
 /*
- * child: a process of a test's, that ends with the test at the latest. One that waits for ever would keep the test's
- * output open, and who runs the test waiting for its end, where an assertion fails.
+ * child: a process of a test's, that ends with the test at the latest. One that waits for ever would keep the
+ * test's output open, and who runs the test waiting for its end, where an assertion fails.
  */
 #ifndef CLRPERF_TESTS_CHILD_H
 #define CLRPERF_TESTS_CHILD_H

@@ -86,11 +86,12 @@ static void test_attach(void **state)
 {
     (void)state;
     struct told told;
-    struct live_memory *live;
     struct error err;
     uint8_t byte;
     pid_t pid = start_target(false, &told);
-    if (!live_memory_attach(pid, 0, &live, &err))
+    struct live_memory *live = live_memory_new();
+    assert_non_null(live);
+    if (!live_memory_attach(live, pid, 0, &err))
         fail_msg("%s", err.what);
     const struct memory *memory = live_memory_view(live);
     size_t known = memory->mapping_count;
@@ -101,8 +102,11 @@ static void test_attach(void **state)
     assert_non_null(memory_mapping_at(memory, (uintptr_t)told.memory));
     live_memory_close(live);
     end_target(pid);
-    assert_false(live_memory_attach(pid, 0, &live, &err));
+    live = live_memory_new();
+    assert_non_null(live);
+    assert_false(live_memory_attach(live, pid, 0, &err));
     assert_int_equal(err.kind, ERROR_TARGET);
+    live_memory_close(live);
 }
 
 static void test_reads(void **state)

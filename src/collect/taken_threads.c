@@ -1,0 +1,225 @@
+#include "collect/taken_threads.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+#include "base/mem.h"
+#include "collect/proc_file.h"
+#include "read/procfs.h"
+
+enum { WAIT_TEXT_MAX = 8192, STAT_BYTES_MAX = 4096 };
+
+static void thread_done(struct taken_thread *thread)
+{
+    free(thread->name);
+    free(thread->waiting_on);
+    free(thread->problem);
+    free(thread->stack);
+}
+
+void taken_threads_renew(struct taken_threads *threads)
+{
+    for (size_t i = 0; i < threads->count; i++)
+        thread_done(&threads->rows[i]);
+    threads->count = 0;
+}
+
+void taken_threads_done(struct taken_threads *threads)
+{
+    taken_threads_renew(threads);
+    free(threads->rows);
+    *threads = (struct taken_threads){ 0 };
+}
+
+struct taken_thread *taken_threads_add(struct taken_threads *threads, pid_t tid)
+{
+    threads->rows = mem_grow(threads->rows, &threads->capacity, threads->count + 1, sizeof *threads->rows);
+    struct taken_thread *thread = &threads->rows[threads->count++];
+    *thread = (struct taken_thread){ .tid = tid, .ns_tid = tid };
+    return thread;
+}
+
+static int compare_tids(const void *a, const void *b)
+{
+    pid_t x = ((const struct taken_thread *)a)->tid, y = ((const struct taken_thread *)b)->tid;
+    return (x > y) - (x < y);
+}
+
+static bool list_threads(struct taken_threads *threads, pid_t pid, pid_t only_tid, struct error *err)
+{
+    char folder[64];
+    snprintf(folder, sizeof folder, "/proc/%d/task", (int)pid);
+    DIR *dir = opendir(folder);
+    for (struct dirent *entry; dir && threads->count < TAKEN_THREADS_MAX && (entry = readdir(dir));) {
+        pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (tid > 0 && (!only_tid || tid == only_tid))
+            taken_threads_add(threads, tid);
+    }
+    if (dir)
+        closedir(dir);
+    if (threads->count)
+        qsort(threads->rows, threads->count, sizeof *threads->rows, compare_tids);
+    else if (dir && only_tid)
+        return error_set(err, ERROR_TARGET, "process %d has no thread %d", (int)pid, (int)only_tid);
+    return threads->count || error_set(err, ERROR_TARGET, "process %d is gone", (int)pid);
+}
+
+static void read_state(pid_t pid, struct taken_thread *thread)
+{
+    char file[64];
+    struct buffer text;
+    struct proc_stat stat;
+    buffer_init(&text, STAT_BYTES_MAX);
+    snprintf(file, sizeof file, "task/%d/stat", (int)thread->tid);
+    if (proc_file_read(pid, file, &text, NULL) && procfs_read_stat(buffer_span(&text), &stat, NULL)) {
+        thread->state = stat.state;
+        thread->name = mem_format("%.*s", (int)stat.name.size, (const char *)stat.name.data);
+    }
+    buffer_done(&text);
+    if (!thread->name)
+        thread->name = mem_copy_string("");
+}
+
+/* Its number as the process has it itself. False when that is known to be the same, as of all threads then.
+ */
+static bool read_ns_tid(pid_t pid, struct taken_thread *thread)
+{
+    char file[64];
+    struct proc_status status;
+    struct buffer lines;
+    buffer_init(&lines, STAT_BYTES_MAX);
+    snprintf(file, sizeof file, "task/%d/status", (int)thread->tid);
+    bool known =
+        proc_file_read(pid, file, &lines, NULL) && procfs_read_status(buffer_span(&lines), &status, NULL);
+    if (known)
+        thread->ns_tid = status.ns_pid;
+    buffer_done(&lines);
+    return !known || status.ns_depth > 0;
+}
+
+/* What the kernel says of them, before they are stopped. */
+static void read_states(struct taken_threads *threads, pid_t pid)
+{
+    bool nested = read_ns_tid(pid, &threads->rows[0]);
+    for (size_t i = 0; i < threads->count; i++) {
+        read_state(pid, &threads->rows[i]);
+        if (nested && i > 0)
+            read_ns_tid(pid, &threads->rows[i]);
+    }
+}
+
+/* What lies above are the arguments. */
+static uint64_t main_stack_end(pid_t pid)
+{
+    struct proc_stat stat;
+    return proc_file_stat(pid, &stat, NULL) ? stat.stack_start : 0;
+}
+
+static bool has_ended(pid_t pid, pid_t tid)
+{
+    struct taken_thread now = { .tid = tid };
+    read_state(pid, &now);
+    free(now.name);
+    return now.state == 0 || now.state == 'Z' || now.state == 'X';
+}
+
+static void keep_stop(pid_t pid, struct taken_thread *thread, struct thread_stop *stop)
+{
+    if (stop->problem.kind != ERROR_NONE) {
+        if (has_ended(pid, thread->tid)) /* one that is ending is refused like one of others */
+            error_set(&stop->problem, ERROR_TARGET, "process %d is gone", (int)pid);
+        thread->problem = mem_copy_string(stop->problem.what);
+        return;
+    }
+    thread->registers = stop->registers;
+    thread->stopped_ns = stop->stopped_ns;
+    thread->stack = mem_alloc(stop->stack.size + 1, 1);
+    thread->stack_bytes = stop->stack.size;
+    if (stop->stack.size)
+        memcpy(thread->stack, stop->stack.data, stop->stack.size);
+}
+
+/* Stops them, in parts. Where not even one of the first may be looked at the others are not asked. */
+static void stop_threads(struct taken_threads *threads, pid_t pid, struct thread_stopper *stopper,
+                         struct thread_stop *stops)
+{
+    uint64_t stack_end = main_stack_end(pid);
+    bool refused = true;
+    for (size_t done = 0, end; done < threads->count; done = end) {
+        end = done + thread_stopper_take(stopper, stack_end, stops + done, threads->count - done);
+        for (size_t i = done; i < end; i++) {
+            keep_stop(pid, &threads->rows[i], &stops[i]);
+            refused = refused && stops[i].problem.kind == ERROR_PERMISSION;
+        }
+        for (size_t i = end; refused && i < threads->count; i++)
+            stops[i].problem = stops[0].problem;
+        if (refused)
+            return;
+    }
+}
+
+static void remove_thread(struct taken_threads *threads, size_t i)
+{
+    struct taken_thread *thread = &threads->rows[i];
+    thread_done(thread);
+    memmove(thread, thread + 1, (--threads->count - i) * sizeof *thread);
+}
+
+bool taken_threads_take(struct taken_threads *threads, pid_t pid, struct thread_stopper *stopper,
+                        pid_t only_tid, struct error *err)
+{
+    taken_threads_renew(threads);
+    if (!list_threads(threads, pid, only_tid, err))
+        return false;
+    size_t count = threads->count, taken = 0, kept = 0;
+    struct thread_stop *stops = mem_alloc(count, sizeof *stops);
+    for (size_t i = 0; i < count; i++)
+        stops[i].tid = threads->rows[i].tid;
+    read_states(threads, pid);
+    stop_threads(threads, pid, stopper, stops);
+    for (size_t i = 0; i < count; i++) {
+        taken += stops[i].problem.kind == ERROR_NONE;
+        if (stops[i].problem.kind == ERROR_TARGET) /* it ended since it was listed */
+            remove_thread(threads, kept);
+        else
+            kept++;
+    }
+    if (taken == 0)
+        *err = stops[0].problem;
+    free(stops);
+    return taken > 0;
+}
+
+static bool name_fd(void *user, int fd, struct buffer *out)
+{
+    const pid_t *pid = user;
+    char file[32], target[4096];
+    snprintf(file, sizeof file, "fd/%d", fd);
+    if (fd < 0 || !proc_file_link(*pid, file, target, sizeof target, NULL))
+        return false;
+    buffer_string(out, target);
+    return true;
+}
+
+void taken_thread_describe_wait(struct taken_thread *thread, const struct thread_wait_sources *sources)
+{
+    struct buffer text;
+    buffer_init(&text, WAIT_TEXT_MAX);
+    thread_wait_describe(&thread->registers, sources, &text);
+    thread->waiting_on = mem_format("%.*s", (int)text.size, text.data ? (const char *)text.data : "");
+    buffer_done(&text);
+}
+
+void taken_threads_describe_waits(struct taken_threads *threads, pid_t pid, const struct memory *memory)
+{
+    struct thread_wait_sources sources = { memory, name_fd, &pid };
+    for (size_t i = 0; i < threads->count; i++) {
+        if (threads->rows[i].problem)
+            threads->rows[i].waiting_on = mem_copy_string("");
+        else
+            taken_thread_describe_wait(&threads->rows[i], &sources);
+    }
+}
