@@ -154,7 +154,7 @@ namespace RuntimeWork
         {
             var method = new DynamicMethod("Large", typeof(long), new[] { typeof(long) }, typeof(Program).Module, true);
             ILGenerator il = method.GetILGenerator(8192);
-            for (int i = 0; i < 300; i++)
+            for (int i = 0; i < 800; i++)
             {
                 Label over = il.DefineLabel();
                 il.Emit(OpCodes.Ldarg_0);
@@ -175,7 +175,7 @@ namespace RuntimeWork
         private static void ThrowBelow(int depth)
         {
             if (depth == 0)
-                throw new InvalidOperationException();
+                throw new InvalidOperationException("thrown"); // its own text: the runtime would look for one
             ThrowBelow(depth - 1);
             checksum++;
         }

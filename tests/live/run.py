@@ -66,7 +66,7 @@ TESTS = [
     *(Test(f"addr_{variant}", "addr_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "9", "8")),
     Test("oracle_10", "oracle_test.py", "10", seconds=900),
     Test("oracle_8", "oracle_test.py", "8", seconds=900, sdk=False),
-    *(Test(f"runtime_work_{variant}", "runtime_work_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "8")),
+    *(Test(f"runtime_work_{variant}", "runtime_work_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "11", "8")),
     *(Test(f"lines_{variant}", "lines_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "11", "9", "8")),
     Test("lines_10-r2r", "lines_test.py", "10-r2r", "precompiled", seconds=600),
     *(Test(f"nettrace_{variant}", "nettrace_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "9", "8")),

@@ -69,10 +69,13 @@ class Watched:
 
 
 def check_shares(checks, name, classes, truth, totals):
-    """A class's share of the weight is that of its phases of the process's CPU seconds."""
+    """A class's share of the weight is that of its phases of the process's CPU seconds, but what they collect."""
     work, all_seconds = totals["work"], max(1e-9, truth["process"])
     for wanted in dict.fromkeys(classes.values()):
-        known = 100 * sum(truth[phase] for phase, work_class in classes.items() if work_class == wanted) / all_seconds
+        known = sum(truth[phase] for phase, work_class in classes.items() if work_class == wanted)
+        if wanted not in ("gc", "user"):
+            known -= truth["paused_us"] / 1e6
+        known *= 100 / all_seconds
         said = 100 * work[wanted] / max(1, totals["weight"])
         checks.check(f"{name}: the share of {wanted} within {POINTS} points", abs(said - known) <= POINTS,
                      f"{said:.1f} %, the program knows {known:.1f} %")
