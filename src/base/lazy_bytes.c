@@ -68,7 +68,7 @@ struct lazy_bytes *lazy_bytes_open(const struct source *file, uint64_t offset, u
     open_for_later(lazy, &part);
     if (lazy->is_read)
         return lazy;
-    lazy->bytes = mem_alloc(lazy->size + 1, 1);
+    lazy->bytes = mem_resize(NULL, lazy->size + 1, 1);
     if (source_read(&part, 0, lazy->bytes, lazy->size, err))
         return lazy;
     lazy_bytes_close(lazy);

@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 
 enum {
-    PIECE_BYTES_MAX = 192 << 10, /* larger ones are mapped, each for itself */
-    KEPT_BYTES_MAX = 8 << 20,    /* of the smaller ones */
+    PIECE_BYTES_MAX = 1 << 20, /* larger ones are mapped, each for itself */
+    KEPT_BYTES_MAX = 8 << 20,  /* of the smaller ones */
     LARGE_PAGE_BYTES = 2 << 20,
 };
 

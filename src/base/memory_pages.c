@@ -12,7 +12,7 @@ enum {
     GROUP = 4,       /* neighbours, whose places are in one line of the CPU's caches */
     AHEAD_PAGES = 4, /* a page that is missed comes with its neighbours in this many, aligned */
     BATCH_PAGES = 256,
-    KEPT_CHUNKS = 4, /* over a drop: the next look needs about as much as this one */
+    KEPT_CHUNKS = 4, /* over a drop at least */
     WANTED_MAX = 1 << 16,
     AGAIN_MAX = 1024, /* a look at more than these was a listing of everything */
 };
@@ -144,11 +144,12 @@ static void remember_asked(struct memory_pages *pages)
         qsort(pages->again, pages->again_count, sizeof *pages->again, compare_numbers);
 }
 
+/* The next look needs about as much as this one: to get memory anew costs more than to fill it. */
 void memory_pages_drop(struct memory_pages *pages)
 {
     remember_asked(pages);
-    size_t again = pages->again_count / CHUNK_PAGES + 1;
-    free_chunks(pages, again > KEPT_CHUNKS ? again : KEPT_CHUNKS);
+    size_t used = pages->count / CHUNK_PAGES + 1;
+    free_chunks(pages, used > KEPT_CHUNKS ? used : KEPT_CHUNKS);
     memset(pages->table, 0, pages->table_size * sizeof *pages->table);
     pages->taken = 0;
     pages->count = 0;
@@ -170,7 +171,7 @@ static uint8_t *add_page(struct memory_pages *pages)
     if (pages->count == pages->chunk_count * CHUNK_PAGES) {
         pages->chunks =
             mem_grow(pages->chunks, &pages->chunk_capacity, pages->chunk_count + 1, sizeof *pages->chunks);
-        pages->chunks[pages->chunk_count++] = mem_alloc(CHUNK_PAGES, MEMORY_PAGE_BYTES);
+        pages->chunks[pages->chunk_count++] = mem_resize(NULL, CHUNK_PAGES, MEMORY_PAGE_BYTES);
     }
     size_t i = pages->count++;
     return pages->chunks[i / CHUNK_PAGES] + i % CHUNK_PAGES * MEMORY_PAGE_BYTES;
