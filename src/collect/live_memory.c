@@ -255,16 +255,23 @@ static bool try_reading(struct live_memory *live, struct error *err)
     return error_system(err, e ? e : EIO, "cannot read the memory of process %d", (int)live->pid);
 }
 
-struct live_memory *live_memory_new(void)
+/* Of no process yet, and without a child. */
+static struct live_memory *make(void)
 {
     struct live_memory *live = mem_alloc(1, sizeof *live);
     *live = (struct live_memory){ .pidfd = -1,
                                   .view = { .read = read_live, .follow = follow_live, .user = live } };
-    if (!memory_reader_init(&live->reader)) {
-        free(live);
-        return NULL;
-    }
-    memory_reader_start(&live->reader);
+    if (memory_reader_init(&live->reader))
+        return live;
+    free(live);
+    return NULL;
+}
+
+struct live_memory *live_memory_new(void)
+{
+    struct live_memory *live = make();
+    if (live)
+        memory_reader_start(&live->reader);
     return live;
 }
 
@@ -292,7 +299,7 @@ bool live_memory_attach(struct live_memory *live, pid_t pid, uint64_t start_tick
 
 bool live_memory_open(pid_t pid, uint64_t start_ticks, struct live_memory **out, struct error *err)
 {
-    struct live_memory *live = live_memory_new();
+    struct live_memory *live = make();
     if (!live)
         return error_system(err, errno, "cannot share memory with a child process");
     if (!choose(live, pid, start_ticks, err) || !attach(live, MAPS_BYTES_MAX, err)) {

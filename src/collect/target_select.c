@@ -51,7 +51,7 @@ static bool add_pids(const char *text, bool begun, struct target_list *list, str
         }
         struct target t;
         if (!has_pid(list, (pid_t)pid)) {
-            if (!(begun ? target_begin : target_open)((pid_t)pid, &t, err))
+            if (!(begun ? target_begin((pid_t)pid, &t, err) : target_open((pid_t)pid, &t, err)))
                 return false;
             target_list_add(list, &t);
         }
