@@ -44,7 +44,7 @@ class Test:
 # `alone`: what it measures would suffer from a neighbour. `sdk`: it is not a repetition on another runtime than the SDK's.
 # What is made of events is asked of 8 and 10; that those of 9 are read alike events_9, record_events_9 and nettrace_9 say.
 TESTS = [
-    # a composite framework takes minutes to compile, once; there is no ASP.NET Core for 3.1 to be had
+    # there is no ASP.NET Core for 3.1 to be had
     Test("names_10-composite", "names_test.py", "10-composite", "r2rhot", seconds=1800, sdk=False),
     *(Test(f"events_{variant}", "events_test.py", variant, seconds=900, sdk=variant == "10") for variant in ("10", "9", "8", "3.1")),
     *(Test(f"names_{variant}", "names_test.py", variant, seconds=1200, sdk=variant == "10") for variant in ("10", "9", "8", "10-single")),

@@ -43,8 +43,10 @@ variant_options() {
     10-single-compressed)
         echo "-p:SamplesFramework=net10.0 ${own[*]} -p:PublishSingleFile=true -p:EnableCompressionInSingleFile=true" ;;
     8-single) echo "-p:SamplesFramework=net8.0 ${own[*]} -p:PublishSingleFile=true" ;;
+    # trimmed: to compile a whole framework takes minutes
     10-composite)
-        echo "-p:SamplesFramework=net10.0 ${own[*]} -p:PublishReadyToRun=true -p:PublishReadyToRunComposite=true" ;;
+        echo "-p:SamplesFramework=net10.0 ${own[*]} -p:PublishReadyToRun=true -p:PublishReadyToRunComposite=true" \
+            "-p:PublishTrimmed=true -p:SuppressTrimAnalysisWarnings=true -p:JsonSerializerIsReflectionEnabledByDefault=true" ;;
     10-trimmed)
         echo "-p:SamplesFramework=net10.0 ${own[*]} -p:PublishTrimmed=true -p:SuppressTrimAnalysisWarnings=true" ;;
     3.1) echo "(its own SDK and compiler)" ;;
