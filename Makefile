@@ -27,6 +27,7 @@ $(BUILD)/build.ninja:
 	@scripts/install-deps --check build
 	@said=$$($(MESON) setup $(BUILD) --prefix=$(PREFIX) --buildtype=release -Db_lto=true) || { echo "$$said" >&2; exit 1; }
 
+# -g1: the lines of a sanitizer's stacks, without what takes longest to compile
 $(TEST_BUILD)/build.ninja:
 	@scripts/install-deps --check build test
 	@said=$$($(MESON) setup $(TEST_BUILD) --buildtype=debugoptimized -Doptimization=1 -Dc_args=-g1 -Db_sanitize=address,undefined \

@@ -46,7 +46,7 @@ bool live_target_open(struct live_target *live, const struct target_query *query
                                            .memory = live_memory_view(live->memory),
                                            .files = { open_live_file, close_live_file, live },
                                        });
-    return !target->look || target_finish(target, err);
+    return target_finish(target, err);
 }
 
 void live_target_finish_taking(struct live_target *live)

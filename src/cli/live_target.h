@@ -31,7 +31,8 @@ struct live_target {
     bool looked, reading;
 };
 
-/* Fails as target_select() and live_memory_attach(). Stays where it is until it is closed, also on failure.
+/* Fails as target_select(), live_memory_attach() and target_finish(). Stays where it is until it is closed,
+ * also on failure.
  */
 bool live_target_open(struct live_target *live, const struct target_query *query,
                       const struct symbol_cache *cache, struct error *err);

@@ -1,6 +1,5 @@
 #include "cli/trace_threads.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,13 +46,11 @@ const char *trace_threads_name(struct trace_threads *threads, uint32_t tid)
 {
     size_t slot = tid % SLOTS;
     if (threads->names[slot].tid != tid) {
-        char file[64];
         struct buffer text;
         buffer_init(&text, NAME_BYTES);
-        snprintf(file, sizeof file, "task/%" PRIu32 "/comm", tid);
         threads->names[slot].tid = tid;
         threads->names[slot].name[0] = 0;
-        if (tid && proc_file_read(threads->pid, file, &text, NULL) && text.size > 1)
+        if (tid && proc_file_read_task(threads->pid, (pid_t)tid, "comm", &text, NULL) && text.size > 1)
             snprintf(threads->names[slot].name, NAME_BYTES, "%.*s", (int)text.size - 1,
                      (const char *)text.data);
         buffer_done(&text);

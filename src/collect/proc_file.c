@@ -51,6 +51,13 @@ bool proc_file_read(pid_t pid, const char *name, struct buffer *out, struct erro
     return true;
 }
 
+bool proc_file_read_task(pid_t pid, pid_t tid, const char *name, struct buffer *out, struct error *err)
+{
+    char file[64];
+    snprintf(file, sizeof file, "task/%d/%s", (int)tid, name);
+    return proc_file_read(pid, file, out, err);
+}
+
 bool proc_file_read_path(const char *path, struct buffer *out, struct error *err)
 {
     buffer_clear(out);

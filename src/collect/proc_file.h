@@ -16,6 +16,8 @@
  * out. ERROR_TARGET when the process is gone, ERROR_PERMISSION as the kernel says.
  */
 bool proc_file_read(pid_t pid, const char *name, struct buffer *out, struct error *err);
+/* The same of one of its threads: /proc/PID/task/TID/NAME. */
+bool proc_file_read_task(pid_t pid, pid_t tid, const char *name, struct buffer *out, struct error *err);
 /* As above, for a path such as /proc/sys/kernel/perf_event_paranoid. */
 bool proc_file_read_path(const char *path, struct buffer *out, struct error *err);
 /* /proc/PID/stat, without the name. Fails as proc_file_read(). */

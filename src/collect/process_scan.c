@@ -111,9 +111,7 @@ static void scan_threads(struct trace_builder *b, uint32_t pid, uint64_t time_ns
     size_t count = 0;
     for (struct dirent *entry; dir && count < SCAN_THREADS_MAX && (entry = readdir(dir)); count++) {
         uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-        char file[64];
-        snprintf(file, sizeof file, "task/%" PRIu32 "/comm", tid);
-        if (tid && proc_file_read((pid_t)pid, file, &name, NULL) && name.size > 1)
+        if (tid && proc_file_read_task((pid_t)pid, (pid_t)tid, "comm", &name, NULL) && name.size > 1)
             trace_builder_thread_name(b, pid, tid, span_of(name.data, name.size - 1), time_ns);
     }
     if (dir)

@@ -69,12 +69,11 @@ static bool list_threads(struct taken_threads *threads, pid_t pid, pid_t only_ti
 
 static void read_state(pid_t pid, struct taken_thread *thread)
 {
-    char file[64];
     struct buffer text;
     struct proc_stat stat;
     buffer_init(&text, STAT_BYTES_MAX);
-    snprintf(file, sizeof file, "task/%d/stat", (int)thread->tid);
-    if (proc_file_read(pid, file, &text, NULL) && procfs_read_stat(buffer_span(&text), &stat, NULL)) {
+    if (proc_file_read_task(pid, thread->tid, "stat", &text, NULL) &&
+        procfs_read_stat(buffer_span(&text), &stat, NULL)) {
         thread->state = stat.state;
         thread->name = mem_format("%.*s", (int)stat.name.size, (const char *)stat.name.data);
     }
@@ -87,13 +86,11 @@ static void read_state(pid_t pid, struct taken_thread *thread)
  */
 static bool read_ns_tid(pid_t pid, struct taken_thread *thread)
 {
-    char file[64];
     struct proc_status status;
     struct buffer lines;
     buffer_init(&lines, STAT_BYTES_MAX);
-    snprintf(file, sizeof file, "task/%d/status", (int)thread->tid);
-    bool known =
-        proc_file_read(pid, file, &lines, NULL) && procfs_read_status(buffer_span(&lines), &status, NULL);
+    bool known = proc_file_read_task(pid, thread->tid, "status", &lines, NULL) &&
+                 procfs_read_status(buffer_span(&lines), &status, NULL);
     if (known)
         thread->ns_tid = status.ns_pid;
     buffer_done(&lines);

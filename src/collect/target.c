@@ -240,6 +240,13 @@ static void look(struct target *t)
     buffer_done(&cmdline);
 }
 
+static void nothing_seen(struct target *t)
+{
+    t->maps_denied = true;
+    t->silent = true;
+    t->runtime = target_has_runtime_thread(t->pid, SILENT_THREADS) ? RUNTIME_CORECLR : RUNTIME_NONE;
+}
+
 bool target_begin(pid_t pid, struct target *out, struct error *err)
 {
     struct target t = { .pid = pid, .pidfd = -1 };
@@ -256,26 +263,19 @@ bool target_begin(pid_t pid, struct target *out, struct error *err)
     if (target_probe_begin(&t, look, TARGET_PROBE_MS, &probe, NULL)) {
         t.look = mem_alloc(1, sizeof *t.look);
         *t.look = probe;
+    } else {
+        nothing_seen(&t);
     }
     *out = t;
     return true;
 }
 
-/* False when nothing came of it. */
-static bool finish_look(struct target *t)
+bool target_finish(struct target *t, struct error *err)
 {
     AUTO_FREE struct target_probe *look = t->look;
     t->look = NULL;
-    return look && target_probe_finish(look, t, NULL);
-}
-
-bool target_finish(struct target *t, struct error *err)
-{
-    if (!finish_look(t)) {
-        t->maps_denied = true;
-        t->silent = true;
-        t->runtime = target_has_runtime_thread(t->pid, SILENT_THREADS) ? RUNTIME_CORECLR : RUNTIME_NONE;
-    }
+    if (look && !target_probe_finish(look, t, NULL))
+        nothing_seen(t);
     return target_is_alive(t) || error_set(err, ERROR_TARGET, "process %d has just ended", (int)t->pid);
 }
 

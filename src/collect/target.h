@@ -59,7 +59,8 @@ enum { TARGET_TEXT_MAX = 32768 };
 bool target_open(pid_t pid, struct target *out, struct error *err);
 /*
  * The same in two steps: after the first, handle, times and user are known, and a child looks at the rest
- * while others work. When the second fails the caller still ends *t.
+ * while others work. The second does nothing to what is looked at already. When it fails the caller still
+ * ends *t.
  */
 bool target_begin(pid_t pid, struct target *out, struct error *err);
 bool target_finish(struct target *t, struct error *err);

@@ -154,9 +154,3 @@ bool target_probe_finish(struct target_probe *probe, struct target *t, struct er
     buffer_done(&out);
     return ok;
 }
-
-bool target_probe(struct target *t, target_look_fn *look, unsigned timeout_ms, struct error *err)
-{
-    struct target_probe probe;
-    return target_probe_begin(t, look, timeout_ms, &probe, err) && target_probe_finish(&probe, t, err);
-}

@@ -28,14 +28,13 @@ struct target_probe {
     uint64_t end_ns;
 };
 
-/*
- * Runs `look` on a copy of *t in a child, and takes over what it found. False when the child did not
- * answer in `timeout_ms`, or ended without answer: *t is untouched then.
- */
-bool target_probe(struct target *t, target_look_fn *look, unsigned timeout_ms, struct error *err);
-/* The same in two steps; where the first is true either the second follows, or the look is dropped. */
+/* Runs `look` on a copy of *t in a child. True: the look is to be finished, or dropped. */
 bool target_probe_begin(struct target *t, target_look_fn *look, unsigned timeout_ms, struct target_probe *out,
                         struct error *err);
+/*
+ * Takes over what it found. False when the child did not answer within `timeout_ms` of the beginning, or
+ * ended without answer: *t is untouched then.
+ */
 bool target_probe_finish(struct target_probe *probe, struct target *t, struct error *err);
 void target_probe_drop(struct target_probe *probe);
 

@@ -87,8 +87,7 @@ static void list(struct thread_ids *ids)
     while ((entry = readdir(folder))) {
         uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
         struct proc_status status;
-        snprintf(path, sizeof path, "task/%u/status", (unsigned)tid);
-        if (tid && proc_file_read(ids->pid, path, &text, NULL) &&
+        if (tid && proc_file_read_task(ids->pid, (pid_t)tid, "status", &text, NULL) &&
             procfs_read_status(buffer_span(&text), &status, NULL) && status.ns_pid > 0)
             put(ids, (uint32_t)status.ns_pid, tid, 0);
     }

@@ -11,9 +11,7 @@ enum { FILE_BYTES_MAX = 8192, SYSCALL_SP = 7 };
 
 static bool read_text(pid_t pid, pid_t tid, const char *name, struct buffer *out)
 {
-    char file[64];
-    snprintf(file, sizeof file, "task/%d/%s", (int)tid, name);
-    bool ok = proc_file_read(pid, file, out, NULL);
+    bool ok = proc_file_read_task(pid, tid, name, out, NULL);
     buffer_u8(out, 0);
     return ok && !out->failed;
 }

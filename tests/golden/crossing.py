@@ -3,8 +3,8 @@
 
 With RELEASE, a build without sanitizers, where it exists: it runs each option with three of the files, and CLRPERF with one; both
 run each file with no option. What an answer says is other tests' business. Here each must end in an orderly way: with one of the
-documented exit codes,
-without a crash or a finding of a sanitizer, with JSON where that was asked for, and with a reason where there is no answer.
+documented exit codes, without a crash or a finding of a sanitizer, with JSON where that was asked for, and with a reason where
+there is no answer.
 """
 import concurrent.futures
 import json

@@ -289,8 +289,9 @@ def main():
     print(f"# {time.monotonic() - begin:.0f} s" + (", skips count as failures" if strict and skipped else ""))
     if unsteady:
         print(f"# failed at first, passed alone: {' '.join(unsteady)}")
-    for test in tests:
-        print("".join(f"# {test.name}: {line}" for line in test.lines if line.startswith("not ok")), end="")
+    for test in filter(lambda test: count(test)[1], tests):
+        wrong = [line for line in test.lines if line.startswith("not ok")] or [f"ended with {test.code}\n"]
+        print("".join(f"# {test.name}: {line}" for line in wrong), end="")
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or (strict and skipped) else 0
 

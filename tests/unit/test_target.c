@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "base/own.h"
 #include "child.h"
 #include "collect/stale_socket.h"
@@ -43,6 +44,32 @@ static void test_own_process(void **state)
     assert_int_equal(err.kind, ERROR_UNSUPPORTED);
     target_done(&t);
     assert_false(target_is_alive(&t));
+}
+
+/* What is begun is the same when it is finished, also again; or it is given up, and leaves no child. */
+static void test_two_steps(void **state)
+{
+    (void)state;
+    const char *const own[] = { mem_format("%d", (int)getpid()) };
+    struct target_query query = { .pids = own, .pid_count = 1, .begun = true };
+    struct target_list list;
+    assert_true(target_select(&query, &list, NULL));
+    struct target *t = &list.items[0];
+    assert_non_null(t->look);
+    assert_int_equal(t->pid, getpid());
+    assert_true(t->start_ticks > 0);
+    assert_null(t->command_line);
+    for (int i = 0; i < 2; i++) {
+        assert_true(target_finish(t, NULL));
+        assert_null(t->look);
+        assert_false(t->silent || t->maps_denied);
+        assert_non_null(strstr(t->command_line, "test_target"));
+    }
+    target_list_done(&list);
+    assert_true(target_select(&query, &list, NULL));
+    target_list_done(&list);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    free((char *)own[0]);
 }
 
 static void test_process_that_ends(void **state)
@@ -288,10 +315,15 @@ static void test_target_user(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_process),        cmocka_unit_test(test_process_that_ends),
-        cmocka_unit_test(test_select_pids),        cmocka_unit_test(test_select_nothing),
-        cmocka_unit_test(test_choices_that_clash), cmocka_unit_test(test_socket_names),
-        cmocka_unit_test(test_target_user),        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_own_process),
+        cmocka_unit_test(test_two_steps),
+        cmocka_unit_test(test_process_that_ends),
+        cmocka_unit_test(test_select_pids),
+        cmocka_unit_test(test_select_nothing),
+        cmocka_unit_test(test_choices_that_clash),
+        cmocka_unit_test(test_socket_names),
+        cmocka_unit_test(test_target_user),
+        cmocka_unit_test(test_files),
         cmocka_unit_test(test_nameless_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

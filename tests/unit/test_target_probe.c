@@ -51,11 +51,17 @@ static struct target some_target(void)
     return (struct target){ .pid = 7, .pidfd = -1, .start_ticks = 9, .name = mem_copy_string("App") };
 }
 
+static bool probe(struct target *t, target_look_fn *look, unsigned timeout_ms, struct error *err)
+{
+    struct target_probe probe;
+    return target_probe_begin(t, look, timeout_ms, &probe, err) && target_probe_finish(&probe, t, err);
+}
+
 static void test_answer(void **state)
 {
     (void)state;
     struct target t = some_target();
-    assert_true(target_probe(&t, look_and_find, 5000, NULL));
+    assert_true(probe(&t, look_and_find, 5000, NULL));
     assert_int_equal(t.pid, 7);
     assert_int_equal(t.start_ticks, 9);
     assert_string_equal(t.name, "App");
@@ -76,7 +82,7 @@ static void test_descriptors(void **state)
     struct target t = some_target();
     t.pidfd = open("/", O_PATH | O_CLOEXEC);
     assert_true(t.pidfd >= 0);
-    assert_true(target_probe(&t, look_at_descriptors, 5000, NULL));
+    assert_true(probe(&t, look_at_descriptors, 5000, NULL));
     assert_int_equal(t.runtime, RUNTIME_CORECLR);
     target_done(&t);
 }
@@ -87,14 +93,27 @@ static void test_no_answer(void **state)
     struct target t = some_target();
     struct error err = { 0 };
     uint64_t start_ns = clock_monotonic_ns();
-    assert_false(target_probe(&t, look_for_ever, 100, &err));
+    assert_false(probe(&t, look_for_ever, 100, &err));
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no zombie is left */
     assert_true(clock_monotonic_ns() - start_ns < 5000000000u);
     assert_int_equal(err.kind, ERROR_TARGET);
     assert_string_equal(t.name, "App");
-    assert_false(target_probe(&t, look_and_die, 5000, &err));
+    assert_false(probe(&t, look_and_die, 5000, &err));
     assert_int_equal(err.kind, ERROR_INPUT);
     assert_string_equal(t.name, "App");
+    target_done(&t);
+}
+
+static void test_drop(void **state)
+{
+    (void)state;
+    struct target t = some_target();
+    struct target_probe probe;
+    uint64_t start_ns = clock_monotonic_ns();
+    assert_true(target_probe_begin(&t, look_for_ever, 60000, &probe, NULL));
+    target_probe_drop(&probe);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_true(clock_monotonic_ns() - start_ns < 5000000000u);
     target_done(&t);
 }
 
@@ -122,10 +141,8 @@ static void test_cut_answer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answer),
-        cmocka_unit_test(test_descriptors),
-        cmocka_unit_test(test_no_answer),
-        cmocka_unit_test(test_cut_answer),
+        cmocka_unit_test(test_answer), cmocka_unit_test(test_descriptors), cmocka_unit_test(test_no_answer),
+        cmocka_unit_test(test_drop),   cmocka_unit_test(test_cut_answer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -150,7 +150,8 @@ build_together() {
         echo "</Target></Project>"
     } >"$work/all.proj"
     dotnet msbuild "$work/all.proj" -t:All "${options[@]}" -p:Configuration=Release -p:SamplesOut="$work" \
-        -p:UseSharedCompilation=true "${linked[@]}" -m:1 -nologo -v:quiet >"$work.log" 2>&1 || echo "not all samples of $variant were built together: $work.log" >&2
+        -p:UseSharedCompilation=true -p:SharedCompilationId="$server" "${linked[@]}" -m:1 -nologo -v:quiet >"$work.log" 2>&1 8>&- ||
+        echo "not all samples of $variant were built together: $work.log" >&2
     [[ $target == Publish ]] || mv -T "$work/built" "$work/out"
 }
 
@@ -168,6 +169,8 @@ keep_built() {
 fill_variant() {
     local variant=$1 program missing=()
     mkdir -p "$cache/work" "$cache/$variant"
+    exec 8>"$cache/$variant/.lock" # trees share the cache
+    flock 8
     for program in "${programs[@]}"; do
         [[ $(cat "$cache/$variant/$program/.fingerprint" 2>/dev/null) == "$(fingerprint "$variant" "$program")" ]] ||
             missing+=("$program")
@@ -180,9 +183,18 @@ fill_variant() {
     rm -rf "$cache/work/$variant-together"
 }
 
-# Two variants at a time; the compiler's server would stay for minutes.
+# The compiler's server would stay for minutes; it is ours alone.
+stop_server() {
+    local file
+    for file in $(grep -lzs -- "^-pipename:$server\$" /proc/[0-9]*/cmdline); do
+        file=${file#/proc/}
+        kill "${file%/cmdline}" 2>/dev/null || true
+    done
+}
+
+# Two variants at a time.
 fill() {
-    local variant number=0 sdk_version
+    local variant number=0 sdk_version server=clrperf-tests-$$
     [[ $(uname -m) == x86_64 ]] || not_here "the variants are for x86-64"
     command -v dotnet >/dev/null || not_here "the .NET SDK is missing"
     sdk_version=$(dotnet --version)
@@ -191,7 +203,7 @@ fill() {
         ((++number % 2)) || wait
     done
     wait
-    dotnet build-server shutdown --vbcscompiler >/dev/null 2>&1 || true
+    stop_server
 }
 
 # .NET Core 3.1 with its SDK, as an npm package brings it, and the OpenSSL it looks for.
