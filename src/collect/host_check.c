@@ -20,6 +20,8 @@
 #include "base/target_root.h"
 #include "collect/proc_file.h"
 #include "collect/target_access.h"
+#include "collect/tracepoint.h"
+#include "read/tracepoint_format.h"
 
 __attribute__((format(printf, 2, 3))) static void detail(struct host_check *c, const char *format, ...)
 {
@@ -171,21 +173,22 @@ static void check_depth(struct host_check *c)
 
 static void check_tracepoints(struct host_check *c)
 {
-    static const char *const paths[] = { "/sys/kernel/tracing/events/sched/sched_switch/id",
-                                         "/sys/kernel/debug/tracing/events/sched/sched_switch/id" };
-    int64_t id = 0;
-    for (size_t i = 0; i < ARRAY_LEN(paths) && !id; i++) {
-        if (!proc_file_number(paths[i], &id))
-            c->denied |= errno == EACCES;
-    }
-    if (!id) {
-        detail(c, "%s", c->denied ? "tracefs can only be read by root" : "tracefs is not mounted");
-        fix(c, "%s", c->denied ? "run with sudo" : "sudo mount -t tracefs nodev /sys/kernel/tracing");
+    struct error err = { 0 };
+    uint32_t id = 0;
+    struct buffer text;
+    buffer_init(&text, TRACEPOINT_FORMAT_BYTES_MAX);
+    bool told = tracepoint_read_format("sched/sched_switch", &text, &err) &&
+                tracepoint_format_id(buffer_span(&text), &id);
+    buffer_done(&text);
+    if (!told) {
+        c->denied = err.kind == ERROR_PERMISSION;
+        detail(c, "%s", err.what);
+        fix(c, "%s", c->denied ? "run with sudo" : "use a kernel built with CONFIG_TRACING");
         return;
     }
     struct perf_event_attr attr = cpu_clock();
     attr.type = PERF_TYPE_TRACEPOINT;
-    attr.config = (uint64_t)id;
+    attr.config = id;
     attr.sample_period = 1;
     AUTO_FD int fd = open_counter(attr, 0, -1);
     judge_counter(c, fd, -1, "CAP_PERFMON");

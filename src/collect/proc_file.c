@@ -60,8 +60,13 @@ bool proc_file_read_task(pid_t pid, pid_t tid, const char *name, struct buffer *
 
 bool proc_file_read_path(const char *path, struct buffer *out, struct error *err)
 {
+    return proc_file_read_at(AT_FDCWD, path, out, err);
+}
+
+bool proc_file_read_at(int folder, const char *path, struct buffer *out, struct error *err)
+{
     buffer_clear(out);
-    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+    AUTO_FD int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || !read_fd(fd, out))
         return error_system(err, errno, "cannot read '%s'", path);
     return true;

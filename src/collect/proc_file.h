@@ -20,6 +20,8 @@ bool proc_file_read(pid_t pid, const char *name, struct buffer *out, struct erro
 bool proc_file_read_task(pid_t pid, pid_t tid, const char *name, struct buffer *out, struct error *err);
 /* As above, for a path such as /proc/sys/kernel/perf_event_paranoid. */
 bool proc_file_read_path(const char *path, struct buffer *out, struct error *err);
+/* The same of a path in an open folder. */
+bool proc_file_read_at(int folder, const char *path, struct buffer *out, struct error *err);
 /* /proc/PID/stat, without the name. Fails as proc_file_read(). */
 bool proc_file_stat(pid_t pid, struct proc_stat *out, struct error *err);
 /* Stopped, by a signal or a debugger; false when it is gone. */

@@ -10,10 +10,8 @@
 #include "base/buffer.h"
 #include "base/own.h"
 #include "collect/bpf_program.h"
-#include "collect/proc_file.h"
+#include "collect/tracepoint.h"
 #include "read/tracepoint_format.h"
-
-enum { FORMAT_BYTES_MAX = 16 << 10 };
 
 /* Of the tracepoint's record: who is new, and how it was asked for. */
 struct birth_format {
@@ -35,14 +33,10 @@ static bool format_parse(struct span text, struct birth_format *out, struct erro
 
 static bool format_read(struct birth_format *out, struct error *err)
 {
-    static const char *const paths[] = { "/sys/kernel/tracing/events/task/task_newtask/format",
-                                         "/sys/kernel/debug/tracing/events/task/task_newtask/format" };
     struct buffer text;
-    buffer_init(&text, FORMAT_BYTES_MAX);
-    bool ok = false;
-    for (size_t i = 0; i < ARRAY_LEN(paths) && !ok; i++)
-        ok = proc_file_read_path(paths[i], &text, err);
-    ok = ok && format_parse(span_of(text.data, text.size), out, err);
+    buffer_init(&text, TRACEPOINT_FORMAT_BYTES_MAX);
+    bool ok = tracepoint_read_format("task/task_newtask", &text, err) &&
+              format_parse(span_of(text.data, text.size), out, err);
     buffer_done(&text);
     return ok;
 }

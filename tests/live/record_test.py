@@ -53,14 +53,24 @@ def command(checks, work):
     checks.check("a command that is not there fails", done.returncode == 1 and "cannot run" in done.stderr, done.stderr)
 
 
+# where nobody has mounted tracefs, as many machines
+WITHOUT_TRACEFS = ["unshare", "--mount", "sh", "-c",
+                   'for at in /sys/kernel/debug/tracing /sys/kernel/debug /sys/kernel/tracing; do '
+                   '! mountpoint -q $at || umount -l $at || exit; done; exec "$0" "$@"']
+
+
 def command_of_moments(checks, work):
     """Inheritance would begin each with a whole period, and see next to nothing."""
     need_root()
+    need_command("unshare")
     out = work.file("moments.clrperf")
-    summary = json.loads(succeeded(clrperf("record", "--json", "--force", "-F", "499", "-o", out, "--", *CHILDREN)).stdout)
-    checks.check("children that run for a moment have their samples", summary["samples"] > 75 and summary["cpu_missed_s"] == 0,
-                 f"{summary}")
-    checks.check("each child is known", summary["processes"] > 30, f"{summary}")
+    for where, prefix in (("", []), (", without tracefs", WITHOUT_TRACEFS)):
+        done = subprocess.run([*prefix, CLRPERF, "record", "--json", "--force", "-F", "499", "-o", out, "--", *CHILDREN],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=True)
+        summary = json.loads(done.stdout)
+        checks.check("children that run for a moment have their samples" + where,
+                     summary["samples"] > 75 and summary["cpu_missed_s"] == 0, f"{summary}")
+        checks.check("each child is known" + where, summary["processes"] > 30, f"{summary}")
 
 
 def command_killed(checks, work):

@@ -1,0 +1,50 @@
+#include "collect/tracepoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+
+#include "base/own.h"
+#include "collect/proc_file.h"
+
+enum { PATH_BYTES = 160 };
+
+/* The root of a tracefs that nobody else sees, or -1 with errno. */
+static int tracefs_mount(void)
+{
+    AUTO_FD int context = fsopen("tracefs", FSOPEN_CLOEXEC);
+    if (context < 0 || fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) != 0)
+        return -1;
+    return fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+}
+
+/* A mounted one that does not let us in would not do so elsewhere. */
+static int tracefs_open(void)
+{
+    static const char *const folders[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+        char path[PATH_BYTES];
+        snprintf(path, sizeof path, "%s/events", folders[i]);
+        int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (fd >= 0 || errno == EACCES)
+            return fd;
+    }
+    AUTO_FD int mount = tracefs_mount();
+    return mount < 0 ? -1 : openat(mount, "events", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+bool tracepoint_read_format(const char *name, struct buffer *out, struct error *err)
+{
+    char path[PATH_BYTES];
+    AUTO_FD int events = tracefs_open();
+    if (events < 0) {
+        int e = errno;
+        if (e == EACCES || e == EPERM)
+            return error_set(err, ERROR_PERMISSION, "only root may look at the kernel's tracepoints");
+        return error_set(err, ERROR_UNSUPPORTED, "the kernel shows no tracepoints: tracefs: %s", strerror(e));
+    }
+    snprintf(path, sizeof path, "%s/format", name);
+    return proc_file_read_at(events, path, out, err);
+}
