@@ -2,7 +2,10 @@
 
 #include <stdlib.h>
 
+#include <string.h>
+
 #include "base/mem.h"
+#include "clr/method_name.h"
 
 enum {
     RUNTIME_DEPTH_MAX = 100, /* frames a runtime puts into an event: those at the root are left out */
@@ -55,10 +58,18 @@ static uint32_t frame_of(const struct native_leaves *leaves, uint32_t stack)
     return frame_table_location(&leaves->stacks->frames, leaves->trace->stacks.rows[stack].location);
 }
 
-/* The next managed frame from here on towards the root; below STACK_ROOTS: there is none. */
+/* A runtime leaves them out of its events. */
+static bool is_thunk(const struct trace *t, uint32_t stack)
+{
+    const struct trace_location *location = &t->locations.rows[t->stacks.rows[stack].location];
+    const char *name = trace_string(t, t->functions.rows[location->function].name);
+    return method_name_is_async_thunk(span_of(name, strlen(name)));
+}
+
+/* The next method from here on towards the root; below STACK_ROOTS: there is none. */
 static uint32_t next_managed(const struct trace *t, uint32_t stack)
 {
-    while (stack >= STACK_ROOTS && !is_managed(t, stack))
+    while (stack >= STACK_ROOTS && (!is_managed(t, stack) || is_thunk(t, stack)))
         stack = t->stacks.rows[stack].parent;
     return stack;
 }

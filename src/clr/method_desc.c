@@ -2,7 +2,14 @@
 
 enum {
     CLASS_MASK = 7,
-    TAG_MASK = 3, /* 0: an EEClass; 1 or 2: the canonical MethodTable */
+    HAS_SLOT = 0x08, /* what else lies behind a MethodDesc, in this order */
+    HAS_OVERRIDES = 0x10,
+    HAS_CODE_SLOT = 0x20,
+    HAS_ASYNC = 0x40,
+    OVERRIDES_BYTES = 16,
+    ASYNC_CALL = 0x01, /* AsyncMethodFlags: it is awaited */
+    ASYNC_MADE = 0x10, /* by the runtime, if not from what was written: then it is awaited */
+    TAG_MASK = 3,      /* 0: an EEClass; 1 or 2: the canonical MethodTable */
     GENERICS_MASK = 0x30,
     GENERIC_INSTANCE = 0x10,
     GENERIC_SHARED = 0x20,
@@ -57,14 +64,30 @@ bool method_desc_read(struct memory_pages *pages, const struct runtime_layout *l
         return false;
     unsigned bits = layout->remainder_bits;
     uint32_t range = memory_pages_u16(pages, chunk + layout->chunk.range) & ((1u << (24 - bits)) - 1);
+    uint16_t flags = memory_pages_u16(pages, addr + layout->method.flags);
     *out = (struct method_desc){
         .addr = addr,
         .table = table,
         .row = range << bits | (remainder & ((1u << bits) - 1)),
-        .kind = memory_pages_u16(pages, addr + layout->method.flags) & CLASS_MASK,
+        .kind = flags & CLASS_MASK,
         .tiered = remainder & layout->tiered_bit,
+        .has_async = layout->async.flags != LAYOUT_NONE && flags & HAS_ASYNC,
     };
     return true;
+}
+
+bool method_desc_is_async_thunk(struct memory_pages *pages, const struct runtime_layout *layout,
+                                const struct method_desc *method)
+{
+    if (!method->has_async || (method->kind != METHOD_IL && method->kind != METHOD_GENERIC))
+        return false;
+    uint16_t flags = memory_pages_u16(pages, method->addr + layout->method.flags);
+    uint64_t at =
+        method->addr + (method->kind == METHOD_GENERIC ? layout->generic.size : layout->method.size);
+    at += (flags & HAS_SLOT ? 8 : 0) + (flags & HAS_OVERRIDES ? OVERRIDES_BYTES : 0) +
+          (flags & HAS_CODE_SLOT ? 8 : 0);
+    uint32_t async = memory_pages_u32(pages, at + layout->async.flags);
+    return async & ASYNC_MADE && !(async & ASYNC_CALL);
 }
 
 /*

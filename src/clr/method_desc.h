@@ -31,11 +31,16 @@ struct method_desc {
     uint32_t row;   /* of MethodDef; of no meaning when dynamic */
     uint8_t kind;   /* enum method_class */
     bool tiered;    /* may be compiled again, better; false where layout->tiered_bit is 0 */
+    bool has_async; /* its bits are behind it: method_desc_is_async_thunk() */
 };
 
 /* False when `addr` is no MethodDesc (any more). */
 bool method_desc_read(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t addr,
                       struct method_desc *out);
+/* Whether its code only calls the form of an asynchronous method that is awaited: METHOD_ASYNC_THUNK in
+ * clr/method_name. */
+bool method_desc_is_async_thunk(struct memory_pages *pages, const struct runtime_layout *layout,
+                                const struct method_desc *method);
 /* Where the chunk's head is, so that its page can be asked for ahead. */
 uint64_t method_desc_chunk(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t addr);
 

@@ -9,6 +9,7 @@
 struct parts {
     struct span type, method; /* "Ns.Type`1[Args]", "Method" */
     struct span parameters;   /* with the parentheses, or empty */
+    bool is_thunk;
 };
 
 /* The three lists of code_name.type_params. */
@@ -32,9 +33,17 @@ static bool contains(struct span text, const char *wanted)
     return text.size && memmem(text.data, text.size, wanted, strlen(wanted));
 }
 
+bool method_name_is_async_thunk(struct span raw)
+{
+    return span_ends(raw, METHOD_ASYNC_THUNK);
+}
+
 /* C++ has "a::b::c", blanks before the name, and templates; the runtime has one "::" and none of these. */
 static bool split(struct span raw, struct parts *out)
 {
+    bool is_thunk = method_name_is_async_thunk(raw);
+    if (is_thunk)
+        raw.size -= sizeof METHOD_ASYNC_THUNK - 1;
     const uint8_t *colons = raw.size ? memmem(raw.data, raw.size, "::", 2) : NULL;
     if (!colons || colons == raw.data)
         return false;
@@ -47,7 +56,7 @@ static bool split(struct span raw, struct parts *out)
     struct span method = span_between(rest, 0, end);
     if (method.size == 0 || contains(method, "::"))
         return false;
-    *out = (struct parts){ type, method, span_between(rest, end, rest.size) };
+    *out = (struct parts){ type, method, span_between(rest, end, rest.size), is_thunk };
     return true;
 }
 
@@ -194,6 +203,8 @@ static void show_managed(const struct parts *parts, const struct type_name *type
         note = " (async)";
     else if (is_machine && !out->failed)
         note = machine_note(params.kind, out, start);
+    else if (parts->is_thunk)
+        note = " (async thunk)";
     bool is_body = moves || (is_closure && is_text(parts->method, "Invoke"));
     if (!is_body) {
         buffer_u8(out, '.');

@@ -12,6 +12,7 @@
  *   App.Order::.ctor()                                           App.Order..ctor  (and App.Order..cctor)
  *   App.Order::get_Total()                                       App.Order.Total.get
  *   dynamicClass::IL_STUB_PInvoke(...)                           [P/Invoke stub]
+ *   App.Server::ReadAsync(...) [async thunk]                     App.Server.ReadAsync (async thunk)
  */
 #ifndef CLRPERF_CLR_METHOD_NAME_H
 #define CLRPERF_CLR_METHOD_NAME_H
@@ -36,6 +37,14 @@ void method_name_show(struct span raw, const char *type_params, struct buffer *o
  * local function the one around its method. Nothing for a text of another form.
  */
 void method_name_show_type(struct span raw, const char *type_params, struct buffer *out);
+
+/*
+ * Of an asynchronous method that the runtime suspends itself (from .NET 11 on) there are two forms: one that
+ * is awaited, and one that returns a Task, which is the runtime's own, calls the other, and is left out of
+ * its stacks. Nothing in their names tells them apart: METHOD_ASYNC_THUNK is put behind that of the latter.
+ */
+#define METHOD_ASYNC_THUNK " [async thunk]"
+bool method_name_is_async_thunk(struct span raw);
 
 /*
  * For names of unknown origin: true when it has the runtime's form and is unlikely to be C++. A C++

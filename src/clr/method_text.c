@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "clr/method_name.h"
 #include "read/ecma_signature.h"
 
 enum {
@@ -65,7 +66,11 @@ static bool append_defined(struct loaded_types *types, const struct method_desc 
     buffer_append(out, type->name, type->name_size);
     buffer_string(out, "::");
     buffer_append(out, name.data, name.size);
-    return name.size && append_signature(md, ecma_blob(md, signature), out);
+    if (name.size == 0 || !append_signature(md, ecma_blob(md, signature), out))
+        return false;
+    if (method_desc_is_async_thunk(types->pages, types->layout, method))
+        buffer_string(out, METHOD_ASYNC_THUNK);
+    return true;
 }
 
 static bool is_printable(struct span text)

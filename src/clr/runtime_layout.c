@@ -14,8 +14,8 @@ enum { LAYOUT_BASE = 0x08 };
     .class_fields = 0x18
 /* The MethodDesc, whose size is the one thing that changes, and what follows it. */
 #define METHOD_FIELDS(bytes, data, program_bit, runtime_bit)                                                 \
-    .method = { .remainder = 0, .chunk_index = 2, .flags = 6, .code_data = (data) },                         \
-    .generic = { .count = (bytes) + 0x12 },                                                                  \
+    .method = { .size = (bytes), .remainder = 0, .chunk_index = 2, .flags = 6, .code_data = (data) },        \
+    .generic = { .size = (bytes) + 0x18, .count = (bytes) + 0x12 }, .async = { .flags = LAYOUT_NONE },       \
     .dynamic = { .signature = (bytes),                                                                       \
                  .signature_size = (bytes) + 8,                                                              \
                  .flags = (bytes) + 0xc,                                                                     \
@@ -158,11 +158,14 @@ static const struct described described[] = {
     DESCRIBED("MethodDesc", "ChunkIndex", method.chunk_index),
     DESCRIBED("MethodDesc", "Flags", method.flags),
     OPTIONAL("MethodDesc", "CodeData", method.code_data),
+    OPTIONAL("MethodDesc", "!", method.size),
     DESCRIBED("MethodDescChunk", "!", chunk.size),
     DESCRIBED("MethodDescChunk", "MethodTable", chunk.table),
     DESCRIBED("MethodDescChunk", "Size", chunk.length),
     DESCRIBED("MethodDescChunk", "FlagsAndTokenRange", chunk.range),
     DESCRIBED("InstantiatedMethodDesc", "NumGenericArgs", generic.count),
+    OPTIONAL("InstantiatedMethodDesc", "!", generic.size),
+    OPTIONAL("AsyncMethodData", "Flags", async.flags),
     DESCRIBED("StoredSigMethodDesc", "Sig", dynamic.signature),
     DESCRIBED("StoredSigMethodDesc", "cSig", dynamic.signature_size),
     DESCRIBED("StoredSigMethodDesc", "ExtendedFlags", dynamic.flags),

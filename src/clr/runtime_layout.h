@@ -38,14 +38,17 @@ struct runtime_layout {
         uint16_t method, unwind_count, unwinds;
     } header; /* RealCodeHeader */
     struct {
-        uint16_t remainder, chunk_index, flags, code_data;
+        uint16_t size, remainder, chunk_index, flags, code_data;
     } method; /* MethodDesc */
     struct {
         uint16_t size, table, length, range;
     } chunk; /* MethodDescChunk */
     struct {
-        uint16_t count;
+        uint16_t size, count;
     } generic; /* InstantiatedMethodDesc */
+    struct {
+        uint16_t flags;
+    } async; /* AsyncMethodData, behind a MethodDesc and its slots; LAYOUT_NONE before 11 */
     struct {
         uint16_t signature, signature_size, flags, name, resolver;
         uint32_t of_program, of_runtime; /* bits of the flags: a DynamicMethod, an IL stub */

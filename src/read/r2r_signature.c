@@ -12,6 +12,7 @@ enum {
     HAS_CONSTRAINT = 0x20,
     HAS_OWNER_TYPE = 0x40,
     HAS_MODULE = 0x80,
+    IS_ASYNC_VARIANT = 0x100,
 };
 
 static void skip_type(struct cursor *c, unsigned depth);
@@ -96,6 +97,7 @@ static bool read_signature(struct cursor *c, struct r2r_method_signature *out)
         sig.owner = skipped(c, start);
     }
     sig.is_member_ref = flags & IS_MEMBER_REF;
+    sig.is_awaited = flags & IS_ASYNC_VARIANT;
     sig.row = cursor_ecma_uint(c);
     if (flags & HAS_METHOD_INSTANTIATION) {
         sig.argument_count = cursor_ecma_uint(c);

@@ -16,6 +16,7 @@ struct r2r_method_signature {
     struct span owner;  /* a type, or empty: the method's own type, which is not generic */
     bool is_member_ref; /* `row` is a MemberRef row, else a MethodDef row */
     uint32_t row;
+    bool is_awaited; /* the form of an asynchronous method that is awaited, not the one that returns a Task */
     uint32_t argument_count;
     struct span arguments; /* that many types: the method's own instantiation */
 };

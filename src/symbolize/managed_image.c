@@ -7,9 +7,11 @@
 
 #include "base/mem.h"
 #include "base/own.h"
+#include "clr/method_name.h"
 #include "read/ecma_signature.h"
 #include "read/r2r_signature.h"
 #include "read/ready_to_run.h"
+#include "symbolize/async_method.h"
 #include "symbolize/type_params.h"
 
 enum {
@@ -99,6 +101,7 @@ struct definition {
     struct assembly *assembly; /* NULL: not at hand */
     struct span assembly_name;
     uint32_t type, method; /* rows; 0 unknown */
+    bool is_awaited;
 };
 
 static void append_owner(struct managed_image *image, const struct assembly *assembly, uint32_t type)
@@ -297,6 +300,7 @@ static void spell_instance(struct managed_image *image, struct span bytes, struc
         ecma_spell_type_token(&scope->md, def->type << ECMA_TYPE_TAG_BITS | ECMA_TYPE_IS_DEF, &image->name);
     }
     spell_instance_method(image, scope, &sig, def);
+    def->is_awaited = sig.is_awaited;
 }
 
 static const char *finished(struct buffer *text)
@@ -332,6 +336,8 @@ static void name_body(struct managed_image *image, const struct r2r_body *body, 
     else
         spell_instance(image, body->signature, &def);
     spell_params(image, &def);
+    if (def.assembly && def.method && !def.is_awaited && async_method_is_thunk(&def.assembly->md, def.method))
+        buffer_string(&image->name, METHOD_ASYNC_THUNK);
     if (def.assembly && def.assembly->name)
         def.assembly_name = span_of(def.assembly->name, strlen(def.assembly->name));
     keep_module(image, def.assembly_name);

@@ -41,17 +41,26 @@ def perf(*arguments):
 
 
 def perf_record(work, pid, *options, and_of="", at_end=None):
-    """Ends once the process had CPU_S of CPU time: on a crowded machine that takes longer."""
+    """Ends once the process had CPU_S of CPU time since perf began: on a crowded machine that takes longer."""
     path = work.file("perf.data")
-    enough, end = cpu_clock_ns(pid) + CPU_S * 1e9, time.monotonic() + 60
-    with subprocess.Popen(["perf", "record", "-q", "-g", "-F", str(RATE), *options, "-p", f"{pid}{and_of}", "-o", path],
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as recorder:
+    asked, ask = os.pipe()
+    answer, answered = os.pipe()
+    with subprocess.Popen(["perf", "record", "-q", "-g", "-F", str(RATE), *options, "-p", f"{pid}{and_of}", "-o", path,
+                           "--control", f"fd:{asked},{answered}"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, pass_fds=(asked, answered)) as recorder:
+        os.close(asked)
+        os.close(answered)
+        os.write(ask, b"ping\n")
+        os.read(answer, 16)  # begun, or ended
+        enough, end = cpu_clock_ns(pid) + CPU_S * 1e9, time.monotonic() + 60
         while time.monotonic() < end and cpu_clock_ns(pid) < enough and recorder.poll() is None:
             time.sleep(0.1)
         if at_end:
             at_end()
         recorder.send_signal(signal.SIGINT)
         text = recorder.communicate(timeout=60)[0]
+    os.close(ask)
+    os.close(answer)
     if not os.path.exists(path):
         raise RuntimeError(f"perf record: {text[-300:]}")
     return path

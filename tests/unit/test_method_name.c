@@ -103,6 +103,8 @@ static const struct {
       "App.Store.Items.IEnumerator.Current.get (iterator)" },
     { "App.Store+<Items>d__5::<>m__Finally1()", ";;iterator", "App.Store.Items.finally (iterator)" },
     { "Program+<<Main>$>d__0::MoveNext()", ";;async", "Program.Main (async)" },
+    { "App.Store::GetAsync(class System.Uri) [async thunk]", "", "App.Store.GetAsync (async thunk)" },
+    { "App.Store`1[System.__Canon]::GetAsync [async thunk]", "T", "App.Store<T>.GetAsync (async thunk)" },
     { "App.Store+<<Run>b__4_0>d::MoveNext()", ";;async", "App.Store.Run lambda (async)" },
     { "App.Store+<>c+<<Run>b__4_1>d::MoveNext()", ";;async", "App.Store.Run lambda #2 (async)" },
     { "App.Store+<<Run>g__Step|4_0>d::MoveNext()", ";;async", "App.Store.Run.Step (async)" },

@@ -2,24 +2,28 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "analyse/native_leaf.h"
 #include "base/own.h"
+#include "clr/method_name.h"
 #include "told_fixture.h"
 
 enum { ONE = 10, TWO = 11, FRAMES_MAX = 8 };
 
-/* A letter a frame, root first: upper case is managed, lower case native. */
+/* A letter a frame, root first: upper case is managed, lower case native, '*' one that only calls another
+ * form. */
 static uint32_t stack_of(struct told_fixture *f, const char *letters)
 {
     uint32_t functions[FRAMES_MAX];
     size_t count = strlen(letters);
     for (size_t i = 0; i < count; i++) {
-        char name[2] = { letters[i] };
-        bool managed = letters[i] >= 'A' && letters[i] <= 'Z';
+        bool thunk = letters[i] == '*', managed = thunk || (letters[i] >= 'A' && letters[i] <= 'Z');
+        char name[32];
+        snprintf(name, sizeof name, "%c%s", letters[i], thunk ? METHOD_ASYNC_THUNK : "");
         functions[i] = trace_builder_function(
             &f->b, &(struct trace_function){ .name = trace_add_string(&f->b.trace, name),
                                              .module = trace_add_string(&f->b.trace, "m"),
@@ -55,6 +59,7 @@ static const struct {
     { "deeper", "AB", "ABCx", NULL, 100, 0, ONE, "", 0 },
     { "less deep", "AB", "Ax", NULL, 100, 0, ONE, "", 0 },
     { "from a deeper root", "AB", "CABx", NULL, 100, 0, ONE, "", 0 },
+    { "what a runtime leaves out", "AB", "A*B*x", NULL, 100, 0, ONE, "x", 100 },
     { "in managed code itself", "AB", "AB", NULL, 100, 0, ONE, "", 0 },
     { "no managed frame", "AB", "xy", NULL, 100, 0, ONE, "", 0 },
 };

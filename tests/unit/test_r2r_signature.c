@@ -35,6 +35,7 @@ static const struct {
       true,
       { .row = 5, .argument_count = 1, .arguments = { NULL, 5 } } },
     { "a constraint", { 0x20, 0x05, 0x08 }, 3, true, { .row = 5 } },
+    { "awaited", { 0x81, 0x00, 0x05 }, 3, true, { .row = 5, .is_awaited = true } },
     { "a slot", { 0x08, 0x05 }, 2, false, { 0 } },
 };
 
@@ -57,9 +58,10 @@ static void test_signatures(void **state)
         if (ok != cases[i].ok)
             fail_msg("%s: %d", cases[i].name, ok);
         if (ok &&
-            (used != cases[i].size || sig.module != wanted->module || sig.row != wanted->row ||
-             sig.is_member_ref != wanted->is_member_ref || sig.owner.size != wanted->owner.size ||
-             sig.argument_count != wanted->argument_count || sig.arguments.size != wanted->arguments.size))
+            (used != cases[i].size || sig.module != wanted->module || sig.is_awaited != wanted->is_awaited ||
+             sig.row != wanted->row || sig.is_member_ref != wanted->is_member_ref ||
+             sig.owner.size != wanted->owner.size || sig.argument_count != wanted->argument_count ||
+             sig.arguments.size != wanted->arguments.size))
             fail_msg("%s: row %u of module %u, owner of %zu bytes, arguments of %zu, %zu bytes read",
                      cases[i].name, sig.row, sig.module, sig.owner.size, sig.arguments.size, used);
     }
