@@ -92,6 +92,9 @@ namespace Sources
         public static void Main(string[] args)
         {
             using var run = new Run("sources", args);
+            // made now: one that is made while somebody listens may miss what is sent at once
+            GC.KeepAlive(Source.Log);
+            GC.KeepAlive(Own);
             run.Ready();
             run.Rounds(args, () => Round(run.Truth));
         }

@@ -187,10 +187,15 @@ def spelled(frame):
     return f"{module}!{method.replace('::', '.', 1)}" if "::" in frame else "?"
 
 
+# TraceEvent, where it makes stacks, takes these out of the stream. Few have one: code that is compiled before the thread goes on.
+TAKEN_OUT = {("Microsoft-Windows-DotNETRuntime", 190)}  # Method/ILToNativeMap
+
+
 def compare_stacks(clrperf, oracle, path):
     """Stacks of all events: depth, and the method at each place."""
     mine = by_thread((event for event in lines_of([clrperf, "report", path, "events", "--json", "--top", "0",
-                                                   "--raw-names"]) if event["stack"]),
+                                                   "--raw-names"])
+                      if event["stack"] and (event["provider"], event["id"]) not in TAKEN_OUT),
                      lambda event: round(event["time_s"] * 1e9), lambda event: event["thread"])
     theirs = by_thread(lines_of([*oracle, "--stacks", path]), lambda event: event["ns"],
                        lambda event: event["tid"] or None)

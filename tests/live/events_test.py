@@ -148,13 +148,13 @@ def check_sources(checks, variant):
                 check_sent(checks, f"{variant}_{file}", path, EVENTS_PER_ROUND)
 
 
-def check_variant(checks, variant):
-    oracle = oracle_command("events")
+def record_all(checks, variant, work):
+    """By dotnet-trace, of one process: the names of the recordings, and their files."""
     tool = tool_command("dotnet-trace")
     # there is no ASP.NET Core of 3.1 to be had
     program = ["runtimework", "0"] if variant == "3.1" else ["webapi", "0", "--urls", "http://127.0.0.1:0"]
     command = [*sample_command(variant, program[0]), *program[1:]]
-    with Work() as work, Target(command) as target:
+    with Target(command) as target:
         target.load = Load(target.url, PATHS) if target.url else None
         target.wait_busy(2)
         for name, options in RECORDINGS.items():
@@ -167,7 +167,15 @@ def check_variant(checks, variant):
                                   check=False, timeout=120)
             recorded = done.returncode == 0 and target.alive()
             if checks.check(f"{variant}_{name}_recorded", recorded, "" if recorded else " ".join(done.stdout.split())[-300:]):
-                check_file(checks, f"{variant}_{name}", path, oracle)
+                yield name, path
+
+
+def check_variant(checks, variant):
+    """All is recorded before anything is compared: the program and who asks it take half of the machine."""
+    oracle = oracle_command("events")
+    with Work() as work:
+        for name, path in list(record_all(checks, variant, work)):
+            check_file(checks, f"{variant}_{name}", path, oracle)
             os.remove(path)
 
 
