@@ -122,16 +122,12 @@ const char *event_query_unknown_field(struct event_query *q)
 
 static bool process_wanted(struct event_query *q, uint32_t id)
 {
-    const struct trace_process *row = &q->trace->processes.rows[id];
-    return id && (number_is(q->wish.process, row->pid) ||
-                  glob_matches(q->wish.process, trace_string(q->trace, row->name)));
+    return thread_filter_wants_process(&q->wish.who, q->trace, id);
 }
 
 static bool thread_wanted(struct event_query *q, uint32_t id)
 {
-    const struct trace_thread *row = &q->trace->threads.rows[id];
-    return id && (number_is(q->wish.thread, row->tid) ||
-                  glob_matches(q->wish.thread, trace_string(q->trace, row->name)));
+    return thread_filter_wants_thread(&q->wish.who, q->trace, id);
 }
 
 /* Found out once for each id. */
@@ -254,8 +250,8 @@ static bool event_wanted(struct event_query *q, const struct trace_event *e)
     if (e->time_ns < w->from_ns || (w->to_ns && e->time_ns >= w->to_ns))
         return false;
     if (!wanted_once(q, q->types, e->type, type_wanted) ||
-        (w->process && !wanted_once(q, q->processes, e->process, process_wanted)) ||
-        (w->thread && !wanted_once(q, q->threads, e->thread, thread_wanted)))
+        (w->who.process && !wanted_once(q, q->processes, e->process, process_wanted)) ||
+        (w->who.thread && !wanted_once(q, q->threads, e->thread, thread_wanted)))
         return false;
     if (!w->condition_count && !w->text)
         return true;

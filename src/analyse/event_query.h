@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "analyse/event_schemas.h"
+#include "analyse/thread_filter.h"
 #include "base/buffer.h"
 #include "trace/trace.h"
 
@@ -26,10 +27,9 @@ struct event_condition {
 
 /* All borrowed. NULL is any. Globs ignore cases. */
 struct event_wish {
-    const char *provider;    /* glob */
-    const char *event;       /* glob on its name, or its id */
-    const char *process;     /* pid, or glob on its name */
-    const char *thread;      /* tid, or glob on its name */
+    const char *provider; /* glob */
+    const char *event;    /* glob on its name, or its id */
+    struct thread_filter who;
     const char *text;        /* part of the name or a field, cases ignored; "!text": of neither */
     uint64_t from_ns, to_ns; /* of the trace's clock; to_ns 0: to its end */
     const struct event_condition *conditions; /* all have to hold */

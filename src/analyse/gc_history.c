@@ -189,12 +189,14 @@ static void sum_process(const struct gc_process *p, uint64_t from_ns, uint64_t t
     }
 }
 
-struct gc_summary gc_history_summary(const struct gc_history *history, uint64_t from_ns, uint64_t to_ns)
+struct gc_summary gc_history_summary(const struct gc_history *history, const struct thread_filter *who,
+                                     uint64_t from_ns, uint64_t to_ns)
 {
     struct gc_summary sum = { 0 };
     for (size_t i = 0; i < history->process_count; i++) {
         const struct gc_process *p = &history->processes[i];
-        if (p->told_from_ns != p->told_to_ns)
+        if (p->told_from_ns != p->told_to_ns &&
+            (!who || thread_filter_wants_process(who, history->trace, (uint32_t)i)))
             sum_process(p, from_ns, to_ns, &sum);
     }
     return sum;

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyse/thread_filter.h"
 #include "trace/trace.h"
 
 enum { GC_GENERATIONS = 3 };
@@ -64,7 +65,7 @@ enum gc_time {
 /* For times that go mostly forward: then it takes no search. */
 enum gc_time gc_history_at(struct gc_history *history, uint32_t thread, uint64_t time_ns);
 
-/* Sums over all processes and a stretch of time. */
+/* Sums over processes and a stretch of time. */
 struct gc_summary {
     size_t processes; /* that told; without one the rest means nothing */
     uint64_t told_ns; /* of the stretch, by all of them */
@@ -72,6 +73,8 @@ struct gc_summary {
     uint64_t background; /* of them */
     uint64_t pauses, paused_ns, longest_ns;
 };
-struct gc_summary gc_history_summary(const struct gc_history *history, uint64_t from_ns, uint64_t to_ns);
+/* `who` NULL: of all. */
+struct gc_summary gc_history_summary(const struct gc_history *history, const struct thread_filter *who,
+                                     uint64_t from_ns, uint64_t to_ns);
 
 #endif

@@ -33,6 +33,7 @@ struct profile_build {
                                              each time */
     uint32_t *thread_of;                  /* by trace thread */
     uint32_t *process_of;
+    bool *thread_wanted; /* by trace thread; NULL: all are */
     struct runtime_work work;
     struct gc_history gc;
     bool by_gc_time; /* what a stack means depends on it */
@@ -105,14 +106,15 @@ static uint32_t node_find_folded(struct profile_build *b, uint32_t stack, unsign
     return node;
 }
 
-/* A sample of the kind and the stretch of time that were asked for. */
+/* A sample of the kind, the stretch of time and the threads that were asked for. */
 static bool sample_is_asked(const struct profile_build *b, size_t i)
 {
     const struct trace_samples *s = &b->t->samples;
     const struct profile_options *o = b->options;
     uint64_t start_ns = b->p->start_monotonic_ns;
     uint64_t time_ns = s->time_ns[i] > start_ns ? s->time_ns[i] - start_ns : 0;
-    return s->kind[i] == o->kind && time_ns >= o->from_ns && (!o->to_ns || time_ns < o->to_ns);
+    return s->kind[i] == o->kind && time_ns >= o->from_ns && (!o->to_ns || time_ns < o->to_ns) &&
+           (!b->thread_wanted || b->thread_wanted[s->thread[i]]);
 }
 
 /* Which stacks are a sample's, or callers of one. The caller frees. */
@@ -443,8 +445,8 @@ static void profile_sum_collections(struct profile_build *b)
     uint64_t from_ns = b->options->from_ns, to_ns = b->options->to_ns;
     if (!to_ns || to_ns > p->duration_ns)
         to_ns = p->duration_ns;
-    b->p->counts.gc =
-        gc_history_summary(&b->gc, p->start_monotonic_ns + from_ns, p->start_monotonic_ns + to_ns);
+    b->p->counts.gc = gc_history_summary(&b->gc, &b->options->who, p->start_monotonic_ns + from_ns,
+                                         p->start_monotonic_ns + to_ns);
 }
 
 /* What was told in the time that is shown. */
@@ -453,7 +455,7 @@ static void profile_add_timeline(struct profile_build *b)
     const struct profile_options *o = b->options;
     uint64_t start_ns = b->p->start_monotonic_ns;
     if (o->timeline)
-        timeline_init(&b->p->timeline, b->t, start_ns, start_ns + o->from_ns,
+        timeline_init(&b->p->timeline, b->t, &o->who, start_ns, start_ns + o->from_ns,
                       o->to_ns ? start_ns + o->to_ns : 0);
 }
 
@@ -468,6 +470,7 @@ static void build_done(struct profile_build *b)
     free(b->stacks);
     free(b->thread_of);
     free(b->process_of);
+    free(b->thread_wanted);
     free(b->matched);
 }
 
@@ -488,6 +491,7 @@ static void build_begin(struct profile_build *b)
     b->p->counts.work_known = b->work.has_runtime;
     b->thread_of = mem_alloc(t->threads.count, sizeof *b->thread_of);
     b->process_of = mem_alloc(t->processes.count, sizeof *b->process_of);
+    b->thread_wanted = thread_filter_threads(&b->options->who, t);
     p->nodes = mem_grow(NULL, &b->node_capacity, 64, sizeof *p->nodes);
     p->nodes[0] = (struct profile_node){ 0 };
     if (b->filter.count) {

@@ -16,6 +16,7 @@
 
 #include "analyse/gc_history.h"
 #include "analyse/runtime_work.h"
+#include "analyse/thread_filter.h"
 #include "analyse/timeline.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -102,8 +103,9 @@ struct profile {
 };
 
 struct profile_options {
-    bool raw_names;             /* the runtime's spelling */
-    uint64_t from_ns, to_ns;    /* since the start; to_ns 0: to the end */
+    bool raw_names;          /* the runtime's spelling */
+    uint64_t from_ns, to_ns; /* since the start; to_ns 0: to the end */
+    struct thread_filter who;
     const char *const *include; /* NULL-terminated: keep samples with a frame that matches each */
     const char *const *exclude; /* NULL-terminated: drop samples with a frame that matches any */
     bool group_runtime;         /* the runtime's frames folded to one for each kind of work */

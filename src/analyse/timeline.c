@@ -28,6 +28,7 @@ bool timeline_wants(const char *provider, uint32_t event_id)
 struct building {
     struct timeline *out;
     const struct trace *t;
+    const struct thread_filter *who;
     uint64_t start_ns, from_ns, to_ns;
 };
 
@@ -36,8 +37,10 @@ static uint64_t since_start(const struct building *b, uint64_t time_ns)
     return time_ns > b->start_ns ? time_ns - b->start_ns : 0;
 }
 
-static bool is_asked(const struct building *b, uint64_t time_ns)
+static bool is_asked(const struct building *b, uint32_t process, uint64_t time_ns)
 {
+    if (b->who && !thread_filter_wants_process(b->who, b->t, process))
+        return false;
     return time_ns >= b->from_ns && (!b->to_ns || time_ns < b->to_ns);
 }
 
@@ -73,7 +76,7 @@ static void add_pauses(struct building *b, struct buffer *text)
         const struct gc_process *p = &history.processes[process];
         for (size_t i = 0; i < p->pause_count; i++) {
             const struct gc_pause *pause = &p->pauses[i];
-            if (!is_asked(b, pause->from_ns))
+            if (!is_asked(b, (uint32_t)process, pause->from_ns))
                 continue;
             buffer_string(text, "all threads stand still for the collector");
             add_mark(b,
@@ -93,7 +96,7 @@ static void add_collection(struct building *b, const struct gc_record *row, stru
     static const char *const kinds[] = { "", " in the background", " during one in the background" };
     uint32_t pid = b->t->processes.rows[row->process].pid;
     const char *reason = gc_reason_name(row->reason);
-    if (!row->complete || !is_asked(b, row->start_ns))
+    if (!row->complete || !is_asked(b, row->process, row->start_ns))
         return;
     buffer_format(text, "#%" PRIu32 " gen %u%s: %s", row->number, row->generation, kinds[row->kind],
                   reason ? reason : "unknown reason");
@@ -152,7 +155,10 @@ static void add_exception(struct building *b, struct thrown_reading *r, const st
                           struct buffer *text)
 {
     const struct trace_event *row = told_row(&r->told, e);
-    if (is_thrown_again(r, e))
+    bool again = is_thrown_again(r, e);
+    if (!is_asked(b, row->process, row->time_ns))
+        return;
+    if (again)
         buffer_string(text, "thrown again: ");
     type_name_show_full(buffer_span(&r->type), text);
     buffer_string(text, ": ");
@@ -203,10 +209,10 @@ static int size_compare(const void *a, const void *b)
     return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
 }
 
-void timeline_init(struct timeline *out, const struct trace *t, uint64_t start_ns, uint64_t from_ns,
-                   uint64_t to_ns)
+void timeline_init(struct timeline *out, const struct trace *t, const struct thread_filter *who,
+                   uint64_t start_ns, uint64_t from_ns, uint64_t to_ns)
 {
-    struct building b = { out, t, start_ns, from_ns, to_ns };
+    struct building b = { out, t, who, start_ns, from_ns, to_ns };
     struct buffer text;
     *out = (struct timeline){ 0 };
     arena_init(&out->texts, TIMELINE_TEXT_BYTES_MAX);

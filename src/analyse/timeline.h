@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyse/thread_filter.h"
 #include "base/arena.h"
 #include "trace/trace.h"
 
@@ -45,9 +46,9 @@ struct timeline {
 /* The events that it is made of. */
 bool timeline_wants(const char *provider, uint32_t event_id);
 /* Times of the trace: `start_ns` is 0 of the timeline; of what begins from `from_ns` until `to_ns`, 0 its
- * end. */
-void timeline_init(struct timeline *out, const struct trace *t, uint64_t start_ns, uint64_t from_ns,
-                   uint64_t to_ns);
+ * end. `who` NULL: of all processes. */
+void timeline_init(struct timeline *out, const struct trace *t, const struct thread_filter *who,
+                   uint64_t start_ns, uint64_t from_ns, uint64_t to_ns);
 void timeline_done(struct timeline *timeline);
 
 #endif

@@ -39,6 +39,7 @@ bool capture_export_write(const struct capture *c, const struct export_format *f
     options.timeline = format->timeline;
     if (!profile_build(t, &options, &p, err))
         return false;
+    profile_choice_warn_empty(choice, p, &options);
     if (p->timeline.left_out)
         message_warning("%s collections, pauses and exceptions were left out: more than fit",
                         units_count(p->timeline.left_out).text);

@@ -11,7 +11,7 @@
 enum { EVENT_CONDITIONS_MAX = 16, EVENT_COLUMNS_MAX = 64 };
 
 struct event_choice {
-    const char *provider, *process, *thread, *text, *columns;
+    const char *provider, *text, *columns;
     struct option_list where;
     bool counts, stacks;
 };

@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/buffer.h"
+#include "base/own.h"
 #include "base/units.h"
+#include "cli/message.h"
 #include "trace/facts.h"
 
 /* "5s-10s", "5s-", "-10s": since the start of the capture. */
@@ -36,7 +38,7 @@ static const char *const *choice_patterns(const struct option_list *list)
 bool profile_choice_options(const struct profile_choice *choice, struct profile_options *out,
                             struct error *err)
 {
-    *out = (struct profile_options){ .raw_names = choice->raw_names, .kind = SAMPLE_CPU };
+    *out = (struct profile_options){ .raw_names = choice->raw_names, .kind = SAMPLE_CPU, .who = choice->who };
     out->include = choice_patterns(&choice->include);
     out->exclude = choice_patterns(&choice->exclude);
     if (choice->group && strcmp(choice->group, "runtime") != 0) {
@@ -100,6 +102,32 @@ bool profile_choice_event(const struct profile_choice *choice, const struct trac
     return error_hint(err, "it has: %s; record others with: clrperf record -e cpu,context-switches", known);
 }
 
+/* An answer of nothing is no failure, but who asks with a slip of the pen should see it. */
+void profile_choice_warn_empty(const struct profile_choice *choice, const struct profile *p,
+                               const struct profile_options *options)
+{
+    const bool given[] = { choice->time, choice->who.process, choice->who.thread, choice->include.count,
+                           choice->exclude.count };
+    static const char *const names[] = { "--time", "--process", "--thread", "--include", "--exclude" };
+    struct buffer which;
+    if (p->counts.samples || !p->counts.recorded)
+        return;
+    if (choice->time && options->from_ns >= p->duration_ns) {
+        message_warning("--time %s begins after the end: the recording lasts %s", choice->time,
+                        units_duration(p->duration_ns).text);
+        return;
+    }
+    buffer_init(&which, 64);
+    size_t count = 0;
+    for (size_t i = 0; i < ARRAY_LEN(given); i++)
+        if (given[i])
+            buffer_format(&which, "%s%s", count++ ? ", " : "", names[i]);
+    buffer_u8(&which, 0);
+    message_warning("%s %s none of the %s samples", (const char *)which.data, count > 1 ? "leave" : "leaves",
+                    units_count(p->counts.recorded).text);
+    buffer_done(&which);
+}
+
 const struct option_spec profile_choice_specs[] = {
     { NULL, 0, OPTION_HEADING, 0, "which samples", NULL, NULL },
     { "event", 0, OPTION_STRING, offsetof(struct profile_choice, event),
@@ -107,6 +135,10 @@ const struct option_spec profile_choice_specs[] = {
       NULL },
     { "time", 0, OPTION_STRING, offsetof(struct profile_choice, time),
       "only between two times since the start", "FROM-TO", NULL },
+    { "process", 0, OPTION_STRING, offsetof(struct profile_choice, who.process), "only of this process",
+      "PID|GLOB", NULL },
+    { "thread", 0, OPTION_STRING, offsetof(struct profile_choice, who.thread), "only of this thread",
+      "TID|GLOB", NULL },
     { "include", 0, OPTION_STRING_LIST, offsetof(struct profile_choice, include),
       "only samples with a frame that matches", "REGEX", NULL },
     { "exclude", 0, OPTION_STRING_LIST, offsetof(struct profile_choice, exclude),

@@ -9,6 +9,7 @@
 
 struct profile_choice {
     const char *time, *event, *group;
+    struct thread_filter who;
     struct option_list include, exclude;
     bool raw_names;
 };
@@ -21,5 +22,8 @@ bool profile_choice_event(const struct profile_choice *choice, const struct trac
 /* Borrows from `choice`. */
 bool profile_choice_options(const struct profile_choice *choice, struct profile_options *out,
                             struct error *err);
+/* Says so when they leave none of the samples. */
+void profile_choice_warn_empty(const struct profile_choice *choice, const struct profile *p,
+                               const struct profile_options *options);
 
 #endif

@@ -403,8 +403,7 @@ static bool events_answer_part(struct events_answer *a, const struct question_ca
     const struct event_wish wish = {
         .provider = v->events.provider,
         .event = v->choice.event,
-        .process = v->events.process,
-        .thread = v->events.thread,
+        .who = v->choice.who,
         .text = v->events.text,
         /* all that was told, also before the recording's start, unless some time is asked for */
         .from_ns = a->scope.from_ns > a->scope.time.start_ns ? a->scope.from_ns : 0,
@@ -460,8 +459,8 @@ static enum import_want events_want(const void *user, const char *provider, uint
 {
     const struct report_values *v = user;
     const struct event_choice *c = &v->events;
-    bool all =
-        !c->process && !c->thread && !c->text && !c->where.count && !v->choice.event && !v->choice.time;
+    bool all = !v->choice.who.process && !v->choice.who.thread && !c->text && !c->where.count &&
+               !v->choice.event && !v->choice.time;
     if (events_left_out(v, provider, event_id))
         return IMPORT_NOTHING;
     return c->counts && all ? IMPORT_COUNTS : IMPORT_PAYLOADS;

@@ -167,31 +167,6 @@ static bool samples_answer(const struct report_values *v, enum hot_by by, bool t
     return v->callers || v->callees ? report_around(v, c, p, err) : report_hot_rows(v, by, c, p, err);
 }
 
-/* An answer of nothing is no failure, but who asks with a slip of the pen should see it. */
-static void samples_warn_empty(const struct profile_choice *choice, const struct profile *p,
-                               const struct profile_options *options)
-{
-    const bool given[] = { choice->time, choice->include.count, choice->exclude.count };
-    static const char *const names[] = { "--time", "--include", "--exclude" };
-    struct buffer which;
-    if (p->counts.samples || !p->counts.recorded)
-        return;
-    if (choice->time && options->from_ns >= p->duration_ns) {
-        message_warning("--time %s begins after the end: the recording lasts %s", choice->time,
-                        units_duration(p->duration_ns).text);
-        return;
-    }
-    buffer_init(&which, 64);
-    size_t count = 0;
-    for (size_t i = 0; i < ARRAY_LEN(given); i++)
-        if (given[i])
-            buffer_format(&which, "%s%s", count++ ? ", " : "", names[i]);
-    buffer_u8(&which, 0);
-    message_warning("%s %s none of the %s samples", (const char *)which.data, count > 1 ? "leave" : "leaves",
-                    units_count(p->counts.recorded).text);
-    buffer_done(&which);
-}
-
 /* `event` NULL: the one that --event says, else the capture's first. */
 static bool samples_report(struct question_call *call, enum hot_by by, bool threads, const char *event,
                            struct error *err)
@@ -209,7 +184,7 @@ static bool samples_report(struct question_call *call, enum hot_by by, bool thre
     options.lines = v->lines;
     if (!profile_build(t, &options, &p, err))
         return false;
-    samples_warn_empty(&v->choice, p, &options);
+    profile_choice_warn_empty(&v->choice, p, &options);
     bool ok = samples_answer(v, by, threads, call->capture, p, err);
     if (ok && report_is_too_poor(v, p))
         call->exit_code = EXIT_LOSS;

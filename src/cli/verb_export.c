@@ -87,8 +87,8 @@ static bool export_check(const struct export_values *v, const struct export_form
 {
     const struct profile_choice *c = &v->choice;
     struct profile_options options;
-    if (format->write_trace &&
-        (c->time || c->event || c->group || c->raw_names || c->include.count || c->exclude.count)) {
+    if (format->write_trace && (c->time || c->event || c->who.process || c->who.thread || c->group ||
+                                c->raw_names || c->include.count || c->exclude.count)) {
         error_set(err, ERROR_USAGE, "a %s file holds all of a capture", format->extension);
         return error_hint(err, "leave the options about samples out, or choose another format");
     }

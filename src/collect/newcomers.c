@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "collect/target_signs.h"
 
 enum {
     NEWCOMERS_MAX = 1024,
@@ -110,6 +111,23 @@ static bool newcomer_look(const struct newcomer *one, const struct runtime_sessi
     return true;
 }
 
+/*
+ * Most programs are gone before a look at them would have been worth a helper process: while nothing speaks
+ * of a runtime only one look is taken, and the last.
+ */
+static bool newcomer_can_wait(const struct newcomer *one)
+{
+    bool is_young =
+        one->kind == NEWCOMER_FORKED || one->kind == NEWCOMER_EXECED || one->kind == NEWCOMER_CALLS;
+    if (!is_young || one->looks == LATE_LOOK || one->looks + 1 >= LOOKS_MAX)
+        return false;
+    struct buffer scratch;
+    buffer_init(&scratch, TARGET_SIGNS_BYTES_MAX);
+    bool may_be = target_may_be_dotnet((pid_t)one->pid, &scratch);
+    buffer_done(&scratch);
+    return !may_be;
+}
+
 static struct newcomer *newcomers_find(struct newcomers *n, uint32_t pid)
 {
     for (size_t i = 0; i < n->count; i++)
@@ -121,6 +139,12 @@ static struct newcomer *newcomers_find(struct newcomers *n, uint32_t pid)
 static void newcomers_drop(struct newcomers *n, struct newcomer *one)
 {
     *one = n->waiting[--n->count];
+}
+
+static void newcomer_wait_longer(struct newcomer *one)
+{
+    one->next_ns = clock_monotonic_ns() + (FIRST_WAIT_MS * MS_NS << one->looks);
+    one->looks++;
 }
 
 /* Under the lock again: things may have changed while we looked. */
@@ -147,8 +171,19 @@ static void newcomers_settle(struct newcomers *n, const struct newcomer *looked,
     }
     one->has_runtime = has_runtime;
     one->start_ticks = start_ticks;
-    one->next_ns = n->finishing ? 0 : clock_monotonic_ns() + (FIRST_WAIT_MS * MS_NS << one->looks);
-    one->looks = n->finishing ? LOOKS_MAX - 1 : one->looks + 1;
+    newcomer_wait_longer(one);
+    if (n->finishing) {
+        one->next_ns = 0;
+        one->looks = LOOKS_MAX - 1;
+    }
+}
+
+/* Unless things have changed while its signs were looked for. */
+static void newcomers_postpone(struct newcomers *n, const struct newcomer *looked)
+{
+    struct newcomer *one = newcomers_find(n, looked->pid);
+    if (one && one->process == looked->process && one->added_ns == looked->added_ns && !n->finishing)
+        newcomer_wait_longer(one);
 }
 
 static struct newcomer *newcomers_next(struct newcomers *n)
@@ -186,11 +221,15 @@ static void *newcomers_run(void *user)
         n->looking = looked.kind != NEWCOMER_KNOWN;
         n->asking_pid = newcomer_asks(&looked) ? looked.pid : 0;
         pthread_mutex_unlock(&n->lock);
-        bool there = newcomer_look(&looked, n->ask, &found, &over);
+        bool waits = newcomer_can_wait(&looked);
+        bool there = !waits && newcomer_look(&looked, n->ask, &found, &over);
         pthread_mutex_lock(&n->lock);
         n->looking = false;
         n->asking_pid = 0;
-        newcomers_settle(n, &looked, there, over, &found);
+        if (waits)
+            newcomers_postpone(n, &looked);
+        else
+            newcomers_settle(n, &looked, there, over, &found);
         pthread_cond_broadcast(&n->changed);
     }
     pthread_mutex_unlock(&n->lock);

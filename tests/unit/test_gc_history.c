@@ -123,7 +123,7 @@ static void test_summary(void **state)
     struct gc_history history;
     tell_all(&b);
     gc_history_init(&history, &b.trace);
-    struct gc_summary sum = gc_history_summary(&history, 0, TO_NS);
+    struct gc_summary sum = gc_history_summary(&history, NULL, 0, TO_NS);
     assert_int_equal(sum.processes, 1);
     assert_int_equal(sum.told_ns, TO_NS - FROM_NS);
     assert_int_equal(sum.collections[0], 1);
@@ -133,7 +133,7 @@ static void test_summary(void **state)
     assert_int_equal(sum.pauses, 3);
     assert_int_equal(sum.paused_ns, 950 + 100 + 300); /* up to when threads are let go */
     assert_int_equal(sum.longest_ns, 950);
-    sum = gc_history_summary(&history, 2100, 5050); /* two pauses are cut, one start is before it */
+    sum = gc_history_summary(&history, NULL, 2100, 5050); /* two pauses are cut, one start is before it */
     assert_int_equal(sum.collections[0], 0);
     assert_int_equal(sum.collections[2], 1);
     assert_int_equal(sum.pauses, 2);
@@ -174,7 +174,7 @@ static void test_bad_streams(void **state)
         for (size_t k = 0; k < ARRAY_LEN(cases[i].told) && cases[i].told[k].time_ns; k++)
             tell(&b, &cases[i].told[k]);
         gc_history_init(&history, &b.trace);
-        struct gc_summary sum = gc_history_summary(&history, 0, UINT64_MAX);
+        struct gc_summary sum = gc_history_summary(&history, NULL, 0, UINT64_MAX);
         if (sum.pauses != cases[i].pauses || sum.paused_ns != cases[i].paused_ns)
             fail_msg("case %zu: %llu pauses of %llu ns", i, (unsigned long long)sum.pauses,
                      (unsigned long long)sum.paused_ns);
@@ -192,7 +192,7 @@ static void test_nothing_told(void **state)
     trace_builder_init(&b, 64);
     gc_history_init(&history, &b.trace);
     assert_false(history.told);
-    assert_int_equal(gc_history_summary(&history, 0, UINT64_MAX).processes, 0);
+    assert_int_equal(gc_history_summary(&history, NULL, 0, UINT64_MAX).processes, 0);
     gc_history_done(&history);
     subscribe(&b, PID, FROM_NS, 0);
     b.trace.subscriptions.rows[1].keywords = RUNTIME_KEYWORD_JIT; /* something else was asked for */

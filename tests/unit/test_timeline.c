@@ -72,7 +72,7 @@ static void test_marks_by_time(void **state)
     begin(&f);
     collect(&f, 1, 0, 10);
     throw(&f, 5, "Shop.OutOfStock", "no shoes", SIZE_MAX);
-    timeline_init(&told, &f.b.trace, START_MS * MS, START_MS * MS, 0);
+    timeline_init(&told, &f.b.trace, NULL, START_MS * MS, START_MS * MS, 0);
     assert_int_equal(told.mark_count, 3);
     assert_int_equal(told.marks[0].kind, TIMELINE_EXCEPTION);
     assert_string_equal(told.marks[0].text, "Shop.OutOfStock: no shoes");
@@ -98,7 +98,7 @@ static void test_part_of_the_time(void **state)
         collect(&f, i + 1, 0, 10 * i);
         throw(&f, 10 * i, "T", "m", SIZE_MAX);
     }
-    timeline_init(&told, &f.b.trace, START_MS * MS, (START_MS + 20) * MS, (START_MS + 50) * MS);
+    timeline_init(&told, &f.b.trace, NULL, START_MS * MS, (START_MS + 20) * MS, (START_MS + 50) * MS);
     assert_int_equal(told.mark_count, 9);
     for (size_t i = 0; i < told.mark_count; i++)
         assert_true(told.marks[i].from_ns >= 20 * MS && told.marks[i].from_ns < 50 * MS);
@@ -118,7 +118,7 @@ static void test_messages(void **state)
     throw(&f, 1, "T", message, SIZE_MAX);
     for (size_t cut = 0; cut < 20; cut++)
         throw(&f, 2 + cut, "Type", "message", cut);
-    timeline_init(&told, &f.b.trace, START_MS * MS, 0, 0);
+    timeline_init(&told, &f.b.trace, NULL, START_MS * MS, 0, 0);
     assert_int_equal(told.mark_count, 21);
     assert_true(strncmp(told.marks[0].text, "T: ", 3) == 0);
     assert_true(strlen(told.marks[0].text) < LONG_MESSAGE);
@@ -135,7 +135,7 @@ static void test_thrown_again(void **state)
     begin(&f);
     throw(&f, 1, "T", "m", SIZE_MAX);
     throw_flagged(&f, 2, "T", "m", CLS_COMPLIANT | EXCEPTION_FLAG_RETHROWN, SIZE_MAX);
-    timeline_init(&told, &f.b.trace, START_MS * MS, 0, 0);
+    timeline_init(&told, &f.b.trace, NULL, START_MS * MS, 0, 0);
     assert_int_equal(told.mark_count, 2);
     assert_string_equal(told.marks[0].text, "T: m");
     assert_string_equal(told.marks[1].text, "thrown again: T: m");
@@ -159,7 +159,7 @@ static void test_passed_on(void **state)
     throw(&f, 2, "T", "m", SIZE_MAX);
     f.stack = told_stack(&f, "System.Private.CoreLib", awaits);
     throw(&f, 3, "T", "m", SIZE_MAX);
-    timeline_init(&told, &f.b.trace, START_MS * MS, 0, 0);
+    timeline_init(&told, &f.b.trace, NULL, START_MS * MS, 0, 0);
     assert_int_equal(told.mark_count, 3);
     assert_string_equal(told.marks[0].text, "T: made by nobody");
     assert_string_equal(told.marks[1].text, "T: m");
@@ -174,7 +174,7 @@ static void test_nothing_was_told(void **state)
     struct told_fixture f;
     struct timeline told;
     told_fixture_begin(&f);
-    timeline_init(&told, &f.b.trace, 0, 0, 0);
+    timeline_init(&told, &f.b.trace, NULL, 0, 0, 0);
     assert_int_equal(told.mark_count + told.size_count, 0);
     timeline_done(&told);
     told_fixture_end(&f);
