@@ -49,8 +49,10 @@ def check_whole(checks, name, path, least):
     """But for one, which among so few is more than its share: a stack can be deeper than what the kernel copies."""
     totals = report(path, "--top", "1")["totals"]
     ends = totals["stacks"]
-    checks.check(f"{name}: {100 * least:g} % of the stacks are whole", ends["whole"] + 1 >= least * totals["samples"] > 0,
-                 f"{ends['whole']} of {totals['samples']}, {ends['truncated']} truncated, {ends['broken']} broken")
+    enough = ends["whole"] + 1 >= least * totals["samples"] > 0
+    torn = [] if enough else [";".join(stack)[-300:] for stack, _ in folded(path) if {"[broken]", "[truncated]"} & set(stack[:2])]
+    checks.check(f"{name}: {100 * least:g} % of the stacks are whole", enough,
+                 f"{ends['whole']} of {totals['samples']}, {ends['truncated']} truncated, {ends['broken']} broken {torn[:4]}")
 
 
 def check_sample(checks, variant, sample, work):
