@@ -183,7 +183,7 @@ static void check_tracepoints(struct host_check *c)
     if (!told) {
         c->denied = err.kind == ERROR_PERMISSION;
         detail(c, "%s", err.what);
-        fix(c, "%s", c->denied ? "run with sudo" : "use a kernel built with CONFIG_TRACING");
+        fix(c, "%s", err.hint);
         return;
     }
     struct perf_event_attr attr = cpu_clock();

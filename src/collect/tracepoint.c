@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <unistd.h>
 
 #include "base/own.h"
 #include "collect/proc_file.h"
@@ -35,16 +36,25 @@ static int tracefs_open(void)
     return mount < 0 ? -1 : openat(mount, "events", O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
+static bool tracefs_refused(int os_error, struct error *err)
+{
+    if (os_error != EACCES && os_error != EPERM) {
+        error_set(err, ERROR_UNSUPPORTED, "the kernel shows no tracepoints: tracefs: %s", strerror(os_error));
+        return error_hint(err, "use a kernel built with CONFIG_TRACING");
+    }
+    error_set(err, ERROR_PERMISSION,
+              os_error == EACCES ? "tracefs can only be read by root"
+                                 : "tracefs is not mounted, and CAP_SYS_ADMIN is missing");
+    return error_hint(err, geteuid() ? "run with sudo"
+                                     : "in a container add the capability (docker run --cap-add SYS_ADMIN)");
+}
+
 bool tracepoint_read_format(const char *name, struct buffer *out, struct error *err)
 {
     char path[PATH_BYTES];
     AUTO_FD int events = tracefs_open();
-    if (events < 0) {
-        int e = errno;
-        if (e == EACCES || e == EPERM)
-            return error_set(err, ERROR_PERMISSION, "only root may look at the kernel's tracepoints");
-        return error_set(err, ERROR_UNSUPPORTED, "the kernel shows no tracepoints: tracefs: %s", strerror(e));
-    }
+    if (events < 0)
+        return tracefs_refused(errno, err);
     snprintf(path, sizeof path, "%s/format", name);
     return proc_file_read_at(events, path, out, err);
 }
