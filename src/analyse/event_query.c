@@ -1,13 +1,11 @@
 #include "analyse/event_query.h"
 
 #include <errno.h>
-#include <fnmatch.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/glob_text.h"
 #include "base/mem.h"
 
 enum { WANTED = 1, UNWANTED, QUERY_TEXT_MAX = 8 << 20 };
@@ -69,25 +67,13 @@ static uint32_t *order_by_time(const struct trace *t)
 
 /* ---- what is wanted ---- */
 
-static bool glob_matches(const char *glob, const char *text)
-{
-    return fnmatch(glob, text, FNM_CASEFOLD) == 0;
-}
-
-static bool number_is(const char *text, uint64_t number)
-{
-    char digits[24];
-    snprintf(digits, sizeof digits, "%" PRIu64, number);
-    return strcmp(text, digits) == 0;
-}
-
 static bool type_named(struct event_query *q, uint32_t type)
 {
     const struct trace_event_type *row = &q->trace->event_types.rows[type];
     if (q->wish.provider && !glob_matches(q->wish.provider, trace_string(q->trace, row->provider)))
         return false;
-    return !q->wish.event || number_is(q->wish.event, row->event_id) ||
-           glob_matches(q->wish.event, event_schema_name(event_schemas_get(&q->schemas, type)));
+    return !q->wish.event || glob_matches_number(q->wish.event, row->event_id,
+                                                 event_schema_name(event_schemas_get(&q->schemas, type)));
 }
 
 static bool type_wanted(struct event_query *q, uint32_t type)

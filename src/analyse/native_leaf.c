@@ -1,7 +1,6 @@
 #include "analyse/native_leaf.h"
 
 #include <stdlib.h>
-
 #include <string.h>
 
 #include "base/mem.h"

@@ -56,5 +56,11 @@ bool tracepoint_read_format(const char *name, struct buffer *out, struct error *
     if (events < 0)
         return tracefs_refused(errno, err);
     snprintf(path, sizeof path, "%s/format", name);
-    return proc_file_read_at(events, path, out, err);
+    struct error why = { 0 };
+    if (proc_file_read_at(events, path, out, &why))
+        return true;
+    if (why.kind == ERROR_PERMISSION)
+        return tracefs_refused(EACCES, err);
+    error_set(err, ERROR_UNSUPPORTED, "the kernel has no tracepoint %s", name);
+    return error_hint(err, "use a kernel built with CONFIG_TRACING");
 }

@@ -374,6 +374,19 @@ static uint32_t rows_with_key(const struct ecma_metadata *md, enum ecma_table_id
     return count;
 }
 
+struct span ecma_type_simple_name(const struct ecma_metadata *md, uint32_t token)
+{
+    uint32_t row = token >> ECMA_TYPE_TAG_BITS;
+    switch (token & ((1 << ECMA_TYPE_TAG_BITS) - 1)) {
+    case ECMA_TYPE_IS_DEF:
+        return ecma_cell_string(md, ECMA_TYPE_DEF, row, ECMA_TYPE_DEF_NAME);
+    case ECMA_TYPE_IS_REF:
+        return ecma_cell_string(md, ECMA_TYPE_REF, row, ECMA_TYPE_REF_NAME);
+    default:
+        return (struct span){ 0 };
+    }
+}
+
 uint32_t ecma_method_owner(const struct ecma_metadata *md, uint32_t method)
 {
     uint32_t pointers = ecma_rows(md, ECMA_METHOD_PTR);

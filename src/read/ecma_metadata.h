@@ -138,6 +138,8 @@ struct span ecma_mvid(const struct ecma_metadata *md);
 /* ECMA's big-endian coded unsigned integer (II.23.2). */
 uint32_t cursor_ecma_uint(struct cursor *c);
 
+/* The simple name of a type by its coded TypeDefOrRef; empty for a TypeSpec. */
+struct span ecma_type_simple_name(const struct ecma_metadata *md, uint32_t token);
 /* The TypeDef row that a MethodDef row belongs to, or 0. */
 uint32_t ecma_method_owner(const struct ecma_metadata *md, uint32_t method);
 /* Whether a MethodDef row belongs to a TypeDef row: the same, for less. */

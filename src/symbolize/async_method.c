@@ -31,10 +31,7 @@ static bool returns_task(const struct ecma_metadata *md, uint32_t method)
     static const char *const tasks[] = { "Task", "Task`1", "ValueTask", "ValueTask`1" };
     uint32_t token =
         returned_type(ecma_blob(md, ecma_cell(md, ECMA_METHOD_DEF, method, ECMA_METHOD_DEF_SIGNATURE)));
-    uint32_t row = token >> ECMA_TYPE_TAG_BITS;
-    bool is_reference = (token & ((1 << ECMA_TYPE_TAG_BITS) - 1)) == ECMA_TYPE_IS_REF;
-    struct span name = is_reference ? ecma_cell_string(md, ECMA_TYPE_REF, row, ECMA_TYPE_REF_NAME)
-                                    : ecma_cell_string(md, ECMA_TYPE_DEF, row, ECMA_TYPE_DEF_NAME);
+    struct span name = ecma_type_simple_name(md, token);
     for (size_t i = 0; i < ARRAY_LEN(tasks); i++)
         if (token && span_equals(name, span_of(tasks[i], strlen(tasks[i]))))
             return true;

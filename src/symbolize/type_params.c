@@ -25,17 +25,13 @@ static bool has_text(struct span name, const char *text)
 /* The simple name of an interface row, through an instantiation to the type it instantiates. */
 static struct span interface_name(const struct ecma_metadata *md, uint32_t token)
 {
-    unsigned tag = token & ((1 << ECMA_TYPE_TAG_BITS) - 1);
-    if (tag == ECMA_TYPE_IS_SPEC) {
+    if ((token & ((1 << ECMA_TYPE_TAG_BITS) - 1)) == ECMA_TYPE_IS_SPEC) {
         struct cursor c =
             cursor_over(ecma_blob(md, ecma_cell(md, ECMA_TYPE_SPEC, token >> ECMA_TYPE_TAG_BITS, 0)));
         cursor_skip(&c, 2); /* GENERICINST, CLASS */
         token = cursor_ecma_uint(&c);
-        tag = token & ((1 << ECMA_TYPE_TAG_BITS) - 1);
     }
-    if (tag == ECMA_TYPE_IS_REF)
-        return ecma_cell_string(md, ECMA_TYPE_REF, token >> ECMA_TYPE_TAG_BITS, ECMA_TYPE_REF_NAME);
-    return ecma_cell_string(md, ECMA_TYPE_DEF, token >> ECMA_TYPE_TAG_BITS, ECMA_TYPE_DEF_NAME);
+    return ecma_type_simple_name(md, token);
 }
 
 /* The compiler's state machines are told apart by what they implement; async streams do both. */

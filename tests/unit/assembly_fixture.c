@@ -74,9 +74,9 @@ static void write_stream(struct buffer *out, uint32_t offset, uint32_t size, con
     buffer_append(out, name, name_bytes);
 }
 
-static void write_metadata(struct buffer *out, const struct buffer *tables)
+void metadata_fixture_write(struct span tables, struct span strings, struct span blob, struct buffer *out)
 {
-    static const char strings[8] = "\0T\0M", blob[8] = { 0, 3, 0, 0, 1 }, guid[16] = "an MVID for once";
+    static const char guid[16] = "an MVID for once";
     uint32_t at = ROOT_BYTES;
     buffer_u32le(out, 0x424a5342);
     buffer_u32le(out, 0x00010001);
@@ -85,15 +85,16 @@ static void write_metadata(struct buffer *out, const struct buffer *tables)
     buffer_append(out, "v4.0.30319\0", 12);
     buffer_u16le(out, 0);
     buffer_u16le(out, 4);
-    write_stream(out, at, (uint32_t)tables->size, "#~\0", 4);
-    at += (uint32_t)tables->size;
-    write_stream(out, at, sizeof strings, "#Strings\0\0\0", 12);
-    write_stream(out, at + sizeof strings, sizeof guid, "#GUID\0\0", 8);
-    write_stream(out, at + sizeof strings + sizeof guid, sizeof blob, "#Blob\0\0", 8);
-    buffer_append(out, tables->data, tables->size);
-    buffer_append(out, strings, sizeof strings);
+    write_stream(out, at, (uint32_t)tables.size, "#~\0", 4);
+    at += (uint32_t)tables.size;
+    write_stream(out, at, (uint32_t)strings.size, "#Strings\0\0\0", 12);
+    at += (uint32_t)strings.size;
+    write_stream(out, at, sizeof guid, "#GUID\0\0", 8);
+    write_stream(out, at + sizeof guid, (uint32_t)blob.size, "#Blob\0\0", 8);
+    buffer_append(out, tables.data, tables.size);
+    buffer_append(out, strings.data, strings.size);
     buffer_append(out, guid, sizeof guid);
-    buffer_append(out, blob, sizeof blob);
+    buffer_append(out, blob.data, blob.size);
 }
 
 static void pad_to(struct buffer *out, size_t size)
@@ -136,7 +137,9 @@ void assembly_fixture_write(uint32_t types, uint32_t methods_each, struct buffer
     buffer_init(&tables, 1 << 20);
     buffer_init(&metadata, 1 << 20);
     write_tables(&tables, types, methods_each);
-    write_metadata(&metadata, &tables);
+    static const char strings[8] = "\0T\0M", blob[8] = { 0, 3, 0, 0, 1 };
+    metadata_fixture_write(buffer_span(&tables), span_of(strings, sizeof strings), span_of(blob, sizeof blob),
+                           &metadata);
     write_headers(out, CLI_HEADER_BYTES + (uint32_t)metadata.size);
     buffer_u32le(out, CLI_HEADER_BYTES);
     buffer_u32le(out, 0);

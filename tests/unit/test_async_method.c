@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "assembly_fixture.h"
 #include "base/buffer.h"
 #include "base/memory_pages.h"
 #include "base/own.h"
@@ -70,36 +71,16 @@ static void write_tables(struct buffer *out)
     buffer_append(out, "\0\0\0", 4 - out->size % 4);
 }
 
-static void write_stream(struct buffer *out, size_t *at, size_t size, const char *name, size_t name_bytes)
-{
-    buffer_u32le(out, (uint32_t)*at);
-    buffer_u32le(out, (uint32_t)size);
-    buffer_append(out, name, name_bytes);
-    *at += size;
-}
-
 static void write_metadata(struct buffer *out)
 {
-    enum { HEAD_BYTES = 32 + 12 + 20 + 16 };
     struct buffer tables;
-    size_t at = HEAD_BYTES;
+    uint8_t blob[1 + BLOB_BYTES * ARRAY_LEN(methods)] = { 0 };
     buffer_init(&tables, 1 << 16);
     write_tables(&tables);
-    buffer_u32le(out, 0x424a5342);
-    buffer_u32le(out, 0x00010001);
-    buffer_u32le(out, 0);
-    buffer_u32le(out, 12);
-    buffer_append(out, "v4.0.30319\0", 12);
-    buffer_u16le(out, 0);
-    buffer_u16le(out, 3);
-    write_stream(out, &at, tables.size, "#~\0", 4);
-    write_stream(out, &at, sizeof strings, "#Strings\0\0\0", 12);
-    write_stream(out, &at, 1 + BLOB_BYTES * ARRAY_LEN(methods), "#Blob\0\0", 8);
-    buffer_append(out, tables.data, tables.size);
-    buffer_append(out, strings, sizeof strings);
-    buffer_u8(out, 0);
     for (size_t i = 0; i < ARRAY_LEN(methods); i++)
-        buffer_append(out, methods[i].signature, BLOB_BYTES);
+        memcpy(blob + 1 + BLOB_BYTES * i, methods[i].signature, BLOB_BYTES);
+    metadata_fixture_write(buffer_span(&tables), span_of(strings, sizeof strings), span_of(blob, sizeof blob),
+                           out);
     buffer_done(&tables);
 }
 
