@@ -1,11 +1,11 @@
 #include "cli/question_events.h"
 
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/glob_text.h"
 #include "base/units.h"
 #include "cli/csv_text.h"
 #include "cli/event_fields.h"
@@ -447,11 +447,10 @@ static bool events_part(void *user, const struct capture *part, bool is_last, st
 static bool events_left_out(const struct report_values *v, const char *provider, uint32_t event_id)
 {
     const char *event = v->choice.event;
-    if (v->events.provider && fnmatch(v->events.provider, provider, FNM_CASEFOLD) != 0)
+    if (v->events.provider && !glob_matches(v->events.provider, provider))
         return true;
     const struct catalogue_event *known = event_catalogue_find(provider, event_id, true);
-    return event && known && fnmatch(event, known->name, FNM_CASEFOLD) != 0 &&
-           strcmp(event, number_text(event_id).text) != 0;
+    return event && known && !glob_matches_number(event, event_id, known->name);
 }
 
 /* Counts need no event in memory, unless a filter looks at it: a file may be larger than that. */
