@@ -28,7 +28,8 @@ static void wake(struct doorbell *bell)
 bool doorbell_ring(struct doorbell *bell)
 {
     __atomic_fetch_add(&bell->rung, 1, __ATOMIC_SEQ_CST);
-    bool slept = __atomic_exchange_n(&bell->sleeps, false, __ATOMIC_SEQ_CST);
+    /* only who waits clears it: a late ring would clear what is said of the next sleep, which nobody ends */
+    bool slept = __atomic_load_n(&bell->sleeps, __ATOMIC_SEQ_CST);
     if (slept)
         wake(bell);
     return slept;
