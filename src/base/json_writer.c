@@ -172,12 +172,12 @@ void json_span(struct json_writer *w, struct span text)
     append_quoted(w->out, text);
 }
 
-void json_string(struct json_writer *w, const char *text)
+void json_quoted(struct json_writer *w, const char *text)
 {
     if (text)
         json_span(w, span_of(text, strlen(text)));
     else
-        json_null(w);
+        json_absent(w);
 }
 
 /* Documents are mostly numbers: printf takes ten times as long. */
@@ -230,7 +230,7 @@ void json_ns_as_s(struct json_writer *w, int64_t ns)
 void json_double(struct json_writer *w, double value)
 {
     if (!isfinite(value)) {
-        json_null(w);
+        json_absent(w);
         return;
     }
     begin_value(w);
@@ -240,7 +240,7 @@ void json_double(struct json_writer *w, double value)
 void json_float(struct json_writer *w, float value)
 {
     if (!isfinite(value)) {
-        json_null(w);
+        json_absent(w);
         return;
     }
     begin_value(w);
@@ -274,7 +274,7 @@ void json_raw(struct json_writer *w, struct span json)
     buffer_append(w->out, json.data, json.size);
 }
 
-void json_null(struct json_writer *w)
+void json_absent(struct json_writer *w)
 {
     begin_value(w);
     buffer_string(w->out, "null");

@@ -44,7 +44,7 @@ void json_end_array(struct json_writer *w);
 void json_key(struct json_writer *w, const char *key);
 
 /* NULL is null. */
-void json_string(struct json_writer *w, const char *text);
+void json_quoted(struct json_writer *w, const char *text);
 void json_span(struct json_writer *w, struct span text);
 void json_u64(struct json_writer *w, uint64_t value);
 void json_i64(struct json_writer *w, int64_t value);
@@ -58,7 +58,7 @@ void json_hex(struct json_writer *w, uint64_t value);
 void json_bool(struct json_writer *w, bool value);
 /* A value that is JSON already. */
 void json_raw(struct json_writer *w, struct span json);
-void json_null(struct json_writer *w);
+void json_absent(struct json_writer *w);
 
 /* Ends one document of several, each on a line of its own. */
 void json_next(struct json_writer *w);

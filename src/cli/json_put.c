@@ -3,7 +3,7 @@
 void json_put_string(struct json_writer *w, const char *key, const char *text)
 {
     json_key(w, key);
-    json_string(w, text);
+    json_quoted(w, text);
 }
 
 void json_put_u64(struct json_writer *w, const char *key, uint64_t value)
@@ -36,7 +36,7 @@ void json_put_known_u64(struct json_writer *w, const char *key, bool known, uint
     if (known)
         json_u64(w, value);
     else
-        json_null(w);
+        json_absent(w);
 }
 
 void json_put_known_double(struct json_writer *w, const char *key, bool known, double value)
@@ -45,7 +45,7 @@ void json_put_known_double(struct json_writer *w, const char *key, bool known, d
     if (known)
         json_double(w, value);
     else
-        json_null(w);
+        json_absent(w);
 }
 
 void json_put_object(struct json_writer *w, const char *key)

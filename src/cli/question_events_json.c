@@ -71,7 +71,7 @@ static void put_stack(struct json_writer *j, struct kept_stacks *k, uint32_t nod
 {
     json_key(j, "stack");
     if (!node) {
-        json_null(j);
+        json_absent(j);
         return;
     }
     keep_room(k, node);

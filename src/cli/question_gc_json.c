@@ -184,7 +184,7 @@ static void put_condemned(struct json_writer *j, uint32_t reasons, uint32_t cond
     json_put_array(j, "because");
     for (unsigned bit = 0; bit < CONDITION_BITS; bit++)
         if (conditions >> bit & 1 && gc_condition_name(bit))
-            json_string(j, gc_condition_name(bit));
+            json_quoted(j, gc_condition_name(bit));
     json_end_array(j);
     json_end_object(j);
 }
@@ -211,7 +211,7 @@ static void put_history(struct json_writer *j, const struct gc_record *row)
     if (row->has_history)
         json_bool(j, h->mechanisms & GC_MECHANISM_COMPACTION);
     else
-        json_null(j);
+        json_absent(j);
     json_put_known_u64(j, "memory_load_percent", row->has_history && h->has_load, h->memory_load_percent);
     json_put_object(j, "phases_us");
     for (unsigned i = 0; row->has_history && i < h->phases; i++)

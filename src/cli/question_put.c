@@ -225,7 +225,7 @@ void question_json_stack(struct json_writer *j, const struct event_stacks *stack
     struct buffer text;
     json_key(j, "stack");
     if (!node) {
-        json_null(j);
+        json_absent(j);
         return;
     }
     buffer_init(&text, OUTPUT_BYTES_MAX);

@@ -21,7 +21,7 @@ static void json_number_fact(struct json_writer *j, const char *key, const struc
     uint64_t number;
     json_key(j, key);
     if (!trace_fact_number(t, fact, &number))
-        json_null(j);
+        json_absent(j);
     else if (divisor > 1)
         json_double(j, (double)number / divisor);
     else
@@ -133,7 +133,7 @@ static void json_work(struct json_writer *j, const struct profile *p)
 {
     if (!p->counts.work_known) {
         json_key(j, "work");
-        json_null(j);
+        json_absent(j);
         return;
     }
     json_put_object(j, "work");
@@ -148,7 +148,7 @@ static void json_collections(struct json_writer *j, const struct gc_summary *gc)
 {
     if (!gc->processes) {
         json_key(j, "gc");
-        json_null(j);
+        json_absent(j);
         return;
     }
     json_put_object(j, "gc");
@@ -328,9 +328,9 @@ static void put_thread(struct json_writer *j, const struct profile *p, const str
     if (p->is_wall)
         json_put_double(j, "wall_s", (double)t->weight / 1e9);
     json_key(j, "runnable_ns");
-    json_null(j);
+    json_absent(j);
     json_key(j, "waiting_ns");
-    json_null(j);
+    json_absent(j);
     json_end_object(j);
 }
 

@@ -7,28 +7,28 @@ static void write_frame(const struct stack_async *async, size_t i, struct json_w
     const struct async_place *place = &async->places[i];
     json_begin_object(w);
     json_key(w, "function");
-    json_string(w, async->names[frame->type]);
+    json_quoted(w, async->names[frame->type]);
     json_key(w, "module");
-    json_string(w, type->module[0] ? type->module : NULL);
+    json_quoted(w, type->module[0] ? type->module : NULL);
     json_key(w, "kind");
-    json_string(w, type->kind == ASYNC_METHOD ? "method" : "task");
+    json_quoted(w, type->kind == ASYNC_METHOD ? "method" : "task");
     json_key(w, "state");
     if (type->kind == ASYNC_METHOD && frame->state != ASYNC_STATE_UNKNOWN)
         json_i64(w, frame->state);
     else
-        json_null(w);
+        json_absent(w);
     json_key(w, "il_offset");
     if (place->file)
         json_u64(w, place->il_off);
     else
-        json_null(w);
+        json_absent(w);
     json_key(w, "file");
-    json_string(w, place->file);
+    json_quoted(w, place->file);
     json_key(w, "line");
     if (place->file)
         json_u64(w, place->line);
     else
-        json_null(w);
+        json_absent(w);
     json_end_object(w);
 }
 
@@ -44,16 +44,16 @@ static void write_chain(const struct stack_async *async, const struct async_chai
     json_key(w, "count");
     json_u64(w, chain->count);
     json_key(w, "wait");
-    json_string(w, waits[chain->wait]);
+    json_quoted(w, waits[chain->wait]);
     json_key(w, "waiting_on");
-    json_string(w, chain->wait == ASYNC_WAIT_OBJECT ? async->names[chain->waits_type] : NULL);
+    json_quoted(w, chain->wait == ASYNC_WAIT_OBJECT ? async->names[chain->waits_type] : NULL);
     json_key(w, "frames");
     json_begin_array(w);
     for (uint32_t k = 0; k < chain->frame_count; k++)
         write_frame(async, chain->first_frame + k, w);
     json_end_array(w);
     json_key(w, "end");
-    json_string(w, chain->truncated ? "truncated" : "whole");
+    json_quoted(w, chain->truncated ? "truncated" : "whole");
     json_end_object(w);
 }
 
@@ -66,9 +66,9 @@ static void write_methods(const struct stack_async *async, struct json_writer *w
             continue;
         json_begin_object(w);
         json_key(w, "function");
-        json_string(w, async->names[i]);
+        json_quoted(w, async->names[i]);
         json_key(w, "type");
-        json_string(w, type->addr ? NULL : type->name);
+        json_quoted(w, type->addr ? NULL : type->name);
         json_key(w, "count");
         json_u64(w, type->count);
         json_key(w, "waiting");
@@ -84,7 +84,7 @@ void stack_async_json(const struct stack_async *async, struct json_writer *w)
     bool walked = async->problem.kind == ERROR_NONE;
     json_begin_object(w);
     json_key(w, "problem");
-    json_string(w, walked ? NULL : async->problem.what);
+    json_quoted(w, walked ? NULL : async->problem.what);
     json_key(w, "objects");
     json_u64(w, walk->objects);
     json_key(w, "bytes");
@@ -97,7 +97,7 @@ void stack_async_json(const struct stack_async *async, struct json_writer *w)
     if (async->stopped_ns)
         json_double(w, (double)async->stopped_ns / 1e6);
     else
-        json_null(w);
+        json_absent(w);
     json_key(w, "chains");
     json_begin_array(w);
     for (size_t i = 0; i < async->chains.count; i++)

@@ -4,14 +4,14 @@ static void write_place(const struct stack_view *view, uint32_t file, uint32_t l
                         struct json_writer *w)
 {
     json_key(w, "file");
-    json_string(w, line ? trace_string(&view->b.trace, file) : NULL);
+    json_quoted(w, line ? trace_string(&view->b.trace, file) : NULL);
     json_key(w, "line");
     if (line)
         json_u64(w, line);
     else
-        json_null(w);
+        json_absent(w);
     json_key(w, "line_is");
-    json_string(w, line ? line_is : NULL);
+    json_quoted(w, line ? line_is : NULL);
 }
 
 /* What the compiler inlined at a frame: frames of their own, at the same address. */
@@ -24,13 +24,13 @@ static void write_inlined(const struct stack_view *view, const struct shown_fram
     const char *module = trace_string(t, function->module);
     json_begin_object(w);
     json_key(w, "function");
-    json_string(w, trace_string(t, function->name));
+    json_quoted(w, trace_string(t, function->name));
     json_key(w, "module");
-    json_string(w, module[0] ? module : NULL);
+    json_quoted(w, module[0] ? module : NULL);
     json_key(w, "kind");
-    json_string(w, code_kind_name((enum code_kind)function->kind));
+    json_quoted(w, code_kind_name((enum code_kind)function->kind));
     json_key(w, "tier");
-    json_null(w);
+    json_absent(w);
     write_place(view, inlined->file, inlined->line, "statement", w);
     json_key(w, "inlined");
     json_bool(w, true);
@@ -46,15 +46,15 @@ static void write_frame(const struct stack_view *view, const struct shown_frame 
     const char *module = frame->frame->module;
     json_begin_object(w);
     json_key(w, "function");
-    json_string(w, frame->frame->unnamed ? NULL : frame->frame->name);
+    json_quoted(w, frame->frame->unnamed ? NULL : frame->frame->name);
     json_key(w, "module");
-    json_string(w, module[0] ? module : NULL);
+    json_quoted(w, module[0] ? module : NULL);
     json_key(w, "kind");
     /* a function that runs in two forms is one frame: this is the one at hand */
-    json_string(w,
+    json_quoted(w,
                 code_kind_name((enum code_kind)(location->function ? function->kind : frame->frame->kind)));
     json_key(w, "tier");
-    json_string(w, code_tier_name((enum code_tier)location->tier));
+    json_quoted(w, code_tier_name((enum code_tier)location->tier));
     write_place(view, location->file, location->line, location->line_of_method ? "method" : "statement", w);
     json_key(w, "inlined");
     json_bool(w, false);
@@ -81,31 +81,31 @@ static void write_frames(const struct stack_view *view, const struct stack_row *
     }
     json_end_array(w);
     json_key(w, "end");
-    json_string(w, row->stack ? ends[row->stack->end] : "broken");
+    json_quoted(w, row->stack ? ends[row->stack->end] : "broken");
 }
 
 static void write_lock(const struct stack_view *view, const struct stack_row *row, struct json_writer *w)
 {
     const struct stack_lock *lock = &row->lock;
     if (lock->kind == STACK_LOCK_NONE) {
-        json_null(w);
+        json_absent(w);
         return;
     }
     json_begin_object(w);
     json_key(w, "kind");
-    json_string(w, stack_lock_kind_name(lock->kind));
+    json_quoted(w, stack_lock_kind_name(lock->kind));
     json_key(w, "object");
     if (lock->object)
         json_hex(w, lock->object);
     else
-        json_null(w);
+        json_absent(w);
     json_key(w, "type");
-    json_string(w, lock->type);
+    json_quoted(w, lock->type);
     json_key(w, "owner");
     if (lock->owner < view->row_count)
         json_i64(w, view->rows[lock->owner].thread->tid);
     else
-        json_null(w);
+        json_absent(w);
     json_end_object(w);
 }
 
@@ -136,18 +136,18 @@ static void write_thread(const struct stack_view *view, const struct stack_row *
     json_key(w, "tid");
     json_i64(w, row->thread->tid);
     json_key(w, "name");
-    json_string(w, row->thread->name[0] ? row->thread->name : NULL);
+    json_quoted(w, row->thread->name[0] ? row->thread->name : NULL);
     json_key(w, "state");
-    json_string(w, stack_row_state(row));
+    json_quoted(w, stack_row_state(row));
     json_key(w, "managed");
     json_bool(w, row->managed);
     json_key(w, "idle");
-    json_string(w, row->idle);
+    json_quoted(w, row->idle);
     json_key(w, "waiting_on");
     if (wait.size)
         json_span(w, buffer_span(&wait));
     else
-        json_null(w);
+        json_absent(w);
     json_key(w, "lock");
     write_lock(view, row, w);
     write_frames(view, row, managed_only, w);
@@ -155,9 +155,9 @@ static void write_thread(const struct stack_view *view, const struct stack_row *
     if (row->thread->stopped_ns)
         json_double(w, (double)row->thread->stopped_ns / 1e6);
     else
-        json_null(w);
+        json_absent(w);
     json_key(w, "problem");
-    json_string(w, row->thread->problem);
+    json_quoted(w, row->thread->problem);
     json_end_object(w);
     buffer_done(&wait);
 }
@@ -169,28 +169,28 @@ void stack_view_json(const struct stack_view *view, bool managed_only, struct js
     const char *name = trace_string(t, process->name), *version = trace_string(t, process->runtime_version);
     json_begin_object(w);
     json_key(w, "schema");
-    json_string(w, "clrperf.stack/1");
+    json_quoted(w, "clrperf.stack/1");
     json_key(w, "process");
     json_u64(w, process->pid);
     json_key(w, "process_name");
-    json_string(w, name[0] ? name : NULL);
+    json_quoted(w, name[0] ? name : NULL);
     json_key(w, "runtime_version");
-    json_string(w, version[0] ? version : NULL);
+    json_quoted(w, version[0] ? version : NULL);
     json_key(w, "time_s");
     if (view->started_s > 0)
         json_double(w, view->started_s);
     else
-        json_null(w);
+        json_absent(w);
     json_key(w, "deadlocks");
     if (view->stacks->walk && view->locks_problem.kind == ERROR_NONE)
         write_deadlocks(view, w);
     else
-        json_null(w);
+        json_absent(w);
     json_key(w, "async");
     if (view->async)
         stack_async_json(view->async, w);
     else
-        json_null(w);
+        json_absent(w);
     json_key(w, "threads");
     json_begin_array(w);
     for (size_t i = 0; i < view->row_count; i++)
@@ -202,6 +202,6 @@ void stack_view_json(const struct stack_view *view, bool managed_only, struct js
     if (view->stopped_count)
         json_double(w, (double)view->stopped_max_ns / 1e6);
     else
-        json_null(w);
+        json_absent(w);
     json_end_object(w);
 }

@@ -91,7 +91,7 @@ static bool gather_addresses(const struct verb_call *call, struct address_list *
 static void member(struct json_writer *w, const char *key, const char *text)
 {
     json_key(w, key);
-    json_string(w, text);
+    json_quoted(w, text);
 }
 
 static void number(struct json_writer *w, const char *key, bool known, uint64_t value)
@@ -100,7 +100,7 @@ static void number(struct json_writer *w, const char *key, bool known, uint64_t 
     if (known)
         json_u64(w, value);
     else
-        json_null(w);
+        json_absent(w);
 }
 
 /* The innermost first. */

@@ -150,15 +150,15 @@ static bool say_json(const struct target *target, const struct code_listing *lis
     };
     json_begin_object(&w);
     json_key(&w, "schema");
-    json_string(&w, "clrperf.map/1");
+    json_quoted(&w, "clrperf.map/1");
     json_key(&w, "file");
-    json_string(&w, result->path);
+    json_quoted(&w, result->path);
     json_key(&w, "elf");
-    json_string(&w, elf);
+    json_quoted(&w, elf);
     json_key(&w, "jitdump");
-    json_string(&w, result->dump.path[0] ? result->dump.path : NULL);
+    json_quoted(&w, result->dump.path[0] ? result->dump.path : NULL);
     json_key(&w, "resolver");
-    json_string(&w, resolver_name(listing->census->told_by));
+    json_quoted(&w, resolver_name(listing->census->told_by));
     for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
         json_key(&w, counts[i].key);
         json_u64(&w, counts[i].value);

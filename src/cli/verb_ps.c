@@ -53,7 +53,7 @@ static void write_runtime(struct json_writer *w, const struct target *t)
 static void write_container(struct json_writer *w, const struct target *t)
 {
     if (!t->container_id) {
-        json_null(w);
+        json_absent(w);
         return;
     }
     json_begin_object(w);

@@ -16,7 +16,7 @@ static void write_sample(struct json_writer *w)
 {
     json_begin_object(w);
     json_key(w, "schema");
-    json_string(w, "clrperf.test/1");
+    json_quoted(w, "clrperf.test/1");
     json_key(w, "rows");
     json_begin_array(w);
     json_begin_object(w);
@@ -32,7 +32,7 @@ static void write_sample(struct json_writer *w)
     json_key(w, "ok");
     json_bool(w, true);
     json_key(w, "none");
-    json_string(w, NULL);
+    json_quoted(w, NULL);
     json_end_object(w);
 }
 
@@ -64,8 +64,8 @@ static void test_strings(void **state)
     json_init(&w, &out);
     json_begin_array(&w);
     json_span(&w, span_of("a\"b\\c\n\t\x1b\0\x7f", 10));
-    json_string(&w, "\xc3\xab \xf0\x9f\x98\x80 \xff");
-    json_string(&w, "\xe2\x80\xa8");
+    json_quoted(&w, "\xc3\xab \xf0\x9f\x98\x80 \xff");
+    json_quoted(&w, "\xe2\x80\xa8");
     json_end_array(&w);
     assert_true(json_finish(&w, NULL));
     const char *wanted =
@@ -116,7 +116,7 @@ static void test_stream(void **state)
     json_init_stream(&w, &out, count_bytes, &total);
     json_begin_array(&w);
     for (size_t i = 0; i < 100000; i++)
-        json_string(&w, "twelve bytes");
+        json_quoted(&w, "twelve bytes");
     json_end_array(&w);
     assert_true(json_finish(&w, NULL));
     assert_int_equal(total, 100000 * 15 - 1 + 3);
@@ -153,7 +153,7 @@ static void test_every_place(void **state)
             struct json_writer w;
             buffer_init(&out, 100);
             json_init(&w, &out);
-            json_string(&w, text);
+            json_quoted(&w, text);
             json_next(&w);
             assert_true(span_equals(buffer_span(&out), span_of(expected, strlen(expected))));
             buffer_done(&out);
