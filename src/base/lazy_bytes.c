@@ -96,7 +96,8 @@ void lazy_bytes_read(struct lazy_bytes *lazy, size_t first, size_t last)
         if (lazy->is_read[piece / 64] >> piece % 64 & 1)
             continue;
         lazy->is_read[piece / 64] |= 1ull << piece % 64;
-        source_read(&lazy->file, at, lazy->bytes + at, left < LAZY_PIECE_BYTES ? left : LAZY_PIECE_BYTES,
-                    NULL);
+        size_t size = left < LAZY_PIECE_BYTES ? left : LAZY_PIECE_BYTES;
+        mem_bring_in(lazy->bytes + at, size);
+        source_read(&lazy->file, at, lazy->bytes + at, size, NULL);
     }
 }

@@ -7,12 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-enum {
-    PIECE_BYTES_MAX = 1 << 20, /* larger ones are mapped, each for itself */
-    KEPT_BYTES_MAX = 8 << 20,  /* of the smaller ones */
-    LARGE_PAGE_BYTES = 2 << 20,
-};
+enum { LARGE_PAGE_BYTES = 2 << 20 };
 
 static void *mem_or_die(void *got)
 {
@@ -24,33 +21,32 @@ static void *mem_or_die(void *got)
     return got;
 }
 
-void mem_keep_little(void)
-{
-#ifdef __GLIBC__
-    mallopt(M_MMAP_THRESHOLD, PIECE_BYTES_MAX);
-    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES_MAX);
-#endif
-}
-
 void mem_expect(size_t bytes)
 {
 #ifdef __GLIBC__
     mallopt(M_ARENA_MAX, 1);
+    mallopt(M_TRIM_THRESHOLD, (int)(2 * bytes));
     mallopt(M_MMAP_THRESHOLD, (int)(2 * bytes));
-    mallopt(M_TRIM_THRESHOLD, (int)(4 * bytes));
     void *volatile grown = malloc(bytes); /* else the compiler leaves both out */
     uintptr_t begin = ((uintptr_t)grown + LARGE_PAGE_BYTES - 1) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
     uintptr_t end = ((uintptr_t)grown + bytes) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
     free(grown);
-    if (begin < end)
+    mallopt(M_MMAP_THRESHOLD, (int)(bytes / 2));
+    if (begin < end) {
         madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* where that is unknown, all is as ever */
+        mem_bring_in(grown, begin - (uintptr_t)grown);
+    }
 #endif
 }
 
-void mem_give_back(void)
+void mem_bring_in(void *begin, size_t size)
 {
-#ifdef __GLIBC__
-    malloc_trim(0);
+#ifdef MADV_POPULATE_WRITE
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = (uintptr_t)begin & ~(page - 1);
+    uintptr_t end = ((uintptr_t)begin + size + page - 1) & ~(page - 1);
+    madvise((void *)first, end - first, MADV_POPULATE_WRITE);
+#else
+    (void)begin, (void)size;
 #endif
 }
 

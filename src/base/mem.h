@@ -15,17 +15,16 @@ enum { MEM_LINE_BYTES = 64 };
 void *mem_alloc_lines(size_t count, size_t item_size);
 void *mem_resize(void *old, size_t count, size_t item_size);
 /*
- * From now on a large piece goes back to the system when it is freed. Else the C library keeps pieces as
- * large as the largest one that was freed, which saves some time, and is memory that nobody uses.
- */
-void mem_keep_little(void);
-/*
- * For who will soon need about `bytes` and then ends: they come in a few large pages, where the kernel has
- * such, for to get them one by one takes longer than to fill them. All threads share them.
+ * For who will soon need about `bytes`: they come in a few large pages, where the kernel has such, for to get
+ * them one by one takes longer than to fill them. All threads share them. What is freed of them is kept; a
+ * piece of half of them or more goes back to the system.
  */
 void mem_expect(size_t bytes);
-/* What was freed is the machine's again, also between what is still used. */
-void mem_give_back(void);
+/*
+ * The pages of `size` bytes are there at once, which takes a fraction of what it takes to bring them in one
+ * by one as they are written to. Where the kernel (before 5.14) does not know how, nothing happens.
+ */
+void mem_bring_in(void *begin, size_t size);
 char *mem_copy_string(const char *text);
 char *mem_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

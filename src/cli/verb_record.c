@@ -43,7 +43,8 @@ enum {
     RECORD_RATE_MAX = 100000,
     RECORD_RING_PAGES = 128,
     RECORD_CHAINS = 32768,
-    RECORD_COMMAND_BYTES = 32768, /* of the command line a capture keeps */
+    RECORD_MEMORY_BYTES = 12 << 20, /* what a web service takes */
+    RECORD_COMMAND_BYTES = 32768,   /* of the command line a capture keeps */
 };
 
 static bool record_max_loss(const char *text, double *out, struct error *err)
@@ -508,7 +509,7 @@ static bool record_run(struct verb_call *call, struct error *err)
         record_sources_done(&run.sources);
         return false;
     }
-    mem_keep_little(); /* what was needed to begin is not needed while we record, beside somebody's service */
+    mem_expect(RECORD_MEMORY_BYTES);
     run.stopped = stop_signal_catch();
     trace_builder_init(&run.b, RECORD_CHAINS);
     bool ok = record_whole(&run, call, err);

@@ -1,11 +1,9 @@
 #include "collect/memory_reader.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "collect/helper_process.h"
@@ -16,7 +14,7 @@ enum { CHILD_LOOKS_US = 50, PARENT_LOOKS_US = 20 };
 bool memory_reader_init(struct memory_reader *reader)
 {
     void *memory =
-        mmap(NULL, sizeof *reader->batch, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, sizeof *reader->batch, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return false;
     *reader = (struct memory_reader){ .look_us = doorbell_look_us(PARENT_LOOKS_US), .batch = memory };
@@ -107,33 +105,26 @@ static void follow(struct memory_batch *batch)
     memory_path_walk(&batch->path, peek_target, batch);
 }
 
-static _Noreturn void serve(pid_t parent, struct memory_batch *batch)
+static void serve(void *user)
 {
-    sigset_t all;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, NULL);
-    helper_process_begin(-1);
+    struct memory_batch *batch = user;
     unsigned look_us = doorbell_look_us(CHILD_LOOKS_US);
-    bool has_parent = getppid() == parent; /* from now on we end with it */
-    for (uint32_t heard = 0; has_parent && doorbell_wait(&batch->asked, heard, look_us, -1); heard++) {
+    for (uint32_t heard = 0; doorbell_wait(&batch->asked, heard, look_us, -1); heard++) {
         if (batch->follows)
             follow(batch);
         else
             read_batch(batch);
         doorbell_ring(&batch->answered);
     }
-    _exit(0);
 }
 
 static bool start(struct memory_reader *reader)
 {
     reader->asked = 0;
     reader->batch->asked = reader->batch->answered = (struct doorbell){ 0 };
-    pid_t parent = getpid(), child = fork();
-    if (child == 0)
-        serve(parent, reader->batch);
-    reader->child = child > 0 ? child : 0;
-    return child > 0;
+    if (!helper_process_share(serve, reader->batch, &reader->child))
+        reader->child = 0;
+    return reader->child > 0;
 }
 
 static void stop(struct memory_reader *reader)

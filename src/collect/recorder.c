@@ -288,7 +288,6 @@ static void recorder_finish_samples(struct recorder *r)
     sample_stacks_finish(r->stacks);
     recorder_work_meanwhile(r); /* others begin */
     memory_names_finish(r->memory);
-    mem_give_back(); /* for who looks up the names */
 }
 
 static void recorder_rundown(struct recorder *r)

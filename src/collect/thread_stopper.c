@@ -116,6 +116,7 @@ static void warm(struct batch *b, size_t bytes)
     if (end > BATCH_STACK_BYTES)
         end = BATCH_STACK_BYTES;
     if (end > b->warm) {
+        mem_bring_in(b->x->stacks + b->warm, end - b->warm);
         memset(b->x->stacks + b->warm, 0, end - b->warm);
         b->warm = end;
     }
@@ -225,23 +226,18 @@ static void take_batch(struct batch *b)
     }
 }
 
-static _Noreturn void serve(pid_t parent, struct stop_exchange *x)
+static void serve(void *user)
 {
+    struct stop_exchange *x = user;
     struct batch batch = { .x = x };
-    sigset_t all;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, NULL);
-    helper_process_begin(-1);
     /* where allowed: a thread that stands still must not wait for us to get a CPU */
     batch.at_once = sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 }) == 0;
     warm(&batch, WARM_FIRST_BYTES);
     unsigned look_us = doorbell_look_us(LOOKS_US);
-    bool has_parent = getppid() == parent; /* from now on we end with it */
-    for (uint32_t heard = 0; has_parent && doorbell_wait(&x->asked, heard, look_us, -1); heard++) {
+    for (uint32_t heard = 0; doorbell_wait(&x->asked, heard, look_us, -1); heard++) {
         take_batch(&batch);
         doorbell_ring(&x->answered);
     }
-    _exit(0);
 }
 
 /* The parent. */
@@ -250,11 +246,9 @@ static bool start(struct thread_stopper *s)
 {
     s->asked = 0;
     s->exchange->asked = s->exchange->answered = (struct doorbell){ 0 };
-    pid_t parent = getpid(), child = fork();
-    if (child == 0)
-        serve(parent, s->exchange);
-    s->child = child > 0 ? child : 0;
-    return child > 0;
+    if (!helper_process_share(serve, s->exchange, &s->child))
+        s->child = 0;
+    return s->child > 0;
 }
 
 static void stop(struct thread_stopper *s)
@@ -268,7 +262,7 @@ static void stop(struct thread_stopper *s)
 bool thread_stopper_open(struct thread_stopper **out, struct error *err)
 {
     void *memory = mmap(NULL, sizeof(struct stop_exchange), PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED)
         return error_system(err, errno, "cannot share memory with a child process");
     struct thread_stopper *s = mem_alloc(1, sizeof *s);
