@@ -27,9 +27,10 @@ void mem_expect(size_t bytes)
     mallopt(M_ARENA_MAX, 1);
     mallopt(M_TRIM_THRESHOLD, (int)(2 * bytes));
     mallopt(M_MMAP_THRESHOLD, (int)(2 * bytes));
-    void *volatile grown = malloc(bytes); /* else the compiler leaves both out */
+    size_t taken = bytes + LARGE_PAGE_BYTES; /* not all of which are of large pages */
+    void *volatile grown = malloc(taken); /* else the compiler leaves both out */
     uintptr_t begin = ((uintptr_t)grown + LARGE_PAGE_BYTES - 1) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
-    uintptr_t end = ((uintptr_t)grown + bytes) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
+    uintptr_t end = ((uintptr_t)grown + taken) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
     free(grown);
     mallopt(M_MMAP_THRESHOLD, (int)(bytes / 2));
     if (begin < end) {

@@ -457,7 +457,10 @@ static void record_begin_line(struct record_run *run, const struct verb_call *ca
 
 static bool record_whole(struct record_run *run, struct verb_call *call, struct error *err)
 {
-    if (!record_select(run, call, err) || !record_open(run, call, err) || !record_start(run, err))
+    if (!record_select(run, call, err))
+        return false;
+    mem_expect(RECORD_MEMORY_BYTES); /* not before: until a forked child ends, each page is copied */
+    if (!record_open(run, call, err) || !record_start(run, err))
         return false;
     if (run->launched && !launch_started(&run->launch, call->command[0], err))
         return false;
@@ -509,7 +512,6 @@ static bool record_run(struct verb_call *call, struct error *err)
         record_sources_done(&run.sources);
         return false;
     }
-    mem_expect(RECORD_MEMORY_BYTES);
     run.stopped = stop_signal_catch();
     trace_builder_init(&run.b, RECORD_CHAINS);
     bool ok = record_whole(&run, call, err);
