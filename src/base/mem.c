@@ -28,7 +28,7 @@ void mem_expect(size_t bytes)
     mallopt(M_TRIM_THRESHOLD, (int)(2 * bytes));
     mallopt(M_MMAP_THRESHOLD, (int)(2 * bytes));
     size_t taken = bytes + LARGE_PAGE_BYTES; /* not all of which are of large pages */
-    void *volatile grown = malloc(taken); /* else the compiler leaves both out */
+    void *volatile grown = malloc(taken);    /* else the compiler leaves both out */
     uintptr_t begin = ((uintptr_t)grown + LARGE_PAGE_BYTES - 1) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
     uintptr_t end = ((uintptr_t)grown + taken) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
     free(grown);

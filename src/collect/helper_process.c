@@ -100,17 +100,17 @@ static bool reap(pid_t child)
     return ended == child || (ended < 0 && errno != EINTR);
 }
 
-void helper_process_end(pid_t child)
+bool helper_process_end(pid_t child)
 {
     kill(child, SIGKILL);
     if (reap(child))
-        return;
+        return true;
     AUTO_FD int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
     struct pollfd end = { .fd = pidfd, .events = POLLIN };
-    if (pidfd >= 0 && poll(&end, 1, END_WAIT_MS) >= 0) {
-        reap(child);
-        return;
-    }
-    for (int i = 0; i < END_LOOKS && !reap(child); i++)
+    if (pidfd >= 0 && poll(&end, 1, END_WAIT_MS) >= 0)
+        return reap(child);
+    bool gone = false;
+    for (int i = 0; i < END_LOOKS && !(gone = reap(child)); i++)
         nanosleep(&(struct timespec){ .tv_nsec = END_LOOK_NS }, NULL);
+    return gone;
 }

@@ -120,6 +120,8 @@ static void serve(void *user)
 
 static bool start(struct memory_reader *reader)
 {
+    if (reader->lost)
+        return false;
     reader->asked = 0;
     reader->batch->asked = reader->batch->answered = (struct doorbell){ 0 };
     if (!helper_process_share(serve, reader->batch, &reader->child))
@@ -131,7 +133,7 @@ static void stop(struct memory_reader *reader)
 {
     if (reader->child <= 0)
         return;
-    helper_process_end(reader->child);
+    reader->lost = !helper_process_end(reader->child);
     reader->child = 0;
 }
 
@@ -149,7 +151,7 @@ void memory_reader_finish(struct memory_reader *reader)
 void memory_reader_done(struct memory_reader *reader)
 {
     stop(reader);
-    if (reader->batch)
+    if (reader->batch && !reader->lost)
         munmap(reader->batch, sizeof *reader->batch);
     reader->batch = NULL;
 }

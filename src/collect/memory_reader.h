@@ -37,6 +37,7 @@ struct memory_reader {
     pid_t child;    /* 0: none runs */
     uint32_t asked; /* times, of this child */
     unsigned look_us;
+    bool lost; /* a child cannot be killed: the batch is left to it */
     struct memory_batch *batch;
 };
 

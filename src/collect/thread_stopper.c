@@ -54,6 +54,7 @@ struct stop_exchange {
 struct thread_stopper {
     pid_t child;    /* 0: none runs */
     uint32_t asked; /* of this child */
+    bool lost;      /* a child cannot be killed: the exchange is left to it */
     struct stop_exchange *exchange;
 };
 
@@ -244,6 +245,10 @@ static void serve(void *user)
 
 static bool start(struct thread_stopper *s)
 {
+    if (s->lost) {
+        errno = EBUSY;
+        return false;
+    }
     s->asked = 0;
     s->exchange->asked = s->exchange->answered = (struct doorbell){ 0 };
     if (!helper_process_share(serve, s->exchange, &s->child))
@@ -255,7 +260,7 @@ static void stop(struct thread_stopper *s)
 {
     if (s->child <= 0)
         return;
-    helper_process_end(s->child);
+    s->lost = !helper_process_end(s->child);
     s->child = 0;
 }
 
@@ -283,7 +288,8 @@ void thread_stopper_close(struct thread_stopper *s)
     if (!s)
         return;
     stop(s);
-    munmap(s->exchange, sizeof *s->exchange);
+    if (!s->lost)
+        munmap(s->exchange, sizeof *s->exchange);
     free(s);
 }
 

@@ -58,7 +58,7 @@ static void test_works_in_our_memory(void **state)
     }
     for (int s = 1; s < 32; s++)
         assert_true(s == SIGKILL || s == SIGSTOP || work->held_back >> s & 1);
-    helper_process_end(child);
+    assert_true(helper_process_end(child));
     assert_true(kill(child, 0) < 0 && errno == ESRCH);
     free(work);
 }
