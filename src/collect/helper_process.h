@@ -25,7 +25,7 @@ typedef void helper_serve_fn(void *user);
 bool helper_process_share(helper_serve_fn *serve, void *user, pid_t *out_child);
 /*
  * Kills and reaps it. One that hangs where not even SIGKILL reaches is left to whoever reaps after us:
- * waiting for it is what must not happen. False then: it may still write to the memory that it shares with us.
+ * waiting for it is what must not happen. False then: it may still write to memory that it shares with us.
  */
 bool helper_process_end(pid_t child);
 
