@@ -29,13 +29,14 @@ void mem_expect(size_t bytes)
     mallopt(M_MMAP_THRESHOLD, (int)(2 * bytes));
     size_t taken = bytes + LARGE_PAGE_BYTES; /* not all of which are of large pages */
     void *volatile grown = malloc(taken);    /* else the compiler leaves both out */
-    uintptr_t begin = ((uintptr_t)grown + LARGE_PAGE_BYTES - 1) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
-    uintptr_t end = ((uintptr_t)grown + taken) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
+    uintptr_t first = (uintptr_t)grown;
+    uintptr_t begin = (first + LARGE_PAGE_BYTES - 1) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
+    uintptr_t end = (first + taken) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
     free(grown);
     mallopt(M_MMAP_THRESHOLD, (int)(bytes / 2));
     if (begin < end) {
         madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* where that is unknown, all is as ever */
-        mem_bring_in(grown, begin - (uintptr_t)grown);
+        mem_bring_in((void *)first, begin - first);
     }
 #endif
 }
