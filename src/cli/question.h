@@ -41,7 +41,7 @@ struct question_call {
 };
 
 /* Of struct question.takes: what questions about events take; which samples are looked at. */
-#define QUESTION_TAKES_EVENTS  "top time raw-names json csv"
+#define QUESTION_TAKES_EVENTS  "top time process raw-names json csv"
 #define QUESTION_TAKES_SAMPLES "time process thread include exclude group raw-names"
 
 struct question {

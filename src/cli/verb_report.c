@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "analyse/process_events.h"
 #include "cli/capture.h"
 #include "cli/event_parts.h"
 #include "cli/question.h"
@@ -74,6 +75,38 @@ static bool report_read(const char *path, const struct question *question, const
                                               : capture_read_stacks(path, question->wants, v, c, err);
 }
 
+static bool report_unknown_process(const struct capture *c, const char *process, struct error *err)
+{
+    const struct trace *t = &c->b.trace;
+    struct buffer names;
+    error_set(err, ERROR_USAGE, "'%s' has no process '%s'", c->path, process);
+    buffer_init(&names, sizeof err->hint);
+    for (size_t i = 1; i < t->processes.count; i++)
+        buffer_format(&names, "%s%s (%u)", i > 1 ? ", " : "", trace_string(t, t->processes.rows[i].name),
+                      t->processes.rows[i].pid);
+    buffer_u8(&names, 0);
+    if (!names.failed)
+        error_hint(err, "it has %s", (const char *)names.data);
+    buffer_done(&names);
+    return false;
+}
+
+/* What is made of events is made of those of the process that is meant; samples and `events` choose
+ * themselves. */
+static bool report_keep_process(const struct report_values *v, const struct question *question,
+                                struct capture *c, struct error *err)
+{
+    const struct thread_filter *who = &v->choice.who;
+    if (!question->provider || !who->process)
+        return true;
+    for (uint32_t i = 1; i < c->b.trace.processes.count; i++)
+        if (thread_filter_wants_process(who, &c->b.trace, i)) {
+            process_events_keep(&c->b.trace, who);
+            return true;
+        }
+    return report_unknown_process(c, who->process, err);
+}
+
 static bool report_run(struct verb_call *call, struct error *err)
 {
     const struct report_values *v = call->values;
@@ -98,7 +131,7 @@ static bool report_run(struct verb_call *call, struct error *err)
         capture_name(&c);
     capture_warn(&c);
     struct question_call asked = { .values = v, .capture = &c, .part = in_parts ? &part : NULL };
-    bool ok = question->run(&asked, err);
+    bool ok = report_keep_process(v, question, &c, err) && question->run(&asked, err);
     call->exit_code = asked.exit_code;
     capture_done(&c);
     event_course_done(&part.course);
