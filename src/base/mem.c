@@ -33,7 +33,7 @@ void mem_expect(size_t bytes)
     uintptr_t begin = (first + LARGE_PAGE_BYTES - 1) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
     uintptr_t end = (first + taken) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
     free(grown);
-    mallopt(M_MMAP_THRESHOLD, (int)(bytes / 2));
+    mallopt(M_MMAP_THRESHOLD, (int)(bytes / 8));
     if (begin < end) {
         madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* where that is unknown, all is as ever */
         mem_bring_in((void *)first, begin - first);

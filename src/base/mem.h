@@ -17,7 +17,7 @@ void *mem_resize(void *old, size_t count, size_t item_size);
 /*
  * For who will soon need about `bytes`: they come in a few large pages, where the kernel has such, for to get
  * them one by one takes longer than to fill them. All threads share them. What is freed of them is kept; a
- * piece of half of them or more goes back to the system.
+ * piece of an eighth of them or more goes back to the system.
  */
 void mem_expect(size_t bytes);
 /*
