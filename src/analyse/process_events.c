@@ -4,6 +4,14 @@
 
 #include "base/mem.h"
 
+bool process_events_told(const struct trace *t, uint32_t process)
+{
+    for (size_t i = 1; i < t->events.count; i++)
+        if (t->events.rows[i].process == process)
+            return true;
+    return false;
+}
+
 /* Rows of the trace count from 1; 0 is none. */
 
 /* Moves the rows that are wanted together; `now_at` has where each is, or 0. */
@@ -40,6 +48,16 @@ static void keep_subscriptions(struct trace *t, const bool *wanted)
     t->subscriptions.count = kept;
 }
 
+/* What is not known whose it is may be anybody's. */
+static void keep_losses(struct trace *t, const bool *wanted)
+{
+    size_t kept = 1;
+    for (size_t i = 1; i < t->losses.count; i++)
+        if (!t->losses.rows[i].process || wanted[t->losses.rows[i].process])
+            t->losses.rows[kept++] = t->losses.rows[i];
+    t->losses.count = kept;
+}
+
 void process_events_keep(struct trace *t, const struct thread_filter *filter)
 {
     bool *wanted = mem_alloc(t->processes.count, sizeof *wanted);
@@ -49,6 +67,7 @@ void process_events_keep(struct trace *t, const struct thread_filter *filter)
     keep_events(t, wanted, now_at);
     keep_activities(t, now_at);
     keep_subscriptions(t, wanted);
+    keep_losses(t, wanted);
     free(now_at);
     free(wanted);
 }

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "analyse/process_events.h"
@@ -75,19 +76,24 @@ static bool report_read(const char *path, const struct question *question, const
                                               : capture_read_stacks(path, question->wants, v, c, err);
 }
 
+/* Names those that told something, as many as there is room for. */
 static bool report_unknown_process(const struct capture *c, const char *process, struct error *err)
 {
     const struct trace *t = &c->b.trace;
-    struct buffer names;
+    size_t used = 0;
     error_set(err, ERROR_USAGE, "'%s' has no process '%s'", c->path, process);
-    buffer_init(&names, sizeof err->hint);
-    for (size_t i = 1; i < t->processes.count; i++)
-        buffer_format(&names, "%s%s (%u)", i > 1 ? ", " : "", trace_string(t, t->processes.rows[i].name),
-                      t->processes.rows[i].pid);
-    buffer_u8(&names, 0);
-    if (!names.failed)
-        error_hint(err, "it has %s", (const char *)names.data);
-    buffer_done(&names);
+    error_hint(err, "clrperf report FILE processes lists those with samples");
+    for (uint32_t i = 1; i < t->processes.count; i++) {
+        const struct trace_process *row = &t->processes.rows[i];
+        char one[256];
+        int size = snprintf(one, sizeof one, "%s%s (%u)",
+                            used ? ", " : "one of these: ", trace_string(t, row->name), row->pid);
+        if (!process_events_told(t, i) || (size_t)size >= sizeof one ||
+            used + (size_t)size >= sizeof err->hint)
+            continue;
+        memcpy(err->hint + used, one, (size_t)size + 1);
+        used += (size_t)size;
+    }
     return false;
 }
 

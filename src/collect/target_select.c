@@ -1,8 +1,9 @@
 #include "collect/target_select.h"
 
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/glob_text.h"
 
 bool target_query_is_empty(const struct target_query *q)
 {
@@ -62,9 +63,9 @@ static bool add_pids(const char *text, bool begun, struct target_list *list, str
 
 static bool name_matches(const char *glob, const struct target *t)
 {
-    if (t->entry_assembly && fnmatch(glob, t->entry_assembly, FNM_CASEFOLD) == 0)
+    if (t->entry_assembly && glob_matches(glob, t->entry_assembly))
         return true;
-    return fnmatch(glob, t->name, FNM_CASEFOLD) == 0;
+    return glob_matches(glob, t->name);
 }
 
 static bool container_matches(const char *wanted, const struct target *t)

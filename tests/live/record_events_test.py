@@ -222,9 +222,10 @@ def check_several(checks, work, command, variant):
                     break
             checks.check(f"{variant}: two programs at once, {options[0]}", pids[one.pid] > 0 and pids[other.pid] > 0, str(dict(pids)))
         said = {pid: report(path, "exceptions", "--process", pid, "--top", "0") for pid in (one.pid, other.pid)}
+        told = {pid: answer["totals"]["count"] + answer["totals"]["rethrown"] for pid, answer in said.items()}
         checks.check(f"{variant}: of two programs, what one of them threw", all(
-            answer["totals"]["count"] == pids[pid] and {row["pid"] for row in answer["rows"]} == {pid} for pid, answer in said.items()),
-            str({pid: (answer["totals"]["count"], pids[pid]) for pid, answer in said.items()}))
+            told[pid] == pids[pid] and {row["pid"] for row in answer["rows"]} == {pid} for pid, answer in said.items()),
+            f"{told} of {dict(pids)}")
 
 
 def check_container(checks, work, command, variant):

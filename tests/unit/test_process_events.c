@@ -17,6 +17,8 @@ static uint32_t add_process(struct trace_builder *b, uint32_t pid, const char *n
     b->trace.subscriptions.rows[asked] = (struct trace_subscription){
         .process = process, .provider = trace_add_string(&b->trace, name), .level = 4
     };
+    uint32_t lost = trace_push(&b->trace.losses);
+    b->trace.losses.rows[lost] = (struct trace_loss){ .process = process, .count = pid };
     return process;
 }
 
@@ -34,6 +36,7 @@ static void make(struct trace_builder *b)
 {
     trace_builder_init(b, 16);
     uint32_t shop = add_process(b, 11, "shop"), worker = add_process(b, 12, "worker");
+    trace_push(&b->trace.losses); /* nobody knows whose */
     for (uint64_t time_ns = 1; time_ns <= 5; time_ns++)
         add_event(b, time_ns % 2 ? shop : worker, time_ns);
 }
@@ -43,6 +46,9 @@ static void assert_kept(const struct trace_builder *b, uint32_t pid, const uint8
     const struct trace *t = &b->trace;
     assert_int_equal(t->events.count, count + 1);
     assert_int_equal(t->event_activities.count, count + 1);
+    assert_int_equal(t->losses.count, 1 + 2);
+    assert_int_equal(t->losses.rows[1].count, pid);
+    assert_int_equal(t->losses.rows[2].process, 0);
     for (size_t i = 1; i <= count; i++) {
         assert_int_equal(t->events.rows[i].time_ns, times[i - 1]);
         assert_int_equal(t->processes.rows[t->events.rows[i].process].pid, pid);
@@ -57,7 +63,9 @@ static void test_keeps_one(void **state)
     static const uint8_t of_shop[] = { 1, 3, 5 }, of_worker[] = { 2, 4 };
     struct trace_builder b;
     make(&b);
+    assert_true(process_events_told(&b.trace, 2));
     process_events_keep(&b.trace, &(struct thread_filter){ .process = "SH*" });
+    assert_false(process_events_told(&b.trace, 2));
     assert_kept(&b, 11, of_shop, 3);
     assert_true(told_was_asked(&b.trace, "shop", 0, 4));
     assert_false(told_was_asked(&b.trace, "worker", 0, 4));
