@@ -28,16 +28,16 @@ void mem_expect(size_t bytes)
     mallopt(M_TRIM_THRESHOLD, (int)(2 * bytes));
     mallopt(M_MMAP_THRESHOLD, (int)(2 * bytes));
     size_t taken = bytes + LARGE_PAGE_BYTES; /* not all of which are of large pages */
-    void *volatile grown = malloc(taken);    /* else the compiler leaves both out */
+    char *grown = malloc(taken);
     uintptr_t first = (uintptr_t)grown;
     uintptr_t begin = (first + LARGE_PAGE_BYTES - 1) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
     uintptr_t end = (first + taken) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
+    if (grown && begin < end) {
+        madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* where that is unknown, all is as ever */
+        mem_bring_in(grown, begin - first);
+    }
     free(grown);
     mallopt(M_MMAP_THRESHOLD, (int)(bytes / 8));
-    if (begin < end) {
-        madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* where that is unknown, all is as ever */
-        mem_bring_in((void *)first, begin - first);
-    }
 #endif
 }
 

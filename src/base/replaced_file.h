@@ -1,8 +1,9 @@
 /*
  * replaced_file: a file that appears under its name whole or not at all.
  *
- * It is written beside its place under another name and then renamed, so that who reads the name sees the old
- * file or the new one. Nothing is written through a link: what was under the name, a link too, is replaced,
+ * It is written beside its place without a name (under another one where the file system has no such files),
+ * then named and renamed, so that who reads the name sees the old file or the new one, and a writer that is
+ * killed leaves nothing. Nothing is written through a link: what was under the name, a link too, is replaced,
  * not followed. The directory may belong to a stranger.
  */
 #ifndef CLRPERF_BASE_REPLACED_FILE_H
@@ -15,7 +16,8 @@
 struct replaced_file {
     int fd;           /* for writing; owned */
     int directory_fd; /* borrowed */
-    char name[256], temporary[300];
+    char name[256];
+    char temporary[300]; /* "" while it has none */
 };
 
 /*

@@ -112,6 +112,18 @@ static void test_link(void **state)
     check_text(f, "victim", "mine");
 }
 
+/* A writer that is killed leaves nothing where files without a name are to be had. */
+static void test_killed(void **state)
+{
+    const struct folder *f = *state;
+    struct replaced_file file;
+    AUTO_FD int nameless = openat(f->fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    assert_true(replaced_file_open(f->fd, "file", &file, NULL));
+    assert_int_equal(count_files(f), nameless < 0);
+    replaced_file_abandon(&file);
+    assert_int_equal(count_files(f), 0);
+}
+
 /* The place is taken by what cannot be replaced: nothing of ours is left. */
 static void test_directory(void **state)
 {
@@ -146,7 +158,7 @@ int main(void)
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
         IN_FOLDER(test_replace),   IN_FOLDER(test_abandon), IN_FOLDER(test_link),
-        IN_FOLDER(test_directory), IN_FOLDER(test_names),
+        IN_FOLDER(test_directory), IN_FOLDER(test_names),   IN_FOLDER(test_killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
