@@ -30,7 +30,7 @@ static int create_named(struct replaced_file *file)
     for (unsigned i = 0; i < NAME_TRIES; i++) {
         choose_temporary(file, i);
         int fd = openat(file->directory_fd, file->temporary,
-                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+                        O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd >= 0 || errno != EEXIST)
             return fd;
     }
@@ -43,7 +43,7 @@ bool replaced_file_open(int directory_fd, const char *name, struct replaced_file
     if (!is_name(name) || strlen(name) >= sizeof file.name)
         return error_set(err, ERROR_USAGE, "'%s' is no name of a file", name);
     memcpy(file.name, name, strlen(name) + 1);
-    file.fd = openat(directory_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    file.fd = openat(directory_fd, ".", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
     if (file.fd < 0) /* a file system that has no files without a name, or a directory that is not for us */
         file.fd = create_named(&file);
     if (file.fd < 0)

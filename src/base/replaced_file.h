@@ -14,7 +14,7 @@
 #include "base/error.h"
 
 struct replaced_file {
-    int fd;           /* for writing; owned */
+    int fd;           /* for writing, and for reading what was written; owned */
     int directory_fd; /* borrowed */
     char name[256];
     char temporary[300]; /* "" while it has none */

@@ -76,7 +76,7 @@ static enum download_end fetch_url(struct image_fetch *f, const char *url, const
     clear_progress(f);
     if (end != DOWNLOAD_DONE)
         replaced_file_abandon(&file);
-    else if (symbol_cache_keep(f->all->cache, id, &file, &err))
+    else if (symbol_cache_keep(id, &file, &err))
         note_found(f, server, size > 0 ? (uint64_t)size : 0);
     else
         end = DOWNLOAD_FAILED;

@@ -176,10 +176,8 @@ void code_starts_done(struct code_starts *starts)
     *starts = (struct code_starts){ 0 };
 }
 
-bool code_starts_find(const struct code_starts *starts, const struct elf *e,
-                      const struct eh_ranges *functions, uint64_t addr, uint64_t *out_start)
+bool code_starts_before(const struct code_starts *starts, uint64_t addr, uint64_t *out_start)
 {
-    uint64_t told_start, told_size;
     if (addr < starts->base || addr - starts->base > UINT32_MAX)
         return false;
     uint32_t wanted = (uint32_t)(addr - starts->base);
@@ -191,10 +189,17 @@ bool code_starts_find(const struct code_starts *starts, const struct elf *e,
         else
             high = middle;
     }
-    if (low == 0)
-        return false;
-    uint64_t start = starts->base + starts->rows[low - 1];
-    if (eh_ranges_find(functions, start, &told_start, &told_size) ||
+    if (low > 0)
+        *out_start = starts->base + starts->rows[low - 1];
+    return low > 0;
+}
+
+bool code_starts_find(const struct code_starts *starts, const struct elf *e,
+                      const struct eh_ranges *functions, uint64_t addr, uint64_t *out_start)
+{
+    uint64_t start, told_start, told_size;
+    if (!code_starts_before(starts, addr, &start) ||
+        eh_ranges_find(functions, start, &told_start, &told_size) ||
         code_section_at(e, start) != code_section_at(e, addr))
         return false;
     *out_start = start;

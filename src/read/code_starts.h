@@ -29,6 +29,8 @@ struct code_starts {
 bool code_starts_read(const struct elf *e, const struct eh_ranges *functions, struct code_starts *out,
                       struct error *err);
 void code_starts_done(struct code_starts *starts);
+/* The nearest start at or before `addr`; false when there is none. */
+bool code_starts_before(const struct code_starts *starts, uint64_t addr, uint64_t *out_start);
 /*
  * The start of the function around `addr`, which lies in none that the tables tell of. False when another
  * section, or one of those, begins or ends in between.

@@ -207,13 +207,10 @@ bool symbol_cache_begin_made(const struct symbol_cache *cache, const struct symb
     return is_unique(id, err) && replaced_file_open(cache->directory_fd, name, out, err);
 }
 
-bool symbol_cache_keep(const struct symbol_cache *cache, const struct symbol_id *id,
-                       struct replaced_file *file, struct error *err)
+bool symbol_cache_keep(const struct symbol_id *id, struct replaced_file *file, struct error *err)
 {
     struct source written;
-    AUTO_FD int fd = open_regular(cache, file->temporary);
-    bool ok = (fd >= 0 || error_system(err, errno, "cannot read '%s' again", file->temporary)) &&
-              source_over_fd(fd, 0, UINT64_MAX, &written, err) && symbol_id_check(id, &written, err);
+    bool ok = source_over_fd(file->fd, 0, UINT64_MAX, &written, err) && symbol_id_check(id, &written, err);
     if (!ok)
         replaced_file_abandon(file);
     return ok && replaced_file_commit(file, err);

@@ -44,8 +44,7 @@ int symbol_cache_find(const struct symbol_cache *cache, const struct symbol_id *
 bool symbol_cache_begin(const struct symbol_cache *cache, const struct symbol_id *id,
                         struct replaced_file *out, struct error *err);
 /* Takes the file when it is what the id is of (symbol_id_check()); else nothing of it stays. */
-bool symbol_cache_keep(const struct symbol_cache *cache, const struct symbol_id *id,
-                       struct replaced_file *file, struct error *err);
+bool symbol_cache_keep(const struct symbol_id *id, struct replaced_file *file, struct error *err);
 /* The same for what was made of a debug file. replaced_file_commit() ends it. */
 int symbol_cache_find_made(const struct symbol_cache *cache, const struct symbol_id *id,
                            enum symbol_cache_made what);

@@ -25,6 +25,18 @@ bool arm64_is_after_syscall(struct span before)
     return last_instruction(before) == 0xd4000001; /* svc #0 */
 }
 
+bool arm64_is_thread_birth(struct span code)
+{
+    uint32_t first = code.size >= INSTRUCTION_BYTES ? load_u32le(code.data) : 0;
+    return (first & 0xff00001f) == 0xb4000000 || first == 0xf100001f; /* cbz x0; cmp x0, #0 */
+}
+
+bool arm64_is_thread_exit(struct span code)
+{
+    return code.size >= 2 * INSTRUCTION_BYTES && load_u32le(code.data) == 0xd2800ba8 && /* mov x8, #93 */
+           load_u32le(code.data + INSTRUCTION_BYTES) == 0xd4000001;                     /* svc #0 */
+}
+
 /* It pushes two registers, then loads the resolver's address. */
 uint32_t arm64_bare_depth(struct span before, struct span code)
 {

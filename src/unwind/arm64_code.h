@@ -18,6 +18,10 @@ enum { ARM64_SIGNAL_RETURN_BYTES = 8 };
 bool arm64_is_after_call(struct span before);
 /* Whether `before` ends in a system call. */
 bool arm64_is_after_syscall(struct span before);
+/* Whether `code`, which follows a system call, asks at once whether it gave 0: clone() does. */
+bool arm64_is_thread_birth(struct span code);
+/* Whether `code` begins with the system call exit of what is in W0: so musl's clone(). */
+bool arm64_is_thread_exit(struct span code);
 /* How far the first entry of a procedure linkage table has moved SP at an address. */
 uint32_t arm64_bare_depth(struct span before, struct span code);
 /* Whether `code` is what a signal handler returns to. */

@@ -11,6 +11,8 @@ enum {
     HIJACK_CANDIDATES = 64,
     SEGMENTS_MAX = 64,
     PAGE_BYTES = 4096,
+    CODE_PER_TABLE = 64,        /* bytes: of code that has tables there are at most so many */
+    BARE_CODE_BYTES = 16 << 20, /* more of it is not searched */
 };
 
 /* After each push of OnHijackTripThread its frame is a word larger: a cheap sieve before code is read. */
@@ -75,6 +77,21 @@ static void open_rows(const struct elf *e, struct elf_unwind *image)
         find_hijack_in(e, &image->rows, image);
 }
 
+/* All code is read: only where there is hardly a table. */
+static void find_starts(const struct elf *e, struct elf_unwind *image)
+{
+    const struct elf_section *tables = elf_section_named(e, ".eh_frame");
+    uint64_t code_bytes = 0, table_bytes = tables ? tables->size_bytes : 0;
+    for (size_t i = 0; i < image->segment_count; i++)
+        code_bytes += image->segments[i].executable ? image->segments[i].file_bytes : 0;
+    if (code_bytes > BARE_CODE_BYTES || code_bytes / CODE_PER_TABLE <= table_bytes)
+        return;
+    struct eh_ranges functions = { 0 };
+    eh_ranges_read(e, &functions, NULL);
+    code_starts_read(e, &functions, &image->starts, NULL);
+    eh_ranges_done(&functions);
+}
+
 static void keep_segments(const struct elf *e, struct elf_unwind *image)
 {
     image->segments = mem_alloc(SEGMENTS_MAX, sizeof *image->segments);
@@ -97,6 +114,7 @@ bool elf_unwind_open(const struct source *file, struct elf_unwind **out, struct 
     image->entry = load_u64le(entry);
     keep_segments(&e, image);
     open_rows(&e, image);
+    find_starts(&e, image);
     elf_done(&e);
     *out = image;
     return true;
@@ -108,6 +126,7 @@ void elf_unwind_close(struct elf_unwind *image)
         return;
     eh_index_close(image->index);
     eh_rows_done(&image->rows);
+    code_starts_done(&image->starts);
     free(image->segments);
     free(image);
 }
@@ -130,6 +149,11 @@ bool elf_unwind_function(const struct elf_unwind *image, uint64_t addr, uint64_t
 {
     const struct eh_rows *rows = rows_at(image, addr);
     return rows && eh_rows_function(rows, addr, out_start, out_end);
+}
+
+bool elf_unwind_start(const struct elf_unwind *image, uint64_t addr, uint64_t *out_start)
+{
+    return code_starts_before(&image->starts, addr, out_start);
 }
 
 bool elf_unwind_bias(const struct elf_unwind *image, uint64_t start, uint64_t file_off, uint64_t *out_bias)

@@ -8,13 +8,15 @@
 #include <stdint.h>
 
 #include "base/source.h"
+#include "read/code_starts.h"
 #include "read/eh_index.h"
 
 /* Addresses as linked. Belongs to one thread. */
 struct elf_unwind {
-    struct eh_index *index; /* of the functions, or NULL */
-    struct eh_rows rows;    /* where there is no index */
-    uint64_t entry;         /* where the kernel or the loader starts it; 0: nowhere */
+    struct eh_index *index;    /* of the functions, or NULL */
+    struct eh_rows rows;       /* where there is no index */
+    struct code_starts starts; /* of the functions of an image that was built without tables */
+    uint64_t entry;            /* where the kernel or the loader starts it; 0: nowhere */
     uint64_t hijack; /* OnHijackTripThread, to which the .NET runtime bends return addresses; 0: not here */
     uint64_t hijack_end;
     struct elf_segment *segments; /* the loaded ones */
@@ -29,6 +31,9 @@ void elf_unwind_close(struct elf_unwind *image);
 const struct frame_rule *elf_unwind_rule(const struct elf_unwind *image, uint64_t addr);
 bool elf_unwind_function(const struct elf_unwind *image, uint64_t addr, uint64_t *out_start,
                          uint64_t *out_end);
+/* Where the code around `addr`, of which no table tells, begins, nearly always. False when that is not known.
+ */
+bool elf_unwind_start(const struct elf_unwind *image, uint64_t addr, uint64_t *out_start);
 
 /*
  * What to take from an address in the target to have it as linked, when file_off of the image is mapped at

@@ -25,6 +25,8 @@ const struct machine machine_x86_64 = {
     .address_mask = UINT64_MAX,
     .is_after_call = x64_is_after_call,
     .is_after_syscall = x64_is_after_syscall,
+    .is_thread_birth = x64_is_thread_birth,
+    .is_thread_exit = x64_is_thread_exit,
     .bare_depth = x64_bare_depth,
     .epilog = x64_epilog,
     .is_tail_jump = x64_is_tail_jump,
@@ -60,6 +62,8 @@ const struct machine machine_arm64 = {
     .address_mask = (UINT64_C(1) << 48) - 1, /* user memory, unless a program asks for more */
     .is_after_call = arm64_is_after_call,
     .is_after_syscall = arm64_is_after_syscall,
+    .is_thread_birth = arm64_is_thread_birth,
+    .is_thread_exit = arm64_is_thread_exit,
     .bare_depth = arm64_bare_depth,
     .is_signal_return = arm64_is_signal_return,
     .signal_rule = { .cfa = FRAME_CFA_DEREF,

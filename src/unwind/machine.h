@@ -34,6 +34,10 @@ struct machine {
     uint64_t address_mask;    /* of a return address; other bits may hold a signature */
     bool (*is_after_call)(struct span before);
     bool (*is_after_syscall)(struct span before);
+    /* Whether a system call that made a thread, in which it gave 0, goes on so. */
+    bool (*is_thread_birth)(struct span code);
+    /* Whether code that was called returns to where its thread ends with its result. */
+    bool (*is_thread_exit)(struct span code);
     /* How far above SP the return address is, or SP was, in code without unwind information: linkage tables,
      * thunks. */
     uint32_t (*bare_depth)(struct span before, struct span code);

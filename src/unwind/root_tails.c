@@ -11,7 +11,8 @@ static size_t tail_index(const struct root_tails *t, uint64_t ip)
 void root_tails_learn(struct root_tails *t, const struct unwind_frame *frames, size_t count)
 {
     for (size_t i = count; i-- > 1 && count - i <= ROOT_TAIL_FRAMES;) {
-        if (frames[i].found != UNWIND_FOUND_CFI) /* only native functions have just one caller */
+        bool is_native = frames[i].found == UNWIND_FOUND_CFI || frames[i].found == UNWIND_FOUND_FLOW;
+        if (!is_native) /* only those functions have just one caller */
             return;
         if (frames[i].exact || frames[i - 1].exact) /* interrupted anywhere, or a leaf, which many call */
             return;

@@ -209,6 +209,13 @@ static struct step or_signal(const struct unwinder *u, uint64_t ip, struct step 
     return told || !is_signal_return(u, ip) ? step : (struct step){ STEP_CFI, u->machine->signal_rule };
 }
 
+/* The call of a thread's function, behind which the thread ends: in musl's clone(). */
+static bool is_thread_root(const struct unwinder *u, uint64_t ip)
+{
+    uint8_t code[MACHINE_CODE_BYTES];
+    return read_code(u, ip, code, sizeof code) && u->machine->is_thread_exit(span_of(code, sizeof code));
+}
+
 /*
  * Where a function begins that no call was made from: whoever made this stack had it return there. So glibc's
  * coroutines begin (makecontext(3)).
@@ -227,6 +234,8 @@ static struct step resolve_native(const struct unwinder *u, const struct unwind_
     struct step step = or_signal(u, ip, step_cfi(code->elf, ip - 1 - code->bias));
     if (step.kind == STEP_NO_RULE && step.rule.cfa == FRAME_CFA_NONE && is_made_root(u, code, ip))
         return (struct step){ STEP_ROOT, { 0 }, .no_call = true };
+    if (step.kind == STEP_NO_RULE && step.rule.cfa == FRAME_CFA_NONE && is_thread_root(u, ip))
+        return (struct step){ STEP_ROOT, { 0 } };
     return step;
 }
 
@@ -313,13 +322,19 @@ static bool flow_accept(void *user, const struct frame_rule *rule)
     return rule_apply(of->run, rule, of->at, &next) == OUTCOME_OK && is_return_address(of->run->u, next.ip);
 }
 
-/* Native code of which no table tells: it is followed to its return. */
-static struct step step_flow(const struct run *r, const struct place *at)
+/* Native code of which no table tells: it is followed from its start, where that is known, or to its return.
+ */
+static struct step step_flow(const struct run *r, const struct place *at, const struct unwind_code *code)
 {
     struct flow_place of = { r, at };
     struct code_flow flow = { flow_read, flow_accept, &of };
     struct step step = { STEP_NO_RULE, { 0 } };
-    if (r->u->machine->follows_flow && x64_flow_rule(&flow, at->ip, &step.rule))
+    uint64_t start;
+    if (!r->u->machine->follows_flow)
+        return step;
+    if ((elf_unwind_start(code->elf, at->ip - !at->exact - code->bias, &start) &&
+         x64_flow_rule_from(&flow, start + code->bias, at->ip, &step.rule)) ||
+        x64_flow_rule(&flow, at->ip, &step.rule))
         step.kind = STEP_FLOW;
     return step;
 }
@@ -330,9 +345,10 @@ static struct step step_caller_flow(const struct run *r, const struct place *at,
     struct flow_place of = { r, at };
     if (known->kind == STEP_FLOW && flow_accept(&of, &known->rule))
         return *known;
-    if (code_at(r->u, at->ip - 1).kind != UNWIND_CODE_ELF)
+    struct unwind_code code = code_at(r->u, at->ip - 1);
+    if (code.kind != UNWIND_CODE_ELF)
         return (struct step){ STEP_NO_RULE, { 0 } };
-    struct step step = step_flow(r, at);
+    struct step step = step_flow(r, at, &code);
     if (step.kind == STEP_FLOW)
         *cache_slot(r->u, at->ip) =
             (struct cached_step){ at->ip, step.rule, r->u->generation, STEP_FLOW, false };
@@ -351,14 +367,14 @@ static struct step step_without_cfi(const struct run *r, const struct place *at,
     if (!read_code(r->u, at->ip - MACHINE_CODE_BYTES, around, sizeof around))
         return step_stack_top(r->u, 0);
     if (machine->is_after_syscall(before)) {
-        if (r->at_leaf && r->sample->registers->numbered[0] == 0)
-            return (struct step){ STEP_ROOT, { 0 } }; /* a thread that clone3 has just made */
+        if (r->at_leaf && r->sample->registers->numbered[0] == 0 && machine->is_thread_birth(behind))
+            return (struct step){ STEP_ROOT, { 0 } };
         struct step step = step_cfi(code->elf, at->ip - code->bias - 1);
         if (step.kind != STEP_NO_RULE)
             return step;
     }
     uint32_t depth = machine->bare_depth(before, behind);
-    struct step step = depth ? (struct step){ STEP_NO_RULE, { 0 } } : step_flow(r, at);
+    struct step step = depth ? (struct step){ STEP_NO_RULE, { 0 } } : step_flow(r, at, code);
     return step.kind == STEP_FLOW ? step : step_stack_top(r->u, (int32_t)depth);
 }
 

@@ -58,6 +58,22 @@ bool x64_is_after_syscall(struct span before)
     return before.size >= 2 && before.data[before.size - 2] == 0x0f && before.data[before.size - 1] == 0x05;
 }
 
+bool x64_is_thread_birth(struct span code)
+{
+    for (size_t at = 0; at + 2 <= code.size; at++)
+        if (code.data[at] == 0x31 && code.data[at + 1] == 0xed) /* xor ebp, ebp */
+            return true;
+    return false;
+}
+
+bool x64_is_thread_exit(struct span code)
+{
+    static const uint8_t musl[] = { 0x89, 0xc7, 0x31, 0xc0, 0xb0, 60, 0x0f, 0x05 };
+    static const uint8_t glibc[] = { 0x48, 0x89, 0xc7, 0xb8, 60, 0, 0, 0, 0x0f, 0x05 };
+    return (code.size >= sizeof musl && memcmp(code.data, musl, sizeof musl) == 0) ||
+           (code.size >= sizeof glibc && memcmp(code.data, glibc, sizeof glibc) == 0);
+}
+
 /* What an epilog has done so far. */
 struct epilog {
     struct frame_rule rule;

@@ -20,6 +20,11 @@ enum { X64_CALL_BYTES = 7 /* the longest call instruction */ };
 bool x64_is_after_call(struct span before);
 /* Whether `before` ends in a system call. */
 bool x64_is_after_syscall(struct span before);
+/* Whether `code`, which follows a system call, soon clears RBP, as the first of a new thread's frames has it.
+ */
+bool x64_is_thread_birth(struct span code);
+/* Whether `code` begins with the system call exit of what is in EAX: so musl's clone() and that of glibc. */
+bool x64_is_thread_exit(struct span code);
 /*
  * The rule at `addr`, whose code is `code`, when what follows is an epilog of the function [begin, end): only
  * stack adjustments and pops up to a return or a jump out of the function.

@@ -30,8 +30,10 @@ static void follow(struct span input)
 {
     struct code_flow flow = { read_input, accept_some, &input };
     struct frame_rule rule;
-    for (uint64_t addr = 0; addr < 100; addr += 9)
+    for (uint64_t addr = 0; addr < 100; addr += 9) {
         x64_flow_rule(&flow, addr, &rule);
+        x64_flow_rule_from(&flow, 0, addr, &rule);
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -44,6 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (x64_epilog(span_of(data, size), 0x1800, 0x1000, 0x2000, &rule) && rule.ra_off != -8)
         __builtin_trap();
     x64_is_after_call(span_of(data, size));
+    x64_is_thread_exit(span_of(data, size));
     x64_bare_depth(span_of(data, size / 2), span_of(data + size / 2, size - size / 2));
     follow(span_of(data, size));
     return 0;

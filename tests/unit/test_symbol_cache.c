@@ -78,7 +78,7 @@ static bool put(const struct folder *f, const struct symbol_id *id, const char *
     size = size < bytes.size ? size : bytes.size;
     assert_int_equal(write(file.fd, bytes.data, size), size);
     buffer_done(&bytes);
-    return symbol_cache_keep(&f->cache, id, &file, err);
+    return symbol_cache_keep(id, &file, err);
 }
 
 static void test_keep(void **state)

@@ -179,10 +179,9 @@ static const struct world_case cases[] = {
       .frames = { NOWHERE + 4, FRAMED + 8, ROOT + 8 },
       .end = UNWIND_END_ROOT,
       .last = UNWIND_FOUND_CFI },
-    { "behind a system call at a function's end", LEAF + 0x40, 0, ROOT + 8,
-      .code = { LEAF + 0x3c, { 0xd4000001 }, 1 },
-      .frames = { LEAF + 0x40 }, /* the result is 0: a thread just born */
-      .end = UNWIND_END_ROOT, .last = UNWIND_FOUND_LEAF },
+    { "a thread just born", LEAF + 0x40, 0, ROOT + 8,
+      .code = { LEAF + 0x3c, { 0xd4000001, 0xb4000040 }, 2 }, /* svc #0; cbz x0 */
+      .frames = { LEAF + 0x40 }, .end = UNWIND_END_ROOT, .last = UNWIND_FOUND_LEAF },
     { "a method",
       METHOD + 0x50,
       AT(4),

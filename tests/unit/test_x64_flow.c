@@ -171,40 +171,166 @@ static void test_cases(void **state)
     }
 }
 
+/* From the first instruction to the one at `at`. */
+static const struct {
+    const char *name;
+    uint8_t code[40];
+    size_t size, at;
+    bool found;
+    uint8_t cfa_register;
+    int32_t cfa_off;
+    uint8_t fp;
+    int32_t fp_off;
+} ways_in[] = {
+    { "at the start", { 0xc3 }, 1, 0, true, FRAME_REGISTER_SP, 8, FRAME_SAME, 0 },
+    { "push r13; push rbp; sub rsp, 8; call rbx; call of what ends the thread",
+      { 0x41, 0x55, 0x55, 0x48, 0x83, 0xec, 8, 0xff, 0xd3, 0xe8, 0, 0, 0, 0 },
+      14,
+      9,
+      true,
+      FRAME_REGISTER_SP,
+      32,
+      FRAME_AT_CFA,
+      -24 },
+    { "behind such a call: the next function is not mixed in",
+      { 0x53, 0xe8, 0, 0, 0, 0, 0x55, 0x5d, 0xc3 },
+      9,
+      6,
+      true,
+      FRAME_REGISTER_SP,
+      16,
+      FRAME_SAME,
+      0 },
+    { "push rbp; lea rbp, [rax]; what is computed there is not the caller's",
+      { 0x55, 0x48, 0x8d, 0x28, 0x90, 0x5d, 0xc3 },
+      7,
+      4,
+      true,
+      FRAME_REGISTER_SP,
+      16,
+      FRAME_AT_CFA,
+      -16 },
+    { "push rbp; sub rsp, 16; mov [rsp + 8], rbp: a second save is of something else",
+      { 0x55, 0x48, 0x83, 0xec, 16, 0x48, 0x89, 0x6c, 0x24, 8, 0x90 },
+      11,
+      10,
+      true,
+      FRAME_REGISTER_SP,
+      32,
+      FRAME_AT_CFA,
+      -16 },
+    { "push rbp; nop; pop rbp; it is back",
+      { 0x55, 0x90, 0x5d, 0xc3 },
+      4,
+      3,
+      true,
+      FRAME_REGISTER_SP,
+      8,
+      FRAME_SAME,
+      0 },
+    { "push rbp; mov rbp, rsp; mov rsp, rax: by RBP",
+      { 0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xc4, 0x90 },
+      8,
+      7,
+      true,
+      FRAME_REGISTER_FP,
+      16,
+      FRAME_AT_CFA,
+      -16 },
+    { "je over; ret; over: push rbx",
+      { 0x74, 1, 0xc3, 0x53, 0xc3 },
+      5,
+      4,
+      true,
+      FRAME_REGISTER_SP,
+      16,
+      FRAME_SAME,
+      0 },
+    { "no way leads there: push rbx; ret; nop", { 0x53, 0xc3, 0x90 }, 3, 2, false, 0, 0, 0, 0 },
+    { "into an instruction: sub rsp, 8", { 0x48, 0x83, 0xec, 8, 0xc3 }, 5, 2, false, 0, 0, 0, 0 },
+    { "below the stack: pop rax", { 0x58, 0xc3 }, 2, 1, false, 0, 0, 0, 0 },
+    { "mov rsp, rax without a frame pointer", { 0x48, 0x89, 0xc4, 0xc3 }, 4, 3, false, 0, 0, 0, 0 },
+};
+
+static void test_from_start(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(ways_in); i++) {
+        struct code code = { 0x1000, span_of(ways_in[i].code, ways_in[i].size), INT32_MIN };
+        struct code_flow flow = { code_read, code_accept, &code };
+        struct frame_rule rule = { 0 };
+        bool found = x64_flow_rule_from(&flow, 0x1000, 0x1000 + ways_in[i].at, &rule);
+        if (found != ways_in[i].found)
+            fail_msg("%s: %s", ways_in[i].name, found ? "has a rule" : "has no rule");
+        if (rule.cfa_register != ways_in[i].cfa_register || rule.cfa_off != ways_in[i].cfa_off ||
+            rule.fp != ways_in[i].fp || rule.fp_off != ways_in[i].fp_off)
+            fail_msg("%s: CFA %#x%+d, fp %u %+d", ways_in[i].name, rule.cfa_register, rule.cfa_off, rule.fp,
+                     rule.fp_off);
+        assert_true(!found || (rule.cfa == FRAME_CFA_OFFSET && rule.ra == FRAME_AT_CFA && rule.ra_off == -8));
+    }
+}
+
+struct tally {
+    unsigned equal, differ, none;
+};
+
 /* What the tables of the C library tell of its code, and what the code itself tells. */
 struct comparison {
     struct elf_unwind *image;
     struct eh_rows rows; /* all of the image */
     struct code code;
-    unsigned equal, differ, none;
+    struct tally to_return, from_start;
 };
 
-static void compare_at(struct comparison *c, uint64_t addr)
+static void compare_rules(struct tally *tally, bool found, const struct frame_rule *told,
+                          const struct frame_rule *rule, bool with_fp)
+{
+    bool same_cfa = found && (rule->cfa_register == FRAME_REGISTER_FP || rule->cfa_off == told->cfa_off);
+    /* what was popped is still where it was, below the stack */
+    bool popped =
+        found && rule->fp == FRAME_SAME && told->fp == FRAME_AT_CFA && told->cfa_off + told->fp_off < 0;
+    bool same_fp = found && (popped || (rule->fp == told->fp && rule->fp_off == told->fp_off));
+    if (!found)
+        tally->none++;
+    else if (same_cfa && (same_fp || !with_fp))
+        tally->equal++;
+    else
+        tally->differ++;
+}
+
+static void compare_at(struct comparison *c, uint64_t begin, uint64_t addr)
 {
     struct code_flow flow = { code_read, code_accept, &c->code };
     const struct frame_rule *told = eh_rows_find(&c->rows, addr);
     struct frame_rule rule;
     if (told->cfa != FRAME_CFA_OFFSET || told->cfa_register != FRAME_REGISTER_SP || told->ra != FRAME_AT_CFA)
         return;
-    if (!x64_flow_rule(&flow, addr, &rule))
-        c->none++;
-    else if (rule.cfa_register == FRAME_REGISTER_FP || rule.cfa_off == told->cfa_off)
-        c->equal++;
-    else
-        c->differ++;
+    bool found = x64_flow_rule(&flow, addr, &rule);
+    compare_rules(&c->to_return, found, told, &rule, false);
+    found = x64_flow_rule_from(&flow, begin, addr, &rule);
+    compare_rules(&c->from_start, found, told, &rule, true);
 }
 
 static void compare_function(struct comparison *c, uint64_t begin, uint64_t end)
 {
-    while (begin < end) {
+    for (uint64_t addr = begin; addr < end;) {
         uint8_t bytes[X64_INSTRUCTION_MAX];
         struct x64_instruction instruction;
-        size_t size = code_read(&c->code, begin, bytes, sizeof bytes);
+        size_t size = code_read(&c->code, addr, bytes, sizeof bytes);
         if (!x64_instruction_read(span_of(bytes, size), &instruction))
             return;
-        compare_at(c, begin);
-        begin += instruction.size;
+        compare_at(c, begin, addr);
+        addr += instruction.size;
     }
+}
+
+static void check_tally(const char *way, const struct tally *tally, unsigned percent)
+{
+    unsigned all = tally->equal + tally->differ + tally->none;
+    print_message("%s: of %u places %u equal, %u differ, %u without a rule\n", way, all, tally->equal,
+                  tally->differ, tally->none);
+    assert_true(all > 1000);
+    assert_true(tally->equal * 100 > all * percent); /* without a stack to judge by */
 }
 
 static int find_libc(struct dl_phdr_info *info, size_t size, void *user)
@@ -253,11 +379,8 @@ static void test_real_code(void **state)
         assert_int_equal(other_end, end);
         compare_function(&c, begin, end);
     }
-    unsigned all = c.equal + c.differ + c.none;
-    print_message("%u places: %u equal, %u differ, %u without a rule\n", all, c.equal, c.differ, c.none);
-    assert_true(all > 1000);
-    assert_true(c.equal * 10 >
-                all * 9); /* without a stack to judge by: what follows a call of abort() misleads */
+    check_tally("to a return", &c.to_return, 90); /* what follows a call of abort() misleads */
+    check_tally("from the start", &c.from_start, 93);
     elf_unwind_close(c.image);
     eh_rows_done(&c.rows);
     buffer_done(&bytes);
@@ -265,6 +388,7 @@ static void test_real_code(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_cases), cmocka_unit_test(test_real_code) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_cases), cmocka_unit_test(test_from_start),
+                                        cmocka_unit_test(test_real_code) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
