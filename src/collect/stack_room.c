@@ -23,6 +23,7 @@ enum {
      */
     HOLD_WELL_MS = 800,
     RING_PAGES_MAX = 1024,
+    RING_PAGES_DEEP = 4096, /* where so many are needed, and are enough, for DEEP_STACK_BYTES */
     RINGS_BYTES = 64 << 20, /* of all CPUs */
     SWITCH_RING_FACTOR = 4, /* switches come in bursts of tens of thousands a second */
 };
@@ -50,13 +51,22 @@ static bool is_large_enough(size_t ring_bytes, const struct perf_events_options 
            stack_bytes_for(ring_bytes, wanted->rate_hz, HOLD_WELL_MS, STACK_BYTES) == STACK_BYTES;
 }
 
+static size_t most_pages(uint32_t rate_hz, size_t page_bytes)
+{
+    bool is_usual = user_stack_bytes_for(RING_PAGES_MAX * page_bytes, rate_hz) == DEEP_STACK_BYTES;
+    bool is_deep = user_stack_bytes_for(RING_PAGES_DEEP * page_bytes, rate_hz) == DEEP_STACK_BYTES;
+    return is_deep && !is_usual ? RING_PAGES_DEEP : RING_PAGES_MAX;
+}
+
 static size_t ring_pages_for(const struct perf_events_options *wanted, size_t page_bytes)
 {
     size_t cpus = (size_t)sysconf(_SC_NPROCESSORS_ONLN), pages = wanted->ring_pages;
     size_t factor = wanted->context_switches ? SWITCH_RING_FACTOR : 1;
     size_t most = factor * RINGS_BYTES / page_bytes / (cpus ? cpus : 1);
-    if (most > factor * RING_PAGES_MAX)
-        most = factor * RING_PAGES_MAX;
+    size_t most_each =
+        wanted->context_switches ? factor * RING_PAGES_MAX : most_pages(wanted->rate_hz, page_bytes);
+    if (most > most_each)
+        most = most_each;
     while (2 * pages <= most && (wanted->context_switches || !is_large_enough(pages * page_bytes, wanted)))
         pages *= 2;
     return pages;

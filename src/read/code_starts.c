@@ -163,6 +163,7 @@ bool code_starts_read(const struct elf *e, const struct eh_ranges *functions, st
         }
     take_pointers(&s);
     take_symbols(&s);
+    take(&s, e->entry);
     for (size_t i = 0; i < functions->count; i++)
         take(&s, functions->base + functions->rows[i].start);
     sort_starts(&s.starts);

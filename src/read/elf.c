@@ -31,6 +31,7 @@ enum {
 
 struct elf_header {
     uint16_t type, machine;
+    uint64_t entry;
     uint64_t segments_off, sections_off;
     uint16_t segment_bytes, segment_count, section_bytes, section_count, names_index;
 };
@@ -49,7 +50,8 @@ static bool read_header(const struct source *file, struct elf_header *out, struc
     struct cursor c = cursor_over(span_of(bytes, sizeof bytes));
     cursor_seek(&c, 16);
     struct elf_header h = { .type = cursor_u16le(&c), .machine = cursor_u16le(&c) };
-    cursor_skip(&c, 4 + 8);
+    cursor_skip(&c, 4);
+    h.entry = cursor_u64le(&c);
     h.segments_off = cursor_u64le(&c);
     h.sections_off = cursor_u64le(&c);
     cursor_skip(&c, 4 + 2);
@@ -158,7 +160,7 @@ bool elf_open(const struct source *file, struct elf *out, struct error *err)
     struct elf_header h = { 0 };
     if (!read_header(file, &h, err))
         return false;
-    struct elf e = { .file = *file, .machine = h.machine };
+    struct elf e = { .file = *file, .machine = h.machine, .entry = h.entry };
     buffer_init(&e.section_names, SECTION_NAMES_MAX);
     read_sections(&e, &h);
     if (!read_segments(&e, &h, err)) {

@@ -369,7 +369,10 @@ static bool find_stub(struct native_image *image, uint64_t addr, struct code_nam
 static const char *identity_name(struct native_image *image, uint64_t start)
 {
     buffer_clear(&image->text);
-    buffer_format(&image->text, "%s!0x%" PRIx64, image->module, start);
+    if (start == image->elf.entry)
+        buffer_string(&image->text, "_start"); /* by its use: linkers look for that name */
+    else
+        buffer_format(&image->text, "%s!0x%" PRIx64, image->module, start);
     buffer_u8(&image->text, 0);
     return (const char *)image->text.data;
 }

@@ -6,7 +6,6 @@
 #include "unwind/x64_code.h"
 
 enum {
-    ELF_ENTRY_AT = 24, /* e_entry in the file header */
     HIJACK_STEPS = 8,
     HIJACK_CANDIDATES = 64,
     SEGMENTS_MAX = 64,
@@ -103,15 +102,10 @@ static void keep_segments(const struct elf *e, struct elf_unwind *image)
 bool elf_unwind_open(const struct source *file, struct elf_unwind **out, struct error *err)
 {
     struct elf e;
-    uint8_t entry[8];
     if (!elf_open(file, &e, err))
         return false;
-    if (!source_read(file, ELF_ENTRY_AT, entry, sizeof entry, err)) {
-        elf_done(&e);
-        return false;
-    }
     struct elf_unwind *image = mem_alloc(1, sizeof *image);
-    image->entry = load_u64le(entry);
+    image->entry = e.entry;
     keep_segments(&e, image);
     open_rows(&e, image);
     find_starts(&e, image);

@@ -16,7 +16,7 @@ struct elf_unwind {
     struct eh_index *index;    /* of the functions, or NULL */
     struct eh_rows rows;       /* where there is no index */
     struct code_starts starts; /* of the functions of an image that was built without tables */
-    uint64_t entry;            /* where the kernel or the loader starts it; 0: nowhere */
+    uint64_t entry;            /* the image's */
     uint64_t hijack; /* OnHijackTripThread, to which the .NET runtime bends return addresses; 0: not here */
     uint64_t hijack_end;
     struct elf_segment *segments; /* the loaded ones */

@@ -12,7 +12,8 @@ from live import Checks, Load, Recording, Target, Work, folded, record_busy, rep
 RATE = 999
 CPU_S = 2.0
 PINVOKE = "[P/Invoke stub]"
-QSORT = ("qsort", "qsort_r", "msort_with_tmp", "msort_with_tmp.part.0")
+MUSL = "libc.so!"  # of musl's functions only what it exports has a name
+QSORT = ("qsort", "qsort_r", "msort_with_tmp", "msort_with_tmp.part.0", MUSL)
 QSORT_PHASES = ("PInvoke.Program.PhaseQsortDelegate", "PInvoke.Program.PhaseQsortFunctionPointer",
                 "PInvoke.Program.PhaseNested")
 LIBC = ("bsearch", *QSORT)
@@ -43,6 +44,10 @@ CALLERS = {
 }
 
 
+def is_among(frame, allowed):
+    return frame in allowed or (MUSL in allowed and frame.startswith(MUSL))
+
+
 def judge(stacks, callers):
     """Samples with a guaranteed call in them: how many, in how many every caller is where it must be, and in how many one
     is nowhere above. With an example of what is wrong."""
@@ -55,7 +60,7 @@ def judge(stacks, callers):
         if not calls:
             continue
         judged += weight
-        wrong = [(i, allowed) for i, allowed in calls if i == 0 or stack[i - 1] not in allowed]
+        wrong = [(i, allowed) for i, allowed in calls if i == 0 or not is_among(stack[i - 1], allowed)]
         exact += 0 if wrong else weight
         missing += weight if any(not set(allowed) & set(stack[:i]) for i, allowed in wrong) else 0
         if wrong and not example:

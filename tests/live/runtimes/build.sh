@@ -16,7 +16,7 @@ cache=${CLRPERF_TEST_CACHE:-$HOME/.cache/clrperf-tests}
 
 # of servicing builds those that the package registry still has
 servicing=(8.0.29 8.0.33 9.0.18 9.0.22 10.0.11 10.0.14)
-variants=(11 11-async 10 9 8 10-debug 8-debug 10-r2r 10-single 10-single-compressed 8-single 10-trimmed 10-composite 3.1 "${servicing[@]}")
+variants=(11 11-async 10 9 8 10-debug 8-debug 10-r2r 10-single 10-single-compressed 8-single 10-trimmed 10-composite 10-musl 3.1 "${servicing[@]}")
 programs=(asyncchain gcstorm allocs throws sources locks pool primes r2rhot pinvoke readline jitty shapes crashes deadlock positions deepstack runtimework webapi flood)
 newer=(asyncchain gcstorm allocs throws sources locks pool webapi flood)
 
@@ -49,6 +49,9 @@ variant_options() {
             "-p:PublishTrimmed=true -p:SuppressTrimAnalysisWarnings=true -p:JsonSerializerIsReflectionEnabledByDefault=true" ;;
     10-trimmed)
         echo "-p:SamplesFramework=net10.0 ${own[*]} -p:PublishTrimmed=true -p:SuppressTrimAnalysisWarnings=true" ;;
+    # for Alpine
+    10-musl)
+        echo "-p:SamplesFramework=net10.0 -r linux-musl-x64 --self-contained true -p:InvariantGlobalization=true" ;;
     3.1) echo "(its own SDK and compiler)" ;;
     *.*.*) echo "-p:SamplesFramework=net${1%.*} ${own[*]} -p:RuntimeFrameworkVersion=$1" ;;
     esac
@@ -119,10 +122,10 @@ as_properties() {
     local words=() word
     for word; do
         case $word in
-        -r) words+=(-p:RuntimeIdentifier=linux-x64) ;;
+        -r) ;;
         --self-contained) words+=(-p:_IsPublishing=true) ;;
         true | false) words+=("-p:SelfContained=$word") ;;
-        linux-x64) ;;
+        linux-*) words+=("-p:RuntimeIdentifier=$word") ;;
         *) words+=("$word") ;;
         esac
     done
@@ -228,6 +231,27 @@ install_31() {
     rm -rf "$work"
 }
 
+# What a runtime for Alpine looks for beside musl. Where it lies is the last line.
+install_musl() {
+    local base=$cache/musl-base library
+    [[ -e /lib/ld-musl-x86_64.so.1 ]] || not_here "musl is missing; runtimes for Alpine need it"
+    command -v gcc >/dev/null || not_here "gcc is missing; runtimes for Alpine need a C++ library fitted to musl"
+    exec 8>"$cache/lock"
+    flock 8
+    if [[ ! -e $base/done || $here/muslbase.c -nt $base/done ]]; then
+        rm -rf "$base"
+        mkdir -p "$base" "$cache/work"
+        gcc -O1 -fPIC -shared -nostdlib -ffreestanding -fno-builtin -fno-stack-protector -o "$base/ld-linux-x86-64.so.2" \
+            -Wl,-soname,ld-linux-x86-64.so.2 "$here/muslbase.c" 2>"$cache/work/musl.log" ||
+            fail "muslbase.c does not compile: $cache/work/musl.log"
+        for library in libstdc++.so.6 libgcc_s.so.1; do
+            cp -L "$(gcc -print-file-name=$library)" "$base/$library" || not_here "gcc has no $library"
+        done
+        touch "$base/done"
+    fi
+    printf '%q\n' "$base"
+}
+
 build_31() {
     local program=$1 out=$2
     local home=$cache/sdk-3.1 log=$cache/work/3.1-$program.log tiered=true reference
@@ -280,6 +304,11 @@ publish() {
     fi
     case $variant in
     3.1) printf '%q %q\n' "$cache/sdk-3.1/dotnet" "$out/$program.dll" ;;
+    10-musl)
+        local base
+        base=$(install_musl)
+        printf 'env LD_LIBRARY_PATH=%q LD_PRELOAD=%q %q\n' "$base" "$base/ld-linux-x86-64.so.2" "$out/$program"
+        ;;
     10 | 10-debug | 10-r2r) printf 'dotnet %q\n' "$out/$program.dll" ;;
     *) printf '%q\n' "$out/$program" ;;
     esac
