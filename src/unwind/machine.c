@@ -8,6 +8,18 @@
 
 enum { WORD_BYTES = 8 };
 
+/*
+ * A signal handler returns to where SP is at struct ucontext, in whose struct sigcontext the interrupted
+ * registers are, in the order r8..r15 di si bp bx dx ax cx sp ip. The C libraries' tables, if any, say the
+ * same.
+ */
+enum {
+    X64_SIGNAL_REGISTERS = 8 + 8 + 24, /* from SP */
+    X64_SIGNAL_FP = X64_SIGNAL_REGISTERS + 10 * WORD_BYTES,
+    X64_SIGNAL_SP = X64_SIGNAL_REGISTERS + 15 * WORD_BYTES,
+    X64_SIGNAL_IP = X64_SIGNAL_REGISTERS + 16 * WORD_BYTES,
+};
+
 /* ax bx cx dx si di bp sp ip r8..r15 */
 static const uint8_t x86_64_numbers[] = { 0, 3, 2, 1, 4, 5, 6, 7, 16, 8, 9, 10, 11, 12, 13, 14, 15 };
 
@@ -30,6 +42,15 @@ const struct machine machine_x86_64 = {
     .bare_depth = x64_bare_depth,
     .epilog = x64_epilog,
     .is_tail_jump = x64_is_tail_jump,
+    .is_signal_return = x64_is_signal_return,
+    .signal_rule = { .cfa = FRAME_CFA_DEREF,
+                     .cfa_register = FRAME_REGISTER_SP,
+                     .fp = FRAME_AT_SP,
+                     .ra = FRAME_AT_SP,
+                     .signal_frame = true,
+                     .cfa_off = X64_SIGNAL_SP,
+                     .fp_off = X64_SIGNAL_FP,
+                     .ra_off = X64_SIGNAL_IP },
 };
 
 /* x0..x30 sp pc */

@@ -16,7 +16,8 @@
 
 enum {
     MACHINE_REGISTERS_MAX = 33,
-    MACHINE_CODE_BYTES = 16, /* before and behind an address, that the functions below like to see */
+    MACHINE_SIGNAL_RETURN_BYTES = 9, /* the longest code that is_signal_return() knows */
+    MACHINE_CODE_BYTES = 16,         /* before and behind an address, that the functions below like to see */
 };
 
 struct machine {

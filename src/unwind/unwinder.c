@@ -196,7 +196,7 @@ static struct step step_info(const struct unwind_function *function, uint64_t ad
 /* What a signal handler returns to, where its tables do not tell. */
 static bool is_signal_return(const struct unwinder *u, uint64_t ip)
 {
-    uint8_t code[WORD_BYTES];
+    uint8_t code[MACHINE_SIGNAL_RETURN_BYTES];
     return u->machine->is_signal_return && read_code(u, ip, code, sizeof code) &&
            u->machine->is_signal_return(span_of(code, sizeof code));
 }

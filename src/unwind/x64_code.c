@@ -66,12 +66,23 @@ bool x64_is_thread_birth(struct span code)
     return false;
 }
 
+static bool begins_with(struct span code, const void *bytes, size_t size)
+{
+    return code.size >= size && memcmp(code.data, bytes, size) == 0;
+}
+
+bool x64_is_signal_return(struct span code)
+{
+    static const uint8_t wide[] = { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 }; /* mov rax, 15; syscall */
+    static const uint8_t narrow[] = { 0xb8, 15, 0, 0, 0, 0x0f, 0x05 };
+    return begins_with(code, wide, sizeof wide) || begins_with(code, narrow, sizeof narrow);
+}
+
 bool x64_is_thread_exit(struct span code)
 {
     static const uint8_t musl[] = { 0x89, 0xc7, 0x31, 0xc0, 0xb0, 60, 0x0f, 0x05 };
     static const uint8_t glibc[] = { 0x48, 0x89, 0xc7, 0xb8, 60, 0, 0, 0, 0x0f, 0x05 };
-    return (code.size >= sizeof musl && memcmp(code.data, musl, sizeof musl) == 0) ||
-           (code.size >= sizeof glibc && memcmp(code.data, glibc, sizeof glibc) == 0);
+    return begins_with(code, musl, sizeof musl) || begins_with(code, glibc, sizeof glibc);
 }
 
 /* What an epilog has done so far. */

@@ -23,6 +23,8 @@ bool x64_is_after_syscall(struct span before);
 /* Whether `code`, which follows a system call, soon clears RBP, as the first of a new thread's frames has it.
  */
 bool x64_is_thread_birth(struct span code);
+/* Whether `code` begins with the system call rt_sigreturn. */
+bool x64_is_signal_return(struct span code);
 /* Whether `code` begins with the system call exit of what is in EAX: so musl's clone() and that of glibc. */
 bool x64_is_thread_exit(struct span code);
 /*

@@ -552,6 +552,51 @@ static void test_signal(void **state)
     unwinder_free(u);
 }
 
+/* The same through a C library without tables: there the machine's rule tells. */
+static void test_bare_signal(void **state)
+{
+    struct world *w = *state;
+    struct unwind_space space = { &machine_x86_64, world_find, world_read, w };
+    struct unwinder *u = unwinder_new(&space, 6);
+    struct world_case c = { "", .ip = LEAF + 4,
+                            .words = { NOWHERE, [16] = AT(9), [21] = AT(23), [22] = FRAMED, [23] = ROOT + 5 },
+                            .code = { NOWHERE, { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 }, 9 } };
+    struct unwind_result r = world_run(w, u, &c, ARRAY_LEN(w->frames));
+    assert_int_equal(r.count, 4);
+    assert_int_equal(r.end, UNWIND_END_ROOT);
+    assert_int_equal(w->frames[1].ip, NOWHERE);
+    assert_true(w->frames[1].exact);
+    assert_int_equal(w->frames[2].ip, FRAMED);
+    assert_true(w->frames[2].exact);
+    assert_int_equal(w->frames[3].ip, ROOT + 5);
+    unwinder_free(u);
+}
+
+/* A thread of musl's: a function that never returns, of which only the start is known, and clone(). */
+static void test_bare_thread(void **state)
+{
+    struct world *w = *state;
+    struct unwind_space space = { &machine_x86_64, world_find, world_read, w };
+    struct unwinder *u = unwinder_new(&space, 6);
+    uint32_t starts[] = { NOWHERE - ELF_BIAS, ENTRY - ELF_BIAS };
+    w->elf.starts = (struct code_starts){ .rows = starts, .count = 2 };
+    /* push rbp; sub rsp, 16; call *rax; then a call of what ends the thread, and another function's return */
+    struct world_case c = { "", .ip = LEAF + 4, .fp = 7, .words = { NOWHERE + 7, 1, 2, 3, NOWHERE + 0x40 },
+                            .code = {
+                                NOWHERE, { 0x55, 0x48, 0x83, 0xec, 16, 0xff, 0xd0, 0xe8, 0, 0, 0, 0 }, 12 } };
+    w->code[1] = (struct piece){ NOWHERE + 12, { 0xc3 }, 1 };
+    w->code[2] = (struct piece){ NOWHERE + 0x40, { 0x89, 0xc7, 0x31, 0xc0, 0xb0, 60, 0x0f, 0x05 }, 8 };
+    struct unwind_result r = world_run(w, u, &c, ARRAY_LEN(w->frames));
+    assert_int_equal(r.count, 3);
+    assert_int_equal(r.end, UNWIND_END_ROOT);
+    assert_int_equal(w->frames[2].ip, NOWHERE + 0x40);
+    assert_int_equal(w->frames[2].found, UNWIND_FOUND_FLOW);
+    assert_int_equal(r.end_sp, AT(5));
+    w->elf.starts = (struct code_starts){ 0 };
+    w->code[1] = w->code[2] = (struct piece){ 0 };
+    unwinder_free(u);
+}
+
 /* What was interrupted is on another stack than the handler, or than what the runtime handles it with. */
 static void test_other_stack(void **state)
 {
@@ -780,6 +825,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cases),          cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_bare_signal),    cmocka_unit_test(test_bare_thread),
         cmocka_unit_test(test_other_stack),    cmocka_unit_test(test_null_call),
         cmocka_unit_test(test_tails),          cmocka_unit_test(test_depth),
         cmocka_unit_test(test_trap_is_marked), cmocka_unit_test(test_truncated),
