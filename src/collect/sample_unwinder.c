@@ -265,11 +265,15 @@ void sample_unwinder_mapped(struct sample_unwinder *unwinder, uint32_t process, 
 
 /* Samples. */
 
+/* A top that was learned from what looked like a root, and that a stack goes beyond, is forgotten. */
 static void top_learn(struct sample_unwinder *unwinder, uint32_t tid, const struct unwind_result *result)
 {
+    struct stack_top *top = &unwinder->tops[tid % STACKS_TOPS];
     if (result->end == UNWIND_END_ROOT && result->count &&
         unwinder->frames[result->count - 1].found < UNWIND_FOUND_KERNEL)
-        unwinder->tops[tid % STACKS_TOPS] = (struct stack_top){ tid, result->end_sp };
+        *top = (struct stack_top){ tid, result->end_sp };
+    else if (result->end == UNWIND_END_CUT && top->tid == tid)
+        *top = (struct stack_top){ 0 };
 }
 
 static bool registers_of(const struct sample_unwinder *unwinder, const struct perf_sample *sample,

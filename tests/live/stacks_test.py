@@ -69,12 +69,12 @@ def judge(stacks, callers):
     return judged, exact, missing, example
 
 
-def check_whole(checks, name, capture, *arguments):
+def check_whole(checks, name, capture, *arguments, per_mille=1):
     """At most one in a thousand, and one more: a recording of some thousand samples has no thousandths."""
     totals = report(capture, "--top", "1", *arguments)["totals"]
     ends = totals["stacks"]
-    checks.check(f"{name}: 99.9 % of the stacks are whole",
-                 ends["truncated"] + ends["broken"] <= 1 + totals["samples"] / 1000 and totals["samples"] > 100,
+    checks.check(f"{name}: {100 - per_mille / 10} % of the stacks are whole",
+                 ends["truncated"] + ends["broken"] <= 1 + totals["samples"] * per_mille / 1000 and totals["samples"] > 100,
                  f"{ends['whole']} of {totals['samples']}, {ends['truncated']} truncated, {ends['broken']} broken "
                  f"{ends['broken_by_image'] or ''}")
     frames = totals["frames"]
@@ -110,6 +110,12 @@ def check_deep(checks, variant, work):
                  sum(weight for _, weight in depths) > 100 and all(depth == levels for depth, _ in depths), depths)
 
 
+def has_handler(stack):
+    """The C library's trampoline, which has no name in musl."""
+    return "__restore_rt" in stack or any(callee.startswith(MUSL) and caller.startswith("Crashes.")
+                                          for caller, callee in zip(stack, stack[1:]))
+
+
 def check_faults(checks, variant, work):
     """Null references at a method's first instruction: the runtime handles them in frames that nobody called."""
     callers = {"Crashes.Program.Touch": ("Crashes.Program.Catch",), "Crashes.Program.Dereference": ("Crashes.Program.Touch",)}
@@ -119,7 +125,7 @@ def check_faults(checks, variant, work):
         record_busy(capture, target.pid, RATE, CPU_S)
     check_whole(checks, f"{variant} crashes", capture)
     # the kernel's call of the handler is on a stack of its own, of which a sample has the bytes and not of the other
-    stacks = [(stack, weight) for stack, weight in folded(capture) if "__restore_rt" not in stack]
+    stacks = [(stack, weight) for stack, weight in folded(capture) if not has_handler(stack)]
     judged, exact, missing, example = judge(stacks, callers)
     checks.check(f"{variant} crashes: who called what faulted is in each stack",
                  judged > 0.4 * RATE * CPU_S and exact >= 0.995 * judged and missing == 0, f"{exact} of {judged} {example}")
@@ -134,7 +140,10 @@ def check_waiting(checks, variant, work):
         recording = Recording(capture, "-p", target.pid, "-e", "context-switches")
         wait_for(lambda: os.path.getsize(capture) > 40_000, "samples in the capture")
         recording.stop()
-    check_whole(checks, f"{variant} webapi, context switches", capture, "--event", "context-switches")
+    # musl's functions keep no frame pointer: the kernel's chain does not go on behind the 32 KiB that a sample has, and the
+    # compiler needs more
+    check_whole(checks, f"{variant} webapi, context switches", capture, "--event", "context-switches",
+                per_mille=10 if variant.endswith("-musl") else 1)
 
 
 def main():
