@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -118,7 +118,7 @@ static bool record_launch(struct record_run *run, const struct verb_call *call, 
         return false;
     run->launched = true;
     if (beside) {
-        run->clock_fd = pidfd_open(run->launch.pid, 0);
+        run->clock_fd = (int)syscall(SYS_pidfd_open, run->launch.pid, 0);
         return run->clock_fd >= 0 || error_system(err, errno, "cannot wait for '%s'", call->command[0]);
     }
     run->pids = mem_alloc(1, sizeof *run->pids);

@@ -32,6 +32,7 @@ struct waiting_call {
 static const struct waiting_call calls[] = {
     { "read", { 0, 63 }, 0, NO_ARGUMENT, 0 },
     { "write", { 1, 64 }, 0, NO_ARGUMENT, 0 },
+    { "open", { 2, NO_CALL }, NO_ARGUMENT, NO_ARGUMENT, 0 },
     { "poll", { 7, NO_CALL }, NO_ARGUMENT, 2, TIMEOUT_MS, .polls = true },
     { "ioctl", { 16, 29 }, 0, NO_ARGUMENT, 0 },
     { "read", { 17, 67 }, 0, NO_ARGUMENT, 0 },

@@ -2,9 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/mount.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mount.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -12,13 +13,14 @@
 
 enum { PATH_BYTES = 160 };
 
-/* The root of a tracefs that nobody else sees, or -1 with errno. */
+/* The root of a tracefs that nobody else sees, or -1 with errno. Not every C library has these calls. */
 static int tracefs_mount(void)
 {
-    AUTO_FD int context = fsopen("tracefs", FSOPEN_CLOEXEC);
-    if (context < 0 || fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) != 0)
+    AUTO_FD int context = (int)syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC);
+    if (context < 0 || syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) != 0)
         return -1;
-    return fsmount(context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+    return (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC,
+                        MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 }
 
 /* A mounted one that does not let us in would not do so elsewhere. */

@@ -62,7 +62,7 @@ struct elf_symbol {
 struct elf {
     struct source file; /* its descriptor or memory is borrowed */
     uint16_t machine;
-    uint64_t entry; /* where the kernel or the loader starts it; 0: nowhere */
+    uint64_t entry;               /* where the kernel or the loader starts it; 0: nowhere */
     struct elf_section *sections; /* [0] is the null section; none in a file without section headers */
     size_t section_count;
     struct elf_segment *segments;
