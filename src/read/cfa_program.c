@@ -39,7 +39,17 @@ enum cfa_instruction {
     CFA_GNU_NEGATIVE_OFFSET_EXTENDED = 0x2f,
 };
 
-enum { OP_DEREF = 0x06, OP_BREG0 = 0x70, OP_BREG31 = 0x8f, OP_LIT0 = 0x30, OP_LIT15 = 0x3f };
+enum {
+    OP_DEREF = 0x06,
+    OP_MUL = 0x1e,
+    OP_PLUS = 0x22,
+    OP_PLUS_UCONST = 0x23,
+    OP_LIT0 = 0x30,
+    OP_LIT8 = 0x38,
+    OP_LIT15 = 0x3f,
+    OP_BREG0 = 0x70,
+    OP_BREG31 = 0x8f,
+};
 
 static void advance(struct cfa_program *p, uint64_t delta)
 {
@@ -74,7 +84,7 @@ static void set_cfa(struct cfa_program *p, enum frame_cfa kind, uint8_t number, 
     p->rule.cfa = known ? kind : FRAME_CFA_UNKNOWN;
     p->rule.cfa_register = known ? number : 0;
     p->rule.cfa_off = known ? (int32_t)off : 0;
-    p->rule.plt_edge = 0;
+    p->rule.plt_edge = p->rule.cfa_index = p->rule.cfa_above = 0;
 }
 
 static void set_place(struct cfa_program *p, uint64_t dwarf, enum frame_place place, int64_t off)
@@ -139,6 +149,46 @@ static bool is_plt(struct span e, uint8_t *out_edge)
     return true;
 }
 
+/* "+ 8 * register"; *rest is moved behind it. False when it begins so, but is not that. */
+static bool read_index(const struct cfa_params *m, struct span *rest, uint8_t *out_index)
+{
+    uint8_t number;
+    int64_t off;
+    struct span tail;
+    *out_index = 0;
+    if (!read_base(m, *rest, &number, &off, &tail))
+        return true;
+    struct cursor e = cursor_over(tail);
+    if (off != 0 || number >= FRAME_REGISTER_SP || cursor_u8(&e) != OP_LIT8 || cursor_u8(&e) != OP_MUL ||
+        cursor_u8(&e) != OP_PLUS)
+        return false;
+    *out_index = number + 1;
+    *rest = cursor_bytes(&e, cursor_left(&e));
+    return cursor_ok(&e);
+}
+
+/*
+ * What follows "register + offset" where the stack pointer was saved there: hand-written code keeps it in its
+ * frame, aligned for its instructions, and what the caller had lies some bytes above it (OpenSSL,
+ * crypto/bn/asm).
+ */
+static void set_cfa_saved(struct cfa_program *p, uint8_t number, int64_t off, struct span rest)
+{
+    uint8_t index;
+    uint64_t above = 0;
+    bool known = read_index(p->params, &rest, &index);
+    struct cursor e = cursor_over(rest);
+    known = known && cursor_u8(&e) == OP_DEREF;
+    if (known && cursor_left(&e) > 0)
+        known = cursor_u8(&e) == OP_PLUS_UCONST && (above = cursor_varuint64(&e)) <= UINT8_MAX;
+    known = known && cursor_ok(&e) && cursor_left(&e) == 0;
+    set_cfa(p, known ? FRAME_CFA_DEREF : FRAME_CFA_UNKNOWN, known ? number : 0, known ? off : 0);
+    if (p->rule.cfa == FRAME_CFA_DEREF) {
+        p->rule.cfa_index = index;
+        p->rule.cfa_above = (uint8_t)above;
+    }
+}
+
 static void set_cfa_expression(struct cfa_program *p, struct span expression)
 {
     uint8_t number, edge;
@@ -151,10 +201,8 @@ static void set_cfa_expression(struct cfa_program *p, struct span expression)
         set_cfa(p, FRAME_CFA_UNKNOWN, 0, 0);
     } else if (rest.size == 0) {
         set_cfa(p, FRAME_CFA_OFFSET, number, off);
-    } else if (rest.size == 1 && rest.data[0] == OP_DEREF) {
-        set_cfa(p, FRAME_CFA_DEREF, number, off);
     } else {
-        set_cfa(p, FRAME_CFA_UNKNOWN, 0, 0);
+        set_cfa_saved(p, number, off, rest);
     }
 }
 

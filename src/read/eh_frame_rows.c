@@ -47,8 +47,9 @@ static uint32_t rule_hash(const struct frame_rule *r)
 {
     const uint32_t words[] = { r->cfa | (uint32_t)r->cfa_register << 8 | (uint32_t)r->fp << 16 |
                                    (uint32_t)r->ra << 24,
-                               r->plt_edge | (uint32_t)r->signal_frame << 8, (uint32_t)r->cfa_off,
-                               (uint32_t)r->fp_off, (uint32_t)r->ra_off };
+                               r->plt_edge | (uint32_t)r->signal_frame << 8 | (uint32_t)r->cfa_index << 16 |
+                                   (uint32_t)r->cfa_above << 24,
+                               (uint32_t)r->cfa_off, (uint32_t)r->fp_off, (uint32_t)r->ra_off };
     uint32_t hash = 0;
     for (size_t i = 0; i < ARRAY_LEN(words); i++)
         hash = (hash ^ words[i]) * 0x9e3779b1u + (hash >> 15);
@@ -58,8 +59,9 @@ static uint32_t rule_hash(const struct frame_rule *r)
 static bool rule_equals(const struct frame_rule *a, const struct frame_rule *b)
 {
     return a->cfa == b->cfa && a->cfa_register == b->cfa_register && a->fp == b->fp && a->ra == b->ra &&
-           a->plt_edge == b->plt_edge && a->signal_frame == b->signal_frame && a->cfa_off == b->cfa_off &&
-           a->fp_off == b->fp_off && a->ra_off == b->ra_off;
+           a->plt_edge == b->plt_edge && a->signal_frame == b->signal_frame && a->cfa_index == b->cfa_index &&
+           a->cfa_above == b->cfa_above && a->cfa_off == b->cfa_off && a->fp_off == b->fp_off &&
+           a->ra_off == b->ra_off;
 }
 
 static void rules_rehash(struct compiler *c)

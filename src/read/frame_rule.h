@@ -15,7 +15,7 @@ enum frame_cfa {
     FRAME_CFA_NONE,    /* no function is known here */
     FRAME_CFA_UNKNOWN, /* a function, but how it keeps its frame is not understood */
     FRAME_CFA_OFFSET,  /* register + cfa_off */
-    FRAME_CFA_DEREF,   /* the word at register + cfa_off */
+    FRAME_CFA_DEREF,   /* the word at register + cfa_off + 8 * the register cfa_index, and cfa_above more */
     FRAME_CFA_PLT,     /* SP + cfa_off, 8 more when the low four bits of the IP are at least plt_edge */
 };
 
@@ -39,6 +39,8 @@ struct frame_rule {
     uint8_t plt_edge;
     bool signal_frame; /* the kernel called: the "return address" is the very instruction to be executed next
                         */
+    uint8_t cfa_index; /* of DEREF: a register's number + 1; 0: none */
+    uint8_t cfa_above; /* of DEREF: bytes */
     int32_t cfa_off, fp_off, ra_off;
 };
 

@@ -14,7 +14,9 @@ enum {
     STACK_REACH_BYTES = 256 << 20, /* an address so far above the bytes may still be of this stack */
     ENTRY_BYTES = 0x40,            /* of ld.so's entry, which has no unwind information */
     SCAN_FRAME_BYTES = 64,
-    EPILOG_BYTES = 96,    /* of code that tells whether an epilog is under way */
+    EPILOG_BYTES = 96,           /* of code that tells whether an epilog is under way */
+    SAVED_SP_REACH_BYTES = 2048, /* above SP, of the place where hand-written code keeps what SP was */
+    SAVED_SP_FRAME_BYTES = 4096, /* of its frame from there on, which is aligned */
     RED_ZONE_BYTES = 128, /* below SP, that a function may use: System V ABI, AMD64 supplement, 3.2.2 */
 };
 
@@ -65,9 +67,10 @@ struct run {
     struct unwinder *u;
     const struct unwind_sample *sample;
     uint64_t stack_start;
-    uint64_t link; /* with has_link */
-    bool has_link; /* this frame's link register is known: it is the leaf, or was interrupted */
-    bool at_leaf;  /* the registers are those of the sample */
+    uint64_t link;   /* with has_link */
+    bool has_link;   /* this frame's link register is known: it is the leaf, or was interrupted */
+    bool at_leaf;    /* the registers are those of the sample */
+    bool above_leaf; /* the leaf is native code, which may have kept them for its caller */
 };
 
 enum outcome { OUTCOME_OK, OUTCOME_CUT, OUTCOME_FAILED };
@@ -454,7 +457,7 @@ static bool base_value(const struct run *r, const struct place *at, uint8_t numb
         *out = at->sp;
     else if (number == FRAME_REGISTER_FP)
         *out = at->fp;
-    else if (r->at_leaf && number < r->u->machine->register_count)
+    else if ((r->at_leaf || r->above_leaf) && number < r->u->machine->register_count)
         *out = r->sample->registers->numbered[number];
     else
         return false;
@@ -466,20 +469,51 @@ static uint64_t offset(uint64_t base, int32_t off)
     return base + (uint64_t)(int64_t)off;
 }
 
+/*
+ * A copy of the stack pointer that was saved: what is told to lie below SP, where a sample has no bytes, was
+ * moved there from further up (OpenSSL, crypto/sha/asm). It leads to a return address.
+ */
+static bool find_saved_sp(const struct run *r, uint64_t sp, uint64_t *out)
+{
+    uint64_t saved, top;
+    for (uint64_t addr = sp; addr < sp + SAVED_SP_REACH_BYTES; addr += WORD_BYTES) {
+        if (stack_read(r, addr, &saved) != OUTCOME_OK)
+            return false;
+        if (saved > addr && saved - addr < SAVED_SP_FRAME_BYTES && saved % WORD_BYTES == 0 &&
+            stack_read(r, saved, &top) == OUTCOME_OK && is_return_address(r->u, top)) {
+            *out = saved;
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum outcome saved_sp(const struct run *r, const struct frame_rule *rule, const struct place *at,
+                             uint64_t addr, uint64_t *out)
+{
+    enum outcome outcome = stack_read(r, addr, out);
+    if (outcome != OUTCOME_OK && r->at_leaf && addr < at->sp && rule->cfa_above == WORD_BYTES &&
+        find_saved_sp(r, at->sp, out))
+        outcome = OUTCOME_OK;
+    *out += rule->cfa_above;
+    return outcome;
+}
+
 static enum outcome rule_cfa(const struct run *r, const struct frame_rule *rule, const struct place *at,
                              uint64_t *out)
 {
-    uint64_t base;
+    uint64_t base, index = 0;
     switch (rule->cfa) {
     case FRAME_CFA_PLT:
         *out = offset(at->sp, rule->cfa_off) + ((at->ip & 15) >= rule->plt_edge ? WORD_BYTES : 0);
         return OUTCOME_OK;
     case FRAME_CFA_OFFSET:
     case FRAME_CFA_DEREF:
-        if (!base_value(r, at, rule->cfa_register, &base))
+        if (!base_value(r, at, rule->cfa_register, &base) ||
+            (rule->cfa_index && !base_value(r, at, rule->cfa_index - 1, &index)))
             return OUTCOME_FAILED;
-        *out = offset(base, rule->cfa_off);
-        return rule->cfa == FRAME_CFA_DEREF ? stack_read(r, *out, out) : OUTCOME_OK;
+        *out = offset(base, rule->cfa_off) + WORD_BYTES * index;
+        return rule->cfa == FRAME_CFA_DEREF ? saved_sp(r, rule, at, *out, out) : OUTCOME_OK;
     default:
         return OUTCOME_FAILED;
     }
@@ -545,6 +579,13 @@ static bool is_interrupted(const struct run *r, const struct place *at)
     return at->exact && !r->at_leaf;
 }
 
+/* Of a frame that only the leaf is called from: whether it kept the register is not told. */
+static bool is_by_kept_register(const struct run *r, const struct frame_rule *rule)
+{
+    return !r->at_leaf && rule->cfa != FRAME_CFA_PLT &&
+           (rule->cfa_register < FRAME_REGISTER_SP || rule->cfa_index);
+}
+
 static enum outcome rule_apply(const struct run *r, const struct frame_rule *rule, const struct place *at,
                                struct place *out)
 {
@@ -562,6 +603,8 @@ static enum outcome rule_apply(const struct run *r, const struct frame_rule *rul
     if (outcome != OUTCOME_OK)
         return outcome;
     next.ip &= r->u->address_mask;
+    if (is_by_kept_register(r, rule) && !is_return_address(r->u, next.ip))
+        return OUTCOME_FAILED;
     /* clang's epilogs keep the rule of a register that was popped already: its slot is below SP then */
     bool popped = rule->fp == FRAME_AT_CFA && !leaves_stack && offset(next.sp, rule->fp_off) < at->sp;
     if (rule->fp != FRAME_SAME && rule->fp != FRAME_LOST && !popped) {
@@ -650,6 +693,7 @@ static bool run_advance(struct run *r, struct place *at, enum unwind_found *out_
         *out_end = outcome == OUTCOME_CUT ? UNWIND_END_CUT : UNWIND_END_BROKEN;
         return false;
     }
+    r->above_leaf = r->at_leaf && !next.exact && code_at(r->u, at->ip).kind == UNWIND_CODE_ELF;
     r->at_leaf = r->has_link = false;
     if (next.exact)
         take_interrupted_link(r, at);

@@ -35,6 +35,11 @@ static const uint8_t realigned[] = {
     0x0f, 3, 0x76, 0x78, 0x06, /* CFA: the word at rbp-8 */
     0x10, 6, 2,    0x76, 0,    /* rbp: in the word at rbp */
 };
+static const uint8_t saved[] = {
+    0x0f, 5,    0x77, 40,   0x06, 0x23, 8, /* CFA: the word at rsp+40, and 8 more */
+    0x41, 0x0f, 10,   0x77, 8,    0x79, 0,
+    0x38, 0x1e, 0x22, 0x06, 0x23, 8, /* +1: the word at rsp+8+8*r9, and 8 more */
+};
 static const uint8_t by_other[] = { 0x0c, 10, 0 };
 static const uint8_t in_register[] = { 0x41, 0x0e, 0, 0x09, 16, 5, 0x41, 0x09, 6, 5 };
 static const uint8_t unknown[] = { 0x41, 0x0e, 16, 0x41, 0x3e };
@@ -54,6 +59,7 @@ static struct buffer section_of_all(void)
     eh_fixture_fde(&s, plain, 0x2200, 0x80, plt, sizeof plt);
     eh_fixture_fde(&s, signal, 0x2300, 9, sigreturn, sizeof sigreturn);
     eh_fixture_fde(&s, plain, 0x2400, 16, realigned, sizeof realigned);
+    eh_fixture_fde(&s, plain, 0x2480, 16, saved, sizeof saved);
     eh_fixture_fde(&s, plain, 0x2500, 16, by_other, sizeof by_other);
     eh_fixture_fde(&s, plain, 0x2580, 16, in_register, sizeof in_register);
     eh_fixture_fde(&s, plain, 0x2600, 16, unknown, sizeof unknown);
@@ -73,68 +79,76 @@ static const struct {
     { "below all", 0x10, { FRAME_CFA_NONE } },
     { "out of order",
       0x180f,
-      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 8, 0, -8 } },
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, 8, 0, -8 } },
     { "behind its end", 0x1810, { FRAME_CFA_NONE } },
     { "entry",
       0x2000,
-      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 8, 0, -8 } },
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, 8, 0, -8 } },
     { "pushed",
       0x2001,
-      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_AT_CFA, FRAME_AT_CFA, 0, false, 16, -16, -8 } },
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_AT_CFA, FRAME_AT_CFA, 0, false, 0, 0, 16, -16, -8 } },
     { "framed",
       0x2004,
-      { FRAME_CFA_OFFSET, FRAME_REGISTER_FP, FRAME_AT_CFA, FRAME_AT_CFA, 0, false, 16, -16, -8 } },
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_FP, FRAME_AT_CFA, FRAME_AT_CFA, 0, false, 0, 0, 16, -16, -8 } },
     { "early ret",
       0x2014,
-      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_AT_CFA, FRAME_AT_CFA, 0, false, 8, -16, -8 } },
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_AT_CFA, FRAME_AT_CFA, 0, false, 0, 0, 8, -16, -8 } },
     { "framed again",
       0x2015,
-      { FRAME_CFA_OFFSET, FRAME_REGISTER_FP, FRAME_AT_CFA, FRAME_AT_CFA, 0, false, 16, -16, -8 } },
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_FP, FRAME_AT_CFA, FRAME_AT_CFA, 0, false, 0, 0, 16, -16, -8 } },
     { "late ret",
       0x2027,
-      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 8, 0, -8 } },
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, 8, 0, -8 } },
     { "between functions", 0x2028, { FRAME_CFA_NONE } },
     { "root",
       0x2100,
-      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_UNDEFINED, 0, false, 8, 0, 0 } },
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_UNDEFINED, 0, false, 0, 0, 8, 0, 0 } },
     { "linkage table",
       0x2277,
-      { FRAME_CFA_PLT, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 11, false, 8, 0, -8 } },
+      { FRAME_CFA_PLT, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 11, false, 0, 0, 8, 0, -8 } },
     { "signal",
       0x2300,
-      { FRAME_CFA_DEREF, FRAME_REGISTER_SP, FRAME_AT_SP, FRAME_AT_SP, 0, true, 160, 120, 168 } },
+      { FRAME_CFA_DEREF, FRAME_REGISTER_SP, FRAME_AT_SP, FRAME_AT_SP, 0, true, 0, 0, 160, 120, 168 } },
     { "realigned",
       0x2401,
-      { FRAME_CFA_DEREF, FRAME_REGISTER_FP, FRAME_AT_FP, FRAME_AT_CFA, 0, false, -8, 0, -8 } },
-    { "by r10", 0x2501, { FRAME_CFA_OFFSET, 10, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, -8 } },
+      { FRAME_CFA_DEREF, FRAME_REGISTER_FP, FRAME_AT_FP, FRAME_AT_CFA, 0, false, 0, 0, -8, 0, -8 } },
+    { "the stack pointer is saved",
+      0x2480,
+      { FRAME_CFA_DEREF, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 8, 40, 0, -8 } },
+    { "at an index",
+      0x2481,
+      { FRAME_CFA_DEREF, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 10, 8, 8, 0, -8 } },
+    { "by r10", 0x2501, { FRAME_CFA_OFFSET, 10, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, 0, 0, -8 } },
     { "the return address in rdi",
       0x2581,
-      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_IN_REGISTER, 0, false, 0, 0, 5 } },
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_IN_REGISTER, 0, false, 0, 0, 0, 0, 5 } },
     { "the frame pointer, too",
       0x2582,
-      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_LOST, FRAME_IN_REGISTER, 0, false, 0, 0, 5 } },
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_LOST, FRAME_IN_REGISTER, 0, false, 0, 0, 0, 0, 5 } },
     { "before the unknown",
       0x2601,
-      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 16, 0, -8 } },
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, 16, 0, -8 } },
     { "the unknown",
       0x2602,
-      { FRAME_CFA_UNKNOWN, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 16, 0, -8 } },
+      { FRAME_CFA_UNKNOWN, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, 16, 0, -8 } },
     { "an offset for an expression",
       0x2681,
-      { FRAME_CFA_UNKNOWN, 0, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, -8 } },
-    { "a register for it", 0x2682, { FRAME_CFA_UNKNOWN, 0, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, -8 } },
+      { FRAME_CFA_UNKNOWN, 0, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, 0, 0, -8 } },
+    { "a register for it",
+      0x2682,
+      { FRAME_CFA_UNKNOWN, 0, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, 0, 0, -8 } },
     { "both",
       0x2683,
-      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 24, 0, -8 } },
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, 24, 0, -8 } },
     { "1-byte step",
       0x200c8,
-      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 16, 0, -8 } },
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, 16, 0, -8 } },
     { "2-byte step",
       0x201c8,
-      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 24, 0, -8 } },
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, 24, 0, -8 } },
     { "4-byte step",
       0x301c8,
-      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 32, 0, -8 } },
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, 32, 0, -8 } },
     { "above all", 0x40000, { FRAME_CFA_NONE } },
     { "beyond 32 bits", 0x200000000, { FRAME_CFA_NONE } },
 };
@@ -142,8 +156,9 @@ static const struct {
 static bool same_rule(const struct frame_rule *a, const struct frame_rule *b)
 {
     return a->cfa == b->cfa && a->cfa_register == b->cfa_register && a->fp == b->fp && a->ra == b->ra &&
-           a->plt_edge == b->plt_edge && a->signal_frame == b->signal_frame && a->cfa_off == b->cfa_off &&
-           a->fp_off == b->fp_off && a->ra_off == b->ra_off;
+           a->plt_edge == b->plt_edge && a->signal_frame == b->signal_frame && a->cfa_index == b->cfa_index &&
+           a->cfa_above == b->cfa_above && a->cfa_off == b->cfa_off && a->fp_off == b->fp_off &&
+           a->ra_off == b->ra_off;
 }
 
 static void test_rules(void **state)
@@ -221,7 +236,7 @@ static void test_arm(void **state)
         same_rule(eh_rows_find(&rows, 0x2000), &(struct frame_rule){ FRAME_CFA_OFFSET, FRAME_REGISTER_SP }));
     assert_true(same_rule(eh_rows_find(&rows, 0x2004),
                           &(struct frame_rule){ FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_AT_CFA,
-                                                FRAME_AT_CFA, 0, false, 16, -16, -8 }));
+                                                FRAME_AT_CFA, 0, false, 0, 0, 16, -16, -8 }));
     eh_rows_done(&rows);
 }
 

@@ -31,11 +31,11 @@
 
 #define AT_SP(off, fp, ra)                                                                                   \
     {                                                                                                        \
-        FRAME_CFA_OFFSET, FRAME_REGISTER_SP, fp, ra, 0, false, off, 0, 0                                     \
+        FRAME_CFA_OFFSET, FRAME_REGISTER_SP, fp, ra, 0, false, 0, 0, off, 0, 0                               \
     }
 #define SAVED(base, off, fp_off, ra_off)                                                                     \
     {                                                                                                        \
-        FRAME_CFA_OFFSET, base, FRAME_AT_CFA, FRAME_AT_CFA, 0, false, off, fp_off, ra_off                    \
+        FRAME_CFA_OFFSET, base, FRAME_AT_CFA, FRAME_AT_CFA, 0, false, 0, 0, off, fp_off, ra_off              \
     }
 
 static const struct frame_rule_case cases[] = {
@@ -68,19 +68,19 @@ static const struct frame_rule_case cases[] = {
       8,
       20,
       true,
-      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 64, 0, -48 } },
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, 64, 0, -48 } },
     { "lr alone",
       { HEAD(10, 0, 0, 1), 0xd2, 0xc2, 0x04, 0xe4 },
       8,
       20,
       true,
-      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 64, 0, -48 } },
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, 64, 0, -48 } },
     { "lr alone, making room",
       { HEAD(10, 0, 0, 1), 0xd5, 0x61, 0xe4 },
       8,
       20,
       true,
-      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 16, 0, -16 } },
+      { FRAME_CFA_OFFSET, FRAME_REGISTER_SP, FRAME_SAME, FRAME_AT_CFA, 0, false, 0, 0, 16, 0, -16 } },
     { "other registers, making room",
       { HEAD(30, 0, 0, 2), 0x24, 0xcc, 0x03, 0xda, 0x01, 0xde, 0x01, 0xe4 },
       12,

@@ -32,6 +32,7 @@ enum {
     WRAPPER = ELF_START + 0x1800, /* made by the runtime under a frame that a signal interrupted */
     COROUTINE = ELF_START + 0x1900,
     FORKER = ELF_START + 0x1a00, /* from its second byte on the return address is in a register */
+    SAVED = ELF_START + 0x1b00,  /* SP is kept at SP + 16, at SP + 8 * r9 and at SP - 8, then in r10 */
     ELF_END = ELF_START + 0x2000,
     METHOD = 0x700000,
     METHOD_BYTES = 0x100,
@@ -58,6 +59,7 @@ struct world {
     uint64_t kernel[8];
     size_t kernel_count;
     struct piece code[4];
+    uint64_t r9, r10;
     uint64_t other[OTHER_WORDS];
     bool can_read; /* the other stack */
     struct unwind_frame frames[32];
@@ -125,6 +127,9 @@ static void compile(struct world *w)
     static const uint8_t pushed[] = { 0x41, 0x0e, 32 };
     static const uint8_t wrapper[] = { 0x0e, 0x88, 1, 0x90, 17, 0x41, 0x0e, 0x90, 1, 0x86, 18 };
     static const uint8_t forker[] = { 0x41, 0x0e, 0, 0x09, 16, 0 }; /* the one that `ax` fills */
+    static const uint8_t saved[] = { 0x0f, 5,    0x77, 16,   0x06, 0x23, 8,    0x42, 0x0f, 10,   0x77,
+                                     0,    0x79, 0,    0x38, 0x1e, 0x22, 0x06, 0x23, 8,    0x42, 0x0f,
+                                     5,    0x77, 0x78, 0x06, 0x23, 8,    0x42, 0x0c, 10,   8 };
     struct buffer s;
     buffer_init(&s, 1 << 16);
     size_t plain = eh_fixture_cie(&s, "zR", NULL, 0), special = eh_fixture_cie(&s, "zRS", NULL, 0);
@@ -137,6 +142,7 @@ static void compile(struct world *w)
     eh_fixture_fde(&s, plain, WRAPPER - ELF_BIAS, 0x10, wrapper, sizeof wrapper);
     eh_fixture_fde(&s, plain, COROUTINE - ELF_BIAS, 0x20, NULL, 0);
     eh_fixture_fde(&s, plain, FORKER - ELF_BIAS, 0x20, forker, sizeof forker);
+    eh_fixture_fde(&s, plain, SAVED - ELF_BIAS, 0x20, saved, sizeof saved);
     eh_fixture_end(&s);
     assert_true(eh_rows_compile(buffer_span(&s), EH_FIXTURE_ADDR, 0x1000, ELF_X86_64, &w->elf.rows, NULL));
     buffer_done(&s);
@@ -506,6 +512,8 @@ static struct unwind_result world_run(struct world *w, struct unwinder *u, const
     memcpy(w->stack, c->words, sizeof c->words);
     w->stack_bytes = c->word_count == SIZE_MAX ? 0 : c->word_count ? 8 * c->word_count : sizeof w->stack;
     w->registers = (struct unwind_registers){ .ip = c->ip, .sp = STACK, .fp = c->fp, .numbered = { c->ax } };
+    w->registers.numbered[9] = w->r9;
+    w->registers.numbered[10] = w->r10;
     w->code[0] = c->code;
     for (w->kernel_count = 0; c->kernel[w->kernel_count]; w->kernel_count++)
         w->kernel[w->kernel_count] = c->kernel[w->kernel_count];
@@ -549,6 +557,44 @@ static void test_signal(void **state)
     assert_true(w->frames[2].exact);
     assert_false(w->frames[3].exact);
     assert_int_equal(w->frames[3].ip, ROOT + 5);
+    unwinder_free(u);
+}
+
+/* Hand-written code that keeps what SP was in its frame; its helper, the leaf, has a register for it. */
+static void test_saved_sp(void **state)
+{
+    struct world *w = *state;
+    struct unwind_space space = { &machine_x86_64, world_find, world_read, w };
+    struct unwinder *u = unwinder_new(&space, 6);
+    static const struct {
+        const char *name;
+        struct world_case made;
+        uint64_t r9, r10;
+        size_t count; /* frames; the last is the root */
+    } tries[] = {
+        { "in the frame", { "", .ip = SAVED + 1, .words = { 0, 0, AT(4), 0, ROOT + 5 } }, 0, 0, 2 },
+        { "at an index", { "", .ip = SAVED + 3, .words = { 0, 0, 0, AT(5), 0, ROOT + 5 } }, 3, 0, 2 },
+        { "below SP, and a copy",
+          { "", .ip = SAVED + 5, .words = { 7, AT(9), 0, AT(6), 0, 0, ROOT + 5, 0, 0, 9 } },
+          0,
+          0,
+          2 },
+        { "the leaf's register",
+          { "", .ip = LEAF + 4, .words = { SAVED + 8, 0, 0, ROOT + 5 } },
+          0,
+          AT(3),
+          3 },
+        { "which the leaf lost", { "", .ip = LEAF + 4, .words = { SAVED + 8, 0, 0, 0 } }, 0, AT(3), 0 },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(tries); i++) {
+        w->r9 = tries[i].r9;
+        w->r10 = tries[i].r10;
+        struct unwind_result r = world_run(w, u, &tries[i].made, ARRAY_LEN(w->frames));
+        bool whole = r.end == UNWIND_END_ROOT && w->frames[r.count - 1].ip == ROOT + 5;
+        if (whole != (tries[i].count > 0) || (whole && r.count != tries[i].count))
+            fail_msg("%s: %zu frames, end %d", tries[i].name, r.count, r.end);
+    }
+    w->r9 = w->r10 = 0;
     unwinder_free(u);
 }
 
@@ -824,13 +870,14 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),          cmocka_unit_test(test_signal),
-        cmocka_unit_test(test_bare_signal),    cmocka_unit_test(test_bare_thread),
-        cmocka_unit_test(test_other_stack),    cmocka_unit_test(test_null_call),
-        cmocka_unit_test(test_tails),          cmocka_unit_test(test_depth),
-        cmocka_unit_test(test_trap_is_marked), cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_splice),         cmocka_unit_test(test_registers),
-        cmocka_unit_test(test_more_registers), cmocka_unit_test(test_jit_damage),
+        cmocka_unit_test(test_cases),       cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_saved_sp),    cmocka_unit_test(test_bare_signal),
+        cmocka_unit_test(test_bare_thread), cmocka_unit_test(test_other_stack),
+        cmocka_unit_test(test_null_call),   cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_depth),       cmocka_unit_test(test_trap_is_marked),
+        cmocka_unit_test(test_truncated),   cmocka_unit_test(test_splice),
+        cmocka_unit_test(test_registers),   cmocka_unit_test(test_more_registers),
+        cmocka_unit_test(test_jit_damage),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

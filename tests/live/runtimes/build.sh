@@ -17,8 +17,8 @@ cache=${CLRPERF_TEST_CACHE:-$HOME/.cache/clrperf-tests}
 # of servicing builds those that the package registry still has
 servicing=(8.0.29 8.0.33 9.0.18 9.0.22 10.0.11 10.0.14)
 variants=(11 11-async 10 9 8 10-debug 8-debug 10-r2r 10-single 10-single-compressed 8-single 10-trimmed 10-composite 10-musl 3.1 "${servicing[@]}")
-programs=(asyncchain gcstorm allocs throws sources locks pool primes r2rhot pinvoke readline jitty shapes crashes deadlock positions deepstack runtimework webapi flood)
-newer=(asyncchain gcstorm allocs throws sources locks pool webapi flood)
+programs=(crypto asyncchain gcstorm allocs throws sources locks pool primes r2rhot pinvoke readline jitty shapes crashes deadlock positions deepstack runtimework webapi flood)
+newer=(crypto asyncchain gcstorm allocs throws sources locks pool webapi flood)
 
 export DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_NOLOGO=1 MSBUILDDISABLENODEREUSE=1 DOTNET_CLI_USE_MSBUILD_SERVER=0 DOTNET_TieredPGO=0
 
