@@ -579,11 +579,11 @@ static bool is_interrupted(const struct run *r, const struct place *at)
     return at->exact && !r->at_leaf;
 }
 
-/* Of a frame that only the leaf is called from: whether it kept the register is not told. */
+/* Of the leaf's caller: whether the leaf kept the register is not told. */
 static bool is_by_kept_register(const struct run *r, const struct frame_rule *rule)
 {
     return !r->at_leaf && rule->cfa != FRAME_CFA_PLT &&
-           (rule->cfa_register < FRAME_REGISTER_SP || rule->cfa_index);
+           (rule->cfa_register < FRAME_REGISTER_SP || rule->cfa_index || rule->ra == FRAME_IN_REGISTER);
 }
 
 static enum outcome rule_apply(const struct run *r, const struct frame_rule *rule, const struct place *at,
