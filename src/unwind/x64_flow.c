@@ -28,7 +28,6 @@ struct state {
     struct value sp, fp;
     struct value saved_to; /* where the code that was followed put RBP */
     struct value saved;    /* as it was then */
-    bool keeps_first_save; /* from a function's start, the first is of the caller's RBP */
 };
 
 /* The way from a function's start to an address. Compilers keep one frame at each: one way there is enough.
@@ -91,9 +90,10 @@ static struct value place(struct value base, int64_t off)
     return (struct value){ base.whence, base.off + off };
 }
 
-static void save_fp(struct state *s, int64_t off)
+/* From a function's start only the first is of the caller's RBP. */
+static void save_fp(const struct walk *w, struct state *s, int64_t off)
 {
-    if (s->keeps_first_save && s->saved_to.whence != LOST)
+    if (w->way_in && s->saved_to.whence != LOST)
         return;
     s->saved_to = place(s->sp, off);
     s->saved = s->fp;
@@ -116,11 +116,11 @@ static void set_sp(struct state *s, struct value from, int64_t off)
 }
 
 /* What the instruction does to the registers. */
-static void apply(struct state *s, const struct x64_instruction *i)
+static void apply(const struct walk *w, struct state *s, const struct x64_instruction *i)
 {
     switch (i->kind) {
     case X64_PUSH_RBP:
-        save_fp(s, -WORD_BYTES);
+        save_fp(w, s, -WORD_BYTES);
         move_sp(s, -WORD_BYTES);
         break;
     case X64_PUSH:
@@ -148,7 +148,7 @@ static void apply(struct state *s, const struct x64_instruction *i)
         s->fp = place(s->sp, i->value);
         break;
     case X64_SAVE_RBP:
-        save_fp(s, i->value);
+        save_fp(w, s, i->value);
         break;
     case X64_LOAD_RBP:
         load_fp(s, place(s->sp, i->value));
@@ -275,7 +275,7 @@ static bool follow(struct walk *w, struct state s, struct frame_rule *out)
                 return false;
             break;
         default:
-            apply(&s, &i);
+            apply(w, &s, &i);
         }
     }
     return false;
@@ -289,7 +289,6 @@ static bool follow_all(struct walk *w, uint64_t from, struct frame_rule *out)
         .fp = { OF_FP, 0 },
         .saved_to = { LOST, 0 },
         .saved = { LOST, 0 },
-        .keeps_first_save = w->way_in != NULL,
     };
     add_way(w, &start);
     for (; w->way_next < w->way_count; w->way_next++)
@@ -312,7 +311,7 @@ static bool follow_cases(struct walk *w, struct frame_rule *out)
         if (ends)
             s = w->way_in->at_switch;
         else
-            apply(&s, &i);
+            apply(w, &s, &i);
         s.addr = next;
     }
     return s.addr == w->way_in->until && end_at_address(w, &s, out);
