@@ -540,6 +540,19 @@ static void test_cases(void **state)
     }
 }
 
+/* A leaf, what it returns to, FRAMED where it was interrupted, and the root. */
+static void check_interrupted(const struct world *w, const struct unwind_result *r, uint64_t trampoline)
+{
+    assert_int_equal(r->count, 4);
+    assert_int_equal(r->end, UNWIND_END_ROOT);
+    assert_int_equal(w->frames[1].ip, trampoline);
+    assert_true(w->frames[1].exact); /* no call leads back there */
+    assert_int_equal(w->frames[2].ip, FRAMED);
+    assert_true(w->frames[2].exact);
+    assert_false(w->frames[3].exact);
+    assert_int_equal(w->frames[3].ip, ROOT + 5);
+}
+
 /* What a signal interrupted goes on exactly there: a function's first byte belongs to that function. */
 static void test_signal(void **state)
 {
@@ -549,14 +562,7 @@ static void test_signal(void **state)
     /* handler: returns to the trampoline; there rbp is at rsp+8, the IP at rsp+16, SP at rsp+24 */
     struct world_case c = { "", .ip = LEAF + 4, .words = { SIGNAL, 0, AT(9), FRAMED, AT(6), 0, ROOT + 5 } };
     struct unwind_result r = world_run(w, u, &c, ARRAY_LEN(w->frames));
-    assert_int_equal(r.count, 4);
-    assert_int_equal(r.end, UNWIND_END_ROOT);
-    assert_int_equal(w->frames[1].ip, SIGNAL);
-    assert_true(w->frames[1].exact); /* no call leads back there */
-    assert_int_equal(w->frames[2].ip, FRAMED);
-    assert_true(w->frames[2].exact);
-    assert_false(w->frames[3].exact);
-    assert_int_equal(w->frames[3].ip, ROOT + 5);
+    check_interrupted(w, &r, SIGNAL);
     unwinder_free(u);
 }
 
@@ -608,13 +614,7 @@ static void test_bare_signal(void **state)
                             .words = { NOWHERE, [16] = AT(9), [21] = AT(23), [22] = FRAMED, [23] = ROOT + 5 },
                             .code = { NOWHERE, { 0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05 }, 9 } };
     struct unwind_result r = world_run(w, u, &c, ARRAY_LEN(w->frames));
-    assert_int_equal(r.count, 4);
-    assert_int_equal(r.end, UNWIND_END_ROOT);
-    assert_int_equal(w->frames[1].ip, NOWHERE);
-    assert_true(w->frames[1].exact);
-    assert_int_equal(w->frames[2].ip, FRAMED);
-    assert_true(w->frames[2].exact);
-    assert_int_equal(w->frames[3].ip, ROOT + 5);
+    check_interrupted(w, &r, NOWHERE);
     unwinder_free(u);
 }
 

@@ -44,17 +44,19 @@ static bool code_accept(void *user, const struct frame_rule *rule)
     return rule->cfa_off != code->refuse;
 }
 
-static const struct {
+struct flow_case {
     const char *name;
     uint8_t code[40];
     size_t size;
-    int32_t refuse;
+    int32_t number; /* of the rule that is refused, or of the byte to come to */
     bool found;
     uint8_t cfa_register;
     int32_t cfa_off;
     uint8_t fp;
     int32_t fp_off;
-} cases[] = {
+};
+
+static const struct flow_case cases[] = {
     { "ret", { 0xc3 }, 1, 0, true, FRAME_REGISTER_SP, 8, FRAME_SAME, 0 },
     { "call; add rsp, 24; pop rbx; pop rbp; ret",
       { 0xe8, 1, 2, 3, 4, 0x48, 0x83, 0xc4, 24, 0x5b, 0x5d, 0xc3 },
@@ -153,35 +155,31 @@ static const struct {
       0 },
 };
 
+static void check_case(const struct flow_case *c, bool found, const struct frame_rule *rule)
+{
+    if (found != c->found)
+        fail_msg("%s: %s", c->name, found ? "has a rule" : "has no rule");
+    if (rule->cfa_register != c->cfa_register || rule->cfa_off != c->cfa_off || rule->fp != c->fp ||
+        rule->fp_off != c->fp_off)
+        fail_msg("%s: CFA %#x%+d, fp %u %+d", c->name, rule->cfa_register, rule->cfa_off, rule->fp,
+                 rule->fp_off);
+    assert_true(!found || (rule->cfa == FRAME_CFA_OFFSET && rule->ra == FRAME_AT_CFA && rule->ra_off == -8));
+}
+
 static void test_cases(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct code code = { 0x1000, span_of(cases[i].code, cases[i].size), cases[i].refuse };
+        struct code code = { 0x1000, span_of(cases[i].code, cases[i].size), cases[i].number };
         struct code_flow flow = { code_read, code_accept, &code };
         struct frame_rule rule = { 0 };
         bool found = x64_flow_rule(&flow, 0x1000, &rule);
-        if (found != cases[i].found)
-            fail_msg("%s: %s", cases[i].name, found ? "has a rule" : "has no rule");
-        if (rule.cfa_register != cases[i].cfa_register || rule.cfa_off != cases[i].cfa_off ||
-            rule.fp != cases[i].fp || rule.fp_off != cases[i].fp_off)
-            fail_msg("%s: CFA %#x%+d, fp %u %+d", cases[i].name, rule.cfa_register, rule.cfa_off, rule.fp,
-                     rule.fp_off);
-        assert_true(!found || (rule.cfa == FRAME_CFA_OFFSET && rule.ra == FRAME_AT_CFA && rule.ra_off == -8));
+        check_case(&cases[i], found, &rule);
     }
 }
 
 /* From the first instruction to the one at `at`. */
-static const struct {
-    const char *name;
-    uint8_t code[40];
-    size_t size, at;
-    bool found;
-    uint8_t cfa_register;
-    int32_t cfa_off;
-    uint8_t fp;
-    int32_t fp_off;
-} ways_in[] = {
+static const struct flow_case ways_in[] = {
     { "at the start", { 0xc3 }, 1, 0, true, FRAME_REGISTER_SP, 8, FRAME_SAME, 0 },
     { "push r13; push rbp; sub rsp, 8; call rbx; call of what ends the thread",
       { 0x41, 0x55, 0x55, 0x48, 0x83, 0xec, 8, 0xff, 0xd3, 0xe8, 0, 0, 0, 0 },
@@ -259,14 +257,8 @@ static void test_from_start(void **state)
         struct code code = { 0x1000, span_of(ways_in[i].code, ways_in[i].size), INT32_MIN };
         struct code_flow flow = { code_read, code_accept, &code };
         struct frame_rule rule = { 0 };
-        bool found = x64_flow_rule_from(&flow, 0x1000, 0x1000 + ways_in[i].at, &rule);
-        if (found != ways_in[i].found)
-            fail_msg("%s: %s", ways_in[i].name, found ? "has a rule" : "has no rule");
-        if (rule.cfa_register != ways_in[i].cfa_register || rule.cfa_off != ways_in[i].cfa_off ||
-            rule.fp != ways_in[i].fp || rule.fp_off != ways_in[i].fp_off)
-            fail_msg("%s: CFA %#x%+d, fp %u %+d", ways_in[i].name, rule.cfa_register, rule.cfa_off, rule.fp,
-                     rule.fp_off);
-        assert_true(!found || (rule.cfa == FRAME_CFA_OFFSET && rule.ra == FRAME_AT_CFA && rule.ra_off == -8));
+        bool found = x64_flow_rule_from(&flow, 0x1000, 0x1000 + (uint64_t)ways_in[i].number, &rule);
+        check_case(&ways_in[i], found, &rule);
     }
 }
 
