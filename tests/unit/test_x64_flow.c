@@ -50,9 +50,9 @@ struct flow_case {
     size_t size;
     int32_t number; /* of the rule that is refused, or of the byte to come to */
     bool found;
-    uint8_t cfa_register;
+    uint32_t cfa_register;
     int32_t cfa_off;
-    uint8_t fp;
+    uint32_t fp;
     int32_t fp_off;
 };
 
