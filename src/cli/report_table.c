@@ -221,18 +221,30 @@ static void head_loss(const struct profile *p, struct buffer *out)
     buffer_u8(out, '\n');
 }
 
-/* Frames that no table told of, of all: where one follows frame pointers a caller can be skipped. */
-static double guessed_percent(const char *found)
+/* Of all frames, those that were found in one of two ways. */
+static double found_percent(const char *found, const char *way, const char *or_way)
 {
-    uint64_t all = 0, guessed = 0, count;
-    struct span way;
-    while (found && trace_fact_pair(&found, &way, &count)) {
-        bool by_pointer =
-            span_equals(way, span_of("frame_pointer", 13)) || span_equals(way, span_of("kernel_chain", 12));
+    uint64_t all = 0, such = 0, count;
+    struct span name;
+    while (found && trace_fact_pair(&found, &name, &count)) {
         all += count;
-        guessed += by_pointer ? count : 0;
+        if (span_equals(name, span_of(way, strlen(way))) ||
+            span_equals(name, span_of(or_way, strlen(or_way))))
+            such += count;
     }
-    return percent(guessed, all);
+    return percent(such, all);
+}
+
+/* What is known less well: where one follows frame pointers a caller can be skipped. */
+static void head_found(const char *found, struct buffer *out)
+{
+    double guessed = found_percent(found, "frame_pointer", "kernel_chain"),
+           later = found_percent(found, "later_memory", "");
+    if (guessed >= 0.1)
+        buffer_format(out, "; %.1f %% of the frames by frame pointers: callers can be missing there",
+                      guessed);
+    if (later >= 0.1)
+        buffer_format(out, "; %.1f %% of the frames did not fit into samples: read just after them", later);
 }
 
 static void head_stacks(const struct trace *t, const struct profile *p, struct buffer *out)
@@ -243,10 +255,8 @@ static void head_stacks(const struct trace *t, const struct profile *p, struct b
         return;
     buffer_format(out, "stacks   %.1f %% whole, %.1f %% truncated, %.1f %% broken", percent(n->whole, all),
                   percent(n->truncated, all), percent(n->broken, all));
-    double guessed = guessed_percent(trace_fact_value(t, FACT_FRAMES_FOUND));
-    if (guessed >= 0.1 && !p->is_wall) /* those the runtime walked */
-        buffer_format(out, "; %.1f %% of the frames by frame pointers: callers can be missing there",
-                      guessed);
+    if (!p->is_wall) /* those the runtime walked */
+        head_found(trace_fact_value(t, FACT_FRAMES_FOUND), out);
     const char *how = trace_fact_value(t, FACT_STACKS);
     if (how && strcmp(how, "frame pointers") == 0)
         buffer_string(out, "; they are frame-pointer stacks: callers of libc and of prologs can be missing");

@@ -30,7 +30,7 @@
 enum {
     RECORDER_TICK_MS = 50,
     RECORDER_QUIET_TICK_MS = 200,  /* while nothing is new: each look finds its caches cold */
-    RECORDER_CHURN_TICK_MS = 5,    /* while sampled code is freed at once */
+    RECORDER_CHURN_TICK_MS = 5,    /* while sampled code is freed at once, or deep stacks change */
     RECORDER_SWITCHES_TICK_MS = 5, /* of which there can be tens of thousands a second */
     /* CPU time before all others: what a big process costs at first, then a share of a CPU */
     RECORDER_LEASE_MS = 250,
@@ -178,7 +178,7 @@ static unsigned recorder_tick_ms(struct recorder *r)
     const struct trace *t = &r->b->trace;
     size_t seen = t->processes.count + t->mappings.count;
     bool newcomers = !r->options.perf.pids || r->options.perf.on_exec;
-    if (memory_names_churn(r->memory))
+    if (memory_names_churn(r->memory) || sample_stacks_are_pressed(r->stacks))
         return RECORDER_CHURN_TICK_MS;
     if (newcomers || seen != r->seen)
         r->tick_ms = RECORDER_TICK_MS;

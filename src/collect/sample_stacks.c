@@ -156,6 +156,11 @@ size_t sample_stacks_trim(struct sample_stacks *stacks, const struct perf_sample
     return perf_record_cut_stack(bytes, &record.sample, need, into);
 }
 
+bool sample_stacks_are_pressed(const struct sample_stacks *stacks)
+{
+    return sample_unwinder_is_pressed(stacks->unwinder);
+}
+
 void sample_stacks_method(struct sample_stacks *stacks, uint32_t process, const struct method_place *method,
                           bool ends)
 {

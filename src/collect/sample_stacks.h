@@ -42,6 +42,8 @@ enum stack_end sample_stacks_add(struct sample_stacks *stacks, struct span item)
  */
 size_t sample_stacks_trim(struct sample_stacks *stacks, const struct perf_sample_layout *layout,
                           struct span record, uint8_t *into);
+/* See sample_unwinder_is_pressed(). */
+bool sample_stacks_are_pressed(const struct sample_stacks *stacks);
 
 /*
  * After the last sample: tells the trace how many frames were found in each way, when stacks were unwound,

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "read/elf.h"
@@ -18,6 +19,12 @@ enum {
     STACKS_SWEEP = 16,           /* new ones, until those that ended are looked for */
     STACKS_TOPS = 1 << 12,
     STACKS_SPARE_BYTES = 512, /* above a stack's first frame: rules look there */
+    STACKS_LATER_BYTES = 4096,
+    STACKS_LATER_MAX = 64,    /* reads of so many bytes, of one stack */
+    STACKS_LATER_MS = 500,    /* after a sample its thread's memory still tells of it, or does not */
+    STACKS_PRESSED_MS = 2000, /* from a stack on that was read so */
+    STACKS_TRIED_MIN = 64,
+    STACKS_WHOLE_PART = 8, /* of those tried: with less it is no use to hurry */
 };
 
 #define STACKS_IMAGE_BYTES_MAX (UINT64_C(4) << 30)
@@ -35,6 +42,14 @@ struct stack_top {
     uint64_t addr;
 };
 
+/* A piece of a stack, read after its sample. */
+struct later_piece {
+    uint32_t process;
+    uint64_t start;
+    unsigned reads; /* of this stack; 0: nothing is there */
+    uint8_t bytes[STACKS_LATER_BYTES];
+};
+
 struct sample_unwinder {
     struct trace_builder *b;
     struct sample_sources sources;
@@ -42,7 +57,10 @@ struct sample_unwinder {
     struct stacks_process **processes;  /* by row of the trace */
     size_t capacity, count, sweep_at;   /* count: those that are there; at sweep_at the ended ones go */
     struct stack_top tops[STACKS_TOPS]; /* by tid; a later thread takes the place */
-    uint64_t time_ns;                   /* of the sample */
+    struct later_piece later;
+    uint64_t pressed_until_ns;
+    unsigned later_tried, later_whole; /* stacks that were read so, and that it completed */
+    uint64_t time_ns;                  /* of the sample */
     uint64_t found[UNWIND_FOUND_KINDS];
     struct unwind_frame frames[UNWOUND_FRAMES_MAX];
     uint64_t ips[UNWOUND_FRAMES_MAX];
@@ -265,6 +283,13 @@ void sample_unwinder_mapped(struct sample_unwinder *unwinder, uint32_t process, 
 
 /* Samples. */
 
+/* 0 when it is not known. */
+static uint64_t top_of(const struct sample_unwinder *unwinder, uint32_t tid)
+{
+    const struct stack_top *top = &unwinder->tops[tid % STACKS_TOPS];
+    return top->tid == tid ? top->addr : 0;
+}
+
 /* A top that was learned from what looked like a root, and that a stack goes beyond, is forgotten. */
 static void top_learn(struct sample_unwinder *unwinder, uint32_t tid, const struct unwind_result *result)
 {
@@ -274,6 +299,46 @@ static void top_learn(struct sample_unwinder *unwinder, uint32_t tid, const stru
         *top = (struct stack_top){ tid, result->end_sp };
     else if (result->end == UNWIND_END_CUT && top->tid == tid)
         *top = (struct stack_top){ 0 };
+}
+
+/* What the sample has no bytes for, out of the memory of its process. */
+static bool read_later(void *user, uint64_t addr, uint64_t *out)
+{
+    struct sample_unwinder *unwinder = user;
+    const struct sample_sources *sources = &unwinder->sources;
+    struct later_piece *piece = &unwinder->later;
+    uint64_t start = addr - addr % STACKS_LATER_BYTES, off = addr - start;
+    if (off > STACKS_LATER_BYTES - sizeof *out)
+        return false;
+    if (!piece->reads || piece->start != start) {
+        if (piece->reads == STACKS_LATER_MAX ||
+            !sources->read(sources->user, piece->process, unwinder->time_ns, start, piece->bytes,
+                           sizeof piece->bytes))
+            return false;
+        piece->start = start;
+        piece->reads++;
+    }
+    *out = load_u64le(piece->bytes + off);
+    return true;
+}
+
+/* A stack was read further in memory. */
+static void later_learn(struct sample_unwinder *unwinder, bool is_whole)
+{
+    if (unwinder->later_tried >= 2 * STACKS_TRIED_MIN) { /* what was long ago counts less */
+        unwinder->later_tried /= 2;
+        unwinder->later_whole /= 2;
+    }
+    unwinder->later_tried++;
+    unwinder->later_whole += is_whole;
+    unwinder->pressed_until_ns = unwinder->time_ns + STACKS_PRESSED_MS * UINT64_C(1000000);
+}
+
+bool sample_unwinder_is_pressed(const struct sample_unwinder *unwinder)
+{
+    bool helps = unwinder->later_tried < STACKS_TRIED_MIN ||
+                 STACKS_WHOLE_PART * unwinder->later_whole >= unwinder->later_tried;
+    return unwinder->pressed_until_ns && helps && clock_monotonic_ns() < unwinder->pressed_until_ns;
 }
 
 static bool registers_of(const struct sample_unwinder *unwinder, const struct perf_sample *sample,
@@ -286,11 +351,10 @@ static bool registers_of(const struct sample_unwinder *unwinder, const struct pe
 uint64_t sample_unwinder_need(const struct sample_unwinder *unwinder, const struct perf_sample *sample)
 {
     struct unwind_registers registers;
-    const struct stack_top *top = &unwinder->tops[sample->who.tid % STACKS_TOPS];
-    if (top->tid != sample->who.tid || !registers_of(unwinder, sample, &registers))
+    uint64_t top = top_of(unwinder, sample->who.tid);
+    if (!top || !registers_of(unwinder, sample, &registers))
         return UINT64_MAX;
-    uint64_t sp = registers.sp;
-    return sp < top->addr ? top->addr - sp + STACKS_SPARE_BYTES : UINT64_MAX;
+    return registers.sp < top ? top - registers.sp + STACKS_SPARE_BYTES : UINT64_MAX;
 }
 
 /* In generated code, where no table led to the caller: a stub, or a method that is gone. */
@@ -319,8 +383,22 @@ bool sample_unwinder_run(struct sample_unwinder *unwinder, uint32_t process, con
     if (!p || !registers_of(unwinder, sample, &registers))
         return false;
     unwinder->time_ns = sample->who.time_ns;
-    struct unwind_sample input = { &registers, sample->user_stack, kernel_chain, kernel_count };
+    unwinder->later.process = process;
+    unwinder->later.reads = 0;
+    bool is_late = !unwinder->sources.read ||
+                   clock_monotonic_ns() > sample->who.time_ns + STACKS_LATER_MS * UINT64_C(1000000);
+    struct unwind_sample input = {
+        .registers = &registers,
+        .stack = sample->user_stack,
+        .kernel_chain = kernel_chain,
+        .kernel_count = kernel_count,
+        .read_later = is_late ? NULL : read_later,
+        .root_sp = top_of(unwinder, sample->who.tid),
+        .user = unwinder,
+    };
     struct unwind_result result = process_code_unwind(p->code, &input, unwinder->frames, UNWOUND_FRAMES_MAX);
+    if (unwinder->later.reads)
+        later_learn(unwinder, result.end == UNWIND_END_ROOT);
     top_learn(unwinder, sample->who.tid, &result);
     for (size_t i = 0; i < result.count; i++) {
         unwinder->ips[i] = unwinder->frames[i].ip;
@@ -348,6 +426,7 @@ void sample_unwinder_fact(const struct sample_unwinder *unwinder)
         [UNWIND_FOUND_FRAME_POINTER] = "frame_pointer",
         [UNWIND_FOUND_KERNEL] = "kernel_chain",
         [UNWIND_FOUND_ROOT_TAIL] = "root_tail",
+        [UNWIND_FOUND_LATER] = "later_memory",
     };
     if (!unwinder->found[UNWIND_FOUND_LEAF])
         return;

@@ -20,6 +20,16 @@ bool arm64_is_after_call(struct span before)
     return direct || indirect || authenticated;
 }
 
+bool arm64_is_direct_call(struct span before, uint64_t ip, uint64_t *out_target)
+{
+    uint32_t code = last_instruction(before);
+    if ((code & 0xfc000000) != 0x94000000) /* bl */
+        return false;
+    int64_t words = (int64_t)((uint64_t)code << 38) >> 38;
+    *out_target = ip - INSTRUCTION_BYTES + (uint64_t)(words * INSTRUCTION_BYTES);
+    return true;
+}
+
 bool arm64_is_after_syscall(struct span before)
 {
     return last_instruction(before) == 0xd4000001; /* svc #0 */

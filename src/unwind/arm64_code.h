@@ -16,6 +16,8 @@ enum { ARM64_SIGNAL_RETURN_BYTES = 8 };
 
 /* Whether `before`, the bytes up to an address, ends in a call instruction: then it is a return address. */
 bool arm64_is_after_call(struct span before);
+/* Whether `before`, which ends at `ip`, ends in a call that names what it calls. */
+bool arm64_is_direct_call(struct span before, uint64_t ip, uint64_t *out_target);
 /* Whether `before` ends in a system call. */
 bool arm64_is_after_syscall(struct span before);
 /* Whether `code`, which follows a system call, asks at once whether it gave 0: clone() does. */

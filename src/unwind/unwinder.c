@@ -14,6 +14,7 @@ enum {
     STACK_REACH_BYTES = 256 << 20, /* an address so far above the bytes may still be of this stack */
     ENTRY_BYTES = 0x40,            /* of ld.so's entry, which has no unwind information */
     SCAN_FRAME_BYTES = 64,
+    CALL_REACH_BYTES = 128,      /* below a frame, of where its call has put the return address */
     EPILOG_BYTES = 96,           /* of code that tells whether an epilog is under way */
     SAVED_SP_REACH_BYTES = 2048, /* above SP, of the place where hand-written code keeps what SP was */
     SAVED_SP_FRAME_BYTES = 4096, /* of its frame from there on, which is aligned */
@@ -71,6 +72,7 @@ struct run {
     bool has_link;   /* this frame's link register is known: it is the leaf, or was interrupted */
     bool at_leaf;    /* the registers are those of the sample */
     bool above_leaf; /* the leaf is native code, which may have kept them for its caller */
+    size_t later;    /* so many frames came of the sample; 0 while all do */
 };
 
 enum outcome { OUTCOME_OK, OUTCOME_CUT, OUTCOME_FAILED };
@@ -120,6 +122,8 @@ static enum outcome stack_read(const struct run *r, uint64_t addr, uint64_t *out
         return OUTCOME_OK;
     }
     if (s->read_word && s->read_word(s->user, addr, out))
+        return OUTCOME_OK;
+    if (r->later && addr >= r->stack_start && s->read_later(s->user, addr, out))
         return OUTCOME_OK;
     return addr >= r->stack_start && off < size + STACK_REACH_BYTES ? OUTCOME_CUT : OUTCOME_FAILED;
 }
@@ -629,6 +633,29 @@ static enum outcome pointer_apply(const struct run *r, const struct place *at, s
     return OUTCOME_OK;
 }
 
+/* Whether a direct call of native code leads to another function than the one that would have been called. */
+static bool is_other_call(const struct run *r, const struct place *at, uint64_t ip)
+{
+    const struct machine *machine = r->u->machine;
+    uint8_t before[WORD_BYTES];
+    uint64_t target, begin, end, called, called_end;
+    struct unwind_code callee = code_at(r->u, at->ip - !at->exact), code;
+    if (callee.kind != UNWIND_CODE_ELF || !read_code(r->u, ip - sizeof before, before, sizeof before) ||
+        !machine->is_direct_call(span_of(before, sizeof before), ip, &target))
+        return false;
+    code = code_at(r->u, target);
+    return code.kind == UNWIND_CODE_ELF && code.elf == callee.elf && code.bias == callee.bias &&
+           elf_unwind_function(code.elf, target - code.bias, &called, &called_end) &&
+           called == target - code.bias &&
+           elf_unwind_function(code.elf, at->ip - !at->exact - code.bias, &begin, &end) && begin != called;
+}
+
+/* Whether `next` called what is at `at`, for all that is known: its thread may have gone on. */
+static bool is_call_still(const struct run *r, const struct place *at, const struct place *next)
+{
+    return !r->later || next->exact || (is_return_address(r->u, next->ip) && !is_other_call(r, at, next->ip));
+}
+
 static bool is_code(struct run *r, struct place *next)
 {
     uint64_t top;
@@ -680,13 +707,13 @@ static bool run_advance(struct run *r, struct place *at, enum unwind_found *out_
             *out_end = UNWIND_END_ROOT; /* so a thread's first function without a mark of its own is called */
             return false;
         }
-        if (outcome == OUTCOME_OK && !is_code(r, &next))
+        if (outcome == OUTCOME_OK && (!is_code(r, &next) || !is_call_still(r, at, &next)))
             outcome = OUTCOME_FAILED;
     }
     if (outcome == OUTCOME_FAILED) {
         outcome = pointer_apply(r, at, &next);
         *out_found = UNWIND_FOUND_FRAME_POINTER;
-        if (outcome == OUTCOME_OK && !is_code(r, &next))
+        if (outcome == OUTCOME_OK && (!is_code(r, &next) || !is_call_still(r, at, &next)))
             outcome = OUTCOME_FAILED;
     }
     if (outcome != OUTCOME_OK) {
@@ -697,8 +724,60 @@ static bool run_advance(struct run *r, struct place *at, enum unwind_found *out_
     r->at_leaf = r->has_link = false;
     if (next.exact)
         take_interrupted_link(r, at);
+    if (r->later)
+        *out_found = UNWIND_FOUND_LATER;
     *at = next;
     return true;
+}
+
+/*
+ * Where the sample's bytes have ended: whether memory tells what called the frame there. It does while the
+ * call that this frame had under way is there still.
+ */
+static bool is_call_under_way(const struct run *r, const struct place *at)
+{
+    uint64_t then, now;
+    for (uint64_t addr = at->sp - WORD_BYTES; at->sp - addr <= CALL_REACH_BYTES; addr -= WORD_BYTES) {
+        if (stack_read(r, addr, &then) != OUTCOME_OK)
+            return false;
+        if ((then & r->u->address_mask) == at->ip)
+            return r->sample->read_later(r->sample->user, addr, &now) && now == then;
+    }
+    return false;
+}
+
+static bool run_later(struct run *r, const struct place *at, const struct unwind_result *result)
+{
+    if (result->end != UNWIND_END_CUT || r->later || !r->sample->read_later || !is_call_under_way(r, at))
+        return false;
+    r->later = result->count;
+    return true;
+}
+
+/* Whether all that the kernel found behind the sample's bytes is among what memory told later. */
+static bool is_as_kernel_says(const struct run *r, const struct unwind_frame *frames, size_t count)
+{
+    const struct unwind_sample *s = r->sample;
+    size_t i = chain_splice(frames, r->later, s->kernel_chain, s->kernel_count), at = r->later;
+    for (; i > 0 && i < s->kernel_count; i++) {
+        while (at < count && frames[at].ip != s->kernel_chain[i])
+            at++;
+        if (at == count)
+            return caller_step(r->u, s->kernel_chain[i]).kind == STEP_NO_CODE; /* it went astray */
+    }
+    return true;
+}
+
+/* What was read later counts if it led to where the thread begins. */
+static void run_judge_later(const struct run *r, const struct unwind_frame *frames,
+                            struct unwind_result *result)
+{
+    bool is_root = result->end == UNWIND_END_ROOT && result->end_sp &&
+                   (!r->sample->root_sp || r->sample->root_sp == result->end_sp);
+    if (!r->later || (is_root && is_as_kernel_says(r, frames, result->count)))
+        return;
+    result->count = r->later;
+    result->end = UNWIND_END_CUT;
 }
 
 static void run_end_by_tails(struct run *r, struct unwind_frame *frames, size_t max,
@@ -765,14 +844,18 @@ struct unwind_result unwinder_run(struct unwinder *u, const struct unwind_sample
     while (result.count < max) {
         frames[result.count++] =
             (struct unwind_frame){ at.ip, (uint8_t)found, at.exact || at.no_call, at.hijacked };
-        if (!run_advance(&r, &at, &found, &result.end))
+        bool advanced = run_advance(&r, &at, &found, &result.end);
+        if (!advanced && run_later(&r, &at, &result))
+            advanced = run_advance(&r, &at, &found, &result.end);
+        if (!advanced)
             break;
         result.end = UNWIND_END_DEPTH;
     }
     result.end_sp = at.sp_at_least ? 0 : at.sp;
+    run_judge_later(&r, frames, &result);
     if (result.end == UNWIND_END_CUT || result.end == UNWIND_END_BROKEN)
         run_splice(&r, frames, max, &result);
-    else if (result.end == UNWIND_END_ROOT)
+    else if (result.end == UNWIND_END_ROOT && !r.later)
         root_tails_learn(&u->tails, frames, result.count);
     if (result.count)
         result.end_ip = frames[result.count - 1].ip;

@@ -5,8 +5,8 @@
  * UNWIND_INFO, stubs and linkage tables by the word at the stack pointer or the link register, native code
  * without tables by what it does until it returns (x86-64); frame pointers are the last resort. What tables
  * leave out is repaired: epilogs, tail jumps, return addresses that the runtime has bent, threads that are
- * being born. Where the bytes end early the kernel's own callchain continues. Every frame says how it was
- * found.
+ * being born. Where the bytes end early the thread's memory of a moment later is followed, if that leads to the
+ * thread's first frame, else the kernel's own callchain continues. Every frame says how it was found.
  *
  * One unwinder serves one process and remembers rules by address. It belongs to one thread. x86-64 and arm64.
  */
@@ -30,6 +30,7 @@ enum unwind_found {
     UNWIND_FOUND_FRAME_POINTER, /* callers may be missing below it */
     UNWIND_FOUND_KERNEL,        /* by the kernel's callchain: callers may be missing */
     UNWIND_FOUND_ROOT_TAIL, /* the kernel's chain ended where threads begin: as in stacks that are whole */
+    UNWIND_FOUND_LATER,     /* in memory that was read after the sample: the thread can have gone on */
     UNWIND_FOUND_KINDS
 };
 
@@ -58,6 +59,9 @@ struct unwind_sample {
     /* A word of memory that is not in `stack`; NULL where memory has changed since. Handlers of signals have
      * stacks of their own, what they interrupted is on another. */
     bool (*read_word)(void *user, uint64_t addr, uint64_t *out);
+    /* A word of the stack behind those bytes, as memory holds it by now; NULL when it cannot be read. */
+    bool (*read_later)(void *user, uint64_t addr, uint64_t *out);
+    uint64_t root_sp; /* what end_sp was in other whole stacks of the thread; 0 when that is not known */
     void *user;
 };
 

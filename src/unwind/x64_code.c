@@ -53,6 +53,14 @@ bool x64_is_after_call(struct span before)
     return false;
 }
 
+bool x64_is_direct_call(struct span before, uint64_t ip, uint64_t *out_target)
+{
+    if (before.size < 5 || before.data[before.size - 5] != 0xe8)
+        return false;
+    *out_target = ip + (uint64_t)(int64_t)(int32_t)load_u32le(before.data + before.size - 4);
+    return true;
+}
+
 bool x64_is_after_syscall(struct span before)
 {
     return before.size >= 2 && before.data[before.size - 2] == 0x0f && before.data[before.size - 1] == 0x05;

@@ -18,6 +18,8 @@ enum { X64_CALL_BYTES = 7 /* the longest call instruction */ };
 
 /* Whether `before`, the bytes up to an address, ends in a call instruction: then it is a return address. */
 bool x64_is_after_call(struct span before);
+/* Whether `before`, which ends at `ip`, ends in a call that names what it calls. */
+bool x64_is_direct_call(struct span before, uint64_t ip, uint64_t *out_target);
 /* Whether `before` ends in a system call. */
 bool x64_is_after_syscall(struct span before);
 /* Whether `code`, which follows a system call, soon clears RBP, as the first of a new thread's frames has it.

@@ -40,6 +40,11 @@ static bool read_memory(void *user, uint64_t addr, void *into, size_t size)
     return addr % 7 != 0;
 }
 
+static bool read_later(void *user, uint64_t addr, uint64_t *out)
+{
+    return read_memory(user, addr, out, sizeof *out);
+}
+
 /* A row for each combination of kinds, 16 bytes apart. */
 static void make_rows(struct elf_unwind *elf, struct eh_row *rows, struct frame_rule *rules, size_t count)
 {
@@ -83,7 +88,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     machine_set_registers(machine, &registers);
     if (!jit_unwind_read(machine->managed, read_memory, &w, JITTED, &w.jit, NULL))
         w.jit = NULL;
-    struct unwind_sample sample = { &registers, span_of(data + head, size - head), chain, CHAIN_MAX };
+    struct unwind_sample sample = { .registers = &registers,
+                                    .stack = span_of(data + head, size - head),
+                                    .kernel_chain = chain,
+                                    .kernel_count = CHAIN_MAX,
+                                    .read_later = size % 3 ? read_later : NULL,
+                                    .root_sp = size % 5 ? 0 : chain[0],
+                                    .user = &w };
     struct unwinder *u = unwinder_new(&(struct unwind_space){ machine, find, read_memory, &w }, 4);
     struct unwind_frame frames[FRAMES_MAX], again[FRAMES_MAX];
     struct unwind_result first = unwinder_run(u, &sample, frames, FRAMES_MAX);

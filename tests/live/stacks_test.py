@@ -116,6 +116,28 @@ def check_deep(checks, variant, work):
                  sum(weight for _, weight in depths) > 100 and all(depth == levels for depth, _ in depths), depths)
 
 
+def check_large(checks, variant, work):
+    """One frame alone is more than a sample can carry: who called it is read in memory, or not known, but nobody else."""
+    capture = work.file("large.clrperf")
+    with Target(sample_command(variant, "deepstack") + ["0", "large"]) as target:
+        target.wait_busy(1.5)
+        record_busy(capture, target.pid, 199, CPU_S)
+    callers = ("Main", "RunLarge", "Large")
+    judged = whole = complete = wrong = 0
+    for stack, weight in folded(capture):
+        frames = {frame.removeprefix("DeepStack.Program.") for frame in stack}
+        for own, other in (("Left", "Right"), ("Right", "Left")):
+            if "Burn" + own in frames:
+                judged += weight
+                wrong += weight if other in frames else 0
+                whole += weight if "[truncated]" not in frames else 0
+                complete += weight if {*callers, own, "Samples.Run.Slice"} <= frames and "[truncated]" not in frames else 0
+    told = f"{whole} whole, {complete} complete, {wrong} wrong of {judged}"
+    checks.check(f"{variant} deepstack large: most stacks are whole", judged > 100 and whole >= 0.7 * judged, told)
+    checks.check(f"{variant} deepstack large: of these no caller is missing", complete >= 0.98 * whole, told)
+    checks.check(f"{variant} deepstack large: no stack has a caller of another", wrong <= 0.005 * judged, told)
+
+
 def has_handler(stack):
     """The C library's trampoline, which has no name in musl."""
     return "__restore_rt" in stack or any(callee.startswith(MUSL[:-1]) and caller.startswith("Crashes.")
@@ -162,6 +184,7 @@ def main():
             checks.run(f"{variant} {sample}", check_sample, variant, sample, work)
         checks.run(f"{variant} shapes, diagnostics off", check_sample, variant, "shapes", work, {"DOTNET_EnableDiagnostics": "0"})
         checks.run(f"{variant} deepstack", check_deep, variant, work)
+        checks.run(f"{variant} deepstack large", check_large, variant, work)
         checks.run(f"{variant} crashes", check_faults, variant, work)
         checks.run(f"{variant} webapi, context switches", check_waiting, variant, work)
     checks.exit()

@@ -42,6 +42,11 @@ static void test_calls(void **state)
             arm64_is_after_syscall(before) != cases[i].is_syscall)
             fail_msg("%s", cases[i].name);
     }
+    uint64_t target;
+    assert_true(arm64_is_direct_call(span_of("\xff\xff\xff\x97", 4), 0x1004, &target)); /* bl .-4 */
+    assert_int_equal(target, 0xffc);
+    assert_false(arm64_is_direct_call(span_of("\xff\xff\xff", 3), 0x1004, &target));
+    assert_false(arm64_is_direct_call(span_of("\x00\x01\x3f\xd6", 4), 0x1004, &target)); /* blr x8 */
 }
 
 static void test_plt(void **state)

@@ -61,7 +61,9 @@ struct world {
     struct piece code[4];
     uint64_t r9, r10;
     uint64_t other[OTHER_WORDS];
-    bool can_read; /* the other stack */
+    bool can_read;         /* the other stack */
+    const uint64_t *later; /* what the stack holds by now, or NULL */
+    uint64_t root_sp;
     struct unwind_frame frames[32];
 };
 
@@ -505,6 +507,16 @@ static bool read_other(void *user, uint64_t addr, uint64_t *out)
     return true;
 }
 
+static bool read_later(void *user, uint64_t addr, uint64_t *out)
+{
+    struct world *w = user;
+    uint64_t word = (addr - STACK) / 8;
+    if (word >= STACK_WORDS)
+        return false;
+    *out = w->later[word];
+    return true;
+}
+
 static struct unwind_result world_run(struct world *w, struct unwinder *u, const struct world_case *c,
                                       size_t max)
 {
@@ -517,9 +529,14 @@ static struct unwind_result world_run(struct world *w, struct unwinder *u, const
     w->code[0] = c->code;
     for (w->kernel_count = 0; c->kernel[w->kernel_count]; w->kernel_count++)
         w->kernel[w->kernel_count] = c->kernel[w->kernel_count];
-    struct unwind_sample sample = { &w->registers, span_of(w->stack, w->stack_bytes),
-                                    w->kernel,     w->kernel_count,
-                                    read_other,    w };
+    struct unwind_sample sample = { .registers = &w->registers,
+                                    .stack = span_of(w->stack, w->stack_bytes),
+                                    .kernel_chain = w->kernel,
+                                    .kernel_count = w->kernel_count,
+                                    .read_word = read_other,
+                                    .read_later = w->later ? read_later : NULL,
+                                    .root_sp = w->root_sp,
+                                    .user = w };
     return unwinder_run(u, &sample, w->frames, max);
 }
 
@@ -748,6 +765,63 @@ static void test_tails(void **state)
     unwinder_free(u);
 }
 
+/* A stack whose last bytes are in FRAMED's frame; `now` changes a word of what memory holds since. */
+static const struct later_case {
+    const char *name;
+    size_t word;
+    uint64_t now;
+    uint64_t kernel[4];
+    struct piece code;
+    uint64_t root_sp;
+    bool whole;
+} later_cases[] = {
+    { "all is there still", 0, FRAMED + 9, { 0 }, { 0 }, 0, true },
+    { "so the kernel says", 0, FRAMED + 9, { LEAF + 4, FRAMED + 9, PUSHED + 9 }, { 0 }, STACK + 72, true },
+    { "the kernel's chain went astray", 0, FRAMED + 9, { LEAF + 4, FRAMED + 9, 0x77 }, { 0 }, 0, true },
+    { "FRAMED calls another", 0, FRAMED + 19, { 0 }, { 0 }, 0, false },
+    { "FRAMED's caller has gone", 4, 0x77, { 0 }, { 0 }, 0, false },
+    { "FRAMED has another caller", 4, METHOD + 0x50, { LEAF + 4, FRAMED + 9, PUSHED + 9 }, { 0 }, 0, false },
+    { "it calls something else",
+      0,
+      FRAMED + 9,
+      { 0 },
+      { PUSHED + 4, { 0xe8, 0xf7, 0xfa, 0xff, 0xff }, 5 },
+      0,
+      false },
+    { "it calls FRAMED", 0, FRAMED + 9, { 0 }, { PUSHED + 4, { 0xe8, 0xf7, 0xfb, 0xff, 0xff }, 5 }, 0, true },
+    { "threads begin elsewhere", 0, FRAMED + 9, { 0 }, { 0 }, STACK + 80, false },
+};
+
+static void test_later(void **state)
+{
+    struct world *w = *state;
+    for (size_t i = 0; i < ARRAY_LEN(later_cases); i++) {
+        const struct later_case *c = &later_cases[i];
+        struct unwind_space space = { &machine_x86_64, world_find, world_read, w };
+        struct unwinder *u = unwinder_new(&space, 6);
+        struct world_case cut = { "",
+                                  .ip = LEAF + 4,
+                                  .fp = AT(3),
+                                  .word_count = 2,
+                                  .code = c->code,
+                                  .words = { FRAMED + 9, 0, 0, 0, PUSHED + 9, 0, 0, 0, ROOT + 5 } };
+        uint64_t now[STACK_WORDS] = { 0 };
+        memcpy(now, cut.words, sizeof cut.words);
+        now[c->word] = c->now;
+        memcpy(cut.kernel, c->kernel, sizeof c->kernel);
+        w->later = now;
+        w->root_sp = c->root_sp;
+        struct unwind_result r = world_run(w, u, &cut, ARRAY_LEN(w->frames));
+        bool is_whole = r.end == UNWIND_END_ROOT && r.count == 4 && w->frames[3].ip == ROOT + 5 &&
+                        w->frames[3].found == UNWIND_FOUND_LATER && w->frames[1].found == UNWIND_FOUND_CFI;
+        if (is_whole != c->whole || (!is_whole && r.end != UNWIND_END_CUT))
+            fail_msg("%s: end %d, %zu frames", c->name, r.end, r.count);
+        unwinder_free(u);
+    }
+    w->later = NULL;
+    w->root_sp = 0;
+}
+
 static void test_depth(void **state)
 {
     struct world *w = *state;
@@ -870,14 +944,14 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cases),       cmocka_unit_test(test_signal),
-        cmocka_unit_test(test_saved_sp),    cmocka_unit_test(test_bare_signal),
-        cmocka_unit_test(test_bare_thread), cmocka_unit_test(test_other_stack),
-        cmocka_unit_test(test_null_call),   cmocka_unit_test(test_tails),
-        cmocka_unit_test(test_depth),       cmocka_unit_test(test_trap_is_marked),
-        cmocka_unit_test(test_truncated),   cmocka_unit_test(test_splice),
-        cmocka_unit_test(test_registers),   cmocka_unit_test(test_more_registers),
-        cmocka_unit_test(test_jit_damage),
+        cmocka_unit_test(test_cases),          cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_saved_sp),       cmocka_unit_test(test_bare_signal),
+        cmocka_unit_test(test_bare_thread),    cmocka_unit_test(test_other_stack),
+        cmocka_unit_test(test_null_call),      cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_later),          cmocka_unit_test(test_depth),
+        cmocka_unit_test(test_trap_is_marked), cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_splice),         cmocka_unit_test(test_registers),
+        cmocka_unit_test(test_more_registers), cmocka_unit_test(test_jit_damage),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -138,6 +138,12 @@ static void test_calls(void **state)
     for (size_t i = 0; i < ARRAY_LEN(calls); i++)
         if (x64_is_after_call(span_of(calls[i].before, calls[i].size)) != calls[i].is_call)
             fail_msg("%s", calls[i].name);
+    uint64_t target;
+    struct span direct = span_of("\xe8\xfb\xff\xff\xff", 5);
+    assert_true(x64_is_direct_call(direct, 0x1005, &target));
+    assert_int_equal(target, 0x1000);
+    assert_false(x64_is_direct_call(span_part(direct, 1, 4), 0x1005, &target));
+    assert_false(x64_is_direct_call(span_of("\x41\xff\xd0", 3), 0x1005, &target));
     assert_true(x64_is_after_syscall(span_of("\x0f\x05", 2)));
     assert_false(x64_is_after_syscall(span_of("\x05", 1)));
 }
