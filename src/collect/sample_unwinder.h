@@ -75,7 +75,8 @@ bool sample_unwinder_run(struct sample_unwinder *unwinder, uint32_t process, con
  */
 uint64_t sample_unwinder_need(const struct sample_unwinder *unwinder, const struct perf_sample *sample);
 
-/* Whether samples should come soon: of some the rest of the stack is read in memory, while it is still there. */
+/* Whether samples should come soon: of some the rest of the stack is read in memory, while it is still there.
+ */
 bool sample_unwinder_is_pressed(const struct sample_unwinder *unwinder);
 
 /* Tells the trace how many frames were found in each way, when there were any. */

@@ -5,8 +5,8 @@
  * UNWIND_INFO, stubs and linkage tables by the word at the stack pointer or the link register, native code
  * without tables by what it does until it returns (x86-64); frame pointers are the last resort. What tables
  * leave out is repaired: epilogs, tail jumps, return addresses that the runtime has bent, threads that are
- * being born. Where the bytes end early the thread's memory of a moment later is followed, if that leads to the
- * thread's first frame, else the kernel's own callchain continues. Every frame says how it was found.
+ * being born. Where the bytes end early the thread's memory of a moment later is followed, if that leads to
+ * the thread's first frame, else the kernel's own callchain continues. Every frame says how it was found.
  *
  * One unwinder serves one process and remembers rules by address. It belongs to one thread. x86-64 and arm64.
  */
