@@ -115,9 +115,8 @@ static struct frame_step resolve_native(const struct unwinder *u, const struct u
     return step;
 }
 
-/* The frame of a caller: `ip` is what its call returns to. Kept out of frame_step_caller(), whose registers
- * it would take. */
-__attribute__((noinline)) static struct frame_step resolve_caller(const struct unwinder *u, uint64_t ip)
+/* The frame of a caller: `ip` is what its call returns to. */
+static struct frame_step resolve_caller(const struct unwinder *u, uint64_t ip)
 {
     struct unwind_code code = unwind_run_code_at(u, ip - 1);
     struct unwind_function function;
@@ -140,26 +139,14 @@ __attribute__((noinline)) static struct frame_step resolve_caller(const struct u
     }
 }
 
-static struct cached_step *cache_slot(const struct unwinder *u, uint64_t ip)
-{
-    return &u->cache[(ip * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - u->cache_bits)];
-}
-
-void frame_step_expect(const struct unwinder *u, uint64_t ip)
-{
-    __builtin_prefetch(cache_slot(u, ip));
-}
-
 /* Remembered, unless nothing is known: that can change without anything known becoming wrong. */
-struct frame_step frame_step_caller(struct unwinder *u, uint64_t ip)
+struct frame_step frame_step_caller_new(struct unwinder *u, uint64_t ip)
 {
-    struct cached_step *cached = cache_slot(u, ip);
-    if (cached->ip == ip && cached->generation == u->generation)
-        return (struct frame_step){ (enum frame_step_kind)cached->kind, cached->rule, cached->no_call };
     struct frame_step step = resolve_caller(u, ip);
     step.no_call |= step.rule.signal_frame; /* a handler returns there */
     if (step.kind != STEP_NO_CODE && step.kind != STEP_NO_RULE)
-        *cached = (struct cached_step){ ip, step.rule, u->generation, (uint8_t)step.kind, step.no_call };
+        *frame_step_slot(u, ip) =
+            (struct cached_step){ ip, step.rule, u->generation, (uint8_t)step.kind, step.no_call };
     return step;
 }
 
@@ -237,7 +224,7 @@ struct frame_step frame_step_caller_flow(const struct unwind_run *r, const struc
         return (struct frame_step){ STEP_NO_RULE, { 0 } };
     struct frame_step step = step_flow(r, at, &code);
     if (step.kind == STEP_FLOW)
-        *cache_slot(r->u, at->ip) =
+        *frame_step_slot(r->u, at->ip) =
             (struct cached_step){ at->ip, step.rule, r->u->generation, STEP_FLOW, false };
     return step;
 }

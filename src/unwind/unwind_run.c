@@ -2,19 +2,15 @@
 
 enum { STACK_REACH_BYTES = 256 << 20 }; /* an address so far above the bytes may still be of this stack */
 
-enum unwind_outcome unwind_run_word(const struct unwind_run *r, uint64_t addr, uint64_t *out)
+enum unwind_outcome unwind_run_other_word(const struct unwind_run *r, uint64_t addr, uint64_t *out)
 {
     const struct unwind_sample *s = r->sample;
-    uint64_t off = addr - r->stack_start, size = s->stack.size;
-    if (addr >= r->stack_start && size >= WORD_BYTES && off <= size - WORD_BYTES) {
-        *out = load_u64le(s->stack.data + off);
-        return OUTCOME_OK;
-    }
     if (s->read_word && s->read_word(s->user, addr, out))
         return OUTCOME_OK;
     if (r->later && addr >= r->stack_start && s->read_later(s->user, addr, out))
         return OUTCOME_OK;
-    return addr >= r->stack_start && off < size + STACK_REACH_BYTES ? OUTCOME_CUT : OUTCOME_FAILED;
+    bool is_above = addr >= r->stack_start && addr - r->stack_start < s->stack.size + STACK_REACH_BYTES;
+    return is_above ? OUTCOME_CUT : OUTCOME_FAILED;
 }
 
 bool unwind_run_code(const struct unwinder *u, uint64_t addr, uint8_t *into, size_t size)

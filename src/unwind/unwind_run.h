@@ -68,8 +68,18 @@ struct unwind_run {
 
 enum unwind_outcome { OUTCOME_OK, OUTCOME_CUT, OUTCOME_FAILED };
 
+/* A word of the stack that the sample has no bytes for. */
+enum unwind_outcome unwind_run_other_word(const struct unwind_run *r, uint64_t addr, uint64_t *out);
+
 /* A word of the stack. */
-enum unwind_outcome unwind_run_word(const struct unwind_run *r, uint64_t addr, uint64_t *out);
+static inline enum unwind_outcome unwind_run_word(const struct unwind_run *r, uint64_t addr, uint64_t *out)
+{
+    uint64_t off = addr - r->stack_start, size = r->sample->stack.size;
+    if (addr < r->stack_start || size < WORD_BYTES || off > size - WORD_BYTES)
+        return unwind_run_other_word(r, addr, out);
+    *out = load_u64le(r->sample->stack.data + off);
+    return OUTCOME_OK;
+}
 
 bool unwind_run_code(const struct unwinder *u, uint64_t addr, uint8_t *into, size_t size);
 struct unwind_code unwind_run_code_at(const struct unwinder *u, uint64_t addr);

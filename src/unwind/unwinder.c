@@ -233,7 +233,7 @@ static void run_splice(struct unwind_run *r, struct unwind_frame *frames, size_t
 static void expect_frames(const struct unwinder *u, const struct unwind_sample *sample)
 {
     for (size_t i = 0; i < sample->kernel_count; i++)
-        frame_step_expect(u, sample->kernel_chain[i]);
+        __builtin_prefetch(frame_step_slot(u, sample->kernel_chain[i]));
 }
 
 struct unwind_result unwinder_run(struct unwinder *u, const struct unwind_sample *sample,
