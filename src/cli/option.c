@@ -202,13 +202,23 @@ static const char *switch_value(struct parser *p)
     return has ? p->argv[++p->at] : NULL;
 }
 
+/* Whether a word is an option, alone: no value, unless it is attached with `=`. */
+static bool is_option(const struct parser *p, const char *word)
+{
+    if (word[0] != '-' || !word[1])
+        return false;
+    if (word[1] == '-')
+        return !word[2] || find(p->table, p->values, word + 2, strcspn(word + 2, "=:"), 0).spec;
+    return !word[2] && find(p->table, p->values, NULL, 0, word[1]).spec;
+}
+
 static bool take_value(struct parser *p, struct found found, const char *option, const char *attached)
 {
     if (attached)
         return store(found, option, attached, p->err);
     if (found.spec->kind == OPTION_SWITCH)
         return store(found, option, switch_value(p), p->err);
-    if (p->at + 1 >= p->argc || strcmp(p->argv[p->at + 1], "--") == 0) {
+    if (p->at + 1 >= p->argc || is_option(p, p->argv[p->at + 1])) {
         error_set(p->err, ERROR_USAGE, "%s needs a value", option);
         return error_hint(p->err, "--help says which");
     }

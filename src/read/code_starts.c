@@ -16,6 +16,7 @@ enum {
     STARTS_MAX = 4 << 20,
     PART_BYTES = 64 << 10, /* of code read at once */
     RELATIVE = 8,          /* R_X86_64_RELATIVE */
+    ALIGNMENT = 16,        /* of functions, unless they follow each other at once */
 };
 
 struct search {
@@ -96,10 +97,45 @@ static void take_pointers(struct search *s)
     buffer_done(&unpacked);
 }
 
+/* The bytes of an instruction that only fills; 0 when it does something. */
+static size_t padding_size(struct span code)
+{
+    struct x64_instruction i;
+    size_t at = 0;
+    while (at < code.size && (code.data[at] == 0x66 || code.data[at] == 0x2e)) /* prefixes */
+        at++;
+    if (at < code.size && (code.data[at] == 0x90 || code.data[at] == 0xcc)) /* nop, int3 */
+        return at + 1;
+    bool is_long = code.size - at >= 2 && code.data[at] == 0x0f && code.data[at + 1] == 0x1f;
+    return is_long && x64_instruction_read(code, &i) ? i.size : 0;
+}
+
+static uint64_t behind_padding(const struct search *s, uint64_t addr)
+{
+    uint8_t bytes[ALIGNMENT];
+    size_t size = ALIGNMENT - (size_t)(addr % ALIGNMENT), at = 0, step;
+    uint64_t file_off;
+    if (size == ALIGNMENT || !elf_file_off_of_addr(s->elf, addr, &file_off) ||
+        !source_read(&s->elf->file, file_off, bytes, size, NULL))
+        return addr;
+    while (at < size && (step = padding_size(span_of(bytes + at, size - at))) > 0)
+        at += step;
+    return at < size ? addr : addr + size;
+}
+
+/* Behind a function whose size is told another begins, to which nothing may refer. */
+static void take_next(struct search *s, uint64_t end)
+{
+    if (is_code(s, end))
+        take(s, behind_padding(s, end));
+}
+
 static bool take_symbol(void *user, const struct elf_symbol *symbol)
 {
     if (symbol->section && (symbol->type == ELF_SYMBOL_FUNCTION || symbol->type == ELF_SYMBOL_IFUNC))
         take(user, symbol->addr);
+    if (symbol->section && symbol->type == ELF_SYMBOL_FUNCTION && symbol->size_bytes)
+        take_next(user, symbol->addr + symbol->size_bytes);
     return true;
 }
 
@@ -112,6 +148,17 @@ static void take_symbols(struct search *s)
     if (section && elf_section_source(s->elf, section, &unpacked, &table, NULL))
         elf_symbols(&table, take_symbol, s, NULL);
     buffer_done(&unpacked);
+}
+
+static void take_functions(struct search *s, const struct eh_ranges *functions)
+{
+    for (size_t i = 0; i < functions->count; i++) {
+        uint64_t start = functions->base + functions->rows[i].start,
+                 end = start + functions->rows[i].size_bytes;
+        take(s, start);
+        if (i + 1 == functions->count || functions->base + functions->rows[i + 1].start >= end + ALIGNMENT)
+            take_next(s, end);
+    }
 }
 
 static int compare_starts(const void *a, const void *b)
@@ -164,8 +211,7 @@ bool code_starts_read(const struct elf *e, const struct eh_ranges *functions, st
     take_pointers(&s);
     take_symbols(&s);
     take(&s, e->entry);
-    for (size_t i = 0; i < functions->count; i++)
-        take(&s, functions->base + functions->rows[i].start);
+    take_functions(&s, functions);
     sort_starts(&s.starts);
     *out = s.starts;
     return true;

@@ -2,8 +2,9 @@
  * code_starts: where the functions of an ELF image begin that no table tells of.
  *
  * A stripped library without unwind tables says of a function only that somebody refers to it: calls, takes
- * its address, has it in a table of pointers. All code is read once for that. What is found is a function's
- * start nearly always, but not every start is found: then the function before it seems to go on. x86-64 only.
+ * its address, has it in a table of pointers; or that it follows one of which more is known. All code is read
+ * once for that. What is found is a function's start nearly always, but not every start is found: then the
+ * function before it seems to go on. x86-64 only.
  */
 #ifndef CLRPERF_READ_CODE_STARTS_H
 #define CLRPERF_READ_CODE_STARTS_H

@@ -66,7 +66,9 @@ static const struct {
     { "tableless.so", "/a/tableless.so", NULL, 0x2b3, "tableless.so!0x2b0", 0x2b0, RESOLVER_CODE,
       CODE_NATIVE }, /* its address is taken */
     { "tableless.so", "/a/tableless.so", NULL, 0x2cd, "exported", 0x2c0, RESOLVER_ELF_DYNSYM, CODE_NATIVE },
-    { "tableless.so", "/a/tableless.so", NULL, 0x2e8, NULL, 0, RESOLVER_NONE, CODE_NATIVE }, /* behind it */
+    { "tableless.so", "/a/tableless.so", NULL, 0x2e8, NULL, 0, RESOLVER_NONE, CODE_NATIVE }, /* padding */
+    { "tableless.so", "/a/tableless.so", NULL, 0x301, "tableless.so!0x300", 0x300, RESOLVER_CODE,
+      CODE_NATIVE }, /* nothing refers to it */
     { "sample.so", "/a/libSystem.Native.so", NULL, 0x384, "hidden_helper", 0x380, RESOLVER_ELF_SYMTAB,
       CODE_RUNTIME },
 };

@@ -20,3 +20,7 @@ void *address(void)
 {
     return (void *)taken;
 }
+static __attribute__((used, noipa)) int alone(int x)
+{
+    return x + 77;
+}
