@@ -5,11 +5,11 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/pidfd.h"
 #include "cli/message.h"
 
 static void launch_hide_io(void)
@@ -97,7 +97,7 @@ bool launch_started(struct launch *l, const char *name, struct error *err)
 /* Until it has ended; a SIGTERM that came or comes is handed on to it. */
 static void wait_and_pass_on(const struct launch *l, const volatile sig_atomic_t *stopped_by)
 {
-    AUTO_FD int pidfd = (int)syscall(SYS_pidfd_open, l->pid, 0);
+    AUTO_FD int pidfd = pidfd_of(l->pid);
     struct pollfd ended = { .fd = pidfd, .events = POLLIN };
     sigset_t term, before;
     sigemptyset(&term);

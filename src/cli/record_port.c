@@ -4,12 +4,12 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/own.h"
+#include "base/pidfd.h"
 #include "cli/message.h"
 #include "collect/event_stream.h"
 
@@ -72,7 +72,7 @@ static bool server_of(const char *path, pid_t *out, struct error *err)
 bool record_port_wait(struct diagnostic_port *port, pid_t child, const volatile sig_atomic_t *stopped,
                       struct diagnostic_caller *out, struct error *err)
 {
-    AUTO_FD int pidfd = child ? (int)syscall(SYS_pidfd_open, child, 0) : -1;
+    AUTO_FD int pidfd = child ? pidfd_of(child) : -1;
     struct pollfd polls[] = { { .fd = diagnostic_port_fd(port), .events = POLLIN },
                               { .fd = pidfd, .events = POLLIN } };
     while (!diagnostic_port_take(port, out)) {

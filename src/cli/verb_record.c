@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "base/pidfd.h"
 #include "base/units.h"
 #include "base/urgency.h"
 #include "cli/capture_export.h"
@@ -118,7 +118,7 @@ static bool record_launch(struct record_run *run, const struct verb_call *call, 
         return false;
     run->launched = true;
     if (beside) {
-        run->clock_fd = (int)syscall(SYS_pidfd_open, run->launch.pid, 0);
+        run->clock_fd = pidfd_of(run->launch.pid);
         return run->clock_fd >= 0 || error_system(err, errno, "cannot wait for '%s'", call->command[0]);
     }
     run->pids = mem_alloc(1, sizeof *run->pids);

@@ -3,10 +3,10 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/pidfd.h"
 #include "collect/proc_file.h"
 #include "read/procfs.h"
 
@@ -24,7 +24,7 @@ bool exit_watch_chosen(struct exit_watch *x, const pid_t *pids, const uint64_t *
 {
     *x = (struct exit_watch){ .chosen = mem_alloc(count, sizeof *x->chosen) };
     for (size_t i = 0; i < count; i++) {
-        int fd = (int)syscall(SYS_pidfd_open, pids[i], 0);
+        int fd = pidfd_of(pids[i]);
         if (fd >= 0 || errno != ESRCH) /* gone already: nothing to wait for */
             x->chosen[x->chosen_count++] = fd;
         if (!is_chosen(pids[i], start_ticks ? start_ticks[i] : 0, err))

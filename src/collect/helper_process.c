@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/pidfd.h"
 #include "base/thread.h"
 
 enum { STACK_BYTES = 64 << 10, STACK_ALIGN = 16 }; /* of a child that shares our memory */
@@ -105,7 +106,7 @@ bool helper_process_end(pid_t child)
     kill(child, SIGKILL);
     if (reap(child))
         return true;
-    AUTO_FD int pidfd = (int)syscall(SYS_pidfd_open, child, 0);
+    AUTO_FD int pidfd = pidfd_of(child);
     struct pollfd end = { .fd = pidfd, .events = POLLIN };
     if (pidfd >= 0 && poll(&end, 1, END_WAIT_MS) >= 0)
         return reap(child);

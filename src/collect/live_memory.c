@@ -4,11 +4,11 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "base/pidfd.h"
 #include "collect/memory_reader.h"
 #include "collect/proc_file.h"
 #include "read/procfs.h"
@@ -278,7 +278,7 @@ struct live_memory *live_memory_new(void)
 static bool choose(struct live_memory *live, pid_t pid, uint64_t start_ticks, struct error *err)
 {
     live->pid = live->reader.batch->target = pid;
-    live->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    live->pidfd = pidfd_of(pid);
     if (live->pidfd < 0 && errno != ESRCH)
         return error_system(err, errno, "cannot take a handle of process %d", (int)pid);
     if (live->pidfd < 0 || (start_ticks && !proc_file_is_process(pid, start_ticks)))

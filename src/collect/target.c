@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "base/pidfd.h"
 #include "base/target_root.h"
 #include "collect/container_name.h"
 #include "collect/proc_file.h"
@@ -65,7 +65,7 @@ const char *target_runtime_text(const struct target *t)
 
 static bool open_pidfd(pid_t pid, int *out_fd, struct error *err)
 {
-    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    int fd = pidfd_of(pid);
     if (fd >= 0) {
         *out_fd = fd;
         return true;

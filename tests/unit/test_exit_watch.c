@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/own.h"
+#include "base/pidfd.h"
 #include "child.h"
 #include "collect/exit_watch.h"
 #include "collect/proc_file.h"
@@ -62,7 +63,7 @@ static void test_leaving(void **state)
     struct exit_leaving one;
     uint64_t ticks;
     pid_t pid = start();
-    AUTO_FD int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    AUTO_FD int pidfd = pidfd_of(pid);
     assert_true(proc_file_start_ticks(pid, &ticks, NULL));
     assert_true(exit_watch_chosen(&x, &pid, &ticks, 1, NULL));
     exit_watch_main_thread(&x, &(struct exit_leaving){ 7, (uint32_t)pid, ticks, 1000 });
