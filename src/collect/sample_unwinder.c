@@ -46,7 +46,8 @@ struct stack_top {
 struct later_piece {
     uint32_t process;
     uint64_t start;
-    unsigned reads; /* of this stack; 0: nothing is there */
+    unsigned reads; /* of this stack */
+    bool is_there;
     uint8_t bytes[STACKS_LATER_BYTES];
 };
 
@@ -311,13 +312,15 @@ static bool read_later(void *user, uint64_t addr, uint64_t *out)
     if (off > STACKS_LATER_BYTES - sizeof *out)
         return false;
     if (!piece->reads || piece->start != start) {
-        if (piece->reads == STACKS_LATER_MAX ||
-            !sources->read(sources->user, piece->process, unwinder->time_ns, start, piece->bytes,
-                           sizeof piece->bytes))
+        if (piece->reads == STACKS_LATER_MAX)
             return false;
-        piece->start = start;
         piece->reads++;
+        piece->start = start;
+        piece->is_there = sources->read(sources->user, piece->process, unwinder->time_ns, start, piece->bytes,
+                                        sizeof piece->bytes);
     }
+    if (!piece->is_there)
+        return false;
     *out = load_u64le(piece->bytes + off);
     return true;
 }
