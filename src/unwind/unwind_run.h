@@ -86,6 +86,12 @@ struct unwind_code unwind_run_code_at(const struct unwinder *u, uint64_t addr);
 /* Whether code is there, behind a call. */
 bool unwind_run_is_return(const struct unwinder *u, uint64_t addr);
 
+/* By a signal: the stack of that need not be the one on which it is handled. */
+static inline bool unwind_run_is_interrupted(const struct unwind_run *r, const struct unwind_place *at)
+{
+    return at->exact && !r->at_leaf;
+}
+
 static inline uint64_t unwind_run_offset(uint64_t base, int32_t off)
 {
     return base + (uint64_t)(int64_t)off;

@@ -118,7 +118,8 @@ static bool run_advance(struct unwind_run *r, struct unwind_place *at, enum unwi
         if (outcome == OUTCOME_OK && (!is_code(r, &next) || !is_call_still(r, at, &next)))
             outcome = OUTCOME_FAILED;
     }
-    if (outcome == OUTCOME_FAILED) {
+    /* on a stack of its own a handler knows the interrupted frame pointer, but not SP */
+    if (outcome == OUTCOME_FAILED || (outcome == OUTCOME_CUT && unwind_run_is_interrupted(r, at))) {
         outcome = frame_apply_pointer(r, at, &next);
         *out_found = UNWIND_FOUND_FRAME_POINTER;
         if (outcome == OUTCOME_OK && (!is_code(r, &next) || !is_call_still(r, at, &next)))

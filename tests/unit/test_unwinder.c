@@ -669,11 +669,20 @@ static void test_other_stack(void **state)
         const char *name;
         struct world_case made;
         size_t interrupted; /* frame */
+        uint64_t ip;        /* of it */
     } others[] = {
         { "a handler",
           { "", .ip = LEAF + 4, .words = { SIGNAL, 0, OTHER_STACK, FRAMED + 9, OTHER_STACK } },
-          2 },
-        { "the runtime", { "", .ip = LEAF + 4, .words = { WRAPPER + 6, OTHER_STACK, FRAMED + 9 } }, 2 },
+          2,
+          FRAMED + 9 },
+        { "the runtime",
+          { "", .ip = LEAF + 4, .words = { WRAPPER + 6, OTHER_STACK, FRAMED + 9 } },
+          2,
+          FRAMED + 9 },
+        { "the runtime, where SP is wanted",
+          { "", .ip = LEAF + 4, .words = { WRAPPER + 6, OTHER_STACK, PUSHED + 9 }, .word_count = 3 },
+          2,
+          PUSHED + 9 },
     };
     for (size_t i = 0; i < ARRAY_LEN(others); i++) {
         const uint64_t words[] = { OTHER_STACK + 24, FRAMED + 9, 0, 7, ROOT + 5 };
@@ -684,7 +693,7 @@ static void test_other_stack(void **state)
             struct unwind_result r = world_run(w, u, &others[i].made, ARRAY_LEN(w->frames));
             size_t at = others[i].interrupted;
             if (r.count != at + (can ? 3 : 1) || (r.end == UNWIND_END_ROOT) != can ||
-                w->frames[at].ip != FRAMED + 9 || !w->frames[at].exact)
+                w->frames[at].ip != others[i].ip || !w->frames[at].exact)
                 fail_msg("%s: %zu frames, end %d", others[i].name, r.count, r.end);
             unwinder_free(u);
         }
