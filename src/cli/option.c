@@ -218,9 +218,11 @@ static bool take_value(struct parser *p, struct found found, const char *option,
         return store(found, option, attached, p->err);
     if (found.spec->kind == OPTION_SWITCH)
         return store(found, option, switch_value(p), p->err);
-    if (p->at + 1 >= p->argc || is_option(p, p->argv[p->at + 1])) {
+    const char *next = p->at + 1 < p->argc ? p->argv[p->at + 1] : "--";
+    if (is_option(p, next)) {
         error_set(p->err, ERROR_USAGE, "%s needs a value", option);
-        return error_hint(p->err, "--help says which");
+        return strcmp(next, "--") == 0 ? error_hint(p->err, "--help says which")
+                                       : error_hint(p->err, "if '%s' is it: %s=%s", next, option, next);
     }
     return store(found, option, p->argv[++p->at], p->err);
 }

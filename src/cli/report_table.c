@@ -221,15 +221,14 @@ static void head_loss(const struct profile *p, struct buffer *out)
     buffer_u8(out, '\n');
 }
 
-/* Of all frames, those that were found in one of two ways. */
-static double found_percent(const char *found, const char *way, const char *or_way)
+/* Of all frames, those that were found so. */
+static double found_percent(const char *found, const char *way)
 {
     uint64_t all = 0, such = 0, count;
     struct span name;
     while (found && trace_fact_pair(&found, &name, &count)) {
         all += count;
-        if (span_equals(name, span_of(way, strlen(way))) ||
-            span_equals(name, span_of(or_way, strlen(or_way))))
+        if (span_equals(name, span_of(way, strlen(way))))
             such += count;
     }
     return percent(such, all);
@@ -238,8 +237,8 @@ static double found_percent(const char *found, const char *way, const char *or_w
 /* What is known less well: where one follows frame pointers a caller can be skipped. */
 static void head_found(const char *found, struct buffer *out)
 {
-    double guessed = found_percent(found, "frame_pointer", "kernel_chain"),
-           later = found_percent(found, "later_memory", "");
+    double guessed = found_percent(found, "frame_pointer") + found_percent(found, "kernel_chain"),
+           later = found_percent(found, "later_memory");
     if (guessed >= 0.1)
         buffer_format(out, "; %.1f %% of the frames by frame pointers: callers can be missing there",
                       guessed);

@@ -312,7 +312,8 @@ static bool read_later(void *user, uint64_t addr, uint64_t *out)
     if (off > STACKS_LATER_BYTES - sizeof *out)
         return false;
     if (!piece->reads || piece->start != start) {
-        if (piece->reads == STACKS_LATER_MAX)
+        uint64_t until_ns = unwinder->time_ns + STACKS_LATER_MS * UINT64_C(1000000);
+        if (piece->reads == STACKS_LATER_MAX || clock_monotonic_ns() > until_ns)
             return false;
         piece->reads++;
         piece->start = start;
@@ -388,14 +389,12 @@ bool sample_unwinder_run(struct sample_unwinder *unwinder, uint32_t process, con
     unwinder->time_ns = sample->who.time_ns;
     unwinder->later.process = process;
     unwinder->later.reads = 0;
-    bool is_late = !unwinder->sources.read ||
-                   clock_monotonic_ns() > sample->who.time_ns + STACKS_LATER_MS * UINT64_C(1000000);
     struct unwind_sample input = {
         .registers = &registers,
         .stack = sample->user_stack,
         .kernel_chain = kernel_chain,
         .kernel_count = kernel_count,
-        .read_later = is_late ? NULL : read_later,
+        .read_later = unwinder->sources.read ? read_later : NULL,
         .root_sp = top_of(unwinder, sample->who.tid),
         .user = unwinder,
     };

@@ -124,6 +124,12 @@ static bool is_above_interrupted(const struct unwind_run *r, const struct frame_
            rule->ra_off <= -(RED_ZONE_BYTES + WORD_BYTES);
 }
 
+/* The stack that a signal interrupted need not be the one on which it is handled. */
+static bool is_interrupted(const struct unwind_run *r, const struct unwind_place *at)
+{
+    return at->exact && !r->at_leaf;
+}
+
 /* Of the leaf's caller: whether the leaf kept the register is not told. */
 static bool is_by_kept_register(const struct unwind_run *r, const struct frame_rule *rule)
 {
@@ -134,13 +140,14 @@ static bool is_by_kept_register(const struct unwind_run *r, const struct frame_r
 enum unwind_outcome frame_apply_rule(const struct unwind_run *r, const struct frame_rule *rule,
                                      const struct unwind_place *at, struct unwind_place *out)
 {
-    struct unwind_place next = { .fp = at->fp, .exact = rule->signal_frame || is_above_interrupted(r, rule) };
+    struct unwind_place next = { .fp = at->fp, .sp_assumed = is_above_interrupted(r, rule) };
+    next.exact = rule->signal_frame || next.sp_assumed;
     enum unwind_outcome outcome = rule_cfa(r, rule, at, &next.sp);
     if (outcome != OUTCOME_OK)
         return outcome;
     /* a handler may run on a stack of its own, else stacks only grow towards their root */
     bool leaves_stack =
-        rule->signal_frame || (unwind_run_is_interrupted(r, at) && rule->cfa_register == FRAME_REGISTER_FP);
+        rule->signal_frame || (is_interrupted(r, at) && rule->cfa_register == FRAME_REGISTER_FP);
     bool keeps_stack = rule->ra == FRAME_SAME || rule->ra == FRAME_IN_REGISTER;
     if (next.sp <= at->sp && !leaves_stack && (next.sp < at->sp || !keeps_stack))
         return OUTCOME_FAILED;
@@ -167,7 +174,7 @@ enum unwind_outcome frame_apply_pointer(const struct unwind_run *r, const struct
 {
     struct unwind_place next = { .sp = at->fp + 2 * WORD_BYTES,
                                  .sp_at_least = !r->u->machine->record_ends_frame };
-    if ((at->fp < at->sp && !unwind_run_is_interrupted(r, at)) || at->fp % WORD_BYTES)
+    if ((at->fp < at->sp && !is_interrupted(r, at)) || at->fp % WORD_BYTES)
         return OUTCOME_FAILED;
     enum unwind_outcome outcome = unwind_run_word(r, at->fp + WORD_BYTES, &next.ip);
     if (outcome != OUTCOME_OK || (outcome = unwind_run_word(r, at->fp, &next.fp)) != OUTCOME_OK)

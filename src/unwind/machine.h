@@ -34,6 +34,7 @@ struct machine {
     bool record_ends_frame;   /* the caller's frame begins above the saved frame pointer and return address */
     uint64_t address_mask;    /* of a return address; other bits may hold a signature */
     bool (*is_after_call)(struct span before);
+    /* Whether `before`, which ends at `ip`, ends in a call that names what it calls. */
     bool (*is_direct_call)(struct span before, uint64_t ip, uint64_t *out_target);
     bool (*is_after_syscall)(struct span before);
     /* Whether a system call that made a thread, in which it gave 0, goes on so. */

@@ -52,6 +52,7 @@ struct unwind_place {
     uint64_t ip, sp, fp;
     bool exact, hijacked, no_call;
     bool sp_at_least; /* sp may lie higher: only the frame pointer was followed */
+    bool sp_assumed;  /* the runtime handles a signal there, which it may do on another stack */
 };
 
 /* One sample under way. */
@@ -85,12 +86,6 @@ bool unwind_run_code(const struct unwinder *u, uint64_t addr, uint8_t *into, siz
 struct unwind_code unwind_run_code_at(const struct unwinder *u, uint64_t addr);
 /* Whether code is there, behind a call. */
 bool unwind_run_is_return(const struct unwinder *u, uint64_t addr);
-
-/* By a signal: the stack of that need not be the one on which it is handled. */
-static inline bool unwind_run_is_interrupted(const struct unwind_run *r, const struct unwind_place *at)
-{
-    return at->exact && !r->at_leaf;
-}
 
 static inline uint64_t unwind_run_offset(uint64_t base, int32_t off)
 {

@@ -77,6 +77,11 @@ static bool is_code(struct unwind_run *r, struct unwind_place *next)
     return step.kind != STEP_NO_CODE;
 }
 
+static bool is_caller(struct unwind_run *r, const struct unwind_place *at, struct unwind_place *next)
+{
+    return is_code(r, next) && is_call_still(r, at, next);
+}
+
 static enum unwind_found found_by(enum frame_step_kind kind)
 {
     return kind == STEP_CFI    ? UNWIND_FOUND_CFI
@@ -115,15 +120,16 @@ static bool run_advance(struct unwind_run *r, struct unwind_place *at, enum unwi
             *out_end = UNWIND_END_ROOT; /* so a thread's first function without a mark of its own is called */
             return false;
         }
-        if (outcome == OUTCOME_OK && (!is_code(r, &next) || !is_call_still(r, at, &next)))
+        if (outcome == OUTCOME_OK && !is_caller(r, at, &next))
             outcome = OUTCOME_FAILED;
     }
-    /* on a stack of its own a handler knows the interrupted frame pointer, but not SP */
-    if (outcome == OUTCOME_FAILED || (outcome == OUTCOME_CUT && unwind_run_is_interrupted(r, at))) {
-        outcome = frame_apply_pointer(r, at, &next);
+    if (outcome == OUTCOME_FAILED || (outcome == OUTCOME_CUT && at->sp_assumed)) {
+        enum unwind_outcome by_pointer = frame_apply_pointer(r, at, &next);
         *out_found = UNWIND_FOUND_FRAME_POINTER;
-        if (outcome == OUTCOME_OK && (!is_code(r, &next) || !is_call_still(r, at, &next)))
-            outcome = OUTCOME_FAILED;
+        if (by_pointer == OUTCOME_OK && !is_caller(r, at, &next))
+            by_pointer = OUTCOME_FAILED;
+        if (by_pointer != OUTCOME_FAILED)
+            outcome = by_pointer;
     }
     if (outcome != OUTCOME_OK) {
         *out_end = outcome == OUTCOME_CUT ? UNWIND_END_CUT : UNWIND_END_BROKEN;
