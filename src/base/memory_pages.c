@@ -145,15 +145,32 @@ static void remember_asked(struct memory_pages *pages)
 }
 
 /* The next look needs about as much as this one: to get memory anew costs more than to fill it. */
-void memory_pages_drop(struct memory_pages *pages)
+static void empty(struct memory_pages *pages)
 {
-    remember_asked(pages);
     size_t used = pages->count / CHUNK_PAGES + 1;
     free_chunks(pages, used > KEPT_CHUNKS ? used : KEPT_CHUNKS);
     memset(pages->table, 0, pages->table_size * sizeof *pages->table);
     pages->taken = 0;
     pages->count = 0;
     pages->wanted_count = 0;
+}
+
+void memory_pages_drop(struct memory_pages *pages)
+{
+    if (!pages->forgot)
+        remember_asked(pages);
+    pages->forgot = false;
+    pages->again_due = true;
+    empty(pages);
+}
+
+void memory_pages_forget(struct memory_pages *pages)
+{
+    if (!pages->forgot)
+        remember_asked(pages);
+    pages->forgot = true;
+    pages->again_due = false;
+    empty(pages);
 }
 
 void memory_pages_trim(struct memory_pages *pages)
@@ -199,11 +216,13 @@ static void read_pages(struct memory_pages *pages, const uint64_t *numbers, size
 /* After a drop, before anything else: what was asked for before it. */
 static void read_again(struct memory_pages *pages)
 {
+    if (!pages->again_due)
+        return;
+    pages->again_due = false;
     for (size_t at = 0; at < pages->again_count; at += BATCH_PAGES) {
         size_t left = pages->again_count - at;
         read_pages(pages, pages->again + at, left < BATCH_PAGES ? left : BATCH_PAGES);
     }
-    pages->again_count = 0;
 }
 
 static void read_around(struct memory_pages *pages, uint64_t number)

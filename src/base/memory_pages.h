@@ -32,6 +32,8 @@ struct memory_pages {
     size_t wanted_count, wanted_capacity;
     uint64_t *again; /* numbers that were asked for before the last drop, ascending */
     size_t again_count, again_capacity;
+    bool again_due; /* they were not read since */
+    bool forgot;    /* some of what was asked for since the last drop */
     uint64_t reads; /* pages asked of the target so far */
 };
 
@@ -43,6 +45,9 @@ void memory_pages_done(struct memory_pages *pages);
  * read brings the pages that were asked for since the last drop, in one go.
  */
 void memory_pages_drop(struct memory_pages *pages);
+
+/* The same for who looks at little: nothing is brought. */
+void memory_pages_forget(struct memory_pages *pages);
 
 /* Forgets all pages and gives their memory back. */
 void memory_pages_trim(struct memory_pages *pages);

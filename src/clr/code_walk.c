@@ -239,11 +239,22 @@ void code_walk_trim(struct code_walk *walk)
     memory_pages_trim(&walk->pages);
 }
 
+static void forget_all(struct code_walk *w)
+{
+    loaded_types_renew(&w->fit.types);
+    fitted_layout_forget_survey(&w->fit);
+}
+
 void code_walk_renew(struct code_walk *walk)
 {
     memory_pages_drop(&walk->pages);
-    loaded_types_renew(&walk->fit.types);
-    fitted_layout_forget_survey(&walk->fit);
+    forget_all(walk);
+}
+
+void code_walk_forget(struct code_walk *walk)
+{
+    memory_pages_forget(&walk->pages);
+    forget_all(walk);
 }
 
 /* Names are read before the proof that what they were read by has not changed. */
@@ -360,7 +371,7 @@ bool code_walk_find_new(struct code_walk *walk, uint64_t addr, struct found_meth
     *out_known = range && range->kind == CODE_RANGE_HEAP && !range->collectible;
     if (!*out_known)
         return false;
-    memory_pages_drop(&walk->pages);
+    memory_pages_forget(&walk->pages);
     *out_known = code_survey_renew_heap(codes, range);
     if (!*out_known || !code_survey_find(codes, range, addr, &code))
         return false;
@@ -394,7 +405,7 @@ void code_walk_follow(struct code_walk *walk, uint64_t since, uint64_t begin)
     const struct fitted_layout *fit = &walk->fit;
     const struct code_range *range = fit->surveyed ? code_ranges_find(&fit->survey.ranges, begin) : NULL;
     struct memory_path path;
-    method_path_of(&fit->layout, range ? range->begin : 0, begin, &path);
+    method_path_of_unwinding(&fit->layout, range ? range->begin : 0, begin, &path);
     memory_pages_follow(&walk->pages, since, &path);
 }
 

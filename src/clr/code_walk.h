@@ -91,6 +91,8 @@ const struct code_walk_report *code_walk_report(const struct code_walk *walk);
 
 /* Forgets what was read, since the process may have gone on. memory->mappings may have been replaced. */
 void code_walk_renew(struct code_walk *walk);
+/* The same for who asks for little: what was asked for before is not read ahead. */
+void code_walk_forget(struct code_walk *walk);
 
 /* Gives back the memory that the opening took, when little will be asked; the rest is read again when needed.
  */
@@ -122,8 +124,8 @@ bool code_walk_find(struct code_walk *walk, uint64_t addr, struct found_method *
  */
 bool code_walk_find_new(struct code_walk *walk, uint64_t addr, struct found_method *out, bool *out_known);
 /*
- * Reads ahead what tells of the jitted code that begins at `begin`, as far as it was read before the pages'
- * `reads` was `since`.
+ * Reads ahead the unwind data and IL map of the jitted code that begins at `begin`, as far as they were read
+ * before the pages' `reads` was `since`.
  */
 void code_walk_follow(struct code_walk *walk, uint64_t since, uint64_t begin);
 /*

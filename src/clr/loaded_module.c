@@ -161,11 +161,15 @@ static bool same_bytes(struct memory_pages *pages, uint64_t addr, struct span by
            memcmp(there, bytes.data, bytes.size) == 0;
 }
 
-/* Whether a file's metadata is the one that is loaded. */
+/* Whether a file's metadata is the one that is loaded. What was wanted before is read with it. */
 static bool is_loaded_one(struct memory_pages *pages, const struct loaded_module *m)
 {
     struct span all = loaded_module_bytes(m), mvid = ecma_mvid(&m->md);
     struct span root = span_part(all, 0, all.size < ROOT_BYTES ? all.size : ROOT_BYTES);
+    memory_pages_want(pages, m->metadata, root.size);
+    if (mvid.size)
+        memory_pages_want(pages, m->metadata + (uint64_t)(mvid.data - all.data), mvid.size);
+    memory_pages_fetch(pages);
     return mvid.size && same_bytes(pages, m->metadata, root) &&
            same_bytes(pages, m->metadata + (uint64_t)(mvid.data - all.data), mvid);
 }
@@ -264,26 +268,18 @@ void loaded_module_done(struct loaded_module *module)
     *module = (struct loaded_module){ 0 };
 }
 
-void loaded_module_want(struct memory_pages *pages, const struct runtime_layout *layout,
-                        const struct loaded_module *module)
+bool loaded_module_can_be_same(const struct loaded_module *module)
 {
-    struct span mvid = ecma_mvid(&module->md);
-    memory_pages_want(pages, module->addr + layout->module.file, 8);
-    memory_pages_want(pages, module->file + FILE_IMAGE, 8);
-    if (module->origin == METADATA_NONE || module->metadata == 0)
-        return;
-    memory_pages_want(pages, module->metadata, ROOT_BYTES);
-    if (mvid.size)
-        memory_pages_want(pages, module->metadata + (uint64_t)(mvid.data - loaded_module_bytes(module).data),
-                          mvid.size);
+    return module->origin != METADATA_NONE && module->origin != METADATA_EMITTED && module->metadata;
 }
 
 bool loaded_module_is_same(struct memory_pages *pages, const struct runtime_layout *layout,
                            const struct loaded_module *module)
 {
-    /* what is emitted grows */
-    if (module->origin == METADATA_NONE || module->origin == METADATA_EMITTED || module->metadata == 0)
+    if (!loaded_module_can_be_same(module))
         return false;
-    return module_file(pages, layout, module->addr) == module->file &&
-           file_image(pages, module->file) == module->image && is_loaded_one(pages, module);
+    memory_pages_want(pages, module->addr + layout->module.file, 8);
+    memory_pages_want(pages, module->file + FILE_IMAGE, 8);
+    return is_loaded_one(pages, module) && module_file(pages, layout, module->addr) == module->file &&
+           file_image(pages, module->file) == module->image;
 }

@@ -53,9 +53,9 @@ struct span loaded_module_bytes(const struct loaded_module *module);
 void loaded_module_read(struct memory_pages *pages, const struct runtime_layout *layout,
                         const struct module_files *files, uint64_t addr, struct loaded_module *out);
 void loaded_module_done(struct loaded_module *module);
-/* Whether the Module at the address still is what was read. The first asks for the pages of that ahead. */
-void loaded_module_want(struct memory_pages *pages, const struct runtime_layout *layout,
-                        const struct loaded_module *module);
+/* Whether the Module at the address still is what was read; what the program emits grows. The first asks the
+ * target for nothing: whether it can be. */
+bool loaded_module_can_be_same(const struct loaded_module *module);
 bool loaded_module_is_same(struct memory_pages *pages, const struct runtime_layout *layout,
                            const struct loaded_module *module);
 

@@ -10,6 +10,7 @@ enum {
     NAME_BYTES_MAX = 64 << 10, /* with those of its arguments on the way */
     NESTING_MAX = 24,
     MODULES_MAX = 1 << 14,
+    DOUBTED_MAX = 256, /* that nobody asked for between two renewals */
     TYPES_MAX = 1 << 20,
     NAMES_BYTES_MAX = 256 << 20,
     METADATA_BYTES_MAX = 512 << 20, /* no further module is read from there on */
@@ -39,6 +40,7 @@ void loaded_types_done(struct loaded_types *types)
     for (size_t i = 0; i < types->module_count; i++)
         loaded_module_done(&types->modules[i]);
     free(types->modules);
+    free(types->doubted);
     free(types->types);
     buffer_done(&types->spelling);
     id_map_done(&types->module_ids);
@@ -51,23 +53,30 @@ static uint64_t hash_addr(uint64_t addr)
     return hash_pair(addr, 0);
 }
 
+/* Of a program that loads and unloads all the time most do not come back. */
+static bool has_too_many_doubted(const struct loaded_types *types)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < types->module_count; i++)
+        count += types->doubted[i];
+    return count > DOUBTED_MAX;
+}
+
 void loaded_types_renew(struct loaded_types *types)
 {
     size_t kept = 0;
+    bool too_many = has_too_many_doubted(types);
     forget_types(types);
     id_map_clear(&types->module_ids);
-    types->metadata_bytes = 0;
-    for (size_t i = 0; i < types->module_count; i++)
-        loaded_module_want(types->pages, types->layout, &types->modules[i]);
-    memory_pages_fetch(types->pages);
     for (size_t i = 0; i < types->module_count; i++) {
         struct loaded_module m = types->modules[i];
-        if (!loaded_module_is_same(types->pages, types->layout, &m)) {
+        if (!loaded_module_can_be_same(&m) || (too_many && types->doubted[i])) {
+            types->metadata_bytes -= loaded_module_bytes(&m).size;
             loaded_module_done(&m);
             continue;
         }
-        types->modules[kept++] = m;
-        types->metadata_bytes += loaded_module_bytes(&m).size;
+        types->modules[kept] = m;
+        types->doubted[kept++] = true;
         id_map_add(&types->module_ids, hash_addr(m.addr), (uint32_t)kept);
     }
     types->module_count = kept;
@@ -83,21 +92,49 @@ static bool is_type(const void *table, uint32_t id, const void *key)
     return ((const struct loaded_type *)table)[id - 1].addr == *(const uint64_t *)key;
 }
 
+static void read_module(struct loaded_types *types, uint64_t addr, struct loaded_module *out)
+{
+    loaded_module_read(types->pages, types->layout, types->files, addr, out);
+    types->metadata_bytes += loaded_module_bytes(out).size;
+}
+
+/* One that was unloaded since makes place for what lies there now. */
+static void settle_doubt(struct loaded_types *types, uint32_t id)
+{
+    struct loaded_module *m = &types->modules[id - 1];
+    types->doubted[id - 1] = false;
+    if (loaded_module_is_same(types->pages, types->layout, m))
+        return;
+    uint64_t addr = m->addr;
+    types->metadata_bytes -= loaded_module_bytes(m).size;
+    loaded_module_done(m);
+    read_module(types, addr, m);
+}
+
+/* Index + 1. */
+static uint32_t add_module(struct loaded_types *types, uint64_t addr)
+{
+    size_t count = types->module_count + 1;
+    types->modules = mem_grow(types->modules, &types->module_capacity, count, sizeof *types->modules);
+    types->doubted = mem_grow(types->doubted, &types->doubted_capacity, count, sizeof *types->doubted);
+    types->doubted[count - 1] = false;
+    read_module(types, addr, &types->modules[count - 1]);
+    types->module_count = count;
+    id_map_add(&types->module_ids, hash_addr(addr), (uint32_t)count);
+    return (uint32_t)count;
+}
+
 /* Index + 1, or 0. */
 static uint32_t find_module(struct loaded_types *types, uint64_t addr)
 {
     if (addr == 0 || addr % 8 != 0)
         return 0;
     uint32_t id = id_map_find(&types->module_ids, hash_addr(addr), is_module, types->modules, &addr);
+    if (id && types->doubted[id - 1])
+        settle_doubt(types, id);
     if (id || types->module_count == MODULES_MAX || types->metadata_bytes >= METADATA_BYTES_MAX)
         return id;
-    types->modules =
-        mem_grow(types->modules, &types->module_capacity, types->module_count + 1, sizeof *types->modules);
-    loaded_module_read(types->pages, types->layout, types->files, addr,
-                       &types->modules[types->module_count++]);
-    types->metadata_bytes += loaded_module_bytes(&types->modules[types->module_count - 1]).size;
-    id_map_add(&types->module_ids, hash_addr(addr), (uint32_t)types->module_count);
-    return (uint32_t)types->module_count;
+    return add_module(types, addr);
 }
 
 static bool spell_handle(struct loaded_types *types, uint64_t handle, unsigned depth, struct buffer *out);

@@ -34,8 +34,10 @@ struct loaded_types {
     size_t module_count, module_capacity;
     struct loaded_type *types;
     size_t type_count, type_capacity;
-    struct arena names;                 /* of the types */
-    struct buffer spelling;             /* names on the way: a type's, behind it one of its arguments' */
+    struct arena names;     /* of the types */
+    struct buffer spelling; /* names on the way: a type's, behind it one of its arguments' */
+    bool *doubted;          /* of a module: it was read before the last renewal */
+    size_t doubted_capacity;
     uint64_t metadata_bytes;            /* of all modules */
     struct id_map module_ids, type_ids; /* index + 1 by address */
 };
@@ -43,7 +45,8 @@ struct loaded_types {
 void loaded_types_init(struct loaded_types *types, struct memory_pages *pages,
                        const struct runtime_layout *layout, const struct module_files *files);
 void loaded_types_done(struct loaded_types *types);
-/* Forgets what may have been unloaded since: all types, and modules that are not the same any more. */
+/* Forgets what may have been unloaded since: all types, and at the next question for it a module that is not
+ * the same any more. */
 void loaded_types_renew(struct loaded_types *types);
 
 /* The type at a MethodTable, or NULL when there is none. Valid until the next call of any of these. */

@@ -35,13 +35,27 @@ void method_path_of_debug_info(uint64_t start, struct memory_path *out)
     start_path(start, out);
 }
 
-void method_path_of(const struct runtime_layout *layout, uint64_t range_begin, uint64_t start,
-                    struct memory_path *out)
+/* The same, and to its unwind data. */
+static uint8_t add_unwinding(const struct runtime_layout *layout, uint64_t range_begin, uint64_t start,
+                             struct memory_path *out)
 {
     uint8_t header = start_path(start, out);
     if (range_begin)
         memory_path_add(
             out, (struct memory_step){ header, STEP_RVA, layout->header.unwinds + UNWIND_DATA, range_begin });
+    return header;
+}
+
+void method_path_of_unwinding(const struct runtime_layout *layout, uint64_t range_begin, uint64_t start,
+                              struct memory_path *out)
+{
+    add_unwinding(layout, range_begin, start, out);
+}
+
+void method_path_of(const struct runtime_layout *layout, uint64_t range_begin, uint64_t start,
+                    struct memory_path *out)
+{
+    uint8_t header = add_unwinding(layout, range_begin, start, out);
     uint8_t method = memory_path_add_pointer(out, header, layout->header.method);
     add_type(layout, method, out);
     add_version(layout, method, out);

@@ -14,6 +14,9 @@
  */
 void method_path_of(const struct runtime_layout *layout, uint64_t range_begin, uint64_t start,
                     struct memory_path *out);
+/* To unwind data and IL map alone. */
+void method_path_of_unwinding(const struct runtime_layout *layout, uint64_t range_begin, uint64_t start,
+                              struct memory_path *out);
 /* To the debug info alone, which holds the IL map. */
 void method_path_of_debug_info(uint64_t start, struct memory_path *out);
 

@@ -24,7 +24,7 @@ struct memory_names *memory_names_new(struct trace_builder *b, const struct targ
 /* NULL is fine. */
 void memory_names_free(struct memory_names *names);
 
-/* What tells of the jitted code that begins at `begin` will be read: in one go, where its memory is open. */
+/* How the jitted code that begins at `begin` is unwound will be read: in one go, where its memory is open. */
 void memory_names_follow(struct memory_names *names, uint32_t process, uint64_t time_ns, uint64_t begin);
 /*
  * Bytes of a process's memory as it was at `time_ns` or later, all or nothing, within a deadline. `process`:

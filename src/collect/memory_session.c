@@ -16,6 +16,7 @@
 #define MAP_EVERY_NS   (UINT64_C(100) * 1000000)
 #define MAPS_AGE_NS    (UINT64_C(5000) * 1000000)
 #define BARE_FIRST_NS  (UINT64_C(20) * 1000000)
+#define OPENED_NS      (UINT64_C(50) * 1000000) /* since then what opening has read is new enough */
 
 enum {
     BARE_PAGES = 64,
@@ -238,7 +239,8 @@ static bool tell_if_new(void *user, const struct found_method *found)
 bool memory_session_look(struct memory_session *s, const struct runtime_sink *sink, struct error *err)
 {
     uint64_t now_ns = clock_monotonic_ns();
-    if (!renew(s, MAPS_AGE_NS, err))
+    bool just_opened = s->looked_ns == s->started_ns && now_ns - s->renewed_ns < OPENED_NS;
+    if (!just_opened && !renew(s, MAPS_AGE_NS, err))
         return false;
     s->sink = sink;
     s->change = RUNTIME_METHOD_LOADED;
@@ -286,7 +288,7 @@ static bool find_anew(struct memory_session *s, uint64_t addr, struct found_meth
     uint64_t now_ns = clock_monotonic_ns();
     if (now_ns - s->renewed_ns < RENEW_EVERY_NS || (!known && !may_look_again(s, addr, now_ns)))
         return got;
-    code_walk_renew(s->walk);
+    code_walk_forget(s->walk);
     s->renewed_ns = now_ns;
     if (code_walk_find(s->walk, addr, found))
         return true;

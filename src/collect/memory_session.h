@@ -73,7 +73,7 @@ bool memory_session_il_map(struct memory_session *s, unsigned major, uint64_t be
                            struct il_map *out, struct error *err);
 /* The same for il_offsets. */
 struct il_map_reader memory_session_il_maps(struct memory_session *session);
-/* Reads ahead what tells of the jitted code that begins at `begin`, as it was at `time_ns` or later. */
+/* Reads ahead how the jitted code that begins at `begin` is unwound, as it was at `time_ns` or later. */
 void memory_session_follow(struct memory_session *s, uint64_t time_ns, uint64_t begin);
 /*
  * Reads of its memory as it was at `time_ns` or later, all or nothing: when what was just found was read

@@ -196,19 +196,19 @@ static bool is_there(const struct trace_process *row)
                                                  start_ticks == row->start_ticks));
 }
 
-void process_scan_mappings(struct trace_builder *b, uint32_t process)
+void process_scan_mappings(struct trace_builder *b, uint32_t process, uint64_t time_ns)
 {
     const struct trace_process *row = &b->trace.processes.rows[process];
     if (is_there(row))
-        scan_maps(b, process, row->pid, clock_monotonic_ns());
+        scan_maps(b, process, row->pid, time_ns);
 }
 
-void process_scan_again(struct trace_builder *b, uint32_t process)
+void process_scan_again(struct trace_builder *b, uint32_t process, uint64_t time_ns)
 {
     uint32_t pid = b->trace.processes.rows[process].pid;
-    process_scan_mappings(b, process);
+    process_scan_mappings(b, process, time_ns);
     if (is_there(&b->trace.processes.rows[process]))
-        scan_threads(b, pid, clock_monotonic_ns());
+        scan_threads(b, pid, time_ns);
 }
 
 void process_scan_mapping(struct trace_builder *b, uint32_t process, const struct perf_mmap *mmap,

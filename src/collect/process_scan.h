@@ -25,10 +25,10 @@ bool process_scan_has_coreclr(const struct trace *t, uint32_t process);
 bool process_scan_maps_coreclr(const struct trace_builder *b, uint32_t process);
 /* Learns when it started, if it is there still and its number is not another one's by now. */
 bool process_scan_start(struct trace_builder *b, uint32_t process);
-/* What a process of the trace's has mapped by now. */
-void process_scan_mappings(struct trace_builder *b, uint32_t process);
+/* What a process of the trace's has mapped by now; what is new of it counts from `time_ns` on. */
+void process_scan_mappings(struct trace_builder *b, uint32_t process, uint64_t time_ns);
 /* The same, and its threads' names. */
-void process_scan_again(struct trace_builder *b, uint32_t process);
+void process_scan_again(struct trace_builder *b, uint32_t process, uint64_t time_ns);
 /* Something executable is mapped. `path` as /proc/PID/maps has it, unescaped. */
 void process_scan_add_mapping(struct trace_builder *b, uint32_t process, uint64_t start, uint64_t size_bytes,
                               uint64_t file_off, struct span path, uint32_t major, uint32_t minor,

@@ -483,7 +483,7 @@ static bool recorder_begin(struct recorder *r, struct error *err)
     if (r->options.perf.on_exec) /* nothing of it counts yet */
         return true;
     for (size_t i = 0; i < r->options.perf.pid_count; i++)
-        process_scan_again(r->b, trace_builder_process(r->b, (uint32_t)r->options.perf.pids[i]));
+        process_scan_again(r->b, trace_builder_process(r->b, (uint32_t)r->options.perf.pids[i]), 0);
     return true;
 }
 

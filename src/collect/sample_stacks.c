@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "collect/process_scan.h"
 #include "collect/queue_item.h"
@@ -207,7 +208,7 @@ static bool find_method(void *user, uint32_t process, uint64_t addr, uint64_t ti
 static void refresh(void *user, uint32_t process)
 {
     const struct sample_stacks *stacks = user;
-    process_scan_mappings(stacks->b, process);
+    process_scan_mappings(stacks->b, process, clock_monotonic_ns());
 }
 
 static void begin_unwinding(struct sample_stacks *stacks)

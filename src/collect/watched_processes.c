@@ -228,7 +228,7 @@ static void attach_now(struct watched_processes *w, uint32_t pid)
 
 void watched_processes_meet(struct watched_processes *w, uint32_t pid, bool attach)
 {
-    target_files_add(&w->files, process_scan_read(w->options.b, pid, 0), pid);
+    target_files_add(&w->files, trace_builder_process_start(w->options.b, pid, 0), pid);
     identify(w, pid);
     if (attach)
         attach_now(w, pid);
@@ -239,8 +239,9 @@ void watched_processes_called(struct watched_processes *w, const struct diagnost
     const struct watched_processes_options *o = &w->options;
     uint32_t pid = (uint32_t)caller->pid;
     struct error err;
-    uint32_t process = watched_processes_row(w, pid, clock_monotonic_ns());
-    process_scan_again(o->b, process);
+    uint64_t now_ns = clock_monotonic_ns();
+    uint32_t process = watched_processes_row(w, pid, now_ns);
+    process_scan_again(o->b, process, now_ns);
     identify(w, pid);
     newcomers_hand_over(w->newcomers, pid);
     take_newcomers(w);

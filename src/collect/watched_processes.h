@@ -54,7 +54,8 @@ struct watched_processes {
 void watched_processes_init(struct watched_processes *w, const struct watched_processes_options *options);
 void watched_processes_done(struct watched_processes *w);
 
-/* One that was there before us. `attach`: its runtime is asked, and waited for a while. */
+/* One that was there before us: what it has mapped is to be read once changes are told of. `attach`: its
+ * runtime is asked, and waited for a while. */
 void watched_processes_meet(struct watched_processes *w, uint32_t pid, bool attach);
 /* The row of a process, which is looked at when it is seen for the first time. */
 uint32_t watched_processes_row(struct watched_processes *w, uint32_t pid, uint64_t time_ns);

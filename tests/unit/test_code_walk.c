@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "../followed_memory.h"
+#include "base/mem.h"
 #include "base/memory_snapshot.h"
 #include "base/own.h"
 #include "base/source.h"
@@ -388,6 +389,55 @@ static void test_wrong_record_has_no_name(void **state)
     memory_snapshot_done(&snapshot);
 }
 
+/* Every copy in memory of what begins at `from` in the assembly gets other bytes. */
+static void replace_held(struct span from, const char *with)
+{
+    uint8_t *at = snapshot_bytes.data, *end = at + snapshot_bytes.size;
+    size_t count = 0;
+    while ((at = memmem(at, (size_t)(end - at), from.data, from.size))) {
+        memcpy(at, with, from.size);
+        count++;
+    }
+    assert_true(count > 0);
+}
+
+/* Another assembly is where one was: it is read when it is asked for, however it was forgotten. */
+static void test_module_in_place_of_another(void **state)
+{
+    (void)state;
+    static const char other_mvid[] = "other-assembly!!";
+    for (int i = 0; i < 2; i++) {
+        struct memory_snapshot snapshot;
+        struct found_method found;
+        struct ecma_metadata md;
+        const uint8_t *root = memmem(assembly.data, assembly.size, "BSJB", 4);
+        assert_non_null(root);
+        assert_true(
+            ecma_metadata_open(span_of(root, assembly.size - (size_t)(root - assembly.data)), &md, NULL));
+        struct span mvid = ecma_mvid(&md);
+        assert_int_equal(mvid.size, sizeof other_mvid - 1);
+        struct code_walk *walk = open_exported(&snapshot);
+        void (*forget)(struct code_walk *) = i ? code_walk_forget : code_walk_renew;
+        assert_true(code_walk_find(walk, fixture.first_body, &found));
+        char *name = mem_copy_string(found.name), *method = strstr(name, "::") + 2;
+        size_t length = strcspn(method, "(");
+        char wanted[64] = "Xyzzyxyzzyxyzzyxyzzyxyzzyxyzzy";
+        assert_in_range(length, 1, 30);
+        wanted[length] = 0;
+        replace_held(span_of(method, length), wanted);
+        forget(walk);
+        assert_true(code_walk_find(walk, fixture.first_body, &found));
+        assert_string_equal(found.name, name); /* the same, as far as its id tells */
+        replace_held(mvid, other_mvid);
+        forget(walk);
+        assert_true(code_walk_find(walk, fixture.first_body, &found));
+        assert_non_null(strstr(found.name, wanted));
+        free(name);
+        code_walk_close(walk);
+        memory_snapshot_done(&snapshot);
+    }
+}
+
 /* What lies where code was is as before, and its record is that of the next method: it is not told for the
  * old one, though its place was read when that was there. */
 static void test_freed_code_has_no_name(void **state)
@@ -584,6 +634,7 @@ int main(void)
         cmocka_unit_test(test_list_at),
         cmocka_unit_test(test_wrong_layout_is_refused),
         cmocka_unit_test(test_wrong_record_has_no_name),
+        cmocka_unit_test(test_module_in_place_of_another),
         cmocka_unit_test(test_freed_code_has_no_name),
         cmocka_unit_test(test_huge_heaps),
         cmocka_unit_test(test_scan_gives_up),

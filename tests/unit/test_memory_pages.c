@@ -51,8 +51,31 @@ static void test_read_since(void **state)
     memory_pages_done(&pages);
 }
 
+/* Who asks for little gets little; the next full look brings what the last one asked for. */
+static void test_forget(void **state)
+{
+    (void)state;
+    struct memory_pages pages;
+    memory_pages_init(&pages, &memory, 2 * sizeof bytes);
+    for (size_t i = 0; i < 100; i++)
+        memory_pages_u64(&pages, BASE + i * PAGE);
+    memory_pages_forget(&pages);
+    assert_false(read_since(&pages, 0, BASE, 0));
+    uint64_t reads = pages.reads;
+    flat_memory_put64(&flat, BASE + 50 * PAGE, 5050);
+    assert_int_equal(memory_pages_u64(&pages, BASE + 50 * PAGE), 5050);
+    assert_true(pages.reads - reads <= 4); /* with its neighbours */
+    memory_pages_forget(&pages);
+    memory_pages_drop(&pages);
+    reads = pages.reads;
+    assert_int_equal(memory_pages_u64(&pages, BASE + 50 * PAGE), 5050);
+    assert_int_equal(pages.reads - reads, 100);
+    flat_memory_put64(&flat, BASE + 50 * PAGE, 50);
+    memory_pages_done(&pages);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_read_since) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_read_since), cmocka_unit_test(test_forget) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
