@@ -9,7 +9,6 @@
 
 #include "base/own.h"
 #include "eh_frame_fixture.h"
-#include "unwind/chain_splice.h"
 #include "unwind/unwinder.h"
 #include "unwinder_check.h"
 
@@ -865,75 +864,6 @@ static void test_truncated(void **state)
     }
 }
 
-static void test_splice(void **state)
-{
-    (void)state;
-    const struct unwind_frame known[] = { { 1 }, { 2 }, { 3 }, { 3 } };
-    const uint64_t chain[] = { 1, 3, 3, 3, 3, 4 }, other[] = { 7, 8 };
-    assert_int_equal(chain_splice(known, 4, chain, 6), 3); /* the recursion goes on: two more, then 4 */
-    assert_int_equal(chain_splice(known, 4, other, 2), 0);
-    assert_int_equal(chain_splice(known, 0, chain, 6), 0);
-    assert_int_equal(chain_splice(known, 4, chain, 0), 0);
-}
-
-static void test_registers(void **state)
-{
-    (void)state;
-    uint64_t words[17];
-    struct unwind_registers r;
-    for (size_t i = 0; i < 17; i++)
-        words[i] = 100 + i;
-    assert_true(machine_registers_of_perf(&machine_x86_64, machine_x86_64.perf_mask,
-                                          span_of(words, sizeof words), &r));
-    assert_int_equal(r.fp, 106);
-    assert_int_equal(r.sp, 107);
-    assert_int_equal(r.ip, 108);
-    assert_int_equal(r.numbered[3], 101); /* rbx */
-    assert_int_equal(r.numbered[8], 109);
-    assert_false(machine_registers_of_perf(&machine_x86_64, machine_x86_64.perf_mask,
-                                           span_of(words, sizeof words - 8), &r));
-    assert_false(machine_registers_of_perf(&machine_x86_64, machine_x86_64.perf_mask >> 1,
-                                           span_of(words, sizeof words - 8), &r));
-}
-
-/* perf asks for flags and segments, too, which come before r8. */
-static void test_more_registers(void **state)
-{
-    (void)state;
-    uint64_t words[20];
-    struct unwind_registers r;
-    for (size_t i = 0; i < 20; i++)
-        words[i] = 100 + i;
-    assert_true(machine_registers_of_perf(&machine_x86_64, 0xff0fff, span_of(words, sizeof words), &r));
-    assert_int_equal(r.ip, 108);
-    assert_int_equal(r.numbered[8], 112);
-    assert_int_equal(r.numbered[15], 119);
-    assert_false(machine_registers_of_perf(&machine_x86_64, 0xff0fff, span_of(words, sizeof words - 8), &r));
-}
-
-static bool read_nothing(void *user, uint64_t addr, void *into, size_t size)
-{
-    (void)user, (void)addr, (void)into, (void)size;
-    return false;
-}
-
-static bool read_ones(void *user, uint64_t addr, void *into, size_t size)
-{
-    (void)user, (void)addr;
-    memset(into, 1, size);
-    return true;
-}
-
-static void test_jit_damage(void **state)
-{
-    (void)state;
-    struct jit_unwind *jit;
-    struct error err;
-    assert_false(jit_unwind_read(&unwind_format_x64, read_nothing, NULL, METHOD, &jit, &err));
-    assert_int_equal(err.kind, ERROR_INPUT);
-    assert_false(jit_unwind_read(&unwind_format_x64, read_ones, NULL, METHOD, &jit, &err));
-}
-
 static int setup(void **state)
 {
     static struct world world;
@@ -959,8 +889,6 @@ int main(void)
         cmocka_unit_test(test_null_call),      cmocka_unit_test(test_tails),
         cmocka_unit_test(test_later),          cmocka_unit_test(test_depth),
         cmocka_unit_test(test_trap_is_marked), cmocka_unit_test(test_truncated),
-        cmocka_unit_test(test_splice),         cmocka_unit_test(test_registers),
-        cmocka_unit_test(test_more_registers), cmocka_unit_test(test_jit_damage),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
