@@ -11,11 +11,10 @@
 #include "cli/symbol_store.h"
 #include "clr/method_name.h"
 #include "collect/il_offsets.h"
-#include "collect/proc_file.h"
+#include "collect/process_mappings.h"
 #include "read/il_map.h"
-#include "read/procfs.h"
 
-enum { MAPS_BYTES_MAX = 64 << 20, TEXT_BYTES_MAX = 1 << 20 };
+enum { TEXT_BYTES_MAX = 1 << 20 };
 
 /* From here on addresses are the kernel's (x86-64, arm64). */
 #define KERNEL_BEGIN (UINT64_C(1) << 63)
@@ -71,34 +70,25 @@ static void fill_mapping(struct fact_search *s, const struct memory_mapping *m, 
     }
 }
 
-/* Every mapping counts here, not only those that hold code. */
-static void find_mappings(struct fact_search *s, const struct target *target)
+static bool fill_live_mapping(void *user, const struct proc_mapping *m)
 {
-    struct buffer maps, path;
-    buffer_init(&maps, MAPS_BYTES_MAX);
+    struct memory_mapping mapping = {
+        .start = m->start,
+        .end = m->end,
+        .file_off = m->file_off,
+        .readable = m->readable,
+        .writable = m->writable,
+        .executable = m->executable,
+        .shared = m->shared,
+    };
+    struct buffer path;
     buffer_init(&path, TEXT_BYTES_MAX);
-    if (proc_file_read(target->pid, "maps", &maps, NULL)) {
-        struct span rest = buffer_span(&maps);
-        struct proc_mapping m;
-        while (procfs_next_mapping(&rest, &m, NULL)) {
-            struct memory_mapping mapping = {
-                .start = m.start,
-                .end = m.end,
-                .file_off = m.file_off,
-                .readable = m.readable,
-                .writable = m.writable,
-                .executable = m.executable,
-                .shared = m.shared,
-            };
-            buffer_clear(&path);
-            procfs_unescape(m.path, &path);
-            if (m.deleted)
-                buffer_string(&path, PROCFS_DELETED);
-            fill_mapping(s, &mapping, buffer_span(&path));
-        }
-    }
+    buffer_append(&path, m->path.data, m->path.size);
+    if (m->deleted)
+        buffer_string(&path, PROCFS_DELETED);
+    fill_mapping(user, &mapping, buffer_span(&path));
     buffer_done(&path);
-    buffer_done(&maps);
+    return true;
 }
 
 static void find_dumped_mappings(struct fact_search *s, const struct core_target *core)
@@ -220,7 +210,7 @@ static void answer(struct address_facts *facts, const struct target *target,
     for (size_t i = 0; i < count; i++)
         facts->rows[i] = (struct address_fact){ .addr = question->addrs[i], .il_off = IL_NO_MAPPING };
     if (target)
-        find_mappings(&search, target);
+        process_mappings_each(target->pid, MAPPINGS_ALL, fill_live_mapping, &search, NULL);
     else
         find_dumped_mappings(&search, facts->census.core);
     ask_names(&search);

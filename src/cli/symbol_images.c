@@ -19,17 +19,11 @@
 #include "cli/target_finder.h"
 #include "collect/core_target.h"
 #include "collect/proc_file.h"
+#include "collect/process_mappings.h"
 #include "collect/target_files.h"
 #include "read/bundle.h"
-#include "read/procfs.h"
 
-enum {
-    MAPS_BYTES_MAX = 64 << 20,
-    PATH_BYTES_MAX = 1 << 16,
-    IMAGES_MAX = 1 << 14,
-    ELF_TYPE_OFF = 16,
-    ELF_CORE = 4
-};
+enum { PATH_BYTES_MAX = 4096, IMAGES_MAX = 1 << 14, ELF_TYPE_OFF = 16, ELF_CORE = 4 };
 
 /* Images are found one after the other. */
 struct image_search {
@@ -152,29 +146,21 @@ static int open_of_process(void *user, const char *path)
     return target_files_open(user, 1, path);
 }
 
-static bool add_maps(struct image_search *s, pid_t pid, struct error *err)
+static bool add_mapping(void *user, const struct proc_mapping *m)
 {
-    struct buffer text, path;
-    struct proc_mapping m;
-    buffer_init(&text, MAPS_BYTES_MAX);
-    buffer_init(&path, PATH_BYTES_MAX);
-    bool ok = proc_file_read(pid, "maps", &text, err);
-    struct span rest = buffer_span(&text);
-    while (ok && procfs_next_mapping(&rest, &m, NULL)) {
-        buffer_clear(&path);
-        procfs_unescape(m.path, &path);
-        buffer_u8(&path, 0);
-        const char *name = path.failed ? "" : (const char *)path.data;
-        if (!may_be_image(name, m.executable) || is_known(s->out, name))
-            continue;
-        if (m.deleted)
-            add_missing(s, name, "the file was replaced or removed since the process began");
-        else
-            add_mapped(s, name, m.executable);
-    }
-    buffer_done(&text);
-    buffer_done(&path);
-    return ok;
+    struct image_search *s = user;
+    char name[PATH_BYTES_MAX];
+    if (m->path.size == 0 || m->path.size >= sizeof name)
+        return true;
+    memcpy(name, m->path.data, m->path.size);
+    name[m->path.size] = 0;
+    if (!may_be_image(name, m->executable) || is_known(s->out, name))
+        return true;
+    if (m->deleted)
+        add_missing(s, name, "the file was replaced or removed since the process began");
+    else
+        add_mapped(s, name, m->executable);
+    return true;
 }
 
 /* Its files can be opened below /proc/PID/root where its view of the file system is another one than ours. */
@@ -202,7 +188,7 @@ static bool find_of_process(struct image_search *s, struct error *err)
     s->out->pid = target->pid;
     snprintf(s->out->label, sizeof s->out->label, "%s (%d)", target_label(target), (int)target->pid);
     target_files_add(&files, 1, (uint32_t)target->pid);
-    bool ok = add_maps(s, target->pid, err);
+    bool ok = process_mappings_each(target->pid, MAPPINGS_ALL, add_mapping, s, err);
     note_root(s->out, &files);
     if (ok && !target_is_alive(target))
         ok = error_set(err, ERROR_TARGET, "process %d ended meanwhile", (int)target->pid);

@@ -11,12 +11,12 @@
 #include "base/pidfd.h"
 #include "collect/memory_reader.h"
 #include "collect/proc_file.h"
-#include "read/procfs.h"
+#include "collect/process_mappings.h"
 
 enum {
-    MAPS_BYTES_MAX = 64 << 20,
-    FIRST_MAPS_BYTES = 4096, /* one page of them is what the kernel writes at a time */
-    PATH_BYTES_MAX = 4096,
+    NAMES_BYTES_MAX = 64 << 20,
+    MAPPINGS_MAX = 1 << 20,
+    FIRST_MAPPINGS = 32, /* one of them can be read, mostly */
     PART_BYTES_MAX = 1 << 18,
 };
 
@@ -24,7 +24,7 @@ enum {
 struct mapping_list {
     struct arena names;
     struct memory_mapping *rows;
-    size_t count;
+    size_t count, capacity, most;
 };
 
 struct live_memory {
@@ -148,13 +148,22 @@ static void follow_live(void *user, const struct memory_path *path, memory_page_
             emit(to, batch->pieces[i].addr, batch->bytes + (size_t)i * MEMORY_PAGE_BYTES);
 }
 
-static void add_mapping(struct arena *names, const struct proc_mapping *m, struct buffer *path,
-                        struct memory_mapping *out)
+static void mapping_list_done(struct mapping_list *list)
 {
-    buffer_clear(path);
-    procfs_unescape(m->path, path);
-    const char *text = path->failed ? NULL : arena_string(names, buffer_span(path));
-    *out = (struct memory_mapping){
+    arena_done(&list->names);
+    free(list->rows);
+    *list = (struct mapping_list){ 0 };
+}
+
+/* Read while it changes: a mapping may be told twice, in pieces. */
+static bool add_mapping(void *user, const struct proc_mapping *m)
+{
+    struct mapping_list *list = user;
+    if (list->count && m->start < list->rows[list->count - 1].end)
+        return true;
+    const char *text = arena_string(&list->names, m->path);
+    list->rows = mem_grow(list->rows, &list->capacity, list->count + 1, sizeof *list->rows);
+    list->rows[list->count++] = (struct memory_mapping){
         .start = m->start,
         .end = m->end,
         .file_off = m->file_off,
@@ -166,62 +175,29 @@ static void add_mapping(struct arena *names, const struct proc_mapping *m, struc
         .deleted = m->deleted,
         .path = text ? text : "",
     };
+    return list->count < list->most;
 }
 
-static void parse_mappings(struct span text, struct mapping_list *out)
-{
-    struct buffer path;
-    size_t capacity = 0;
-    *out = (struct mapping_list){ 0 };
-    arena_init(&out->names, MAPS_BYTES_MAX);
-    buffer_init(&path, PATH_BYTES_MAX);
-    for (struct proc_mapping m; procfs_next_mapping(&text, &m, NULL);) {
-        /* read while it changes: a mapping may be listed twice, in pieces */
-        if (out->count && m.start < out->rows[out->count - 1].end)
-            continue;
-        out->rows = mem_grow(out->rows, &capacity, out->count + 1, sizeof *out->rows);
-        add_mapping(&out->names, &m, &path, &out->rows[out->count++]);
-    }
-    buffer_done(&path);
-}
-
-static void mapping_list_done(struct mapping_list *list)
-{
-    arena_done(&list->names);
-    free(list->rows);
-    *list = (struct mapping_list){ 0 };
-}
-
-/* Of a list that is cut the last line is left out. */
-static struct span whole_lines(const struct buffer *text)
-{
-    struct span lines = buffer_span(text);
-    while (text->size == text->ceiling && lines.size && lines.data[lines.size - 1] != '\n')
-        lines.size--;
-    return lines;
-}
-
-static bool list_mappings(const struct live_memory *live, size_t bytes_max, struct mapping_list *out,
+static bool list_mappings(const struct live_memory *live, size_t most, struct mapping_list *out,
                           struct error *err)
 {
-    struct buffer text;
-    buffer_init(&text, bytes_max);
-    bool ok = proc_file_read(live->pid, "maps", &text, err);
+    *out = (struct mapping_list){ .most = most };
+    arena_init(&out->names, NAMES_BYTES_MAX);
+    bool ok = process_mappings_each(live->pid, MAPPINGS_ALL, add_mapping, out, err);
     if (ok && !live_memory_lives(live))
         ok = error_set(err, ERROR_TARGET, "process %d is gone", (int)live->pid);
-    if (ok && text.size == 0)
+    if (ok && out->count == 0)
         ok = error_set(err, ERROR_TARGET, "process %d has no memory: it is ending, or a thread of the kernel",
                        (int)live->pid);
-    if (ok)
-        parse_mappings(whole_lines(&text), out);
-    buffer_done(&text);
+    if (!ok)
+        mapping_list_done(out);
     return ok;
 }
 
-static bool refresh(struct live_memory *live, size_t bytes_max, struct error *err)
+static bool refresh(struct live_memory *live, size_t most, struct error *err)
 {
     struct mapping_list mappings;
-    if (!list_mappings(live, bytes_max, &mappings, err))
+    if (!list_mappings(live, most, &mappings, err))
         return false;
     mapping_list_done(&live->mappings);
     live->mappings = mappings;
@@ -232,7 +208,7 @@ static bool refresh(struct live_memory *live, size_t bytes_max, struct error *er
 
 bool live_memory_refresh(struct live_memory *live, struct error *err)
 {
-    return refresh(live, MAPS_BYTES_MAX, err);
+    return refresh(live, MAPPINGS_MAX, err);
 }
 
 static bool try_reading(struct live_memory *live, struct error *err)
@@ -286,15 +262,15 @@ static bool choose(struct live_memory *live, pid_t pid, uint64_t start_ticks, st
     return true;
 }
 
-static bool attach(struct live_memory *live, size_t maps_bytes, struct error *err)
+static bool attach(struct live_memory *live, size_t most, struct error *err)
 {
-    return refresh(live, maps_bytes, err) &&
+    return refresh(live, most, err) &&
            (try_reading(live, err) || (live_memory_refresh(live, err) && try_reading(live, err)));
 }
 
 bool live_memory_attach(struct live_memory *live, pid_t pid, uint64_t start_ticks, struct error *err)
 {
-    return choose(live, pid, start_ticks, err) && attach(live, FIRST_MAPS_BYTES, err);
+    return choose(live, pid, start_ticks, err) && attach(live, FIRST_MAPPINGS, err);
 }
 
 bool live_memory_open(pid_t pid, uint64_t start_ticks, struct live_memory **out, struct error *err)
@@ -302,7 +278,7 @@ bool live_memory_open(pid_t pid, uint64_t start_ticks, struct live_memory **out,
     struct live_memory *live = make();
     if (!live)
         return error_system(err, errno, "cannot share memory with a child process");
-    if (!choose(live, pid, start_ticks, err) || !attach(live, MAPS_BYTES_MAX, err)) {
+    if (!choose(live, pid, start_ticks, err) || !attach(live, MAPPINGS_MAX, err)) {
         live_memory_close(live);
         return false;
     }

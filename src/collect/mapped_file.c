@@ -5,33 +5,33 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect/proc_file.h"
-#include "read/procfs.h"
+#include "collect/process_mappings.h"
 
 enum {
-    MAPS_BYTES_MAX = 64 << 20,
     PATH_BYTES_MAX = 4096 + sizeof PROCFS_DELETED,
     LINK_BYTES = 64,
 };
 
+struct search {
+    struct span path;
+    char *link; /* LINK_BYTES */
+    bool found;
+};
+
+static bool take_if_deleted(void *user, const struct proc_mapping *m)
+{
+    struct search *s = user;
+    s->found = m->deleted && span_equals(m->path, s->path);
+    if (s->found)
+        snprintf(s->link, LINK_BYTES, "map_files/%" PRIx64 "-%" PRIx64, m->start, m->end);
+    return !s->found;
+}
+
 static bool find_mapping(pid_t pid, struct span path, char link[LINK_BYTES])
 {
-    struct buffer text, name;
-    struct proc_mapping m;
-    bool found = false;
-    buffer_init(&text, MAPS_BYTES_MAX);
-    buffer_init(&name, PATH_BYTES_MAX);
-    struct span rest = proc_file_read(pid, "maps", &text, NULL) ? buffer_span(&text) : (struct span){ 0 };
-    while (!found && procfs_next_mapping(&rest, &m, NULL)) {
-        buffer_clear(&name);
-        procfs_unescape(m.path, &name);
-        found = m.deleted && span_equals(buffer_span(&name), path);
-    }
-    if (found)
-        snprintf(link, LINK_BYTES, "map_files/%" PRIx64 "-%" PRIx64, m.start, m.end);
-    buffer_done(&text);
-    buffer_done(&name);
-    return found;
+    struct search search = { .path = path, .link = link };
+    process_mappings_each(pid, MAPPINGS_OF_FILES, take_if_deleted, &search, NULL);
+    return search.found;
 }
 
 static bool is_executable(pid_t pid, const char *deleted_path)

@@ -40,15 +40,21 @@ static bool fail(int os_error, pid_t pid, const char *name, struct error *err)
     return false;
 }
 
-bool proc_file_read(pid_t pid, const char *name, struct buffer *out, struct error *err)
+bool proc_file_open(pid_t pid, const char *name, int *out_fd, struct error *err)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    *out_fd = open(path, O_RDONLY | O_CLOEXEC);
+    return *out_fd >= 0 || fail(errno, pid, name, err);
+}
+
+bool proc_file_read(pid_t pid, const char *name, struct buffer *out, struct error *err)
+{
+    AUTO_FD int fd = -1;
     buffer_clear(out);
-    AUTO_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || !read_fd(fd, out))
-        return fail(errno, pid, name, err);
-    return true;
+    if (!proc_file_open(pid, name, &fd, err))
+        return false;
+    return read_fd(fd, out) || fail(errno, pid, name, err);
 }
 
 bool proc_file_read_task(pid_t pid, pid_t tid, const char *name, struct buffer *out, struct error *err)

@@ -11,6 +11,9 @@
 #include "base/error.h"
 #include "read/procfs.h"
 
+/* Opens /proc/PID/NAME to be read. ERROR_TARGET when the process is gone, ERROR_PERMISSION as the kernel
+ * says. */
+bool proc_file_open(pid_t pid, const char *name, int *out_fd, struct error *err);
 /*
  * Replaces the content of `out` by /proc/PID/NAME. What does not fit under the buffer's ceiling is left
  * out. ERROR_TARGET when the process is gone, ERROR_PERMISSION as the kernel says.

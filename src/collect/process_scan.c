@@ -12,11 +12,11 @@
 #include "base/clock.h"
 #include "base/own.h"
 #include "collect/proc_file.h"
-#include "read/procfs.h"
+#include "collect/process_mappings.h"
 #include "trace/address_space.h"
 
 enum {
-    SCAN_MAPS_BYTES = 64 << 20,
+    PATH_BYTES_MAX = 1 << 16,
     SCAN_THREADS_MAX = 1 << 17,
 };
 
@@ -63,7 +63,7 @@ void process_scan_add_memory(struct trace_builder *b, uint32_t process, const st
                              uint64_t time_ns)
 {
     struct buffer path;
-    buffer_init(&path, 1 << 16);
+    buffer_init(&path, PATH_BYTES_MAX);
     for (size_t i = 0; i < memory->mapping_count; i++) {
         const struct memory_mapping *m = &memory->mappings[i];
         if (!m->executable)
@@ -78,27 +78,31 @@ void process_scan_add_memory(struct trace_builder *b, uint32_t process, const st
     buffer_done(&path);
 }
 
+struct maps_scan {
+    struct trace_builder *b;
+    uint32_t process;
+    uint64_t time_ns;
+    struct buffer path;
+};
+
+static bool add_mapping(void *user, const struct proc_mapping *m)
+{
+    struct maps_scan *s = user;
+    buffer_clear(&s->path);
+    buffer_append(&s->path, m->path.data, m->path.size);
+    if (m->deleted)
+        buffer_string(&s->path, PROCFS_DELETED);
+    process_scan_add_mapping(s->b, s->process, m->start, m->end - m->start, m->file_off,
+                             buffer_span(&s->path), m->device_major, m->device_minor, m->inode, s->time_ns);
+    return true;
+}
+
 static void scan_maps(struct trace_builder *b, uint32_t process, uint32_t pid, uint64_t time_ns)
 {
-    struct buffer text, path;
-    buffer_init(&text, SCAN_MAPS_BYTES);
-    buffer_init(&path, 1 << 16);
-    if (proc_file_read((pid_t)pid, "maps", &text, NULL)) {
-        struct span rest = buffer_span(&text);
-        struct proc_mapping m;
-        while (procfs_next_mapping(&rest, &m, NULL)) {
-            if (!m.executable)
-                continue;
-            buffer_clear(&path);
-            procfs_unescape(m.path, &path);
-            if (m.deleted)
-                buffer_string(&path, PROCFS_DELETED);
-            process_scan_add_mapping(b, process, m.start, m.end - m.start, m.file_off, buffer_span(&path),
-                                     m.device_major, m.device_minor, m.inode, time_ns);
-        }
-    }
-    buffer_done(&text);
-    buffer_done(&path);
+    struct maps_scan scan = { .b = b, .process = process, .time_ns = time_ns };
+    buffer_init(&scan.path, PATH_BYTES_MAX);
+    process_mappings_each((pid_t)pid, MAPPINGS_EXECUTABLE, add_mapping, &scan, NULL);
+    buffer_done(&scan.path);
 }
 
 static void scan_threads(struct trace_builder *b, uint32_t pid, uint64_t time_ns)

@@ -226,7 +226,7 @@ static void look(struct target *t)
     read_command_line(t, buffer_span(&cmdline));
     read_cgroup(t, &scratch);
     socket_folder(t, &scratch, folder, sizeof folder);
-    target_find_runtime(t, buffer_span(&cmdline), exe, &scratch);
+    target_find_runtime(t, buffer_span(&cmdline), exe);
     uint64_t key = time_namespace_start_ticks(t->pid, t->start_ticks);
     struct own_user own = target_user_become(t->uid, t->gid);
     target_find_version(t, root);

@@ -15,8 +15,7 @@
 #include "clr/host_command.h"
 #include "clr/module_name.h"
 #include "collect/mapped_file.h"
-#include "collect/proc_file.h"
-#include "read/procfs.h"
+#include "collect/process_mappings.h"
 
 enum { THREADS_LOOKED_AT = 16 };
 static const uint64_t IMAGE_BYTES_MAX = 1ull << 30;
@@ -44,17 +43,6 @@ bool target_has_runtime_thread(pid_t pid, unsigned threads_max)
     return found;
 }
 
-static char *copy_path(struct span path)
-{
-    struct buffer text;
-    buffer_init(&text, TARGET_TEXT_MAX);
-    procfs_unescape(path, &text);
-    buffer_u8(&text, 0);
-    char *copy = text.failed ? NULL : mem_copy_string((const char *)text.data);
-    buffer_done(&text);
-    return copy;
-}
-
 static char *copy_span(struct span text)
 {
     if (text.size == 0 || text.size > TARGET_TEXT_MAX)
@@ -78,52 +66,60 @@ static bool is_text(struct span a, const char *text)
 
 /* What the mappings of a process show. */
 struct evidence {
-    struct span exe_name;     /* file name of the executable */
-    struct span runtime;      /* path of libcoreclr.so or of Mono's library */
-    bool runtime_deleted;     /* it has that name no more */
-    enum runtime_kind kind;   /* of that */
-    struct span exe_assembly; /* EXE.dll, as an apphost loads it */
-    bool double_mapper;       /* jitted code lives in a memfd of that name */
-    bool assemblies;          /* some .dll is mapped */
+    struct span exe_name;   /* file name of the executable */
+    char *runtime;          /* path of libcoreclr.so or of Mono's library, or NULL. Owned, as the next one */
+    char *exe_assembly;     /* EXE.dll, as an apphost loads it, or NULL */
+    bool runtime_deleted;   /* it has that name no more */
+    enum runtime_kind kind; /* of that */
+    bool double_mapper;     /* jitted code lives in a memfd of that name */
+    bool assemblies;        /* some .dll is mapped */
+    bool any;
     uint64_t readable_addr;
 };
 
-static void look_at_mapping(struct evidence *e, const struct proc_mapping *m)
+static void take_runtime(struct evidence *e, enum runtime_kind kind, const struct proc_mapping *m)
 {
+    if (e->runtime)
+        return;
+    e->runtime = copy_span(m->path);
+    e->runtime_deleted = m->deleted;
+    e->kind = kind;
+}
+
+static bool look_at_mapping(void *user, const struct proc_mapping *m)
+{
+    struct evidence *e = user;
+    e->any = true;
     if (!e->readable_addr && m->readable && m->inode)
         e->readable_addr = m->start;
     struct span name = base_name(m->path);
     if (name.size < 4)
-        return;
+        return true;
     if (is_text(name, "libcoreclr.so")) {
-        e->runtime = m->path;
-        e->runtime_deleted = m->deleted;
-        e->kind = RUNTIME_CORECLR;
+        take_runtime(e, RUNTIME_CORECLR, m);
     } else if (is_text(name, "libmonosgen-2.0.so") || is_text(name, "libmonosgen-2.0.so.1")) {
-        e->runtime = m->path;
-        e->runtime_deleted = m->deleted;
-        e->kind = RUNTIME_MONO;
+        take_runtime(e, RUNTIME_MONO, m);
     } else if (is_text(name, "memfd:doublemapper")) {
         e->double_mapper = true;
     } else if (memcmp(name.data + name.size - 4, ".dll", 4) == 0) {
         e->assemblies = true;
-        if (e->exe_name.size && span_equals(module_simple_name(name), e->exe_name))
-            e->exe_assembly = m->path;
+        if (!e->exe_assembly && e->exe_name.size && span_equals(module_simple_name(name), e->exe_name))
+            e->exe_assembly = copy_span(m->path);
     }
+    return true;
 }
 
-static void read_evidence(struct target *t, struct buffer *scratch, struct evidence *e)
+static void read_evidence(struct target *t, struct evidence *e)
 {
-    struct error err = { 0 };
-    if (!proc_file_read(t->pid, "maps", scratch, &err) || scratch->size == 0) {
-        /* without rights, maps opens and is empty on some kernels, and refuses on others */
-        t->maps_denied = true;
-        return;
-    }
-    struct span rest = buffer_span(scratch);
-    for (struct proc_mapping m; procfs_next_mapping(&rest, &m, NULL);)
-        look_at_mapping(e, &m);
+    /* without rights, maps opens and tells nothing on some kernels, and refuses on others */
+    t->maps_denied = !process_mappings_each(t->pid, MAPPINGS_OF_FILES, look_at_mapping, e, NULL) || !e->any;
     t->some_addr = e->readable_addr;
+}
+
+static void evidence_done(struct evidence *e)
+{
+    free(e->runtime);
+    free(e->exe_assembly);
 }
 
 /* The executable itself, by the link that leads to its inode and nowhere else. */
@@ -168,7 +164,8 @@ static void find_entry_assembly(struct target *t, struct span cmdline, const cha
                                 const struct evidence *e)
 {
     struct span exe_path = span_of(exe, strlen(exe));
-    struct span path = e->exe_assembly;
+    struct span path =
+        e->exe_assembly ? span_of(e->exe_assembly, strlen(e->exe_assembly)) : (struct span){ 0 };
     if (is_text(e->exe_name, "dotnet") || (e->exe_name.size == 0 && strcmp(t->name, "dotnet") == 0)) {
         struct host_command command = host_command_read(cmdline);
         path = command.sdk_command ? span_of("dotnet.dll", 10) : command.assembly_path;
@@ -181,15 +178,15 @@ static void find_entry_assembly(struct target *t, struct span cmdline, const cha
     t->entry_assembly = copy_span(module_simple_name(path));
 }
 
-void target_find_runtime(struct target *t, struct span cmdline, const char *exe, struct buffer *scratch)
+void target_find_runtime(struct target *t, struct span cmdline, const char *exe)
 {
     struct evidence e = { .exe_name = base_name(span_of(exe, strlen(exe))) };
-    read_evidence(t, scratch, &e);
-    if (e.runtime.size) {
+    read_evidence(t, &e);
+    if (e.runtime) {
         t->runtime = e.kind;
-        t->image = copy_path(e.runtime);
+        t->image = mem_copy_string(e.runtime);
         t->image_deleted = e.runtime_deleted;
-        runtime_version_from_path(e.runtime, &t->version);
+        runtime_version_from_path(span_of(e.runtime, strlen(e.runtime)), &t->version);
     } else if (t->maps_denied) {
         t->runtime = target_has_runtime_thread(t->pid, THREADS_LOOKED_AT) ? RUNTIME_CORECLR : RUNTIME_NONE;
     } else if (t->threads > 1 &&
@@ -198,4 +195,5 @@ void target_find_runtime(struct target *t, struct span cmdline, const char *exe,
     }
     if (t->runtime != RUNTIME_NONE)
         find_entry_assembly(t, cmdline, exe, &e);
+    evidence_done(&e);
 }

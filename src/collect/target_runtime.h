@@ -10,10 +10,9 @@
 
 /*
  * Fills runtime, version, image, single_file, entry_assembly, sdk_tool, maps_denied and some_addr.
- * `cmdline` and `exe` (path of the executable, "" when unknown) are what /proc says; `scratch` is
- * overwritten.
+ * `cmdline` and `exe` (path of the executable, "" when unknown) are what /proc says.
  */
-void target_find_runtime(struct target *t, struct span cmdline, const char *exe, struct buffer *scratch);
+void target_find_runtime(struct target *t, struct span cmdline, const char *exe);
 /* Looks into the runtime's file for a version that its path does not tell. `root_fd`: the target's root or
  * -1. */
 void target_find_version(struct target *t, int root_fd);

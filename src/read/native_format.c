@@ -99,6 +99,54 @@ bool native_array_find(const struct native_array *array, uint32_t index, struct 
     return cursor_ok(&c);
 }
 
+struct array_walk {
+    const struct native_array *array;
+    native_array_fn *each;
+    void *user;
+};
+
+static bool walk_tell(const struct array_walk *w, uint32_t index, struct cursor at)
+{
+    return index >= w->array->count || w->each(w->user, index, at);
+}
+
+/* What is below a node, at the cursor, of the elements `first` to `first + 2 * bit - 1`; without a bit the
+ * cursor is at `first` itself. */
+static bool walk_node(const struct array_walk *w, struct cursor c, uint32_t first, uint32_t bit)
+{
+    if (bit == 0)
+        return walk_tell(w, first, c);
+    uint64_t node = c.pos;
+    uint32_t value = cursor_native_uint(&c), rest = value >> 2;
+    if (!cursor_ok(&c))
+        return true;
+    if ((value & 3) == 0) {
+        uint32_t index = first - first % BLOCK + rest;
+        return rest >= BLOCK || index / bit / 2 != first / bit / 2 || walk_tell(w, index, c);
+    }
+    if ((value & 1) && !walk_node(w, c, first, bit / 2))
+        return false;
+    if (value & 2)
+        cursor_seek(&c, node + rest);
+    return !(value & 2) || !cursor_ok(&c) || walk_node(w, c, first + bit, bit / 2);
+}
+
+bool native_array_each(const struct native_array *array, native_array_fn *each, void *user)
+{
+    struct array_walk walk = { array, each, user };
+    for (uint32_t block = 0; block < (array->count + UINT64_C(0) + BLOCK - 1) / BLOCK; block++) {
+        struct cursor c = cursor_over(array->bytes);
+        cursor_seek(&c, (uint64_t)array->start + (uint64_t)array->index_width * block);
+        uint32_t offset = read_index(&c, array->index_width);
+        if (!cursor_ok(&c)) /* nor is any behind it */
+            return true;
+        cursor_seek(&c, (uint64_t)array->start + offset);
+        if (cursor_ok(&c) && !walk_node(&walk, c, block * BLOCK, BLOCK / 2))
+            return false;
+    }
+    return true;
+}
+
 /* One entry: the low byte of the hash, then how far behind itself the target lies. */
 static bool read_entry(struct cursor *c, struct cursor *out_target)
 {

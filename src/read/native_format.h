@@ -27,6 +27,9 @@ struct native_array {
 bool native_array_open(struct span bytes, struct native_array *out, struct error *err);
 /* A cursor at element `index`; false when it is absent, or the array is damaged there. */
 bool native_array_find(const struct native_array *array, uint32_t index, struct cursor *out);
+/* Every element that native_array_find() finds, by index. False when `each` said stop. */
+typedef bool native_array_fn(void *user, uint32_t index, struct cursor at);
+bool native_array_each(const struct native_array *array, native_array_fn *each, void *user);
 
 /* A cursor at the target of one entry of a hash table, and its position in the bytes. False stops. */
 typedef bool native_hashtable_fn(void *user, struct cursor target);

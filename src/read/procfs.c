@@ -174,10 +174,17 @@ static void take_permissions(struct cursor *c, struct proc_mapping *m)
         c->failed = true;
 }
 
+bool procfs_take_deleted(struct span *path)
+{
+    if (!span_ends(*path, PROCFS_DELETED) || path->size == strlen(PROCFS_DELETED))
+        return false;
+    path->size -= strlen(PROCFS_DELETED);
+    return true;
+}
+
 /* 7f00-7f10 r-xp 00001000 fd:01 1234     /path */
 static bool parse_mapping(struct span line, struct proc_mapping *out)
 {
-    static const char deleted[] = PROCFS_DELETED;
     struct proc_mapping m = { 0 };
     struct cursor c = cursor_over(line);
     m.start = take_number(&c, 16);
@@ -197,11 +204,7 @@ static bool parse_mapping(struct span line, struct proc_mapping *out)
         return false;
     skip_blanks(&c);
     m.path = cursor_bytes(&c, cursor_left(&c));
-    size_t suffix = sizeof deleted - 1;
-    if (m.path.size > suffix && memcmp(m.path.data + m.path.size - suffix, deleted, suffix) == 0) {
-        m.deleted = true;
-        m.path.size -= suffix;
-    }
+    m.deleted = procfs_take_deleted(&m.path);
     *out = m;
     return true;
 }

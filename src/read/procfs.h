@@ -63,6 +63,8 @@ struct proc_mapping {
  * skipped and counted in *malformed, which may be NULL. A last line without newline is not taken: it is cut.
  */
 bool procfs_next_mapping(struct span *rest, struct proc_mapping *out, uint64_t *malformed);
+/* Takes " (deleted)" from the end of a path; whether it was there. */
+bool procfs_take_deleted(struct span *path);
 /* Appends `path` with its octal escapes (\012) undone; a backslash before anything else stays. */
 void procfs_unescape(struct span path, struct buffer *out);
 

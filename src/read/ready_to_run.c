@@ -127,6 +127,20 @@ static bool take_steps(struct ready_to_run *r2r, uint64_t steps, struct error *e
            error_set(err, ERROR_LIMIT, "ReadyToRun tables with too many methods");
 }
 
+struct method_indexing {
+    struct ready_to_run *r2r;
+    uint32_t component;
+};
+
+static bool index_method(void *user, uint32_t index, struct cursor at)
+{
+    const struct method_indexing *indexing = user;
+    uint32_t function = read_entry_point(&at);
+    if (cursor_ok(&at))
+        set_entry(indexing->r2r, function, R2R_BODY_METHOD, indexing->component, index + 1);
+    return true;
+}
+
 static bool index_array(struct span bytes, uint32_t component, struct ready_to_run *r2r, struct error *err)
 {
     struct native_array methods;
@@ -134,18 +148,9 @@ static bool index_array(struct span bytes, uint32_t component, struct ready_to_r
         return false;
     /* each block of 16 has an entry in the index, so a count beyond this is damage */
     uint64_t most = (uint64_t)bytes.size * 16;
-    uint32_t count = methods.count < most ? methods.count : (uint32_t)most;
-    if (!take_steps(r2r, (uint64_t)bytes.size + count, err))
-        return false;
-    for (uint32_t i = 0; i < count; i++) {
-        struct cursor at;
-        if (!native_array_find(&methods, i, &at))
-            continue;
-        uint32_t function = read_entry_point(&at);
-        if (cursor_ok(&at))
-            set_entry(r2r, function, R2R_BODY_METHOD, component, i + 1);
-    }
-    return true;
+    uint64_t count = methods.count < most ? methods.count : most;
+    struct method_indexing indexing = { r2r, component };
+    return take_steps(r2r, bytes.size + count, err) && native_array_each(&methods, index_method, &indexing);
 }
 
 static bool index_methods(const struct source *file, const struct pe *pe, const struct pe_range *sections,

@@ -72,6 +72,64 @@ static void test_array(void **state)
     }
 }
 
+/* The elements that native_array_each() told of. */
+struct told {
+    size_t positions[64];
+    bool there[64];
+    uint32_t next;
+};
+
+static bool note_element(void *user, uint32_t index, struct cursor at)
+{
+    struct told *told = user;
+    assert_in_range(index, told->next, 63);
+    told->next = index + 1;
+    told->there[index] = true;
+    told->positions[index] = at.pos;
+    return true;
+}
+
+static bool stop_there(void *user, uint32_t index, struct cursor at)
+{
+    (void)at;
+    *(uint32_t *)user = index;
+    return index < 8;
+}
+
+/* However damaged: whether it is asked for each element, or for all at once. */
+static void test_array_each(void **state)
+{
+    (void)state;
+    uint32_t random = 1;
+    for (size_t round = 0; round < 20000; round++) {
+        uint8_t bytes[sizeof array_bytes + 24];
+        struct native_array array;
+        struct told told = { 0 };
+        for (size_t i = 0; i < sizeof bytes; i++) {
+            random = random * 1664525 + 1013904223;
+            bytes[i] = (uint8_t)(random >> 24) >> (random >> 16 & 7);
+        }
+        if (round % 2)
+            memcpy(bytes, array_bytes, sizeof array_bytes);
+        if (round > 1)
+            bytes[(random >> 8) % sizeof array_bytes] = (uint8_t)random;
+        if (!native_array_open(span_of(bytes, sizeof bytes - round % 24), &array, NULL))
+            continue;
+        array.count = array.count < 64 ? array.count : 64;
+        assert_true(native_array_each(&array, note_element, &told));
+        for (uint32_t i = 0; i < 64; i++) {
+            struct cursor at;
+            assert_int_equal(native_array_find(&array, i, &at), told.there[i]);
+            assert_true(!told.there[i] || at.pos == told.positions[i]);
+        }
+    }
+    struct native_array array;
+    uint32_t last = 0;
+    assert_true(native_array_open(span_of(array_bytes, sizeof array_bytes), &array, NULL));
+    assert_false(native_array_each(&array, stop_there, &last));
+    assert_int_equal(last, 8);
+}
+
 static void test_array_cut(void **state)
 {
     (void)state;
@@ -140,9 +198,9 @@ static void test_hashtable_damaged(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_integers),          cmocka_unit_test(test_array),
-        cmocka_unit_test(test_array_cut),         cmocka_unit_test(test_hashtable),
-        cmocka_unit_test(test_hashtable_damaged),
+        cmocka_unit_test(test_integers),   cmocka_unit_test(test_array),
+        cmocka_unit_test(test_array_each), cmocka_unit_test(test_array_cut),
+        cmocka_unit_test(test_hashtable),  cmocka_unit_test(test_hashtable_damaged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

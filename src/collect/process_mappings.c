@@ -1,0 +1,147 @@
+#include "collect/process_mappings.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sys/ioctl.h>
+
+#include "base/own.h"
+#include "collect/proc_file.h"
+
+enum {
+    MAPPINGS_MAX = 1 << 20,
+    TEXT_BYTES_MAX = 64 << 20,
+};
+
+/* Linux's struct procmap_query (include/uapi/linux/fs.h, from 6.11 on). */
+struct mapping_query {
+    uint64_t size, flags, addr;      /* what is asked */
+    uint64_t start, end;             /* the answer */
+    uint64_t permissions, page_size; /* permissions: QUERY_READABLE, ... */
+    uint64_t file_off, inode;
+    uint32_t device_major, device_minor;
+    uint32_t name_size; /* of the room for it, then of the name with its NUL */
+    uint32_t build_id_size;
+    uint64_t name_addr, build_id_addr;
+};
+
+enum {
+    QUERY_READABLE = 1,
+    QUERY_WRITABLE = 2,
+    QUERY_EXECUTABLE = 4,
+    QUERY_SHARED = 8,
+    QUERY_OR_NEXT = 16,
+    QUERY_OF_FILES = 32,
+};
+
+#define QUERY_MAPPING _IOWR('f', 17, struct mapping_query)
+
+static uint64_t query_flags(enum mappings_wanted wanted)
+{
+    static const uint8_t flags[] = {
+        [MAPPINGS_OF_FILES] = QUERY_OF_FILES, [MAPPINGS_EXECUTABLE] = QUERY_EXECUTABLE
+    };
+    return QUERY_OR_NEXT | (uint64_t)flags[wanted];
+}
+
+static struct proc_mapping mapping_of(const struct mapping_query *q, const char *name)
+{
+    struct proc_mapping m = {
+        .start = q->start,
+        .end = q->end,
+        .file_off = q->file_off,
+        .inode = q->inode,
+        .device_major = q->device_major,
+        .device_minor = q->device_minor,
+        .readable = q->permissions & QUERY_READABLE,
+        .writable = q->permissions & QUERY_WRITABLE,
+        .executable = q->permissions & QUERY_EXECUTABLE,
+        .shared = q->permissions & QUERY_SHARED,
+        .path = span_of(name, q->name_size ? q->name_size - 1 : 0),
+    };
+    m.deleted = procfs_take_deleted(&m.path);
+    return m;
+}
+
+/* The first mapping at `addr` or behind; its name is left out when there is no room for it. */
+static bool ask(int fd, uint64_t flags, uint64_t addr, char name[PATH_MAX], struct mapping_query *out)
+{
+    *out = (struct mapping_query){
+        .size = sizeof *out, .flags = flags, .addr = addr, .name_size = PATH_MAX, .name_addr = (uintptr_t)name
+    };
+    if (ioctl(fd, QUERY_MAPPING, out) == 0)
+        return true;
+    if (errno != ENAMETOOLONG)
+        return false;
+    *out = (struct mapping_query){ .size = sizeof *out, .flags = flags, .addr = addr };
+    return ioctl(fd, QUERY_MAPPING, out) == 0;
+}
+
+static bool ask_each(pid_t pid, enum mappings_wanted wanted, process_mapping_fn *emit, void *user,
+                     struct error *err)
+{
+    char name[PATH_MAX];
+    AUTO_FD int fd = -1;
+    struct mapping_query q = { 0 };
+    if (!proc_file_open(pid, "maps", &fd, err))
+        return false;
+    size_t count = 0;
+    while (count < MAPPINGS_MAX && ask(fd, query_flags(wanted), q.end, name, &q)) {
+        struct proc_mapping m = mapping_of(&q, name);
+        if (q.end <= q.start || !emit(user, &m))
+            return true;
+        count++;
+    }
+    if (count == 0 && (errno == ENOTTY || errno == EINVAL))
+        return error_set(err, ERROR_UNSUPPORTED, "this kernel does not answer for single mappings");
+    return true; /* there is none behind the last, or the process has ended */
+}
+
+/* [vsyscall] is the kernel's, and not among those that can be asked for. */
+static bool is_wanted(const struct proc_mapping *m, enum mappings_wanted wanted)
+{
+    if (m->start >> 63)
+        return false;
+    return wanted == MAPPINGS_ALL || (wanted == MAPPINGS_OF_FILES && m->inode) ||
+           (wanted == MAPPINGS_EXECUTABLE && m->executable);
+}
+
+static bool read_each(pid_t pid, enum mappings_wanted wanted, process_mapping_fn *emit, void *user,
+                      struct error *err)
+{
+    struct buffer text, path;
+    struct proc_mapping m;
+    buffer_init(&text, TEXT_BYTES_MAX);
+    buffer_init(&path, PATH_MAX - 1);
+    bool ok = proc_file_read(pid, "maps", &text, err), going = ok;
+    struct span rest = buffer_span(&text);
+    while (going && procfs_next_mapping(&rest, &m, NULL)) {
+        if (!is_wanted(&m, wanted))
+            continue;
+        buffer_clear(&path);
+        procfs_unescape(m.path, &path);
+        m.path = path.failed ? (struct span){ 0 } : buffer_span(&path);
+        going = emit(user, &m);
+    }
+    buffer_done(&text);
+    buffer_done(&path);
+    return ok;
+}
+
+bool process_mappings_each_by(pid_t pid, enum mappings_way way, enum mappings_wanted wanted,
+                              process_mapping_fn *emit, void *user, struct error *err)
+{
+    return (way == MAPPINGS_ASKED ? ask_each : read_each)(pid, wanted, emit, user, err);
+}
+
+bool process_mappings_each(pid_t pid, enum mappings_wanted wanted, process_mapping_fn *emit, void *user,
+                           struct error *err)
+{
+    struct error why;
+    if (ask_each(pid, wanted, emit, user, &why))
+        return true;
+    if (why.kind == ERROR_UNSUPPORTED)
+        return read_each(pid, wanted, emit, user, err);
+    if (err)
+        *err = why;
+    return false;
+}
