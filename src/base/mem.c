@@ -21,7 +21,7 @@ static void *mem_or_die(void *got)
     return got;
 }
 
-void mem_expect(size_t bytes)
+void mem_expect(size_t bytes, enum mem_pages pages)
 {
 #ifdef __GLIBC__
     mallopt(M_ARENA_MAX, 1);
@@ -32,7 +32,9 @@ void mem_expect(size_t bytes)
     uintptr_t first = (uintptr_t)grown;
     uintptr_t begin = (first + LARGE_PAGE_BYTES - 1) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
     uintptr_t end = (first + taken) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
-    if (grown && begin < end) {
+    if (grown && pages == MEM_PAGES_SMALL)
+        mem_bring_in(grown, bytes / 2);
+    if (grown && pages == MEM_PAGES_LARGE && begin < end) {
         madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* where that is unknown, all is as ever */
         mem_bring_in(grown, begin - first);
     }

@@ -15,11 +15,12 @@ enum { MEM_LINE_BYTES = 64 };
 void *mem_alloc_lines(size_t count, size_t item_size);
 void *mem_resize(void *old, size_t count, size_t item_size);
 /*
- * For who will soon need about `bytes`: they come in a few large pages, where the kernel has such, for to get
- * them one by one takes longer than to fill them. All threads share them. What is freed of them is kept; a
- * piece of an eighth of them or more goes back to the system.
+ * For who will soon need about `bytes`: all threads share them, what is freed of them is kept, and a piece of
+ * an eighth of them or more goes back to the system. Half of them are brought in at once; or they come in
+ * large pages, where the kernel has such, which is faster and takes more memory.
  */
-void mem_expect(size_t bytes);
+enum mem_pages { MEM_PAGES_SMALL, MEM_PAGES_LARGE };
+void mem_expect(size_t bytes, enum mem_pages pages);
 /*
  * The pages of `size` bytes are there at once, which takes a fraction of what it takes to bring them in one
  * by one as they are written to. Where the kernel (before 5.14) does not know how, nothing happens.

@@ -277,7 +277,7 @@ static bool stack_run(struct verb_call *call, struct error *err)
     if (!stack_check(v, err))
         return false;
     struct stack_caches caches;
-    mem_expect(STACK_MEMORY_BYTES);
+    mem_expect(STACK_MEMORY_BYTES, MEM_PAGES_LARGE);
     symbol_store_open(&caches.symbols);
     symbol_store_open_lines(&caches.sources);
     bool ok = call->arg_count ? core_stacks(call->args[0], &caches, v, err) : live_stacks(&caches, v, err);

@@ -36,12 +36,11 @@ static void *use_pieces(void *user)
     return NULL;
 }
 
-static void test_expect(void **state)
+static void use_by_threads(enum mem_pages pages)
 {
-    (void)state;
     pthread_t threads[2];
     bool ok[ARRAY_LEN(threads)];
-    mem_expect(EXPECTED_BYTES);
+    mem_expect(EXPECTED_BYTES, pages);
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < ARRAY_LEN(threads); i++)
             assert_int_equal(pthread_create(&threads[i], NULL, use_pieces, &ok[i]), 0);
@@ -50,6 +49,13 @@ static void test_expect(void **state)
             assert_true(ok[i]);
         }
     }
+}
+
+static void test_expect(void **state)
+{
+    (void)state;
+    use_by_threads(MEM_PAGES_SMALL);
+    use_by_threads(MEM_PAGES_LARGE);
 }
 
 int main(void)
