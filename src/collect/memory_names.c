@@ -142,6 +142,13 @@ static int addr_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Jitted code is in no file. */
+static bool may_be_jitted(const struct trace *t, const struct trace_location *row)
+{
+    uint8_t kind = t->images.rows[t->mappings.rows[row->mapping].image].kind;
+    return !row->mapping || kind == IMAGE_JIT || kind == IMAGE_ANON;
+}
+
 /* The addresses that a process was sampled at, of which no method is known; from a row on. The caller frees.
  */
 static uint64_t *unnamed_addrs(const struct trace *t, uint32_t process, size_t from, size_t *count)
@@ -150,7 +157,7 @@ static uint64_t *unnamed_addrs(const struct trace *t, uint32_t process, size_t f
     *count = 0;
     for (size_t i = from; i < t->locations.count; i++) {
         const struct trace_location *row = &t->locations.rows[i];
-        if (row->process == process && !row->code)
+        if (row->process == process && !row->code && may_be_jitted(t, row))
             addrs[(*count)++] = row->addr - (row->is_return ? 1 : 0);
     }
     qsort(addrs, *count, sizeof *addrs, addr_compare);
@@ -168,7 +175,7 @@ static void name_sampled(struct known_memory *known, size_t from, bool last)
     struct runtime_sink sink = memory_sink(known);
     if (last)
         memory_session_name(known->session, addrs, count, &sink, NULL);
-    else
+    else if (count)
         memory_session_learn(known->session, addrs, count, &sink, NULL);
     free(addrs);
 }
