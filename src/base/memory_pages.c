@@ -155,22 +155,23 @@ static void empty(struct memory_pages *pages)
     pages->wanted_count = 0;
 }
 
-void memory_pages_drop(struct memory_pages *pages)
+static void renew(struct memory_pages *pages, bool again)
 {
     if (!pages->forgot)
         remember_asked(pages);
-    pages->forgot = false;
-    pages->again_due = true;
+    pages->forgot = !again;
+    pages->again_due = again;
     empty(pages);
+}
+
+void memory_pages_drop(struct memory_pages *pages)
+{
+    renew(pages, true);
 }
 
 void memory_pages_forget(struct memory_pages *pages)
 {
-    if (!pages->forgot)
-        remember_asked(pages);
-    pages->forgot = true;
-    pages->again_due = false;
-    empty(pages);
+    renew(pages, false);
 }
 
 void memory_pages_trim(struct memory_pages *pages)

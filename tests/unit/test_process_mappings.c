@@ -47,8 +47,7 @@ static void unlink_in(const char *folder, const char *name)
 
 static int setup(void **state)
 {
-    static struct still s;
-    strcpy(s.folder, "/tmp/mappingsXXXXXX");
+    static struct still s = { .folder = "/tmp/mappingsXXXXXX" };
     assert_non_null(mkdtemp(s.folder));
     map_file(s.folder, "two\nlines", PROT_READ);
     map_file(s.folder, "odd (deleted)", PROT_READ | PROT_EXEC);
