@@ -26,6 +26,10 @@ enum mark_kind {
     MARK_ALLOCATION, /* weighs bytes */
 };
 
+/* For how long a thread is taken to run without one sample of it. */
+enum { UNSEEN_PERIODS_MAX = 16 };
+#define UNSEEN_NS_MIN UINT64_C(20000000)
+
 struct thread_mark {
     uint64_t time_ns;
     double weight;
@@ -175,10 +179,26 @@ static enum thread_state state_after(const struct thread_course *c, enum mark_ki
     }
 }
 
+/* A thread that runs has a sample in every period, or nearly: without any for longer than this it does not. */
+static uint64_t unseen_max_ns(const struct thread_course *c)
+{
+    double weight = 0;
+    size_t samples = 0;
+    for (size_t i = 0; i < c->mark_count; i++) {
+        weight += c->marks[i].kind == MARK_CPU ? c->marks[i].weight : 0;
+        samples += c->marks[i].kind == MARK_CPU;
+    }
+    if (!samples)
+        return UINT64_MAX;
+    uint64_t ns = (uint64_t)(weight / (double)samples * UNSEEN_PERIODS_MAX);
+    return ns > UNSEEN_NS_MIN ? ns : UNSEEN_NS_MIN;
+}
+
 /* What holds from each mark on; a thread that wants a lock and has no CPU waits for it. */
 static void set_states(struct thread_course *c)
 {
     bool in_lock = false;
+    uint64_t unseen_ns = unseen_max_ns(c);
     for (size_t i = 0; i < c->mark_count; i++) {
         struct thread_mark *m = &c->marks[i];
         if (i == 0 || m[-1].thread != m->thread)
@@ -188,6 +208,9 @@ static void set_states(struct thread_course *c)
         m->state = (uint8_t)state_after(c, m->kind);
         if (in_lock && m->state != THREAD_RAN)
             m->state = THREAD_LOCK;
+        bool goes_on = i + 1 < c->mark_count && m[1].thread == m->thread;
+        if (goes_on && m->state == THREAD_RAN && m[1].time_ns - m->time_ns > unseen_ns)
+            m->state = THREAD_UNKNOWN; /* that it left the CPU was lost */
     }
 }
 

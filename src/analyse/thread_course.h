@@ -2,7 +2,8 @@
  * thread_course: what the threads of a trace did at every moment, as far as samples and events say.
  *
  * A thread that left a CPU (a sample of context switches) is away until it is seen again, by a sample or an
- * event of its own; after that it runs, until it leaves again. Where context switches were not sampled, only
+ * event of its own; after that it runs, until it leaves again. When no sample of the CPU sees it run for many
+ * periods, that it left was lost, and what it did is not known. Where context switches were not sampled, only
  * samples of the CPU say that a thread ran, and the rest is not known.
  */
 #ifndef CLRPERF_ANALYSE_THREAD_COURSE_H

@@ -19,6 +19,8 @@
 
 enum { ONE = 10, TWO = 11, COLLECTOR = 12, ID_BYTES = 16 };
 
+#define MS UINT64_C(1000000)
+
 /* Paths with their checksums: none, 1/1, 1/1/1, 1/2. */
 static const uint8_t none[ID_BYTES],
     request[ID_BYTES] = { 0x11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xbe, 0x99, 0x9d, 0x59 },
@@ -204,6 +206,36 @@ static void test_course(void **state)
     for (size_t i = 0; i < 10; i++)
         check_times(&parts[i], i == 0 || i >= 6 ? (const uint64_t[THREAD_STATES]){ [THREAD_RAN] = 1000 }
                                                 : (const uint64_t[THREAD_STATES]){ [THREAD_READY] = 1000 });
+    span_accounts_done(&accounts);
+    http_spans_done(&spans);
+    told_fixture_end(&f);
+}
+
+/* Samples come each millisecond; for 30 ms of its life there is none, and no word of a switch. */
+static void test_lost_switch(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    struct http_spans spans;
+    struct span_accounts accounts;
+    struct span_account parts[10];
+    told_fixture_begin(&f);
+    take_up(&f, 10 * MS, ONE, request);
+    begin(&f, 10 * MS, ONE, request);
+    leave(&f, 11 * MS, ONE, "futex_wait_queue");
+    sample(&f, 20 * MS, ONE, 1 * MS);
+    sample(&f, 50 * MS, ONE, 1 * MS);
+    end(&f, 60 * MS, ONE, request);
+    take_up(&f, 60 * MS, ONE, none);
+    http_spans_init(&spans, &f.b.trace, false, 0, 0);
+    span_accounts_init(&accounts, &spans.table, &f.b.trace);
+    const struct span_row *span = &spans.table.rows[0];
+    check_times(&accounts.rows[0], (const uint64_t[THREAD_STATES]){ [THREAD_RAN] = 11 * MS,
+                                                                    [THREAD_BLOCKED] = 9 * MS,
+                                                                    [THREAD_UNKNOWN] = 30 * MS });
+    span_accounts_parts(&accounts, &span, 1, 10, parts);
+    check_times(&parts[9], (const uint64_t[THREAD_STATES]){ [THREAD_RAN] = 5 * MS });
+    check_times(&parts[4], (const uint64_t[THREAD_STATES]){ [THREAD_UNKNOWN] = 5 * MS });
     span_accounts_done(&accounts);
     http_spans_done(&spans);
     told_fixture_end(&f);
@@ -423,6 +455,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_told),
         cmocka_unit_test(test_course),
+        cmocka_unit_test(test_lost_switch),
         cmocka_unit_test(test_assumed),
         cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_by_thread),
