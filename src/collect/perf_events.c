@@ -208,29 +208,35 @@ static void events_keep(struct perf_events *events, int fd)
     events->fds[events->count++] = fd;
 }
 
-static bool events_name(struct perf_events *events, int fd, enum perf_event_source source, struct error *err)
+static bool events_name(struct perf_events *events, int fd, struct error *err)
 {
     uint64_t id;
     if (ioctl(fd, PERF_EVENT_IOC_ID, &id) < 0)
         return error_system(err, errno, "cannot tell events apart");
-    events->ids = mem_grow(events->ids, &events->id_capacity, events->id_count + 1, sizeof *events->ids);
-    events->ids[events->id_count++] = (struct perf_event_id){ id, source };
+    events->cpu_ids =
+        mem_grow(events->cpu_ids, &events->cpu_id_capacity, events->cpu_id_count + 1, sizeof *events->cpu_ids);
+    events->cpu_ids[events->cpu_id_count++] = id;
     return true;
 }
 
 static int id_compare(const void *a, const void *b)
 {
-    uint64_t x = ((const struct perf_event_id *)a)->id, y = ((const struct perf_event_id *)b)->id;
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
 }
 
+/*
+ * A context switch is told to all who sample switches with what was put together for the first of them, also
+ * with its id (kernel/events/core.c, do_perf_sw_event: Linux 6.18 does so): beside another recorder a switch
+ * can have any id but one of the CPU's events.
+ */
 enum perf_event_source perf_events_source(const struct perf_events *events, uint64_t sample_id)
 {
-    struct perf_event_id wanted = { .id = sample_id };
-    const struct perf_event_id *id =
-        events->id_count ? bsearch(&wanted, events->ids, events->id_count, sizeof *events->ids, id_compare)
-                         : NULL;
-    return id ? id->source : events->first_source;
+    if (!events->cpu_id_count)
+        return events->first_source;
+    return bsearch(&sample_id, events->cpu_ids, events->cpu_id_count, sizeof sample_id, id_compare)
+               ? PERF_EVENT_CPU
+               : PERF_EVENT_SWITCH;
 }
 
 /* The first event of a CPU owns its ring; the others write into it. */
@@ -265,7 +271,7 @@ static bool events_open_sources(struct perf_events *events, struct source_attrs 
             return e == EMFILE ? error_hint(err, "raise the limit of open files: ulimit -n 65536") : false;
         }
         events_keep(events, fd);
-        if (attrs->count > 1 && !events_name(events, fd, attrs->source[i], err))
+        if (attrs->count > 1 && attrs->source[i] == PERF_EVENT_CPU && !events_name(events, fd, err))
             return false;
         if (!events_to_ring(events, ring, fd, options, err))
             return false;
@@ -396,8 +402,8 @@ bool perf_events_open(const struct perf_events_options *options, struct perf_eve
         process_filter_close(&events.filter);
         ok = events_open_tasks(&events, &attrs, cpus, options, err);
     }
-    if (events.id_count)
-        qsort(events.ids, events.id_count, sizeof *events.ids, id_compare);
+    if (events.cpu_id_count)
+        qsort(events.cpu_ids, events.cpu_id_count, sizeof *events.cpu_ids, id_compare);
     if (!ok) {
         perf_events_close(&events);
         return false;
@@ -417,7 +423,7 @@ void perf_events_close(struct perf_events *events)
     free(events->fds);
     free(events->rings);
     free(events->ring_fds);
-    free(events->ids);
+    free(events->cpu_ids);
     *events = (struct perf_events){ .filter = { -1, -1 }, .births = { -1, -1 } };
 }
 

@@ -35,20 +35,15 @@ struct perf_events_options {
 
 enum perf_event_source { PERF_EVENT_CPU, PERF_EVENT_SWITCH, PERF_EVENT_SOURCES };
 
-/* What the kernel calls one open event in its samples. */
-struct perf_event_id {
-    uint64_t id;
-    enum perf_event_source source;
-};
-
 struct perf_events {
     int *fds;
     size_t count, capacity;
     struct perf_ring *rings; /* one per online CPU */
     int *ring_fds;           /* the event each ring belongs to: to poll */
     size_t ring_count;
-    struct perf_event_id *ids; /* sorted; empty when there is one source only */
-    size_t id_count, id_capacity;
+    uint64_t *cpu_ids; /* what the kernel calls events of PERF_EVENT_CPU in their samples, sorted; empty when
+                          there is one source only */
+    size_t cpu_id_count, cpu_id_capacity;
     enum perf_event_source first_source;
     struct perf_sample_layout layout;
     struct process_filter filter; /* map_fd -1: none */

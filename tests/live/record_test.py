@@ -11,11 +11,17 @@ import subprocess
 import sys
 import time
 
-from live import (CLRPERF, Checks, Recording, Skip, Target, Work, busy, clrperf, dump, folded, helper, need_command, need_root,
-                  record, report, sample_command, succeeded, wait_cpu, wait_for)
+from live import (CLRPERF, Checks, Recording, Skip, Target, Work, busy, clrperf, cpu_clock_ns, dump, folded, helper, need_command,
+                  need_root, record, report, sample_command, succeeded, wait_cpu, wait_for)
 
 NOBODY_ID = 65533  # a user of this test's own: that of others may run programs that could be listened to
 NOBODY = ["setpriv", f"--reuid={NOBODY_ID}", f"--regid={NOBODY_ID}", "--clear-groups"]
+
+def switches(pid):
+    """How often a process of one thread left its CPU."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as status:
+        return sum(int(line.split()[1]) for line in status if "ctxt_switches" in line)
+
 
 # 300 threads, each of which runs for 0.2 ms ten times a second
 MOMENTS = """
@@ -505,6 +511,25 @@ def frame_pointers(checks, work):
         checks.check("--frame-pointers: nothing is said to be missing", "warning" not in recording.errors(), recording.errors())
 
 
+def beside_another(checks, work):
+    """Two who sample switches at once: the kernel hands the second what it made for the first."""
+    first, second = work.file("first.clrperf"), work.file("second.clrperf")
+    options = ["-F", "499", "-e", "cpu,context-switches"]
+    with Target([sys.executable, "-c", "import time\nwhile True: time.sleep(0.002)"], ready=False) as target:
+        begin = switches(target.pid), cpu_clock_ns(target.pid)
+        recording = Recording(first, "-p", target.pid, *options)
+        other = Recording(second, "-p", target.pid, *options)
+        wait_for(lambda: switches(target.pid) >= begin[0] + 1000, "it did not switch")
+        other.stop()
+        recording.stop()
+        switched, ran_ns = switches(target.pid) - begin[0], cpu_clock_ns(target.pid) - begin[1]
+    told = report(first, "--event", "context-switches")["totals"]["samples"]
+    cpu_ns = report(first, "--event", "cpu")["totals"]["samples"] * 1e9 / 499
+    checks.check("a recorder beside another: all switches are switches", 0.6 * switched <= told <= switched + 2, f"{told} of {switched}")
+    checks.check("a recorder beside another: no switch is CPU time", cpu_ns <= 1.5 * ran_ns + 30e6,
+                 f"{cpu_ns / 1e6:.0f} ms told, {ran_ns / 1e6:.0f} ms by the kernel's clock")
+
+
 def ahead_of_time(checks, work):
     """A program of Native AOT has no libcoreclr.so, and tells its events all the same."""
     out = work.file("ahead.clrperf")
@@ -559,7 +584,7 @@ def kernel_kept(checks, work):
 
 GROUPS = (kernel_kept, command, command_of_moments, command_killed, command_beside, command_ends, command_is_short, command_names, signals, ordinary_user, events_without_rights, no_rights, targets,
           all_processes, latecomers, target_exits, main_thread_exits, short_lived, target_updated,
-          target_chrooted, target_execs, target_stopped, frame_pointers, ahead_of_time)
+          target_chrooted, target_execs, target_stopped, frame_pointers, beside_another, ahead_of_time)
 
 
 def main():
