@@ -213,8 +213,8 @@ static bool events_name(struct perf_events *events, int fd, struct error *err)
     uint64_t id;
     if (ioctl(fd, PERF_EVENT_IOC_ID, &id) < 0)
         return error_system(err, errno, "cannot tell events apart");
-    events->cpu_ids =
-        mem_grow(events->cpu_ids, &events->cpu_id_capacity, events->cpu_id_count + 1, sizeof *events->cpu_ids);
+    events->cpu_ids = mem_grow(events->cpu_ids, &events->cpu_id_capacity, events->cpu_id_count + 1,
+                               sizeof *events->cpu_ids);
     events->cpu_ids[events->cpu_id_count++] = id;
     return true;
 }

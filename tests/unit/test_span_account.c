@@ -230,9 +230,9 @@ static void test_lost_switch(void **state)
     http_spans_init(&spans, &f.b.trace, false, 0, 0);
     span_accounts_init(&accounts, &spans.table, &f.b.trace);
     const struct span_row *span = &spans.table.rows[0];
-    check_times(&accounts.rows[0], (const uint64_t[THREAD_STATES]){ [THREAD_RAN] = 11 * MS,
-                                                                    [THREAD_BLOCKED] = 9 * MS,
-                                                                    [THREAD_UNKNOWN] = 30 * MS });
+    check_times(&accounts.rows[0],
+                (const uint64_t[THREAD_STATES]){
+                    [THREAD_RAN] = 11 * MS, [THREAD_BLOCKED] = 9 * MS, [THREAD_UNKNOWN] = 30 * MS });
     span_accounts_parts(&accounts, &span, 1, 10, parts);
     check_times(&parts[9], (const uint64_t[THREAD_STATES]){ [THREAD_RAN] = 5 * MS });
     check_times(&parts[4], (const uint64_t[THREAD_STATES]){ [THREAD_UNKNOWN] = 5 * MS });
@@ -453,16 +453,11 @@ static void test_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_told),
-        cmocka_unit_test(test_course),
-        cmocka_unit_test(test_lost_switch),
-        cmocka_unit_test(test_assumed),
-        cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_by_thread),
-        cmocka_unit_test(test_settle),
-        cmocka_unit_test(test_activities),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_diagnostic_sources),
+        cmocka_unit_test(test_told),        cmocka_unit_test(test_course),
+        cmocka_unit_test(test_lost_switch), cmocka_unit_test(test_assumed),
+        cmocka_unit_test(test_unknown),     cmocka_unit_test(test_by_thread),
+        cmocka_unit_test(test_settle),      cmocka_unit_test(test_activities),
+        cmocka_unit_test(test_limit),       cmocka_unit_test(test_diagnostic_sources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
