@@ -333,6 +333,10 @@ static void spell_legacy_element(struct speller *s, uint8_t element)
     case ELEMENT_INTERNAL:
         buffer_format(out, "pMT: 0x%" PRIx64, cursor_u64le(&s->c));
         break;
+    case ELEMENT_CMOD_INTERNAL: /* runtimes print an address of their own in place of modifier and type */
+        cursor_skip(&s->c, 1 + 8);
+        spell_type(s);
+        break;
     case ELEMENT_SENTINEL:
         spell_type(s);
         break;
