@@ -29,7 +29,7 @@ enum {
     ELEMENT_MVAR = 0x1e,
     ELEMENT_CMOD_REQD = 0x1f,
     ELEMENT_CMOD_OPT = 0x20,
-    ELEMENT_INTERNAL = 0x21, /* a type's handle, in signatures that the runtime makes itself */
+    ELEMENT_INTERNAL = 0x21,      /* a type's handle, in signatures that the runtime makes itself */
     ELEMENT_CMOD_INTERNAL = 0x22, /* the same of a modifier, behind a byte that says whether it is required */
     ELEMENT_VAR_ZAPSIG = 0x3b,
     ELEMENT_NATIVE_ARRAY_ZAPSIG = 0x3c,
