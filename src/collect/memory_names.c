@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/own.h"
 #include "collect/il_offsets.h"
 #include "collect/memory_session.h"
 #include "collect/process_scan.h"
@@ -48,7 +49,7 @@ struct memory_names {
     size_t capacity;
     uint64_t next_look_ns;   /* of any process */
     size_t read_for;         /* locations that code was read for */
-    size_t news;             /* methods that a look told of */
+    size_t news;             /* methods that are there since the last look */
     bool churns;             /* the last looks told of any */
     uint64_t hurry_until_ns; /* as what was sampled was gone when it was looked at */
     struct il_offsets *il_offsets;
@@ -120,7 +121,7 @@ static void memory_method(void *user, const struct runtime_method *method)
     struct memory_names *names = known->names;
     if (names->found)
         *names->found = (struct method_place){ method->addr, method->size_bytes, method->dynamic };
-    else
+    else if (method->change == RUNTIME_METHOD_LOADED && method->time_ns != CODE_FROM_EVER)
         names->news++;
     runtime_names_method(names->methods, known->process, RESOLVER_MEMORY, method);
 }
@@ -164,20 +165,22 @@ static uint64_t *unnamed_addrs(const struct trace *t, uint32_t process, size_t f
     return addrs;
 }
 
-/* Names the methods of a process that samples led to and nobody asked for, in locations from a row on; the
- * `last` time no sample comes any more. */
-static void name_sampled(struct known_memory *known, size_t from, bool last)
+/* The same of those that were not asked for yet, while samples come. The caller frees. */
+static uint64_t *new_unnamed_addrs(struct known_memory *known, size_t *count)
+{
+    const struct trace *t = &known->names->b->trace;
+    uint64_t *addrs = unnamed_addrs(t, known->process, known->seen, count);
+    known->seen = t->locations.count;
+    return addrs;
+}
+
+/* As no sample comes any more. */
+static void name_all_sampled(struct known_memory *known)
 {
     size_t count;
-    const struct trace *t = &known->names->b->trace;
-    uint64_t *addrs = unnamed_addrs(t, known->process, from, &count);
-    known->seen = t->locations.count;
+    AUTO_FREE uint64_t *addrs = unnamed_addrs(&known->names->b->trace, known->process, 1, &count);
     struct runtime_sink sink = memory_sink(known);
-    if (last)
-        memory_session_name(known->session, addrs, count, &sink, NULL);
-    else if (count)
-        memory_session_learn(known->session, addrs, count, &sink, NULL);
-    free(addrs);
+    memory_session_name(known->session, addrs, count, &sink, NULL);
 }
 
 static void tell_images(struct known_memory *known)
@@ -217,9 +220,11 @@ static struct memory_session *memory_session_of(struct memory_names *names, uint
     known->images =
         unpacked_images_new(memory_session_memory(known->session), memory_session_files(known->session));
     tell_images(known);
-    name_sampled(known, 1, false); /* it may be gone before the end */
+    size_t count;
+    AUTO_FREE uint64_t *addrs = new_unnamed_addrs(known, &count); /* it may be gone before the end */
     struct runtime_sink sink = memory_sink(known);
-    memory_session_look(known->session, &sink, NULL);    /* no event will tell of what is there already */
+    /* no event will tell of what is there already */
+    memory_session_look(known->session, addrs, count, &sink, NULL);
     code_walk_trim(memory_session_walk(known->session)); /* samples lead to few of its modules */
     return known->session;
 }
@@ -291,13 +296,16 @@ static void read_sampled_code(struct memory_names *names)
 static bool look_at(struct known_memory *known, bool sampled)
 {
     struct memory_names *names = known->names;
-    if (sampled && known->seen < names->b->trace.locations.count)
-        name_sampled(known, known->seen, false);
-    if (runtime_names_listens(names->methods, known->process))
-        return false;
+    size_t count = 0;
+    AUTO_FREE uint64_t *addrs = sampled ? new_unnamed_addrs(known, &count) : NULL;
     struct runtime_sink sink = memory_sink(known);
+    if (runtime_names_listens(names->methods, known->process)) {
+        if (count)
+            memory_session_learn(known->session, addrs, count, &sink, NULL);
+        return false;
+    }
     names->news = 0;
-    memory_session_look(known->session, &sink, NULL);
+    memory_session_look(known->session, addrs, count, &sink, NULL);
     return names->news > 0;
 }
 
@@ -349,7 +357,7 @@ void memory_names_finish(struct memory_names *names)
         struct known_memory *known = &names->processes[i];
         memory_session_expire(known->session);
         tell_images(known);
-        name_sampled(known, 1, true);
+        name_all_sampled(known);
         tell_modules(known);
         struct il_map_reader maps = memory_session_il_maps(known->session);
         il_offsets_finish(names->il_offsets, known->process, &maps);

@@ -236,25 +236,6 @@ static bool tell_if_new(void *user, const struct found_method *found)
     return true;
 }
 
-bool memory_session_look(struct memory_session *s, const struct runtime_sink *sink, struct error *err)
-{
-    uint64_t now_ns = clock_monotonic_ns();
-    bool just_opened = s->looked_ns == s->started_ns && now_ns - s->renewed_ns < OPENED_NS;
-    if (!just_opened && !renew(s, MAPS_AGE_NS, err))
-        return false;
-    s->sink = sink;
-    s->change = RUNTIME_METHOD_LOADED;
-    s->time_ns = s->looked_ns;
-    code_walk_list(s->walk, WALK_COLLECTIBLE, tell_if_new, s);
-    struct look spare = s->last;
-    s->last = s->now;
-    s->now = spare;
-    s->now.count = 0;
-    id_map_clear(&s->now.ids);
-    s->looked_ns = now_ns;
-    return true;
-}
-
 static bool comes_and_goes(const struct found_method *found)
 {
     return found->collectible || found->kind == FOUND_DYNAMIC;
@@ -408,6 +389,27 @@ bool memory_session_learn(struct memory_session *s, const uint64_t *addrs, size_
                           const struct runtime_sink *sink, struct error *err)
 {
     return name_at(s, addrs, count, tell_for_later, sink, err);
+}
+
+bool memory_session_look(struct memory_session *s, const uint64_t *addrs, size_t count,
+                         const struct runtime_sink *sink, struct error *err)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    bool just_opened = s->looked_ns == s->started_ns && now_ns - s->renewed_ns < OPENED_NS;
+    if (!just_opened && !renew(s, MAPS_AGE_NS, err))
+        return false;
+    start_naming(s, sink);
+    code_walk_list_at(s->walk, addrs, count, tell_for_later, s);
+    s->change = RUNTIME_METHOD_LOADED;
+    s->time_ns = s->looked_ns;
+    code_walk_list(s->walk, WALK_COLLECTIBLE, tell_if_new, s);
+    struct look spare = s->last;
+    s->last = s->now;
+    s->now = spare;
+    s->now.count = 0;
+    id_map_clear(&s->now.ids);
+    s->looked_ns = now_ns;
+    return true;
 }
 
 bool memory_session_name_all(struct memory_session *s, const struct runtime_sink *sink, struct error *err)

@@ -36,11 +36,12 @@ bool memory_session_over(const struct memory *memory, const struct module_files 
 void memory_session_close(struct memory_session *s);
 
 /*
- * Tells of code that may be freed before the end (dynamic methods, collectible assemblies) and was not there
- * at the last look: RUNTIME_METHOD_LOADED at the time of that, or of the start. Fails when the process is
- * gone.
+ * Learns `addrs` (see below), and tells of code that may be freed before the end (dynamic methods,
+ * collectible assemblies) and was not there at the last look: RUNTIME_METHOD_LOADED at the time of that, or
+ * of the start. Fails when the process is gone.
  */
-bool memory_session_look(struct memory_session *s, const struct runtime_sink *sink, struct error *err);
+bool memory_session_look(struct memory_session *s, const uint64_t *addrs, size_t count,
+                         const struct runtime_sink *sink, struct error *err);
 /*
  * Names the jitted code that holds `addr`, RUNTIME_METHOD_LOADED at `time_ns` when it can be freed and
  * CODE_FROM_EVER when not. False when the runtime knows of no method there.

@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     for (long i = strtol(argv[2], NULL, 10); ok && i > 0; i--) {
         uint64_t look_ns = clock_monotonic_ns();
         methods = 0;
-        ok = memory_session_look(s, &sink, &err);
+        ok = memory_session_look(s, NULL, 0, &sink, &err);
         fprintf(stderr, "look %.1f ms, %" PRIu64 " new\n", ms(look_ns), methods);
         usleep(100000);
     }
