@@ -40,18 +40,19 @@ enum thread_role { THREAD_OTHER, THREAD_GC, THREAD_TIERING, THREAD_FINALIZER, TH
 
 const char *runtime_work_name(enum runtime_work_class work)
 {
-    static const char *const names[WORK_CLASSES] = { "user code",   "GC",        "allocating",
-                                                     "JIT",         "tiering",   "type loading",
-                                                     "exceptions",  "stubs",     "suspension",
-                                                     "thread pool", "finalizer", "other runtime" };
+    static const char *const names[WORK_CLASSES] = {
+        "user code", "GC",         "allocating", "JIT",         "tiering",   "type loading", "exceptions",
+        "stubs",     "suspension", "locks",      "thread pool", "finalizer", "other runtime"
+    };
     return (unsigned)work < WORK_CLASSES ? names[work] : names[WORK_OTHER];
 }
 
 const char *runtime_work_key(enum runtime_work_class work)
 {
-    static const char *const keys[WORK_CLASSES] = { "user",       "gc",           "allocation", "jit",
-                                                    "tiering",    "type_loading", "exceptions", "stubs",
-                                                    "suspension", "thread_pool",  "finalizer",  "other" };
+    static const char *const keys[WORK_CLASSES] = { "user",       "gc",           "allocation",  "jit",
+                                                    "tiering",    "type_loading", "exceptions",  "stubs",
+                                                    "suspension", "locks",        "thread_pool", "finalizer",
+                                                    "other" };
     return (unsigned)work < WORK_CLASSES ? keys[work] : keys[WORK_OTHER];
 }
 
@@ -119,6 +120,24 @@ static const struct prefix entries[] = {
     { "Delegate_", WORK_TYPES },
     { "LoaderAllocator_", WORK_TYPES },
     { "ThreadPool_", WORK_THREAD_POOL },
+    { "Monitor_", WORK_LOCK },
+    { "ThreadNative_SpinWait", WORK_LOCK },
+    { "ThreadNative_Yield", WORK_LOCK },
+    { "WaitHandle_", WORK_LOCK },
+    { "JIT_Mon", WORK_LOCK },
+    /* those that are the implementation of a method are called as it is */
+    { "System.Threading.Monitor.", WORK_LOCK },
+    { "System.Threading.Interlocked.", WORK_LOCK },
+    { "System.Threading.Thread.SpinWait", WORK_LOCK },
+    { "System.Threading.WaitHandle.", WORK_LOCK },
+    { "System.Exception.", WORK_EXCEPTION },
+    { "System.RuntimeTypeHandle.", WORK_TYPES },
+    { "System.RuntimeMethodHandle.", WORK_TYPES },
+    { "System.RuntimeFieldHandle.", WORK_TYPES },
+    { "System.ModuleHandle.", WORK_TYPES },
+    { "System.Signature.", WORK_TYPES },
+    { "System.Delegate.", WORK_TYPES },
+    { "System.Reflection.", WORK_TYPES },
 };
 
 /* Managed code that is the runtime's, by the beginning of its raw name. */
@@ -317,7 +336,8 @@ static enum runtime_work_class end_work(const struct runtime_work *work, const s
         called = WORK_STUB;
     if (called == WORK_ALLOCATION && when != GC_TIME_NONE)
         called = WORK_GC;
-    if (end->managed == ROLE_POOL_CODE && (called == WORK_USER || called == WORK_OTHER))
+    if (end->managed == ROLE_POOL_CODE &&
+        (called == WORK_USER || called == WORK_LOCK || called == WORK_OTHER))
         called = WORK_THREAD_POOL;
     bool vague = called == WORK_USER || called == WORK_OTHER || called == WORK_STUB;
     return thread == THREAD_FINALIZER && vague ? WORK_FINALIZER : called;

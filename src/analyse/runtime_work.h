@@ -25,6 +25,7 @@ enum runtime_work_class {
     WORK_EXCEPTION,  /* throwing: looking for handlers, unwinding */
     WORK_STUB,       /* in generated code that belongs to no method */
     WORK_SUSPENSION, /* waiting until a collection lets threads go on */
+    WORK_LOCK,       /* taking and leaving locks, interlocked exchanges, waiting for others by spinning */
     WORK_THREAD_POOL,
     WORK_FINALIZER,
     WORK_OTHER, /* in the runtime, for a reason that could not be told */

@@ -13,20 +13,21 @@
 #include "read/code_starts.h"
 #include "read/eh_frame.h"
 #include "symbolize/demangle.h"
+#include "symbolize/fcall_names.h"
 #include "symbolize/jit_helper_names.h"
 #include "symbolize/plt_stubs.h"
 #include "symbolize/qcall_names.h"
 #include "symbolize/symbol_table.h"
 
 enum {
-    LAYERS_MAX = 6,
+    LAYERS_MAX = 7,
     UNPACKED_BYTES_MAX = 256 << 20,
     DYNAMIC_BYTES_MAX = 64 << 20,
     NAME_BYTES_MAX = ELF_NAME_MAX + 256,
     VDSO_BYTES_MAX = 1 << 20,
     ASKED_OFTEN = 256,
     STRINGS_KEPT_MAX = 8 << 20,
-    HELPER_STRINGS_MAX = 1 << 16,
+    TABLE_STRINGS_MAX = 1 << 16,
 };
 
 /* One source of names. */
@@ -259,14 +260,18 @@ static void add_qcall_names(struct native_image *image)
     image->layers[image->layer_count++] = layer;
 }
 
-static void add_helper_names(struct native_image *image)
+typedef bool table_names_fn(const struct elf *e, const struct eh_ranges *functions, struct symbol_table *out,
+                            struct buffer *strings, struct error *err);
+
+/* Of a table that the runtime's own code goes by. */
+static void add_table_names(struct native_image *image, enum resolver resolver, table_names_fn *read)
 {
     if (!image->runtime || image->layer_count == LAYERS_MAX)
         return;
-    struct layer layer = { .resolver = RESOLVER_JIT_HELPER, .asked = ASKED_OFTEN };
-    buffer_init(&layer.strings_memory, HELPER_STRINGS_MAX);
+    struct layer layer = { .resolver = resolver, .asked = ASKED_OFTEN };
+    buffer_init(&layer.strings_memory, TABLE_STRINGS_MAX);
     symbol_table_init(&layer.symbols, elf_base_addr(&image->elf), false);
-    jit_helper_names_read(&image->elf, &image->functions, &layer.symbols, &layer.strings_memory, NULL);
+    read(&image->elf, &image->functions, &layer.symbols, &layer.strings_memory, NULL);
     layer.strings = source_over_span(buffer_span(&layer.strings_memory));
     symbol_table_sort(&layer.symbols);
     image->layers[image->layer_count++] = layer;
@@ -279,7 +284,8 @@ static void read_functions(struct native_image *image)
     image->functions_tried = true;
     if (eh_ranges_read(&image->elf, &image->functions, NULL)) {
         add_qcall_names(image);
-        add_helper_names(image);
+        add_table_names(image, RESOLVER_JIT_HELPER, jit_helper_names_read);
+        add_table_names(image, RESOLVER_FCALL, fcall_names_read);
     }
 }
 

@@ -1,15 +1,14 @@
 #include "symbolize/qcall_names.h"
 
-#include <ctype.h>
 #include <string.h>
+
+#include "symbolize/rodata_names.h"
 
 enum {
     RELATIVE_X86_64 = 8,
     RELATIVE_AARCH64 = 1027,
     RUN_MAX = 8192, /* pointers of one table */
     IDENTIFIER_MIN = 4,
-    IDENTIFIER_MAX = 256,
-    NAMES_BYTES_MAX = 8 << 20,
 };
 
 enum pointer_kind { POINTER_OTHER, POINTER_NAME, POINTER_FUNCTION };
@@ -18,10 +17,9 @@ enum pointer_kind { POINTER_OTHER, POINTER_NAME, POINTER_FUNCTION };
 struct run {
     const struct elf *elf;
     const struct eh_ranges *functions;
-    const struct elf_section *pointers, *names;
+    const struct elf_section *pointers;
+    struct rodata_names names;
     struct symbol_table *out;
-    struct source names_bytes; /* the section */
-    struct buffer text;
     uint64_t next_place;
     enum pointer_kind last;
     size_t count;
@@ -37,19 +35,9 @@ static bool inside(const struct elf_section *section, uint64_t addr)
 /* The file offset of the identifier at `addr`; 0 when there is none. */
 static uint32_t identifier_at(struct run *run, uint64_t addr)
 {
-    uint64_t file_off = run->names->file_off + (addr - run->names->addr);
-    uint64_t left = run->names->size_bytes - (addr - run->names->addr);
-    struct source name = source_part(&run->names_bytes, addr - run->names->addr,
-                                     left < IDENTIFIER_MAX ? left : IDENTIFIER_MAX);
-    if (file_off > UINT32_MAX || !elf_string(&name, 0, &run->text) || run->text.size <= IDENTIFIER_MIN)
-        return 0;
-    const char *text = (const char *)run->text.data;
-    if (!isalpha((unsigned char)text[0]) && text[0] != '_')
-        return 0;
-    for (const char *p = text; *p; p++)
-        if (!isalnum((unsigned char)*p) && *p != '_')
-            return 0;
-    return (uint32_t)file_off;
+    const char *text = rodata_names_at(&run->names, addr, false);
+    uint64_t file_off = run->names.section->file_off + (addr - run->names.section->addr);
+    return text && strlen(text) >= IDENTIFIER_MIN && file_off <= UINT32_MAX ? (uint32_t)file_off : 0;
 }
 
 /*
@@ -73,7 +61,7 @@ static void take_run(struct run *run)
 static enum pointer_kind pointer_kind(const struct run *run, uint64_t value)
 {
     uint64_t start = 0, size_bytes = 0;
-    if (inside(run->names, value))
+    if (rodata_names_cover(&run->names, value))
         return POINTER_NAME;
     return eh_ranges_find(run->functions, value, &start, &size_bytes) && start == value ? POINTER_FUNCTION
                                                                                         : POINTER_OTHER;
@@ -99,34 +87,21 @@ static bool take_relocation(void *user, const struct elf_relocation *r)
     return true;
 }
 
-/* Hundreds of names are looked at: one read for all, unless there is very much besides. */
-static void read_names(struct run *run, struct buffer *memory)
-{
-    run->names_bytes = source_part(&run->elf->file, run->names->file_off, run->names->size_bytes);
-    if (source_load(&run->names_bytes, 0, run->names_bytes.size, memory, NULL))
-        run->names_bytes = source_over_span(buffer_span(memory));
-}
-
 bool qcall_names_read(const struct elf *e, const struct eh_ranges *functions, struct symbol_table *out,
                       struct error *err)
 {
     const struct elf_section *relocations = elf_section_named(e, ".rela.dyn");
     struct run run = { .elf = e, .functions = functions, .out = out };
     run.pointers = elf_section_named(e, ".data.rel.ro");
-    run.names = elf_section_named(e, ".rodata");
-    if (!relocations || !run.pointers || !run.names)
+    if (!relocations || !run.pointers || !rodata_names_open(e, &run.names))
         return error_set(err, ERROR_INPUT, "no relocated tables of names");
-    struct buffer unpacked, names;
+    struct buffer unpacked;
     struct source table;
     buffer_init(&unpacked, 64 << 20);
-    buffer_init(&names, NAMES_BYTES_MAX);
-    read_names(&run, &names);
-    buffer_init(&run.text, ELF_NAME_MAX + 256);
     bool ok = elf_section_source(e, relocations, &unpacked, &table, err) &&
               elf_relocations(&table, take_relocation, &run, err);
     take_run(&run);
-    buffer_done(&run.text);
-    buffer_done(&names);
+    rodata_names_done(&run.names);
     buffer_done(&unpacked);
     return ok;
 }

@@ -71,6 +71,7 @@ enum resolver {
     RESOLVER_IMPORTED,   /* the name came with the imported file */
     RESOLVER_JIT_HELPER, /* the runtime's table of what jitted code calls */
     RESOLVER_CODE,       /* as EH_FRAME, by the code that refers to functions: some starts are not found */
+    RESOLVER_FCALL,      /* the runtime's tables of functions that implement methods */
     RESOLVERS
 };
 

@@ -59,6 +59,16 @@ static const struct {
     { "runtime.so", "/a/libcoreclr.so", NULL, 0x2e1, "Thing_GetFirst", 0x2e0, RESOLVER_QCALL, CODE_RUNTIME },
     { "runtime.so", "/a/app", NULL, 0x2f1, "Thing_GetSecond", 0x2f0, RESOLVER_QCALL, CODE_RUNTIME },
     { "runtime.so", "/a/app", NULL, 0x301, "app!0x300", 0x300, RESOLVER_EH_FRAME, CODE_RUNTIME },
+    { "fcalls.so", "/a/libcoreclr.so", NULL, 0x441, "System.Threading.Monitor.Enter", 0x440, RESOLVER_FCALL,
+      CODE_RUNTIME },
+    { "fcalls.so", "/a/libcoreclr.so", NULL, 0x451, "System.Threading.Monitor..leave", 0x450, RESOLVER_FCALL,
+      CODE_RUNTIME },
+    { "fcalls.so", "/a/libcoreclr.so", NULL, 0x461, "System.Threading.Thread.SpinWaitInternal", 0x460,
+      RESOLVER_FCALL, CODE_RUNTIME },
+    { "fcalls.so", "/a/libcoreclr.so", NULL, 0x471, "libcoreclr.so!0x470", 0x470, RESOLVER_EH_FRAME,
+      CODE_RUNTIME },
+    { "fcalls.so", "/a/libmine.so", NULL, 0x441, "System.Threading.Monitor.Enter", 0x440, RESOLVER_FCALL,
+      CODE_RUNTIME },
     { "tableless.so", "/a/tableless.so", NULL, 0x292, "tableless.so!0x290", 0x290, RESOLVER_CODE,
       CODE_NATIVE }, /* called */
     { "tableless.so", "/a/tableless.so", NULL, 0x2a0, "tableless.so!0x2a0", 0x2a0, RESOLVER_CODE,
@@ -139,16 +149,15 @@ static void test_not_elf(void **state)
     native_image_close(NULL);
 }
 
-static void test_cut_at_every_byte(void **state)
+static void check_cut_at_every_byte(const char *fixture, uint64_t from, uint64_t to)
 {
-    (void)state;
-    struct buffer bytes = elf_fixture_load("runtime.so");
+    struct buffer bytes = elf_fixture_load(fixture);
     for (size_t size = 0; size < bytes.size; size++) {
         struct source file = source_over_span(span_of(bytes.data, size));
         struct native_image *image;
         if (!native_image_open(&file, "/a/libcoreclr.so", NULL, &image, NULL))
             continue;
-        for (uint64_t off = 0x2a0; off < 0x320; off += 8) {
+        for (uint64_t off = from; off < to; off += 8) {
             struct code_name name;
             uint64_t start;
             native_image_find(image, off, &name, &start);
@@ -156,6 +165,13 @@ static void test_cut_at_every_byte(void **state)
         native_image_close(image);
     }
     buffer_done(&bytes);
+}
+
+static void test_cut_at_every_byte(void **state)
+{
+    (void)state;
+    check_cut_at_every_byte("runtime.so", 0x2a0, 0x320);
+    check_cut_at_every_byte("fcalls.so", 0x440, 0x4a0);
 }
 
 static void test_vdso(void **state)

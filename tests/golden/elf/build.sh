@@ -15,6 +15,9 @@ objcopy --add-section .gnu_debugdata=mini.debug.xz bare.so mini.so
 gcc $flags -z now runtime.c -o runtime.so
 strip --strip-all runtime.so
 # shellcheck disable=SC2086
+gcc $flags -z now fcalls.c -o fcalls.so
+strip --strip-all fcalls.so
+# shellcheck disable=SC2086
 gcc $flags -fno-asynchronous-unwind-tables -fno-reorder-functions tableless.c -o tableless.so
 strip --strip-all tableless.so
 rm -f mini.debug mini.debug.xz

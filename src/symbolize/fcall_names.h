@@ -1,0 +1,23 @@
+/*
+ * fcall_names: names of the functions that a stripped .NET runtime implements managed methods by.
+ *
+ * A table in .data.rel.ro has three pointers a class: to its name and its namespace in .rodata, and to a list
+ * of its functions: {flags, function, name}, 24 bytes or, with bit 1 of the flags, 32; bit 0 ends it
+ * (dotnet/runtime, src/coreclr/vm/ecalllist.h and ecall.h). libcoreclr.so 8.0 has about 230 of them, 10.0
+ * 130.
+ */
+#ifndef CLRPERF_SYMBOLIZE_FCALL_NAMES_H
+#define CLRPERF_SYMBOLIZE_FCALL_NAMES_H
+
+#include <stdbool.h>
+
+#include "base/buffer.h"
+#include "read/eh_frame.h"
+#include "read/elf.h"
+#include "symbolize/symbol_table.h"
+
+/* Adds what it finds to `out`, unsorted: "Namespace.Class.Method"; a row's name is an offset in `strings`. */
+bool fcall_names_read(const struct elf *e, const struct eh_ranges *functions, struct symbol_table *out,
+                      struct buffer *strings, struct error *err);
+
+#endif
