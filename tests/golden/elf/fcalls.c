@@ -1,4 +1,5 @@
-/* The source of fcalls.so: a stripped image with tables of the functions that implement methods, as libcoreclr.so. */
+/* The source of fcalls.so: a stripped image with tables of the functions that implement methods, as
+ * libcoreclr.so. */
 typedef int function(int);
 
 __attribute__((noinline)) static int enter(int value)
