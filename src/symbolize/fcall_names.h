@@ -9,15 +9,11 @@
 #ifndef CLRPERF_SYMBOLIZE_FCALL_NAMES_H
 #define CLRPERF_SYMBOLIZE_FCALL_NAMES_H
 
-#include <stdbool.h>
-
 #include "base/buffer.h"
-#include "read/eh_frame.h"
-#include "read/elf.h"
+#include "symbolize/relocated_pointers.h"
 #include "symbolize/symbol_table.h"
 
 /* Adds what it finds to `out`, unsorted: "Namespace.Class.Method"; a row's name is an offset in `strings`. */
-bool fcall_names_read(const struct elf *e, const struct eh_ranges *functions, struct symbol_table *out,
-                      struct buffer *strings, struct error *err);
+void fcall_names_find(struct relocated_pointers *pointers, struct symbol_table *out, struct buffer *strings);
 
 #endif

@@ -247,34 +247,67 @@ bool native_image_is_runtime(const struct native_image *image)
     return image->runtime;
 }
 
-static void add_qcall_names(struct native_image *image)
+/* NULL: there is no room for another one, or what is no runtime's. */
+static struct layer *add_runtime_layer(struct native_image *image, enum resolver resolver)
 {
     if (!image->runtime || image->layer_count == LAYERS_MAX)
-        return;
-    struct layer layer = { .resolver = RESOLVER_QCALL,
-                           .strings = image->elf.file,
-                           .asked = ASKED_OFTEN /* its strings are the whole file: not to be kept */ };
-    symbol_table_init(&layer.symbols, elf_base_addr(&image->elf), false);
-    qcall_names_read(&image->elf, &image->functions, &layer.symbols, NULL);
-    symbol_table_sort(&layer.symbols);
-    image->layers[image->layer_count++] = layer;
+        return NULL;
+    struct layer *layer = &image->layers[image->layer_count++];
+    *layer =
+        (struct layer){ .resolver = resolver, .asked = ASKED_OFTEN /* a whole file is not to be kept */ };
+    buffer_init(&layer->strings_memory, TABLE_STRINGS_MAX);
+    symbol_table_init(&layer->symbols, elf_base_addr(&image->elf), false);
+    return layer;
 }
 
-typedef bool table_names_fn(const struct elf *e, const struct eh_ranges *functions, struct symbol_table *out,
-                            struct buffer *strings, struct error *err);
-
-/* Of a table that the runtime's own code goes by. */
-static void add_table_names(struct native_image *image, enum resolver resolver, table_names_fn *read)
+static void seal_layer(struct layer *layer)
 {
-    if (!image->runtime || image->layer_count == LAYERS_MAX)
+    if (layer->strings_memory.size)
+        layer->strings = source_over_span(buffer_span(&layer->strings_memory));
+    symbol_table_sort(&layer->symbols);
+}
+
+static void add_qcall_names(struct native_image *image, struct relocated_pointers *pointers)
+{
+    struct layer *layer = add_runtime_layer(image, RESOLVER_QCALL);
+    if (!layer)
         return;
-    struct layer layer = { .resolver = resolver, .asked = ASKED_OFTEN };
-    buffer_init(&layer.strings_memory, TABLE_STRINGS_MAX);
-    symbol_table_init(&layer.symbols, elf_base_addr(&image->elf), false);
-    read(&image->elf, &image->functions, &layer.symbols, &layer.strings_memory, NULL);
-    layer.strings = source_over_span(buffer_span(&layer.strings_memory));
-    symbol_table_sort(&layer.symbols);
-    image->layers[image->layer_count++] = layer;
+    layer->strings = image->elf.file;
+    qcall_names_find(pointers, &layer->symbols);
+    seal_layer(layer);
+}
+
+static void add_helper_names(struct native_image *image)
+{
+    struct layer *layer = add_runtime_layer(image, RESOLVER_JIT_HELPER);
+    if (!layer)
+        return;
+    jit_helper_names_read(&image->elf, &image->functions, &layer->symbols, &layer->strings_memory, NULL);
+    seal_layer(layer);
+}
+
+static void add_fcall_names(struct native_image *image, struct relocated_pointers *pointers)
+{
+    struct layer *layer = add_runtime_layer(image, RESOLVER_FCALL);
+    if (!layer)
+        return;
+    fcall_names_find(pointers, &layer->symbols, &layer->strings_memory);
+    seal_layer(layer);
+}
+
+/* Of the tables that the runtime's own code goes by. */
+static void add_table_names(struct native_image *image)
+{
+    struct relocated_pointers pointers;
+    bool has_pointers =
+        image->runtime && relocated_pointers_read(&image->elf, &image->functions, &pointers, NULL);
+    if (has_pointers)
+        add_qcall_names(image, &pointers);
+    add_helper_names(image);
+    if (!has_pointers)
+        return;
+    add_fcall_names(image, &pointers);
+    relocated_pointers_done(&pointers);
 }
 
 static void read_functions(struct native_image *image)
@@ -282,11 +315,8 @@ static void read_functions(struct native_image *image)
     if (image->functions_tried)
         return;
     image->functions_tried = true;
-    if (eh_ranges_read(&image->elf, &image->functions, NULL)) {
-        add_qcall_names(image);
-        add_table_names(image, RESOLVER_JIT_HELPER, jit_helper_names_read);
-        add_table_names(image, RESOLVER_FCALL, fcall_names_read);
-    }
+    if (eh_ranges_read(&image->elf, &image->functions, NULL))
+        add_table_names(image);
 }
 
 void native_image_read_functions(struct native_image *image)

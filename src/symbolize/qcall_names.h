@@ -8,14 +8,10 @@
 #ifndef CLRPERF_SYMBOLIZE_QCALL_NAMES_H
 #define CLRPERF_SYMBOLIZE_QCALL_NAMES_H
 
-#include <stdbool.h>
-
-#include "read/eh_frame.h"
-#include "read/elf.h"
+#include "symbolize/relocated_pointers.h"
 #include "symbolize/symbol_table.h"
 
 /* Adds what it finds to `out`, unsorted; a row's name is an offset in the file. */
-bool qcall_names_read(const struct elf *e, const struct eh_ranges *functions, struct symbol_table *out,
-                      struct error *err);
+void qcall_names_find(struct relocated_pointers *pointers, struct symbol_table *out);
 
 #endif

@@ -1,0 +1,84 @@
+#include "symbolize/relocated_pointers.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+enum {
+    RELATIVE_X86_64 = 8,
+    RELATIVE_AARCH64 = 1027,
+    RELOCATIONS_BYTES_MAX = 64 << 20,
+};
+
+bool relocated_pointers_cover(const struct relocated_pointers *p, uint64_t addr)
+{
+    return addr >= p->section->addr && addr - p->section->addr < p->section->size_bytes;
+}
+
+static bool take_relocation(void *user, const struct elf_relocation *r)
+{
+    struct relocated_pointers *p = user;
+    uint32_t relative = p->elf->machine == ELF_X86_64 ? RELATIVE_X86_64 : RELATIVE_AARCH64;
+    if (r->type != relative || !relocated_pointers_cover(p, r->addr))
+        return true;
+    p->rows = mem_grow(p->rows, &p->capacity, p->count + 1, sizeof *p->rows);
+    p->rows[p->count++] = (struct relocated_pointer){ r->addr, r->addend };
+    return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+    uint64_t x = ((const struct relocated_pointer *)a)->addr, y = ((const struct relocated_pointer *)b)->addr;
+    return (x > y) - (x < y);
+}
+
+/* Linkers write them in order. */
+static void sort(struct relocated_pointers *p)
+{
+    size_t i = 1;
+    while (i < p->count && p->rows[i - 1].addr <= p->rows[i].addr)
+        i++;
+    if (i < p->count)
+        qsort(p->rows, p->count, sizeof *p->rows, compare);
+}
+
+bool relocated_pointers_read(const struct elf *e, const struct eh_ranges *functions,
+                             struct relocated_pointers *out, struct error *err)
+{
+    const struct elf_section *relocations = elf_section_named(e, ".rela.dyn");
+    struct relocated_pointers p = { .elf = e, .functions = functions };
+    struct buffer unpacked;
+    struct source table;
+    p.section = elf_section_named(e, ".data.rel.ro");
+    if (!relocations || !p.section || !rodata_names_open(e, &p.names))
+        return error_set(err, ERROR_INPUT, "no relocated tables of names");
+    buffer_init(&unpacked, RELOCATIONS_BYTES_MAX);
+    bool ok = elf_section_source(e, relocations, &unpacked, &table, err) &&
+              elf_relocations(&table, take_relocation, &p, err);
+    buffer_done(&unpacked);
+    sort(&p);
+    *out = p;
+    if (!ok)
+        relocated_pointers_done(out);
+    return ok;
+}
+
+void relocated_pointers_done(struct relocated_pointers *p)
+{
+    rodata_names_done(&p->names);
+    free(p->rows);
+}
+
+uint64_t relocated_pointer_at(const struct relocated_pointers *p, uint64_t addr)
+{
+    struct relocated_pointer key = { .addr = addr };
+    const struct relocated_pointer *found =
+        p->count ? bsearch(&key, p->rows, p->count, sizeof key, compare) : NULL;
+    return found ? found->value : 0;
+}
+
+bool relocated_pointers_function(const struct relocated_pointers *p, uint64_t addr, uint64_t *out_size_bytes)
+{
+    uint64_t start = 0;
+    return eh_ranges_find(p->functions, addr, &start, out_size_bytes) && start == addr;
+}
