@@ -7,8 +7,6 @@
 #include "base/own.h"
 
 enum {
-    RELATIVE_X86_64 = 8,
-    RELATIVE_AARCH64 = 1027,
     SECTION_BYTES_MAX = 4 << 20,
     INDEX_MAX = 512,
     NAMED_MAX = 20,      /* of one version's helpers */
@@ -223,12 +221,6 @@ struct slot_section {
     struct helper_slots slots;
 };
 
-struct slot_reader {
-    const struct elf *elf;
-    const struct eh_ranges *functions;
-    struct slot_section sections[2];
-};
-
 static bool slots_load(const struct elf *e, struct slot_section *s, struct error *err)
 {
     struct buffer bytes;
@@ -249,21 +241,15 @@ static bool slots_load(const struct elf *e, struct slot_section *s, struct error
     return ok;
 }
 
-static bool take_relocation(void *user, const struct elf_relocation *r)
+static void slots_relocate(struct slot_section *s, const struct relocated_pointers *pointers)
 {
-    struct slot_reader *reader = user;
-    bool relative = r->type == (reader->elf->machine == ELF_X86_64 ? RELATIVE_X86_64 : RELATIVE_AARCH64);
-    for (size_t i = 0; i < ARRAY_LEN(reader->sections); i++) {
-        struct slot_section *s = &reader->sections[i];
-        if (r->addr < s->section->addr || (r->addr - s->section->addr) / 8 >= s->slots.count)
+    for (size_t i = 0; i < pointers->count; i++) {
+        const struct relocated_pointer *p = &pointers->rows[i];
+        if (p->addr < s->section->addr || (p->addr - s->section->addr) / 8 >= s->slots.count)
             continue;
-        uint64_t start = 0, size_bytes = 0;
-        bool function = relative && eh_ranges_find(reader->functions, r->addend, &start, &size_bytes) &&
-                        start == r->addend;
-        s->slots.rows[(r->addr - s->section->addr) / 8] =
-            (struct helper_slot){ r->addend, function ? HELPER_SLOT_FUNCTION : HELPER_SLOT_OTHER };
+        s->slots.rows[(p->addr - s->section->addr) / 8] =
+            (struct helper_slot){ p->value, p->function_bytes ? HELPER_SLOT_FUNCTION : HELPER_SLOT_OTHER };
     }
-    return true;
 }
 
 /* The helpers that were found, and where their names go. */
@@ -390,29 +376,26 @@ static void name_fast_paths(struct helper_names *names)
         ;
 }
 
-bool jit_helper_names_read(const struct elf *e, const struct eh_ranges *functions, struct symbol_table *out,
+bool jit_helper_names_find(const struct relocated_pointers *pointers, struct symbol_table *out,
                            struct buffer *strings, struct error *err)
 {
-    const struct elf_section *relocations = elf_section_named(e, ".rela.dyn");
-    struct slot_reader reader = { .elf = e, .functions = functions };
-    reader.sections[0].section = elf_section_named(e, ".data.rel.ro");
-    reader.sections[1].section = elf_section_named(e, ".data");
-    if (!relocations || !reader.sections[0].section || !reader.sections[1].section)
-        return error_set(err, ERROR_INPUT, "no relocated tables of helpers");
-    struct buffer unpacked;
-    struct source table;
-    buffer_init(&unpacked, 64 << 20);
-    struct helper_names names = { .elf = e, .functions = functions, .out = out, .strings = strings };
-    bool ok = slots_load(e, &reader.sections[0], err) && slots_load(e, &reader.sections[1], err) &&
-              elf_section_source(e, relocations, &unpacked, &table, err) &&
-              elf_relocations(&table, take_relocation, &reader, err);
-    if (ok &&
-        !jit_helper_table_find(&reader.sections[0].slots, &reader.sections[1].slots, take_helper, &names))
-        ok = error_set(err, ERROR_UNSUPPORTED, "the runtime's table of helpers is of no version we know");
+    const struct elf *e = pointers->elf;
+    struct slot_section fixed = { .section = pointers->fixed }, data = { .section = pointers->data };
+    struct helper_names names = {
+        .elf = e, .functions = pointers->functions, .out = out, .strings = strings
+    };
+    if (!pointers->data)
+        return error_set(err, ERROR_INPUT, "no replaceable table of helpers");
+    bool ok = slots_load(e, &fixed, err) && slots_load(e, &data, err);
+    if (ok) {
+        slots_relocate(&fixed, pointers);
+        slots_relocate(&data, pointers);
+        ok = jit_helper_table_find(&fixed.slots, &data.slots, take_helper, &names) ||
+             error_set(err, ERROR_UNSUPPORTED, "the runtime's table of helpers is of no version we know");
+    }
     if (ok && e->machine == ELF_X86_64)
         name_fast_paths(&names);
-    free(reader.sections[0].slots.rows);
-    free(reader.sections[1].slots.rows);
-    buffer_done(&unpacked);
+    free(fixed.slots.rows);
+    free(data.slots.rows);
     return ok;
 }

@@ -15,8 +15,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
-#include "read/eh_frame.h"
-#include "read/elf.h"
+#include "symbolize/relocated_pointers.h"
 #include "symbolize/symbol_table.h"
 
 /* What one place of a section holds. */
@@ -44,7 +43,7 @@ bool jit_helper_table_find(const struct helper_slots *fixed, const struct helper
  * Adds what it finds to `out`, unsorted; a row's name is an offset in `strings`. Small functions beside the
  * allocation helpers that only lead to them are "[allocation helper]".
  */
-bool jit_helper_names_read(const struct elf *e, const struct eh_ranges *functions, struct symbol_table *out,
+bool jit_helper_names_find(const struct relocated_pointers *pointers, struct symbol_table *out,
                            struct buffer *strings, struct error *err);
 
 #endif

@@ -277,12 +277,12 @@ static void add_qcall_names(struct native_image *image, struct relocated_pointer
     seal_layer(layer);
 }
 
-static void add_helper_names(struct native_image *image)
+static void add_helper_names(struct native_image *image, const struct relocated_pointers *pointers)
 {
     struct layer *layer = add_runtime_layer(image, RESOLVER_JIT_HELPER);
     if (!layer)
         return;
-    jit_helper_names_read(&image->elf, &image->functions, &layer->symbols, &layer->strings_memory, NULL);
+    jit_helper_names_find(pointers, &layer->symbols, &layer->strings_memory, NULL);
     seal_layer(layer);
 }
 
@@ -299,13 +299,10 @@ static void add_fcall_names(struct native_image *image, struct relocated_pointer
 static void add_table_names(struct native_image *image)
 {
     struct relocated_pointers pointers;
-    bool has_pointers =
-        image->runtime && relocated_pointers_read(&image->elf, &image->functions, &pointers, NULL);
-    if (has_pointers)
-        add_qcall_names(image, &pointers);
-    add_helper_names(image);
-    if (!has_pointers)
+    if (!image->runtime || !relocated_pointers_read(&image->elf, &image->functions, &pointers, NULL))
         return;
+    add_qcall_names(image, &pointers);
+    add_helper_names(image, &pointers);
     add_fcall_names(image, &pointers);
     relocated_pointers_done(&pointers);
 }

@@ -35,27 +35,27 @@ static void take_run(struct run *run)
     const struct relocated_pointer *rows = &run->all->rows[run->begin];
     if (run->first_is_name || run->last == POINTER_FUNCTION)
         for (size_t i = run->first_is_name ? 0 : 1; i + 1 < run->count; i += 2) {
-            uint64_t size_bytes = 0;
             uint32_t name = identifier_at(&run->all->names, rows[i].value);
-            if (name && relocated_pointers_function(run->all, rows[i + 1].value, &size_bytes))
-                symbol_table_add(run->out, rows[i + 1].value, size_bytes, name, 0);
+            if (name)
+                symbol_table_add(run->out, rows[i + 1].value, rows[i + 1].function_bytes, name, 0);
         }
     run->count = 0;
     run->last = POINTER_OTHER;
 }
 
-static enum pointer_kind pointer_kind(const struct run *run, uint64_t value)
+static enum pointer_kind pointer_kind(const struct run *run, const struct relocated_pointer *row)
 {
-    uint64_t size_bytes;
-    if (rodata_names_cover(&run->all->names, value))
+    if (!row->relative || !relocated_pointers_fix(run->all, row->addr))
+        return POINTER_OTHER;
+    if (rodata_names_cover(&run->all->names, row->value))
         return POINTER_NAME;
-    return relocated_pointers_function(run->all, value, &size_bytes) ? POINTER_FUNCTION : POINTER_OTHER;
+    return row->function_bytes ? POINTER_FUNCTION : POINTER_OTHER;
 }
 
 static void take_pointer(struct run *run, size_t i)
 {
     const struct relocated_pointer *row = &run->all->rows[i];
-    enum pointer_kind kind = pointer_kind(run, row->value);
+    enum pointer_kind kind = pointer_kind(run, row);
     if (run->count && (row->addr != row[-1].addr + sizeof(uint64_t) || kind == POINTER_OTHER ||
                        kind == run->last || run->count == RUN_MAX))
         take_run(run);

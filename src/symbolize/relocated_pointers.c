@@ -10,19 +10,29 @@ enum {
     RELOCATIONS_BYTES_MAX = 64 << 20,
 };
 
-bool relocated_pointers_cover(const struct relocated_pointers *p, uint64_t addr)
+static bool inside(const struct elf_section *section, uint64_t addr)
 {
-    return addr >= p->section->addr && addr - p->section->addr < p->section->size_bytes;
+    return section && addr >= section->addr && addr - section->addr < section->size_bytes;
+}
+
+bool relocated_pointers_fix(const struct relocated_pointers *p, uint64_t addr)
+{
+    return inside(p->fixed, addr);
 }
 
 static bool take_relocation(void *user, const struct elf_relocation *r)
 {
     struct relocated_pointers *p = user;
     uint32_t relative = p->elf->machine == ELF_X86_64 ? RELATIVE_X86_64 : RELATIVE_AARCH64;
-    if (r->type != relative || !relocated_pointers_cover(p, r->addr))
+    if (!inside(p->fixed, r->addr) && !inside(p->data, r->addr))
         return true;
+    struct relocated_pointer row = { .addr = r->addr, .value = r->addend, .relative = r->type == relative };
+    uint64_t start = 0, size_bytes = 0;
+    if (row.relative && eh_ranges_find(p->functions, row.value, &start, &size_bytes) && start == row.value &&
+        size_bytes <= UINT32_MAX)
+        row.function_bytes = (uint32_t)size_bytes;
     p->rows = mem_grow(p->rows, &p->capacity, p->count + 1, sizeof *p->rows);
-    p->rows[p->count++] = (struct relocated_pointer){ r->addr, r->addend };
+    p->rows[p->count++] = row;
     return true;
 }
 
@@ -49,8 +59,9 @@ bool relocated_pointers_read(const struct elf *e, const struct eh_ranges *functi
     struct relocated_pointers p = { .elf = e, .functions = functions };
     struct buffer unpacked;
     struct source table;
-    p.section = elf_section_named(e, ".data.rel.ro");
-    if (!relocations || !p.section || !rodata_names_open(e, &p.names))
+    p.fixed = elf_section_named(e, ".data.rel.ro");
+    p.data = elf_section_named(e, ".data");
+    if (!relocations || !p.fixed || !rodata_names_open(e, &p.names))
         return error_set(err, ERROR_INPUT, "no relocated tables of names");
     buffer_init(&unpacked, RELOCATIONS_BYTES_MAX);
     bool ok = elf_section_source(e, relocations, &unpacked, &table, err) &&
@@ -69,16 +80,8 @@ void relocated_pointers_done(struct relocated_pointers *p)
     free(p->rows);
 }
 
-uint64_t relocated_pointer_at(const struct relocated_pointers *p, uint64_t addr)
+const struct relocated_pointer *relocated_pointer_at(const struct relocated_pointers *p, uint64_t addr)
 {
     struct relocated_pointer key = { .addr = addr };
-    const struct relocated_pointer *found =
-        p->count ? bsearch(&key, p->rows, p->count, sizeof key, compare) : NULL;
-    return found ? found->value : 0;
-}
-
-bool relocated_pointers_function(const struct relocated_pointers *p, uint64_t addr, uint64_t *out_size_bytes)
-{
-    uint64_t start = 0;
-    return eh_ranges_find(p->functions, addr, &start, out_size_bytes) && start == addr;
+    return p->count ? bsearch(&key, p->rows, p->count, sizeof key, compare) : NULL;
 }
