@@ -25,8 +25,10 @@ enum {
  */
 struct helper_layout {
     const char *kinds;
-    size_t tail; /* slot of CORINFO_HELP_JIT_PINVOKE_BEGIN, where tail_names begins */
-    size_t gap;  /* so many helpers behind TAIL_CALLS have no function */
+    size_t tail;     /* slot of CORINFO_HELP_JIT_PINVOKE_BEGIN, where tail_names begins */
+    size_t gap;      /* so many helpers behind TAIL_CALLS have no function */
+    size_t generics; /* slot of CORINFO_HELP_RUNTIMEHANDLE_METHOD, where generics_names begins; 0: managed
+                        code */
     struct {
         uint8_t slot;
         const char *name;
@@ -37,6 +39,7 @@ static const struct helper_layout layouts[] = {
     { .kinds = "FFD0D00FFFFDDDFFFDDDDDDDDDFDFDFFDDFFFFFFFFFFFF0FFFFFFDFF", /* 8 */
       .tail = 157,
       .gap = 1,
+      .generics = 111,
       .named = { { 0, "JIT_New" },
                  { 1, "JIT_NewMaybeFrozen" },
                  { 7, "JIT_NewMDArr" },
@@ -53,6 +56,7 @@ static const struct helper_layout layouts[] = {
     { .kinds = "FFD0D00FFFFDDDFFFDDDDDDDDDFDFDFFFDDDDFDDDDDFFFF0FFFFFFDF", /* 9 */
       .tail = 149,
       .gap = 1,
+      .generics = 102,
       .named = { { 0, "JIT_New" },
                  { 1, "JIT_NewMaybeFrozen" },
                  { 7, "JIT_NewMDArr" },
@@ -105,6 +109,23 @@ static const char *const tail_names[] = {
     "JIT_DelegateProfile64", "JIT_VTableProfile32", "JIT_VTableProfile64",
     "JIT_CountProfile32",    "JIT_CountProfile64",  "JIT_ValueProfile32",
     "JIT_ValueProfile64",
+};
+
+/* Twice the same two, of which one name is enough. */
+enum { GENERICS = 11, GENERICS_TYPE = 4, GENERICS_TYPE_AGAIN = 8 };
+static const char generics_kinds[] = "FFFFFFFFFFF0";
+static const char *const generics_names[GENERICS] = {
+    "JIT_GenericHandleMethod",
+    "JIT_GenericHandleMethodLogging",
+    "JIT_GenericHandleClass",
+    "JIT_GenericHandleClassLogging",
+    "JIT_GetRuntimeType",
+    "JIT_GetRuntimeType_MaybeNull",
+    "JIT_GetRuntimeMethodStub",
+    "JIT_GetRuntimeFieldStub",
+    NULL,
+    NULL,
+    "JIT_VirtualFunctionPointer",
 };
 
 static bool kind_fits(const struct helper_slot *slot, char kind, uint64_t *next_index)
@@ -200,6 +221,19 @@ static void tell_tail(const struct helper_layout *layout, const struct helper_sl
     tell_all(tail_names, values ? ARRAY_LEN(tail_names) : known, tail + begin, found, user);
 }
 
+static void tell_generics(const struct helper_layout *layout, const struct helper_slot *at, size_t left,
+                          helper_found_fn *found, void *user)
+{
+    const struct helper_slot *generics = at + layout->generics;
+    if (layout->generics == 0 || layout->generics >= left ||
+        !kinds_fit(generics_kinds, generics, left - layout->generics))
+        return;
+    for (size_t i = 0; i < 2; i++)
+        if (generics[GENERICS_TYPE + i].value != generics[GENERICS_TYPE_AGAIN + i].value)
+            return;
+    tell_all(generics_names, GENERICS, generics, found, user);
+}
+
 bool jit_helper_table_find(const struct helper_slots *fixed, const struct helper_slots *replaceable,
                            helper_found_fn *found, void *user)
 {
@@ -209,6 +243,7 @@ bool jit_helper_table_find(const struct helper_slots *fixed, const struct helper
                 if (layouts[k].tail < fixed->count - i)
                     tell_tail(&layouts[k], &fixed->rows[i + layouts[k].tail],
                               fixed->count - i - layouts[k].tail, found, user);
+                tell_generics(&layouts[k], &fixed->rows[i], fixed->count - i, found, user);
                 tell_helpers(&layouts[k], &fixed->rows[i], replaceable, found, user);
                 return true;
             }

@@ -14,12 +14,12 @@ static const struct version {
     const char *kinds;
     size_t tail, gap;
     uint64_t first_index;
-    size_t throw_slot;
+    size_t throw_slot, generics;
 } versions[] = {
-    { "FFD0D00FFFFDDDFFFDDDDDDDDDFDFDFFDDFFFFFFFFFFFF0FFFFFFDFF", 157, 1, 4, 34 },
-    { "FFD0D00FFFFDDDFFFDDDDDDDDDFDFDFFFDDDDFDDDDDFFFF0FFFFFFDF", 149, 1, 7, 35 },
-    { "FFD0DD0DDFFDDDDDDDDDDDDDDDFDDDDDDDDDDDDDDDDDFDDD0DDFDDDF", 145, 1, 5, 35 },
-    { "FFD0DD0DDFFDDDDDDDDDDDDDDFDDDDDDDDDDDDDDDDDFDDDDDFDDDFDDDDD0", 142, 3, 5, 34 },
+    { "FFD0D00FFFFDDDFFFDDDDDDDDDFDFDFFDDFFFFFFFFFFFF0FFFFFFDFF", 157, 1, 4, 34, 111 },
+    { "FFD0D00FFFFDDDFFFDDDDDDDDDFDFDFFFDDDDFDDDDDFFFF0FFFFFFDF", 149, 1, 7, 35, 102 },
+    { "FFD0DD0DDFFDDDDDDDDDDDDDDDFDDDDDDDDDDDDDDDDDFDDD0DDFDDDF", 145, 1, 5, 35, 0 },
+    { "FFD0DD0DDFFDDDDDDDDDDDDDDFDDDDDDDDDDDDDDDDDFDDDDDFDDDFDDDDD0", 142, 3, 5, 34, 0 },
 };
 /* 8 counts no values */
 static const char tail_call_kinds[] = "FFFFFF", tail_kinds[] = "FFFFFFFFFFF", values_kinds[] = "FF0D";
@@ -52,6 +52,11 @@ static void make(const struct version *v)
     put_kinds(&"000"[3 - v->gap], BEFORE + v->tail + TAIL_CALLS, &index);
     put_kinds(tail_kinds, begin, &index);
     put_kinds(v == versions ? "0D" : values_kinds, begin + strlen(tail_kinds), &index);
+    if (v->generics) { /* the last but one two are the fifth and the sixth again */
+        struct helper_slot *generics = &fixed_rows[BEFORE + v->generics];
+        put_kinds("FFFFFFFFFFF0", BEFORE + v->generics, &index);
+        memcpy(generics + 8, generics + 4, 2 * sizeof *generics);
+    }
     for (size_t i = 0; v->kinds[i]; i++) {
         if (v->kinds[i] != 'D')
             continue;
@@ -108,6 +113,16 @@ static void test_versions(void **state)
         assert_int_equal(slot_of(&seen, "JIT_Patchpoint"), v->tail + 7 + v->gap);
         assert_int_equal(slot_of(&seen, "JIT_CountProfile32"), v->tail + 15 + v->gap);
         assert_int_equal(slot_of(&seen, "JIT_ValueProfile64"), i ? v->tail + 18 + v->gap : UINT64_MAX);
+        uint64_t generics = v->generics ? v->generics : UINT64_MAX;
+        assert_int_equal(slot_of(&seen, "JIT_GenericHandleMethod"), generics);
+        assert_int_equal(slot_of(&seen, "JIT_GetRuntimeType"), v->generics ? generics + 4 : UINT64_MAX);
+        assert_int_equal(slot_of(&seen, "JIT_VirtualFunctionPointer"),
+                         v->generics ? generics + 10 : UINT64_MAX);
+        if (!v->generics)
+            continue;
+        fixed_rows[BEFORE + v->generics + 9].value++; /* another order */
+        assert_true(find(SLOTS, 128, &seen));
+        assert_int_equal(slot_of(&seen, "JIT_VirtualFunctionPointer"), UINT64_MAX);
     }
 }
 
