@@ -179,8 +179,7 @@ static enum thread_state state_after(const struct thread_course *c, enum mark_ki
     }
 }
 
-/* A thread that runs has a sample in every period, or nearly: without any for longer than this it does not.
- */
+/* A thread that runs has a sample in every period, or nearly: one that has none for longer does not. */
 static uint64_t unseen_max_ns(const struct thread_course *c)
 {
     double weight = 0;
