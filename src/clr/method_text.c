@@ -109,10 +109,7 @@ static bool append_dynamic(struct loaded_types *types, const struct method_desc 
         return false;
     buffer_string(out, "dynamicClass::");
     buffer_string(out, name);
-    size_t size = out->size;
-    if (!append_signature(md, span_of(signature, d.signature_size), out))
-        out->size = size; /* of elements that only a newer runtime has: it is called so all the same */
-    return true;
+    return append_signature(md, span_of(signature, d.signature_size), out);
 }
 
 bool method_text_append(struct loaded_types *types, const struct method_desc *method, struct buffer *out)

@@ -457,23 +457,6 @@ static void test_freed_code_has_no_name(void **state)
     memory_snapshot_done(&snapshot);
 }
 
-/* A signature may have elements that only newer runtimes know. */
-static void test_signature_of_tomorrow(void **state)
-{
-    (void)state;
-    struct memory_snapshot snapshot;
-    struct found_method found;
-    struct code_walk *walk = open_exported(&snapshot);
-    uint64_t signature =
-        load_u64le(held_byte(&snapshot, fixture.dynamic + fixture.layout->dynamic.signature));
-    *held_byte(&snapshot, signature + 3) = 0x7e;
-    code_walk_renew(walk);
-    assert_true(code_walk_find(walk, fixture.dynamic_body, &found));
-    assert_string_equal(found.name, "dynamicClass::Made");
-    code_walk_close(walk);
-    memory_snapshot_done(&snapshot);
-}
-
 /* Two more heaps of 2 GiB each: their maps are more than we read, which is said; the rest is still named. */
 static void test_huge_heaps(void **state)
 {
@@ -653,7 +636,6 @@ int main(void)
         cmocka_unit_test(test_wrong_record_has_no_name),
         cmocka_unit_test(test_module_in_place_of_another),
         cmocka_unit_test(test_freed_code_has_no_name),
-        cmocka_unit_test(test_signature_of_tomorrow),
         cmocka_unit_test(test_huge_heaps),
         cmocka_unit_test(test_scan_gives_up),
         cmocka_unit_test(test_no_runtime),
