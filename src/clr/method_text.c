@@ -9,6 +9,8 @@
 enum {
     SIGNATURE_BYTES_MAX = 4096,
     NAME_BYTES_MAX = 1024,
+    TOKEN_TYPE_DEF = 0x02000000,
+    TOKEN_METHOD_DEF = 0x06000000,
     /* ImplMap and ModuleRef, ECMA-335 II.22.22 and II.22.31 */
     TABLE_IMPL_MAP = 0x1c,
     IMPL_MAP_FORWARDED = 1,
@@ -55,8 +57,30 @@ static bool append_signature(const struct ecma_metadata *md, struct span signatu
     return true;
 }
 
+/* What was added to a program while it runs (hot reload) has numbers behind those of its file. */
+static bool append_added(struct loaded_types *types, const struct method_desc *method, struct buffer *out)
+{
+    const struct loaded_type *type = loaded_types_find_nameless(types, method->table);
+    const struct ecma_metadata *md = type ? &loaded_types_module(types, type)->md : NULL;
+    uint32_t rows = md ? ecma_rows(md, ECMA_METHOD_DEF) : 0;
+    if (rows == 0 || method->row <= rows || method->kind == METHOD_ARRAY ||
+        method_table_is_array(&type->table))
+        return false;
+    const struct loaded_type *named = loaded_types_find(types, method->table);
+    if (type->table.row > ecma_rows(md, ECMA_TYPE_DEF))
+        buffer_format(out, "added-0x%08x", TOKEN_TYPE_DEF | type->table.row);
+    else if (named && named->name)
+        buffer_append(out, named->name, named->name_size);
+    else
+        return false;
+    buffer_format(out, "::[added-0x%08x]()", TOKEN_METHOD_DEF | method->row);
+    return true;
+}
+
 static bool append_defined(struct loaded_types *types, const struct method_desc *method, struct buffer *out)
 {
+    if (append_added(types, method, out))
+        return true;
     const struct loaded_type *type = loaded_types_find(types, method->table);
     if (!type || !type->name || method->kind == METHOD_ARRAY || check(types, type, method) != AGREEMENT_RIGHT)
         return false;

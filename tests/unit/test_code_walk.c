@@ -389,6 +389,30 @@ static void test_wrong_record_has_no_name(void **state)
     memory_snapshot_done(&snapshot);
 }
 
+/* Hot reload gives a type methods that its file does not have. */
+static void test_added_method(void **state)
+{
+    (void)state;
+    struct memory_snapshot snapshot;
+    struct found_method found;
+    struct code_walk *walk = open_exported(&snapshot);
+    const struct runtime_layout *l = fixture.layout;
+    uint64_t method = fixture.methods[0];
+    assert_true(code_walk_find(walk, fixture.first_body, &found));
+    char wanted[200];
+    const char *colon = strstr(found.name, "::");
+    assert_non_null(colon);
+    snprintf(wanted, sizeof wanted, "%.*s::[added-0x0600%04x]()", (int)(colon - found.name), found.name,
+             (1u << l->remainder_bits) - 1);
+    held_byte(&snapshot, method + l->method.remainder)[0] = 0xff;
+    held_byte(&snapshot, method + l->method.remainder)[1] |= (uint8_t)((1u << (l->remainder_bits - 8)) - 1);
+    code_walk_renew(walk);
+    assert_true(code_walk_find(walk, fixture.first_body, &found));
+    assert_string_equal(found.name, wanted);
+    code_walk_close(walk);
+    memory_snapshot_done(&snapshot);
+}
+
 /* Every copy in memory of what begins at `from` in the assembly gets other bytes. */
 static void replace_held(struct span from, const char *with)
 {
@@ -634,6 +658,7 @@ int main(void)
         cmocka_unit_test(test_list_at),
         cmocka_unit_test(test_wrong_layout_is_refused),
         cmocka_unit_test(test_wrong_record_has_no_name),
+        cmocka_unit_test(test_added_method),
         cmocka_unit_test(test_module_in_place_of_another),
         cmocka_unit_test(test_freed_code_has_no_name),
         cmocka_unit_test(test_huge_heaps),
