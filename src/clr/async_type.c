@@ -8,7 +8,7 @@
 #include "clr/type_fields.h"
 #include "read/ecma_signature.h"
 
-enum { BASES_MAX = 32, METHOD_TOKEN = 0x06000000 };
+enum { BASES_MAX = 32 };
 
 #define TASK     "System.Threading.Tasks.Task"
 #define MACHINE  "StateMachineBox`"
@@ -94,7 +94,7 @@ static uint32_t move_next(const struct ecma_metadata *md, uint32_t type_row)
     for (ecma_type_methods(md, type_row, &row, &end); row < end; row++)
         if (span_equals(ecma_cell_string(md, ECMA_METHOD_DEF, row, ECMA_METHOD_DEF_NAME),
                         span_of(name, strlen(name))))
-            return METHOD_TOKEN | row;
+            return ecma_token(ECMA_METHOD_DEF, row);
     return 0;
 }
 

@@ -15,7 +15,6 @@ enum {
     PAGE_BYTES_MAX = 512 << 20,
     NAME_BYTES_MAX = 64 << 10,
     SHARED_BYTES_MAX = 64 << 20,
-    METHOD_TOKEN = 0x06000000,
 };
 
 /* What metadata says of a method. */
@@ -76,7 +75,7 @@ static enum found_tier tier_of_code(struct code_walk *w, const struct surveyed_c
 static struct named_method name_method(struct code_walk *w, const struct method_desc *method)
 {
     struct named_method named = {
-        .token = METHOD_TOKEN | method->row,
+        .token = ecma_token(ECMA_METHOD_DEF, method->row),
         .generic = method->kind == METHOD_GENERIC,
         .name = finished(&w->name, method_text_append(&w->fit.types, method, &w->name)),
         .module = "",

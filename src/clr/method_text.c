@@ -9,8 +9,6 @@
 enum {
     SIGNATURE_BYTES_MAX = 4096,
     NAME_BYTES_MAX = 1024,
-    TOKEN_TYPE_DEF = 0x02000000,
-    TOKEN_METHOD_DEF = 0x06000000,
     /* ImplMap and ModuleRef, ECMA-335 II.22.22 and II.22.31 */
     TABLE_IMPL_MAP = 0x1c,
     IMPL_MAP_FORWARDED = 1,
@@ -68,12 +66,12 @@ static bool append_added(struct loaded_types *types, const struct method_desc *m
         return false;
     const struct loaded_type *named = loaded_types_find(types, method->table);
     if (type->table.row > ecma_rows(md, ECMA_TYPE_DEF))
-        buffer_format(out, "added-0x%08x", TOKEN_TYPE_DEF | type->table.row);
+        buffer_format(out, "added-0x%08x", ecma_token(ECMA_TYPE_DEF, type->table.row));
     else if (named && named->name)
         buffer_append(out, named->name, named->name_size);
     else
         return false;
-    buffer_format(out, "::[added-0x%08x]()", TOKEN_METHOD_DEF | method->row);
+    buffer_format(out, "::[added-0x%08x]()", ecma_token(ECMA_METHOD_DEF, method->row));
     return true;
 }
 

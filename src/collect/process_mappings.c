@@ -91,8 +91,7 @@ static bool ask_each(pid_t pid, enum mappings_wanted wanted, process_mapping_fn 
             return true;
         count++;
     }
-    /* ENOENT: there is none; ESRCH: nor is there memory. A filter of system calls may refuse in its own way.
-     */
+    /* ENOENT: there is none; ESRCH: nor is there memory; a filter of system calls refuses as it likes */
     if (count == 0 && errno != ENOENT && errno != ESRCH)
         return error_set(err, ERROR_UNSUPPORTED, "this kernel does not answer for single mappings");
     return true; /* there is none behind the last, or the process has ended */

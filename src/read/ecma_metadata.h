@@ -39,6 +39,12 @@ enum ecma_table_id {
     ECMA_TABLES = 0x38
 };
 
+/* ECMA-335 II.22: a row's number, and in the highest byte its table. */
+static inline uint32_t ecma_token(enum ecma_table_id table, uint32_t row)
+{
+    return (uint32_t)table << 24 | row;
+}
+
 /* Columns, by table. */
 enum {
     ECMA_MODULE_NAME = 1,

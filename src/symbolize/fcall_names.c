@@ -7,7 +7,8 @@ enum {
     SECTION_BYTES_MAX = 4 << 20,
     POINTER_BYTES = 8,
     CLASS_POINTERS = 3,
-    LIST_MAX = 256, /* functions of one class */
+    LIST_MAX = 256,      /* functions of one class */
+    LOOKS_MAX = 1 << 15, /* at entries, of whatever is taken for a class */
     ENTRY_BYTES = 24,
     ENTRY_BYTES_SIGNED = 32, /* with a signature */
     FLAG_END = 1,
@@ -21,6 +22,7 @@ struct fcall_tables {
     struct buffer section; /* its bytes */
     struct symbol_table *out;
     struct buffer *strings;
+    size_t looks;
 };
 
 static bool flags_at(const struct fcall_tables *t, uint64_t addr, uint64_t *out)
@@ -49,6 +51,8 @@ static bool read_list(struct fcall_tables *t, uint64_t at, const char *type)
     for (size_t i = 0; i < LIST_MAX && relocated_pointers_fix(p, at) && flags_at(t, at, &flags); i++) {
         if (flags & FLAG_END)
             return true;
+        if (++t->looks > LOOKS_MAX)
+            return false;
         const struct relocated_pointer *function = relocated_pointer_at(p, at + POINTER_BYTES),
                                        *name = relocated_pointer_at(p, at + 2 * POINTER_BYTES);
         const char *method = name ? rodata_names_at(&p->names, name->value, true) : NULL;

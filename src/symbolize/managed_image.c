@@ -18,7 +18,6 @@ enum {
     NAME_BYTES_MAX = 64 << 10,
     MVID_BYTES = 16,
     MVIDS_BYTES_MAX = 1 << 20,
-    METHOD_TOKEN = 0x06000000,
     MANIFEST_IS_A_MODULE = 6 << 16 | 3, /* since this version of the format */
 };
 
@@ -144,7 +143,7 @@ static void spell_unknown(struct managed_image *image, struct span assembly_name
 {
     buffer_u8(&image->name, '[');
     buffer_append(&image->name, assembly_name.data, assembly_name.size);
-    buffer_format(&image->name, "]0x%08" PRIx32, METHOD_TOKEN | row);
+    buffer_format(&image->name, "]0x%08" PRIx32, ecma_token(ECMA_METHOD_DEF, row));
 }
 
 static void spell_method_def(struct managed_image *image, const struct r2r_body *body, struct definition *def)
@@ -342,7 +341,7 @@ static void name_body(struct managed_image *image, const struct r2r_body *body, 
         def.assembly_name = span_of(def.assembly->name, strlen(def.assembly->name));
     keep_module(image, def.assembly_name);
     if (def.assembly && def.method)
-        image->token = METHOD_TOKEN | def.method;
+        image->token = ecma_token(ECMA_METHOD_DEF, def.method);
     *out = (struct code_name){
         .name = finished(&image->name),
         .module = image->module,
@@ -458,7 +457,7 @@ bool managed_image_method_range(const struct managed_image *image, uint64_t file
 const char *managed_image_type_params(struct managed_image *image, uint32_t method_token)
 {
     uint32_t row = method_token & 0xffffff;
-    if (!image->is_assembly || (method_token & ~0xffffffu) != METHOD_TOKEN)
+    if (!image->is_assembly || method_token >> 24 != ECMA_METHOD_DEF)
         return "";
     struct definition def = { .assembly = &image->self,
                               .type = ecma_method_owner(&image->self.md, row),

@@ -247,11 +247,9 @@ bool native_image_is_runtime(const struct native_image *image)
     return image->runtime;
 }
 
-/* NULL: there is no room for another one, or what is no runtime's. */
+/* There is room for those of a runtime behind all others. */
 static struct layer *add_runtime_layer(struct native_image *image, enum resolver resolver)
 {
-    if (!image->runtime || image->layer_count == LAYERS_MAX)
-        return NULL;
     struct layer *layer = &image->layers[image->layer_count++];
     *layer =
         (struct layer){ .resolver = resolver, .asked = ASKED_OFTEN /* a whole file is not to be kept */ };
@@ -260,39 +258,10 @@ static struct layer *add_runtime_layer(struct native_image *image, enum resolver
     return layer;
 }
 
-static void seal_layer(struct layer *layer)
+static void seal_layer(struct layer *layer, struct source strings)
 {
-    if (layer->strings_memory.size)
-        layer->strings = source_over_span(buffer_span(&layer->strings_memory));
+    layer->strings = strings;
     symbol_table_sort(&layer->symbols);
-}
-
-static void add_qcall_names(struct native_image *image, struct relocated_pointers *pointers)
-{
-    struct layer *layer = add_runtime_layer(image, RESOLVER_QCALL);
-    if (!layer)
-        return;
-    layer->strings = image->elf.file;
-    qcall_names_find(pointers, &layer->symbols);
-    seal_layer(layer);
-}
-
-static void add_helper_names(struct native_image *image, const struct relocated_pointers *pointers)
-{
-    struct layer *layer = add_runtime_layer(image, RESOLVER_JIT_HELPER);
-    if (!layer)
-        return;
-    jit_helper_names_find(pointers, &layer->symbols, &layer->strings_memory, NULL);
-    seal_layer(layer);
-}
-
-static void add_fcall_names(struct native_image *image, struct relocated_pointers *pointers)
-{
-    struct layer *layer = add_runtime_layer(image, RESOLVER_FCALL);
-    if (!layer)
-        return;
-    fcall_names_find(pointers, &layer->symbols, &layer->strings_memory);
-    seal_layer(layer);
 }
 
 /* Of the tables that the runtime's own code goes by. */
@@ -301,9 +270,15 @@ static void add_table_names(struct native_image *image)
     struct relocated_pointers pointers;
     if (!image->runtime || !relocated_pointers_read(&image->elf, &image->functions, &pointers, NULL))
         return;
-    add_qcall_names(image, &pointers);
-    add_helper_names(image, &pointers);
-    add_fcall_names(image, &pointers);
+    struct layer *qcalls = add_runtime_layer(image, RESOLVER_QCALL),
+                 *helpers = add_runtime_layer(image, RESOLVER_JIT_HELPER),
+                 *fcalls = add_runtime_layer(image, RESOLVER_FCALL);
+    qcall_names_find(&pointers, &qcalls->symbols);
+    jit_helper_names_find(&pointers, &helpers->symbols, &helpers->strings_memory, NULL);
+    fcall_names_find(&pointers, &fcalls->symbols, &fcalls->strings_memory);
+    seal_layer(qcalls, image->elf.file);
+    seal_layer(helpers, source_over_span(buffer_span(&helpers->strings_memory)));
+    seal_layer(fcalls, source_over_span(buffer_span(&fcalls->strings_memory)));
     relocated_pointers_done(&pointers);
 }
 

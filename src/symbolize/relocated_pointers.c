@@ -8,6 +8,7 @@ enum {
     RELATIVE_X86_64 = 8,
     RELATIVE_AARCH64 = 1027,
     RELOCATIONS_BYTES_MAX = 64 << 20,
+    POINTERS_MAX = 1 << 18, /* a runtime has 10,000 to 25,000 */
 };
 
 static bool inside(const struct elf_section *section, uint64_t addr)
@@ -33,7 +34,7 @@ static bool take_relocation(void *user, const struct elf_relocation *r)
         row.function_bytes = (uint32_t)size_bytes;
     p->rows = mem_grow(p->rows, &p->capacity, p->count + 1, sizeof *p->rows);
     p->rows[p->count++] = row;
-    return true;
+    return p->count < POINTERS_MAX;
 }
 
 static int compare(const void *a, const void *b)

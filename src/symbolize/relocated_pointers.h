@@ -28,7 +28,8 @@ struct relocated_pointers {
     struct rodata_names names;
 };
 
-/* Fails when the image has no .data.rel.ro, or nothing is relocated. Undo with relocated_pointers_done(). */
+/* Fails when the image has no .data.rel.ro, or nothing is relocated; of very many the first are read. Undo
+ * with relocated_pointers_done(). */
 bool relocated_pointers_read(const struct elf *e, const struct eh_ranges *functions,
                              struct relocated_pointers *out, struct error *err);
 void relocated_pointers_done(struct relocated_pointers *pointers);

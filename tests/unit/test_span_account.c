@@ -184,14 +184,30 @@ static void test_told(void **state)
     told_fixture_end(&f);
 }
 
+enum { PARTS = 10 };
+
+/* The one request of a fixture that has told all it has to tell: as a whole, and in equal parts. */
+static void only_account_in_parts(struct told_fixture *f, struct span_account *whole,
+                                  struct span_account parts[PARTS])
+{
+    struct http_spans spans;
+    struct span_accounts accounts;
+    http_spans_init(&spans, &f->b.trace, false, 0, 0);
+    span_accounts_init(&accounts, &spans.table, &f->b.trace);
+    assert_int_equal(accounts.count, 1);
+    const struct span_row *span = &spans.table.rows[0];
+    span_accounts_parts(&accounts, &span, 1, PARTS, parts);
+    *whole = accounts.rows[0];
+    span_accounts_done(&accounts);
+    http_spans_done(&spans);
+}
+
 /* The CPU was taken from it, and a sample later it has it: the sample stands for the time before it. */
 static void test_course(void **state)
 {
     (void)state;
     struct told_fixture f;
-    struct http_spans spans;
-    struct span_accounts accounts;
-    struct span_account parts[10];
+    struct span_account whole, parts[PARTS];
     told_fixture_begin(&f);
     take_up(&f, 10000, ONE, request);
     begin(&f, 10000, ONE, request);
@@ -199,15 +215,10 @@ static void test_course(void **state)
     sample(&f, 19000, ONE, 4000);
     end(&f, 20000, ONE, request);
     take_up(&f, 20000, ONE, none);
-    http_spans_init(&spans, &f.b.trace, false, 0, 0);
-    span_accounts_init(&accounts, &spans.table, &f.b.trace);
-    const struct span_row *span = &spans.table.rows[0];
-    span_accounts_parts(&accounts, &span, 1, 10, parts);
-    for (size_t i = 0; i < 10; i++)
+    only_account_in_parts(&f, &whole, parts);
+    for (size_t i = 0; i < PARTS; i++)
         check_times(&parts[i], i == 0 || i >= 6 ? (const uint64_t[THREAD_STATES]){ [THREAD_RAN] = 1000 }
                                                 : (const uint64_t[THREAD_STATES]){ [THREAD_READY] = 1000 });
-    span_accounts_done(&accounts);
-    http_spans_done(&spans);
     told_fixture_end(&f);
 }
 
@@ -216,9 +227,7 @@ static void test_lost_switch(void **state)
 {
     (void)state;
     struct told_fixture f;
-    struct http_spans spans;
-    struct span_accounts accounts;
-    struct span_account parts[10];
+    struct span_account whole, parts[PARTS];
     told_fixture_begin(&f);
     take_up(&f, 10 * MS, ONE, request);
     begin(&f, 10 * MS, ONE, request);
@@ -227,31 +236,19 @@ static void test_lost_switch(void **state)
     sample(&f, 50 * MS, ONE, 1 * MS);
     end(&f, 60 * MS, ONE, request);
     take_up(&f, 60 * MS, ONE, none);
-    http_spans_init(&spans, &f.b.trace, false, 0, 0);
-    span_accounts_init(&accounts, &spans.table, &f.b.trace);
-    const struct span_row *span = &spans.table.rows[0];
-    check_times(&accounts.rows[0],
-                (const uint64_t[THREAD_STATES]){
-                    [THREAD_RAN] = 11 * MS, [THREAD_BLOCKED] = 9 * MS, [THREAD_UNKNOWN] = 30 * MS });
-    span_accounts_parts(&accounts, &span, 1, 10, parts);
+    only_account_in_parts(&f, &whole, parts);
+    check_times(&whole, (const uint64_t[THREAD_STATES]){
+                            [THREAD_RAN] = 11 * MS, [THREAD_BLOCKED] = 9 * MS, [THREAD_UNKNOWN] = 30 * MS });
     check_times(&parts[9], (const uint64_t[THREAD_STATES]){ [THREAD_RAN] = 5 * MS });
     check_times(&parts[4], (const uint64_t[THREAD_STATES]){ [THREAD_UNKNOWN] = 5 * MS });
-    span_accounts_done(&accounts);
-    http_spans_done(&spans);
     told_fixture_end(&f);
 }
 
 static struct span_account only_account(struct told_fixture *f)
 {
-    struct http_spans spans;
-    struct span_accounts accounts;
-    http_spans_init(&spans, &f->b.trace, false, 0, 0);
-    span_accounts_init(&accounts, &spans.table, &f->b.trace);
-    assert_int_equal(accounts.count, 1);
-    struct span_account row = accounts.rows[0];
-    span_accounts_done(&accounts);
-    http_spans_done(&spans);
-    return row;
+    struct span_account whole, parts[PARTS];
+    only_account_in_parts(f, &whole, parts);
+    return whole;
 }
 
 /* Between events of the same activity its thread is assumed to be in it; samples of the CPU say it ran. */
