@@ -8,9 +8,19 @@
 #include "collect/process_scan.h"
 #include "collect/queue_item.h"
 
-enum { RECORDS_QUEUE_BYTES = 64 << 20 };
+enum {
+    RECORDS_QUEUE_BYTES = 64 << 20,
+    RECORDS_A_LOOK = 16, /* at the clock, where following one takes little more than that */
+    RECENT_THREADS = 32,
+};
 
 #define MS_NS UINT64_C(1000000)
+
+/* A thread that was sampled lately, by its numbers; until anything but samples is told. */
+struct recent_thread {
+    uint32_t pid, tid;
+    uint32_t process, thread; /* rows; 0: free */
+};
 
 struct kernel_records {
     struct kernel_records_options options;
@@ -19,6 +29,8 @@ struct kernel_records {
     uint64_t drained_ns;
     bool draining;  /* a ring is being read */
     bool following; /* the queue hands over what is due */
+    unsigned followed;
+    struct recent_thread threads[RECENT_THREADS]; /* by tid */
 };
 
 static void count_loss(struct kernel_records *r, enum loss_reason reason, uint64_t count, uint64_t time_ns)
@@ -34,6 +46,18 @@ static void count_lost(struct kernel_records *r, enum loss_reason reason, uint64
 
 /* What is followed. */
 
+static struct recent_thread thread_of(struct kernel_records *r, const struct perf_sample_id *who)
+{
+    const struct kernel_records_options *o = &r->options;
+    struct recent_thread *recent = &r->threads[who->tid % RECENT_THREADS];
+    if (recent->thread && recent->tid == who->tid && recent->pid == who->pid)
+        return *recent;
+    uint32_t process = watched_processes_row(o->watched, who->pid, who->time_ns);
+    uint32_t thread = trace_builder_thread(o->b, who->pid, who->tid, who->time_ns);
+    *recent = (struct recent_thread){ who->pid, who->tid, process, thread };
+    return *recent;
+}
+
 static void follow_sample(struct kernel_records *r, const struct perf_sample *sample)
 {
     const struct kernel_records_options *o = &r->options;
@@ -43,16 +67,16 @@ static void follow_sample(struct kernel_records *r, const struct perf_sample *sa
         r->counts.filtered++;
         return;
     }
-    uint32_t process = watched_processes_row(o->watched, who->pid, who->time_ns);
+    struct recent_thread recent = thread_of(r, who);
     bool is_switch = perf_events_source(o->events, who->id) == PERF_EVENT_SWITCH;
     struct raw_sample raw = {
         .time_ns = who->time_ns,
         .weight = is_switch ? 1 : o->events->period_ns,
-        .thread = trace_builder_thread(o->b, who->pid, who->tid, who->time_ns),
+        .thread = recent.thread,
         .cpu = (uint16_t)who->cpu,
         .kind = is_switch ? SAMPLE_EVENT : SAMPLE_CPU,
     };
-    if (!sample_stacks_find(o->stacks, process, sample, &raw, o->queue))
+    if (!sample_stacks_find(o->stacks, recent.process, sample, &raw, o->queue))
         count_lost(r, LOSS_QUEUE, 1, who->time_ns);
 }
 
@@ -86,6 +110,8 @@ static void follow_record(struct kernel_records *r, struct span bytes)
         count_loss(r, LOSS_MALFORMED, 1, clock_monotonic_ns());
         return;
     }
+    if (record.type != PERF_RECORD_SAMPLE)
+        memset(r->threads, 0, sizeof r->threads);
     switch (record.type) {
     case PERF_RECORD_SAMPLE:
         follow_sample(r, &record.sample);
@@ -121,14 +147,17 @@ static void follow_record(struct kernel_records *r, struct span bytes)
  * filling. */
 static void follow_item(void *user, const struct time_item *item, struct span bytes)
 {
+    struct kernel_records *r = user;
     (void)item;
-    follow_record(user, bytes);
-    kernel_records_relieve(user);
+    follow_record(r, bytes);
+    if (!r->options.kernel_chains || ++r->followed % RECORDS_A_LOOK == 0)
+        kernel_records_relieve(r);
 }
 
 static void follow(struct kernel_records *r, uint64_t until_ns)
 {
     r->following = true;
+    memset(r->threads, 0, sizeof r->threads); /* others add threads, too */
     time_queue_release(&r->queue, until_ns, follow_item, r);
     r->following = false;
 }

@@ -20,6 +20,8 @@ enum {
     MEMORY_TRY_MS = 10,   /* before the second try; then twice as long each time */
     MEMORY_LOOK_MS = 250, /* between looks; then twice as long each time that nothing is new */
     MEMORY_LOOK_MS_MAX = 1000,
+    MEMORY_READ_MS_MAX = 3000, /* between reads of what was sampled, which get rarer as new places do: */
+    MEMORY_READ_AGE = 6,       /* after a part of the time for which it was looked at */
     MEMORY_HURRY_MS = 1000,
 };
 
@@ -34,8 +36,9 @@ struct known_memory {
     unsigned tries;
     bool given_up;
     uint64_t next_try_ns;
-    size_t seen; /* locations that were looked through */
-    uint64_t next_look_ns;
+    size_t seen;     /* locations that were looked through */
+    size_t read_for; /* locations whose code was read */
+    uint64_t opened_ns, next_look_ns, next_read_ns;
     unsigned look_ms;
 };
 
@@ -48,7 +51,6 @@ struct memory_names {
     struct known_memory *processes; /* by row of the trace */
     size_t capacity;
     uint64_t next_look_ns;   /* of any process */
-    size_t read_for;         /* locations that code was read for */
     size_t news;             /* methods that are there since the last look */
     bool churns;             /* the last looks told of any */
     uint64_t hurry_until_ns; /* as what was sampled was gone when it was looked at */
@@ -217,6 +219,7 @@ static struct memory_session *memory_session_of(struct memory_names *names, uint
         memory_refused(names, known, &err);
     if (!known->session)
         return NULL;
+    known->opened_ns = clock_monotonic_ns();
     known->images =
         unpacked_images_new(memory_session_memory(known->session), memory_session_files(known->session));
     tell_images(known);
@@ -276,57 +279,83 @@ bool memory_names_knows(const struct memory_names *names, uint32_t process)
     return process < names->capacity && names->processes[process].session;
 }
 
-/* What only the code at sampled places tells: it is read soon, for a process that ends takes it along. */
-static void read_sampled_code(struct memory_names *names)
+/* What only the code at sampled places tells. */
+static void read_sampled_code(struct known_memory *known)
 {
-    if (names->read_for == names->b->trace.locations.count)
+    struct memory_names *names = known->names;
+    struct il_map_reader maps = memory_session_il_maps(known->session);
+    il_offsets_update(names->il_offsets, known->process, &maps);
+    stub_kinds_update(names->stub_kinds, known->process, memory_session_memory(known->session));
+}
+
+/* Of a runtime that tells of its methods: those that were there before. */
+static void learn_sampled_methods(struct known_memory *known)
+{
+    size_t count;
+    AUTO_FREE uint64_t *addrs = new_unnamed_addrs(known, &count);
+    struct runtime_sink sink = memory_sink(known);
+    if (count)
+        memory_session_learn(known->session, addrs, count, &sink, NULL);
+}
+
+/* It is read soon, for a process that ends takes it along. */
+static void read_sampled(struct known_memory *known, uint64_t now_ns, bool sampled)
+{
+    struct memory_names *names = known->names;
+    size_t locations = names->b->trace.locations.count;
+    bool pauses = now_ns < known->next_read_ns && !memory_names_churn(names);
+    if (known->read_for == locations || pauses)
         return;
-    names->read_for = names->b->trace.locations.count;
-    for (size_t i = 0; i < names->capacity; i++) {
-        const struct known_memory *known = &names->processes[i];
-        if (!known->session)
-            continue;
-        struct il_map_reader maps = memory_session_il_maps(known->session);
-        il_offsets_update(names->il_offsets, known->process, &maps);
-        stub_kinds_update(names->stub_kinds, known->process, memory_session_memory(known->session));
-    }
+    known->read_for = locations;
+    uint64_t pause_ns = (now_ns - known->opened_ns) / MEMORY_READ_AGE;
+    known->next_read_ns =
+        now_ns + (pause_ns < MEMORY_READ_MS_MAX * MS_NS ? pause_ns : MEMORY_READ_MS_MAX * MS_NS);
+    read_sampled_code(known);
+    if (sampled && runtime_names_listens(names->methods, known->process))
+        learn_sampled_methods(known);
 }
 
 /* Whether code that can be freed is new. */
 static bool look_at(struct known_memory *known, bool sampled)
 {
     struct memory_names *names = known->names;
+    if (runtime_names_listens(names->methods, known->process))
+        return false;
     size_t count = 0;
     AUTO_FREE uint64_t *addrs = sampled ? new_unnamed_addrs(known, &count) : NULL;
     struct runtime_sink sink = memory_sink(known);
-    if (runtime_names_listens(names->methods, known->process)) {
-        if (count)
-            memory_session_learn(known->session, addrs, count, &sink, NULL);
-        return false;
-    }
     names->news = 0;
     memory_session_look(known->session, addrs, count, &sink, NULL);
     return names->news > 0;
 }
 
+static void look_when_due(struct known_memory *known, uint64_t now_ns, bool sampled)
+{
+    if (now_ns < known->next_look_ns)
+        return;
+    bool news = look_at(known, sampled);
+    known->names->churns |= news;
+    known->look_ms = news || !known->look_ms ? MEMORY_LOOK_MS : known->look_ms * 2;
+    if (known->look_ms > MEMORY_LOOK_MS_MAX)
+        known->look_ms = MEMORY_LOOK_MS_MAX;
+    known->next_look_ns = now_ns + known->look_ms * MS_NS;
+}
+
 void memory_names_look(struct memory_names *names, bool sampled)
 {
     uint64_t now_ns = clock_monotonic_ns();
-    read_sampled_code(names);
-    if (now_ns < names->next_look_ns)
-        return;
-    names->next_look_ns = now_ns + MEMORY_LOOK_MS * MS_NS;
-    names->churns = false;
+    bool due = now_ns >= names->next_look_ns;
+    if (due) {
+        names->next_look_ns = now_ns + MEMORY_LOOK_MS * MS_NS;
+        names->churns = false;
+    }
     for (size_t i = 0; i < names->capacity; i++) {
         struct known_memory *known = &names->processes[i];
-        if (!known->session || now_ns < known->next_look_ns)
+        if (!known->session)
             continue;
-        bool news = look_at(known, sampled);
-        names->churns |= news;
-        known->look_ms = news || !known->look_ms ? MEMORY_LOOK_MS : known->look_ms * 2;
-        if (known->look_ms > MEMORY_LOOK_MS_MAX)
-            known->look_ms = MEMORY_LOOK_MS_MAX;
-        known->next_look_ns = now_ns + known->look_ms * MS_NS;
+        read_sampled(known, now_ns, sampled);
+        if (due)
+            look_when_due(known, now_ns, sampled);
     }
 }
 
@@ -349,13 +378,13 @@ static void tell_modules(struct known_memory *known)
 
 void memory_names_finish(struct memory_names *names)
 {
-    read_sampled_code(names); /* that of the last samples */
     for (size_t i = 0; i < names->capacity; i++) {
         /* one that was told to be a .NET process only lately was not opened yet */
         if (!names->processes[i].names || !memory_session_of(names, (uint32_t)i))
             continue;
         struct known_memory *known = &names->processes[i];
         memory_session_expire(known->session);
+        read_sampled_code(known); /* that of the last samples */
         tell_images(known);
         name_all_sampled(known);
         tell_modules(known);

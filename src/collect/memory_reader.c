@@ -9,7 +9,7 @@
 #include "collect/helper_process.h"
 
 /* One question follows another; the answer to one takes some microseconds. */
-enum { CHILD_LOOKS_US = 50, PARENT_LOOKS_US = 20 };
+enum { CHILD_LOOKS_US = 20, PARENT_LOOKS_US = 20 };
 
 bool memory_reader_init(struct memory_reader *reader)
 {

@@ -14,7 +14,7 @@
 #define FILE_BYTES_MAX (UINT64_C(1) << 30)
 #define RENEW_EVERY_NS (UINT64_C(2) * 1000000)
 #define MAP_EVERY_NS   (UINT64_C(100) * 1000000)
-#define MAPS_AGE_NS    (UINT64_C(5000) * 1000000)
+#define MAPS_AGE_NS    (UINT64_C(60) * 1000000000)
 #define BARE_FIRST_NS  (UINT64_C(20) * 1000000)
 #define OPENED_NS      (UINT64_C(50) * 1000000) /* since then what opening has read is new enough */
 
@@ -359,10 +359,19 @@ static bool tell_any(void *user, const struct found_method *found)
     return true;
 }
 
+/* To list what is mapped takes longer than to look for some methods. */
+static uint64_t maps_age_for(const struct memory_session *s, const uint64_t *addrs, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!memory_mapping_at(s->memory, addrs[i]))
+            return MAP_EVERY_NS;
+    return MAPS_AGE_NS;
+}
+
 static bool name_at(struct memory_session *s, const uint64_t *addrs, size_t count, code_walk_fn *emit,
                     const struct runtime_sink *sink, struct error *err)
 {
-    if (!renew(s, MAPS_AGE_NS, err))
+    if (!renew(s, maps_age_for(s, addrs, count), err))
         return false;
     start_naming(s, sink);
     return code_walk_list_at(s->walk, addrs, count, emit, s);
@@ -396,7 +405,7 @@ bool memory_session_look(struct memory_session *s, const uint64_t *addrs, size_t
 {
     uint64_t now_ns = clock_monotonic_ns();
     bool just_opened = s->looked_ns == s->started_ns && now_ns - s->renewed_ns < OPENED_NS;
-    if (!just_opened && !renew(s, MAPS_AGE_NS, err))
+    if (!just_opened && !renew(s, maps_age_for(s, addrs, count), err))
         return false;
     start_naming(s, sink);
     code_walk_list_at(s->walk, addrs, count, tell_for_later, s);

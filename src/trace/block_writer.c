@@ -12,7 +12,7 @@
 #include "base/crc32c.h"
 #include "base/mem.h"
 
-enum { WRITER_ZSTD_LEVEL = 3 };
+enum { WRITER_ZSTD_LEVEL = 1 };
 
 static bool write_bytes(struct block_writer *w, const void *bytes, size_t size, struct error *err)
 {

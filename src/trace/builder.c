@@ -15,6 +15,7 @@ void trace_builder_init(struct trace_builder *b, size_t chains)
     function_index_init(&b->functions, &b->trace);
     b->chains = chain_cache_new(chains);
     b->memo = location_memo_new(chains, &b->memo_shift);
+    place_filter_init(&b->places, chains);
     b->spaces = BUILDER_KERNEL_SPACE;
     b->paths = mem_alloc((size_t)STACK_PATHS_MAX * TRACE_STACK_DEPTH_MAX, sizeof *b->paths);
     stack_table_init(&b->stacks);
@@ -42,6 +43,7 @@ void trace_builder_done(struct trace_builder *b)
     function_index_done(&b->functions);
     stack_table_done(&b->stacks);
     free(b->memo);
+    place_filter_done(&b->places);
     free(b->paths);
     id_map_done(&b->images);
     id_map_done(&b->threads);
@@ -384,6 +386,13 @@ static void code_over(struct trace_builder *b, uint32_t process, uint64_t start,
     }
 }
 
+/* What stacks were made of before does not change by code at places where they never were. */
+static void code_changed(struct trace_builder *b, uint32_t process, uint64_t start, uint64_t end)
+{
+    if (place_filter_may_have(&b->places, process, start, end))
+        b->states[process].space = ++b->spaces;
+}
+
 uint32_t trace_builder_code(struct trace_builder *b, const struct trace_code *code)
 {
     uint64_t end;
@@ -401,7 +410,7 @@ uint32_t trace_builder_code(struct trace_builder *b, const struct trace_code *co
     address_space_put(state->codes, code->addr, end, id);
     /* what is remembered without code from ever will have its name nevertheless */
     if (code->from_ns != CODE_FROM_EVER)
-        state->space = ++b->spaces;
+        code_changed(b, code->process, code->addr, end);
     return id;
 }
 
@@ -422,7 +431,7 @@ uint32_t trace_builder_code_end(struct trace_builder *b, uint32_t process, uint6
         return 0;
     code->to_ns = time_ns;
     trace_builder_changed(b, CHANGED_CODE, id);
-    b->states[process].space = ++b->spaces;
+    code_changed(b, process, addr, addr + code->size_bytes);
     return id;
 }
 

@@ -18,6 +18,7 @@
 #include "base/id_map.h"
 #include "trace/chain_cache.h"
 #include "trace/function_index.h"
+#include "trace/place_filter.h"
 #include "trace/stack_table.h"
 #include "trace/trace.h"
 
@@ -40,6 +41,7 @@ struct trace_builder {
     struct stack_table stacks;
     struct location_memo *memo;   /* by a hash of the address: what location_of() said last */
     unsigned memo_shift;          /* of that hash's 64 bits, to a place in `memo` */
+    struct place_filter places;   /* what location_of() was asked for */
     struct process_state *states; /* by process id */
     size_t states_capacity;
     uint32_t *paths; /* of new chains: STACK_PATHS_MAX times TRACE_STACK_DEPTH_MAX locations */
@@ -121,6 +123,8 @@ struct raw_sample;
 typedef size_t raw_sample_judge_fn(void *user, uint32_t process, const struct raw_sample *s,
                                    enum stack_end *out_end);
 
+enum { RAW_SAMPLE_CALLERS = 2 };
+
 /* One observation, as captured. Callchains are leaf first; kernel frames are above user frames. */
 struct raw_sample {
     uint64_t time_ns;
@@ -141,7 +145,8 @@ struct raw_sample {
     void *judge_user;
     /* the builder's own: what it found out of this sample so far */
     bool looked_at;
-    struct chain_key key;
+    uint8_t new_callers; /* of `callers`: those that are not remembered */
+    struct chain_key key, callers[RAW_SAMPLE_CALLERS];
 };
 
 /*

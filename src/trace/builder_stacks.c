@@ -35,6 +35,7 @@ static uint32_t location_find_user(struct trace_builder *b, uint32_t process, ui
     uint64_t inside = is_return && addr ? addr - 1 : addr;
     const struct process_state *state = &b->states[process];
     const struct address_range *code = address_space_find(state->codes, inside);
+    place_filter_add(&b->places, process, inside);
     struct location_key key = {
         .addr = addr,
         .process = process,
@@ -119,6 +120,89 @@ static struct stack_path path_of(struct trace_builder *b, uint32_t process, cons
     return (struct stack_path){ cut ? STACK_TRUNCATED : end, depth, locations };
 }
 
+/*
+ * Mostly the leaf alone is new of a new chain, or a few frames near it: the stacks of their callers are
+ * remembered by these frames' addresses.
+ */
+
+#define CALLERS (UINT64_C(1) << 63) /* in a key's context */
+#define CALLERS_EXACT                                                                                        \
+    (UINT64_C(1) << 62) /* the first user frame is among them, which goes on at its address */
+
+/* How many frames are left out. */
+static const uint8_t skipped_frames[RAW_SAMPLE_CALLERS] = { 1, 4 };
+
+static bool may_know_callers(const struct raw_sample *s)
+{
+    size_t count = s->kernel_count + s->user_count;
+    bool others_are_exact =
+        s->user_exact && s->user_count && memchr(s->user_exact + 1, true, s->user_count - 1);
+    return count > skipped_frames[RAW_SAMPLE_CALLERS - 1] && count <= TRACE_STACK_DEPTH_MAX &&
+           !others_are_exact;
+}
+
+static struct chain_key callers_key(const struct raw_sample *s, size_t skipped, uint64_t context)
+{
+    size_t kernel = skipped < s->kernel_count ? skipped : s->kernel_count, user = skipped - kernel;
+    return chain_key_of(s->kernel + kernel, s->kernel_count - kernel, s->user + user, s->user_count - user,
+                        context | (user ? 0 : CALLERS_EXACT));
+}
+
+/* The path of the first `count` frames; false when these may have a say in how many of the others count. */
+static bool path_of_first(struct trace_builder *b, uint32_t process, const struct raw_sample *s, size_t count,
+                          uint32_t *locations)
+{
+    struct frame_space user = { process, space_then(b, process, s->time_ns), s->time_ns },
+                       kernel = { 0, BUILDER_KERNEL_SPACE, s->time_ns };
+    bool plain = true;
+    for (size_t i = 0; i < count; i++) {
+        bool is_kernel = i < s->kernel_count;
+        size_t at = is_kernel ? i : i - s->kernel_count;
+        bool exact = is_kernel || !s->user_exact ? at == 0 : s->user_exact[at];
+        uint32_t location =
+            location_of(b, is_kernel ? kernel : user, (is_kernel ? s->kernel : s->user)[at], !exact);
+        plain &= is_kernel || !s->judge || b->trace.locations.rows[location].mapping;
+        locations[count - 1 - i] = location;
+    }
+    return plain;
+}
+
+/* The path of a sample from the stack of its first frames' callers; false when that is not known. */
+static bool path_on_callers(struct trace_builder *b, uint32_t process, struct raw_sample *s,
+                            uint32_t *locations, struct stack_path *out)
+{
+    if (!may_know_callers(s))
+        return false;
+    uint64_t context = CALLERS | (uint64_t)space_then(b, process, s->time_ns) << 2 | s->end;
+    for (; s->new_callers < RAW_SAMPLE_CALLERS; s->new_callers++) {
+        size_t skipped = skipped_frames[s->new_callers];
+        s->callers[s->new_callers] = callers_key(s, skipped, context);
+        uint32_t callers = chain_cache_find(b->chains, s->callers[s->new_callers]);
+        if (!callers)
+            continue;
+        *out = (struct stack_path){ callers, (uint32_t)skipped, locations };
+        return path_of_first(b, process, s, skipped, locations);
+    }
+    return false;
+}
+
+/* Remembers the callers that were not known, now that the sample has a stack. */
+static void add_callers(struct trace_builder *b, const struct raw_sample *s, uint32_t stack)
+{
+    size_t frames = 0;
+    for (unsigned i = 0; i < s->new_callers; i++) {
+        for (; frames < skipped_frames[i] && stack >= STACK_ROOTS; frames++) {
+            struct trace_stack row = b->trace.stacks.rows[stack];
+            if (s->judge && frames >= s->kernel_count && !b->trace.locations.rows[row.location].mapping)
+                return;
+            stack = row.parent;
+        }
+        if (frames < skipped_frames[i])
+            return;
+        chain_cache_add(b->chains, s->callers[i], stack);
+    }
+}
+
 static struct chain_key sample_key(struct trace_builder *b, uint32_t process, const struct raw_sample *s)
 {
     uint64_t context = (uint64_t)space_then(b, process, s->time_ns) << 2;
@@ -165,9 +249,11 @@ uint32_t trace_builder_sample_again(struct trace_builder *b, struct raw_sample *
 static struct stack_path path_of_sample(struct trace_builder *b, struct raw_sample *s, uint32_t *locations)
 {
     sample_look(b, s);
-    uint32_t stack = chain_cache_find(b->chains, s->key);
-    return stack ? (struct stack_path){ .parent = stack }
-                 : path_of(b, b->trace.threads.rows[s->thread].process, s, locations);
+    uint32_t stack = chain_cache_find(b->chains, s->key), process = b->trace.threads.rows[s->thread].process;
+    struct stack_path path = { .parent = stack };
+    if (stack || path_on_callers(b, process, s, locations, &path))
+        return path;
+    return path_of(b, process, s, locations);
 }
 
 static uint32_t add_sample(struct trace_builder *b, const struct raw_sample *s, struct stack_path path)
@@ -176,6 +262,7 @@ static uint32_t add_sample(struct trace_builder *b, const struct raw_sample *s, 
     uint32_t stack = stack_table_add(&b->stacks, &b->trace, path);
     if (is_new)
         chain_cache_add(b->chains, s->key, stack);
+    add_callers(b, s, stack);
     return sample_push(b, s, stack);
 }
 

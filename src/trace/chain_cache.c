@@ -39,26 +39,21 @@ void chain_cache_free(struct chain_cache *cache)
     free(cache);
 }
 
-struct chain_key chain_key_of(const uint64_t *kernel, size_t kernel_count, const uint64_t *user,
-                              size_t user_count, uint64_t context)
-{
-    XXH128_hash_t hash = { 0 };
-    if (user_count)
-        hash = XXH3_128bits_withSeed(user, user_count * sizeof *user, context);
-    if (kernel_count) {
-        XXH128_hash_t above =
-            XXH3_128bits_withSeed(kernel, kernel_count * sizeof *kernel, hash.low64 ^ context);
-        hash.low64 = above.low64;
-        hash.high64 = hash.high64 * 0x9e3779b97f4a7c15ull ^ above.high64;
-    }
-    return (struct chain_key){ hash.low64, hash.high64 ^ context };
-}
-
 struct chain_key chain_key_of_bytes(struct span chain, uint64_t context)
 {
     /* a seed would make XXH3 derive its secret anew each time */
     XXH128_hash_t hash = XXH3_128bits(chain.data, chain.size);
     return (struct chain_key){ hash.low64 ^ context * 0x9e3779b97f4a7c15ull, hash.high64 ^ context };
+}
+
+struct chain_key chain_key_of(const uint64_t *kernel, size_t kernel_count, const uint64_t *user,
+                              size_t user_count, uint64_t context)
+{
+    struct chain_key key = chain_key_of_bytes(span_of(user, user_count * sizeof *user), context);
+    if (kernel_count == 0)
+        return key;
+    struct chain_key above = chain_key_of_bytes(span_of(kernel, kernel_count * sizeof *kernel), key.low);
+    return (struct chain_key){ above.low, key.high * 0x9e3779b97f4a7c15ull ^ above.high };
 }
 
 static struct chain_entry *chain_cache_slot(const struct chain_cache *cache, struct chain_key key)

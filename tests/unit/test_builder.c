@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -301,6 +302,120 @@ static void test_judged_once(void **state)
     trace_builder_done(&b);
 }
 
+static uint32_t sample_of_both(const uint64_t *kernel, size_t kernel_count, const uint64_t *user,
+                               size_t user_count, struct trace_builder *b)
+{
+    return trace_builder_sample(b, &(struct raw_sample){ .time_ns = 5,
+                                                         .kernel = kernel,
+                                                         .kernel_count = kernel_count,
+                                                         .user = user,
+                                                         .user_count = user_count,
+                                                         .pid = 10,
+                                                         .tid = 11,
+                                                         .end = STACK_WHOLE });
+}
+
+/* Callers are remembered apart from the leaf: where it is decides whether they go on at their address. */
+static void test_same_callers(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    uint32_t process = trace_builder_process_start(&b, 10, 1);
+    trace_builder_mapping(&b, process, 0x1000, 0x1000, 0, image(&b, "/bin/a"), 1);
+    static const uint64_t kernel[] = { UINT64_MAX - 9, UINT64_MAX - 8 };
+    static const uint64_t user[] = { 0x1100, 0x1200, 0x1300, 0x1400, 0x1500, 0x1600, 0x1700 };
+    uint32_t whole = sample_of_both(NULL, 0, user, 7, &b), callers = b.trace.stacks.rows[whole].parent;
+    for (unsigned i = 0; i < 40; i++) { /* other leaves, and others of the first frames */
+        uint64_t other[7];
+        memcpy(other, user, sizeof user);
+        other[0] += i;
+        other[2] += i / 8;
+        uint32_t stack = sample_of_both(NULL, 0, other, 7, &b), up = stack;
+        assert_int_equal(leaf(&b, stack)->addr, other[0]);
+        assert_false(leaf(&b, stack)->is_return);
+        for (unsigned frame = 1; frame < 7; frame++) {
+            up = b.trace.stacks.rows[up].parent;
+            assert_int_equal(leaf(&b, up)->addr, other[frame]);
+            assert_true(leaf(&b, up)->is_return);
+        }
+        assert_int_equal(b.trace.stacks.rows[up].parent, STACK_WHOLE);
+        assert_true(i >= 8 || b.trace.stacks.rows[stack].parent == callers);
+    }
+    /* what was behind a call below the leaf is where the kernel was entered */
+    for (size_t count = 1; count <= 2; count++) {
+        uint32_t stack = sample_of_both(kernel, count, user + 1, 6, &b);
+        for (size_t i = 0; i < count; i++)
+            stack = b.trace.stacks.rows[stack].parent;
+        assert_int_equal(leaf(&b, stack)->addr, user[1]);
+        assert_false(leaf(&b, stack)->is_return);
+        assert_int_not_equal(stack, callers);
+    }
+    trace_builder_done(&b);
+}
+
+static size_t believe_code(void *user, uint32_t process, const struct raw_sample *s, enum stack_end *out_end)
+{
+    size_t count = 0;
+    while (count < s->user_count && trace_builder_mapping_at(user, process, s->user[count]))
+        count++;
+    *out_end = count == s->user_count ? STACK_WHOLE : STACK_BROKEN;
+    return count ? count : 1;
+}
+
+/* A frame near the leaf that is no code ends the stack, whatever is known of those behind it. */
+static void test_callers_behind_no_code(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    uint32_t process = trace_builder_process_start(&b, 10, 1);
+    trace_builder_mapping(&b, process, 0x1000, 0x1000, 0, image(&b, "/bin/a"), 1);
+    uint64_t chain[] = { 0x1100, 0x1200, 0x1300, 0x1400, 0x1500, 0x1600 };
+    struct raw_sample s = {
+        .user = chain, .user_count = 6, .pid = 10, .tid = 11, .judge = believe_code, .judge_user = &b
+    };
+    for (size_t bad = 0; bad < 6; bad++) {
+        struct raw_sample good = s, one = s;
+        chain[bad] = 0x1180;
+        assert_int_equal(trace_builder_stack_end(&b, trace_builder_sample(&b, &good)), STACK_WHOLE);
+        chain[bad] = 0x9000;
+        uint32_t stack = trace_builder_sample(&b, &one);
+        assert_int_equal(trace_builder_stack_end(&b, stack), STACK_BROKEN);
+        size_t depth = 0;
+        for (; stack >= STACK_ROOTS; stack = b.trace.stacks.rows[stack].parent)
+            depth++;
+        assert_int_equal(depth, bad ? bad : 1);
+        chain[bad] = 0x1100 + 0x100 * bad;
+    }
+    trace_builder_done(&b);
+}
+
+/* Code at a place that no stack had does not change what stacks are; at one that had it does. */
+static void test_code_where_nothing_was(void **state)
+{
+    (void)state;
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    uint32_t process = trace_builder_process_start(&b, 10, 1);
+    trace_builder_mapping(&b, process, 0x1000, 0x10000, 0, image(&b, "/bin/a"), 1);
+    uint64_t chain[] = { 0x1100, 0x1200 };
+    uint32_t before = sample(&b, 2, chain, 2);
+    uint32_t space = b.states[process].space;
+    struct trace_code far = { .process = process, .addr = 0x9000, .size_bytes = 0x80, .from_ns = 3 };
+    struct trace_code near = { .process = process, .addr = 0x11f0, .size_bytes = 0x80, .from_ns = 5 };
+    trace_builder_code(&b, &far);
+    assert_int_equal(b.states[process].space, space);
+    assert_int_equal(sample(&b, 4, chain, 2), before);
+    uint32_t code = trace_builder_code(&b, &near);
+    uint32_t after = sample(&b, 6, chain, 2);
+    assert_int_not_equal(after, before);
+    assert_int_equal(leaf(&b, b.trace.stacks.rows[after].parent)->code, code);
+    trace_builder_code_end(&b, process, 0x11f0, 7);
+    assert_int_equal(leaf(&b, b.trace.stacks.rows[sample(&b, 8, chain, 2)].parent)->code, 0);
+    trace_builder_done(&b);
+}
+
 /* An event's stack is found as a sample's is, but its leaf is the place behind a call. */
 static void test_stack_without_sample(void **state)
 {
@@ -434,6 +549,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fact_pairs),
         cmocka_unit_test(test_equal_chains_are_one_stack),
+        cmocka_unit_test(test_same_callers),
+        cmocka_unit_test(test_callers_behind_no_code),
+        cmocka_unit_test(test_code_where_nothing_was),
         cmocka_unit_test(test_number_facts),
         cmocka_unit_test(test_remapped_address),
         cmocka_unit_test(test_growing_mapping),
