@@ -143,6 +143,7 @@ static uint32_t add_chain(struct sample_stacks *stacks, struct raw_sample *raw)
 enum stack_end sample_stacks_add(struct sample_stacks *stacks, struct span item)
 {
     struct raw_sample raw = waiting_sample_get(item);
+    raw.by_callers = true;
     uint32_t stack = raw.chain.size ? add_chain(stacks, &raw) : trace_builder_sample(stacks->b, &raw);
     return trace_builder_stack_end(stacks->b, stack);
 }

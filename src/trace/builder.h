@@ -143,6 +143,7 @@ struct raw_sample {
     enum stack_end end;         /* when there is no judge */
     raw_sample_judge_fn *judge; /* or NULL: all frames count */
     void *judge_user;
+    bool by_callers; /* many have the same callers, below other leaves: those are remembered, too */
     /* the builder's own: what it found out of this sample so far */
     bool looked_at;
     uint8_t new_callers; /* of `callers`: those that are not remembered */

@@ -302,8 +302,8 @@ static void test_judged_once(void **state)
     trace_builder_done(&b);
 }
 
-static uint32_t sample_of_both(const uint64_t *kernel, size_t kernel_count, const uint64_t *user,
-                               size_t user_count, struct trace_builder *b)
+static uint32_t sample_below(const uint64_t *kernel, size_t kernel_count, const uint64_t *user,
+                             size_t user_count, struct trace_builder *b)
 {
     return trace_builder_sample(b, &(struct raw_sample){ .time_ns = 5,
                                                          .kernel = kernel,
@@ -312,7 +312,8 @@ static uint32_t sample_of_both(const uint64_t *kernel, size_t kernel_count, cons
                                                          .user_count = user_count,
                                                          .pid = 10,
                                                          .tid = 11,
-                                                         .end = STACK_WHOLE });
+                                                         .end = STACK_WHOLE,
+                                                         .by_callers = true });
 }
 
 /* Callers are remembered apart from the leaf: where it is decides whether they go on at their address. */
@@ -325,13 +326,13 @@ static void test_same_callers(void **state)
     trace_builder_mapping(&b, process, 0x1000, 0x1000, 0, image(&b, "/bin/a"), 1);
     static const uint64_t kernel[] = { UINT64_MAX - 9, UINT64_MAX - 8 };
     static const uint64_t user[] = { 0x1100, 0x1200, 0x1300, 0x1400, 0x1500, 0x1600, 0x1700 };
-    uint32_t whole = sample_of_both(NULL, 0, user, 7, &b), callers = b.trace.stacks.rows[whole].parent;
+    uint32_t whole = sample_below(NULL, 0, user, 7, &b), callers = b.trace.stacks.rows[whole].parent;
     for (unsigned i = 0; i < 40; i++) { /* other leaves, and others of the first frames */
         uint64_t other[7];
         memcpy(other, user, sizeof user);
         other[0] += i;
         other[2] += i / 8;
-        uint32_t stack = sample_of_both(NULL, 0, other, 7, &b), up = stack;
+        uint32_t stack = sample_below(NULL, 0, other, 7, &b), up = stack;
         assert_int_equal(leaf(&b, stack)->addr, other[0]);
         assert_false(leaf(&b, stack)->is_return);
         for (unsigned frame = 1; frame < 7; frame++) {
@@ -344,7 +345,7 @@ static void test_same_callers(void **state)
     }
     /* what was behind a call below the leaf is where the kernel was entered */
     for (size_t count = 1; count <= 2; count++) {
-        uint32_t stack = sample_of_both(kernel, count, user + 1, 6, &b);
+        uint32_t stack = sample_below(kernel, count, user + 1, 6, &b);
         for (size_t i = 0; i < count; i++)
             stack = b.trace.stacks.rows[stack].parent;
         assert_int_equal(leaf(&b, stack)->addr, user[1]);
@@ -372,9 +373,13 @@ static void test_callers_behind_no_code(void **state)
     uint32_t process = trace_builder_process_start(&b, 10, 1);
     trace_builder_mapping(&b, process, 0x1000, 0x1000, 0, image(&b, "/bin/a"), 1);
     uint64_t chain[] = { 0x1100, 0x1200, 0x1300, 0x1400, 0x1500, 0x1600 };
-    struct raw_sample s = {
-        .user = chain, .user_count = 6, .pid = 10, .tid = 11, .judge = believe_code, .judge_user = &b
-    };
+    struct raw_sample s = { .user = chain,
+                            .user_count = 6,
+                            .pid = 10,
+                            .tid = 11,
+                            .judge = believe_code,
+                            .judge_user = &b,
+                            .by_callers = true };
     for (size_t bad = 0; bad < 6; bad++) {
         struct raw_sample good = s, one = s;
         chain[bad] = 0x1180;
