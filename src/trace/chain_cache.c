@@ -8,6 +8,8 @@
 #include "base/id_map.h"
 #include "base/mem.h"
 
+enum { HASH_PIECE_BYTES = 240 };
+
 /* 96 bits of the key are kept: looking a chain up is one wait for memory, so that four entries share a line.
  */
 struct chain_entry {
@@ -39,11 +41,19 @@ void chain_cache_free(struct chain_cache *cache)
     free(cache);
 }
 
+/* In pieces for which XXH3 needs no start and no end; a seed would make it derive its secret anew each time.
+ */
 struct chain_key chain_key_of_bytes(struct span chain, uint64_t context)
 {
-    /* a seed would make XXH3 derive its secret anew each time */
-    XXH128_hash_t hash = XXH3_128bits(chain.data, chain.size);
-    return (struct chain_key){ hash.low64 ^ context * 0x9e3779b97f4a7c15ull, hash.high64 ^ context };
+    struct chain_key key = { context * 0x9e3779b97f4a7c15ull, context };
+    do {
+        size_t size = chain.size < HASH_PIECE_BYTES ? chain.size : HASH_PIECE_BYTES;
+        XXH128_hash_t hash = XXH3_128bits(chain.data, size);
+        key.low = key.low * 0x9e3779b97f4a7c15ull ^ hash.low64;
+        key.high = key.high * 0x9e3779b97f4a7c15ull ^ hash.high64;
+        chain = span_part(chain, size, chain.size - size);
+    } while (chain.size);
+    return key;
 }
 
 struct chain_key chain_key_of(const uint64_t *kernel, size_t kernel_count, const uint64_t *user,
