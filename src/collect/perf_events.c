@@ -380,7 +380,7 @@ static void raise_open_files(void)
     }
 }
 
-bool perf_events_open(const struct perf_events_options *options, struct perf_events *out, struct error *err)
+static bool events_open(const struct perf_events_options *options, struct perf_events *out, struct error *err)
 {
     int cpus[EVENTS_CPUS_MAX] = { 0 };
     struct perf_events events = { .filter = { -1, -1 }, .births = { -1, -1 } };
@@ -410,6 +410,28 @@ bool perf_events_open(const struct perf_events_options *options, struct perf_eve
     }
     *out = events;
     return true;
+}
+
+size_t perf_events_ring_bytes(const struct perf_events *events)
+{
+    size_t smallest = SIZE_MAX;
+    for (size_t i = 0; i < events->ring_count; i++)
+        if (events->rings[i].page && events->rings[i].size_bytes < smallest)
+            smallest = events->rings[i].size_bytes;
+    return smallest;
+}
+
+bool perf_events_open(const struct perf_events_options *options, struct perf_events *out, struct error *err)
+{
+    struct perf_events_options granted = *options;
+    if (!events_open(options, out, err))
+        return false;
+    granted.ring_pages = perf_events_ring_bytes(out) / (size_t)sysconf(_SC_PAGESIZE);
+    if (granted.ring_pages >= options->ring_pages)
+        return true;
+    /* the kernel wakes us when half of what was asked for is full: all of a ring, or more */
+    perf_events_close(out);
+    return events_open(&granted, out, err);
 }
 
 void perf_events_close(struct perf_events *events)

@@ -58,11 +58,13 @@ struct perf_events {
 };
 
 /*
- * Opens everything, disabled. Fails with ERROR_PERMISSION and the fix when the kernel forbids, ERROR_TARGET
- * when a process is gone.
+ * Opens everything, disabled. The rings are smaller than asked for where the kernel grants no more. Fails
+ * with ERROR_PERMISSION and the fix when the kernel forbids, ERROR_TARGET when a process is gone.
  */
 bool perf_events_open(const struct perf_events_options *options, struct perf_events *out, struct error *err);
 void perf_events_close(struct perf_events *events);
+/* Of the smallest ring. */
+size_t perf_events_ring_bytes(const struct perf_events *events);
 /* What made a sample. */
 enum perf_event_source perf_events_source(const struct perf_events *events, uint64_t sample_id);
 bool perf_events_enable(const struct perf_events *events, struct error *err);

@@ -78,15 +78,6 @@ static uint32_t switch_stack_bytes_for(size_t ring_bytes)
     return ring_bytes / SWITCH_STACK_ROOM >= STACK_BYTES ? STACK_BYTES : SWITCH_STACK_BYTES;
 }
 
-static size_t smallest_ring(const struct perf_events *events)
-{
-    size_t smallest = SIZE_MAX;
-    for (size_t i = 0; i < events->ring_count; i++)
-        if (events->rings[i].page && events->rings[i].size_bytes < smallest)
-            smallest = events->rings[i].size_bytes;
-    return smallest;
-}
-
 bool stack_room_open(const struct perf_events_options *wanted, struct perf_events *out, struct error *err)
 {
     struct perf_events_options perf = *wanted;
@@ -97,8 +88,8 @@ bool stack_room_open(const struct perf_events_options *wanted, struct perf_event
     perf.user_stack_bytes = user_stack_bytes_for(perf.ring_pages * page_bytes, perf.rate_hz);
     if (!perf_events_open(&perf, out, err))
         return false;
-    uint32_t fits = user_stack_bytes_for(smallest_ring(out), perf.rate_hz);
-    uint32_t switch_fits = switch_stack_bytes_for(smallest_ring(out));
+    uint32_t fits = user_stack_bytes_for(perf_events_ring_bytes(out), perf.rate_hz);
+    uint32_t switch_fits = switch_stack_bytes_for(perf_events_ring_bytes(out));
     if (fits >= perf.user_stack_bytes && switch_fits >= perf.switch_stack_bytes)
         return true;
     perf.user_stack_bytes = fits;
