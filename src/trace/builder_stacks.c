@@ -135,8 +135,7 @@ static const uint8_t skipped_frames[RAW_SAMPLE_CALLERS] = { 1, 4 };
 static bool may_know_callers(const struct raw_sample *s)
 {
     size_t count = s->kernel_count + s->user_count;
-    bool others_are_exact =
-        s->user_exact && s->user_count && memchr(s->user_exact + 1, 1, s->user_count - 1);
+    bool others_are_exact = s->user_exact && s->user_count && memchr(s->user_exact + 1, 1, s->user_count - 1);
     return s->by_callers && count > skipped_frames[RAW_SAMPLE_CALLERS - 1] &&
            count <= TRACE_STACK_DEPTH_MAX && !others_are_exact;
 }
