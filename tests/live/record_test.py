@@ -175,6 +175,15 @@ def ordinary_user(checks, work):
         checks.check("an ordinary user records an own process", done.returncode == 0, done.stderr[-400:])
         checks.check("it is said once that there are no kernel frames", done.stderr.count("user frames only") == 1, done.stderr)
         checks.check("of a thread that runs on nothing is missed", "samples stand for" not in done.stderr, done.stderr)
+        for tries in range(3):  # nobody who is an ordinary user gets a CPU at once where others want it
+            done = subprocess.run([*NOBODY, "prlimit", "--memlock=65536", binary, "record", "-p", str(target.pid), "-F", "20000",
+                                   "--frame-pointers", "-d", "2", "--json", "-q", "-o", f"{out}-fast{tries}"],
+                                  capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL, timeout=60)
+            fast = json.loads(done.stdout)
+            if fast["lost"] * 50 < fast["attempted"]:
+                break
+        checks.check("rings that the kernel grants smaller are read before they are full", fast["attempted"] > 10000 and
+                     fast["lost"] * 50 < fast["attempted"], f"{fast['lost']} of {fast['attempted']} lost")
     kinds = {row["kind"] or "unknown" for row in report(out, "--top", "0")["rows"]}
     checks.check("an ordinary user's capture has managed and no kernel frames", "jit" in kinds and "kernel" not in kinds,
                  str(sorted(kinds)))
