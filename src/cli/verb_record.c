@@ -42,20 +42,10 @@ enum {
     RECORD_RATE_HZ = 199,
     RECORD_RATE_MAX = 100000,
     RECORD_RING_PAGES = 128,
-    RECORD_RING_PAGES_MAX = 1024,
-    RECORD_RING_BYTES = 192, /* for each Hz: it is half full later than it would be read anyway */
     RECORD_CHAINS = 32768,
     RECORD_MEMORY_BYTES = 12 << 20, /* what a web service takes */
     RECORD_COMMAND_BYTES = 32768,   /* of the command line a capture keeps */
 };
-
-static size_t record_ring_pages(uint32_t rate_hz)
-{
-    size_t pages = RECORD_RING_PAGES, page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    while (pages < RECORD_RING_PAGES_MAX && pages * page_bytes < (size_t)rate_hz * RECORD_RING_BYTES)
-        pages *= 2;
-    return pages;
-}
 
 static bool record_max_loss(const char *text, double *out, struct error *err)
 {
@@ -287,7 +277,7 @@ static bool record_start(struct record_run *run, struct error *err)
             .cgroup_fd = run->cgroup_fd,
             .on_exec = record_owns(run),
             .rate_hz = (uint32_t)v->rate_hz,
-            .ring_pages = record_ring_pages((uint32_t)v->rate_hz),
+            .ring_pages = RECORD_RING_PAGES,
             .cpu = run->sources.cpu,
             .context_switches = run->sources.context_switches,
         },

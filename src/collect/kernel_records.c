@@ -10,7 +10,7 @@
 
 enum {
     RECORDS_QUEUE_BYTES = 64 << 20,
-    RECORDS_A_LOOK = 16, /* at the clock, where following one takes little more than that */
+    RECORDS_A_LOOK = 16, /* at the clock, which takes a tenth of a record's time, or of an event's */
     RECENT_THREADS = 32,
 };
 
@@ -27,9 +27,9 @@ struct kernel_records {
     struct time_queue queue; /* of what was read, until all rings were */
     struct kernel_records_counts counts;
     uint64_t drained_ns;
-    bool draining;  /* a ring is being read */
-    bool following; /* the queue hands over what is due */
-    unsigned followed;
+    bool draining;                                /* a ring is being read */
+    bool following;                               /* the queue hands over what is due */
+    unsigned unlooked;                            /* since the last look at the clock */
     struct recent_thread threads[RECENT_THREADS]; /* by tid */
 };
 
@@ -150,8 +150,7 @@ static void follow_item(void *user, const struct time_item *item, struct span by
     struct kernel_records *r = user;
     (void)item;
     follow_record(r, bytes);
-    if (!r->options.kernel_chains || ++r->followed % RECORDS_A_LOOK == 0)
-        kernel_records_relieve(r);
+    kernel_records_relieve(r, !r->options.kernel_chains);
 }
 
 static void follow(struct kernel_records *r, uint64_t until_ns)
@@ -206,8 +205,11 @@ static void empty_rings(struct kernel_records *r)
     r->draining = false;
 }
 
-void kernel_records_relieve(struct kernel_records *r)
+void kernel_records_relieve(struct kernel_records *r, bool after_long_work)
 {
+    if (!after_long_work && ++r->unlooked < RECORDS_A_LOOK)
+        return;
+    r->unlooked = 0;
     if (!r->draining && clock_monotonic_ns() - r->drained_ns > r->options.tick_ms * MS_NS)
         empty_rings(r);
 }

@@ -47,8 +47,11 @@ void kernel_records_free(struct kernel_records *records);
  * yet. The `last` time there is no such, and all is followed.
  */
 uint64_t kernel_records_drain(struct kernel_records *records, bool last);
-/* For who is at something that takes long: reads the rings when it is time, so that they do not overflow. */
-void kernel_records_relieve(struct kernel_records *records);
+/*
+ * For who is at something that takes long: reads the rings when it is time, so that they do not overflow.
+ * After short work only some of the calls look at the clock.
+ */
+void kernel_records_relieve(struct kernel_records *records, bool after_long_work);
 struct kernel_records_counts kernel_records_counts(const struct kernel_records *records);
 
 #endif

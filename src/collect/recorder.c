@@ -42,7 +42,6 @@ enum {
     RECORDER_ENDED_MS = 5000, /* after which nothing comes of a process that ended */
     RECORDER_FLUSH_MS = 350,
     RECORDER_PROGRESS_MS = 150,
-    RECORDER_ITEMS_A_LOOK = 16,
     RECORDER_QUEUE_BYTES = 64 << 20,
     RECORDER_LAST_LOOK_MS = 3000,
     /* for what runtimes have when they are told to end; who asked for events wants them all */
@@ -72,7 +71,6 @@ struct recorder {
     size_t seen; /* processes and mappings, at the last look */
     unsigned tick_ms;
     uint64_t started_ns, flushed_ns, progress_ns;
-    uint32_t taken;
     bool idle; /* nothing is left to be done while runtimes are waited for */
     struct listen_check listening;
     struct cpu_account *account; /* where each thread has a clock of its own; else NULL */
@@ -113,8 +111,7 @@ static void recorder_take(void *user, const struct time_item *item, struct span 
     case QUEUE_PERF_RECORD: /* waits elsewhere */
         break;
     }
-    if (++r->taken % RECORDER_ITEMS_A_LOOK == 0) /* at the clock, which takes a tenth of an event's time */
-        kernel_records_relieve(r->records);
+    kernel_records_relieve(r->records, false);
 }
 
 /* Reads all sources; what is older than any of them can still report goes into the trace. */
@@ -508,7 +505,7 @@ static bool recorder_open_events(struct recorder *r, struct error *err)
             recorder_note_kernel(r, &why);
         return true;
     }
-    bool opened = r->options.kernel_chains ? perf_events_open(perf, &r->events, err)
+    bool opened = r->options.kernel_chains ? stack_room_open_chains(perf, &r->events, err)
                                            : stack_room_open(perf, &r->events, err);
     if (!opened || !recorder_sees_switches(r, err))
         return false;

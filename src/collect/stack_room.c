@@ -25,6 +25,7 @@ enum {
     RING_PAGES_MAX = 1024,
     RING_PAGES_DEEP = 4096, /* where so many are needed, and are enough, for DEEP_STACK_BYTES */
     RINGS_BYTES = 64 << 20, /* of all CPUs */
+    CHAIN_RING_BYTES = 192, /* for each Hz: it is half full later than it would be read anyway */
     SWITCH_RING_FACTOR = 4, /* switches come in bursts of tens of thousands a second */
 };
 
@@ -78,6 +79,17 @@ static uint32_t switch_stack_bytes_for(size_t ring_bytes)
     return ring_bytes / SWITCH_STACK_ROOM >= STACK_BYTES ? STACK_BYTES : SWITCH_STACK_BYTES;
 }
 
+bool stack_room_open_chains(const struct perf_events_options *wanted, struct perf_events *out,
+                            struct error *err)
+{
+    struct perf_events_options perf = *wanted;
+    size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+    while (perf.ring_pages < RING_PAGES_MAX &&
+           perf.ring_pages * page_bytes < (size_t)perf.rate_hz * CHAIN_RING_BYTES)
+        perf.ring_pages *= 2;
+    return perf_events_open(&perf, out, err);
+}
+
 bool stack_room_open(const struct perf_events_options *wanted, struct perf_events *out, struct error *err)
 {
     struct perf_events_options perf = *wanted;
@@ -88,10 +100,12 @@ bool stack_room_open(const struct perf_events_options *wanted, struct perf_event
     perf.user_stack_bytes = user_stack_bytes_for(perf.ring_pages * page_bytes, perf.rate_hz);
     if (!perf_events_open(&perf, out, err))
         return false;
-    uint32_t fits = user_stack_bytes_for(perf_events_ring_bytes(out), perf.rate_hz);
-    uint32_t switch_fits = switch_stack_bytes_for(perf_events_ring_bytes(out));
+    size_t granted = perf_events_ring_bytes(out);
+    uint32_t fits = user_stack_bytes_for(granted, perf.rate_hz);
+    uint32_t switch_fits = switch_stack_bytes_for(granted);
     if (fits >= perf.user_stack_bytes && switch_fits >= perf.switch_stack_bytes)
         return true;
+    perf.ring_pages = granted / page_bytes;
     perf.user_stack_bytes = fits;
     perf.switch_stack_bytes = switch_fits;
     perf_events_close(out);

@@ -1,6 +1,5 @@
 /*
- * stack_room: how large the rings of a recording with whole stacks are, and how much of its stack a sample
- * carries.
+ * stack_room: how large the rings of a recording are, and how much of its stack a sample carries.
  */
 #ifndef CLRPERF_COLLECT_STACK_ROOM_H
 #define CLRPERF_COLLECT_STACK_ROOM_H
@@ -13,5 +12,8 @@
  * goes on behind it. Fails as perf_events_open() does.
  */
 bool stack_room_open(const struct perf_events_options *wanted, struct perf_events *out, struct error *err);
+/* The same for samples with the kernel's chain alone. */
+bool stack_room_open_chains(const struct perf_events_options *wanted, struct perf_events *out,
+                            struct error *err);
 
 #endif

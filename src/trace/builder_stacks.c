@@ -125,9 +125,9 @@ static struct stack_path path_of(struct trace_builder *b, uint32_t process, cons
  * remembered by these frames' addresses.
  */
 
-#define CALLERS (UINT64_C(1) << 63) /* in a key's context */
-#define CALLERS_EXACT                                                                                        \
-    (UINT64_C(1) << 62) /* the first user frame is among them, which goes on at its address */
+/* In a key's context; exact: the first user frame is among them, which goes on at its address. */
+#define CALLERS       (UINT64_C(1) << 63)
+#define CALLERS_EXACT (UINT64_C(1) << 62)
 
 /* How many frames are left out. */
 static const uint8_t skipped_frames[RAW_SAMPLE_CALLERS] = { 1, 4 };
