@@ -117,19 +117,19 @@ static void ask_names(struct fact_search *s)
     }
     s->origins = mem_alloc(t->locations.count, sizeof *s->origins);
     struct symbol_cache cache;
-    struct source_cache lines;
+    struct kept_folder kept;
     symbol_store_open(&cache);
-    symbol_store_open_lines(&lines);
+    symbol_store_open_kept(&kept);
     AUTO_FREE char *kernel_list = symbol_store_kernel_path();
     struct symbolizer_options options = { .files = code_listing_files(census),
                                           .cache = &cache,
-                                          .sources = &lines,
+                                          .kept = &kept,
                                           .origins = s->origins,
                                           .kernel = !census->core,
                                           .kernel_list = kernel_list };
     struct symbolizer_result result = { 0 };
     symbolizer_run(t, &census->b.functions, &options, &result);
-    source_cache_done(&lines);
+    kept_folder_done(&kept);
     symbol_cache_close(&cache);
 }
 

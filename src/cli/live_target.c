@@ -26,11 +26,11 @@ static void close_live_file(void *user, struct source *file)
 }
 
 bool live_target_open(struct live_target *live, const struct target_query *query,
-                      const struct symbol_cache *cache, struct error *err)
+                      const struct symbol_cache *cache, const struct kept_folder *kept, struct error *err)
 {
     *live = (struct live_target){ .process = 1 };
     live->finder = target_finder_live(&live->files);
-    live->ahead = (struct images_ahead){ .files = &live->finder, .cache = cache };
+    live->ahead = (struct images_ahead){ .files = &live->finder, .cache = cache, .kept = kept };
     live->memory = live_memory_new();
     if (!live->memory)
         return error_system(err, errno, "cannot share memory with a child process");

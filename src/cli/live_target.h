@@ -35,7 +35,7 @@ struct live_target {
  * also on failure.
  */
 bool live_target_open(struct live_target *live, const struct target_query *query,
-                      const struct symbol_cache *cache, struct error *err);
+                      const struct symbol_cache *cache, const struct kept_folder *kept, struct error *err);
 void live_target_close(struct live_target *live);
 /* Takes the stacks of all threads, or of one; fails as taken_threads_take(). Not unwound yet. */
 bool live_target_take(struct live_target *live, pid_t only_tid, struct error *err);

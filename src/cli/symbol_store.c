@@ -28,10 +28,10 @@ char *symbol_store_path(void)
     return own ? mem_copy_string(own) : cache_path("symbols");
 }
 
-void symbol_store_open_lines(struct source_cache *out)
+void symbol_store_open_kept(struct kept_folder *out)
 {
-    AUTO_FREE char *path = cache_path("lines");
-    source_cache_init(out, path);
+    AUTO_FREE char *path = cache_path("images");
+    kept_folder_init(out, path);
 }
 
 char *symbol_store_kernel_path(void)

@@ -6,13 +6,13 @@
 #ifndef CLRPERF_CLI_SYMBOL_STORE_H
 #define CLRPERF_CLI_SYMBOL_STORE_H
 
-#include "symbolize/source_cache.h"
+#include "symbolize/kept_folder.h"
 #include "symbolize/symbol_cache.h"
 
 /* NULL when the environment names none. The caller frees. */
 char *symbol_store_path(void);
-/* Where source lines are kept: clrperf/lines in $XDG_CACHE_HOME or in ~/.cache. */
-void symbol_store_open_lines(struct source_cache *out);
+/* Where what was found out about images is kept: clrperf/images in $XDG_CACHE_HOME or in ~/.cache. */
+void symbol_store_open_kept(struct kept_folder *out);
 /*
  * Where the kernel's symbols are kept for the boot: clrperf/kernel in $XDG_CACHE_HOME or in ~/.cache. NULL
  * when the environment names none, or where we may see more of the kernel than our user. The caller frees.

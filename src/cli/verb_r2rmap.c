@@ -87,7 +87,7 @@ static bool r2rmap_print(const char *path, const struct source *file, const stru
     struct assembly_set *siblings =
         assembly_set_new(&(struct sibling_finder){ r2rmap_open_sibling, r2rmap_close_sibling, folder });
     struct managed_image *image;
-    bool ok = managed_image_open(file, siblings, &image, err);
+    bool ok = managed_image_open(file, siblings, NULL, &image, err);
     if (ok) {
         struct buffer out;
         buffer_init(&out, OUTPUT_BYTES_MAX);

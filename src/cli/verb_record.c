@@ -84,7 +84,7 @@ struct record_run {
     struct record_stats stats;
     uint64_t file_bytes, stop_to_closed_ns;
     struct symbol_cache cache;
-    struct source_cache lines;
+    struct kept_folder kept;
     char *kernel_list;             /* owned, or NULL */
     struct symbolizer *symbolizer; /* at work since the last sample; or NULL: it was not needed early */
     int capture_fd;                /* to read an unnamed capture again */
@@ -213,12 +213,12 @@ static void record_begin_names(struct record_run *run)
 {
     urgency_begin(URGENCY_MS);
     symbol_store_open(&run->cache);
-    symbol_store_open_lines(&run->lines);
+    symbol_store_open_kept(&run->kept);
     run->kernel_list = symbol_store_kernel_path();
     struct symbolizer_options options = {
         .files = target_finder_live(recorder_files(run->recorder)),
         .cache = &run->cache,
-        .sources = &run->lines,
+        .kept = &run->kept,
         .kernel = true,
         .kernel_list = run->kernel_list,
     };
@@ -316,7 +316,7 @@ static bool record_finish(struct record_run *run, struct error *err)
         record_begin_names(run);
     symbolizer_finish(run->symbolizer, &result);
     symbol_cache_close(&run->cache);
-    source_cache_done(&run->lines);
+    kept_folder_done(&run->kept);
     free(run->kernel_list);
     if (result.kernel_hidden)
         record_note(run, "kernel functions have no names: the kernel hides its addresses; "

@@ -39,7 +39,7 @@ struct stack_values {
 /* What earlier runs left. */
 struct stack_caches {
     struct symbol_cache symbols; /* that were fetched */
-    struct source_cache sources;
+    struct kept_folder kept;
 };
 
 static struct symbolizer_options stack_symbolizer(const struct file_finder *files,
@@ -48,7 +48,7 @@ static struct symbolizer_options stack_symbolizer(const struct file_finder *file
     return (struct symbolizer_options){
         .files = *files,
         .cache = &caches->symbols,
-        .sources = &caches->sources,
+        .kept = &caches->kept,
     };
 }
 
@@ -190,7 +190,7 @@ static bool live_stacks(const struct stack_caches *caches, const struct stack_va
     struct target_query query = target_options_query(&own.target);
     query.one = query.begun = true;
     urgency_begin(URGENCY_MS); /* who looks at a hung machine waits, threads too */
-    bool ok = live_target_open(&live, &query, &caches->symbols, err);
+    bool ok = live_target_open(&live, &query, &caches->symbols, &caches->kept, err);
     if (ok)
         show_managed(&live.list.items[0], &own);
     for (uint32_t i = 0; ok && i < own.repeat; i++) {
@@ -279,9 +279,9 @@ static bool stack_run(struct verb_call *call, struct error *err)
     struct stack_caches caches;
     mem_expect(STACK_MEMORY_BYTES, MEM_PAGES_LARGE);
     symbol_store_open(&caches.symbols);
-    symbol_store_open_lines(&caches.sources);
+    symbol_store_open_kept(&caches.kept);
     bool ok = call->arg_count ? core_stacks(call->args[0], &caches, v, err) : live_stacks(&caches, v, err);
-    source_cache_done(&caches.sources);
+    kept_folder_done(&caches.kept);
     symbol_cache_close(&caches.symbols);
     return ok;
 }

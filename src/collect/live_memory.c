@@ -183,7 +183,7 @@ static bool list_mappings(const struct live_memory *live, size_t most, struct ma
 {
     *out = (struct mapping_list){ .most = most };
     arena_init(&out->names, NAMES_BYTES_MAX);
-    bool ok = process_mappings_each(live->pid, MAPPINGS_ALL, add_mapping, out, err);
+    bool ok = process_mappings_each(live->pid, MAPPINGS_READABLE, add_mapping, out, err);
     if (ok && !live_memory_lives(live))
         ok = error_set(err, ERROR_TARGET, "process %d is gone", (int)live->pid);
     if (ok && out->count == 0)

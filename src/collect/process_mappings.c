@@ -38,7 +38,9 @@ enum {
 static uint64_t query_flags(enum mappings_wanted wanted)
 {
     static const uint8_t flags[] = {
-        [MAPPINGS_OF_FILES] = QUERY_OF_FILES, [MAPPINGS_EXECUTABLE] = QUERY_EXECUTABLE
+        [MAPPINGS_OF_FILES] = QUERY_OF_FILES,
+        [MAPPINGS_EXECUTABLE] = QUERY_EXECUTABLE,
+        [MAPPINGS_READABLE] = QUERY_READABLE,
     };
     return QUERY_OR_NEXT | (uint64_t)flags[wanted];
 }
@@ -103,7 +105,7 @@ static bool is_wanted(const struct proc_mapping *m, enum mappings_wanted wanted)
     if (m->start >> 63)
         return false;
     return wanted == MAPPINGS_ALL || (wanted == MAPPINGS_OF_FILES && m->inode) ||
-           (wanted == MAPPINGS_EXECUTABLE && m->executable);
+           (wanted == MAPPINGS_EXECUTABLE && m->executable) || (wanted == MAPPINGS_READABLE && m->readable);
 }
 
 static bool read_each(pid_t pid, enum mappings_wanted wanted, process_mapping_fn *emit, void *user,

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "read/procfs.h"
 
-enum mappings_wanted { MAPPINGS_ALL, MAPPINGS_OF_FILES, MAPPINGS_EXECUTABLE };
+enum mappings_wanted { MAPPINGS_ALL, MAPPINGS_OF_FILES, MAPPINGS_EXECUTABLE, MAPPINGS_READABLE };
 
 /*
  * `path`: nothing in it is escaped, and " (deleted)" is taken away; empty when it is longer than 4,095 bytes.

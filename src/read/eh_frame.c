@@ -7,6 +7,7 @@
 
 enum {
     SECTION_BYTES_MAX = 128 << 20,
+    KEPT_ROW_BYTES = 8,
     ENCODING_ABSOLUTE = 0x00,
     ENCODING_ULEB = 0x01,
     ENCODING_U16 = 0x02,
@@ -316,6 +317,37 @@ bool eh_ranges_read(const struct elf *e, struct eh_ranges *out, struct error *er
     }
     buffer_done(&bytes);
     sort_ranges(ranges.rows, ranges.count);
+    count_steps(&ranges);
+    *out = ranges;
+    return true;
+}
+
+void eh_ranges_append(const struct eh_ranges *ranges, struct buffer *out)
+{
+    buffer_u32le(out, (uint32_t)ranges->count);
+    for (size_t i = 0; i < ranges->count; i++) {
+        buffer_u32le(out, ranges->rows[i].start);
+        buffer_u32le(out, ranges->rows[i].size_bytes);
+    }
+}
+
+bool eh_ranges_take(struct cursor *c, const struct elf *e, struct eh_ranges *out)
+{
+    uint32_t count = cursor_u32le(c);
+    struct span rows = cursor_bytes(c, (uint64_t)count * KEPT_ROW_BYTES);
+    struct eh_ranges ranges = { .base = elf_base_addr(e), .count = count };
+    *out = (struct eh_ranges){ 0 };
+    if (!cursor_ok(c))
+        return false;
+    ranges.rows = mem_alloc(count, sizeof *ranges.rows);
+    for (size_t i = 0; i < count; i++) {
+        const uint8_t *row = rows.data + i * KEPT_ROW_BYTES;
+        ranges.rows[i] = (struct eh_range){ load_u32le(row), load_u32le(row + 4) };
+        if (i && compare_ranges(&ranges.rows[i - 1], &ranges.rows[i]) > 0) {
+            eh_ranges_done(&ranges);
+            return false;
+        }
+    }
     count_steps(&ranges);
     *out = ranges;
     return true;

@@ -67,6 +67,10 @@ struct eh_ranges {
 /* Fails as eh_frame_load() does. */
 bool eh_ranges_read(const struct elf *e, struct eh_ranges *out, struct error *err);
 void eh_ranges_done(struct eh_ranges *ranges);
+/* As u32le count, and of each row u32le start and size. */
+void eh_ranges_append(const struct eh_ranges *ranges, struct buffer *out);
+/* What was appended of the same image. False when it cannot be that; *out has no rows then. */
+bool eh_ranges_take(struct cursor *c, const struct elf *e, struct eh_ranges *out);
 /* The function around `addr`; false when none covers it. */
 bool eh_ranges_find(const struct eh_ranges *ranges, uint64_t addr, uint64_t *out_start, uint64_t *out_size);
 

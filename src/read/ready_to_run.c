@@ -1,6 +1,7 @@
 #include "read/ready_to_run.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "read/r2r_signature.h"
@@ -17,6 +18,8 @@ enum {
     TABLE_BYTES_MAX = 128 << 20,
     /* bytes and elements of all components' tables, which may be one and the same, and bytes of signatures */
     INDEX_STEPS_MAX = 256 << 20,
+    INDEX_HEAD_BYTES = 8,
+    INDEX_ROW_BYTES = 8,
     PACKED_IL_MAPS_MAJOR = 16,
     HEADED_IL_MAPS_MAJOR =
         26, /* of .NET 11; those between were of previews, later ones can have another form */
@@ -188,11 +191,8 @@ static bool index_instance(void *user, struct cursor at)
     return true;
 }
 
-static bool index_instances(const struct source *file, const struct pe *pe, struct ready_to_run *r2r,
-                            struct error *err)
+static bool index_instances(struct ready_to_run *r2r, struct error *err)
 {
-    if (!load_section(file, pe, r2r->sections, R2R_SECTION_INSTANCE_ENTRY_POINTS, &r2r->instances, err))
-        return false;
     struct instance_indexing indexing = { r2r, err };
     return r2r->instances.size == 0 ||
            native_hashtable_each(buffer_span(&r2r->instances), index_instance, &indexing, err);
@@ -288,8 +288,62 @@ static bool load_functions(const struct source *file, const struct pe *pe, struc
     return true;
 }
 
+void ready_to_run_write_index(const struct ready_to_run *r2r, struct buffer *out)
+{
+    buffer_u32le(out, r2r->component_count);
+    buffer_u32le(out, r2r->damaged);
+    for (uint32_t f = 0; f < r2r->function_count; f++) {
+        buffer_u32le(out, r2r->entries[f].value);
+        buffer_u16le(out, r2r->entries[f].component);
+        buffer_u16le(out, r2r->entries[f].kind);
+    }
+}
+
+static bool is_owner(const struct ready_to_run *r2r, const struct entry *entry)
+{
+    return entry->kind == R2R_BODY_NONE ||
+           (entry->kind == R2R_BODY_METHOD && entry->component < r2r->component_count) ||
+           (entry->kind == R2R_BODY_INSTANCE && entry->value < r2r->instances.size);
+}
+
+/* False, and nothing of it is taken, when `index` is not of these tables. */
+static bool take_index(struct ready_to_run *r2r, struct span index)
+{
+    if (index.size != INDEX_HEAD_BYTES + (uint64_t)r2r->function_count * INDEX_ROW_BYTES)
+        return false;
+    r2r->component_count = load_u32le(index.data);
+    r2r->damaged = load_u32le(index.data + 4);
+    for (uint32_t f = 0; f < r2r->function_count; f++) {
+        const uint8_t *row = index.data + INDEX_HEAD_BYTES + (size_t)f * INDEX_ROW_BYTES;
+        uint16_t kind = load_u16le(row + 6);
+        struct entry entry = { load_u32le(row), load_u16le(row + 4), (uint8_t)kind };
+        if (kind > R2R_BODY_INSTANCE || !is_owner(r2r, &entry))
+            return false;
+        r2r->entries[f] = entry;
+    }
+    return true;
+}
+
+static void forget_index(struct ready_to_run *r2r)
+{
+    r2r->component_count = r2r->damaged = 0;
+    memset(r2r->entries, 0, r2r->function_count * sizeof *r2r->entries);
+}
+
+/* Who owns which function. */
+static bool load_owners(const struct source *file, const struct pe *pe, struct span index,
+                        struct ready_to_run *r2r, struct error *err)
+{
+    if (!load_section(file, pe, r2r->sections, R2R_SECTION_INSTANCE_ENTRY_POINTS, &r2r->instances, err))
+        return false;
+    if (take_index(r2r, index))
+        return true;
+    forget_index(r2r);
+    return index_components(file, pe, r2r, err) && index_instances(r2r, err);
+}
+
 bool ready_to_run_open(const struct source *file, const struct pe *pe, struct pe_range header,
-                       struct ready_to_run **out, struct error *err)
+                       struct span index, struct ready_to_run **out, struct error *err)
 {
     struct ready_to_run *r2r = mem_alloc(1, sizeof *r2r);
     buffer_init(&r2r->functions, TABLE_BYTES_MAX);
@@ -298,7 +352,7 @@ bool ready_to_run_open(const struct source *file, const struct pe *pe, struct pe
     buffer_init(&r2r->unwind, TABLE_BYTES_MAX);
     buffer_init(&r2r->il_maps, TABLE_BYTES_MAX);
     if (!load_header(file, pe, header, r2r, err) || !load_functions(file, pe, r2r, err) ||
-        !index_components(file, pe, r2r, err) || !index_instances(file, pe, r2r, err)) {
+        !load_owners(file, pe, index, r2r, err)) {
         ready_to_run_close(r2r);
         return false;
     }

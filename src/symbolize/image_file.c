@@ -15,14 +15,15 @@ bool image_file_is_managed(const struct image_file *file)
            magic[1] == 'Z';
 }
 
-void image_file_read(struct image_file *file, const char *path, const struct debug_finder *debug)
+void image_file_read(struct image_file *file, const char *path, const struct debug_finder *debug,
+                     const struct kept_folder *kept)
 {
     if (file->native || file->managed || !open_bytes(file, &file->bytes))
         return;
     if (image_file_is_managed(file))
-        managed_image_open(&file->bytes, NULL, &file->managed, NULL);
-    else
-        native_image_open(&file->bytes, path, debug, &file->native, NULL);
+        managed_image_open(&file->bytes, NULL, kept, &file->managed, NULL);
+    else if (native_image_open(&file->bytes, path, debug, &file->native, NULL))
+        native_image_keep(file->native, kept);
 }
 
 void image_file_drop(struct image_file *file)

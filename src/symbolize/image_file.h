@@ -21,8 +21,12 @@ struct image_file {
 
 /* Whether it looks like an assembly; `fd` is open. */
 bool image_file_is_managed(const struct image_file *file);
-/* Does nothing when that was done. `path` and `debug` as native_image_open() takes them. */
-void image_file_read(struct image_file *file, const char *path, const struct debug_finder *debug);
+/*
+ * Does nothing when that was done. `path` and `debug` as native_image_open() takes them. `kept` is where what
+ * takes long to find out is kept, or NULL.
+ */
+void image_file_read(struct image_file *file, const char *path, const struct debug_finder *debug,
+                     const struct kept_folder *kept);
 /* Forgets what was read. */
 void image_file_drop(struct image_file *file);
 void image_file_close(struct image_file *file);

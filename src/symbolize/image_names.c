@@ -43,7 +43,7 @@ static int open_debug_file(void *user, const char *path)
 static void *read_managed(void *user)
 {
     struct image_names *names = user;
-    image_file_read(&names->image, NULL, NULL);
+    image_file_read(&names->image, NULL, NULL, names->naming->kept);
     return NULL;
 }
 
@@ -54,7 +54,7 @@ static void image_names_read(struct image_names *names, struct naming *naming, c
         names->has_thread = thread_start(&names->thread, read_managed, names);
     if (names->has_thread)
         return;
-    image_file_read(&names->image, path, &debug);
+    image_file_read(&names->image, path, &debug, naming->kept);
     if (names->image.native && native_image_is_runtime(names->image.native) && !library_path(path) &&
         bundle_open(&names->image.bytes, &names->bundle, NULL))
         names->assemblies = naming_assemblies(naming, names->process);
@@ -233,7 +233,7 @@ static struct bundled *image_names_bundled(struct image_names *names, uint64_t f
     struct bundled *part = &names->bundled[names->bundled_count++];
     *part = (struct bundled){ .file_off = entry->file_off, .size_bytes = entry->size_bytes };
     struct source file = source_part(&names->image.bytes, part->file_off, part->size_bytes);
-    managed_image_open(&file, names->assemblies, &part->image, NULL);
+    managed_image_open(&file, names->assemblies, names->naming->kept, &part->image, NULL);
     return part;
 }
 
@@ -344,7 +344,6 @@ void image_names_ask_sources(const struct image_names *names, struct naming *nam
                              const uint32_t *locations, const uint64_t *file_offs, size_t count)
 {
     if (names->image.native)
-        naming_add_sources(naming,
-                           native_image_ask_sources(names->image.native, naming->sources, file_offs, count),
-                           locations, count);
+        naming_add_sources(naming, native_image_ask_sources(names->image.native, file_offs, count), locations,
+                           count);
 }

@@ -20,7 +20,7 @@ static void *read_all(void *user)
         struct image_file *file = &ahead->items[i];
         file->fd = open_file(ahead, ahead->paths[i]);
         if (file->fd >= 0)
-            image_file_read(file, ahead->paths[i], &debug);
+            image_file_read(file, ahead->paths[i], &debug, ahead->kept);
         if (file->native)
             native_image_read_functions(file->native);
     }

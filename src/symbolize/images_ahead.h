@@ -18,6 +18,7 @@ enum { IMAGES_AHEAD_MAX = 4 };
 struct images_ahead {
     const struct file_finder *files;  /* borrowed */
     const struct symbol_cache *cache; /* or NULL; borrowed */
+    const struct kept_folder *kept;   /* or NULL; borrowed */
     uint32_t process;
     char *paths[IMAGES_AHEAD_MAX]; /* owned */
     struct image_file items[IMAGES_AHEAD_MAX];

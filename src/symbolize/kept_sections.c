@@ -8,7 +8,6 @@
 #include "base/fd_write.h"
 #include "base/own.h"
 #include "read/debug_sections.h"
-#include "symbolize/symbol_cache.h"
 
 enum { SECTIONS_MAX = 16, NAMES_BYTES_MAX = 1024 };
 
@@ -16,7 +15,7 @@ static const char stamp_name[] = ".clrperf_stamp", names_name[] = ".shstrtab";
 
 /* Finding. */
 
-static bool has_stamp(const struct elf *e, const struct source_stamp *stamp)
+static bool has_stamp(const struct elf *e, const struct file_stamp *stamp)
 {
     const struct elf_section *section = elf_section_named(e, stamp_name);
     struct buffer bytes;
@@ -27,7 +26,7 @@ static bool has_stamp(const struct elf *e, const struct source_stamp *stamp)
     return same;
 }
 
-static bool is_of(int fd, const struct source_stamp *stamp)
+static bool is_of(int fd, const struct file_stamp *stamp)
 {
     struct source file;
     struct elf elf;
@@ -38,13 +37,10 @@ static bool is_of(int fd, const struct source_stamp *stamp)
     return same;
 }
 
-int kept_sections_find(const struct source_cache *cache, const struct symbol_id *id,
-                       const struct source_stamp *stamp)
+int kept_sections_find(const struct kept_folder *folder, const struct symbol_id *id,
+                       const struct file_stamp *stamp)
 {
-    struct symbol_cache folder = { .directory_fd = -1 };
-    bool opened = cache && cache->path && symbol_cache_open(cache->path, false, &folder, NULL);
-    AUTO_FD int fd = opened ? symbol_cache_find_made(&folder, id, SYMBOL_CACHE_SECTIONS) : -1;
-    symbol_cache_close(&folder);
+    AUTO_FD int fd = kept_folder_find(folder, id, SYMBOL_CACHE_SECTIONS);
     return fd >= 0 && is_of(fd, stamp) ? take_fd(&fd) : -1;
 }
 
@@ -105,14 +101,21 @@ static bool write_unpacked(struct section_writer *w, const struct elf *e, enum d
     return ok;
 }
 
-static bool write_all(int fd, const struct source_stamp *stamp, const struct elf *e)
+struct kept_work {
+    const struct file_stamp *stamp;
+    const struct elf *elf;
+};
+
+static bool write_all(void *user, int fd)
 {
+    const struct kept_work *work = user;
+    const struct elf *e = work->elf;
     struct section_writer w = { .fd = fd, .at = sizeof(Elf64_Ehdr), .count = 1 };
     uint8_t room[sizeof(Elf64_Ehdr)] = { 0 };
     buffer_init(&w.names, NAMES_BYTES_MAX);
     buffer_append(&w.names, "", 1);
     bool ok = fd_write(fd, span_of(room, sizeof room)) &&
-              write_section(&w, stamp_name, SHT_PROGBITS, span_of(stamp, sizeof *stamp));
+              write_section(&w, stamp_name, SHT_PROGBITS, span_of(work->stamp, sizeof *work->stamp));
     for (size_t i = 0; ok && i < DEBUG_SECTIONS; i++)
         ok = write_unpacked(&w, e, (enum debug_section)i);
     ok = ok && write_section(&w, names_name, SHT_STRTAB, (struct span){ 0 }) && write_headers(&w, e->machine);
@@ -139,28 +142,9 @@ static bool is_worth_it(const struct elf *e)
     return any_packed;
 }
 
-static bool save_in(const struct symbol_cache *folder, const struct symbol_id *id,
-                    const struct source_stamp *stamp, const struct elf *e)
+bool kept_sections_save(const struct kept_folder *folder, const struct symbol_id *id,
+                        const struct file_stamp *stamp, const struct elf *e)
 {
-    struct replaced_file file;
-    if (!symbol_cache_begin_made(folder, id, SYMBOL_CACHE_SECTIONS, &file, NULL))
-        return false;
-    if (!write_all(file.fd, stamp, e)) {
-        replaced_file_abandon(&file);
-        return false;
-    }
-    return replaced_file_commit(&file, NULL);
-}
-
-bool kept_sections_save(const struct source_cache *cache, const struct symbol_id *id,
-                        const struct source_stamp *stamp, const struct elf *e)
-{
-    struct symbol_cache folder;
-    if (!cache || !cache->path || !is_worth_it(e) || !symbol_cache_open(cache->path, true, &folder, NULL))
-        return false;
-    bool ok = save_in(&folder, id, stamp, e);
-    if (ok)
-        symbol_cache_trim(&folder, (uint64_t)SOURCE_CACHE_BYTES_MAX);
-    symbol_cache_close(&folder);
-    return ok;
+    struct kept_work work = { stamp, e };
+    return is_worth_it(e) && kept_folder_save(folder, id, SYMBOL_CACHE_SECTIONS, write_all, &work, NULL);
 }

@@ -12,6 +12,7 @@
 #include "read/r2r_signature.h"
 #include "read/ready_to_run.h"
 #include "symbolize/async_method.h"
+#include "symbolize/kept_index.h"
 #include "symbolize/type_params.h"
 
 enum {
@@ -499,7 +500,25 @@ static bool open_manifest(const struct source *file, struct managed_image *image
            (mvids.size == 0 || pe_load(file, &image->pe, mvids, &image->manifest_mvids, err));
 }
 
-static bool open_tables(const struct source *file, struct managed_image *image, bool code, struct error *err)
+static bool open_code(const struct source *file, struct pe_range header, const struct kept_folder *kept,
+                      struct managed_image *image, struct error *err)
+{
+    struct buffer index;
+    kept_index_load(kept, file, &index);
+    bool known = index.size > 0;
+    bool ok = ready_to_run_open(file, &image->pe, header, buffer_span(&index), &image->r2r, err);
+    if (ok && !known) {
+        ready_to_run_write_index(image->r2r, &index);
+        if (!index.failed)
+            kept_index_save(kept, file, buffer_span(&index));
+    }
+    buffer_done(&index);
+    return ok;
+}
+
+/* `code`: its tables, too; `kept` as managed_image_open() has it. */
+static bool open_tables(const struct source *file, const struct kept_folder *kept,
+                        struct managed_image *image, bool code, struct error *err)
 {
     struct pe_cli cli = { 0 };
     struct pe_range header = { 0 };
@@ -516,11 +535,12 @@ static bool open_tables(const struct source *file, struct managed_image *image, 
         if (!code || header.size == 0 || !(cli.flags & PE_CLI_IL_LIBRARY))
             return true;
     }
-    return ready_to_run_open(file, &image->pe, header, &image->r2r, err) && open_manifest(file, image, err);
+    return open_code(file, header, kept, image, err) && open_manifest(file, image, err);
 }
 
-static bool open_image(const struct source *file, struct assembly_set *siblings, bool code,
-                       struct managed_image **out, struct error *err)
+static bool open_image(const struct source *file, struct assembly_set *siblings,
+                       const struct kept_folder *kept, bool code, struct managed_image **out,
+                       struct error *err)
 {
     struct managed_image *image = mem_alloc(1, sizeof *image);
     image->siblings = siblings;
@@ -529,7 +549,7 @@ static bool open_image(const struct source *file, struct assembly_set *siblings,
     buffer_init(&image->signature, NAME_BYTES_MAX);
     buffer_init(&image->owner, NAME_BYTES_MAX);
     buffer_init(&image->params, NAME_BYTES_MAX);
-    if (!pe_read(file, &image->pe, err) || !open_tables(file, image, code, err)) {
+    if (!pe_read(file, &image->pe, err) || !open_tables(file, kept, image, code, err)) {
         managed_image_close(image);
         return false;
     }
@@ -537,16 +557,16 @@ static bool open_image(const struct source *file, struct assembly_set *siblings,
     return true;
 }
 
-bool managed_image_open(const struct source *file, struct assembly_set *siblings, struct managed_image **out,
-                        struct error *err)
+bool managed_image_open(const struct source *file, struct assembly_set *siblings,
+                        const struct kept_folder *kept, struct managed_image **out, struct error *err)
 {
-    return open_image(file, siblings, true, out, err);
+    return open_image(file, siblings, kept, true, out, err);
 }
 
 bool managed_image_open_metadata(const struct source *file, struct assembly_set *siblings,
                                  struct managed_image **out, struct error *err)
 {
-    return open_image(file, siblings, false, out, err);
+    return open_image(file, siblings, NULL, false, out, err);
 }
 
 void managed_image_close(struct managed_image *image)

@@ -14,6 +14,7 @@
 #include "base/source.h"
 #include "symbolize/assembly_set.h"
 #include "symbolize/code_name.h"
+#include "symbolize/kept_folder.h"
 
 struct managed_image;
 
@@ -22,11 +23,12 @@ struct managed_image;
  * source_part(). `file` is not kept. `siblings` (borrowed, must live as long as the image; may be
  * NULL) gives the metadata of other assemblies: without it, methods of generic types that other
  * assemblies define keep their names but lose their parameters' names, and the code of a composite
- * image has no names at all.
+ * image has no names at all. What it takes long to find out of a large one is looked for in `kept` and kept
+ * there (NULL: nowhere).
  * ERROR_INPUT when it is not a PE file, ERROR_UNSUPPORTED when nothing in it is managed.
  */
-bool managed_image_open(const struct source *file, struct assembly_set *siblings, struct managed_image **out,
-                        struct error *err);
+bool managed_image_open(const struct source *file, struct assembly_set *siblings,
+                        const struct kept_folder *kept, struct managed_image **out, struct error *err);
 /* The same without the tables of its code: for what its metadata alone tells. */
 bool managed_image_open_metadata(const struct source *file, struct assembly_set *siblings,
                                  struct managed_image **out, struct error *err);

@@ -18,7 +18,7 @@ void naming_init(struct naming *naming, struct trace *t, struct function_index *
                                .functions = functions,
                                .files = &options->files,
                                .cache = options->cache,
-                               .sources = options->sources,
+                               .kept = options->kept,
                                .ahead = options->ahead,
                                .own_kernel = options->kernel,
                                .origins = options->origins,

@@ -17,10 +17,10 @@ struct naming {
     struct function_index *functions;
     const struct file_finder *files;
     const struct symbol_cache *cache; /* or NULL */
-    const struct source_cache *sources;
-    struct images_ahead *ahead;  /* or NULL */
-    bool own_kernel;             /* the trace's kernel is the one that runs now */
-    struct name_origin *origins; /* by location; NULL when nobody asks */
+    const struct kept_folder *kept;   /* or NULL */
+    struct images_ahead *ahead;       /* or NULL */
+    bool own_kernel;                  /* the trace's kernel is the one that runs now */
+    struct name_origin *origins;      /* by location; NULL when nobody asks */
     /* assemblies of the process asked last: names of types that another assembly defines */
     struct assembly_set *assemblies;
     uint32_t assemblies_process;

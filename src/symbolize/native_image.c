@@ -13,10 +13,9 @@
 #include "read/code_starts.h"
 #include "read/eh_frame.h"
 #include "symbolize/demangle.h"
-#include "symbolize/fcall_names.h"
-#include "symbolize/jit_helper_names.h"
+#include "symbolize/kept_index.h"
 #include "symbolize/plt_stubs.h"
-#include "symbolize/qcall_names.h"
+#include "symbolize/runtime_names.h"
 #include "symbolize/symbol_table.h"
 
 enum {
@@ -27,7 +26,6 @@ enum {
     VDSO_BYTES_MAX = 1 << 20,
     ASKED_OFTEN = 256,
     STRINGS_KEPT_MAX = 8 << 20,
-    TABLE_STRINGS_MAX = 1 << 16,
 };
 
 /* One source of names. */
@@ -50,6 +48,7 @@ struct native_image {
     int debug_fd;            /* of the separate debug file, or -1 */
     struct buffer debugdata; /* unpacked .gnu_debugdata */
     struct plt_stubs stubs;
+    const struct kept_folder *kept; /* or NULL */
     bool functions_tried, starts_tried;
     struct eh_ranges functions;
     struct code_starts starts;
@@ -248,38 +247,60 @@ bool native_image_is_runtime(const struct native_image *image)
 }
 
 /* There is room for those of a runtime behind all others. */
-static struct layer *add_runtime_layer(struct native_image *image, enum resolver resolver)
+static void add_runtime_layers(struct native_image *image, struct runtime_names *names)
 {
-    struct layer *layer = &image->layers[image->layer_count++];
-    *layer =
-        (struct layer){ .resolver = resolver, .asked = ASKED_OFTEN /* a whole file is not to be kept */ };
-    buffer_init(&layer->strings_memory, TABLE_STRINGS_MAX);
-    symbol_table_init(&layer->symbols, elf_base_addr(&image->elf), false);
-    return layer;
+    static const enum resolver resolvers[RUNTIME_TABLES] = {
+        [RUNTIME_QCALLS] = RESOLVER_QCALL,
+        [RUNTIME_JIT_HELPERS] = RESOLVER_JIT_HELPER,
+        [RUNTIME_FCALLS] = RESOLVER_FCALL,
+    };
+    for (size_t i = 0; i < RUNTIME_TABLES; i++)
+        image->layers[image->layer_count++] = (struct layer){
+            .resolver = resolvers[i],
+            .symbols = names->tables[i],
+            .strings =
+                i == RUNTIME_QCALLS ? image->elf.file : source_over_span(buffer_span(&names->strings[i])),
+            .strings_memory = names->strings[i],
+            .asked = ASKED_OFTEN, /* a whole file is not to be kept */
+        };
 }
 
-static void seal_layer(struct layer *layer, struct source strings)
+/* Of a part of the runtime, as earlier looks found them. */
+static bool read_kept_functions(struct native_image *image, struct runtime_names *names)
 {
-    layer->strings = strings;
-    symbol_table_sort(&layer->symbols);
+    struct buffer bytes;
+    kept_index_load(image->kept, &image->elf.file, &bytes);
+    struct cursor c = cursor_over(buffer_span(&bytes));
+    bool ok = bytes.size && eh_ranges_take(&c, &image->elf, &image->functions);
+    if (ok && !runtime_names_read(&c, &image->elf, names)) {
+        eh_ranges_done(&image->functions);
+        ok = false;
+    }
+    buffer_done(&bytes);
+    return ok;
 }
 
-/* Of the tables that the runtime's own code goes by. */
-static void add_table_names(struct native_image *image)
+static void keep_functions(const struct native_image *image, const struct runtime_names *names)
 {
-    struct relocated_pointers pointers;
-    if (!image->runtime || !relocated_pointers_read(&image->elf, &image->functions, &pointers, NULL))
-        return;
-    struct layer *qcalls = add_runtime_layer(image, RESOLVER_QCALL),
-                 *helpers = add_runtime_layer(image, RESOLVER_JIT_HELPER),
-                 *fcalls = add_runtime_layer(image, RESOLVER_FCALL);
-    qcall_names_find(&pointers, &qcalls->symbols);
-    jit_helper_names_find(&pointers, &helpers->symbols, &helpers->strings_memory, NULL);
-    fcall_names_find(&pointers, &fcalls->symbols, &fcalls->strings_memory);
-    seal_layer(qcalls, image->elf.file);
-    seal_layer(helpers, source_over_span(buffer_span(&helpers->strings_memory)));
-    seal_layer(fcalls, source_over_span(buffer_span(&fcalls->strings_memory)));
-    relocated_pointers_done(&pointers);
+    struct buffer bytes;
+    buffer_init(&bytes, KEPT_INDEX_BYTES_MAX);
+    eh_ranges_append(&image->functions, &bytes);
+    runtime_names_write(names, &bytes);
+    if (!bytes.failed)
+        kept_index_save(image->kept, &image->elf.file, buffer_span(&bytes));
+    buffer_done(&bytes);
+}
+
+static void read_runtime_functions(struct native_image *image)
+{
+    struct runtime_names names;
+    if (!read_kept_functions(image, &names)) {
+        if (!eh_ranges_read(&image->elf, &image->functions, NULL))
+            return;
+        runtime_names_find(&image->elf, &image->functions, &names);
+        keep_functions(image, &names);
+    }
+    add_runtime_layers(image, &names);
 }
 
 static void read_functions(struct native_image *image)
@@ -287,8 +308,15 @@ static void read_functions(struct native_image *image)
     if (image->functions_tried)
         return;
     image->functions_tried = true;
-    if (eh_ranges_read(&image->elf, &image->functions, NULL))
-        add_table_names(image);
+    if (image->runtime)
+        read_runtime_functions(image);
+    else
+        eh_ranges_read(&image->elf, &image->functions, NULL);
+}
+
+void native_image_keep(struct native_image *image, const struct kept_folder *kept)
+{
+    image->kept = kept;
 }
 
 void native_image_read_functions(struct native_image *image)
@@ -455,8 +483,7 @@ static int source_fd(const struct native_image *image)
     return native_source_has(&image->elf) ? image->elf.file.fd : image->debug_fd;
 }
 
-struct source_lookup *native_image_ask_sources(const struct native_image *image,
-                                               const struct source_cache *kept, const uint64_t *file_offs,
+struct source_lookup *native_image_ask_sources(const struct native_image *image, const uint64_t *file_offs,
                                                size_t count)
 {
     int fd = source_fd(image);
@@ -475,6 +502,6 @@ struct source_lookup *native_image_ask_sources(const struct native_image *image,
         addrs[i] = pairs[i].addr;
         indexes[i] = pairs[i].index;
     }
-    struct source_store store = { kept, symbol_id_of_elf(&image->elf) };
+    struct source_store store = { image->kept, symbol_id_of_elf(&image->elf) };
     return source_lookup_start(fd, &store, addrs, indexes, known);
 }

@@ -17,6 +17,7 @@
 #include "base/source.h"
 #include "symbolize/code_name.h"
 #include "symbolize/debug_file.h"
+#include "symbolize/kept_folder.h"
 #include "symbolize/source_lookup.h"
 
 struct native_image; /* belongs to one thread: finding fills caches */
@@ -32,6 +33,8 @@ bool native_image_open(const struct source *file, const char *path, const struct
 /* The kernel's vdso, read from our own memory; the same bytes are in every process. */
 bool native_image_open_vdso(struct native_image **out, struct error *err);
 void native_image_close(struct native_image *image);
+/* From now on what takes long to find out is looked for in `kept`, and kept there. Borrowed; may be NULL. */
+void native_image_keep(struct native_image *image, const struct kept_folder *kept);
 
 /*
  * Names the code at `file_off` in the file. C++ and Rust names are demangled, without parameters.
@@ -46,11 +49,10 @@ bool native_image_find_addr(struct native_image *image, uint64_t addr, struct co
 
 /*
  * Asks where code at `file_offs` is in its source, by the image's own DWARF or its debug file's. The caller
- * finishes it, also when the image is closed. `kept`: of earlier answers, or NULL. NULL, or no answers, for
- * an image without, or with one that is too large.
+ * finishes it, also when the image is closed. NULL, or no answers, for an image without, or with one that is
+ * too large.
  */
-struct source_lookup *native_image_ask_sources(const struct native_image *image,
-                                               const struct source_cache *kept, const uint64_t *file_offs,
+struct source_lookup *native_image_ask_sources(const struct native_image *image, const uint64_t *file_offs,
                                                size_t count);
 
 /* What the first question would read, of a part of the .NET runtime: for who has the time before that. */

@@ -119,7 +119,7 @@ static void list_methods(struct listing *l, struct managed_image *assembly, uint
 static void list_assembly(struct listing *l, const struct source *file, uint64_t begin)
 {
     struct managed_image *assembly;
-    if (!managed_image_open(file, naming_assemblies(&l->naming, l->process), &assembly, NULL)) {
+    if (!managed_image_open(file, naming_assemblies(&l->naming, l->process), NULL, &assembly, NULL)) {
         l->result->unreadable++;
         return;
     }

@@ -105,16 +105,13 @@ static void write_answer(const struct source_answers *answers, const struct sour
     }
 }
 
-void source_answers_write(const struct source_answers *answers, const struct source_stamp *stamp,
+void source_answers_write(const struct source_answers *answers, const struct file_stamp *stamp,
                           struct buffer *out)
 {
     struct buffer body;
     buffer_init(&body, out->ceiling);
     write_text(span_of(WRITER, sizeof WRITER - 1), &body);
-    buffer_u64le(&body, stamp->device);
-    buffer_u64le(&body, stamp->inode);
-    buffer_u64le(&body, stamp->size_bytes);
-    buffer_u64le(&body, stamp->changed_ns);
+    file_stamp_append(stamp, &body);
     buffer_u32le(&body, (uint32_t)answers->count);
     for (size_t i = 0; i < answers->count; i++)
         write_answer(answers, &answers->rows[i], &body);
@@ -154,13 +151,13 @@ static bool read_answer(struct cursor *c, struct source_answers *answers)
     return cursor_ok(c);
 }
 
-static bool is_of(struct cursor *c, const struct source_stamp *stamp)
+static bool is_of(struct cursor *c, const struct file_stamp *stamp)
 {
     return cursor_u64le(c) == stamp->device && cursor_u64le(c) == stamp->inode &&
            cursor_u64le(c) == stamp->size_bytes && cursor_u64le(c) == stamp->changed_ns;
 }
 
-bool source_answers_read(struct span bytes, const struct source_stamp *stamp, struct source_answers *out,
+bool source_answers_read(struct span bytes, const struct file_stamp *stamp, struct source_answers *out,
                          struct error *err)
 {
     struct cursor c = cursor_over(bytes);

@@ -1,7 +1,7 @@
 /*
  * source_answers: what native_source_find() said of addresses of one file, for many at a time.
  *
- * As bytes, in which they are kept for later (symbolize/source_cache.h): u64le magic, u32le CRC-32C of what
+ * As bytes, in which they are kept for later (symbolize/kept_lines.h): u64le magic, u32le CRC-32C of what
  * follows, the text of whoever wrote them and four u64le, the state of the file that was asked, then u32le
  * count and for each address u64le address and u8 count of frames; of each frame u32le line and two texts,
  * function and file, "" for none. A text is u16le size and bytes.
@@ -11,6 +11,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "base/file_stamp.h"
 #include "base/intern.h"
 #include "symbolize/native_source.h"
 
@@ -34,12 +35,6 @@ struct source_answers {
     struct intern texts;
 };
 
-/* Which state of which file was asked: a stranger's that says it is the same build is another one. */
-struct source_stamp {
-    uint64_t device, inode, size_bytes;
-    uint64_t changed_ns; /* st_ctime */
-};
-
 void source_answers_init(struct source_answers *answers);
 void source_answers_done(struct source_answers *answers);
 /* `count` of `frames` may be 0. */
@@ -54,12 +49,12 @@ size_t source_answers_frames(const struct source_answers *answers, const struct 
                              struct source_frame out[SOURCE_FRAMES_MAX]);
 
 /* Appends the bytes; `out` fails at its ceiling. Sorted, at most SOURCE_ANSWERS_MAX. */
-void source_answers_write(const struct source_answers *answers, const struct source_stamp *stamp,
+void source_answers_write(const struct source_answers *answers, const struct file_stamp *stamp,
                           struct buffer *out);
 /*
  * ERROR_INPUT for what is damaged, of another file's state or of another version; then *out needs no end.
  */
-bool source_answers_read(struct span bytes, const struct source_stamp *stamp, struct source_answers *out,
+bool source_answers_read(struct span bytes, const struct file_stamp *stamp, struct source_answers *out,
                          struct error *err);
 
 #endif

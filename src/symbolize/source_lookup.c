@@ -4,17 +4,18 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_stamp.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/thread.h"
+#include "symbolize/kept_lines.h"
 #include "symbolize/kept_sections.h"
 
 struct source_lookup {
     struct source_store store;
-    struct source_stamp stamp; /* of the file */
+    struct file_stamp stamp; /* of the file */
     uint64_t *addrs;
     size_t *indexes;
     size_t count;
@@ -39,7 +40,7 @@ static void *lookup_run(void *user)
 {
     struct source_lookup *lookup = user;
     const struct source_store *store = &lookup->store;
-    AUTO_FD int kept = kept_sections_find(store->cache, &store->id, &lookup->stamp);
+    AUTO_FD int kept = kept_sections_find(store->folder, &store->id, &lookup->stamp);
     struct source file;
     struct elf elf;
     if (!source_over_fd(kept >= 0 ? kept : lookup->fd, 0, UINT64_MAX, &file, NULL) ||
@@ -47,22 +48,9 @@ static void *lookup_run(void *user)
         return NULL;
     native_source_find(&elf, lookup->asked, lookup->asked_count, keep_answer, lookup);
     if (kept < 0 && lookup->known.count)
-        kept_sections_save(store->cache, &store->id, &lookup->stamp, &elf);
+        kept_sections_save(store->folder, &store->id, &lookup->stamp, &elf);
     elf_done(&elf);
     return NULL;
-}
-
-static struct source_stamp stamp_of(int fd)
-{
-    struct stat st;
-    if (fstat(fd, &st) != 0)
-        return (struct source_stamp){ 0 };
-    return (struct source_stamp){
-        .device = st.st_dev,
-        .inode = st.st_ino,
-        .size_bytes = (uint64_t)st.st_size,
-        .changed_ns = (uint64_t)st.st_ctim.tv_sec * UINT64_C(1000000000) + (uint64_t)st.st_ctim.tv_nsec,
-    };
 }
 
 static void ask_unknown(struct source_lookup *lookup)
@@ -87,12 +75,12 @@ struct source_lookup *source_lookup_start(int fd, const struct source_store *sto
     struct source_lookup *lookup = mem_alloc(1, sizeof *lookup);
     lookup->store = *store;
     lookup->fd = take_fd(&own);
-    lookup->stamp = stamp_of(lookup->fd);
+    lookup->stamp = file_stamp_of(lookup->fd);
     lookup->count = count;
     lookup->addrs = memcpy(mem_alloc(count, sizeof *addrs), addrs, count * sizeof *addrs);
     lookup->indexes = memcpy(mem_alloc(count, sizeof *indexes), indexes, count * sizeof *indexes);
     source_answers_init(&lookup->found);
-    source_cache_load(store->cache, &store->id, &lookup->stamp, &lookup->known);
+    kept_lines_load(store->folder, &store->id, &lookup->stamp, &lookup->known);
     ask_unknown(lookup);
     return lookup;
 }
@@ -121,7 +109,7 @@ static void keep_found(struct source_lookup *lookup)
         source_answers_add(all, lookup->known.rows[i].addr, frames, count);
     }
     source_answers_sort(all);
-    source_cache_save(lookup->store.cache, &lookup->store.id, &lookup->stamp, all, NULL);
+    kept_lines_save(lookup->store.folder, &lookup->store.id, &lookup->stamp, all, NULL);
 }
 
 static void answer_one(const struct source_lookup *lookup, size_t i, native_source_fn *answer, void *user)

@@ -7,14 +7,14 @@
 #ifndef CLRPERF_SYMBOLIZE_SOURCE_LOOKUP_H
 #define CLRPERF_SYMBOLIZE_SOURCE_LOOKUP_H
 
+#include "symbolize/kept_folder.h"
 #include "symbolize/native_source.h"
-#include "symbolize/source_cache.h"
 
 struct source_lookup;
 
 /* Where answers about a build are kept; borrowed until the lookup is finished. */
 struct source_store {
-    const struct source_cache *cache; /* NULL: nowhere */
+    const struct kept_folder *folder; /* NULL: nowhere */
     struct symbol_id id;
 };
 

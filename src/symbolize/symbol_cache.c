@@ -172,7 +172,7 @@ int symbol_cache_find(const struct symbol_cache *cache, const struct symbol_id *
 }
 
 static const char *const made_suffixes[] = {
-    [SYMBOL_CACHE_LINES] = ".lines", [SYMBOL_CACHE_SECTIONS] = ".dwarf"
+    [SYMBOL_CACHE_LINES] = ".lines", [SYMBOL_CACHE_SECTIONS] = ".dwarf", [SYMBOL_CACHE_INDEX] = ".index"
 };
 
 int symbol_cache_find_made(const struct symbol_cache *cache, const struct symbol_id *id,

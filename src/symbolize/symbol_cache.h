@@ -19,10 +19,11 @@
 
 enum { SYMBOL_CACHE_NAME_BYTES = SYMBOL_ID_TEXT_BYTES + 8 };
 
-/* What is made here of a build's debug file, and not fetched. */
+/* What is made here of a build's debug file, or of an image, and not fetched. */
 enum symbol_cache_made {
-    SYMBOL_CACHE_LINES,    /* "0123....lines", by symbolize/source_cache */
+    SYMBOL_CACHE_LINES,    /* "0123....lines", by symbolize/kept_lines */
     SYMBOL_CACHE_SECTIONS, /* "0123....dwarf", by symbolize/kept_sections */
+    SYMBOL_CACHE_INDEX,    /* "0123....index", by symbolize/kept_index */
 };
 
 struct symbol_cache {
@@ -45,7 +46,7 @@ bool symbol_cache_begin(const struct symbol_cache *cache, const struct symbol_id
                         struct replaced_file *out, struct error *err);
 /* Takes the file when it is what the id is of (symbol_id_check()); else nothing of it stays. */
 bool symbol_cache_keep(const struct symbol_id *id, struct replaced_file *file, struct error *err);
-/* The same for what was made of a debug file. replaced_file_commit() ends it. */
+/* The same for what was made here. replaced_file_commit() ends it. */
 int symbol_cache_find_made(const struct symbol_cache *cache, const struct symbol_id *id,
                            enum symbol_cache_made what);
 bool symbol_cache_begin_made(const struct symbol_cache *cache, const struct symbol_id *id,

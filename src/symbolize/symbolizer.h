@@ -31,7 +31,7 @@ struct file_finder {
 };
 
 struct symbol_cache;
-struct source_cache;
+struct kept_folder;
 struct images_ahead;
 
 /* What is known of a location's name beyond what a trace keeps. */
@@ -42,12 +42,12 @@ struct name_origin {
 
 struct symbolizer_options {
     struct file_finder files;
-    const struct symbol_cache *cache;   /* of symbol files that were fetched, or NULL */
-    const struct source_cache *sources; /* of source lines that were looked up before, or NULL */
-    struct images_ahead *ahead;         /* that a thread reads already, or NULL */
-    struct name_origin *origins;        /* by location, zeroed, the caller's: is filled; or NULL */
-    bool kernel;                        /* the trace's kernel is the one that runs now */
-    const char *kernel_list;            /* directory of its kept symbols (symbolize/kernel_list.h), or NULL */
+    const struct symbol_cache *cache; /* of symbol files that were fetched, or NULL */
+    const struct kept_folder *kept;   /* what was found out about files before, or NULL */
+    struct images_ahead *ahead;       /* that a thread reads already, or NULL */
+    struct name_origin *origins;      /* by location, zeroed, the caller's: is filled; or NULL */
+    bool kernel;                      /* the trace's kernel is the one that runs now */
+    const char *kernel_list;          /* directory of its kept symbols (symbolize/kernel_list.h), or NULL */
 };
 
 struct symbolizer_result {

@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct sibling_finder finder = { .open = open_same, .user = &file };
     struct assembly_set *siblings = assembly_set_new(&finder);
     struct managed_image *image;
-    if (managed_image_open(&file, siblings, &image, NULL)) {
+    if (managed_image_open(&file, siblings, NULL, &image, NULL)) {
         ask(image, size);
         managed_image_close(image);
     }

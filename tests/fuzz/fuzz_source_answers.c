@@ -13,7 +13,7 @@ enum { MAGIC_BYTES = 8, HEAD_BYTES = 12 };
 /* What a file in the cache may be, with a checksum that is right. What was read is what is written. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct source_stamp stamp = { 1, 2, 3, 4 };
+    static const struct file_stamp stamp = { 1, 2, 3, 4 };
     struct source_answers answers, again;
     struct source_frame frames[SOURCE_FRAMES_MAX];
     if (size < HEAD_BYTES)

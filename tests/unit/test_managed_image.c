@@ -63,7 +63,7 @@ static struct managed_image *open_tiny(const struct fixture *fixture)
     struct source file = source_over_span(buffer_span(&fixture->dll));
     struct managed_image *image;
     struct error err;
-    if (!managed_image_open(&file, NULL, &image, &err))
+    if (!managed_image_open(&file, NULL, NULL, &image, &err))
         fail_msg("%s", err.what);
     return image;
 }
@@ -166,7 +166,7 @@ static void test_cut_anywhere(void **state)
         struct source file = source_over_span(span_of(cut, size));
         struct managed_image *image = NULL;
         struct error err = { 0 };
-        if (!managed_image_open(&file, NULL, &image, &err)) {
+        if (!managed_image_open(&file, NULL, NULL, &image, &err)) {
             assert_null(image);
             assert_true(err.what[0] != 0);
             continue;
@@ -190,7 +190,7 @@ static void test_il_only(void **state)
     assert_true(pe_file_offset(&pe, pe.directories[PE_DIRECTORY_CLI].rva, 72, &cli_off));
     memset(copy.data + cli_off + 64, 0, 8); /* no native header */
     struct managed_image *image;
-    assert_true(managed_image_open(&file, NULL, &image, NULL));
+    assert_true(managed_image_open(&file, NULL, NULL, &image, NULL));
     assert_string_equal(managed_image_name(image), "tiny");
     assert_false(managed_image_has_code(image));
     struct code_name name;

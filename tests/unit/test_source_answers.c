@@ -11,7 +11,7 @@
 #include "base/own.h"
 #include "symbolize/source_answers.h"
 
-static const struct source_stamp stamp = { 1, 2, 3, 4 };
+static const struct file_stamp stamp = { 1, 2, 3, 4 };
 
 /* 0x1000: inlined() at a.c:7 in the function, at b.c:9; 0x2000: nothing; 0x3000: only a line. */
 static void fill(struct source_answers *a)
@@ -68,7 +68,7 @@ static void test_round_trip(void **state)
     buffer_done(&bytes);
 }
 
-static void check_refused(struct span bytes, const struct source_stamp *of)
+static void check_refused(struct span bytes, const struct file_stamp *of)
 {
     struct source_answers b;
     struct error err = { 0 };
@@ -97,7 +97,7 @@ static void test_damaged(void **state)
         check_refused(buffer_span(&bytes), &stamp);
         bytes.data[i] ^= 4;
     }
-    const struct source_stamp others[] = { { 0, 2, 3, 4 }, { 1, 0, 3, 4 }, { 1, 2, 0, 4 }, { 1, 2, 3, 0 } };
+    const struct file_stamp others[] = { { 0, 2, 3, 4 }, { 1, 0, 3, 4 }, { 1, 2, 0, 4 }, { 1, 2, 3, 0 } };
     for (size_t i = 0; i < ARRAY_LEN(others); i++)
         check_refused(buffer_span(&bytes), &others[i]);
     source_answers_done(&a);

@@ -177,7 +177,7 @@ static void test_precompiled(void **state)
     struct source file = source_over_span(buffer_span(&golden[2].bytes));
     struct managed_image *image;
     bool seen[40] = { false };
-    assert_true(managed_image_open(&file, NULL, &image, NULL));
+    assert_true(managed_image_open(&file, NULL, NULL, &image, NULL));
     assert_true(managed_image_load_il_maps(image, &file, NULL));
     struct view view = { .files = { { "/Embedded.dll", buffer_span(&golden[2].bytes) } } };
     struct pdb_finder find = { .files = { view_open, view_close, &view } };

@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/own.h"
+#include "symbolize/kept_lines.h"
 #include "symbolize/kept_sections.h"
 #include "symbolize/source_lookup.h"
 #include "temp_folder.h"
@@ -97,7 +98,7 @@ static void test_nothing(void **state)
 /* A cache in a folder that is not there yet. */
 struct kept {
     char folder[200];
-    struct source_cache cache;
+    struct kept_folder cache;
     struct source_store store;
 };
 
@@ -106,13 +107,13 @@ static void kept_make(struct kept *kept)
     *kept = (struct kept){ .store = { &kept->cache, { .size = 20, .bytes = { 0xab } } } };
     assert_true(temp_folder_make(kept->folder, sizeof kept->folder));
     AUTO_FREE char *path = mem_format("%s/cache/lines", kept->folder);
-    source_cache_init(&kept->cache, path);
+    kept_folder_init(&kept->cache, path);
 }
 
 static void kept_remove(struct kept *kept)
 {
     AUTO_FREE char *command = mem_format("rm -rf '%s'", kept->folder);
-    source_cache_done(&kept->cache);
+    kept_folder_done(&kept->cache);
     assert_int_equal(system(command), 0);
 }
 
@@ -125,12 +126,12 @@ static void look(const struct kept *kept, int fd, size_t from, size_t to, struct
     source_lookup_finish(lookup, take, answers);
 }
 
-static struct source_stamp stamp_of(int fd)
+static struct file_stamp stamp_of(int fd)
 {
     struct stat st;
     assert_int_equal(fstat(fd, &st), 0);
     uint64_t changed_ns = (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec;
-    return (struct source_stamp){ st.st_dev, st.st_ino, (uint64_t)st.st_size, changed_ns };
+    return (struct file_stamp){ st.st_dev, st.st_ino, (uint64_t)st.st_size, changed_ns };
 }
 
 /* What was asked before is not asked again, and the rest is added to it. */
@@ -149,16 +150,16 @@ static void test_kept(void **state)
     AUTO_FREE char *path = mem_format("%s/cache/lines/ab%038d.lines", kept.folder, 0);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
-    struct source_stamp stamp = stamp_of(fd);
+    struct file_stamp stamp = stamp_of(fd);
     struct source_answers held;
-    source_cache_load(&kept.cache, &kept.store.id, &stamp, &held);
+    kept_lines_load(&kept.cache, &kept.store.id, &stamp, &held);
     assert_int_equal(held.count, ARRAY_LEN(addrs));
     source_answers_done(&held);
 
     const struct source_frame other = { NULL, "kept.c", 5 };
     source_answers_init(&held);
     source_answers_add(&held, addrs[2], &other, 1);
-    assert_true(source_cache_save(&kept.cache, &kept.store.id, &stamp, &held, NULL));
+    assert_true(kept_lines_save(&kept.cache, &kept.store.id, &stamp, &held, NULL));
     source_answers_done(&held);
     look(&kept, fd, 0, ARRAY_LEN(addrs), first);
     assert_string_equal(first->texts[0], "- kept.c:5 ");
@@ -179,7 +180,7 @@ static void open_elf(int fd, struct source *file, struct elf *out)
     assert_true(elf_open(file, out, NULL));
 }
 
-static int find_sections(const struct kept *kept, const struct source_stamp *stamp)
+static int find_sections(const struct kept *kept, const struct file_stamp *stamp)
 {
     return kept_sections_find(&kept->cache, &kept->store.id, stamp);
 }
@@ -194,7 +195,7 @@ static void test_unpacked(void **state)
     struct answers *first = mem_alloc(1, sizeof *first), *second = mem_alloc(1, sizeof *second);
     AUTO_FD int fd = open_fixture("gcc5-gz");
     kept_make(&kept);
-    struct source_stamp stamp = stamp_of(fd), later = stamp;
+    struct file_stamp stamp = stamp_of(fd), later = stamp;
     later.changed_ns++;
     AUTO_FREE char *sections = mem_format("%s/cache/lines/ab%038d.dwarf", kept.folder, 0);
     AUTO_FREE char *lines = mem_format("%s/cache/lines/ab%038d.lines", kept.folder, 0);
@@ -236,19 +237,19 @@ static void test_not_kept(void **state)
     struct source_answers held;
     AUTO_FD int fd = open_fixture("gcc5");
     kept_make(&kept);
-    struct source_stamp stamp = stamp_of(fd);
+    struct file_stamp stamp = stamp_of(fd);
     look(&kept, fd, 0, ARRAY_LEN(addrs), answers);
     stamp.changed_ns++;
-    source_cache_load(&kept.cache, &kept.store.id, &stamp, &held);
+    kept_lines_load(&kept.cache, &kept.store.id, &stamp, &held);
     assert_int_equal(held.count, 0);
     struct symbol_id none = { 0 };
-    assert_false(source_cache_save(&kept.cache, &none, &stamp, &held, NULL));
+    assert_false(kept_lines_save(&kept.cache, &none, &stamp, &held, NULL));
     AUTO_FREE char *folder = mem_format("%s/cache/lines", kept.folder);
     assert_int_equal(chmod(folder, 0777), 0);
-    assert_false(source_cache_save(&kept.cache, &kept.store.id, &stamp, &held, NULL));
+    assert_false(kept_lines_save(&kept.cache, &kept.store.id, &stamp, &held, NULL));
     source_answers_done(&held);
     stamp = stamp_of(fd);
-    source_cache_load(&kept.cache, &kept.store.id, &stamp, &held);
+    kept_lines_load(&kept.cache, &kept.store.id, &stamp, &held);
     assert_int_equal(held.count, 0);
     source_answers_done(&held);
     kept_remove(&kept);
