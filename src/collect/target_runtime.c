@@ -109,10 +109,19 @@ static bool look_at_mapping(void *user, const struct proc_mapping *m)
     return true;
 }
 
+/* What is executable shows the runtime, and is an eighth of all; an apphost's assembly may have no code. */
+static bool is_enough(const struct evidence *e)
+{
+    return e->runtime && (e->exe_assembly || is_text(e->exe_name, "dotnet"));
+}
+
 static void read_evidence(struct target *t, struct evidence *e)
 {
+    bool told = process_mappings_each(t->pid, MAPPINGS_EXECUTABLE, look_at_mapping, e, NULL);
+    if (told && !is_enough(e))
+        told = process_mappings_each(t->pid, MAPPINGS_OF_FILES, look_at_mapping, e, NULL);
     /* without rights, maps opens and tells nothing on some kernels, and refuses on others */
-    t->maps_denied = !process_mappings_each(t->pid, MAPPINGS_OF_FILES, look_at_mapping, e, NULL) || !e->any;
+    t->maps_denied = !told || !e->any;
     t->some_addr = e->readable_addr;
 }
 
