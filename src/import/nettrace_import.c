@@ -86,6 +86,12 @@ static uint32_t add_utf16(struct nettrace_import *in, struct span text)
 
 /* Types. */
 
+/* Samples and names of methods are for who looks at stacks. */
+static bool is_for_stacks(enum type_job job)
+{
+    return job == JOB_SAMPLE || job == JOB_METHOD || job == JOB_MODULE;
+}
+
 static enum type_job job_of(const struct nettrace_import *in, const struct imported_type *type,
                             const char *provider, const struct nettrace_type *told)
 {
@@ -172,6 +178,8 @@ static bool on_type(void *user, struct nettrace_type *type, struct error *err)
         take_kept(in, type);
     row.job = (uint8_t)job_of(in, &row, name, type);
     row.want = (uint8_t)want_of(in, &row, name, type);
+    if (row.want == IMPORT_COUNTS && is_for_stacks((enum type_job)row.job))
+        row.job = JOB_NONE;
     row.rundown |= row.job == JOB_KEPT_SAMPLE;
     if (row.want != IMPORT_NOTHING)
         row.type = add_type(in, provider, type);
