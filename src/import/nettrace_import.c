@@ -603,15 +603,15 @@ static bool has_all_names(const struct nettrace_import *in)
 /* Feeds the reader to the end of the file. What was read before damage stays. */
 static bool read_all(struct nettrace_import *in, struct byte_stream *stream, struct error *err)
 {
-    enum { PIECE_BYTES = 256 << 10 }; /* stays in the second-level cache until it is decoded */
     struct error what;
     for (;;) {
-        struct span piece;
-        if (!byte_stream_peek(stream, PIECE_BYTES, &piece, err))
+        struct span there;
+        size_t taken;
+        if (!byte_stream_peek(stream, nettrace_reader_wanted(in->reader), &there, err))
             return false;
-        if (piece.size == 0)
+        if (there.size == 0)
             break;
-        if (!nettrace_reader_feed(in->reader, piece, &what)) {
+        if (!nettrace_reader_take(in->reader, there, &taken, &what)) {
             if (!nettrace_reader_info(in->reader)) {
                 if (err)
                     *err = what;
@@ -619,10 +619,10 @@ static bool read_all(struct nettrace_import *in, struct byte_stream *stream, str
             }
             uint64_t off = nettrace_reader_offset(in->reader);
             import_note(&in->b->trace, "reading ended at byte %" PRIu64 ": %s", off, what.what);
-            add_gap(&in->b->trace, off, stream->pos + piece.size - off);
+            add_gap(&in->b->trace, off, stream->pos + there.size - off);
             return true;
         }
-        byte_stream_take(stream, piece.size);
+        byte_stream_take(stream, taken);
     }
     if (!nettrace_reader_info(in->reader))
         return error_set(err, ERROR_INPUT, "it ends at byte %" PRIu64 ", before its first event",

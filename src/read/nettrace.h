@@ -140,6 +140,13 @@ void nettrace_reader_free(struct nettrace_reader *r);
  * delivered before stays true. Bytes after the end of the stream are ignored.
  */
 bool nettrace_reader_feed(struct nettrace_reader *r, struct span bytes, struct error *err);
+/*
+ * The same, for who can give what was not taken again, with more behind it: nothing is copied, unless there
+ * are fewer bytes than nettrace_reader_wanted().
+ */
+bool nettrace_reader_take(struct nettrace_reader *r, struct span bytes, size_t *out_taken, struct error *err);
+/* How many bytes make up what comes next; at least 1. */
+size_t nettrace_reader_wanted(const struct nettrace_reader *r);
 /* The end tag was seen: nothing is missing at the end. */
 bool nettrace_reader_ended(const struct nettrace_reader *r);
 /* NULL until the stream's first object was read. */

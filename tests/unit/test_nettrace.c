@@ -392,6 +392,29 @@ static void test_plain_headers(void **state)
     buffer_done(&block);
 }
 
+/* What is whole is taken from where it is; what is asked for is enough to get on. */
+static void test_taken_where_it_is(void **state)
+{
+    (void)state;
+    const struct nettrace_sink sink = { 0 };
+    struct nettrace_reader *r = nettrace_reader_new(&sink);
+    struct error err = { 0 };
+    size_t at = 0, taken;
+    while (!nettrace_reader_ended(r)) {
+        size_t wanted = nettrace_reader_wanted(r);
+        assert_true(wanted >= 1 && wanted <= sizeof worked - at);
+        assert_true(nettrace_reader_take(r, span_of(worked + at, wanted), &taken, &err));
+        assert_int_equal(taken, wanted);
+        at += taken;
+    }
+    assert_int_equal(at, sizeof worked);
+    nettrace_reader_free(r);
+    r = nettrace_reader_new(&sink);
+    assert_true(nettrace_reader_take(r, span_of(worked, sizeof worked - 5), &taken, &err));
+    assert_true(taken < sizeof worked - 5 && taken + nettrace_reader_wanted(r) > sizeof worked - 5);
+    nettrace_reader_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -407,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_netperf),
         cmocka_unit_test(test_plain_headers),
+        cmocka_unit_test(test_taken_where_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
