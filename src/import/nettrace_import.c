@@ -292,7 +292,7 @@ static bool part_takes(const struct trace *t, struct import_part *part, uint64_t
 {
     if (time_ns < part->from_ns || (part->to_ns && time_ns >= part->to_ns))
         return false;
-    event_course_add(&part->course, 0, time_ns);
+    event_course_add(&part->course, 0, time_ns, 1);
     part->overflowed |= t->events.count > part->events_max;
     return !part->overflowed;
 }
@@ -325,13 +325,19 @@ static void keep_event(struct nettrace_import *in, const struct imported_type *t
 static void count_when(struct nettrace_import *in, const struct imported_type *type, uint64_t time_ns)
 {
     if (type->want == IMPORT_COUNTS)
-        event_course_add(&in->b->trace.course, type->type, time_ns);
+        event_course_add(&in->b->trace.course, type->type, time_ns, 1);
 }
 
-static void on_time(void *user, const struct nettrace_type *type, uint64_t time_ns)
+static void on_times(void *user, const struct nettrace_type *type, uint64_t time_ns, uint64_t count)
 {
     struct nettrace_import *in = user;
-    event_course_add(&in->b->trace.course, in->types[type->mark].type, time_ns);
+    event_course_add(&in->b->trace.course, in->types[type->mark].type, time_ns, count);
+}
+
+static uint64_t same_until(void *user, uint64_t time_ns)
+{
+    const struct nettrace_import *in = user;
+    return event_course_same_until(&in->b->trace.course, time_ns);
 }
 
 /* "dotnet webapi.dll --urls ..." as one text: what runs is the first word, or what `dotnet` runs. */
@@ -644,7 +650,8 @@ bool nettrace_import(struct byte_stream *stream, const struct import_options *op
         .on_thread = on_thread,
         .on_event = on_event,
         .on_owner = on_owner,
-        .on_time = on_time,
+        .on_times = on_times,
+        .same_until = same_until,
         .on_sequence_point = on_sequence_point,
         .on_loss = on_loss,
         .on_damage = on_damage,
