@@ -12,7 +12,8 @@ struct arena_chunk {
     alignas(max_align_t) uint8_t bytes[];
 };
 
-enum { ARENA_CHUNK_BYTES = 64 * 1024 };
+/* Each chunk is larger than the one before, as many arenas hold a few names only. */
+enum { FIRST_CHUNK_BYTES = 1024, CHUNK_BYTES_MAX = 64 * 1024 };
 
 void arena_init(struct arena *a, size_t ceiling)
 {
@@ -29,16 +30,26 @@ void arena_done(struct arena *a)
     a->used = 0;
 }
 
+static struct arena_chunk *add_chunk(struct arena *a, size_t size)
+{
+    size_t bytes = FIRST_CHUNK_BYTES;
+    if (a->last)
+        bytes = a->last->size < CHUNK_BYTES_MAX / 2 ? 2 * a->last->size : CHUNK_BYTES_MAX;
+    if (bytes < size)
+        bytes = size;
+    struct arena_chunk *chunk = mem_alloc(1, sizeof *chunk + bytes);
+    chunk->previous = a->last;
+    chunk->size = bytes;
+    a->last = chunk;
+    return chunk;
+}
+
 static void *arena_take(struct arena *a, size_t size, size_t alignment)
 {
     struct arena_chunk *chunk = a->last;
     size_t start = chunk ? (chunk->used + alignment - 1) & ~(alignment - 1) : 0;
     if (!chunk || start > chunk->size || size > chunk->size - start) {
-        size_t bytes = size > ARENA_CHUNK_BYTES ? size : ARENA_CHUNK_BYTES;
-        chunk = mem_alloc(1, sizeof *chunk + bytes);
-        chunk->previous = a->last;
-        chunk->size = bytes;
-        a->last = chunk;
+        chunk = add_chunk(a, size);
         start = 0;
     }
     chunk->used = start + size;

@@ -17,7 +17,8 @@
 /* How much of the events of a type is kept. */
 enum import_want {
     IMPORT_NOTHING,
-    IMPORT_COUNTS, /* how many there are, in the rows of their types */
+    IMPORT_COUNTS, /* how many there are, in the rows of their types: neither samples nor methods' names come
+                      of them */
     IMPORT_EVENTS, /* without payloads */
     IMPORT_PAYLOADS,
 };

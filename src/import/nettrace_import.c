@@ -86,6 +86,12 @@ static uint32_t add_utf16(struct nettrace_import *in, struct span text)
 
 /* Types. */
 
+/* Samples and names of methods are for who looks at stacks. */
+static bool is_for_stacks(enum type_job job)
+{
+    return job == JOB_SAMPLE || job == JOB_METHOD || job == JOB_MODULE;
+}
+
 static enum type_job job_of(const struct nettrace_import *in, const struct imported_type *type,
                             const char *provider, const struct nettrace_type *told)
 {
@@ -172,6 +178,8 @@ static bool on_type(void *user, struct nettrace_type *type, struct error *err)
         take_kept(in, type);
     row.job = (uint8_t)job_of(in, &row, name, type);
     row.want = (uint8_t)want_of(in, &row, name, type);
+    if (row.want == IMPORT_COUNTS && is_for_stacks((enum type_job)row.job))
+        row.job = JOB_NONE;
     row.rundown |= row.job == JOB_KEPT_SAMPLE;
     if (row.want != IMPORT_NOTHING)
         row.type = add_type(in, provider, type);
@@ -284,7 +292,7 @@ static bool part_takes(const struct trace *t, struct import_part *part, uint64_t
 {
     if (time_ns < part->from_ns || (part->to_ns && time_ns >= part->to_ns))
         return false;
-    event_course_add(&part->course, 0, time_ns);
+    event_course_add(&part->course, 0, time_ns, 1);
     part->overflowed |= t->events.count > part->events_max;
     return !part->overflowed;
 }
@@ -317,13 +325,19 @@ static void keep_event(struct nettrace_import *in, const struct imported_type *t
 static void count_when(struct nettrace_import *in, const struct imported_type *type, uint64_t time_ns)
 {
     if (type->want == IMPORT_COUNTS)
-        event_course_add(&in->b->trace.course, type->type, time_ns);
+        event_course_add(&in->b->trace.course, type->type, time_ns, 1);
 }
 
-static void on_time(void *user, const struct nettrace_type *type, uint64_t time_ns)
+static void on_times(void *user, const struct nettrace_type *type, uint64_t time_ns, uint64_t count)
 {
     struct nettrace_import *in = user;
-    event_course_add(&in->b->trace.course, in->types[type->mark].type, time_ns);
+    event_course_add(&in->b->trace.course, in->types[type->mark].type, time_ns, count);
+}
+
+static uint64_t same_until(void *user, uint64_t time_ns)
+{
+    const struct nettrace_import *in = user;
+    return event_course_same_until(&in->b->trace.course, time_ns);
 }
 
 /* "dotnet webapi.dll --urls ..." as one text: what runs is the first word, or what `dotnet` runs. */
@@ -595,15 +609,15 @@ static bool has_all_names(const struct nettrace_import *in)
 /* Feeds the reader to the end of the file. What was read before damage stays. */
 static bool read_all(struct nettrace_import *in, struct byte_stream *stream, struct error *err)
 {
-    enum { PIECE_BYTES = 256 << 10 }; /* stays in the second-level cache until it is decoded */
     struct error what;
     for (;;) {
-        struct span piece;
-        if (!byte_stream_peek(stream, PIECE_BYTES, &piece, err))
+        struct span there;
+        size_t taken;
+        if (!byte_stream_peek(stream, nettrace_reader_wanted(in->reader), &there, err))
             return false;
-        if (piece.size == 0)
+        if (there.size == 0)
             break;
-        if (!nettrace_reader_feed(in->reader, piece, &what)) {
+        if (!nettrace_reader_take(in->reader, there, &taken, &what)) {
             if (!nettrace_reader_info(in->reader)) {
                 if (err)
                     *err = what;
@@ -611,10 +625,10 @@ static bool read_all(struct nettrace_import *in, struct byte_stream *stream, str
             }
             uint64_t off = nettrace_reader_offset(in->reader);
             import_note(&in->b->trace, "reading ended at byte %" PRIu64 ": %s", off, what.what);
-            add_gap(&in->b->trace, off, stream->pos + piece.size - off);
+            add_gap(&in->b->trace, off, stream->pos + there.size - off);
             return true;
         }
-        byte_stream_take(stream, piece.size);
+        byte_stream_take(stream, taken);
     }
     if (!nettrace_reader_info(in->reader))
         return error_set(err, ERROR_INPUT, "it ends at byte %" PRIu64 ", before its first event",
@@ -636,7 +650,8 @@ bool nettrace_import(struct byte_stream *stream, const struct import_options *op
         .on_thread = on_thread,
         .on_event = on_event,
         .on_owner = on_owner,
-        .on_time = on_time,
+        .on_times = on_times,
+        .same_until = same_until,
         .on_sequence_point = on_sequence_point,
         .on_loss = on_loss,
         .on_damage = on_damage,

@@ -9,8 +9,12 @@
 
 #include "base/mem.h"
 
-/* What stays in the second-level cache between reading and decoding. */
-enum { READ_AT_ONCE = 256 * 1024 };
+/*
+ * What stays in the second-level cache between reading and decoding. Once as much of the window was taken it
+ * is used from its begin again: behind it lies memory that is not in the cache, and before, more would have
+ * to be moved.
+ */
+enum { READ_AT_ONCE = 128 * 1024 };
 
 /* `size`: of all that there is. One more than that is as good as any larger window. */
 static void stream_init(struct byte_stream *s, uint64_t size, size_t window_size)
@@ -85,7 +89,8 @@ bool byte_stream_peek(struct byte_stream *s, size_t wanted, struct span *out, st
 {
     if (wanted > s->window_size)
         wanted = s->window_size;
-    if (s->to - s->from < wanted && s->from > 0) {
+    bool anew = s->from >= READ_AT_ONCE || wanted > s->window_size - s->from;
+    if (s->to - s->from < wanted && anew) {
         memmove(s->window, s->window + s->from, s->to - s->from);
         s->to -= s->from;
         s->from = 0;

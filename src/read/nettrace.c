@@ -273,37 +273,70 @@ static bool take(struct nettrace_reader *r, struct span bytes, struct error *err
     return take_block(r, content_of(r->type_name), span_part(bytes, r->padding, r->block_size), err);
 }
 
-static bool feed(struct nettrace_reader *r, struct span bytes, struct error *err)
+static bool take_whole(struct nettrace_reader *r, struct span whole, struct error *err)
 {
-    while (bytes.size > 0 && r->stage != STAGE_ENDED) {
-        size_t missing = r->want - r->pending.size;
-        size_t taken = missing < bytes.size ? missing : bytes.size;
-        struct span whole = { bytes.data, taken };
-        if (r->pending.size || taken < missing) {
-            buffer_append(&r->pending, bytes.data, taken);
-            whole = buffer_span(&r->pending);
-        }
-        bytes = span_part(bytes, taken, bytes.size - taken);
-        if (whole.size < r->want)
-            break;
-        uint64_t start = r->stream_off;
-        if (!take(r, whole, err))
-            return error_context(err, "event stream at offset %" PRIu64, start);
-        r->stream_off += whole.size;
-        buffer_clear(&r->pending);
-    }
+    uint64_t start = r->stream_off;
+    if (!take(r, whole, err))
+        return error_context(err, "event stream at offset %" PRIu64, start);
+    r->stream_off += whole.size;
     return true;
+}
+
+/* A part of what is wanted, or the rest of it. */
+static bool take_part(struct nettrace_reader *r, struct span bytes, size_t *out_taken, struct error *err)
+{
+    size_t missing = r->want - r->pending.size;
+    *out_taken = missing < bytes.size ? missing : bytes.size;
+    buffer_append(&r->pending, bytes.data, *out_taken);
+    if (r->pending.size < r->want)
+        return true;
+    if (!take_whole(r, buffer_span(&r->pending), err))
+        return false;
+    buffer_clear(&r->pending);
+    return true;
+}
+
+static bool feed(struct nettrace_reader *r, struct span bytes, size_t *out_taken, struct error *err)
+{
+    size_t taken = 0;
+    if (r->pending.size || bytes.size < r->want)
+        return take_part(r, bytes, out_taken, err);
+    while (r->stage != STAGE_ENDED && taken < bytes.size && bytes.size - taken >= r->want) {
+        size_t size = r->want;
+        if (!take_whole(r, span_part(bytes, taken, size), err))
+            return false;
+        taken += size;
+    }
+    *out_taken = r->stage == STAGE_ENDED ? bytes.size : taken;
+    return true;
+}
+
+bool nettrace_reader_take(struct nettrace_reader *r, struct span bytes, size_t *out_taken, struct error *err)
+{
+    size_t taken = 0;
+    if (!r->failed) {
+        r->failed = !feed(r, bytes, &taken, &r->failure);
+        r->contents.counts.bytes += r->failed ? bytes.size : taken;
+    }
+    if (r->failed && err)
+        *err = r->failure;
+    if (!r->failed)
+        *out_taken = taken;
+    return !r->failed;
 }
 
 bool nettrace_reader_feed(struct nettrace_reader *r, struct span bytes, struct error *err)
 {
-    if (!r->failed) {
-        r->contents.counts.bytes += bytes.size;
-        r->failed = !feed(r, bytes, &r->failure);
-    }
-    if (r->failed && err)
-        *err = r->failure;
-    return !r->failed;
+    size_t taken;
+    for (size_t at = 0; at < bytes.size; at += taken)
+        if (!nettrace_reader_take(r, span_part(bytes, at, bytes.size - at), &taken, err))
+            return false;
+    return true;
+}
+
+size_t nettrace_reader_wanted(const struct nettrace_reader *r)
+{
+    return r->want > r->pending.size ? r->want - r->pending.size : 1;
 }
 
 bool nettrace_reader_ended(const struct nettrace_reader *r)

@@ -45,7 +45,7 @@ struct nettrace_info {
 /* How much of a type's events the consumer wants. */
 enum nettrace_want {
     NETTRACE_EVENT, /* on_event() for each */
-    NETTRACE_TIME,  /* on_time() for each, which costs far less */
+    NETTRACE_TIME,  /* on_times(), which costs far less */
     NETTRACE_COUNT, /* what the type says of them in the end */
 };
 
@@ -69,6 +69,9 @@ struct nettrace_type {
     uint64_t owner;            /* whose the latest was, of those that were not wanted */
     uint64_t mark;             /* the consumer's, set from on_type(); 0 before */
     enum nettrace_want wanted; /* the consumer's, too */
+    /* The reader's: events that nettrace_tally has counted and not told yet. */
+    uint32_t fresh, fresh_stackless;
+    uint64_t fresh_ticks; /* of the latest of them */
 };
 
 struct nettrace_event {
@@ -99,8 +102,10 @@ struct nettrace_sink {
     /* Of a type whose events are not wanted one comes, the first or of another process than the one before.
      */
     void (*on_owner)(void *user, const struct nettrace_type *type, uint64_t process_id);
-    /* Instead of on_event() for those of a type of which only times are wanted. */
-    void (*on_time)(void *user, const struct nettrace_type *type, uint64_t time_ns);
+    /* Instead of on_event() of a type of which only times are wanted: `count` events at about that time. */
+    void (*on_times)(void *user, const struct nettrace_type *type, uint64_t time_ns, uint64_t count);
+    /* The last time that on_times() need not tell apart from `time_ns`. NULL: that itself. */
+    uint64_t (*same_until)(void *user, uint64_t time_ns);
     /* Everything before is older than `time_ns`, everything after is newer. */
     bool (*on_sequence_point)(void *user, uint64_t time_ns, struct error *err);
     /*
@@ -140,6 +145,13 @@ void nettrace_reader_free(struct nettrace_reader *r);
  * delivered before stays true. Bytes after the end of the stream are ignored.
  */
 bool nettrace_reader_feed(struct nettrace_reader *r, struct span bytes, struct error *err);
+/*
+ * The same, for who can give what was not taken again, with more behind it: nothing is copied, unless there
+ * are fewer bytes than nettrace_reader_wanted().
+ */
+bool nettrace_reader_take(struct nettrace_reader *r, struct span bytes, size_t *out_taken, struct error *err);
+/* How many bytes make up what comes next; at least 1. */
+size_t nettrace_reader_wanted(const struct nettrace_reader *r);
 /* The end tag was seen: nothing is missing at the end. */
 bool nettrace_reader_ended(const struct nettrace_reader *r);
 /* NULL until the stream's first object was read. */

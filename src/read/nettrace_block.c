@@ -30,11 +30,6 @@ bool nettrace_block_open(struct nettrace_block *b, struct span content, uint32_t
     return true;
 }
 
-static struct span read_activity(struct cursor *c)
-{
-    return nettrace_activity(cursor_bytes(c, NETTRACE_ACTIVITY_BYTES));
-}
-
 static void read_netperf(struct cursor *c, struct nettrace_record *r)
 {
     uint32_t size = cursor_u32le(c);
@@ -42,8 +37,8 @@ static void read_netperf(struct cursor *c, struct nettrace_record *r)
     r->type_id = cursor_u32le(&event);
     r->thread_id = r->capture_thread_id = cursor_u32le(&event);
     r->ticks = cursor_u64le(&event);
-    r->activity = read_activity(&event);
-    r->related_activity = read_activity(&event);
+    r->activity = cursor_bytes(&event, NETTRACE_ACTIVITY_BYTES);
+    r->related_activity = cursor_bytes(&event, NETTRACE_ACTIVITY_BYTES);
     r->payload = cursor_bytes(&event, cursor_u32le(&event));
     r->stack = cursor_bytes(&event, cursor_u32le(&event));
     r->processor = UINT32_MAX;
@@ -67,8 +62,8 @@ static void read_plain(struct cursor *c, uint32_t version, struct nettrace_recor
     if (version >= 6) {
         r->label_id = cursor_u32le(&event);
     } else {
-        r->activity = read_activity(&event);
-        r->related_activity = read_activity(&event);
+        r->activity = cursor_bytes(&event, NETTRACE_ACTIVITY_BYTES);
+        r->related_activity = cursor_bytes(&event, NETTRACE_ACTIVITY_BYTES);
     }
     r->payload = cursor_bytes(&event, cursor_u32le(&event));
     c->failed |= event.failed;
@@ -95,7 +90,14 @@ void nettrace_block_near_end(struct nettrace_block *b)
     uint8_t padded[NETTRACE_HEADER_ROOM] = { 0 };
     size_t left = (size_t)(b->end - b->at);
     memcpy(padded, b->at, left < sizeof padded ? left : sizeof padded);
+    const uint8_t *at = b->at;
     nettrace_block_compressed(b, padded);
+    if (b->failed || b->version >= 6)
+        return;
+    if (padded[0] & NETTRACE_HAS_ACTIVITY)
+        b->record.activity.data = at + (b->record.activity.data - padded);
+    if (padded[0] & NETTRACE_HAS_RELATED_ACTIVITY)
+        b->record.related_activity.data = at + (b->record.related_activity.data - padded);
 }
 
 void nettrace_block_uncompressed(struct nettrace_block *b)

@@ -29,9 +29,9 @@ struct nettrace_record {
     uint32_t stack_id;
     uint32_t label_id; /* version 6: place in the stream's lists of labels; 0: none */
     bool sorted;
-    uint8_t changed; /* since the consumer set it to 0 */
-    struct span payload;
-    struct span activity, related_activity; /* 16 bytes each, or empty; not in version 6 */
+    uint8_t changed;     /* since the consumer set it to 0 */
+    struct span payload; /* of a compressed record: its size is that of the one before unless told */
+    struct span activity, related_activity; /* 16 bytes each, also of zeros, or empty; not in version 6 */
     struct span stack;                      /* NetPerf only */
 };
 
@@ -42,7 +42,6 @@ struct nettrace_block {
     enum nettrace_layout layout;
     uint32_t version;
     uint64_t min_ticks, max_ticks; /* as its header promises; 0 and UINT64_MAX in NetPerf */
-    uint32_t payload_size;         /* of the record before */
     struct nettrace_record record; /* the latest */
 };
 
@@ -52,57 +51,105 @@ bool nettrace_block_open(struct nettrace_block *b, struct span content, uint32_t
 void nettrace_block_uncompressed(struct nettrace_block *b);
 void nettrace_block_near_end(struct nettrace_block *b);
 
-static inline struct span nettrace_block_activity(const struct nettrace_block *b, size_t off)
+/* What a head says besides what it changes in its record. */
+struct nettrace_head {
+    const uint8_t *payload; /* where that begins, of record.payload.size bytes; NULL: a number is malformed */
+    uint64_t ticks;         /* since the record before; wraps, as time may step back between two threads */
+};
+
+/* Returns what comes behind the activities, which are there. */
+static inline const uint8_t *nettrace_head_activities(struct nettrace_record *r, uint8_t flags,
+                                                      const uint8_t *at)
 {
-    size_t left = (size_t)(b->end - b->at);
-    if (left < NETTRACE_ACTIVITY_BYTES || off > left - NETTRACE_ACTIVITY_BYTES)
-        return (struct span){ 0 };
-    return nettrace_activity((struct span){ b->at + off, NETTRACE_ACTIVITY_BYTES });
+    if (flags & NETTRACE_HAS_ACTIVITY) {
+        r->activity = (struct span){ at, NETTRACE_ACTIVITY_BYTES };
+        at += NETTRACE_ACTIVITY_BYTES;
+    }
+    if (flags & NETTRACE_HAS_RELATED_ACTIVITY) {
+        r->related_activity = (struct span){ at, NETTRACE_ACTIVITY_BYTES };
+        at += NETTRACE_ACTIVITY_BYTES;
+    }
+    return at;
 }
 
-/* Reads the record at b->at. Its header is read from `start`, where there is room. */
+/* Reads a head behind its flags. The time is left to the caller. */
+static inline __attribute__((always_inline)) struct nettrace_head
+nettrace_head_read(struct nettrace_record *r, uint8_t flags, const uint8_t *at, bool is_v6)
+{
+    static const struct nettrace_head malformed;
+    struct nettrace_head head;
+    struct nettrace_number n = { .after = at };
+    if (flags & NETTRACE_HAS_TYPE) {
+        n = nettrace_take_varuint32(n.after);
+        if (!n.after)
+            return malformed;
+        r->type_id = (uint32_t)n.value;
+    }
+    if (flags & NETTRACE_HAS_SEQUENCE) {
+        n = nettrace_take_varuint32(n.after);
+        if (!n.after)
+            return malformed;
+        r->sequence += (uint32_t)n.value + 1;
+        n = nettrace_take_varuint64(n.after);
+        if (!n.after)
+            return malformed;
+        r->capture_thread_id = n.value;
+        n = nettrace_take_varuint32(n.after);
+        if (!n.after)
+            return malformed;
+        r->processor = (uint32_t)n.value;
+    } else {
+        r->sequence += r->type_id != 0 || is_v6;
+    }
+    if (flags & NETTRACE_HAS_THREAD) {
+        n = nettrace_take_varuint64(n.after);
+        if (!n.after)
+            return malformed;
+        r->thread_id = n.value;
+    }
+    if (flags & NETTRACE_HAS_STACK) {
+        n = nettrace_take_varuint32(n.after);
+        if (!n.after)
+            return malformed;
+        r->stack_id = (uint32_t)n.value;
+    }
+    n = nettrace_take_varuint64(n.after);
+    if (!n.after)
+        return malformed;
+    head.ticks = n.value;
+    if (flags & (NETTRACE_HAS_ACTIVITY | NETTRACE_HAS_RELATED_ACTIVITY)) {
+        if (!is_v6) {
+            n.after = nettrace_head_activities(r, flags, n.after);
+        } else if (flags & NETTRACE_HAS_ACTIVITY) {
+            n = nettrace_take_varuint32(n.after);
+            if (!n.after)
+                return malformed;
+            r->label_id = (uint32_t)n.value;
+        }
+    }
+    r->sorted = flags & NETTRACE_IS_SORTED;
+    r->changed |= flags;
+    if (flags & NETTRACE_HAS_PAYLOAD_SIZE) {
+        n = nettrace_take_varuint32(n.after);
+        r->payload.size = (uint32_t)n.value;
+    }
+    head.payload = n.after;
+    return head;
+}
+
+/* Reads the record at b->at. Its head is read from `start`, where there is room. */
 static inline __attribute__((always_inline)) void nettrace_block_compressed(struct nettrace_block *b,
                                                                             const uint8_t *start)
 {
     struct nettrace_record *r = &b->record;
-    const uint8_t *at = start;
-    bool bad = false;
-    uint8_t flags = *at++;
-    if (flags & NETTRACE_HAS_TYPE)
-        r->type_id = nettrace_take_varuint32(&at, &bad);
-    if (flags & NETTRACE_HAS_SEQUENCE) {
-        r->sequence += nettrace_take_varuint32(&at, &bad) + 1;
-        r->capture_thread_id = nettrace_take_varuint64(&at, &bad);
-        r->processor = nettrace_take_varuint32(&at, &bad);
-    } else {
-        r->sequence += r->type_id != 0 || b->version >= 6;
-    }
-    if (flags & NETTRACE_HAS_THREAD)
-        r->thread_id = nettrace_take_varuint64(&at, &bad);
-    if (flags & NETTRACE_HAS_STACK)
-        r->stack_id = nettrace_take_varuint32(&at, &bad);
-    r->ticks +=
-        nettrace_take_varuint64(&at, &bad); /* wraps: time may step back between runs of two threads */
-    if (flags & NETTRACE_HAS_ACTIVITY && b->version >= 6) {
-        r->label_id = nettrace_take_varuint32(&at, &bad);
-    } else if (flags & NETTRACE_HAS_ACTIVITY) {
-        r->activity = nettrace_block_activity(b, (size_t)(at - start));
-        at += NETTRACE_ACTIVITY_BYTES;
-    }
-    if (flags & NETTRACE_HAS_RELATED_ACTIVITY && b->version < 6) {
-        r->related_activity = nettrace_block_activity(b, (size_t)(at - start));
-        at += NETTRACE_ACTIVITY_BYTES;
-    }
-    r->sorted = flags & NETTRACE_IS_SORTED;
-    r->changed |= flags;
-    if (flags & NETTRACE_HAS_PAYLOAD_SIZE)
-        b->payload_size = nettrace_take_varuint32(&at, &bad);
-    size_t left = (size_t)(b->end - b->at), size = (size_t)(at - start) + b->payload_size;
-    b->failed = bad || size > left;
+    struct nettrace_head head = nettrace_head_read(r, *start, start + 1, b->version >= 6);
+    size_t left = (size_t)(b->end - b->at), size = head.payload ? (size_t)(head.payload - start) : SIZE_MAX;
+    b->failed = size > left || r->payload.size > left - size;
     if (b->failed)
         return;
-    b->at += size;
-    r->payload = (struct span){ b->at - b->payload_size, b->payload_size };
+    r->ticks += head.ticks;
+    r->payload.data = b->at + size;
+    b->at = r->payload.data + r->payload.size;
 }
 
 /*

@@ -79,13 +79,6 @@ static bool report_progress(struct nettrace_contents *r, uint64_t thread_id, str
            called(r, r->sink.on_loss(r->sink.user, thread_id, p.lost, err));
 }
 
-/* Of nettrace 6: whose an event is. */
-static uint64_t process_of(struct nettrace_contents *r, uint64_t thread_id)
-{
-    const struct nettrace_listed_thread *thread = nettrace_thread_list_find(&r->thread_list, thread_id);
-    return thread && thread->process_id ? thread->process_id : r->info.process_id;
-}
-
 /* Of nettrace 6: indexes become numbers of threads, labels become activities. */
 static void complete_v6(struct nettrace_contents *r, uint32_t label_id, struct nettrace_event *event)
 {
@@ -147,22 +140,21 @@ static inline bool deliver(struct nettrace_contents *r, const struct nettrace_re
                            const struct referred *now, struct error *err)
 {
     struct nettrace_type *type = now->type;
-    uint64_t time_ns = nettrace_info_ns(&r->info, record->ticks), process_id = r->info.process_id;
+    uint64_t time_ns = nettrace_info_ns(&r->info, record->ticks);
     if (!type) {
         r->counts.untyped++;
         return true;
     }
     if (r->info.version < 4 && now->stack.size % r->info.pointer_size != 0)
         return error_set(err, ERROR_INPUT, "the stack of an event is not a whole number of addresses");
-    if (r->info.version >= 6)
-        process_id = process_of(r, record->thread_id);
+    uint64_t process_id = nettrace_contents_process(r, record->thread_id);
     r->counts.stackless += !now->has_stack;
     r->counts.events++;
     if (type->wanted != NETTRACE_EVENT)
         tell_owner(r, type, process_id);
     count(type, time_ns, record->payload.size, now->stack.size > 0);
     if (type->wanted == NETTRACE_TIME)
-        r->sink.on_time(r->sink.user, type, time_ns);
+        r->sink.on_times(r->sink.user, type, time_ns, 1);
     if (type->wanted != NETTRACE_EVENT || !r->sink.on_event)
         return true;
     struct nettrace_event event = {
@@ -174,8 +166,8 @@ static inline bool deliver(struct nettrace_contents *r, const struct nettrace_re
         .sequence = record->sequence,
         .processor = record->processor,
         .sorted = record->sorted,
-        .activity = record->activity,
-        .related_activity = record->related_activity,
+        .activity = nettrace_activity(record->activity),
+        .related_activity = nettrace_activity(record->related_activity),
         .stack = now->stack,
         .stack_mark = now->stack_mark,
         .payload = record->payload,
@@ -225,6 +217,11 @@ static bool read_events(struct nettrace_contents *r, struct span content, bool i
         block.record.changed = 0;
         if (!deliver(r, record, &now, err))
             return false;
+        if (now.type && now.type->wanted != NETTRACE_EVENT && block.layout == NETTRACE_COMPRESSED) {
+            opened = block;
+            nettrace_tally_run(r, &opened);
+            block = opened;
+        }
     }
     opened = block;
     return nettrace_block_finish(&opened, err);

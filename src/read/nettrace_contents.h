@@ -7,6 +7,7 @@
 #include "read/nettrace.h"
 #include "read/nettrace_labels.h"
 #include "read/nettrace_stacks.h"
+#include "read/nettrace_tally.h"
 #include "read/nettrace_thread_list.h"
 #include "read/nettrace_threads.h"
 #include "read/nettrace_types.h"
@@ -32,6 +33,7 @@ struct nettrace_contents {
     struct nettrace_thread_list thread_list;
     struct nettrace_labels labels;
     struct nettrace_counts counts;
+    struct nettrace_tally tally;
     bool refused; /* by a callback: that is no damage */
 };
 
@@ -43,5 +45,14 @@ bool nettrace_contents_info(struct nettrace_contents *r, struct span content, ui
 /* Any other. Fails when it is malformed or a callback does; events before that place were delivered. */
 bool nettrace_contents_read(struct nettrace_contents *r, enum nettrace_content kind, struct span content,
                             struct error *err);
+
+/* Whose an event is. */
+static inline uint64_t nettrace_contents_process(struct nettrace_contents *r, uint64_t thread_id)
+{
+    if (r->info.version < 6)
+        return r->info.process_id;
+    const struct nettrace_listed_thread *thread = nettrace_thread_list_find(&r->thread_list, thread_id);
+    return thread && thread->process_id ? thread->process_id : r->info.process_id;
+}
 
 #endif

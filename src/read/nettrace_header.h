@@ -37,36 +37,27 @@ struct nettrace_number {
 struct nettrace_number nettrace_take_long(const uint8_t *at, unsigned bytes_max, uint8_t last_max);
 
 /* The same. Most have up to three bytes: numbers of threads do. */
-static inline __attribute__((always_inline)) uint64_t
-nettrace_take_varuint(const uint8_t **at, unsigned bytes_max, uint8_t last_max, bool *bad)
+static inline __attribute__((always_inline)) struct nettrace_number
+nettrace_take_varuint(const uint8_t *at, unsigned bytes_max, uint8_t last_max)
 {
-    const uint8_t *p = *at;
-    if (p[0] < 0x80) {
-        *at = p + 1;
-        return p[0];
-    }
-    if (p[1] < 0x80) {
-        *at = p + 2;
-        return (p[0] & 0x7fu) | (uint32_t)p[1] << 7;
-    }
-    if (p[2] < 0x80) {
-        *at = p + 3;
-        return (p[0] & 0x7fu) | (p[1] & 0x7fu) << 7 | (uint32_t)p[2] << 14;
-    }
-    struct nettrace_number number = nettrace_take_long(p, bytes_max, last_max);
-    *bad |= !number.after;
-    *at = number.after ? number.after : p;
-    return number.value;
+    if (__builtin_expect(at[0] < 0x80, true))
+        return (struct nettrace_number){ at[0], at + 1 };
+    if (at[1] < 0x80)
+        return (struct nettrace_number){ (at[0] & 0x7fu) | (uint32_t)at[1] << 7, at + 2 };
+    if (at[2] < 0x80)
+        return (struct nettrace_number){ (at[0] & 0x7fu) | (at[1] & 0x7fu) << 7 | (uint32_t)at[2] << 14,
+                                         at + 3 };
+    return nettrace_take_long(at, bytes_max, last_max);
 }
 
-static inline __attribute__((always_inline)) uint32_t nettrace_take_varuint32(const uint8_t **at, bool *bad)
+static inline __attribute__((always_inline)) struct nettrace_number nettrace_take_varuint32(const uint8_t *at)
 {
-    return (uint32_t)nettrace_take_varuint(at, 5, 0x0f, bad);
+    return nettrace_take_varuint(at, 5, 0x0f);
 }
 
-static inline __attribute__((always_inline)) uint64_t nettrace_take_varuint64(const uint8_t **at, bool *bad)
+static inline __attribute__((always_inline)) struct nettrace_number nettrace_take_varuint64(const uint8_t *at)
 {
-    return nettrace_take_varuint(at, 10, 0x01, bad);
+    return nettrace_take_varuint(at, 10, 0x01);
 }
 
 /* An activity id of zeros is none. */

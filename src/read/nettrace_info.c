@@ -9,6 +9,14 @@ uint64_t nettrace_info_scaled_ns(const struct nettrace_info *info, uint64_t tick
     return (uint64_t)((unsigned __int128)ticks * NS_PER_SECOND / info->frequency);
 }
 
+uint64_t nettrace_info_last_ticks(const struct nettrace_info *info, uint64_t ns)
+{
+    /* the first that are too late, which are as many as that time has, rounded up */
+    unsigned __int128 late =
+        (((unsigned __int128)ns + 1) * info->frequency + NS_PER_SECOND - 1) / NS_PER_SECOND;
+    return late > UINT64_MAX ? UINT64_MAX : (uint64_t)late - 1;
+}
+
 static struct span read_text(struct cursor *c)
 {
     return cursor_bytes(c, cursor_varuint32(c));

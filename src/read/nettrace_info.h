@@ -12,6 +12,8 @@ static inline uint64_t nettrace_info_ns(const struct nettrace_info *info, uint64
 {
     return info->frequency == 1000000000 ? ticks : nettrace_info_scaled_ns(info, ticks);
 }
+/* The last ticks that are no later than `ns`. */
+uint64_t nettrace_info_last_ticks(const struct nettrace_info *info, uint64_t ns);
 /* Reads the content of a Trace object, or of a Trace block of nettrace 6. *odd_clock: it says no frequency.
  */
 bool nettrace_info_read(struct span content, uint32_t version, struct nettrace_info *out, bool *odd_clock,

@@ -46,6 +46,22 @@ static inline bool nettrace_threads_event_next(struct nettrace_threads *t, uint6
     return true;
 }
 
+/* Whether the latest event was of this thread, with this number and time. */
+static inline bool nettrace_threads_latest_is(const struct nettrace_threads *t, uint64_t thread_id,
+                                              uint32_t sequence, uint64_t ticks)
+{
+    const struct nettrace_thread *row = &t->rows[t->latest];
+    return t->latest && row->id == thread_id && row->last == sequence && row->ticks == ticks;
+}
+
+/* As many events more of the thread of the latest one, each with the next number; the time is the last one's.
+ */
+static inline void nettrace_threads_passed(struct nettrace_threads *t, uint32_t count, uint64_t ticks)
+{
+    t->rows[t->latest].last += count;
+    t->rows[t->latest].ticks = ticks;
+}
+
 void nettrace_threads_done(struct nettrace_threads *t);
 /* An event of this number was read. */
 struct nettrace_progress nettrace_threads_event(struct nettrace_threads *t, uint64_t thread_id,

@@ -24,14 +24,21 @@ void event_course_done(struct event_course *c);
 /* The first of a type, or what no slice is there for: event_course_add() asks for both. */
 void event_course_make_room(struct event_course *c, uint32_t type, uint64_t time_ns);
 /* What is older than the first event counts with it. */
-static inline void event_course_add(struct event_course *c, uint32_t type, uint64_t time_ns)
+static inline void event_course_add(struct event_course *c, uint32_t type, uint64_t time_ns, uint64_t count)
 {
     uint64_t since_ns = time_ns > c->from_ns ? time_ns - c->from_ns : 0;
     if (type >= c->count || since_ns >> c->slice_shift >= EVENT_COURSE_SLICES) {
         event_course_make_room(c, type, time_ns);
         since_ns = time_ns > c->from_ns ? time_ns - c->from_ns : 0;
     }
-    c->rows[type][since_ns >> c->slice_shift]++;
+    c->rows[type][since_ns >> c->slice_shift] += (uint32_t)count;
+}
+/* The last time that counts in the same slice as this one, now and when slices are longer. */
+static inline uint64_t event_course_same_until(const struct event_course *c, uint64_t time_ns)
+{
+    uint64_t since_ns = time_ns > c->from_ns ? time_ns - c->from_ns : 0;
+    uint64_t last_ns = c->slice_ns ? since_ns | (c->slice_ns - 1) : since_ns;
+    return last_ns > UINT64_MAX - c->from_ns ? UINT64_MAX : c->from_ns + last_ns;
 }
 /* The middle of a slice. */
 static inline uint64_t event_course_time(const struct event_course *c, size_t slice)

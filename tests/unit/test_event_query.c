@@ -152,8 +152,8 @@ static void test_course(void **state)
     enum { EVENTS = 1000 };
     struct event_course c = { 0 };
     for (uint64_t i = 0; i < EVENTS; i++)
-        event_course_add(&c, (uint32_t)(i % 3), 5 * MS + i * 10 * MS);
-    event_course_add(&c, 2, 0); /* older than the first */
+        event_course_add(&c, (uint32_t)(i % 3), 5 * MS + i * 10 * MS, 1);
+    event_course_add(&c, 2, 0, 1); /* older than the first */
     assert_int_equal(c.count, 3);
     assert_true(c.slice_ns * EVENT_COURSE_SLICES >= (uint64_t)EVENTS * 10 * MS &&
                 c.slice_ns * EVENT_COURSE_SLICES < (uint64_t)EVENTS * 20 * MS);
@@ -164,8 +164,13 @@ static void test_course(void **state)
         uint64_t until =
             (c.slice_ns * (slice + 1) + 10 * MS - 1) / (10 * MS); /* events that began before its end */
         assert_int_equal(seen, 1 + (until < EVENTS ? until : EVENTS));
+        uint64_t last_ns = c.from_ns + c.slice_ns * (slice + 1) - 1;
+        assert_int_equal(event_course_same_until(&c, c.from_ns + c.slice_ns * slice), last_ns);
+        assert_int_equal(event_course_same_until(&c, last_ns), last_ns);
     }
-    event_course_add(&c, 1, UINT64_MAX); /* nonsense makes it coarse, and no more than that */
+    assert_int_equal(event_course_same_until(&c, 0), c.from_ns + c.slice_ns - 1);
+    assert_int_equal(event_course_same_until(&c, UINT64_MAX), UINT64_MAX);
+    event_course_add(&c, 1, UINT64_MAX, 1); /* nonsense makes it coarse, and no more than that */
     assert_int_equal(c.rows[0][0] + c.rows[1][0] + c.rows[2][0], EVENTS + 1);
     event_course_done(&c);
 }

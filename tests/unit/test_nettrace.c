@@ -392,6 +392,162 @@ static void test_plain_headers(void **state)
     buffer_done(&block);
 }
 
+/* Of the same thread, type and stack as before; more is not said of most. */
+static void append_next(struct buffer *block, uint64_t ticks)
+{
+    buffer_u8(block, 0);
+    buffer_varuint(block, ticks);
+    buffer_append(block, "1234", 4);
+}
+
+static void append_of_thread(struct buffer *block, uint32_t skipped, uint32_t type, uint64_t ticks)
+{
+    buffer_u8(block, 0x87);
+    buffer_varuint(block, type);
+    buffer_varuint(block, skipped);
+    buffer_varuint(block, 77);
+    buffer_varuint(block, 3);
+    buffer_varuint(block, 78);
+    buffer_varuint(block, ticks);
+    buffer_varuint(block, 4);
+    buffer_append(block, "1234", 4);
+}
+
+/* Types 1 and 3 are counted, of type 2 each event is told. */
+enum { RUN = 100 };
+struct counted {
+    struct nettrace_type *types[4];
+    uint64_t times[3]; /* of type 1, by slice of 1000 ns */
+    size_t calls, events;
+    uint64_t lost;
+};
+
+static bool count_type(void *user, struct nettrace_type *type, struct error *err)
+{
+    (void)err;
+    struct counted *c = user;
+    static const enum nettrace_want wants[] = {
+        [1] = NETTRACE_TIME, [2] = NETTRACE_EVENT, [3] = NETTRACE_COUNT
+    };
+    c->types[type->id] = type;
+    type->wanted = wants[type->id];
+    return true;
+}
+
+static void count_times(void *user, const struct nettrace_type *type, uint64_t time_ns, uint64_t count)
+{
+    struct counted *c = user;
+    assert_int_equal(type->id, 1);
+    c->times[time_ns / 1000] += count;
+    c->calls++;
+}
+
+static uint64_t same_thousand(void *user, uint64_t time_ns)
+{
+    (void)user;
+    return time_ns - time_ns % 1000 + 999;
+}
+
+static bool count_event(void *user, const struct nettrace_event *event, struct error *err)
+{
+    (void)err;
+    struct counted *c = user;
+    assert_int_equal(event->type->id, 2);
+    assert_int_equal(event->sequence, 1 + RUN + 1);
+    assert_int_equal(event->capture_thread_id, 77);
+    assert_int_equal(event->thread_id, 78);
+    assert_int_equal(event->processor, 3);
+    assert_int_equal(event->time_ns, 10 + RUN * 20 + 5);
+    assert_memory_equal(event->payload.data, "1234", 4);
+    c->events++;
+    return true;
+}
+
+static bool count_loss(void *user, uint64_t capture_thread_id, uint64_t count, struct error *err)
+{
+    (void)err;
+    struct counted *c = user;
+    assert_int_equal(capture_thread_id, 77);
+    c->lost += count;
+    return true;
+}
+
+/* Events that are only counted come in runs: what is between and behind them is as it would be else. */
+static void test_counted(void **state)
+{
+    (void)state;
+    struct buffer b, block;
+    buffer_init(&b, 1 << 16);
+    buffer_init(&block, 1 << 16);
+    sample_begin(&b, 1000000000, 8);
+    for (uint32_t type = 1; type <= 3; type++)
+        sample_type(&b, type, "P", 7, 0);
+    sample_block_header(&block, 0, 5000);
+    append_of_thread(&block, 0, 1, 10);
+    for (size_t i = 0; i < RUN; i++)
+        append_next(&block, 20);
+    buffer_u8(&block, 0x01);
+    buffer_varuint(&block, 2);
+    buffer_varuint(&block, 5);
+    buffer_append(&block, "1234", 4);
+    append_of_thread(&block, 0, 3, 1);
+    for (size_t i = 0; i < RUN; i++)
+        append_next(&block, 0);
+    append_of_thread(&block, 6, 1, 0);
+    sample_block(&b, "EventBlock", buffer_span(&block));
+
+    struct counted c = { 0 };
+    const struct nettrace_sink sink = { .user = &c,
+                                        .on_type = count_type,
+                                        .on_event = count_event,
+                                        .on_times = count_times,
+                                        .same_until = same_thousand,
+                                        .on_loss = count_loss };
+    struct nettrace_reader *r = nettrace_reader_new(&sink);
+    struct error err = { 0 };
+    assert_true(feed(r, buffer_span(&b), 0, &err));
+    assert_int_equal(c.events, 1);
+    assert_int_equal(c.lost, 6);
+    assert_int_equal(nettrace_reader_counts(r)->lost, 6);
+    assert_int_equal(nettrace_reader_counts(r)->events, 2 * RUN + 4);
+    assert_int_equal(nettrace_reader_counts(r)->time_breaks, 0);
+    assert_int_equal(c.types[1]->events, RUN + 2);
+    assert_int_equal(c.types[1]->payload_bytes, 4 * (RUN + 2));
+    assert_int_equal(c.types[1]->latest_ns, 10 + RUN * 20 + 6);
+    assert_int_equal(c.types[2]->events, 1);
+    assert_int_equal(c.types[3]->events, RUN + 1);
+    assert_int_equal(c.times[0], 50);
+    assert_int_equal(c.times[1], 50);
+    assert_int_equal(c.times[2], 2);
+    assert_true(c.calls < 10);
+    nettrace_reader_free(r);
+    buffer_done(&b);
+    buffer_done(&block);
+}
+
+/* What is whole is taken from where it is; what is asked for is enough to get on. */
+static void test_taken_where_it_is(void **state)
+{
+    (void)state;
+    const struct nettrace_sink sink = { 0 };
+    struct nettrace_reader *r = nettrace_reader_new(&sink);
+    struct error err = { 0 };
+    size_t at = 0, taken;
+    while (!nettrace_reader_ended(r)) {
+        size_t wanted = nettrace_reader_wanted(r);
+        assert_true(wanted >= 1 && wanted <= sizeof worked - at);
+        assert_true(nettrace_reader_take(r, span_of(worked + at, wanted), &taken, &err));
+        assert_int_equal(taken, wanted);
+        at += taken;
+    }
+    assert_int_equal(at, sizeof worked);
+    nettrace_reader_free(r);
+    r = nettrace_reader_new(&sink);
+    assert_true(nettrace_reader_take(r, span_of(worked, sizeof worked - 5), &taken, &err));
+    assert_true(taken < sizeof worked - 5 && taken + nettrace_reader_wanted(r) > sizeof worked - 5);
+    nettrace_reader_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -407,6 +563,8 @@ int main(void)
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_netperf),
         cmocka_unit_test(test_plain_headers),
+        cmocka_unit_test(test_counted),
+        cmocka_unit_test(test_taken_where_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
