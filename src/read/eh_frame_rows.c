@@ -256,10 +256,9 @@ bool eh_rows_compile(struct span section, uint64_t section_addr, uint64_t base, 
     return true;
 }
 
-void eh_rows_compile_at(struct span section, uint64_t section_addr, uint64_t fde_off, uint64_t base,
-                        uint16_t machine, struct eh_rows *out)
+static void compile_at(struct compiler c, struct span section, uint64_t section_addr, uint64_t fde_off,
+                       struct eh_rows *out)
 {
-    struct compiler c = compiler_for(base, machine);
     struct eh_frame_iterator it = eh_frame_over(section, section_addr);
     struct eh_fde fde;
     cursor_seek(&it.c, fde_off);
@@ -270,6 +269,20 @@ void eh_rows_compile_at(struct span section, uint64_t section_addr, uint64_t fde
     c.out.rows = mem_resize(c.out.rows, c.out.count, sizeof *c.out.rows);
     c.out.rules = mem_resize(c.out.rules, c.out.rule_count, sizeof *c.out.rules);
     *out = c.out;
+}
+
+void eh_rows_compile_at(struct span section, uint64_t section_addr, uint64_t fde_off, uint64_t base,
+                        uint16_t machine, struct eh_rows *out)
+{
+    compile_at(compiler_for(base, machine), section, section_addr, fde_off, out);
+}
+
+void eh_rows_compile_register_at(struct span section, uint64_t section_addr, uint64_t fde_off, uint64_t base,
+                                 uint16_t machine, uint8_t number, struct eh_rows *out)
+{
+    struct compiler c = compiler_for(base, machine);
+    c.fp = number;
+    compile_at(c, section, section_addr, fde_off, out);
 }
 
 bool eh_rows_read(const struct elf *e, struct eh_rows *out, struct error *err)

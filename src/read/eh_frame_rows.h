@@ -47,6 +47,9 @@ bool eh_rows_compile(struct span section, uint64_t section_addr, uint64_t base, 
 /* The rows of one function only, whose FDE lies at that offset of the section; no rows when it is damaged. */
 void eh_rows_compile_at(struct span section, uint64_t section_addr, uint64_t fde_off, uint64_t base,
                         uint16_t machine, struct eh_rows *out);
+/* The same with the register of that DWARF number in the place of the frame pointer, in all rules. */
+void eh_rows_compile_register_at(struct span section, uint64_t section_addr, uint64_t fde_off, uint64_t base,
+                                 uint16_t machine, uint8_t number, struct eh_rows *out);
 /* All of an image. Fails as eh_frame_load() does, too. */
 bool eh_rows_read(const struct elf *e, struct eh_rows *out, struct error *err);
 void eh_rows_done(struct eh_rows *rows);

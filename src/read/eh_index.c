@@ -157,6 +157,20 @@ const struct eh_rows *eh_index_rows(struct eh_index *index, uint64_t addr)
     return index->functions[entry] ? index->functions[entry] : compile(index, entry);
 }
 
+bool eh_index_register(const struct eh_index *index, uint64_t addr, uint8_t number, struct frame_rule *out)
+{
+    const struct eh_sections *s = &index->sections;
+    size_t entry = index->has_all ? index->count : entry_before(index, addr);
+    struct eh_rows rows;
+    if (entry == index->count)
+        return false;
+    eh_rows_compile_register_at(buffer_span(&s->frame), s->frame_addr, entry_offset(index, entry), s->base,
+                                s->machine, number, &rows);
+    *out = *eh_rows_find(&rows, addr);
+    eh_rows_done(&rows);
+    return out->cfa != FRAME_CFA_NONE && out->cfa != FRAME_CFA_UNKNOWN;
+}
+
 /* The start of the function whose FDE is the last that begins at or before an offset in the section. */
 static uint64_t function_of(const struct eh_index *index, uint64_t offset)
 {

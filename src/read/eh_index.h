@@ -37,6 +37,12 @@ const struct eh_rows *eh_index_rows(struct eh_index *index, uint64_t addr);
 
 enum { EH_INDEX_FUNCTIONS_MAX = 1024 };
 
+/*
+ * The rule at an address as linked, with the register of that DWARF number in the place of the frame pointer.
+ * False when no function is there, it is not understood, or all functions were compiled.
+ */
+bool eh_index_register(const struct eh_index *index, uint64_t addr, uint8_t number, struct frame_rule *out);
+
 /* Functions whose description has these bytes. At most `max`; returns how many there are. */
 size_t eh_index_with_bytes(const struct eh_index *index, struct span bytes, uint64_t *out_starts, size_t max);
 

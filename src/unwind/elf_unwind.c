@@ -145,6 +145,12 @@ bool elf_unwind_function(const struct elf_unwind *image, uint64_t addr, uint64_t
     return rows && eh_rows_function(rows, addr, out_start, out_end);
 }
 
+bool elf_unwind_register(const struct elf_unwind *image, uint64_t addr, uint8_t number,
+                         struct frame_rule *out)
+{
+    return image->index && eh_index_register(image->index, addr, number, out);
+}
+
 bool elf_unwind_start(const struct elf_unwind *image, uint64_t addr, uint64_t *out_start)
 {
     return code_starts_before(&image->starts, addr, out_start);

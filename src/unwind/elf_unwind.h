@@ -31,6 +31,12 @@ void elf_unwind_close(struct elf_unwind *image);
 const struct frame_rule *elf_unwind_rule(const struct elf_unwind *image, uint64_t addr);
 bool elf_unwind_function(const struct elf_unwind *image, uint64_t addr, uint64_t *out_start,
                          uint64_t *out_end);
+/*
+ * The rule there with the register of that DWARF number in the place of the frame pointer. False when it is
+ * not known, or not any more (all functions were compiled).
+ */
+bool elf_unwind_register(const struct elf_unwind *image, uint64_t addr, uint8_t number,
+                         struct frame_rule *out);
 /* Where the code around `addr`, of which no table tells, begins, nearly always. False when that is not known.
  */
 bool elf_unwind_start(const struct elf_unwind *image, uint64_t addr, uint64_t *out_start);

@@ -1,5 +1,7 @@
 #include "unwind/frame_apply.h"
 
+#include "unwind/kept_register.h"
+
 enum {
     SAVED_SP_REACH_BYTES = 2048, /* above SP, of the place where hand-written code keeps what SP was */
     SAVED_SP_FRAME_BYTES = 4096, /* of its frame from there on, which is aligned */
@@ -16,7 +18,7 @@ static bool base_value(const struct unwind_run *r, const struct unwind_place *at
     else if ((r->at_leaf || r->above_leaf) && number < r->u->machine->register_count)
         *out = r->sample->registers->numbered[number];
     else
-        return false;
+        return kept_register(r, number, out);
     return true;
 }
 
@@ -137,8 +139,8 @@ static bool is_by_kept_register(const struct unwind_run *r, const struct frame_r
            (rule->cfa_register < FRAME_REGISTER_SP || rule->cfa_index || rule->ra == FRAME_IN_REGISTER);
 }
 
-enum unwind_outcome frame_apply_rule(const struct unwind_run *r, const struct frame_rule *rule,
-                                     const struct unwind_place *at, struct unwind_place *out)
+static enum unwind_outcome apply(const struct unwind_run *r, const struct frame_rule *rule,
+                                 const struct unwind_place *at, struct unwind_place *out)
 {
     struct unwind_place next = { .fp = at->fp, .sp_assumed = is_above_interrupted(r, rule) };
     next.exact = rule->signal_frame || next.sp_assumed;
@@ -167,6 +169,17 @@ enum unwind_outcome frame_apply_rule(const struct unwind_run *r, const struct fr
     }
     *out = next;
     return OUTCOME_OK;
+}
+
+enum unwind_outcome frame_apply_rule(const struct unwind_run *r, const struct frame_rule *rule,
+                                     const struct unwind_place *at, struct unwind_place *out)
+{
+    enum unwind_outcome outcome = apply(r, rule, at, out);
+    if (outcome != OUTCOME_FAILED || !r->above_leaf || !is_by_kept_register(r, rule))
+        return outcome;
+    struct unwind_run by_tables = *r; /* the leaf has changed the register */
+    by_tables.above_leaf = false;
+    return apply(&by_tables, rule, at, out);
 }
 
 enum unwind_outcome frame_apply_pointer(const struct unwind_run *r, const struct unwind_place *at,

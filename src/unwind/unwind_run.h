@@ -55,16 +55,27 @@ struct unwind_place {
     bool sp_assumed;  /* the runtime handles a signal there, which it may do on another stack */
 };
 
+/* A native frame that was left by its image's tables. */
+struct unwind_left {
+    uint64_t ip, cfa;
+    bool exact;
+};
+
+enum { UNWIND_LEFT_MAX = 24 };
+
 /* One sample under way. */
 struct unwind_run {
     struct unwinder *u;
     const struct unwind_sample *sample;
     uint64_t stack_start;
-    uint64_t link;   /* with has_link */
-    bool has_link;   /* this frame's link register is known: it is the leaf, or was interrupted */
-    bool at_leaf;    /* the registers are those of the sample */
-    bool above_leaf; /* the leaf is native code, which may have kept them for its caller */
-    size_t later;    /* so many frames came of the sample; 0 while all do */
+    uint64_t link;            /* with has_link */
+    bool has_link;            /* this frame's link register is known: it is the leaf, or was interrupted */
+    bool at_leaf;             /* the registers are those of the sample */
+    bool above_leaf;          /* the leaf is native code, which may have kept them for its caller */
+    size_t later;             /* so many frames came of the sample; 0 while all do */
+    struct unwind_left *left; /* UNWIND_LEFT_MAX: the first of those that were left, leaf first */
+    size_t left_count;
+    bool left_all; /* these are all of them so far */
 };
 
 enum unwind_outcome { OUTCOME_OK, OUTCOME_CUT, OUTCOME_FAILED };

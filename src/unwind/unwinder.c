@@ -99,6 +99,14 @@ static void take_interrupted_link(struct unwind_run *r, const struct unwind_plac
     r->link &= machine->address_mask;
 }
 
+static void note_left(struct unwind_run *r, const struct unwind_place *at, const struct unwind_place *next,
+                      enum unwind_found found)
+{
+    r->left_all = found == UNWIND_FOUND_CFI && r->left_count < UNWIND_LEFT_MAX;
+    if (r->left_all)
+        r->left[r->left_count++] = (struct unwind_left){ at->ip, next->sp, at->exact };
+}
+
 /* From a frame to its caller. False at the end, which *out_end names. */
 static bool run_advance(struct unwind_run *r, struct unwind_place *at, enum unwind_found *out_found,
                         enum unwind_end *out_end)
@@ -137,6 +145,8 @@ static bool run_advance(struct unwind_run *r, struct unwind_place *at, enum unwi
     }
     r->above_leaf = r->at_leaf && !next.exact && unwind_run_code_at(r->u, at->ip).kind == UNWIND_CODE_ELF;
     r->at_leaf = r->has_link = false;
+    if (r->left_all)
+        note_left(r, at, &next, *out_found);
     if (next.exact)
         take_interrupted_link(r, at);
     if (r->later)
@@ -247,12 +257,15 @@ struct unwind_result unwinder_run(struct unwinder *u, const struct unwind_sample
                                   struct unwind_frame *frames, size_t max)
 {
     const struct unwind_registers *registers = sample->registers;
+    struct unwind_left left[UNWIND_LEFT_MAX]; /* mostly not needed: not cleared either */
     struct unwind_run r = { .u = u,
                             .sample = sample,
                             .stack_start = registers->sp,
                             .link = registers->link & u->address_mask,
                             .has_link = u->machine->has_link,
-                            .at_leaf = true };
+                            .at_leaf = true,
+                            .left = left,
+                            .left_all = true };
     struct unwind_place at = { .ip = registers->ip, .sp = registers->sp, .fp = registers->fp, .exact = true };
     struct unwind_result result = { .end = UNWIND_END_DEPTH, .end_ip = at.ip };
     enum unwind_found found = UNWIND_FOUND_LEAF;

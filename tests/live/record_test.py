@@ -400,6 +400,34 @@ def short_lived(checks, work):
                  len(stacks) > 50 and len(broken) <= 0.02 * len(stacks), f"{len(broken)} of {len(stacks)} {done.stderr}")
 
 
+BINDS = r"""
+#include <ctype.h>
+#include <stdlib.h>
+#include <time.h>
+static volatile int sink;
+__attribute__((noinline)) int inner(const char *s) { int t = 0; for (int i = 0; i < 50; i++) t += toupper(s[i % 5]) + atoi(s); return t + 1; }
+__attribute__((noinline)) int outer(const char *s) { return inner(s) * 2 + 1; }
+int main(void) { for (time_t end = time(0) + 2; time(0) < end;) sink = outer("12345abc"); }
+"""
+
+
+def lazy_binding(checks, work):
+    """A call that the dynamic linker has to bind: its callers are found though it aligns its stack, and there are no frame pointers."""
+    need_command("gcc")
+    with open(work.file("binds.c"), "w", encoding="utf-8") as source:
+        source.write(BINDS)
+    subprocess.run(["gcc", "-O2", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-Wl,-z,lazy", "-o", work.file("binds"),
+                    work.file("binds.c")], check=True)
+    out = work.file("binds.clrperf")
+    done = clrperf("record", "-q", "--force", "-F", "499", "-o", out, "--", "env", "LD_BIND_NOT=1", work.file("binds"))
+    stacks = [(stack, count) for stack, count in folded(out) if any("_dl_fixup" in frame for frame in stack)]
+    through = sum(count for _, count in stacks)
+    whole = sum(count for stack, count in stacks if "_start" in stack and "main" in stack)
+    named = sum(count for stack, count in stacks if any(pair == ("outer", "inner") for pair in zip(stack, stack[1:])))
+    checks.check("stacks through the dynamic linker's resolver are whole, and have what called", done.returncode == 0 and through >= 40 and
+                 whole >= 0.995 * through and named >= 0.8 * through, f"{whole}, {named} of {through}: {stacks[:3]}")
+
+
 def target_updated(checks, work):
     """Its folder holds another build now, with another runtime: what runs is what was there when it began."""
     need_root()
@@ -592,7 +620,7 @@ def kernel_kept(checks, work):
 
 
 GROUPS = (kernel_kept, command, command_of_moments, command_killed, command_beside, command_ends, command_is_short, command_names, signals, ordinary_user, events_without_rights, no_rights, targets,
-          all_processes, latecomers, target_exits, main_thread_exits, short_lived, target_updated,
+          all_processes, latecomers, target_exits, main_thread_exits, short_lived, lazy_binding, target_updated,
           target_chrooted, target_execs, target_stopped, frame_pointers, beside_another, ahead_of_time)
 
 

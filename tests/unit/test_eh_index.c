@@ -66,6 +66,32 @@ static void check_same(const char *name)
     eh_rows_done(&rows);
 }
 
+/* With the frame pointer's own number the rules are the usual ones; once all were compiled nothing is known.
+ */
+static void test_register(void **state)
+{
+    (void)state;
+    enum { RBP = 6, R15 = 15 };
+    struct eh_rows rows;
+    struct eh_index *index;
+    struct eh_sections s = load("sample.so", &rows);
+    assert_true(eh_index_over(&s, &index, NULL));
+    for (size_t i = 0; i + 1 < rows.count; i++) {
+        uint64_t addr = rows.base + rows.rows[i].start;
+        const struct frame_rule *usual = eh_rows_find(&rows, addr);
+        struct frame_rule rule;
+        bool known = usual->cfa != FRAME_CFA_NONE && usual->cfa != FRAME_CFA_UNKNOWN;
+        assert_int_equal(eh_index_register(index, addr, RBP, &rule), known);
+        if (known)
+            assert_memory_equal(&rule, usual, sizeof rule);
+        assert_int_equal(eh_index_register(index, addr, R15, &rule), known);
+        if (known)
+            assert_int_equal(rule.fp, FRAME_SAME); /* no function of this file uses it */
+    }
+    eh_index_close(index);
+    eh_rows_done(&rows);
+}
+
 static void test_same_as_all(void **state)
 {
     (void)state;
@@ -175,10 +201,8 @@ static void test_many(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_as_all),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_lies),
-        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_same_as_all), cmocka_unit_test(test_register), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_lies),        cmocka_unit_test(test_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
