@@ -39,8 +39,7 @@ static bool identify(const struct source *image, uint8_t out[IDENTITY_BYTES])
     return told;
 }
 
-/* Of a small image all is found out faster than a file is opened. */
-static bool is_worth_it(const struct kept_folder *folder, const struct source *image)
+bool kept_index_wants(const struct kept_folder *folder, const struct source *image)
 {
     return folder && image->size >= IMAGE_BYTES_MIN;
 }
@@ -72,7 +71,7 @@ void kept_index_load(const struct kept_folder *folder, const struct source *imag
     uint8_t identity[IDENTITY_BYTES];
     struct source kept;
     buffer_init(out, KEPT_INDEX_BYTES_MAX);
-    if (!is_worth_it(folder, image) || !identify(image, identity))
+    if (!kept_index_wants(folder, image) || !identify(image, identity))
         return;
     struct symbol_id id = id_of(identity);
     AUTO_FD int fd = kept_folder_find(folder, &id, SYMBOL_CACHE_INDEX);
@@ -101,7 +100,7 @@ void kept_index_save(const struct kept_folder *folder, const struct source *imag
 {
     uint8_t identity[IDENTITY_BYTES];
     struct kept_work work = { identity, bytes };
-    if (!is_worth_it(folder, image) || bytes.size > KEPT_INDEX_BYTES_MAX || !identify(image, identity))
+    if (!kept_index_wants(folder, image) || bytes.size > KEPT_INDEX_BYTES_MAX || !identify(image, identity))
         return;
     struct symbol_id id = id_of(identity);
     kept_folder_save(folder, &id, SYMBOL_CACHE_INDEX, write_all, &work, NULL);

@@ -16,6 +16,8 @@
 
 enum { KEPT_INDEX_BYTES_MAX = 16 << 20 };
 
+/* Whether it is worth it: of a small image all is found out faster than a file is opened. */
+bool kept_index_wants(const struct kept_folder *folder, const struct source *image);
 /*
  * Loads what is kept of the image into `out`, which is initialised here and the caller's to end; empty when
  * that is nothing. `folder` may be NULL.

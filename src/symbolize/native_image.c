@@ -283,6 +283,8 @@ static bool read_kept_functions(struct native_image *image, struct runtime_names
 static void keep_functions(const struct native_image *image, const struct runtime_names *names)
 {
     struct buffer bytes;
+    if (!kept_index_wants(image->kept, &image->elf.file))
+        return;
     buffer_init(&bytes, KEPT_INDEX_BYTES_MAX);
     eh_ranges_append(&image->functions, &bytes);
     runtime_names_write(names, &bytes);
