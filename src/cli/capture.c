@@ -43,6 +43,8 @@ enum {
     CAPTURE_PATIENCE_MS = 3000, /* with the runtime of a process that still runs */
     CAPTURE_MAGIC_BYTES = 8,
     CAPTURE_PIPE_READ_BYTES = 64 * 1024,
+    CAPTURE_LARGE_BYTES = 4 << 20,
+    CAPTURE_EXPECTED_BYTES_MAX = 64 << 20,
 };
 
 #define CAPTURE_PIPE_BYTES_MAX (UINT64_C(1) << 30) /* it is kept in memory */
@@ -239,17 +241,29 @@ bool capture_read(const char *path, import_wants_fn *wants, const void *user, st
     return capture_read_part(path, wants, user, NULL, out, err);
 }
 
+/* Of a large file about as much comes as it has bytes: to bring that in by small pages takes a fifth of all.
+ */
+static void expect_memory(const struct byte_stream *stream)
+{
+    uint64_t size = stream->source.size;
+    if (byte_stream_is_seekable(stream) && size >= CAPTURE_LARGE_BYTES)
+        mem_expect(size < CAPTURE_EXPECTED_BYTES_MAX ? (size_t)size : CAPTURE_EXPECTED_BYTES_MAX,
+                   MEM_PAGES_LARGE);
+}
+
 bool capture_read_part(const char *path, import_wants_fn *wants, const void *user, struct import_part *part,
                        struct capture *out, struct error *err)
 {
     *out = (struct capture){ .path = path };
-    trace_builder_init(&out->b, CAPTURE_CHAINS);
     AUTO_FD int fd = -1;
     struct byte_stream stream;
     const struct import_options options = {
         .wants = wants, .user = user, .part = part, .unwinder = &import_stacks
     };
     bool ok = import_open_stream(path, &fd, &stream, err);
+    if (ok)
+        expect_memory(&stream);
+    trace_builder_init(&out->b, CAPTURE_CHAINS);
     if (ok) {
         ok = capture_take(out, &stream, &options, err);
         byte_stream_close(&stream);
