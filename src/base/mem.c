@@ -21,10 +21,17 @@ static void *mem_or_die(void *got)
     return got;
 }
 
-void mem_expect(size_t bytes, enum mem_pages pages)
+void mem_share_heap(void)
 {
 #ifdef __GLIBC__
     mallopt(M_ARENA_MAX, 1);
+#endif
+}
+
+void mem_expect(size_t bytes, enum mem_pages pages)
+{
+    mem_share_heap();
+#ifdef __GLIBC__
     mallopt(M_TRIM_THRESHOLD, (int)(2 * bytes));
     mallopt(M_MMAP_THRESHOLD, (int)(2 * bytes));
     size_t taken = bytes + LARGE_PAGE_BYTES; /* not all of which are of large pages */

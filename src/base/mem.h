@@ -14,8 +14,10 @@ void *mem_alloc(size_t count, size_t item_size);
 enum { MEM_LINE_BYTES = 64 };
 void *mem_alloc_lines(size_t count, size_t item_size);
 void *mem_resize(void *old, size_t count, size_t item_size);
+/* All threads that are started from now on share one heap. */
+void mem_share_heap(void);
 /*
- * For who will soon need about `bytes`: all threads share them, what is freed of them is kept, and a piece of
+ * For who will soon need about `bytes`: mem_share_heap(), what is freed of them is kept, and a piece of
  * an eighth of them or more goes back to the system. Half of them are brought in at once; or they come in
  * large pages, where the kernel has such, which is faster and takes more memory.
  */

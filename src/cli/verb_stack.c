@@ -26,7 +26,7 @@
 #include "collect/process_scan.h"
 #include "symbolize/symbolizer.h"
 
-enum { STACK_CHAINS = 1024, STACK_EVERY_MS = 200, STACK_MEMORY_BYTES = 16 << 20 };
+enum { STACK_CHAINS = 1024, STACK_EVERY_MS = 200 };
 
 struct stack_values {
     struct target_options target;
@@ -245,6 +245,7 @@ static bool core_stacks(const char *path, const struct stack_caches *caches, con
 {
     struct core_target core;
     struct process_stacks stacks;
+    mem_expect(LIVE_TARGET_MEMORY_BYTES, MEM_PAGES_LARGE);
     if (!core_target_open(path, &core, err))
         return false;
     struct stacks_target target = core_target_stacks(&core);
@@ -277,7 +278,7 @@ static bool stack_run(struct verb_call *call, struct error *err)
     if (!stack_check(v, err))
         return false;
     struct stack_caches caches;
-    mem_expect(STACK_MEMORY_BYTES, MEM_PAGES_LARGE);
+    mem_share_heap();
     symbol_store_open(&caches.symbols);
     symbol_store_open_kept(&caches.kept);
     bool ok = call->arg_count ? core_stacks(call->args[0], &caches, v, err) : live_stacks(&caches, v, err);
