@@ -340,7 +340,7 @@ bool eh_ranges_take(struct cursor *c, const struct elf *e, struct eh_ranges *out
     if (!cursor_ok(c))
         return false;
     ranges.rows = mem_alloc(count, sizeof *ranges.rows);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i * KEPT_ROW_BYTES < rows.size; i++) {
         const uint8_t *row = rows.data + i * KEPT_ROW_BYTES;
         ranges.rows[i] = (struct eh_range){ load_u32le(row), load_u32le(row + 4) };
         if (i && compare_ranges(&ranges.rows[i - 1], &ranges.rows[i]) > 0) {
