@@ -241,8 +241,7 @@ bool capture_read(const char *path, import_wants_fn *wants, const void *user, st
     return capture_read_part(path, wants, user, NULL, out, err);
 }
 
-/* Of a large file about as much comes as it has bytes: to bring that in by small pages takes a fifth of all.
- */
+/* Of a large file about as much comes as it has bytes: small pages for it would take a tenth of the time. */
 static void expect_memory(const struct byte_stream *stream)
 {
     uint64_t size = stream->source.size;

@@ -257,7 +257,7 @@ struct unwind_result unwinder_run(struct unwinder *u, const struct unwind_sample
                                   struct unwind_frame *frames, size_t max)
 {
     const struct unwind_registers *registers = sample->registers;
-    struct unwind_left left[UNWIND_LEFT_MAX]; /* mostly not needed: not cleared either */
+    __attribute__((uninitialized)) struct unwind_left left[UNWIND_LEFT_MAX]; /* mostly not needed */
     struct unwind_run r = { .u = u,
                             .sample = sample,
                             .stack_start = registers->sp,
