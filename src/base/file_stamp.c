@@ -15,12 +15,6 @@ struct file_stamp file_stamp_of(int fd)
     };
 }
 
-bool file_stamp_equals(const struct file_stamp *a, const struct file_stamp *b)
-{
-    return a->device == b->device && a->inode == b->inode && a->size_bytes == b->size_bytes &&
-           a->changed_ns == b->changed_ns;
-}
-
 void file_stamp_append(const struct file_stamp *stamp, struct buffer *out)
 {
     buffer_u64le(out, stamp->device);

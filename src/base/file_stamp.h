@@ -7,7 +7,6 @@
 #ifndef CLRPERF_BASE_FILE_STAMP_H
 #define CLRPERF_BASE_FILE_STAMP_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buffer.h"
@@ -21,7 +20,6 @@ struct file_stamp {
 
 /* Of an open file; all 0 when it cannot be told. */
 struct file_stamp file_stamp_of(int fd);
-bool file_stamp_equals(const struct file_stamp *a, const struct file_stamp *b);
 /* As four u64le, FILE_STAMP_BYTES. */
 void file_stamp_append(const struct file_stamp *stamp, struct buffer *out);
 

@@ -44,7 +44,6 @@ enum {
     CAPTURE_MAGIC_BYTES = 8,
     CAPTURE_PIPE_READ_BYTES = 64 * 1024,
     CAPTURE_LARGE_BYTES = 4 << 20,
-    CAPTURE_EXPECTED_BYTES_MAX = 64 << 20,
 };
 
 #define CAPTURE_PIPE_BYTES_MAX (UINT64_C(1) << 30) /* it is kept in memory */
@@ -246,8 +245,7 @@ static void expect_memory(const struct byte_stream *stream)
 {
     uint64_t size = stream->source.size;
     if (byte_stream_is_seekable(stream) && size >= CAPTURE_LARGE_BYTES)
-        mem_expect(size < CAPTURE_EXPECTED_BYTES_MAX ? (size_t)size : CAPTURE_EXPECTED_BYTES_MAX,
-                   MEM_PAGES_LARGE);
+        mem_expect(size < MEM_EXPECTED_MAX ? (size_t)size : MEM_EXPECTED_MAX, MEM_PAGES_LARGE);
 }
 
 bool capture_read_part(const char *path, import_wants_fn *wants, const void *user, struct import_part *part,

@@ -1,7 +1,7 @@
 /*
  * kept_index: what it took long to find out about an image, kept for the next look at the same file.
  *
- * Of images of 2 MiB and more. Which method each of 65,000 precompiled functions belongs to stands in tables
+ * Of images of 2 MiB and more. Which method each of 50,000 precompiled functions belongs to stands in tables
  * that must be read whole: 3 ms of CoreLib, which each look at a process paid for a few dozen of them. A file
  * "0123....index", named by the state of the image's file and of our own program, has
  *

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_stamp.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "symbolize/kept_lines.h"
@@ -126,14 +127,6 @@ static void look(const struct kept *kept, int fd, size_t from, size_t to, struct
     source_lookup_finish(lookup, take, answers);
 }
 
-static struct file_stamp stamp_of(int fd)
-{
-    struct stat st;
-    assert_int_equal(fstat(fd, &st), 0);
-    uint64_t changed_ns = (uint64_t)st.st_ctim.tv_sec * 1000000000 + (uint64_t)st.st_ctim.tv_nsec;
-    return (struct file_stamp){ st.st_dev, st.st_ino, (uint64_t)st.st_size, changed_ns };
-}
-
 /* What was asked before is not asked again, and the rest is added to it. */
 static void test_kept(void **state)
 {
@@ -150,7 +143,7 @@ static void test_kept(void **state)
     AUTO_FREE char *path = mem_format("%s/cache/lines/ab%038d.lines", kept.folder, 0);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
-    struct file_stamp stamp = stamp_of(fd);
+    struct file_stamp stamp = file_stamp_of(fd);
     struct source_answers held;
     kept_lines_load(&kept.cache, &kept.store.id, &stamp, &held);
     assert_int_equal(held.count, ARRAY_LEN(addrs));
@@ -195,7 +188,7 @@ static void test_unpacked(void **state)
     struct answers *first = mem_alloc(1, sizeof *first), *second = mem_alloc(1, sizeof *second);
     AUTO_FD int fd = open_fixture("gcc5-gz");
     kept_make(&kept);
-    struct file_stamp stamp = stamp_of(fd), later = stamp;
+    struct file_stamp stamp = file_stamp_of(fd), later = stamp;
     later.changed_ns++;
     AUTO_FREE char *sections = mem_format("%s/cache/lines/ab%038d.dwarf", kept.folder, 0);
     AUTO_FREE char *lines = mem_format("%s/cache/lines/ab%038d.lines", kept.folder, 0);
@@ -237,7 +230,7 @@ static void test_not_kept(void **state)
     struct source_answers held;
     AUTO_FD int fd = open_fixture("gcc5");
     kept_make(&kept);
-    struct file_stamp stamp = stamp_of(fd);
+    struct file_stamp stamp = file_stamp_of(fd);
     look(&kept, fd, 0, ARRAY_LEN(addrs), answers);
     stamp.changed_ns++;
     kept_lines_load(&kept.cache, &kept.store.id, &stamp, &held);
@@ -248,7 +241,7 @@ static void test_not_kept(void **state)
     assert_int_equal(chmod(folder, 0777), 0);
     assert_false(kept_lines_save(&kept.cache, &kept.store.id, &stamp, &held, NULL));
     source_answers_done(&held);
-    stamp = stamp_of(fd);
+    stamp = file_stamp_of(fd);
     kept_lines_load(&kept.cache, &kept.store.id, &stamp, &held);
     assert_int_equal(held.count, 0);
     source_answers_done(&held);
