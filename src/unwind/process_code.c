@@ -48,6 +48,7 @@ struct process_code {
     size_t retired_count, retired_capacity;
     struct asked_addr asked[ASKED];          /* by a hash of the address */
     struct code_line *lines[1 << LINE_BITS]; /* by a hash of the address; NULL: none yet */
+    bool following;                          /* follow_method() is at work */
     bool missed; /* an address was asked for where nothing is mapped, as far as we know */
     uint64_t refreshed_ns;
     struct process_code_stats stats;
@@ -122,13 +123,26 @@ static size_t range_index(const struct process_code *p, uint64_t addr)
     return low;
 }
 
-static void method_read(struct process_code *p, struct code_method *method)
+/* Who is asked can tell of other methods meanwhile, or of the same once more. */
+static void follow_method(struct process_code *p, uint64_t start)
 {
+    if (!p->access.follow_method || p->following)
+        return;
+    p->following = true;
+    p->access.follow_method(p->access.user, start);
+    p->following = false;
+}
+
+/* Reads the unwind data of the method that starts there, once. Moves methods. */
+static void method_read(struct process_code *p, uint64_t start)
+{
+    follow_method(p, start);
+    struct code_method *method = method_map_at(&p->methods, start);
+    if (!method || method->start != start || method->tried)
+        return;
     method->tried = true;
-    if (p->access.follow_method)
-        p->access.follow_method(p->access.user, method->start);
     if (p->stats.method_bytes < METHODS_BYTES_MAX &&
-        jit_unwind_read(p->access.machine->managed, target_read, p, method->start, &method->jit, NULL)) {
+        jit_unwind_read(p->access.machine->managed, target_read, p, start, &method->jit, NULL)) {
         p->stats.methods_read++;
         p->stats.method_bytes += jit_unwind_bytes(method->jit);
     } else {
@@ -181,9 +195,11 @@ static struct unwind_code generated_code(struct process_code *p, uint64_t addr)
     }
     if (!method)
         return (struct unwind_code){ .kind = UNWIND_CODE_OTHER };
-    if (!method->tried)
-        method_read(p, method);
-    if (!method->jit)
+    if (!method->tried) {
+        method_read(p, method->start);
+        method = method_map_at(&p->methods, addr);
+    }
+    if (!method || !method->jit)
         return (struct unwind_code){ .kind = UNWIND_CODE_OTHER };
     return (struct unwind_code){ .kind = UNWIND_CODE_JITTED, .jit = method->jit };
 }
@@ -352,10 +368,10 @@ void process_code_method(struct process_code *p, uint64_t start, uint64_t size_b
     if (size_bytes == 0 || size_bytes > UINT64_MAX - start || p->methods.count >= METHODS_MAX)
         return;
     methods_cut(p, start, start + size_bytes);
-    struct code_method *method = method_map_add(&p->methods, start, start + size_bytes);
+    method_map_add(&p->methods, start, start + size_bytes);
     p->stats.methods++;
     if (fleeting)
-        method_read(p, method);
+        method_read(p, start);
     lines_forget(p, start, start + size_bytes);
 }
 

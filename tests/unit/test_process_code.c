@@ -381,6 +381,81 @@ static void test_refresh(void **state)
     unwind_images_free(images);
 }
 
+enum { METHODS = 0x100000, METHOD_BYTES = 0x100, HEADERS = 0x900000, INFOS = 0x4000, HEADER_BYTES = 0x40 };
+
+/* Jitted methods beside each other, and what is told of while one of them is read. */
+struct methods {
+    struct process_code *code;
+    unsigned others;  /* these many, before it */
+    bool same;        /* it itself, once more */
+    unsigned follows; /* how often it was asked */
+};
+
+static uint64_t method_at(uint64_t i)
+{
+    return METHODS + i * METHOD_BYTES;
+}
+
+/* As the JIT leaves them: a word before the code leads to a header with one function, that to its codes. */
+static bool read_methods(void *user, uint64_t addr, void *into, size_t size)
+{
+    (void)user;
+    static const uint8_t info[] = { 1, 5, 2, 0, 5, 0x12, 1, 0x50 };
+    static const uint32_t table[] = { 1, 0x1000, 0x1000 + METHOD_BYTES, 0x1000 + INFOS };
+    uint8_t memory[HEADER_BYTES] = { 0 };
+    uint64_t at = addr % METHOD_BYTES;
+    memset(into, 0, size);
+    if (addr >= HEADERS) {
+        memcpy(memory + 0x20, table, sizeof table);
+        at = (addr - HEADERS) % HEADER_BYTES;
+    } else if (at == METHOD_BYTES - 8) {
+        uint64_t header = HEADERS + (addr + 8 - METHODS) / METHOD_BYTES * HEADER_BYTES;
+        memcpy(memory, &header, sizeof header);
+        at = 0;
+    } else {
+        memcpy(memory, info, sizeof info);
+    }
+    if (at + size > sizeof memory)
+        return false;
+    memcpy(into, memory + at, size);
+    return true;
+}
+
+static void tell_methods(void *user, uint64_t begin)
+{
+    struct methods *m = user;
+    m->follows++;
+    for (unsigned i = m->others; i-- > 0;)
+        process_code_method(m->code, method_at(i), METHOD_BYTES, false);
+    if (m->same)
+        process_code_method(m->code, begin, METHOD_BYTES, true);
+}
+
+/* Who is asked for what a method needs can tell of methods, which moves the one that is being read. */
+static void test_told_while_read(void **state)
+{
+    (void)state;
+    enum { OTHERS = 600, METHOD = OTHERS };
+    struct methods m = { .others = OTHERS, .same = true };
+    struct unwind_images *images = unwind_images_new();
+    m.code = process_code_new(images, &(struct process_code_access){ .machine = machine_of_elf(ELF_X86_64),
+                                                                     .read = read_methods,
+                                                                     .follow_method = tell_methods,
+                                                                     .user = &m });
+    process_code_map(m.code, METHODS, (OTHERS + 2) * METHOD_BYTES, 0, PROCESS_CODE_NO_IMAGE);
+    process_code_method(m.code, method_at(METHOD), METHOD_BYTES, false);
+    struct unwind_code code = process_code_at(m.code, method_at(METHOD) + 8);
+    assert_int_equal(code.kind, UNWIND_CODE_JITTED);
+    struct unwind_function function;
+    assert_true(jit_unwind_find(code.jit, method_at(METHOD) + 8, &function));
+    assert_int_equal(function.begin, method_at(METHOD));
+    assert_int_equal(m.follows, 1);
+    assert_int_equal(process_code_stats(m.code).methods_read, 1);
+    assert_int_equal(process_code_stats(m.code).method_bytes, jit_unwind_bytes(code.jit));
+    process_code_free(m.code); /* with all that was read */
+    unwind_images_free(images);
+}
+
 enum { STUBS = 0x100000, STUBS_BYTES = 0x200000, STUB_BYTES = 0x1000, CALL_AT = 0x80 };
 
 /* Generated code: pages with a call each, or with none. */
@@ -479,11 +554,17 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole),        cmocka_unit_test(test_callback),
-        cmocka_unit_test(test_signal),       cmocka_unit_test(test_recursion),
-        cmocka_unit_test(test_cut),          cmocka_unit_test(test_mappings),
-        cmocka_unit_test(test_refresh),      cmocka_unit_test(test_vdso),
-        cmocka_unit_test(test_code_is_kept), cmocka_unit_test(test_mapped_over),
+        cmocka_unit_test(test_whole),
+        cmocka_unit_test(test_callback),
+        cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_recursion),
+        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_mappings),
+        cmocka_unit_test(test_refresh),
+        cmocka_unit_test(test_vdso),
+        cmocka_unit_test(test_code_is_kept),
+        cmocka_unit_test(test_mapped_over),
+        cmocka_unit_test(test_told_while_read),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
