@@ -3,9 +3,6 @@
 #include "read/nettrace_contents.h"
 #include "read/nettrace_info.h"
 
-/* What another thread, or another attempt of it to write, begins with. */
-enum { OTHER_THREAD = NETTRACE_HAS_SEQUENCE | NETTRACE_HAS_THREAD };
-
 static bool begin(struct nettrace_contents *r, const struct nettrace_block *b)
 {
     const struct nettrace_record *latest = &b->record;
@@ -75,11 +72,15 @@ __attribute__((noinline)) static void count_run(struct nettrace_contents *r, str
     struct nettrace_record now = b->record;
     const uint8_t *at = b->at;
     bool is_v6 = b->version >= 6;
-    while (b->end - at >= NETTRACE_HEADER_ROOM && !(*at & OTHER_THREAD)) {
-        uint8_t flags = *at & (uint8_t)~OTHER_THREAD; /* it is told that they are not there */
+    /* another writer, or another attempt of the same one, tells its number */
+    while (b->end - at >= NETTRACE_HEADER_ROOM && !(*at & NETTRACE_HAS_SEQUENCE)) {
+        uint8_t flags = *at & (uint8_t)~NETTRACE_HAS_SEQUENCE; /* it is told that there is none */
         struct nettrace_head head = nettrace_head_read(&now, flags, at + 1, is_v6);
         if (!head.payload || now.payload.size > (size_t)(b->end - head.payload) ||
             head.ticks > r->tally.last_ticks - now.ticks)
+            break;
+        if (is_v6 && flags & NETTRACE_HAS_THREAD &&
+            nettrace_contents_process(r, now.thread_id) != r->tally.process_id)
             break;
         struct nettrace_type *type = nettrace_types_find(&r->types, now.type_id);
         bool has_stack = nettrace_stacks_has(&r->stacks, now.stack_id);
@@ -97,6 +98,7 @@ __attribute__((noinline)) static void count_run(struct nettrace_contents *r, str
     /* what the last head said anew, if it was not counted, it will say again */
     b->at = at;
     b->record.type_id = now.type_id;
+    b->record.thread_id = now.thread_id;
     b->record.stack_id = now.stack_id;
     b->record.label_id = now.label_id;
     b->record.activity = now.activity;

@@ -1,5 +1,5 @@
 /*
- * nettrace_tally: runs of events of one thread that are counted and not looked at.
+ * nettrace_tally: runs of events that one thread wrote, which are counted and not looked at.
  */
 #ifndef CLRPERF_READ_NETTRACE_TALLY_H
 #define CLRPERF_READ_NETTRACE_TALLY_H
