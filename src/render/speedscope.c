@@ -1,30 +1,30 @@
 #include "render/speedscope.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "render/frame_text.h"
 #include "render/json_text.h"
 #include "render/path_text.h"
 #include "render/sample_groups.h"
 
-/* Some of the profile's samples: by index, or all of them when `sample` is NULL. */
+/* Slices of the time, in which threads that run side by side are told one after the other. */
+enum { SLICES = 1000 };
+
+/* Some of the profile's samples, by index. */
 struct selection {
     const uint32_t *sample;
     size_t count;
 };
 
-static size_t selected(const struct selection *selection, size_t i)
-{
-    return selection->sample ? selection->sample[i] : i;
-}
-
 /* Where the run of equal stacks that begins at `first` ends; its weight is added up. */
 static size_t run_end(const struct profile *p, const struct selection *s, size_t first, uint64_t *weight)
 {
-    uint32_t node = p->sample_node[selected(s, first)];
+    uint32_t node = p->sample_node[s->sample[first]];
     size_t end = first;
-    for (*weight = 0; end < s->count && p->sample_node[selected(s, end)] == node; end++)
-        *weight += p->sample_weight[selected(s, end)];
+    for (*weight = 0; end < s->count && p->sample_node[s->sample[end]] == node; end++)
+        *weight += p->sample_weight[s->sample[end]];
     return end;
 }
 
@@ -36,7 +36,7 @@ static void write_samples(const struct profile *p, const struct selection *s, st
     for (size_t i = 0; i < s->count && !out->failed;) {
         json_comma(out, i);
         output_char(out, '[');
-        output_span(out, path_text_of(path, p->sample_node[selected(s, i)]));
+        output_span(out, path_text_of(path, p->sample_node[s->sample[i]]));
         output_char(out, ']');
         i = run_end(p, s, i, &weight);
     }
@@ -61,7 +61,7 @@ static void write_profile(const struct profile *p, const char *name, const struc
 {
     uint64_t total = 0;
     for (size_t i = 0; i < s->count; i++)
-        total += p->sample_weight[selected(s, i)];
+        total += p->sample_weight[s->sample[i]];
     output_text(out, "\n{\"type\":\"sampled\"");
     json_member(out, false, "name", name);
     json_member(out, false, "unit", speedscope_unit(p));
@@ -96,15 +96,43 @@ static void write_frames(const struct profile *p, const struct export_options *o
     buffer_done(&name);
 }
 
-static void write_threads(const struct profile *p, struct path_text *path, struct output *out)
+static uint64_t slice_end_ns(const struct profile *p, uint64_t slice)
 {
-    struct thread_samples by_thread;
+    uint64_t first_ns = p->sample_time_ns[0], span_ns = p->sample_time_ns[p->sample_count - 1] - first_ns;
+    return first_ns + span_ns / SLICES * slice + span_ns % SLICES * slice / SLICES;
+}
+
+/*
+ * In the order of time, but within a slice of it by thread: what a thread did there becomes one run or a few,
+ * where samples of many threads in turns would not.
+ */
+static void write_all(const struct profile *p, const struct thread_samples *by_thread, struct path_text *path,
+                      struct output *out)
+{
+    uint32_t *order = mem_alloc(p->sample_count, sizeof *order);
+    size_t *next = mem_alloc((size_t)p->thread_count + 1, sizeof *next), count = 0;
+    for (size_t thread = 0; thread < p->thread_count; thread++)
+        next[thread] = by_thread->start[thread];
+    for (uint64_t slice = 1; slice <= SLICES && count < p->sample_count; slice++) {
+        uint64_t end_ns = slice_end_ns(p, slice);
+        for (size_t thread = 0; thread < p->thread_count; thread++)
+            while (next[thread] < by_thread->start[thread + 1] &&
+                   p->sample_time_ns[by_thread->sample[next[thread]]] <= end_ns)
+                order[count++] = by_thread->sample[next[thread]++];
+    }
+    write_profile(p, "All threads", &(struct selection){ order, count }, path, out);
+    free(next);
+    free(order);
+}
+
+static void write_threads(const struct profile *p, const struct thread_samples *by_thread,
+                          struct path_text *path, struct output *out)
+{
     struct buffer name;
-    thread_samples_init(&by_thread, p);
     buffer_init(&name, SIZE_MAX);
     for (uint32_t thread = 0; thread < p->thread_count; thread++) {
-        size_t start = by_thread.start[thread];
-        struct selection s = { by_thread.sample + start, by_thread.start[thread + 1] - start };
+        size_t start = by_thread->start[thread];
+        struct selection s = { by_thread->sample + start, by_thread->start[thread + 1] - start };
         if (s.count == 0)
             continue;
         buffer_clear(&name);
@@ -115,7 +143,6 @@ static void write_threads(const struct profile *p, struct path_text *path, struc
         write_profile(p, (const char *)name.data, &s, path, out);
     }
     buffer_done(&name);
-    thread_samples_done(&by_thread);
 }
 
 static void render_index(struct buffer *into, const struct profile_frame *frame, uint32_t id,
@@ -131,6 +158,7 @@ bool speedscope_write(const struct profile *p, const struct export_options *opti
 {
     struct frame_texts indices;
     struct path_text path;
+    struct thread_samples by_thread;
 
     output_text(out, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\"");
     json_member(out, false, "exporter", "clrperf");
@@ -141,9 +169,11 @@ bool speedscope_write(const struct profile *p, const struct export_options *opti
     frame_texts_init(&indices, p, options, render_index);
     path_text_init(&path, p, &indices, ',');
     path_text_root(&path, "");
-    write_profile(p, "All threads", &(struct selection){ .count = p->sample_count }, &path, out);
-    write_threads(p, &path, out);
+    thread_samples_init(&by_thread, p);
+    write_all(p, &by_thread, &path, out);
+    write_threads(p, &by_thread, &path, out);
     output_text(out, "]}\n");
+    thread_samples_done(&by_thread);
     path_text_done(&path);
     frame_texts_done(&indices);
     return output_ok(out, err);

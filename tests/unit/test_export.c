@@ -173,6 +173,42 @@ static void test_folded_weights(void **state)
     }
 }
 
+/* Threads side by side: what each did in a slice of the time is together, and nothing is lost of it. */
+static void test_speedscope_slices(void **state)
+{
+    (void)state;
+    enum { SAMPLES = 20000, SLICES = 1000 };
+    static const struct profile_frame frames[] = { { 0 },
+                                                   { .name = "f", .module = "" },
+                                                   { .name = "g", .module = "" } };
+    static const struct profile_thread threads[] = { { 0 },
+                                                     { .name = "t", .process_name = "shop" },
+                                                     { .name = "u", .process_name = "shop" } };
+    static struct fixture_sample samples[SAMPLES];
+    struct profile p;
+    struct buffer got;
+    for (uint32_t i = 0; i < SAMPLES; i++)
+        samples[i] = (struct fixture_sample){ 1000 + i, 10, 1 + i % 2, 0, { 1 + i % 2 } };
+    profile_fixture_build(&(struct fixture){ frames, 3, threads, 3, NULL, 0, samples, SAMPLES }, &p);
+    buffer_init(&got, 1 << 20);
+    export_to(&got, "x.speedscope.json", &p, &(struct export_options){ 0 });
+    buffer_u8(&got, 0);
+    char *all = strstr((char *)got.data, "\"All threads\""), *end = strstr(all, "\n{\"type\"");
+    assert_non_null(end);
+    *end = 0;
+    assert_non_null(strstr(all, "\"endValue\":200000,"));
+    uint64_t runs = 0, weight = 0, runs_weight = 0;
+    for (const char *at = strstr(all, "\"samples\":["); (at = strpbrk(at + 1, "01")) && at[1] == ']'; runs++)
+        assert_true(at[-1] == '[');
+    for (char *at = strstr(all, "\"weights\":[") + 10;
+         *at != ']' && (weight = strtoull(at + 1, &at, 10)) != 0;)
+        runs_weight += weight;
+    assert_in_range(runs, SLICES, 2 * SLICES);
+    assert_int_equal(runs_weight, 10 * SAMPLES);
+    buffer_done(&got);
+    profile_fixture_done(&p);
+}
+
 static void test_firefox_weights(void **state)
 {
     (void)state;
@@ -379,6 +415,7 @@ int main(void)
         cmocka_unit_test(test_perf_modules),
         cmocka_unit_test(test_folded_options),
         cmocka_unit_test(test_folded_weights),
+        cmocka_unit_test(test_speedscope_slices),
         cmocka_unit_test(test_firefox_weights),
         cmocka_unit_test(test_large_profile_keeps_its_samples),
         cmocka_unit_test(test_rates_that_are_no_numbers),

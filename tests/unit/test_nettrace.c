@@ -400,6 +400,15 @@ static void append_next(struct buffer *block, uint64_t ticks)
     buffer_append(block, "1234", 4);
 }
 
+/* What the same thread says of another one, as a sampler does. */
+static void append_of_other(struct buffer *block, uint64_t thread, uint64_t ticks)
+{
+    buffer_u8(block, 0x04);
+    buffer_varuint(block, thread);
+    buffer_varuint(block, ticks);
+    buffer_append(block, "1234", 4);
+}
+
 static void append_of_thread(struct buffer *block, uint32_t skipped, uint32_t type, uint64_t ticks)
 {
     buffer_u8(block, 0x87);
@@ -455,7 +464,7 @@ static bool count_event(void *user, const struct nettrace_event *event, struct e
     assert_int_equal(event->type->id, 2);
     assert_int_equal(event->sequence, 1 + RUN + 1);
     assert_int_equal(event->capture_thread_id, 77);
-    assert_int_equal(event->thread_id, 78);
+    assert_int_equal(event->thread_id, 1000 + RUN - 1);
     assert_int_equal(event->processor, 3);
     assert_int_equal(event->time_ns, 10 + RUN * 20 + 5);
     assert_memory_equal(event->payload.data, "1234", 4);
@@ -485,7 +494,7 @@ static void test_counted(void **state)
     sample_block_header(&block, 0, 5000);
     append_of_thread(&block, 0, 1, 10);
     for (size_t i = 0; i < RUN; i++)
-        append_next(&block, 20);
+        append_of_other(&block, 1000 + i, 20);
     buffer_u8(&block, 0x01);
     buffer_varuint(&block, 2);
     buffer_varuint(&block, 5);
