@@ -208,7 +208,7 @@ static bool alloc_run(struct question_call *call, struct error *err)
 static enum import_want alloc_wants(const void *user, const char *provider, uint32_t event_id)
 {
     (void)user;
-    return alloc_stats_wants(provider, event_id) ? IMPORT_PAYLOADS : IMPORT_NOTHING;
+    return import_want_event(provider, alloc_stats_wants(provider, event_id));
 }
 
 const struct question question_alloc = {

@@ -152,7 +152,7 @@ static bool exceptions_run(struct question_call *call, struct error *err)
 static enum import_want exceptions_wants(const void *user, const char *provider, uint32_t event_id)
 {
     (void)user;
-    return exception_stats_wants(provider, event_id) ? IMPORT_PAYLOADS : IMPORT_NOTHING;
+    return import_want_event(provider, exception_stats_wants(provider, event_id));
 }
 
 const struct question question_exceptions = {

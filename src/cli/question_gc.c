@@ -408,8 +408,8 @@ static bool gc_run(struct question_call *call, struct error *err)
 static enum import_want gc_wants(const void *user, const char *provider, uint32_t event_id)
 {
     (void)user;
-    return gc_stats_wants(provider, event_id) || finalized_types_wants(provider, event_id) ? IMPORT_PAYLOADS
-                                                                                           : IMPORT_NOTHING;
+    return import_want_event(provider,
+                             gc_stats_wants(provider, event_id) || finalized_types_wants(provider, event_id));
 }
 
 const struct question question_gc = {

@@ -329,7 +329,7 @@ static bool jit_run(struct question_call *call, struct error *err)
 static enum import_want jit_wants(const void *user, const char *provider, uint32_t event_id)
 {
     (void)user;
-    return jit_stats_wants(provider, event_id) ? IMPORT_PAYLOADS : IMPORT_NOTHING;
+    return import_want_event(provider, jit_stats_wants(provider, event_id));
 }
 
 const struct question question_jit = {

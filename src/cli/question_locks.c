@@ -200,7 +200,7 @@ static bool locks_run(struct question_call *call, struct error *err)
 static enum import_want locks_wants(const void *user, const char *provider, uint32_t event_id)
 {
     (void)user;
-    return lock_stats_wants(provider, event_id) ? IMPORT_PAYLOADS : IMPORT_NOTHING;
+    return import_want_event(provider, lock_stats_wants(provider, event_id));
 }
 
 const struct question question_locks = {

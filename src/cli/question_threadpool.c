@@ -260,7 +260,7 @@ static bool threadpool_run(struct question_call *call, struct error *err)
 static enum import_want threadpool_wants(const void *user, const char *provider, uint32_t event_id)
 {
     (void)user;
-    return threadpool_stats_wants(provider, event_id) ? IMPORT_PAYLOADS : IMPORT_NOTHING;
+    return import_want_event(provider, threadpool_stats_wants(provider, event_id));
 }
 
 const struct question question_threadpool = {

@@ -55,6 +55,13 @@ enum import_want import_wants_samples(const void *user, const char *provider, ui
     return strcmp(provider, RUNTIME_STREAM_PROVIDER) == 0 ? IMPORT_EVENTS : IMPORT_NOTHING;
 }
 
+enum import_want import_want_event(const char *provider, bool is_looked_at)
+{
+    if (is_looked_at)
+        return IMPORT_PAYLOADS;
+    return strcmp(provider, RUNTIME_SAMPLER_PROVIDER) == 0 ? IMPORT_COUNTS : IMPORT_NOTHING;
+}
+
 bool import_stream(struct byte_stream *stream, const struct import_options *options, struct trace_builder *b,
                    bool *out_recognised, struct error *err)
 {

@@ -70,6 +70,9 @@ struct import_options {
 
 /* For reports of samples: what is said of collections besides. */
 import_wants_fn import_wants_samples;
+/* For reports of events: all of one that is looked at. What a sampler tells is counted, not made samples of.
+ */
+enum import_want import_want_event(const char *provider, bool is_looked_at);
 
 /*
  * Reads `path`, or standard input for "-", into a builder without rows. Fails with ERROR_INPUT, naming
