@@ -207,6 +207,17 @@ static bool end_way(struct walk *w, const struct state *s, struct frame_rule *ou
     return is_accepted(w, &rule, out);
 }
 
+/*
+ * At a jump behind which a frame is gone that RBP pointed to: it leads to another function, which takes this
+ * one's place and may be code of any kind.
+ */
+static bool end_at_jump(struct walk *w, const struct state *s, struct frame_rule *out)
+{
+    bool is_gone =
+        s->sp.whence == OF_FP && s->fp.whence == SAVED_AT_FP && s->sp.off == s->fp.off + WORD_BYTES;
+    return !w->way_in && is_gone && end_way(w, s, out);
+}
+
 /* Where it was to go: the registers are known in terms of those at the start, where the return address is on
  * top of the stack. */
 static bool end_at_address(struct walk *w, const struct state *s, struct frame_rule *out)
@@ -268,6 +279,9 @@ static bool follow(struct walk *w, struct state s, struct frame_rule *out)
         case X64_STOP:
             return false;
         case X64_JUMP:
+            if (end_at_jump(w, &s, out))
+                return true;
+            __attribute__((fallthrough));
         case X64_BRANCH:
             there.addr += (uint64_t)i.value;
             add_way(w, &there);
