@@ -565,6 +565,11 @@ def row_d1(b, web):
                  "events with payloads")
 
 
+def close_to(theirs, mine):
+    """dotnet-trace adds up in floats of 32 bits: of two million samples its total is 0.3 % off."""
+    return abs(float(theirs) - mine) < 0.011 + 0.004 * mine
+
+
 def row_d2(b, web):
     file = event_file(b, web, *THREAD_TIME)
     tracer = other_tool(ROOT / "tests/live/runtimes/build.sh", "tool", "dotnet-trace")
@@ -573,8 +578,7 @@ def row_d2(b, web):
                          lambda: b.cost([b.clrperf, "report", file, "topN", "--top", "5", "--json"], b.work / "topn.json"))
     shares = re.findall(r"([\d.]+)%\s+([\d.]+)%", (b.work / "topn.txt").read_text())
     ours = [(100 * row["inclusive_share"], 100 * row["exclusive_share"]) for row in json.loads((b.work / "topn.json").read_text())["rows"]]
-    same = len(shares) == len(ours) > 0 and all(abs(float(t) - t2) < 0.011 and abs(float(s) - s2) < 0.011
-                                                for (t, s), (t2, s2) in zip(shares, ours))
+    same = len(shares) == len(ours) > 0 and all(close_to(t, t2) and close_to(s, s2) for (t, s), (t2, s2) in zip(shares, ours))
     b.add("D2", f"topN of a thread-time .nettrace, {size}, CPU", f"{median(theirs) * 1e3:.0f} ms", f"{median(mine) * 1e3:.0f} ms", ratio_of(theirs, mine),
           (60, "x"), (250, "x"), ("" if same else f"VOID: {shares[:3]} and {ours[:3]}; ") + f"wall {ratio_of(theirs, mine, 'wall_s'):.0f}x; "
           f"peak RSS {median(theirs, 'rss_mb'):.0f} and {median(mine, 'rss_mb'):.0f} MB", bigger=True)
