@@ -85,7 +85,7 @@ static bool read_augmentation(struct cursor *c, struct span letters, uint64_t se
             cie->pointer_encoding = cursor_u8(c);
             break;
         case 'L':
-            cursor_skip(c, 1);
+            cie->lsda_encoding = cursor_u8(c);
             break;
         case 'P': {
             uint8_t encoding = cursor_u8(c);
@@ -150,7 +150,7 @@ static bool read_cie(struct span section, uint64_t section_addr, uint64_t offset
     c.bytes.size = (size_t)end;
     if (cursor_u32le(&c) != 0)
         return false;
-    struct eh_cie cie = { 0 };
+    struct eh_cie cie = { .lsda_encoding = ENCODING_OMITTED };
     uint8_t version = cursor_u8(&c);
     struct span letters = read_letters(&c);
     if (version == 4)
@@ -192,7 +192,7 @@ static bool read_fde(struct cursor *c, const struct eh_frame_iterator *it, struc
     fde.start = read_addr(c, encoding, it->section_addr);
     fde.size_bytes = read_value(c, encoding & 0x0f);
     if (it->cie.has_augmentation)
-        cursor_skip(c, cursor_varuint64(c));
+        fde.augmentation = cursor_bytes(c, cursor_varuint64(c));
     if (!cursor_ok(c) || fde.size_bytes > UINT64_MAX - fde.start)
         return false;
     fde.instructions = cursor_bytes(c, cursor_left(c));
@@ -222,7 +222,8 @@ static bool next_usual(struct eh_frame_iterator *it, struct eh_fde *out)
     *out = (struct eh_fde){ .cie = it->cie,
                             .start = start,
                             .size_bytes = size_bytes,
-                            .instructions = span_of(record + before, length + 4 - before) };
+                            .instructions = span_of(record + before, length + 4 - before),
+                            .augmentation = span_of(record + USUAL_BYTES, record[16]) };
     c->pos += (size_t)length + 4;
     return true;
 }
@@ -246,6 +247,17 @@ bool eh_frame_next(struct eh_frame_iterator *it, struct eh_fde *out)
         it->skipped++;
     }
     return false;
+}
+
+bool eh_fde_lsda(const struct eh_frame_iterator *it, const struct eh_fde *fde, uint64_t *out_addr)
+{
+    if (fde->cie.lsda_encoding == ENCODING_OMITTED || (fde->cie.lsda_encoding & ENCODING_INDIRECT) ||
+        fde->augmentation.size == 0)
+        return false;
+    size_t begin = (size_t)(fde->augmentation.data - it->c.bytes.data);
+    struct cursor c = { .bytes = { it->c.bytes.data, begin + fde->augmentation.size }, .pos = begin };
+    *out_addr = read_addr(&c, fde->cie.lsda_encoding, it->section_addr);
+    return cursor_ok(&c) && *out_addr != it->section_addr + begin; /* that is how none is written */
 }
 
 static int compare_ranges(const void *a, const void *b)

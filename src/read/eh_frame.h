@@ -19,6 +19,7 @@ struct eh_cie {
     int64_t data_align;
     uint64_t return_register;
     uint8_t pointer_encoding; /* of the FDE's addresses, DW_EH_PE_* */
+    uint8_t lsda_encoding;    /* of where a language keeps data of its own of an FDE's function */
     bool has_augmentation;    /* its FDEs carry an augmentation, length first */
     bool signal_frame;        /* the kernel calls it: its return address is not after a call */
     struct span instructions;
@@ -28,6 +29,7 @@ struct eh_fde {
     struct eh_cie cie;
     uint64_t start, size_bytes; /* the function's addresses, as linked */
     struct span instructions;   /* empty: no rows but the CIE's */
+    struct span augmentation;
 };
 
 struct eh_frame_iterator {
@@ -48,6 +50,9 @@ bool eh_frame_load(const struct elf *e, struct buffer *out, uint64_t *out_addr, 
 struct eh_frame_iterator eh_frame_over(struct span section, uint64_t section_addr);
 /* The next FDE; false at the end or where the section is damaged. */
 bool eh_frame_next(struct eh_frame_iterator *it, struct eh_fde *out);
+
+/* Where the function's language keeps data of its own; false when it has none there. */
+bool eh_fde_lsda(const struct eh_frame_iterator *it, const struct eh_fde *fde, uint64_t *out_addr);
 
 struct eh_range {
     uint32_t start; /* from the table's base */

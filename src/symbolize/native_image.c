@@ -12,6 +12,7 @@
 #include "base/own.h"
 #include "read/code_starts.h"
 #include "read/eh_frame.h"
+#include "symbolize/aot_names.h"
 #include "symbolize/demangle.h"
 #include "symbolize/kept_index.h"
 #include "symbolize/plt_stubs.h"
@@ -19,13 +20,14 @@
 #include "symbolize/symbol_table.h"
 
 enum {
-    LAYERS_MAX = 7,
+    LAYERS_MAX = 8,
     UNPACKED_BYTES_MAX = 256 << 20,
     DYNAMIC_BYTES_MAX = 64 << 20,
     NAME_BYTES_MAX = ELF_NAME_MAX + 256,
     VDSO_BYTES_MAX = 1 << 20,
     ASKED_OFTEN = 256,
     STRINGS_KEPT_MAX = 8 << 20,
+    AOT_STRINGS_MAX = 256 << 20,
 };
 
 /* One source of names. */
@@ -156,6 +158,18 @@ static void add_debugdata(struct native_image *image)
     elf_done(&debug);
 }
 
+/* Before all others: what they say of methods are names that the compiler made for its linker. */
+static void add_aot_names(struct native_image *image)
+{
+    struct layer layer = { .resolver = RESOLVER_AOT, .asked = ASKED_OFTEN };
+    buffer_init(&layer.strings_memory, AOT_STRINGS_MAX);
+    symbol_table_init(&layer.symbols, elf_base_addr(&image->elf), false);
+    aot_names_find(&image->elf, &layer.symbols, &layer.strings_memory);
+    symbol_table_sort(&layer.symbols);
+    layer.strings = source_over_span(buffer_span(&layer.strings_memory));
+    image->layers[image->layer_count++] = layer;
+}
+
 static void read_build_id(struct native_image *image)
 {
     uint8_t id[ELF_BUILD_ID_MAX];
@@ -183,10 +197,13 @@ bool native_image_open(const struct source *file, const char *path, const struct
     plt_stubs_init(&image->stubs, &image->elf);
     read_build_id(image);
     image->runtime = is_runtime_file(image->module) || exports_dac_table(&image->elf);
+    if (elf_section_named(&image->elf, "__modules"))
+        add_aot_names(image);
+    size_t before = image->layer_count;
     if (!add_layer(image, &image->elf, ELF_SECTION_SYMTAB, RESOLVER_ELF_SYMTAB)) {
         if (find)
             add_debug_file(image, find);
-        if (image->layer_count == 0)
+        if (image->layer_count == before)
             add_debugdata(image);
     }
     add_layer(image, &image->elf, ELF_SECTION_DYNSYM, RESOLVER_ELF_DYNSYM);
@@ -431,6 +448,18 @@ static bool find_start(struct native_image *image, uint64_t addr, uint64_t *out_
            !find_in_layers(image, *out_start, &resolver, &start);
 }
 
+/* A method's, whose assembly is before its name. */
+static void take_method(struct native_image *image, struct code_name *out)
+{
+    char *assembly = (char *)image->raw.data, *end = strchr(assembly, '!');
+    if (!end)
+        return;
+    *end = 0;
+    out->module = assembly;
+    out->name = end + 1;
+    out->kind = CODE_R2R;
+}
+
 bool native_image_find_addr(struct native_image *image, uint64_t addr, struct code_name *out,
                             uint64_t *out_function_start)
 {
@@ -441,6 +470,8 @@ bool native_image_find_addr(struct native_image *image, uint64_t addr, struct co
     native_image_read_functions(image);
     if (find_in_layers(image, addr, &found.resolver, &start)) {
         found.name = shown_name(image, "");
+        if (found.resolver == RESOLVER_AOT)
+            take_method(image, &found);
     } else if (!find_stub(image, addr, &found, &start)) {
         bool told = find_function(image, addr, &start);
         if (!told && !find_start(image, addr, &start))

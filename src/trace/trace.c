@@ -245,7 +245,7 @@ const char *resolver_name(enum resolver resolver)
                                                   "elf_debug",  "elf_minidebug", "elf_dynsym", "eh_frame",
                                                   "qcall",      "r2r",           "eventpipe",  "memory",
                                                   "perf_map",   "jitdump",       "stub",       "imported",
-                                                  "jit_helper", "code",          "fcall" };
+                                                  "jit_helper", "code",          "fcall",      "aot" };
     return (unsigned)resolver < RESOLVERS ? names[resolver] : names[RESOLVER_NONE];
 }
 

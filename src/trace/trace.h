@@ -72,6 +72,7 @@ enum resolver {
     RESOLVER_JIT_HELPER, /* the runtime's table of what jitted code calls */
     RESOLVER_CODE,       /* as EH_FRAME, by the code that refers to functions: some starts are not found */
     RESOLVER_FCALL,      /* the runtime's tables of functions that implement methods */
+    RESOLVER_AOT,        /* what a Native AOT program carries for its stack traces */
     RESOLVERS
 };
 

@@ -20,4 +20,9 @@ strip --strip-all fcalls.so
 # shellcheck disable=SC2086
 gcc $flags -fno-asynchronous-unwind-tables -fno-reorder-functions tableless.c -o tableless.so
 strip --strip-all tableless.so
+# shellcheck disable=SC2086
+gcc $flags aot.c -o aot.so
+# shellcheck disable=SC2086
+gcc $flags -DKIND_BITS=8 aot.c -o aot8.so
+strip --strip-all aot.so aot8.so
 rm -f mini.debug mini.debug.xz
