@@ -4,7 +4,6 @@
 
 #include "base/mem.h"
 #include "base/own.h"
-#include "read/aot_definitions.h"
 #include "read/native_format.h"
 
 enum {
@@ -12,9 +11,8 @@ enum {
     HEADER_BYTES = 16,
     ROW_BYTES = 24,
     ROWS_MAX = 256,
-    FIXUP_BYTES = 4,
     METADATA_BYTES_MAX = 128 << 20,
-    METHODS_BYTES_MAX = 64 << 20,
+    TABLE_BYTES_MAX = 64 << 20,
     METHODS_MAX = 4 << 20,
     RELOCATIONS_BYTES_MAX = 64 << 20,
     RELATIVE_X86_64 = 8,
@@ -22,10 +20,13 @@ enum {
 };
 
 /* By their numbers in the header. */
-enum part_id { PART_CALLABLE = 306, PART_FIXUPS = 308, PART_METADATA = 313, PART_METHODS = 327 };
-
-/* Of the table of methods that reflection can call. */
-enum { CALLABLE_HAS_CODE = 0x20 };
+enum part_id {
+    PART_TYPES = 301,
+    PART_CALLABLE = 306,
+    PART_PLACES = 308,
+    PART_METADATA = 313,
+    PART_METHODS = 327
+};
 
 /* What a method of the list says anew. */
 enum command {
@@ -81,16 +82,18 @@ struct part {
 };
 
 struct parts {
-    struct part callable, fixups, metadata, methods;
+    struct part types, callable, places, metadata, methods;
 };
 
 static struct part *part_of(struct parts *parts, uint32_t id)
 {
     switch (id) {
+    case PART_TYPES:
+        return &parts->types;
     case PART_CALLABLE:
         return &parts->callable;
-    case PART_FIXUPS:
-        return &parts->fixups;
+    case PART_PLACES:
+        return &parts->places;
     case PART_METADATA:
         return &parts->metadata;
     case PART_METHODS:
@@ -212,52 +215,37 @@ static bool open_metadata(struct aot_image *image, struct error *err)
     return error_set(err, ERROR_INPUT, "the metadata of a Native AOT program is not as known ones are");
 }
 
-/* The methods that reflection can call, which are not in the list. */
-struct callable {
+struct growing {
     struct aot_image *image;
     size_t capacity;
-    const struct aot_definitions *definitions;
-    struct span fixups; /* places of functions, from where each is written */
-    uint64_t fixups_addr;
 };
 
-static bool take_callable(void *user, struct cursor c)
+static bool add_method(void *user, const struct aot_method *method)
 {
-    struct callable *t = user;
-    struct aot_image *image = t->image;
-    uint32_t flags = cursor_native_uint(&c), method = cursor_native_uint(&c);
-    cursor_native_uint(&c); /* its type's number among the fixups */
-    uint64_t off = (uint64_t)FIXUP_BYTES * cursor_native_uint(&c);
-    if (!cursor_ok(&c) || !(flags & CALLABLE_HAS_CODE) || off + FIXUP_BYTES > t->fixups.size)
-        return true;
-    struct aot_method row = {
-        .addr = t->fixups_addr + off + (uint64_t)(int64_t)(int32_t)load_u32le(t->fixups.data + off),
-        .owner = aot_definitions_owner(t->definitions, method),
-        .name = aot_definitions_name(&image->metadata, method),
-    };
-    if (!row.owner || !row.name)
-        return true;
-    image->methods = mem_grow(image->methods, &t->capacity, image->count + 1, sizeof *image->methods);
-    image->methods[image->count++] = row;
+    struct growing *growing = user;
+    struct aot_image *image = growing->image;
+    image->methods = mem_grow(image->methods, &growing->capacity, image->count + 1, sizeof *image->methods);
+    image->methods[image->count++] = *method;
     return image->count < METHODS_MAX;
 }
 
-/* What is damaged of it is left out: the list has most. */
+/* The methods that reflection can call, which are not in the list. */
 static void read_callable(const struct elf *e, const struct parts *parts, struct aot_image *image)
 {
-    struct buffer table, fixups;
-    struct aot_definitions definitions = { 0 };
-    buffer_init(&table, METHODS_BYTES_MAX);
-    buffer_init(&fixups, METHODS_BYTES_MAX);
-    if (load_part(e, parts->callable, &table, NULL) && load_part(e, parts->fixups, &fixups, NULL) &&
-        aot_definitions_read(&image->metadata, &definitions, NULL)) {
-        struct callable callable = { image, image->count, &definitions, buffer_span(&fixups),
-                                     parts->fixups.start };
-        native_hashtable_each(buffer_span(&table), take_callable, &callable, NULL);
-    }
-    aot_definitions_done(&definitions);
-    buffer_done(&fixups);
-    buffer_done(&table);
+    struct buffer callable, types, places;
+    struct growing growing = { image, image->count };
+    buffer_init(&callable, TABLE_BYTES_MAX);
+    buffer_init(&types, TABLE_BYTES_MAX);
+    buffer_init(&places, TABLE_BYTES_MAX);
+    bool ok = load_part(e, parts->callable, &callable, NULL) && load_part(e, parts->types, &types, NULL) &&
+              load_part(e, parts->places, &places, NULL);
+    const struct aot_tables tables = { buffer_span(&callable), buffer_span(&types), buffer_span(&places),
+                                       parts->places.start };
+    if (ok)
+        aot_callable_each(&image->metadata, &tables, add_method, &growing);
+    buffer_done(&places);
+    buffer_done(&types);
+    buffer_done(&callable);
 }
 
 bool aot_image_read(const struct elf *e, struct aot_image *out, struct error *err)
@@ -268,7 +256,7 @@ bool aot_image_read(const struct elf *e, struct aot_image *out, struct error *er
         return false;
     struct aot_image image = { 0 };
     buffer_init(&image.bytes, METADATA_BYTES_MAX);
-    buffer_init(&list, METHODS_BYTES_MAX);
+    buffer_init(&list, TABLE_BYTES_MAX);
     bool ok = load_part(e, parts.metadata, &image.bytes, err) && load_part(e, parts.methods, &list, err) &&
               read_methods(buffer_span(&list), parts.methods.start, &image, err) &&
               open_metadata(&image, err);

@@ -3,21 +3,16 @@
  * for the stack traces of its exceptions.
  *
  * Its section `__modules` leads to a ReadyToRun header, that to its parts, among which are metadata, a list
- * of methods with their owners and names, and a table of those that reflection can call (dotnet/runtime
+ * of methods with their owners and names, and tables of those that reflection can call (dotnet/runtime
  * src/coreclr/nativeaot: StackTraceMetadata.cs; src/coreclr/tools: Common/Internal/Runtime/ModuleHeaders.cs,
- * ReflectionInvokeMapNode.cs). Programs published with StackTraceSupport off have no such list.
+ * see read/aot_callable). Programs published with StackTraceSupport off have no such list.
  */
 #ifndef CLRPERF_READ_AOT_IMAGE_H
 #define CLRPERF_READ_AOT_IMAGE_H
 
+#include "read/aot_callable.h"
 #include "read/aot_metadata.h"
 #include "read/elf.h"
-
-struct aot_method {
-    uint64_t addr;  /* as linked */
-    uint32_t owner; /* token of its type */
-    uint32_t name;  /* of aot_metadata_text() */
-};
 
 struct aot_image {
     struct aot_metadata metadata;

@@ -70,6 +70,7 @@ TESTS = [
     *(Test(f"runtime_work_{variant}", "runtime_work_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "11", "8")),
     *(Test(f"lines_{variant}", "lines_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "11", "9", "8")),
     Test("lines_10-r2r", "lines_test.py", "10-r2r", "precompiled", seconds=600),
+    *(Test(f"aot_{variant}", "aot_test.py", f"{variant}-aot", seconds=900, sdk=variant == "10") for variant in ("10", "9", "8")),
     *(Test(f"nettrace_{variant}", "nettrace_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "8")),
     *(Test(f"questions_{variant}", "questions_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "8")),
     Test("languages", "languages_test.py", seconds=600),

@@ -306,15 +306,20 @@ def check_cores(checks, variant, work):
     checks.check(f"{variant} {kind}: a cut dump is said to be cut", done.returncode == 0 and "the dump is cut" in done.stderr, done.stderr[-300:])
 
 
-def dump_of_crash(variant, work, mode):
-    path = work.file(f"{variant}-{mode}.dmp")
+def crash(variant, path, mode):
     heap = {"DOTNET_DbgEnableMiniDump": "1", "DOTNET_DbgMiniDumpType": "2", "DOTNET_DbgMiniDumpName": path}
     with Target(sample_command(variant, "crashes") + ["0", mode], env={**PLAIN_ENVIRONMENT, **heap},
                 stderr=subprocess.DEVNULL) as target: # .NET 9 tells of all frames of a stack that is full
         target.process.stdin.write(b"go\n")
         target.process.stdin.flush()
         wait_for(lambda: not target.alive(), "the end of the program")
-    if not os.path.exists(path):
+    return os.path.exists(path)
+
+
+def dump_of_crash(variant, work, mode):
+    """That the runtime fails at it now and then is not what is tested."""
+    path = work.file(f"{variant}-{mode}.dmp")
+    if not any(crash(variant, path, mode) for _ in range(2)):
         raise Skip("the runtime made no dump")
     return path
 

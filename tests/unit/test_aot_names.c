@@ -28,8 +28,8 @@ static const char *const names[] = {
     "Core!System.Lists.List`1+Each::MoveNext",
     NULL /* has no name */,
     "Shop!Orders.Basket`1::Main",
-    NULL /* two types share its record */,
-    NULL,
+    "Shop!Orders.Basket`1+Line::.ctor",
+    "Shop!Orders.Basket`1+Line::.ctor",
 };
 
 struct found {

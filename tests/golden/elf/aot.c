@@ -1,6 +1,6 @@
 /*
  * What .NET's Native AOT compiler leaves in a program for its stack traces, in small: metadata, a list of
- * methods, a table of those that reflection can call, and the header that leads to them. KIND_BITS: 7 as from
+ * methods, tables of those that reflection can call, and the header that leads to them. KIND_BITS: 7 as from
  * .NET 10 on, or 8 as before.
  */
 #ifndef KIND_BITS
@@ -59,16 +59,20 @@ __asm__(".set KIND_BITS, " TEXT(
                   the row is */
                "callable:\t.byte 0\n\t.byte 2, 6\n\t.byte 1, 6\n\t.byte 1, 12\n"
                "\tsmall 0x20\n\tat m_main\n\tsmall 0\n\tsmall 0\n"
-               "\tsmall 0x20\n\tat m_ctor\n\tsmall 0\n\tsmall 1\n"
+               "\tsmall 0x20\n\tat m_ctor\n\tsmall 2\n\tsmall 1\n"
                "callable_end:\n"
-               "fixups:\t.long main-.\n\t.long ctor-.\n"
-               "fixups_end:\n"
+               "types:\t.byte 0\n\t.byte 2, 4\n\t.byte 1, 2\n\tsmall 2\n\t.byte 15\n\ttoken 0x3a, line\n"
+               "types_end:\n"
+               "places:\t.long main-.\n\t.long ctor-.\n\t.long type_line-.\n"
+               "places_end:\n"
 
                ".data\n\t.balign 8\n"
-               "header:\t.long 0x525452\n\t.short 16, 0\n\t.long 0\n\t.short 5\n\t.byte 24, 1\n"
+               "type_line:\t.quad 0\n"
+               "header:\t.long 0x525452\n\t.short 16, 0\n\t.long 0\n\t.short 6\n\t.byte 24, 1\n"
                ".macro part id, label\n\t.long \\id, 1\n\t.quad \\label, \\label\\()_end\n.endm\n"
                "\t.long 204, 0\n\t.quad header, 0\n"
-               "\tpart 306, callable\n\tpart 308, fixups\n\tpart 313, md\n\tpart 327, methods\n"
+               "\tpart 306, callable\n\tpart 301, types\n\tpart 308, places\n\tpart 313, md\n\tpart 327, "
+               "methods\n"
                ".section __modules,\"aw\",@progbits\n\t.quad header\n"
 
                ".section .dotnet_eh_table,\"a\",@progbits\n"

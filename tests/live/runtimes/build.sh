@@ -16,7 +16,7 @@ cache=${CLRPERF_TEST_CACHE:-$HOME/.cache/clrperf-tests}
 
 # of servicing builds those that the package registry still has
 servicing=(8.0.29 8.0.33 9.0.18 9.0.22 10.0.11 10.0.14)
-variants=(11 11-async 10 9 8 10-debug 8-debug 10-r2r 10-single 10-single-compressed 8-single 10-trimmed 10-composite 10-musl 3.1 "${servicing[@]}")
+variants=(11 11-async 10 9 8 10-debug 8-debug 10-r2r 10-single 10-single-compressed 8-single 10-trimmed 10-composite 10-aot 9-aot 8-aot 10-musl 3.1 "${servicing[@]}")
 programs=(crypto asyncchain gcstorm allocs throws sources locks pool primes r2rhot pinvoke readline jitty shapes crashes deadlock positions deepstack runtimework webapi flood)
 newer=(crypto asyncchain gcstorm allocs throws sources locks pool webapi flood)
 
@@ -49,6 +49,11 @@ variant_options() {
             "-p:PublishTrimmed=true -p:SuppressTrimAnalysisWarnings=true -p:JsonSerializerIsReflectionEnabledByDefault=true" ;;
     10-trimmed)
         echo "-p:SamplesFramework=net10.0 ${own[*]} -p:PublishTrimmed=true -p:SuppressTrimAnalysisWarnings=true" ;;
+    # what of the samples cannot be compiled ahead of time is not looked at
+    *-aot)
+        echo "-p:SamplesFramework=net${1%-aot}.0 -r linux-x64 -p:PublishAot=true -p:SuppressTrimAnalysisWarnings=true" \
+            "-p:TreatWarningsAsErrors=false"
+        ;;
     # for Alpine
     10-musl)
         echo "-p:SamplesFramework=net10.0 -r linux-musl-x64 --self-contained true -p:InvariantGlobalization=true" ;;
