@@ -34,7 +34,9 @@ static void each(struct walk *w, struct cursor *c, record_fn *take, unsigned dep
     uint32_t count = cursor_native_uint(c);
     for (uint32_t i = 0; i < count && cursor_ok(c) && !w->failed; i++) {
         uint32_t place = cursor_native_uint(c);
-        if (cursor_ok(c) && take)
+        if (!take)
+            may_read(w, 0); /* to pass over it takes time, too */
+        else if (cursor_ok(c))
             take(w, place, depth);
     }
     w->failed |= !cursor_ok(c);

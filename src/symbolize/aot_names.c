@@ -8,6 +8,7 @@
 
 enum {
     LSDA_BYTES_MAX = 64 << 20,
+    BODIES_MAX = 2 << 20, /* a program of 100 MB has a tenth */
     LSDA_KIND = 0x03, /* of its first byte; 0: of a method, else of a handler or a filter in the one before */
 };
 
@@ -55,7 +56,7 @@ static void read_bodies(const struct elf *e, uint64_t first, struct bodies *out)
     buffer_init(&lsda.bytes, LSDA_BYTES_MAX);
     if (eh_frame_load(e, &frame, &addr, NULL)) {
         struct eh_frame_iterator it = eh_frame_over(buffer_span(&frame), addr);
-        for (struct eh_fde fde; eh_frame_next(&it, &fde);) {
+        for (struct eh_fde fde; out->count < BODIES_MAX && eh_frame_next(&it, &fde);) {
             uint64_t data;
             if (fde.start < first || fde.size_bytes == 0)
                 continue;

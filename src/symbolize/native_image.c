@@ -27,7 +27,7 @@ enum {
     VDSO_BYTES_MAX = 1 << 20,
     ASKED_OFTEN = 256,
     STRINGS_KEPT_MAX = 8 << 20,
-    AOT_STRINGS_MAX = 256 << 20,
+    AOT_STRINGS_MAX = 64 << 20,
 };
 
 /* One source of names. */
