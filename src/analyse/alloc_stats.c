@@ -87,15 +87,14 @@ double alloc_event_bytes(const struct trace *t, const struct trace_event *event)
     return read_event(t, event, &a) ? a.weight.weight : 0;
 }
 
-/* Native AOT has no names of types, and says so: then there is none. */
+/* Empty where none is told. */
 static struct span shown_type(struct alloc_reading *r, struct span told)
 {
-    static const char nameless[] = "NULL";
     buffer_clear(&r->raw);
     buffer_clear(&r->type);
     utf16_append_utf8(&r->raw, told);
     struct span raw = buffer_span(&r->raw);
-    if (r->raw_names || (raw.size == sizeof nameless - 1 && memcmp(raw.data, nameless, raw.size) == 0))
+    if (r->raw_names || !type_name_is_told(raw))
         return r->raw_names ? raw : (struct span){ 0 };
     type_name_show_full(raw, &r->type);
     return buffer_span(&r->type);

@@ -71,7 +71,10 @@ static struct span type_field(struct trace_lines *l, const struct stream_schema 
 {
     struct span raw = text_field(l, of, payload, name);
     buffer_clear(&l->type);
-    type_name_show_full(raw, &l->type);
+    if (type_name_is_told(raw))
+        type_name_show_full(raw, &l->type);
+    else
+        buffer_string(&l->type, "[unknown]");
     return buffer_span(&l->type);
 }
 
