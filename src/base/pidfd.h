@@ -6,6 +6,7 @@
 #ifndef CLRPERF_BASE_PIDFD_H
 #define CLRPERF_BASE_PIDFD_H
 
+#include <stdbool.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -15,5 +16,7 @@ static inline int pidfd_of(pid_t pid)
 {
     return (int)syscall(SYS_pidfd_open, pid, 0);
 }
+/* Whether the process has ended. A signal that comes to us meanwhile says nothing of it. */
+bool pidfd_has_ended(int pidfd);
 
 #endif

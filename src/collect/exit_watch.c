@@ -1,7 +1,6 @@
 #include "collect/exit_watch.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -45,11 +44,9 @@ void exit_watch_done(struct exit_watch *x)
 
 bool exit_watch_all_ended(const struct exit_watch *x)
 {
-    for (size_t i = 0; i < x->chosen_count; i++) {
-        struct pollfd exit = { .fd = x->chosen[i], .events = POLLIN };
-        if (poll(&exit, 1, 0) == 0)
+    for (size_t i = 0; i < x->chosen_count; i++)
+        if (!pidfd_has_ended(x->chosen[i]))
             return false;
-    }
     return true;
 }
 

@@ -1,7 +1,6 @@
 #include "collect/live_memory.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,8 +39,7 @@ struct live_memory {
 /* The number may be another process's by now: only what was read while the handle's process lived counts. */
 bool live_memory_lives(const struct live_memory *live)
 {
-    struct pollfd end = { .fd = live->pidfd, .events = POLLIN };
-    return poll(&end, 1, 0) == 0;
+    return !pidfd_has_ended(live->pidfd);
 }
 
 /* Runs the batch to its end, past pieces that hang; false when there is no use in going on. */

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +46,7 @@ void target_done(struct target *t)
 
 bool target_is_alive(const struct target *t)
 {
-    struct pollfd wait = { .fd = t->pidfd, .events = POLLIN };
-    return t->pidfd >= 0 && poll(&wait, 1, 0) == 0;
+    return t->pidfd >= 0 && !pidfd_has_ended(t->pidfd);
 }
 
 const char *target_label(const struct target *t)
