@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/pidfd.h"
@@ -33,6 +34,7 @@ struct live_memory {
     int pidfd;
     struct mapping_list mappings;
     unsigned hangs;
+    uint64_t hung_ns; /* the last time */
     bool ended;
 };
 
@@ -42,12 +44,22 @@ bool live_memory_lives(const struct live_memory *live)
     return !pidfd_has_ended(live->pidfd);
 }
 
+/* Whether one more is one too many. */
+static bool count_hang(struct live_memory *live)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    if (now_ns - live->hung_ns >= LIVE_MEMORY_FORGET_MS * UINT64_C(1000000))
+        live->hangs = 0;
+    live->hung_ns = now_ns;
+    return ++live->hangs >= LIVE_MEMORY_HANGS_MAX;
+}
+
 /* Runs the batch to its end, past pieces that hang; false when there is no use in going on. */
 static bool run_batch(struct live_memory *live)
 {
     struct memory_batch *batch = live->reader.batch;
     while (!memory_reader_run(&live->reader, LIVE_MEMORY_DEADLINE_MS)) {
-        if (++live->hangs >= LIVE_MEMORY_HANGS_MAX)
+        if (count_hang(live))
             return false;
         if (batch->one_by_one && batch->next < batch->count)
             batch->pieces[batch->next++].got = 0;
@@ -139,8 +151,7 @@ static void follow_live(void *user, const struct memory_path *path, memory_page_
     batch->follows = true;
     bool answered = memory_reader_run(&live->reader, LIVE_MEMORY_DEADLINE_MS);
     batch->follows = false;
-    live->hangs += !answered;
-    live->ended = live->hangs >= LIVE_MEMORY_HANGS_MAX || !live_memory_lives(live);
+    live->ended = (!answered && count_hang(live)) || !live_memory_lives(live);
     for (uint32_t i = 0; answered && !live->ended && i < batch->count && i < MEMORY_READER_PIECES; i++)
         if (batch->pieces[i].got == MEMORY_PAGE_BYTES)
             emit(to, batch->pieces[i].addr, batch->bytes + (size_t)i * MEMORY_PAGE_BYTES);

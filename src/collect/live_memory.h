@@ -15,7 +15,8 @@
 
 enum {
     LIVE_MEMORY_DEADLINE_MS = 500, /* of one batch of at most 256 KiB */
-    LIVE_MEMORY_HANGS_MAX = 4,     /* after so many the process's memory is not read any more */
+    LIVE_MEMORY_HANGS_MAX = 4,     /* after so many the process's memory is not read any more, */
+    LIVE_MEMORY_FORGET_MS = 60000, /* unless the last one was so long ago: a machine can stand still, too */
 };
 
 struct live_memory;

@@ -86,11 +86,13 @@ void memory_names_free(struct memory_names *names)
 
 /* Opening. */
 
-/* A runtime that starts cannot be told from its memory yet; one that is not there never can. */
+/* A runtime that starts cannot be told from its memory yet, nor one whose process is about to end; one that
+ * is not there never can. */
 static void memory_refused(struct memory_names *names, struct known_memory *known, const struct error *err)
 {
     char text[1200];
-    known->given_up = err->kind != ERROR_UNSUPPORTED || ++known->tries == MEMORY_TRIES;
+    bool may_change = err->kind == ERROR_UNSUPPORTED || err->kind == ERROR_TARGET;
+    known->given_up = !may_change || ++known->tries == MEMORY_TRIES;
     known->next_try_ns = clock_monotonic_ns() + (MEMORY_TRY_MS * MS_NS << known->tries) / 2;
     if (!known->given_up || err->kind == ERROR_TARGET || !names->note)
         return;
