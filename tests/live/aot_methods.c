@@ -1,4 +1,5 @@
-/* aot_methods FILE: the methods of a Native AOT program, a line each: where it begins, in hex, its size and its name. */
+/* aot_methods FILE: the methods of a Native AOT program, a line each: where it begins, in hex, its size and
+ * its name. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
