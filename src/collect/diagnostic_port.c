@@ -239,7 +239,11 @@ static bool identify(const struct connection *c, struct diagnostic_caller *out)
         return false;
     out->pid = peer.pid;
     struct pollfd end = { .fd = c->fd, .events = POLLRDHUP };
-    return poll(&end, 1, 0) == 0;
+    int ready;
+    do /* a signal says nothing of the caller */
+        ready = poll(&end, 1, 0);
+    while (ready < 0 && errno == EINTR);
+    return ready == 0;
 }
 
 bool diagnostic_port_take(struct diagnostic_port *p, struct diagnostic_caller *out)
