@@ -43,7 +43,7 @@ bool live_memory_refresh(struct live_memory *live, struct error *err);
 bool live_memory_lives(const struct live_memory *live);
 /* Owned by `live`, as long as it. Reads nothing any more once the process has ended. */
 const struct memory *live_memory_view(const struct live_memory *live);
-/* How often a batch met its deadline. */
+/* How often a batch met its deadline, of late. */
 unsigned live_memory_hangs(const struct live_memory *live);
 
 #endif

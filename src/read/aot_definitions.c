@@ -8,7 +8,7 @@
 enum {
     SCOPES_AT = 4,         /* behind the magic number */
     DEPTH_MAX = 32,        /* of namespaces and types in each other */
-    RECORDS_MAX = 8 << 20, /* a program of 100 MB has a tenth */
+    RECORDS_MAX = 8 << 20, /* a web service of 10 MB has 5,600 */
     NUMBERS_OF_A_VERSION = 4,
 };
 

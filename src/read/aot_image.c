@@ -15,8 +15,6 @@ enum {
     TABLE_BYTES_MAX = 64 << 20,
     METHODS_MAX = 4 << 20,
     RELOCATIONS_BYTES_MAX = 64 << 20,
-    RELATIVE_X86_64 = 8,
-    RELATIVE_AARCH64 = 1027,
 };
 
 /* By their numbers in the header. */
@@ -34,8 +32,7 @@ enum command {
     NEW_NAME = 0x02,
     NEW_SIGNATURE = 0x04,
     NEW_GENERIC_SIGNATURE = 0x08,
-    HIDDEN = 0x10,
-    COMMANDS = 0x1f,
+    COMMANDS = 0x1f, /* these, and that stack traces leave it out */
 };
 
 /* Bytes of the image as its loader leaves them: where an address is written, that as linked. */
@@ -49,9 +46,8 @@ struct loaded_bytes {
 static bool relocate(void *user, const struct elf_relocation *r)
 {
     const struct loaded_bytes *l = user;
-    uint32_t relative = l->e->machine == ELF_X86_64 ? RELATIVE_X86_64 : RELATIVE_AARCH64;
     uint64_t off = r->addr - l->addr;
-    if (r->type == relative && r->addr >= l->addr && off + sizeof(uint64_t) <= l->size)
+    if (elf_relocation_is_relative(l->e, r) && r->addr >= l->addr && off + sizeof(uint64_t) <= l->size)
         for (size_t i = 0; i < sizeof(uint64_t); i++)
             l->bytes[off + i] = (uint8_t)(r->addend >> (8 * i));
     return true;

@@ -1,5 +1,7 @@
 #include "read/aot_metadata.h"
 
+#include <string.h>
+
 #include "read/native_format.h"
 
 enum {
@@ -72,7 +74,10 @@ bool aot_metadata_text(const struct aot_metadata *md, uint32_t place, struct spa
     cursor_seek(&c, place);
     uint32_t size = cursor_native_uint(&c);
     *out = size <= TEXT_BYTES_MAX ? cursor_bytes(&c, size) : (struct span){ 0 };
-    return cursor_ok(&c) && size <= TEXT_BYTES_MAX;
+    bool is_text = out->size == size && !(size && memchr(out->data, 0, size));
+    if (!is_text)
+        *out = (struct span){ 0 };
+    return cursor_ok(&c) && is_text;
 }
 
 static void read_type_definition(const struct aot_metadata *md, struct cursor *c, struct record *out)

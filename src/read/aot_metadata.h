@@ -36,7 +36,7 @@ uint32_t aot_metadata_type_token(const struct aot_metadata *md, uint32_t place);
 bool aot_metadata_append_type(const struct aot_metadata *md, uint32_t token, struct buffer *out);
 /* The same of the simple name of the assembly that the type is of. */
 bool aot_metadata_append_assembly(const struct aot_metadata *md, uint32_t token, struct buffer *out);
-/* The text at a place, UTF-8; empty, and false, when none is there. */
+/* The text at a place, UTF-8 without NUL; empty, and false, when none is there. */
 bool aot_metadata_text(const struct aot_metadata *md, uint32_t place, struct span *out);
 
 #endif

@@ -466,6 +466,12 @@ static bool parse_relocation(void *user, const uint8_t *entry)
     return stream->emit(stream->user, &r);
 }
 
+bool elf_relocation_is_relative(const struct elf *e, const struct elf_relocation *relocation)
+{
+    enum { RELATIVE_X86_64 = 8, RELATIVE_AARCH64 = 1027 };
+    return relocation->type == (e->machine == ELF_X86_64 ? RELATIVE_X86_64 : RELATIVE_AARCH64);
+}
+
 bool elf_relocations(const struct source *table, elf_relocation_fn *emit, void *user, struct error *err)
 {
     struct relocation_stream stream = { emit, user };

@@ -128,6 +128,8 @@ struct elf_relocation {
     uint32_t type, symbol;
     uint64_t addend;
 };
+/* Whether the loader writes the addend there, as an address of the image. */
+bool elf_relocation_is_relative(const struct elf *e, const struct elf_relocation *relocation);
 typedef bool elf_relocation_fn(void *user, const struct elf_relocation *relocation);
 /* Streams the entries of a RELA section. ERROR_LIMIT beyond 16 M. */
 bool elf_relocations(const struct source *table, elf_relocation_fn *emit, void *user, struct error *err);

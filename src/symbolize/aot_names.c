@@ -8,7 +8,7 @@
 
 enum {
     LSDA_BYTES_MAX = 64 << 20,
-    BODIES_MAX = 2 << 20, /* a program of 100 MB has a tenth */
+    BODIES_MAX = 2 << 20, /* a web service of 10 MB has 30,000 */
     LSDA_KIND = 0x03, /* of its first byte; 0: of a method, else of a handler or a filter in the one before */
 };
 

@@ -5,8 +5,6 @@
 #include "base/mem.h"
 
 enum {
-    RELATIVE_X86_64 = 8,
-    RELATIVE_AARCH64 = 1027,
     RELOCATIONS_BYTES_MAX = 64 << 20,
     POINTERS_MAX = 1 << 18, /* a runtime has 10,000 to 25,000 */
 };
@@ -24,10 +22,13 @@ bool relocated_pointers_fix(const struct relocated_pointers *p, uint64_t addr)
 static bool take_relocation(void *user, const struct elf_relocation *r)
 {
     struct relocated_pointers *p = user;
-    uint32_t relative = p->elf->machine == ELF_X86_64 ? RELATIVE_X86_64 : RELATIVE_AARCH64;
     if (!inside(p->fixed, r->addr) && !inside(p->data, r->addr))
         return true;
-    struct relocated_pointer row = { .addr = r->addr, .value = r->addend, .relative = r->type == relative };
+    struct relocated_pointer row = {
+        .addr = r->addr,
+        .value = r->addend,
+        .relative = elf_relocation_is_relative(p->elf, r),
+    };
     uint64_t start = 0, size_bytes = 0;
     if (row.relative && eh_ranges_find(p->functions, row.value, &start, &size_bytes) && start == row.value &&
         size_bytes <= UINT32_MAX)

@@ -116,7 +116,7 @@ static struct span told_bytes(const struct found *f, struct buffer *bytes)
     return span_of(bytes->data + rodata->file_off, rodata->size_bytes);
 }
 
-/* Whatever a byte says, nothing is read that is not there, and what is found has names of this file. */
+/* Whatever a byte says, nothing is read that is not there, and what is found has a whole name. */
 static void test_every_byte_changed(void **state)
 {
     (void)state;
@@ -132,7 +132,8 @@ static void test_every_byte_changed(void **state)
             for (size_t o = 0; o < ARRAY_LEN(others); o++) {
                 *byte = others[o];
                 find(&f, buffer_span(&bytes));
-                assert_true(f.table.count <= ARRAY_LEN(names));
+                for (size_t row = 0; row < f.table.count; row++)
+                    assert_non_null(strchr((char *)f.strings.data + f.table.rows[row].name, '!'));
                 done(&f);
             }
             *byte = was;
@@ -147,7 +148,6 @@ static void test_cut_everywhere(void **state)
     struct buffer bytes = elf_fixture_load("aot.so");
     struct found f;
     find(&f, buffer_span(&bytes));
-    struct span told = told_bytes(&f, &bytes);
     struct aot_image image;
     struct error err = { 0 };
     assert_true(aot_image_read(&f.e, &image, NULL));
@@ -172,7 +172,6 @@ static void test_cut_everywhere(void **state)
         buffer_done(&text);
     }
     aot_image_done(&image);
-    assert_true(told.size > 0);
     done(&f);
     buffer_done(&bytes);
 }
