@@ -197,6 +197,17 @@ static size_t when_bucket(const struct profile *p, size_t sample)
     return bucket < HOT_WHEN_BUCKETS ? (size_t)bucket : HOT_WHEN_BUCKETS - 1;
 }
 
+/* Of an entry's weight what belongs to the next bucket: a run of wall time goes on over the end of its own.
+ */
+static uint64_t weight_in_next(const struct profile *p, size_t sample, size_t bucket)
+{
+    uint64_t weight = p->sample_weight[sample], to_ns = p->sample_time_ns[sample] + weight;
+    uint64_t next_ns = (bucket + 1) * p->duration_ns / HOT_WHEN_BUCKETS;
+    if (!p->sample_repeats || !p->is_wall || bucket + 1 == HOT_WHEN_BUCKETS || to_ns <= next_ns)
+        return 0;
+    return to_ns - next_ns < weight ? to_ns - next_ns : weight;
+}
+
 /* After sorting the rows moved: frames find theirs again by name. */
 static void hot_reindex(struct hot_build *b, enum hot_by by)
 {
@@ -219,6 +230,7 @@ static void hot_add_when(struct hot_build *b, size_t shown)
     size_t *stamp = mem_alloc(b->table->count + 1, sizeof *stamp);
     for (size_t i = 0; i < p->sample_count; i++) {
         size_t bucket = when_bucket(p, i);
+        uint64_t later = weight_in_next(p, i, bucket);
         uint32_t leaf = b->row_of_frame[p->nodes[p->sample_node[i]].frame];
         if (leaf)
             rows[leaf - 1].samples += profile_samples_at(p, i);
@@ -227,7 +239,9 @@ static void hot_add_when(struct hot_build *b, size_t shown)
             if (row > shown || stamp[row] == i + 1)
                 continue;
             stamp[row] = i + 1;
-            rows[row - 1].when[bucket] += p->sample_weight[i];
+            rows[row - 1].when[bucket] += p->sample_weight[i] - later;
+            if (later)
+                rows[row - 1].when[bucket + 1] += later;
         }
     }
     free(stamp);

@@ -106,6 +106,13 @@ static uint32_t node_find_folded(struct profile_build *b, uint32_t stack, unsign
     return node;
 }
 
+/* How many samples row `i` of the trace's stands for. */
+static inline uint64_t samples_of(const struct profile_build *b, size_t i)
+{
+    const struct trace_samples *s = &b->t->samples;
+    return b->p->weights_are_samples ? s->weight[i] : s->runs ? s->runs[i].samples : 1;
+}
+
 /* A sample of the kind, the stretch of time and the threads that were asked for. */
 static bool sample_is_asked(const struct profile_build *b, size_t i)
 {
@@ -247,13 +254,15 @@ static struct sample_order *sample_order_of(const struct trace_samples *s)
     return order;
 }
 
-static void columns_begin(struct profile *p, size_t count)
+static void columns_begin(struct profile *p, size_t count, bool in_runs)
 {
     p->sample_node = mem_alloc(count, sizeof *p->sample_node);
     p->sample_thread = mem_alloc(count, sizeof *p->sample_thread);
     p->sample_time_ns = mem_alloc(count, sizeof *p->sample_time_ns);
     p->sample_weight = mem_alloc(count, sizeof *p->sample_weight);
     p->sample_cpu = mem_alloc(count, sizeof *p->sample_cpu);
+    if (in_runs)
+        p->sample_repeats = mem_alloc(count, sizeof *p->sample_repeats);
 }
 
 /* Takes sample `i` of the trace, which is that use of its stack. */
@@ -262,9 +271,9 @@ static void profile_add_sample(struct profile_build *b, size_t i, size_t use, ui
     const struct trace_samples *s = &b->t->samples;
     struct profile *p = b->p;
     uint64_t weight = b->options->weights ? b->options->weights[i] : s->weight[i];
-    uint64_t samples = p->weights_are_samples ? weight : 1;
+    uint64_t samples = samples_of(b, i);
     uint32_t thread = thread_get(b, s->thread[i]);
-    b->stacks[use].entries++;
+    b->stacks[use].samples += (uint32_t)samples;
     b->stacks[use].weight += weight;
     p->threads[thread].samples += samples;
     p->threads[thread].weight += weight;
@@ -280,6 +289,8 @@ static void profile_add_sample(struct profile_build *b, size_t i, size_t use, ui
     p->sample_time_ns[at] = time_ns;
     p->sample_weight[at] = weight;
     p->sample_cpu[at] = s->cpu[i];
+    if (p->sample_repeats)
+        p->sample_repeats[at] = s->runs[i].samples;
 }
 
 static void profile_add_samples(struct profile_build *b)
@@ -288,7 +299,7 @@ static void profile_add_samples(struct profile_build *b)
     const struct profile_options *o = b->options;
     struct profile *p = b->p;
     if (!o->tree_only)
-        columns_begin(p, s->count);
+        columns_begin(p, s->count, s->runs != NULL);
     AUTO_FREE struct sample_order *order = o->tree_only ? NULL : sample_order_of(s);
     if (!o->group_runtime || !b->work.has_runtime)
         nodes_of_stacks(b);
@@ -297,7 +308,7 @@ static void profile_add_samples(struct profile_build *b)
         if (k + AHEAD < s->count)
             __builtin_prefetch(&b->stacks[s->stack[order ? order[k + AHEAD].at : k + AHEAD]], 1);
         uint64_t time_ns = s->time_ns[i] > p->start_monotonic_ns ? s->time_ns[i] - p->start_monotonic_ns : 0;
-        uint64_t samples = p->weights_are_samples ? s->weight[i] : 1;
+        uint64_t samples = samples_of(b, i);
         p->counts.captured += samples;
         p->counts.recorded += s->kind[i] == o->kind ? samples : 0;
         if (!sample_is_asked(b, i))
@@ -317,7 +328,7 @@ static void profile_join_uses(struct profile_build *b)
         if (b->work_of_stack[i] == WORK_GC) /* GC_TIME_UNTOLD */
             b->p->counts.gc_untold += b->stacks[i].weight;
     for (size_t use = count; use < stack_uses(b); use++) {
-        b->stacks[use % count].entries += b->stacks[use].entries;
+        b->stacks[use % count].samples += b->stacks[use].samples;
         b->stacks[use % count].weight += b->stacks[use].weight;
     }
 }
@@ -328,7 +339,7 @@ static void profile_add_weights(struct profile_build *b)
     p->self = mem_alloc(p->node_count, sizeof *p->self);
     p->total = mem_alloc(p->node_count, sizeof *p->total);
     for (size_t i = 0; i < stack_uses(b); i++)
-        if (b->stacks[i].entries)
+        if (b->stacks[i].weight)
             p->self[b->stacks[i].node] += b->stacks[i].weight;
     memcpy(p->total, p->self, p->node_count * sizeof *p->total);
     for (uint32_t node = p->node_count; node-- > 1;)
@@ -554,6 +565,7 @@ void profile_free(struct profile *p)
     free(p->sample_time_ns);
     free(p->sample_weight);
     free(p->sample_cpu);
+    free(p->sample_repeats);
     free(p->threads);
     free(p->processes);
     free(p);

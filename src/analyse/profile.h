@@ -81,6 +81,7 @@ struct profile {
     uint64_t *sample_time_ns; /* since the capture's start */
     uint64_t *sample_weight;
     uint16_t *sample_cpu;
+    uint32_t *sample_repeats; /* of a trace in runs: how many samples an entry stands for; else NULL */
     size_t sample_count;
 
     struct profile_thread *threads; /* [0] is unused */
@@ -124,7 +125,7 @@ void profile_free(struct profile *p);
 /* How many samples one entry of the sample columns stands for. */
 static inline uint64_t profile_samples_at(const struct profile *p, size_t i)
 {
-    return p->weights_are_samples ? p->sample_weight[i] : 1;
+    return p->weights_are_samples ? p->sample_weight[i] : p->sample_repeats ? p->sample_repeats[i] : 1;
 }
 
 #endif

@@ -27,7 +27,7 @@ void profile_counts_stacks(struct profile_counts *counts, const struct trace *t,
                            bool weights_are_samples)
 {
     for (size_t i = 0; i < t->stacks.count && !weights_are_samples; i++)
-        stacks[i].weight = stacks[i].entries;
+        stacks[i].weight = stacks[i].samples;
     for (size_t i = t->stacks.count; i-- > STACK_ROOTS;) {
         if (!stacks[i].weight)
             continue;

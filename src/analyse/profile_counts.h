@@ -12,7 +12,7 @@
 /* What a profile has of one of the trace's stacks. What each sample touches lies together. */
 struct stack_use {
     uint64_t weight;
-    uint32_t entries; /* of the sample columns */
+    uint32_t samples; /* unless weights are samples */
     uint32_t node;
 };
 

@@ -234,12 +234,6 @@ static void capture_hint(struct error *err)
                         "folded stacks");
 }
 
-bool capture_read(const char *path, import_wants_fn *wants, const void *user, struct capture *out,
-                  struct error *err)
-{
-    return capture_read_part(path, wants, user, NULL, out, err);
-}
-
 /* Of a large file about as much comes as it has bytes: small pages for it would take a tenth of the time. */
 static void expect_memory(const struct byte_stream *stream)
 {
@@ -248,15 +242,13 @@ static void expect_memory(const struct byte_stream *stream)
         mem_expect(size < MEM_EXPECTED_MAX ? (size_t)size : MEM_EXPECTED_MAX, MEM_PAGES_LARGE);
 }
 
-bool capture_read_part(const char *path, import_wants_fn *wants, const void *user, struct import_part *part,
-                       struct capture *out, struct error *err)
+bool capture_read(const char *path, const struct import_options *how, struct capture *out, struct error *err)
 {
     *out = (struct capture){ .path = path };
     AUTO_FD int fd = -1;
     struct byte_stream stream;
-    const struct import_options options = {
-        .wants = wants, .user = user, .part = part, .unwinder = &import_stacks
-    };
+    struct import_options options = *how;
+    options.unwinder = &import_stacks;
     bool ok = import_open_stream(path, &fd, &stream, err);
     if (ok)
         expect_memory(&stream);
@@ -273,27 +265,22 @@ bool capture_read_part(const char *path, import_wants_fn *wants, const void *use
     return true;
 }
 
-struct stack_wants {
-    import_wants_fn *wants;
-    const void *user;
-};
-
 static enum import_want wants_all_stacks(const void *user, const char *provider, uint32_t event_id)
 {
-    const struct stack_wants *also = user;
-    enum import_want want = also->wants(also->user, provider, event_id);
+    const struct import_options *how = user;
+    enum import_want want = how->wants(how->user, provider, event_id);
     return want > IMPORT_EVENTS ? want : IMPORT_EVENTS;
 }
 
-bool capture_read_stacks(const char *path, import_wants_fn *wants, const void *user, struct capture *out,
+bool capture_read_stacks(const char *path, const struct import_options *how, struct capture *out,
                          struct error *err)
 {
-    const struct stack_wants all = { wants, user };
-    if (!capture_read(path, wants, user, out, err))
+    const struct import_options all = { .wants = wants_all_stacks, .user = how };
+    if (!capture_read(path, how, out, err))
         return false;
-    if (!out->is_ours && !out->b.trace.samples.count && wants && capture_can_read_again(path)) {
+    if (!out->is_ours && !out->b.trace.samples.count && how->wants && capture_can_read_again(path)) {
         capture_done(out);
-        if (!capture_read(path, wants_all_stacks, &all, out, err))
+        if (!capture_read(path, &all, out, err))
             return false;
     }
     event_samples_add(&out->b.trace);
@@ -314,7 +301,7 @@ bool capture_read_made(const struct source *file, const char *path, struct captu
 
 bool capture_open(const char *path, struct capture *out, struct error *err)
 {
-    if (!capture_read(path, import_wants_samples, NULL, out, err))
+    if (!capture_read(path, &(struct import_options){ .wants = import_wants_samples }, out, err))
         return false;
     capture_name(out);
     return true;

@@ -23,18 +23,11 @@ struct capture {
  * it was made. The caller ends with capture_done().
  */
 bool capture_open(const char *path, struct capture *out, struct error *err);
-/*
- * The two halves of it, for what may need no names, or not all events of a file of events: `wants` and `user`
- * are of import_options, NULL: all.
- */
-bool capture_read(const char *path, import_wants_fn *wants, const void *user, struct capture *out,
-                  struct error *err);
-/* The same of a part of a file of events; one of ours is always read as a whole. `part` may be NULL. */
-bool capture_read_part(const char *path, import_wants_fn *wants, const void *user, struct import_part *part,
-                       struct capture *out, struct error *err);
+/* The two halves of it, for what may need no names, or not all of a file of another tool: `how` says what. */
+bool capture_read(const char *path, const struct import_options *how, struct capture *out, struct error *err);
 /* The same for what shows samples: where nobody sampled, the first kind of event that has stacks is taken
  * instead. */
-bool capture_read_stacks(const char *path, import_wants_fn *wants, const void *user, struct capture *out,
+bool capture_read_stacks(const char *path, const struct import_options *how, struct capture *out,
                          struct error *err);
 /* False of standard input and pipes, whose bytes come once. */
 bool capture_can_read_again(const char *path);

@@ -16,9 +16,13 @@ static enum import_want wants(const void *user, const char *provider, uint32_t e
 bool capture_export_read(const char *path, const struct export_format *format,
                          const struct profile_choice *choice, struct capture *out, struct error *err)
 {
-    bool ok = format->write_trace ? capture_read(path, NULL, NULL, out, err)
-              : choice->event     ? capture_read(path, wants, format, out, err)
-                                  : capture_read_stacks(path, wants, format, out, err);
+    const struct import_options how = {
+        .wants = format->write_trace ? NULL : wants,
+        .user = format,
+        .runs = format->tree_only && !choice->time,
+    };
+    bool ok = format->write_trace || choice->event ? capture_read(path, &how, out, err)
+                                                   : capture_read_stacks(path, &how, out, err);
     if (ok)
         capture_name(out);
     return ok;

@@ -32,8 +32,9 @@ static bool divide(const struct event_parts *parts, const struct import_part *pa
 static bool read_part(const struct event_parts *parts, uint64_t from_ns, uint64_t to_ns, struct error *err)
 {
     struct import_part part = { .from_ns = from_ns, .to_ns = to_ns, .events_max = parts->events_max };
+    const struct import_options how = { .wants = parts->wants, .user = parts->values, .part = &part };
     struct capture c;
-    bool ok = capture_read_part(parts->path, parts->wants, parts->values, &part, &c, err);
+    bool ok = capture_read(parts->path, &how, &c, err);
     if (ok && can_be_divided(&part)) {
         capture_done(&c);
         ok = divide(parts, &part, err);

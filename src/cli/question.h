@@ -48,6 +48,7 @@ struct question {
     const char *name;
     const char *summary; /* a line for --help */
     bool names_code;     /* shows functions: what has no name yet is looked up first */
+    bool shows_sums;     /* of samples; when each of them was matters little */
     const char *takes;   /* names of the options that mean something to it, with spaces between */
     bool in_parts; /* can be answered in parts, when a file has more events than fit (cli/event_parts.h) */
     /* of what is made of events, not of samples: of which ones, and what `record -e` takes to have them */

@@ -72,8 +72,14 @@ static bool report_check(const struct report_values *v, const struct question *q
 static bool report_read(const char *path, const struct question *question, const struct report_values *v,
                         struct import_part *part, struct capture *c, struct error *err)
 {
-    return *question->name || v->choice.event ? capture_read_part(path, question->wants, v, part, c, err)
-                                              : capture_read_stacks(path, question->wants, v, c, err);
+    const struct import_options how = {
+        .wants = question->wants,
+        .user = v,
+        .part = part,
+        .runs = question->shows_sums && !v->choice.time,
+    };
+    return *question->name || v->choice.event ? capture_read(path, &how, c, err)
+                                              : capture_read_stacks(path, &how, c, err);
 }
 
 /* Names those that told something, as many as there is room for. */

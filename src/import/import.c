@@ -51,7 +51,7 @@ enum import_want import_wants_samples(const void *user, const char *provider, ui
 {
     (void)user;
     if (runtime_event_kind_named(provider, event_id) >= RUNTIME_EVENT_GC_START)
-        return IMPORT_PAYLOADS;
+        return IMPORT_COLLECTIONS;
     return strcmp(provider, RUNTIME_STREAM_PROVIDER) == 0 ? IMPORT_EVENTS : IMPORT_NOTHING;
 }
 

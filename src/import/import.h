@@ -20,6 +20,7 @@ enum import_want {
     IMPORT_COUNTS, /* how many there are, in the rows of their types: neither samples nor methods' names come
                       of them */
     IMPORT_EVENTS, /* without payloads */
+    IMPORT_COLLECTIONS, /* with payloads, but nothing of threads that were stopped for anything else */
     IMPORT_PAYLOADS,
 };
 
@@ -64,7 +65,8 @@ struct import_options {
     /* Of a file of events: asked once for each type of them. NULL: everything is kept. */
     import_wants_fn *wants;
     const void *user;
-    struct import_part *part;               /* NULL: everything */
+    struct import_part *part; /* NULL: everything */
+    bool runs; /* what a sampler saw again and again may be one row (trace.h: struct sample_run) */
     const struct import_unwinder *unwinder; /* NULL: stack bytes are passed over */
 };
 

@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "clr/host_command.h"
 #include "clr/module_name.h"
+#include "import/gc_stops.h"
 #include "import/import_note.h"
 #include "import/kept_import.h"
 #include "import/nettrace_methods.h"
@@ -70,11 +71,10 @@ struct nettrace_import {
     uint32_t process; /* of the trace; whose event is looked at */
     uint64_t pid;     /* its number */
     uint64_t first_ns, last_ns, point_ns;
-    uint64_t lost;          /* since the last sequence point */
-    uint8_t *sample_states; /* by sample: enum thread_time_state */
-    size_t state_capacity;
+    uint64_t lost; /* since the last sequence point */
+    struct thread_time wall;
+    struct gc_stops stops;
     uint64_t no_room; /* events that were not kept */
-    uint64_t samples;
 };
 
 static uint32_t add_utf16(struct nettrace_import *in, struct span text)
@@ -192,6 +192,8 @@ static bool on_type(void *user, struct nettrace_type *type, struct error *err)
     type->mark = in->type_count++;
     if (row.job == JOB_NONE && row.want < IMPORT_EVENTS)
         type->wanted = row.want == IMPORT_COUNTS ? NETTRACE_TIME : NETTRACE_COUNT;
+    else if (row.job == JOB_SAMPLE && row.want == IMPORT_NOTHING)
+        type->wanted = NETTRACE_SAMPLE;
     return true;
 }
 
@@ -222,16 +224,16 @@ static size_t read_frames(const struct nettrace_import *in, struct span stack, u
 }
 
 /* Apart from stack_of(), as room for frames takes time where most calls need none. */
-__attribute__((noinline)) static uint32_t stack_read(struct nettrace_import *in,
-                                                     const struct nettrace_event *event, bool is_sample)
+__attribute__((noinline)) static uint32_t stack_read(struct nettrace_import *in, struct span addresses,
+                                                     uint64_t time_ns, bool is_sample)
 {
     uint64_t frames[FRAMES_MAX];
     enum stack_end end = STACK_WHOLE;
-    size_t count = read_frames(in, event->stack, frames);
+    size_t count = read_frames(in, addresses, frames);
     if (in->kept.any && count)
         end = kept_stack_end(frames[count - 1]);
     uint32_t stack = trace_builder_stack(in->b, in->process, frames, count - (end != STACK_WHOLE), is_sample,
-                                         event->time_ns, end);
+                                         time_ns, end);
     return is_sample || count ? stack : 0;
 }
 
@@ -239,37 +241,25 @@ __attribute__((noinline)) static uint32_t stack_read(struct nettrace_import *in,
  * The mark of a stack of the stream holds what it became; a sample's leaf is exact, an event's is not, and
  * what an address means depends on the process.
  */
-static uint32_t stack_of(struct nettrace_import *in, const struct nettrace_event *event, bool is_sample)
+static inline uint32_t stack_of(struct nettrace_import *in, struct span addresses, uint64_t *mark,
+                                uint64_t time_ns, bool is_sample)
 {
-    uint64_t *mark = event->stack_mark, whose = (uint64_t)in->process << 33 | is_sample;
+    uint64_t whose = (uint64_t)in->process << 33 | is_sample;
     if (mark && *mark && (*mark & ~((uint64_t)UINT32_MAX << 1)) == whose)
         return (uint32_t)(*mark >> 1);
-    uint32_t stack = stack_read(in, event, is_sample);
+    uint32_t stack = stack_read(in, addresses, time_ns, is_sample);
     if (mark)
         *mark = whose | (uint64_t)stack << 1;
     return stack;
 }
 
-static void push_sample(struct nettrace_import *in, const struct nettrace_event *event, enum sample_kind kind,
-                        const struct kept_sample *sample)
+static inline void take_sample(struct nettrace_import *in, const struct nettrace_sample *sample)
 {
-    struct trace *t = &in->b->trace;
-    uint32_t thread = thread_of(in, event->thread_id, event->time_ns);
-    if (!thread && kind == SAMPLE_CPU && !event->thread_id) /* of folded stacks, which know no threads */
-        thread = trace_builder_thread(in->b, t->processes.rows[in->process].pid, 0, event->time_ns);
-    if (!thread || in->options->part)
-        return;
-    size_t at = t->samples.count;
-    trace_push_sample(&t->samples, event->time_ns, thread, stack_of(in, event, true), sample->weight, kind,
-                      (uint16_t)sample->cpu);
-    in->sample_states = mem_grow(in->sample_states, &in->state_capacity, at + 1, 1);
-    in->sample_states[at] = (uint8_t)sample->state;
-}
-
-static void take_sample(struct nettrace_import *in, const struct nettrace_event *event)
-{
-    struct kept_sample sample = { .state = event->payload.size ? event->payload.data[0] : 0 };
-    push_sample(in, event, SAMPLE_WALL, &sample);
+    uint32_t thread = thread_of(in, sample->thread_id, sample->time_ns);
+    uint8_t state = sample->payload.size ? sample->payload.data[0] : THREAD_TIME_UNKNOWN;
+    if (thread && !in->options->part)
+        thread_time_add(&in->wall, sample->time_ns, thread,
+                        stack_of(in, sample->stack, sample->stack_mark, sample->time_ns, true), state);
 }
 
 /* A sample of CPU time, or the end of one, which only other readers need. */
@@ -284,7 +274,13 @@ static void take_kept_sample(struct nettrace_import *in, const struct nettrace_e
         return;
     if (event->time_ns > in->last_ns)
         in->last_ns = event->time_ns;
-    push_sample(in, event, SAMPLE_CPU, &sample);
+    uint32_t thread = thread_of(in, event->thread_id, event->time_ns);
+    if (!thread && !event->thread_id) /* of folded stacks, which know no threads */
+        thread = trace_builder_thread(in->b, in->b->trace.processes.rows[in->process].pid, 0, event->time_ns);
+    if (thread && !in->options->part)
+        trace_push_sample(&in->b->trace.samples, event->time_ns, thread,
+                          stack_of(in, event->stack, event->stack_mark, event->time_ns, true), sample.weight,
+                          SAMPLE_CPU, (uint16_t)sample.cpu);
 }
 
 /* Whether an event is of the part that is read, and there is room for it. */
@@ -304,14 +300,19 @@ static void keep_event(struct nettrace_import *in, const struct imported_type *t
     if (part && !part_takes(&in->b->trace, part, event->time_ns))
         return;
     struct trace *t = &in->b->trace;
+    uint32_t thread = thread_of(in, event->thread_id, event->time_ns);
+    if (type->want == IMPORT_COLLECTIONS && !gc_stops_wants(&in->stops, type->kind, thread, event->payload))
+        return;
     const struct trace_event row = {
         .time_ns = event->time_ns,
         .type = type->type,
         .process = in->process,
-        .thread = thread_of(in, event->thread_id, event->time_ns),
-        .stack = event->stack.size && in->process ? stack_of(in, event, type->job == JOB_SAMPLE) : 0,
+        .thread = thread,
+        .stack = event->stack.size && in->process
+                     ? stack_of(in, event->stack, event->stack_mark, event->time_ns, type->job == JOB_SAMPLE)
+                     : 0,
     };
-    struct span payload = type->want == IMPORT_PAYLOADS ? event->payload : (struct span){ 0 };
+    struct span payload = type->want > IMPORT_EVENTS ? event->payload : (struct span){ 0 };
     bool kept = trace_push_event(t, &row, payload);
     if (!kept && part && payload.size <= TRACE_PAYLOAD_BYTES_MAX)
         part->overflowed = true;
@@ -404,6 +405,14 @@ static void on_owner(void *user, const struct nettrace_type *type, uint64_t proc
     note_use(in, &in->types[type->mark]);
 }
 
+static void on_sample(void *user, const struct nettrace_sample *sample)
+{
+    struct nettrace_import *in = user;
+    turn_to(in, sample->process_id);
+    if (in->process)
+        take_sample(in, sample);
+}
+
 static bool on_event(void *user, const struct nettrace_event *event, struct error *err)
 {
     struct nettrace_import *in = user;
@@ -415,7 +424,8 @@ static bool on_event(void *user, const struct nettrace_event *event, struct erro
         in->last_ns = event->time_ns;
     switch (in->process ? (enum type_job)type->job : JOB_NONE) {
     case JOB_SAMPLE:
-        take_sample(in, event);
+        take_sample(in, &(struct nettrace_sample){ event->time_ns, event->process_id, event->thread_id,
+                                                   event->stack, event->stack_mark, event->payload });
         break;
     case JOB_METHOD:
         nettrace_methods_tell(&in->methods, in->process, (enum runtime_event_kind)type->kind, type->verbose,
@@ -588,7 +598,7 @@ static void finish(struct nettrace_import *in)
     tell_loss(in, in->last_ns);
     trace_set_fact_number(t, FACT_DURATION_NS, in->last_ns - in->first_ns);
     kept_import_finish(&in->kept, t);
-    thread_time_finish(t, in->sample_states, nettrace_reader_info(in->reader)->sampling_period_ns);
+    thread_time_finish(&in->wall, nettrace_reader_info(in->reader)->sampling_period_ns);
     if (t->subscriptions.count == 1) /* our own files say it */
         provider_uses_tell(&in->uses, t, in->first_ns, in->last_ns);
     set_notes(in);
@@ -649,6 +659,7 @@ bool nettrace_import(struct byte_stream *stream, const struct import_options *op
         .on_type = on_type,
         .on_thread = on_thread,
         .on_event = on_event,
+        .on_sample = on_sample,
         .on_owner = on_owner,
         .on_times = on_times,
         .same_until = same_until,
@@ -661,16 +672,18 @@ bool nettrace_import(struct byte_stream *stream, const struct import_options *op
     in->options = options;
     in->reader = nettrace_reader_new(&sink);
     nettrace_methods_init(&in->methods);
+    thread_time_init(&in->wall, &b->trace, options->runs);
     buffer_init(&in->text, TEXT_MAX);
     bool ok = read_all(in, stream, err);
     if (ok)
         finish(in);
     nettrace_reader_free(in->reader);
     nettrace_methods_done(&in->methods);
+    thread_time_done(&in->wall);
+    gc_stops_done(&in->stops);
     buffer_done(&in->text);
     free(in->types);
     provider_uses_done(&in->uses);
-    free(in->sample_states);
     free(in);
     return ok;
 }

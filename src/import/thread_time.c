@@ -9,76 +9,147 @@
 #include "clr/runtime_events.h"
 #include "trace/facts.h"
 
-enum { ROUND_NS = 1000000 }; /* of the runtime's sampler */
-
-/* What is known of a process's rounds behind the sample that is looked at, from the last one backwards. */
-struct later_rounds {
-    uint64_t start_ns; /* of the next round; 0: there is none */
-    uint64_t first_ns; /* the earliest sample of this round so far */
-    uint32_t round;    /* this one */
+enum {
+    ROUND_NS = 1000000, /* of the runtime's sampler */
+    GRAIN_BITS = 20,    /* about a round */
+    GRAINS_MAX = 512,   /* then they are twice as long */
 };
 
-struct later_sample {
+/* A thread as its last sample saw it. */
+struct seen_thread {
     uint64_t time_ns;
-    uint32_t round; /* 0: none */
+    size_t row;     /* of the samples */
+    uint32_t round; /* of its process; 0: it was not seen */
+    uint8_t state;  /* enum thread_time_state */
 };
 
-/* Numbers each sample's round: a new one begins when a thread comes again. The caller frees. */
-static uint32_t *rounds_of(const struct trace *t)
+struct seen_process {
+    uint32_t round;      /* the one at which a thread came again; 1 and up */
+    uint64_t *starts_ns; /* when each began, by number */
+    size_t capacity;
+};
+
+void thread_time_init(struct thread_time *w, struct trace *t, bool runs)
 {
-    const struct trace_samples *s = &t->samples;
-    uint32_t *rounds = mem_alloc(s->count, sizeof *rounds);
-    AUTO_FREE uint32_t *of_thread = mem_alloc(t->threads.count, sizeof *of_thread);
-    AUTO_FREE uint32_t *of_process = mem_alloc(t->processes.count, sizeof *of_process);
-    for (size_t i = 0; i < s->count; i++) {
-        if (s->kind[i] != SAMPLE_WALL)
-            continue;
-        uint32_t thread = s->thread[i], process = t->threads.rows[thread].process;
-        if (of_process[process] == 0 || of_thread[thread] == of_process[process])
-            of_process[process]++;
-        rounds[i] = of_thread[thread] = of_process[process];
-    }
-    return rounds;
+    *w = (struct thread_time){ .t = t, .grain_bits = GRAIN_BITS };
+    if (runs)
+        trace_samples_in_runs(&t->samples);
 }
 
-static void weigh(struct trace *t, uint64_t last_ns)
+/* What is kept of a thread or a process; grown with the trace's own tables. */
+static void *row_of(void *rows, size_t *count, uint32_t id, size_t known, size_t size)
 {
-    struct trace_samples *s = &t->samples;
-    AUTO_FREE uint32_t *rounds = rounds_of(t);
-    AUTO_FREE struct later_rounds *later = mem_alloc(t->processes.count, sizeof *later);
-    AUTO_FREE struct later_sample *next = mem_alloc(t->threads.count, sizeof *next);
-    for (size_t i = s->count; i-- > 0;) {
-        if (s->kind[i] != SAMPLE_WALL)
+    if (id < *count)
+        return rows;
+    size_t was = *count;
+    *count = known < 2 * was ? 2 * was : known;
+    rows = mem_resize(rows, *count, size);
+    memset((char *)rows + was * size, 0, (*count - was) * size);
+    return rows;
+}
+
+static struct seen_thread *thread_seen(struct thread_time *w, uint32_t thread)
+{
+    w->threads = row_of(w->threads, &w->thread_count, thread, w->t->threads.count, sizeof *w->threads);
+    return &w->threads[thread];
+}
+
+static struct seen_process *process_seen(struct thread_time *w, uint32_t process)
+{
+    w->processes =
+        row_of(w->processes, &w->process_count, process, w->t->processes.count, sizeof *w->processes);
+    return &w->processes[process];
+}
+
+static void begin_round(struct seen_process *process, uint64_t time_ns)
+{
+    process->round++;
+    process->starts_ns = mem_grow(process->starts_ns, &process->capacity, process->round + (size_t)1,
+                                  sizeof *process->starts_ns);
+    process->starts_ns[process->round] = time_ns;
+}
+
+/* The thread's last sample stands for the time until then. */
+static void last_until(struct thread_time *w, const struct seen_thread *seen, uint64_t until_ns)
+{
+    uint64_t weight_ns = until_ns > seen->time_ns ? until_ns - seen->time_ns : 0;
+    w->t->samples.weight[seen->row] += weight_ns;
+    *(seen->state == THREAD_TIME_MANAGED ? &w->managed_ns : &w->native_ns) += weight_ns;
+}
+
+/* Whether the times of both are to be told apart. */
+static bool far_apart(struct thread_time *w, uint64_t from_ns, uint64_t to_ns)
+{
+    if (from_ns < w->first_ns || to_ns < from_ns)
+        return true;
+    while ((to_ns - w->first_ns) >> w->grain_bits >= GRAINS_MAX)
+        w->grain_bits++;
+    return (from_ns - w->first_ns) >> w->grain_bits != (to_ns - w->first_ns) >> w->grain_bits;
+}
+
+/* A sample like the thread's last one, in the round before, is added to its row. */
+static bool add_to_run(struct thread_time *w, const struct seen_thread *seen, uint64_t time_ns,
+                       uint32_t stack)
+{
+    struct trace_samples *s = &w->t->samples;
+    if (!s->runs || s->stack[seen->row] != stack || far_apart(w, s->time_ns[seen->row], time_ns))
+        return false;
+    s->runs[seen->row].samples++;
+    s->runs[seen->row].last_ns = time_ns;
+    return true;
+}
+
+void thread_time_add(struct thread_time *w, uint64_t time_ns, uint32_t thread, uint32_t stack,
+                     enum thread_time_state state)
+{
+    struct seen_thread *seen = thread_seen(w, thread);
+    struct seen_process *process = process_seen(w, w->t->threads.rows[thread].process);
+    if (!w->first_ns)
+        w->first_ns = time_ns;
+    if (process->round == 0 || seen->round == process->round)
+        begin_round(process, time_ns);
+    bool again = seen->round && seen->round + 1 == process->round;
+    if (seen->round)
+        last_until(w, seen, again ? time_ns : process->starts_ns[seen->round + 1]);
+    if (!again || !add_to_run(w, seen, time_ns, stack)) {
+        seen->row = w->t->samples.count;
+        trace_push_sample(&w->t->samples, time_ns, thread, stack, 0, SAMPLE_WALL, 0);
+    }
+    seen->time_ns = time_ns;
+    seen->round = process->round;
+    seen->state = (uint8_t)state;
+}
+
+/* What is not known yet: how long the last sample of each thread stands for. */
+static void end_threads(struct thread_time *w, uint64_t last_ns)
+{
+    for (size_t i = 0; i < w->thread_count; i++) {
+        const struct seen_thread *seen = &w->threads[i];
+        if (!seen->round)
             continue;
-        uint64_t time_ns = s->time_ns[i], until_ns;
-        struct later_rounds *after = &later[t->threads.rows[s->thread[i]].process];
-        struct later_sample *same = &next[s->thread[i]];
-        if (after->round != rounds[i]) {
-            after->start_ns = after->first_ns;
-            after->round = rounds[i];
-        }
-        after->first_ns = time_ns;
-        until_ns = same->round == rounds[i] + 1 ? same->time_ns : after->start_ns;
-        s->weight[i] = !after->start_ns ? last_ns : until_ns > time_ns ? until_ns - time_ns : 0;
-        *same = (struct later_sample){ time_ns, rounds[i] };
+        const struct seen_process *process = &w->processes[w->t->threads.rows[i].process];
+        last_until(w, seen,
+                   seen->round < process->round ? process->starts_ns[seen->round + 1]
+                                                : seen->time_ns + last_ns);
     }
 }
 
-void thread_time_finish(struct trace *t, const uint8_t *states, uint64_t last_ns)
+void thread_time_finish(struct thread_time *w, uint64_t last_ns)
 {
-    uint64_t managed_ns = 0, native_ns = 0, count = 0;
-    weigh(t, last_ns ? last_ns : ROUND_NS);
-    for (size_t i = 0; i < t->samples.count; i++) {
-        if (t->samples.kind[i] != SAMPLE_WALL)
-            continue;
-        count++;
-        *(states[i] == THREAD_TIME_MANAGED ? &managed_ns : &native_ns) += t->samples.weight[i];
+    end_threads(w, last_ns ? last_ns : ROUND_NS);
+    if (w->thread_count) {
+        AUTO_FREE char *text = mem_format("managed %" PRIu64 " native %" PRIu64, w->managed_ns, w->native_ns);
+        trace_set_fact(w->t, FACT_WALL_EVENT, "thread-time");
+        trace_set_fact(w->t, FACT_WALL_STATES, text);
     }
-    if (!count)
-        return;
-    AUTO_FREE char *text = mem_format("managed %" PRIu64 " native %" PRIu64, managed_ns, native_ns);
-    trace_set_fact(t, FACT_WALL_EVENT, "thread-time");
-    trace_set_fact(t, FACT_WALL_STATES, text);
+}
+
+void thread_time_done(struct thread_time *w)
+{
+    for (size_t i = 0; i < w->process_count; i++)
+        free(w->processes[i].starts_ns);
+    free(w->processes);
+    free(w->threads);
 }
 
 struct sampler_event {
@@ -115,17 +186,18 @@ void thread_time_from_events(struct trace *t)
 {
     if (trace_fact_value(t, FACT_WALL_EVENT))
         return;
-    size_t count, first = t->samples.count;
+    size_t count;
     AUTO_FREE struct sampler_event *events = sampler_events(t, &count);
     if (!count)
         return;
-    AUTO_FREE uint8_t *states = mem_alloc(first + count, sizeof *states);
+    struct thread_time w;
+    thread_time_init(&w, t, false);
     for (size_t i = 0; i < count; i++) {
         const struct trace_event *row = &t->events.rows[events[i].event];
         struct span payload = trace_event_payload(t, row);
-        trace_push_sample(&t->samples, row->time_ns, row->thread, row->stack ? row->stack : STACK_WHOLE, 0,
-                          SAMPLE_WALL, 0);
-        states[first + i] = payload.size ? payload.data[0] : THREAD_TIME_UNKNOWN;
+        thread_time_add(&w, row->time_ns, row->thread, row->stack ? row->stack : STACK_WHOLE,
+                        payload.size ? (enum thread_time_state)payload.data[0] : THREAD_TIME_UNKNOWN);
     }
-    thread_time_finish(t, states, ROUND_NS);
+    thread_time_finish(&w, ROUND_NS);
+    thread_time_done(&w);
 }

@@ -1,5 +1,6 @@
 /*
- * thread_time: how long each sample of a sampler stands for that looks at all threads round by round.
+ * thread_time: samples of wall time, of a sampler that looks at all threads round by round, and how long each
+ * of them stands for.
  *
  * A thread stays where it was seen until the next round sees it, or until the round that does not see it any
  * more: then it has ended, or left the code that the sampler knows.
@@ -7,21 +8,39 @@
 #ifndef CLRPERF_IMPORT_THREAD_TIME_H
 #define CLRPERF_IMPORT_THREAD_TIME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "trace/trace.h"
 
+/* What the sampler says of a sample. */
+enum thread_time_state { THREAD_TIME_UNKNOWN, THREAD_TIME_EXTERNAL, THREAD_TIME_MANAGED };
+
+struct thread_time {
+    struct trace *t;                /* borrowed */
+    struct seen_thread *threads;    /* by thread of the trace */
+    struct seen_process *processes; /* by process of the trace */
+    size_t thread_count, process_count;
+    uint64_t managed_ns, native_ns;
+    uint64_t first_ns;   /* of the first sample */
+    unsigned grain_bits; /* a run does not go over a boundary of the samples' time, every 2^grain_bits ns */
+};
+
 /*
- * Sets the weights, in nanoseconds, of all SAMPLE_WALL samples, and the facts about them; of one process they
- * are in time order. `states`: by sample, what the sampler said of it, enum thread_time_state. `last_ns`:
- * what a sample of the last round stands for.
+ * `runs`: the samples of a thread that stays where it is are one row (struct sample_run), for who needs to
+ * know only roughly when: a row tells times to a 256th of the time that was sampled until it ended.
  */
-void thread_time_finish(struct trace *t, const uint8_t *states, uint64_t last_ns);
+void thread_time_init(struct thread_time *w, struct trace *t, bool runs);
+/* A sample; those of one process come in time order. */
+void thread_time_add(struct thread_time *w, uint64_t time_ns, uint32_t thread, uint32_t stack,
+                     enum thread_time_state state);
+/* No more samples come: sets the facts about them. `last_ns`: what a sample of the last round stands for. */
+void thread_time_finish(struct thread_time *w, uint64_t last_ns);
+void thread_time_done(struct thread_time *w);
+
 /* Adds a sample for each event of the runtime's sampler that a capture holds, unless it has samples of wall
  * time. */
 void thread_time_from_events(struct trace *t);
-
-enum thread_time_state { THREAD_TIME_UNKNOWN, THREAD_TIME_EXTERNAL, THREAD_TIME_MANAGED };
 
 #endif

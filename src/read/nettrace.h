@@ -44,9 +44,10 @@ struct nettrace_info {
 
 /* How much of a type's events the consumer wants. */
 enum nettrace_want {
-    NETTRACE_EVENT, /* on_event() for each */
-    NETTRACE_TIME,  /* on_times(), which costs far less */
-    NETTRACE_COUNT, /* what the type says of them in the end */
+    NETTRACE_EVENT,  /* on_event() for each */
+    NETTRACE_SAMPLE, /* on_sample() for each, which costs less */
+    NETTRACE_TIME,   /* on_times(), which costs far less */
+    NETTRACE_COUNT,  /* what the type says of them in the end */
 };
 
 /* What kind of event a record is. Kept by the reader as long as it lives. */
@@ -89,6 +90,14 @@ struct nettrace_event {
     struct span payload;
 };
 
+/* An event, as far as it says where a thread was. Members as above. */
+struct nettrace_sample {
+    uint64_t time_ns, process_id, thread_id;
+    struct span stack;
+    uint64_t *stack_mark;
+    struct span payload;
+};
+
 /* Callbacks; each may be NULL. One that returns false, with `err` filled, ends the reading. */
 struct nettrace_sink {
     void *user;
@@ -99,7 +108,10 @@ struct nettrace_sink {
     bool (*on_thread)(void *user, uint64_t process_id, uint64_t thread_id, struct span name,
                       struct error *err);
     bool (*on_event)(void *user, const struct nettrace_event *event, struct error *err);
-    /* Of a type whose events are not wanted one comes, the first or of another process than the one before.
+    /* Instead of on_event(), as a type wants it. */
+    void (*on_sample)(void *user, const struct nettrace_sample *sample);
+    /* Of a type whose events are not wanted as such one comes, the first or of another process than the one
+     * before.
      */
     void (*on_owner)(void *user, const struct nettrace_type *type, uint64_t process_id);
     /* Instead of on_event() of a type of which only times are wanted: `count` events at about that time. */

@@ -136,6 +136,24 @@ static inline void count(struct nettrace_type *type, uint64_t time_ns, size_t pa
         type->latest_ns = time_ns;
 }
 
+/* To who takes each. */
+static bool hand_over(struct nettrace_contents *r, const struct nettrace_event *event, struct error *err)
+{
+    if (event->type->wanted == NETTRACE_EVENT)
+        return !r->sink.on_event || called(r, r->sink.on_event(r->sink.user, event, err));
+    const struct nettrace_sample sample = {
+        .time_ns = event->time_ns,
+        .process_id = event->process_id,
+        .thread_id = event->thread_id,
+        .stack = event->stack,
+        .stack_mark = event->stack_mark,
+        .payload = event->payload,
+    };
+    if (r->sink.on_sample)
+        r->sink.on_sample(r->sink.user, &sample);
+    return true;
+}
+
 static inline bool deliver(struct nettrace_contents *r, const struct nettrace_record *record,
                            const struct referred *now, struct error *err)
 {
@@ -155,7 +173,7 @@ static inline bool deliver(struct nettrace_contents *r, const struct nettrace_re
     count(type, time_ns, record->payload.size, now->stack.size > 0);
     if (type->wanted == NETTRACE_TIME)
         r->sink.on_times(r->sink.user, type, time_ns, 1);
-    if (type->wanted != NETTRACE_EVENT || !r->sink.on_event)
+    if (type->wanted > NETTRACE_SAMPLE)
         return true;
     struct nettrace_event event = {
         .type = type,
@@ -174,7 +192,7 @@ static inline bool deliver(struct nettrace_contents *r, const struct nettrace_re
     };
     if (r->info.version >= 6)
         complete_v6(r, record->label_id, &event);
-    return called(r, r->sink.on_event(r->sink.user, &event, err));
+    return hand_over(r, &event, err);
 }
 
 /* Follows a thread's numbers; false when a callback refuses what was lost. */

@@ -32,6 +32,8 @@ static bool admit(struct nettrace_contents *r, struct nettrace_type *type, uint6
     if (t->count == NETTRACE_TALLY_TYPES_MAX || type->wanted == NETTRACE_EVENT || !type->events ||
         type->owner != t->process_id)
         return false;
+    if (type->wanted == NETTRACE_SAMPLE && (r->info.version >= 6 || !r->sink.on_sample))
+        return false; /* there the list of threads has to be asked */
     if (type->wanted == NETTRACE_TIME) {
         uint64_t last = same_until(r, ticks);
         t->last_ticks = last < t->last_ticks ? last : t->last_ticks;
@@ -66,6 +68,19 @@ static void end(struct nettrace_contents *r, struct nettrace_block *b)
     b->record.changed = NETTRACE_ALL_CHANGED;
 }
 
+static inline void tell_sample(struct nettrace_contents *r, const struct nettrace_record *now,
+                               const uint8_t *payload)
+{
+    struct nettrace_sample sample = {
+        .time_ns = nettrace_info_ns(&r->info, now->ticks),
+        .process_id = r->tally.process_id,
+        .thread_id = now->thread_id,
+        .payload = { payload, now->payload.size },
+    };
+    nettrace_stacks_find(&r->stacks, now->stack_id, &sample.stack, &sample.stack_mark);
+    r->sink.on_sample(r->sink.user, &sample);
+}
+
 /* Not inline, and what it works on is given to nobody else: that stays in registers. */
 __attribute__((noinline)) static void count_run(struct nettrace_contents *r, struct nettrace_block *b)
 {
@@ -88,6 +103,8 @@ __attribute__((noinline)) static void count_run(struct nettrace_contents *r, str
             (!type->fresh && !admit(r, type, now.ticks + head.ticks)))
             break;
         now.ticks += head.ticks;
+        if (type->wanted == NETTRACE_SAMPLE)
+            tell_sample(r, &now, head.payload);
         at = head.payload + now.payload.size;
         type->fresh++;
         if (!has_stack)

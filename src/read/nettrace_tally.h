@@ -1,5 +1,6 @@
 /*
- * nettrace_tally: runs of events that one thread wrote, which are counted and not looked at.
+ * nettrace_tally: runs of events that one thread wrote, which are counted and not looked at, or only as
+ * samples.
  */
 #ifndef CLRPERF_READ_NETTRACE_TALLY_H
 #define CLRPERF_READ_NETTRACE_TALLY_H
@@ -21,7 +22,8 @@ struct nettrace_tally {
 
 /*
  * Counts the records of a compressed block that follow the latest one, which was read and followed, up to the
- * first with which anything else has to be done: that one is left to be read as if nothing had been tried.
+ * first with which anything else has to be done than to tell a sample: that one is left to be read as if
+ * nothing had been tried.
  */
 void nettrace_tally_run(struct nettrace_contents *r, struct nettrace_block *b);
 

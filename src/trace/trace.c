@@ -69,6 +69,7 @@ void trace_done(struct trace *t)
     free(t->samples.stack);
     free(t->samples.cpu);
     free(t->samples.kind);
+    free(t->samples.runs);
     *t = (struct trace){ 0 };
 }
 
@@ -199,6 +200,15 @@ void trace_set_fact(struct trace *t, const char *key, const char *value)
     t->facts.rows[id] = (struct trace_fact){ key_id, value_id };
 }
 
+void trace_samples_in_runs(struct trace_samples *s)
+{
+    if (s->runs)
+        return;
+    s->runs = mem_alloc(s->capacity, sizeof *s->runs);
+    for (size_t i = 0; i < s->count; i++)
+        s->runs[i] = (struct sample_run){ s->time_ns[i], 1 };
+}
+
 void trace_push_sample(struct trace_samples *s, uint64_t time_ns, uint32_t thread, uint32_t stack,
                        uint64_t weight, enum sample_kind kind, uint16_t cpu)
 {
@@ -210,6 +220,8 @@ void trace_push_sample(struct trace_samples *s, uint64_t time_ns, uint32_t threa
         s->stack = mem_resize(s->stack, s->capacity, sizeof *s->stack);
         s->cpu = mem_resize(s->cpu, s->capacity, sizeof *s->cpu);
         s->kind = mem_resize(s->kind, s->capacity, sizeof *s->kind);
+        if (s->runs)
+            s->runs = mem_resize(s->runs, s->capacity, sizeof *s->runs);
     }
     s->time_ns[s->count] = time_ns;
     s->weight[s->count] = weight;
@@ -217,6 +229,8 @@ void trace_push_sample(struct trace_samples *s, uint64_t time_ns, uint32_t threa
     s->stack[s->count] = stack;
     s->cpu[s->count] = cpu;
     s->kind[s->count] = (uint8_t)kind;
+    if (s->runs)
+        s->runs[s->count] = (struct sample_run){ time_ns, 1 };
     s->count++;
 }
 

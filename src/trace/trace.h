@@ -211,6 +211,12 @@ struct trace_stack {
     uint32_t location;
 };
 
+/* A sampler's looks at a thread that stayed in the same stack, as one row. */
+struct sample_run {
+    uint64_t last_ns; /* the last of them; the row has the first */
+    uint32_t samples;
+};
+
 struct trace_samples { /* columns, in the order they were taken from their source */
     uint64_t *time_ns;
     uint64_t *weight;
@@ -218,6 +224,7 @@ struct trace_samples { /* columns, in the order they were taken from their sourc
     uint32_t *stack;
     uint16_t *cpu;
     uint8_t *kind;
+    struct sample_run *runs; /* NULL: each row is one sample; not in captures */
     size_t count, capacity;
 };
 
@@ -369,6 +376,8 @@ const char *loss_reason_name(enum loss_reason reason);
     })
 void *trace_push_(void *rows, size_t *count, size_t *capacity, size_t row_size);
 
+/* From now on rows have runs: of one sample each, until whoever pushed them says more. */
+void trace_samples_in_runs(struct trace_samples *s);
 void trace_push_sample(struct trace_samples *s, uint64_t time_ns, uint32_t thread, uint32_t stack,
                        uint64_t weight, enum sample_kind kind, uint16_t cpu);
 

@@ -11,12 +11,13 @@
 enum { TYPES_MAX = 64, SLICES = 64, SLICE_SHIFT = 12 };
 
 /* What is asked for by the number of a type. */
-static const enum nettrace_want wants[] = { NETTRACE_TIME, NETTRACE_EVENT, NETTRACE_COUNT, NETTRACE_TIME };
+static const enum nettrace_want wants[] = { NETTRACE_TIME, NETTRACE_EVENT, NETTRACE_COUNT, NETTRACE_SAMPLE };
 
 struct told {
     bool counts; /* types are asked for as `wants` has them; else all events */
     bool ok, ended;
     uint64_t events;         /* of types of which events are wanted: a hash of what they say */
+    uint64_t samples;        /* of types of which samples are wanted: likewise */
     uint64_t slices[SLICES]; /* when events of types were of which times are wanted */
     uint64_t owners;         /* of the others: a hash of whose they were, whenever that changed */
     uint64_t losses;
@@ -80,7 +81,17 @@ static uint64_t same_until(void *user, uint64_t time_ns)
     return time_ns | ((1u << SLICE_SHIFT) - 1);
 }
 
-/* What would be told of an event of a type that is only counted. */
+static void take_sample(void *user, const struct nettrace_sample *sample)
+{
+    struct told *told = user;
+    hash(&told->samples, sample->time_ns);
+    hash(&told->samples, sample->process_id);
+    hash(&told->samples, sample->thread_id);
+    hash_bytes(&told->samples, sample->stack);
+    hash_bytes(&told->samples, sample->payload);
+}
+
+/* What would be told of an event of a type that is only counted, or of samples. */
 static void count_event(struct told *told, const struct nettrace_event *event)
 {
     size_t type = event->type->mark;
@@ -91,6 +102,9 @@ static void count_event(struct told *told, const struct nettrace_event *event)
     }
     if (want_of(event->type) == NETTRACE_TIME)
         take_times(told, event->type, event->time_ns, 1);
+    if (want_of(event->type) == NETTRACE_SAMPLE)
+        take_sample(told, &(struct nettrace_sample){ event->time_ns, event->process_id, event->thread_id,
+                                                     event->stack, event->stack_mark, event->payload });
 }
 
 static bool take_event(void *user, const struct nettrace_event *event, struct error *err)
@@ -156,6 +170,7 @@ static struct told read_all(const uint8_t *data, size_t size, bool counts, bool 
                                         .on_event = take_event,
                                         .on_owner = take_owner,
                                         .on_times = take_times,
+                                        .on_sample = take_sample,
                                         .same_until = same_until,
                                         .on_loss = take_loss,
                                         .on_damage = tolerates_damage ? take_damage : NULL };
@@ -171,8 +186,8 @@ static struct told read_all(const uint8_t *data, size_t size, bool counts, bool 
 
 static bool tell_the_same(const struct told *a, const struct told *b)
 {
-    return a->ok == b->ok && a->ended == b->ended && a->events == b->events && a->owners == b->owners &&
-           a->losses == b->losses && a->types == b->types &&
+    return a->ok == b->ok && a->ended == b->ended && a->events == b->events && a->samples == b->samples &&
+           a->owners == b->owners && a->losses == b->losses && a->types == b->types &&
            memcmp(a->slices, b->slices, sizeof a->slices) == 0 &&
            /* how much was fed before a failure is the caller's business */
            a->sums.events == b->sums.events && a->sums.lost == b->sums.lost &&

@@ -71,7 +71,7 @@ static void see(struct seen *seen, struct import_part *first, size_t events_max)
     struct capture c;
     struct error err;
     *first = (struct import_part){ .events_max = events_max };
-    assert_true(capture_read_part(file, all, NULL, first, &c, &err));
+    assert_true(capture_read(file, &(struct import_options){ .wants = all, .part = first }, &c, &err));
     assert_true(c.b.trace.events.count <= events_max + 1);
     capture_done(&c);
     assert_true(event_parts_each(&parts, first, &err));

@@ -83,6 +83,41 @@ static void test_self_and_total(void **state)
     trace_builder_done(&b);
 }
 
+/* A row that stands for several looks counts as that many, and belongs to all the time that it tells of. */
+static void test_runs(void **state)
+{
+    (void)state;
+    static const char *const stack[] = { "main", "f" };
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    trace_set_fact(&b.trace, FACT_STARTED_MONOTONIC_NS, "1000");
+    trace_set_fact_number(&b.trace, FACT_DURATION_NS, HOT_WHEN_BUCKETS * 100);
+    b.trace.symbolized = true;
+    trace_samples_in_runs(&b.trace.samples);
+    add(&b, 0, stack, 2, 2);
+    struct trace_samples *s = &b.trace.samples;
+    for (size_t i = 0; i < s->count; i++)
+        s->kind[i] = SAMPLE_WALL;
+    s->time_ns[0] = 1030;
+    s->weight[0] = 100;
+    s->runs[0].samples = 4;
+    struct profile *p = built(&b, &(struct profile_options){ .kind = SAMPLE_WALL });
+    assert_int_equal(p->counts.samples, 5);
+    assert_int_equal(p->counts.whole, 5);
+    assert_int_equal(p->threads[1].samples, 5);
+    assert_int_equal(profile_samples_at(p, 0), 4);
+    struct hot_table table;
+    hot_table_build(p, HOT_BY_FUNCTION, false, 0, &table);
+    const struct hot_row *f = row_named(&table, "f");
+    assert_int_equal(f->samples, 5);
+    assert_int_equal(f->self, 110);
+    assert_int_equal(f->when[0], 70);
+    assert_int_equal(f->when[1], 30 + 10);
+    hot_table_done(&table);
+    profile_free(p);
+    trace_builder_done(&b);
+}
+
 static void test_filters(void **state)
 {
     (void)state;
@@ -491,6 +526,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_self_and_total),
+        cmocka_unit_test(test_runs),
         cmocka_unit_test(test_filters),
         cmocka_unit_test(test_filtered_away),
         cmocka_unit_test(test_neighbours_add_up),
