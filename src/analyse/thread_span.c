@@ -25,7 +25,8 @@ uint64_t *thread_span_weights(const struct trace *t)
     for (size_t i = s->count; i-- > 0;) {
         if (s->kind[i] != SAMPLE_WALL)
             continue;
-        uint64_t next = next_ns[s->thread[i]], until_ns = next || !s->runs ? next : s->runs[i].last_ns;
+        uint64_t next = next_ns[s->thread[i]],
+                 until_ns = next || !s->runs ? next : s->time_ns[i] + s->runs[i].length_ns;
         weights[i] = until_ns > s->time_ns[i] ? until_ns - s->time_ns[i] : 0;
         next_ns[s->thread[i]] = s->time_ns[i];
     }

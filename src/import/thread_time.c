@@ -13,6 +13,7 @@ enum {
     ROUND_NS = 1000000, /* of the runtime's sampler */
     GRAIN_BITS = 20,    /* about a round */
     GRAINS_MAX = 512,   /* then they are twice as long */
+    GRAIN_BITS_MAX = 31,
 };
 
 /* A thread as its last sample saw it. */
@@ -82,7 +83,7 @@ static bool far_apart(struct thread_time *w, uint64_t from_ns, uint64_t to_ns)
 {
     if (from_ns < w->first_ns || to_ns < from_ns)
         return true;
-    while ((to_ns - w->first_ns) >> w->grain_bits >= GRAINS_MAX)
+    while ((to_ns - w->first_ns) >> w->grain_bits >= GRAINS_MAX && w->grain_bits < GRAIN_BITS_MAX)
         w->grain_bits++;
     return (from_ns - w->first_ns) >> w->grain_bits != (to_ns - w->first_ns) >> w->grain_bits;
 }
@@ -95,7 +96,7 @@ static bool add_to_run(struct thread_time *w, const struct seen_thread *seen, ui
     if (!s->runs || s->stack[seen->row] != stack || far_apart(w, s->time_ns[seen->row], time_ns))
         return false;
     s->runs[seen->row].samples++;
-    s->runs[seen->row].last_ns = time_ns;
+    s->runs[seen->row].length_ns = (uint32_t)(time_ns - s->time_ns[seen->row]);
     return true;
 }
 

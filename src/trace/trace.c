@@ -206,7 +206,7 @@ void trace_samples_in_runs(struct trace_samples *s)
         return;
     s->runs = mem_alloc(s->capacity, sizeof *s->runs);
     for (size_t i = 0; i < s->count; i++)
-        s->runs[i] = (struct sample_run){ s->time_ns[i], 1 };
+        s->runs[i] = (struct sample_run){ .samples = 1 };
 }
 
 void trace_push_sample(struct trace_samples *s, uint64_t time_ns, uint32_t thread, uint32_t stack,
@@ -230,7 +230,7 @@ void trace_push_sample(struct trace_samples *s, uint64_t time_ns, uint32_t threa
     s->cpu[s->count] = cpu;
     s->kind[s->count] = (uint8_t)kind;
     if (s->runs)
-        s->runs[s->count] = (struct sample_run){ time_ns, 1 };
+        s->runs[s->count] = (struct sample_run){ .samples = 1 };
     s->count++;
 }
 

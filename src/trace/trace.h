@@ -213,8 +213,8 @@ struct trace_stack {
 
 /* A sampler's looks at a thread that stayed in the same stack, as one row. */
 struct sample_run {
-    uint64_t last_ns; /* the last of them; the row has the first */
     uint32_t samples;
+    uint32_t length_ns; /* from the first, whose time the row has, to the last */
 };
 
 struct trace_samples { /* columns, in the order they were taken from their source */

@@ -130,7 +130,7 @@ static void test_runs_tell_when(void **state)
     const struct trace_samples *samples = &s.b.trace.samples;
     for (size_t i = 0; i < samples->count; i++) {
         unsigned thread = samples->thread[i] - s.threads[0];
-        uint64_t from_ns = samples->time_ns[i] - START * MS, last_ns = samples->runs[i].last_ns - START * MS;
+        uint64_t from_ns = samples->time_ns[i] - START * MS, last_ns = from_ns + samples->runs[i].length_ns;
         assert_true(from_ns >= ends_ns[thread]);
         assert_true(last_ns - from_ns <= last_ns / 256 || samples->runs[i].samples <= 2);
         assert_true(samples->runs[i].samples == (last_ns - from_ns) / MS + 1);
