@@ -137,15 +137,56 @@ static struct process_code *open_code(struct process_stacks *stacks, const struc
 
 /* Jitted methods. */
 
+/* Addresses in memory that code is generated into, a few of a process's many mappings. */
 struct addr_list {
+    struct generated {
+        uint64_t start, end;
+    } * generated; /* ascending */
+    size_t generated_count, generated_capacity;
     uint64_t *items;
     size_t count, capacity;
 };
 
-static void add_generated(const struct process_stacks *stacks, struct addr_list *list, uint64_t addr)
+static struct addr_list list_begin(const struct process_stacks *stacks)
 {
-    const struct memory_mapping *m = memory_mapping_at(stacks->target.memory, addr);
-    if (!m || !m->executable || is_image(m))
+    const struct memory *memory = stacks->target.memory;
+    struct addr_list list = { 0 };
+    for (size_t i = 0; i < memory->mapping_count; i++) {
+        const struct memory_mapping *m = &memory->mappings[i];
+        if (!m->executable || is_image(m))
+            continue;
+        list.generated = mem_grow(list.generated, &list.generated_capacity, list.generated_count + 1,
+                                  sizeof *list.generated);
+        list.generated[list.generated_count++] = (struct generated){ m->start, m->end };
+    }
+    return list;
+}
+
+static void list_done(struct addr_list *list)
+{
+    free(list->generated);
+    free(list->items);
+}
+
+/* Most words of a stack are far below or above. */
+static bool is_generated(const struct addr_list *list, uint64_t addr)
+{
+    size_t low = 0, high = list->generated_count;
+    if (high == 0 || addr < list->generated[0].start || addr >= list->generated[high - 1].end)
+        return false;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (list->generated[middle].end <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return list->generated[low].start <= addr;
+}
+
+static void add_generated(struct addr_list *list, uint64_t addr)
+{
+    if (!is_generated(list, addr))
         return;
     list->items = mem_grow(list->items, &list->capacity, list->count + 1, sizeof *list->items);
     list->items[list->count++] = addr;
@@ -177,9 +218,9 @@ static void collect_generated(const struct process_stacks *stacks, struct addr_l
         const struct taken_thread *thread = &stacks->threads.rows[i];
         if (thread->problem)
             continue;
-        add_generated(stacks, list, thread->registers.general.ip);
+        add_generated(list, thread->registers.general.ip);
         for (size_t at = 0; at + 8 <= thread->stack_bytes; at += 8)
-            add_generated(stacks, list, load_u64le(thread->stack + at) - 1);
+            add_generated(list, load_u64le(thread->stack + at) - 1);
     }
     sort_out(list);
 }
@@ -203,12 +244,12 @@ void process_stacks_read_tables(struct process_stacks *stacks, const struct memo
 /* What can be jitted code tells the unwinder how to leave it. */
 static void outline_methods(struct process_stacks *stacks)
 {
-    struct addr_list list = { 0 };
     if (!stacks->walk)
         return;
+    struct addr_list list = list_begin(stacks);
     collect_generated(stacks, &list);
     code_walk_outline_at(stacks->walk, list.items, list.count, take_outline, stacks->code);
-    free(list.items);
+    list_done(&list);
 }
 
 struct method_sink {
@@ -283,16 +324,16 @@ static void tell_methods(struct process_stacks *stacks, struct addr_list *list, 
     sort_out(list);
     if (list->count)
         code_walk_list_at(stacks->walk, list->items, list->count, take_method, sink);
-    free(list->items);
+    list_done(list);
 }
 
 static void name_methods(struct process_stacks *stacks, const struct unwound *unwound,
                          struct method_sink *sink)
 {
-    struct addr_list list = { 0 };
+    struct addr_list list = list_begin(stacks);
     for (size_t i = 0; stacks->walk && i < stacks->threads.count; i++)
         for (size_t k = 0; k < unwound[i].count; k++)
-            add_generated(stacks, &list, unwound[i].frames[k].ip - !unwound[i].frames[k].exact);
+            add_generated(&list, unwound[i].frames[k].ip - !unwound[i].frames[k].exact);
     tell_methods(stacks, &list, sink);
 }
 
@@ -343,10 +384,10 @@ uint32_t process_stacks_add_code(struct process_stacks *stacks, struct trace_bui
                                  const uint64_t *addrs, size_t count)
 {
     struct method_sink sink = { b, process, clock_monotonic_ns() };
-    struct addr_list list = { 0 };
+    struct addr_list list = list_begin(stacks);
     unpacked_images_tell_once(stacks->target.memory, &stacks->target.files, b, process);
     for (size_t i = 0; stacks->walk && i < count; i++)
-        add_generated(stacks, &list, addrs[i]);
+        add_generated(&list, addrs[i]);
     tell_methods(stacks, &list, &sink);
     uint32_t first = (uint32_t)b->trace.locations.count;
     for (size_t i = 0; i < count; i++)
