@@ -32,6 +32,7 @@ namespace AsyncChain
             started.Add(lambda());
             started.Add(ClassBasedAsync<object>(new object()));
             started.Add(DirectAsync());
+            started.Add(LoopAsync());
             circleA = CircleAAsync();
             circleB = CircleBAsync();
             closed.SetResult(1);
@@ -154,6 +155,18 @@ namespace AsyncChain
         {
             int value = Lines.Here("DirectInnerAsync") + await never.Task;
             return value + 1;
+        }
+
+        /// <summary>A loop: nobody awaits its workers.</summary>
+        private static async Task LoopAsync()
+        {
+            var options = new ParallelOptions { MaxDegreeOfParallelism = 2 };
+            await Lines.At("LoopAsync", Parallel.ForEachAsync(new[] { 1, 2 }, options, EachAsync));
+        }
+
+        private static async ValueTask EachAsync(int item, CancellationToken token)
+        {
+            await Lines.At("EachAsync", never.Task);
         }
 
         /// <summary>Two that await each other.</summary>

@@ -11,7 +11,7 @@ namespace AsyncChain
     /// </summary>
     public static class Program
     {
-        private const int Awaits = 82;
+        private const int Awaits = 85;
         private static byte[]?[] kept = new byte[64][];
 
         public static void Main(string[] args)

@@ -96,6 +96,8 @@ static void read_machine(const struct reading *r, const struct async_type *type,
     if (node->state != ASYNC_STATE_UNKNOWN && node->state >= 0)
         node->state -= type->first_await;
     node->done |= node->state == ASYNC_STATE_DONE;
+    if (!node->continuation)
+        node->continuation = word_in(machine, type->completes);
     for (unsigned i = 0; i < type->awaiter_count && !node->awaits; i++) {
         uint64_t object = word_in(machine, type->awaiters[i]);
         if (in_heap(r->map, object))

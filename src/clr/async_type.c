@@ -87,6 +87,26 @@ static bool take_awaiter(void *user, struct span name, const struct type_field *
     return type->awaiter_count < ASYNC_AWAITERS_MAX;
 }
 
+/* A loop's workers have it in a local variable (Parallel.ForEachAsync.cs). */
+static bool take_loop(void *user, struct span name, const struct type_field *field)
+{
+    uint32_t *loop = user;
+    if (!span_begins(name, "<state>") || field->element != ELEMENT_CLASS)
+        return true;
+    *loop = field->offset;
+    return false;
+}
+
+/* Where a state machine has what its end is the end of, though nobody awaits it itself. */
+static uint32_t find_completed(struct loaded_types *types, uint64_t machine)
+{
+    const struct loaded_type *type = loaded_types_find(types, machine);
+    uint32_t loop = ASYNC_NO_FIELD;
+    if (type && type->name && begins_with(type->name, "System.Threading.Tasks.Parallel+"))
+        type_fields_list(types, machine, take_loop, &loop);
+    return loop;
+}
+
 static uint32_t move_next(const struct ecma_metadata *md, uint32_t type_row)
 {
     static const char name[] = "MoveNext";
@@ -134,6 +154,9 @@ static bool read_machine(struct loaded_types *types, uint64_t box, struct async_
     }
     for (unsigned i = 0; i < out->awaiter_count; i++)
         out->awaiters[i] += fields;
+    out->completes = find_completed(types, table);
+    if (out->completes != ASYNC_NO_FIELD)
+        out->completes += fields;
     return take_name(types, table, out);
 }
 
@@ -144,6 +167,7 @@ static const struct async_type no_type = {
     .first = ASYNC_NO_FIELD,
     .resume = ASYNC_NO_FIELD,
     .machine = ASYNC_NO_FIELD,
+    .completes = ASYNC_NO_FIELD,
     .state = ASYNC_NO_FIELD,
 };
 
@@ -232,6 +256,8 @@ void async_link_read(struct loaded_types *types, uint64_t table, struct async_li
         { "System.Delegate", "_target" },
         { "System.Threading.Tasks.AwaitTaskContinuation", "m_action" },
         { "System.Threading.Tasks.ContinueWithTaskContinuation", "m_task" },
+        { "System.Threading.Tasks.TaskCompletionSource", "_task" },
+        { "System.Threading.Tasks.TaskCompletionSource`1", "_task" },
         { SERVICES "AsyncMethodBuilderCore+ContinuationWrapper", "_continuation" },
     };
     *out = (struct async_link){ table, ASYNC_NO_FIELD, ASYNC_NO_FIELD, ASYNC_NO_FIELD };

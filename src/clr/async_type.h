@@ -39,11 +39,13 @@ struct async_type {
     char *path;        /* of its file as the runtime has it, or "". Owned */
     uint32_t token;    /* of a state machine's MoveNext, or 0 */
 
-    /* Offsets from an object's start, ASYNC_NO_FIELD for none; the last two from the state machine's. */
+    /* Offsets from an object's start, ASYNC_NO_FIELD for none; the last three from the state machine's. */
     uint32_t flags, continuation; /* of a Task; `continuation` of an ASYNC_AWAIT: the next one */
     uint32_t first;               /* of an ASYNC_RUN: the innermost continuation */
     uint32_t resume;              /* of an ASYNC_AWAIT: where it goes on, a ResumeInfo */
     uint32_t machine;
+    uint32_t completes; /* of a worker of Parallel.ForEachAsync, which nobody awaits: the loop, which somebody
+                           does */
     uint32_t state;
     int32_t first_await; /* what `state` says at the first await; of F#, where 0 is that it has not waited
                             yet, 1 */
