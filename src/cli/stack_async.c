@@ -84,6 +84,11 @@ static bool read_live(struct reading *r, struct live_memory *live, struct error 
     return in_collection(err);
 }
 
+static void hint_whole_dump(struct error *err)
+{
+    error_hint(err, "createdump --withheap, --full and gcore make dumps that do");
+}
+
 static bool read_core(struct reading *r, struct error *err)
 {
     const struct heap_walk_result *walk = &r->async->graph.walk;
@@ -93,7 +98,7 @@ static bool read_core(struct reading *r, struct error *err)
         return false;
     if (walk->objects == 0 && walk->unreadable_bytes) {
         error_set(err, ERROR_UNSUPPORTED, "this dump does not hold the heap");
-        error_hint(err, "createdump --withheap, --full and gcore make dumps that do");
+        hint_whole_dump(err);
         return false;
     }
     return true;
@@ -252,6 +257,10 @@ void stack_async_read(struct process_stacks *stacks, struct live_memory *live,
     struct reading r = { .stacks = stacks, .async = out };
     if (!stacks->walk) {
         out->problem = stacks->walk_error;
+        if (stacks->target.memory->partial) {
+            error_context(&out->problem, "of a dump that may not hold the heap");
+            hint_whole_dump(&out->problem);
+        }
         return;
     }
     r.types = code_walk_types(stacks->walk);
