@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/utf16.h"
+#include "read/universal_events.h"
 
 enum { NAME_BYTES_MAX = 1024, OBJECT_FIELDS_MAX = 1024 };
 
@@ -57,6 +58,7 @@ struct description {
     struct cursor c;
     struct event_fields *out;
     enum dialect dialect;
+    bool units_are_text; /* what is called one character is a text behind its length */
     unsigned depth;
 };
 
@@ -121,8 +123,9 @@ static bool read_type_of(struct description *d, struct event_field *out)
     uint32_t last = v6 ? TYPE_BOOL8 : TYPE_TEXT16;
     if (code > last || simple[code].type == FIELD_NONE)
         return false;
-    out->type = simple[code].type;
-    out->size = simple[code].size;
+    bool is_text = d->units_are_text && code == TYPE_UTF8_UNIT;
+    out->type = is_text ? FIELD_COUNTED_TEXT8 : simple[code].type;
+    out->size = is_text ? 0 : simple[code].size;
     return true;
 }
 
@@ -209,6 +212,7 @@ void event_description_read(const struct event_description *d, struct event_fiel
 {
     struct description r = { .c = cursor_over(d->fields), .out = out };
     r.dialect = d->v6 ? DIALECT_V6 : DIALECT_V1;
+    r.units_are_text = strcmp(d->provider, UNIVERSAL_SYSTEM_PROVIDER) == 0;
     if (d->fields.size)
         read_fields(&r, &out->root, &out->root_count);
     if (!d->v6 && out->root_count == 0 && d->params.size) {

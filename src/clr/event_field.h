@@ -36,6 +36,7 @@ enum event_field_type {
     /* from here on of a length that the payload says */
     FIELD_TEXT16,
     FIELD_TEXT8,
+    FIELD_COUNTED_TEXT8, /* UTF-8 behind its length, u16 */
     FIELD_VARINT,
     FIELD_VARUINT,
     FIELD_BYTES, /* as many as a number before says; an object where the text before is `when` */

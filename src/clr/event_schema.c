@@ -231,6 +231,10 @@ static bool value_of_variable(struct walk *w, const struct event_field *f, const
         v->kind = EVENT_VALUE_TEXT8;
         v->bytes = cursor_zstring(&w->c);
         return cursor_ok(&w->c);
+    case FIELD_COUNTED_TEXT8:
+        v->kind = EVENT_VALUE_TEXT8;
+        v->bytes = cursor_bytes(&w->c, cursor_u16le(&w->c));
+        return cursor_ok(&w->c);
     case FIELD_VARINT:
         value_of_integer(v, (uint64_t)cursor_zigzag64(&w->c), true, 8);
         return cursor_ok(&w->c);

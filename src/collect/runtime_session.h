@@ -49,7 +49,7 @@ struct runtime_method {
     uint64_t method_id, module_id; /* unique only while what they name lives */
     uint64_t rejit_id;             /* 0: the code of the method's own IL */
     uint32_t token;                /* metadata token, of no use when dynamic */
-    /* "Ns.Type`1+Nested[Args]::Method(args)" in UTF-8, see symbolize/code_name.h; valid during the call. */
+    /* "Ns.Type`1+Nested[Args]::Method(args)" in UTF-8, see clr/code_name.h; valid during the call. */
     struct span name;
     uint8_t tier; /* enum code_tier */
     bool dynamic; /* without metadata: DynamicMethod, IL stubs */

@@ -18,6 +18,7 @@
 #include "import/nettrace_methods.h"
 #include "import/provider_uses.h"
 #include "import/thread_time.h"
+#include "import/universal_import.h"
 #include "read/nettrace.h"
 #include "trace/facts.h"
 
@@ -36,6 +37,7 @@ enum type_job {
     JOB_MODULE,
     JOB_PROCESS_INFO,
     JOB_RUNTIME_INFO,
+    JOB_UNIVERSAL,   /* of a recorder of the whole machine */
     JOB_KEPT_SAMPLE, /* of clrperf's own, which is no event of the capture */
 };
 
@@ -44,8 +46,9 @@ struct imported_type {
     const struct nettrace_type *told; /* the reader's */
     uint32_t type;                    /* of the trace */
     uint8_t job;
-    uint8_t want; /* enum import_want */
-    uint8_t kind; /* enum runtime_event_kind */
+    uint8_t want;      /* enum import_want */
+    uint8_t kind;      /* enum runtime_event_kind */
+    uint8_t universal; /* enum universal_event */
     bool verbose;
     bool rundown; /* told about the recording, when it was over or by who wrote it: nobody asked for it */
     uint32_t provider;
@@ -74,6 +77,7 @@ struct nettrace_import {
     uint64_t lost; /* since the last sequence point */
     struct thread_time wall;
     struct gc_stops stops;
+    struct universal_import universal;
     uint64_t no_room; /* events that were not kept */
 };
 
@@ -89,13 +93,15 @@ static uint32_t add_utf16(struct nettrace_import *in, struct span text)
 /* Samples and names of methods are for who looks at stacks. */
 static bool is_for_stacks(enum type_job job)
 {
-    return job == JOB_SAMPLE || job == JOB_METHOD || job == JOB_MODULE;
+    return job == JOB_SAMPLE || job == JOB_METHOD || job == JOB_MODULE || job == JOB_UNIVERSAL;
 }
 
 static enum type_job job_of(const struct nettrace_import *in, const struct imported_type *type,
                             const char *provider, const struct nettrace_type *told)
 {
     uint32_t event_id = told->event_id;
+    if (type->universal)
+        return JOB_UNIVERSAL;
     if (strcmp(provider, RUNTIME_SAMPLER_PROVIDER) == 0 && event_id == 0)
         return in->kept.any && told->version == KEPT_SAMPLE_VERSION ? JOB_KEPT_SAMPLE : JOB_SAMPLE;
     if (strcmp(provider, RUNTIME_STREAM_PROVIDER) == 0)
@@ -176,6 +182,8 @@ static bool on_type(void *user, struct nettrace_type *type, struct error *err)
     (void)err;
     if (strcmp(name, KEPT_PROVIDER) == 0 && in->process)
         take_kept(in, type);
+    row.universal =
+        (uint8_t)universal_event_named(name, trace_string(&in->b->trace, add_utf16(in, type->name)));
     row.job = (uint8_t)job_of(in, &row, name, type);
     row.want = (uint8_t)want_of(in, &row, name, type);
     if (row.want == IMPORT_COUNTS && is_for_stacks((enum type_job)row.job))
@@ -405,6 +413,18 @@ static void on_owner(void *user, const struct nettrace_type *type, uint64_t proc
     note_use(in, &in->types[type->mark]);
 }
 
+static void take_universal(struct nettrace_import *in, const struct imported_type *type,
+                           const struct nettrace_event *event)
+{
+    enum universal_event kind = (enum universal_event)type->universal;
+    if (kind != UNIVERSAL_CPU)
+        universal_import_tell(&in->universal, kind, event);
+    else if (!in->options->part)
+        universal_import_sample(&in->universal, event, nettrace_reader_info(in->reader)->sampling_period_ns);
+    if (kind == UNIVERSAL_PROCESS || kind == UNIVERSAL_EXIT)
+        in->pid = UINT64_MAX; /* its number can be another process's now */
+}
+
 static void on_sample(void *user, const struct nettrace_sample *sample)
 {
     struct nettrace_import *in = user;
@@ -439,6 +459,9 @@ static bool on_event(void *user, const struct nettrace_event *event, struct erro
         break;
     case JOB_RUNTIME_INFO:
         take_runtime_info(in, event);
+        break;
+    case JOB_UNIVERSAL:
+        take_universal(in, type, event);
         break;
     case JOB_KEPT_SAMPLE:
         take_kept_sample(in, event);
@@ -555,7 +578,8 @@ static void set_notes(struct nettrace_import *in)
     if (counts->untyped)
         import_note(t, "%" PRIu64 " events were left out, as the file does not say what they are",
                     counts->untyped);
-    uint64_t no_room = counts->limits + in->methods.refused + in->kept.refused + in->no_room;
+    uint64_t no_room =
+        counts->limits + in->methods.refused + in->kept.refused + in->universal.refused + in->no_room;
     if (no_room)
         import_note(t, "%" PRIu64 " events, stacks or methods were left out: more than fit", no_room);
     if (counts->stackless)
@@ -570,6 +594,9 @@ static void set_notes(struct nettrace_import *in)
             PROVIDER_USES_MAX);
     if (in->methods.malformed)
         import_note(t, "%" PRIu64 " events about methods are malformed", in->methods.malformed);
+    if (in->universal.malformed)
+        import_note(t, "%" PRIu64 " events about processes, mappings and symbols are malformed",
+                    in->universal.malformed);
     if (in->kept.malformed)
         import_note(t, "%" PRIu64 " of the rows that clrperf adds to a file are malformed",
                     in->kept.malformed);
@@ -601,9 +628,10 @@ static void finish(struct nettrace_import *in)
     thread_time_finish(&in->wall, nettrace_reader_info(in->reader)->sampling_period_ns);
     if (t->subscriptions.count == 1) /* our own files say it */
         provider_uses_tell(&in->uses, t, in->first_ns, in->last_ns);
+    universal_import_finish(&in->universal, nettrace_reader_info(in->reader)->sampling_period_ns);
     set_notes(in);
     nettrace_methods_name(&in->methods, in->kept.any, in->b);
-    t->symbolized = true;
+    t->symbolized = !in->universal.samples; /* what the file does not name its images may */
     t->complete = nettrace_reader_ended(in->reader) && t->gaps.count == 1;
 }
 
@@ -670,6 +698,7 @@ bool nettrace_import(struct byte_stream *stream, const struct import_options *op
     in->b = b;
     in->pid = UINT64_MAX;
     in->options = options;
+    in->universal.b = b;
     in->reader = nettrace_reader_new(&sink);
     nettrace_methods_init(&in->methods);
     thread_time_init(&in->wall, &b->trace, options->runs);
@@ -681,6 +710,7 @@ bool nettrace_import(struct byte_stream *stream, const struct import_options *op
     nettrace_methods_done(&in->methods);
     thread_time_done(&in->wall);
     gc_stops_done(&in->stops);
+    universal_import_done(&in->universal);
     buffer_done(&in->text);
     free(in->types);
     provider_uses_done(&in->uses);

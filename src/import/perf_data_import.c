@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "import/import_note.h"
+#include "import/mapped_files.h"
 #include "read/perf_data.h"
 #include "trace/facts.h"
 
@@ -47,8 +48,7 @@ struct data_import {
     uint64_t taken, of_other_events, without_user_chain;
     uint64_t newest_ns, first_sample_ns;
     uint64_t fixed_weight; /* of a sample without a period */
-    uint8_t *root_images;  /* by image id: 0 not looked at, 1 a thread's first frame can be here, 2 not */
-    size_t root_images_capacity;
+    struct root_images roots;
     struct open_throttle throttles[THROTTLES_OPEN_MAX];
     size_t throttle_count;
     uint64_t chain[CHAIN_MAX];
@@ -99,20 +99,6 @@ static bool choose_event(struct data_import *in, struct error *err)
 
 /* Mappings. */
 
-static enum image_kind image_kind_of(struct span path)
-{
-    if (span_begins(path, "[vdso]") || span_begins(path, "[vsyscall]"))
-        return IMAGE_VDSO;
-    if (span_begins(path, "/memfd:doublemapper"))
-        return IMAGE_JIT;
-    if (span_begins(path, "//anon") || span_begins(path, "[") || span_begins(path, "/dev/zero") ||
-        span_begins(path, "/anon_hugepage") || span_begins(path, "/memfd:"))
-        return IMAGE_ANON;
-    if (span_ends(path, ".dll") || span_ends(path, ".exe"))
-        return IMAGE_PE;
-    return span_begins(path, "/") ? IMAGE_ELF : IMAGE_UNKNOWN;
-}
-
 static uint32_t build_id_of(struct data_import *in, struct span path, struct span inlined)
 {
     char hex[41] = "";
@@ -138,7 +124,7 @@ static void take_mmap(struct data_import *in, const struct perf_record *r)
     size_t images = in->b->trace.images.count;
     uint32_t process = trace_builder_process_start(in->b, m->pid, r->who.time_ns);
     uint32_t image =
-        trace_builder_image(in->b, m->path, image_kind_of(m->path), m->major, m->minor, m->inode);
+        trace_builder_image(in->b, m->path, mapped_file_kind(m->path), m->major, m->minor, m->inode);
     if (in->b->trace.images.count > images)
         in->b->trace.images.rows[image].build_id = build_id_of(in, m->path, m->build_id);
     trace_builder_mapping(in->b, process, m->addr, m->size_bytes, m->file_off, image, r->who.time_ns);
@@ -226,26 +212,6 @@ static void set_facts(struct data_import *in)
 
 /* Samples. */
 
-/* Threads begin in the C library or the dynamic loader, the first thread also in the program itself. */
-static bool image_begins_threads(struct data_import *in, uint32_t process, uint32_t image)
-{
-    const struct trace *t = &in->b->trace;
-    size_t known = in->root_images_capacity;
-    in->root_images = mem_grow(in->root_images, &in->root_images_capacity, t->images.count, 1);
-    memset(in->root_images + known, 0, in->root_images_capacity - known);
-    if (!in->root_images[image]) {
-        const char *path = trace_string(t, t->images.rows[image].path);
-        const char *slash = strrchr(path, '/');
-        const char *name = slash ? slash + 1 : path;
-        const char *program = trace_string(t, t->processes.rows[process].name);
-        bool is_root = strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-", 5) == 0 ||
-                       strncmp(name, "libpthread", 10) == 0 || strncmp(name, "ld-", 3) == 0 ||
-                       (program[0] && strncmp(name, program, 15) == 0);
-        in->root_images[image] = is_root ? 1 : 2;
-    }
-    return in->root_images[image] == 1;
-}
-
 static enum stack_end end_of(struct data_import *in, const struct perf_sample *s,
                              const struct perf_callchain *chain)
 {
@@ -255,9 +221,7 @@ static enum stack_end end_of(struct data_import *in, const struct perf_sample *s
         return chain->kernel_count ? STACK_WHOLE : STACK_BROKEN;
     uint32_t process = trace_builder_process(in->b, s->who.pid);
     uint64_t root = chain->user[chain->user_count - 1];
-    uint32_t mapping = process ? trace_builder_mapping_at(in->b, process, root) : 0;
-    bool is_whole = mapping && image_begins_threads(in, process, in->b->trace.mappings.rows[mapping].image);
-    return is_whole ? STACK_WHOLE : STACK_BROKEN;
+    return root_images_have(&in->roots, in->b, process, root) ? STACK_WHOLE : STACK_BROKEN;
 }
 
 /* `--call-graph dwarf` leaves the user's frames to the reader. */
@@ -496,7 +460,7 @@ bool perf_data_import(struct byte_stream *stream, const struct import_options *o
             options->unwinder->close(in->unwinder);
         perf_data_close(&in->data);
     }
-    free(in->root_images);
+    root_images_done(&in->roots);
     free(in);
     return ok;
 }

@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "base/source.h"
-#include "symbolize/code_name.h"
+#include "clr/code_name.h"
 
 /*
  * Whether the file may be believed: a regular file with one link, owned by the target's user or by

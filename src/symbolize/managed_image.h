@@ -13,7 +13,7 @@
 
 #include "base/source.h"
 #include "symbolize/assembly_set.h"
-#include "symbolize/code_name.h"
+#include "clr/code_name.h"
 #include "symbolize/kept_folder.h"
 
 struct managed_image;

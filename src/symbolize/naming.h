@@ -5,7 +5,7 @@
 #define CLRPERF_SYMBOLIZE_NAMING_H
 
 #include "symbolize/assembly_set.h"
-#include "symbolize/code_name.h"
+#include "clr/code_name.h"
 #include "symbolize/source_lines.h"
 #include "symbolize/source_lookup.h"
 #include "symbolize/symbolizer.h"

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/source.h"
-#include "symbolize/code_name.h"
+#include "clr/code_name.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/kept_folder.h"
 #include "symbolize/source_lookup.h"

@@ -6,10 +6,11 @@ with ours; then files that we write are given to it. Skips where dotnet-trace ca
 """
 import collections
 import json
+import os
 import re
 import sys
 
-from live import CLRPERF, PLAIN_ENVIRONMENT, Checks, Load, Target, Work, record_busy, report, run, sample_command, tool_command
+from live import CLRPERF, PLAIN_ENVIRONMENT, Checks, Load, Skip, Target, Work, record_busy, report, run, sample_command, tool_command
 
 SECONDS = 4
 TOP = 15
@@ -219,12 +220,34 @@ def check_cpu_capture(checks, variant, tracer):
                  f"{seen:.0f} ms of {wanted:.0f} ms")
 
 
+def check_machine(checks, variant, tracer):
+    """A file of the whole machine: samples of CPU time, named by what is in it and by the files that it names."""
+    if os.geteuid():
+        raise Skip("dotnet-trace collect-linux works for root only")
+    with Work() as work, Target(sample_command(variant, "primes") + ["0"], env=PLAIN_ENVIRONMENT) as target:
+        target.wait_busy(1.0)
+        file = work.file("machine.nettrace")
+        run(*tracer, "collect-linux", "--profile", "cpu-sampling", "--duration", "00:00:03", "-o", file)
+        said = report(file, "--process", target.pid, "--top", "0")
+        samples = report(file)["totals"]["samples"]
+        counts = {row["event"]: row["count"] for row in report(file, "events", "--counts")["rows"]}
+    found = said["totals"]
+    hot = sum(row["self_share"] for row in said["rows"] if row["name"] == "Primes.Program.CountPrimes" and row["kind"] == "jit")
+    checks.check(f"{variant} machine: each sample is one", 0 < samples <= counts["cpu"] <= samples * 1.05, f"{samples}, {counts}")
+    checks.check(f"{variant} machine: the program's method took its CPU time", found["samples"] > 500 and hot > 0.9,
+                 f"{hot:.3f} of {found['samples']} samples")
+    checks.check(f"{variant} machine: nearly all frames have names", found["frames"]["unnamed"] <= 0.02 * found["frames"]["user"],
+                 str(found["frames"]))
+
+
 def check_all(checks, variant):
     tracer = tool_command("dotnet-trace")
     checks.run("primes", check_primes, variant, tracer)
     checks.run("webapi", check_webapi, variant, tracer)
     checks.run("cpu capture", check_cpu_capture, variant, tracer)
     checks.run("served", check_served, variant)
+    if variant == "10":
+        checks.run("machine", check_machine, variant, tracer)
 
 
 def main():

@@ -11,10 +11,10 @@
 #include <cmocka.h>
 
 #include "base/own.h"
+#include "clr/jit_name.h"
 #include "elf_fixture.h"
 #include "read/jitdump.h"
 #include "symbolize/jit_map.h"
-#include "symbolize/jit_name.h"
 #include "temp_folder.h"
 
 static const struct {

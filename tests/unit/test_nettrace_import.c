@@ -590,6 +590,54 @@ static void test_samples_of_events(void **state)
     buffer_done(&file);
 }
 
+static const char *process_of(const struct trace *t, size_t sample)
+{
+    const struct trace_thread *thread = &t->threads.rows[t->samples.thread[sample]];
+    return trace_string(t, t->processes.rows[thread->process].name);
+}
+
+/* What dotnet-trace collect-linux writes: samples of CPU time, and names that come with them. */
+static void test_machine(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *process, *leaf;
+        uint64_t weight_ms;
+        enum stack_end end;
+    } samples[] = {
+        { "app", "Shop.Cart::Burn(int32)", 1, STACK_WHOLE },
+        { "app", "do_read", 1, STACK_WHOLE },
+        { "app", "", 2, STACK_WHOLE },
+        { "first", "start_thread", 1, STACK_WHOLE },
+        { "second", "do_read", 1, STACK_WHOLE },
+        { "app", "", 1, STACK_BROKEN },
+    };
+    struct result r;
+    struct buffer file = golden_file_load("nettrace/machine.nettrace");
+    import_bytes(&r, buffer_span(&file));
+    assert_true(r.ok);
+    const struct trace *t = &r.b.trace;
+    assert_int_equal(t->samples.count, ARRAY_LEN(samples));
+    for (size_t i = 0; i < ARRAY_LEN(samples); i++) {
+        assert_string_equal(process_of(t, i), samples[i].process);
+        assert_string_equal(leaf_name(t, t->samples.stack[i]), samples[i].leaf);
+        assert_int_equal(t->samples.weight[i], samples[i].weight_ms * 1000000);
+        assert_int_equal(trace_builder_stack_end(&r.b, t->samples.stack[i]), samples[i].end);
+        assert_int_equal(t->samples.kind[i], SAMPLE_CPU);
+    }
+    const struct trace_location *burn = &t->locations.rows[t->stacks.rows[t->samples.stack[0]].location];
+    assert_int_equal(burn->tier, TIER_1);
+    assert_string_equal(trace_string(t, t->functions.rows[burn->function].module), "app");
+    uint32_t libc = t->stacks.rows[t->stacks.rows[t->samples.stack[0]].parent].location;
+    const struct trace_mapping *mapping = &t->mappings.rows[t->locations.rows[libc].mapping];
+    assert_int_equal(mapping->end - mapping->start, 0x10000);
+    assert_string_equal(trace_string(t, t->images.rows[mapping->image].build_id), "00ff11");
+    assert_string_equal(trace_fact_value(t, FACT_RATE_HZ), "1000");
+    assert_non_null(strstr(note(&r), "1 events about processes, mappings and symbols are malformed"));
+    result_done(&r);
+    buffer_done(&file);
+}
+
 /* Whatever is missing at the end: whole blocks before it are there, and the user is told. */
 static void test_cut(void **state)
 {
@@ -639,19 +687,13 @@ static void test_flipped_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names_by_time),
-        cmocka_unit_test(test_leaf_and_caller),
-        cmocka_unit_test(test_weights),
-        cmocka_unit_test(test_interest),
-        cmocka_unit_test(test_duration),
-        cmocka_unit_test(test_losses),
-        cmocka_unit_test(test_damaged_block),
-        cmocka_unit_test(test_keywords_asked),
-        cmocka_unit_test(test_many_providers),
-        cmocka_unit_test(test_two_processes),
-        cmocka_unit_test(test_real_files),
-        cmocka_unit_test(test_samples_of_events),
-        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_names_by_time),  cmocka_unit_test(test_leaf_and_caller),
+        cmocka_unit_test(test_weights),        cmocka_unit_test(test_interest),
+        cmocka_unit_test(test_duration),       cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_damaged_block),  cmocka_unit_test(test_keywords_asked),
+        cmocka_unit_test(test_many_providers), cmocka_unit_test(test_two_processes),
+        cmocka_unit_test(test_real_files),     cmocka_unit_test(test_samples_of_events),
+        cmocka_unit_test(test_machine),        cmocka_unit_test(test_cut),
         cmocka_unit_test(test_flipped_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,4 +99,5 @@ def main():
         file.write(out + block(0, b""))
 
 
-main()
+if __name__ == "__main__":
+    main()

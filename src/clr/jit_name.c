@@ -1,4 +1,4 @@
-#include "symbolize/jit_name.h"
+#include "clr/jit_name.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
  * code_name: what a resolver says about one code address.
  */
-#ifndef CLRPERF_SYMBOLIZE_CODE_NAME_H
-#define CLRPERF_SYMBOLIZE_CODE_NAME_H
+#ifndef CLRPERF_CLR_CODE_NAME_H
+#define CLRPERF_CLR_CODE_NAME_H
 
 #include <stdint.h>
 

@@ -7,12 +7,12 @@
  * types by a table, assemblies dropped, a nested type by its own name alone, array bounds dropped,
  * "method R *(A)" to "fnptr R(A)", modifiers dropped. Names of other JITs pass unchanged.
  */
-#ifndef CLRPERF_SYMBOLIZE_JIT_NAME_H
-#define CLRPERF_SYMBOLIZE_JIT_NAME_H
+#ifndef CLRPERF_CLR_JIT_NAME_H
+#define CLRPERF_CLR_JIT_NAME_H
 
 #include "base/buffer.h"
 #include "base/cursor.h"
-#include "symbolize/code_name.h"
+#include "clr/code_name.h"
 
 struct jit_name {
     struct buffer name, module; /* of the last name parsed */
