@@ -62,17 +62,17 @@ static int open_local(void *user, uint32_t process, const char *path)
 }
 
 /* The map a process left stays behind when it ends: its name holds the pid, its age must fit. */
-static int open_local_jit(void *user, uint32_t process, bool jitdump)
+static int open_local_jit(void *user, uint32_t process, bool jitdump, const char *path)
 {
     struct local_files *files = user;
-    int fd = target_files_open_jit(&files->roots, process, jitdump);
+    int fd = target_files_open_jit(&files->roots, process, jitdump, path);
     if (fd >= 0)
         return fd;
     const struct trace_process *row = &files->t->processes.rows[process];
-    char path[64];
-    snprintf(path, sizeof path, jitdump ? "/tmp/jit-%" PRIu32 ".dump" : "/tmp/perf-%" PRIu32 ".map",
+    char usual[64];
+    snprintf(usual, sizeof usual, jitdump ? "/tmp/jit-%" PRIu32 ".dump" : "/tmp/perf-%" PRIu32 ".map",
              row->ns_pid ? row->ns_pid : row->pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    fd = open(path ? path : usual, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct stat st;
     bool trusted = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
                    !(st.st_mode & (S_IWGRP | S_IWOTH)) &&

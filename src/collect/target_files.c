@@ -192,7 +192,7 @@ int target_files_open(const struct target_files *files, uint32_t process, const 
     return fd >= 0 ? fd : bundled_file_open(path, open_below, &root);
 }
 
-int target_files_open_jit(const struct target_files *files, uint32_t process, bool jitdump)
+int target_files_open_jit(const struct target_files *files, uint32_t process, bool jitdump, const char *path)
 {
     int root_fd = target_files_root(files, process), fd = -1;
     if (root_fd < 0)
@@ -201,10 +201,10 @@ int target_files_open_jit(const struct target_files *files, uint32_t process, bo
     struct target_file_rules rules = {
         .kind = TARGET_FILE_REGULAR, .owner_checked = true, .owner = seen->uid, .own_links_only = true
     };
-    char path[64];
-    snprintf(path, sizeof path, jitdump ? "/tmp/jit-%" PRIu32 ".dump" : "/tmp/perf-%" PRIu32 ".map",
+    char usual[64];
+    snprintf(usual, sizeof usual, jitdump ? "/tmp/jit-%" PRIu32 ".dump" : "/tmp/perf-%" PRIu32 ".map",
              seen->ns_pid);
-    return target_root_open_path(root_fd, path, rules, &fd, NULL) ? fd : -1;
+    return target_root_open_path(root_fd, path ? path : usual, rules, &fd, NULL) ? fd : -1;
 }
 
 void target_files_read_memory(const struct target_files *files, uint32_t process, const uint64_t *addrs,

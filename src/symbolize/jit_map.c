@@ -6,9 +6,9 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/sorted.h"
+#include "clr/jit_name.h"
 #include "read/jitdump.h"
 #include "read/perf_map.h"
-#include "clr/jit_name.h"
 
 /* Assignments of jitdump records to addresses; the addresses times a few dozen versions fit easily. */
 #define ASSIGNMENTS_MAX ((uint64_t)256 << 20)

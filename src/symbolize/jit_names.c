@@ -210,6 +210,36 @@ static bool is_our_map(const struct source *file)
            memcmp(start, CODE_SYMBOLS_MARK, sizeof start) == 0;
 }
 
+/* "jit-4711.dump" */
+static bool is_dump(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    if (strncmp(name, "jit-", 4) != 0)
+        return false;
+    size_t digits = strspn(name + 4, "0123456789");
+    return digits > 0 && strcmp(name + 4 + digits, ".dump") == 0;
+}
+
+/* Whoever writes a jitdump has it mapped as if it were code, so that its place is known (perf's
+ * jitdump-specification.txt). NULL: nowhere. */
+static const char *mapped_dump(const struct jit_names *names)
+{
+    const struct trace *t = names->naming->t;
+    for (size_t i = t->mappings.count; i-- > 1;) {
+        const struct trace_mapping *row = &t->mappings.rows[i];
+        const char *path = trace_string(t, t->images.rows[row->image].path);
+        if (row->process == names->process && is_dump(path))
+            return path;
+    }
+    return NULL;
+}
+
+static int open_file(const struct jit_names *names, bool jitdump)
+{
+    const struct file_finder *files = names->naming->files;
+    return files->open_jit_file(files->user, names->process, jitdump, jitdump ? mapped_dump(names) : NULL);
+}
+
 static void jit_names_ask_files(struct jit_names *names)
 {
     struct naming *naming = names->naming;
@@ -225,8 +255,7 @@ static void jit_names_ask_files(struct jit_names *names)
             }
         struct source file;
         struct jit_map_result result = { 0 };
-        AUTO_FD int fd =
-            open.count ? naming->files->open_jit_file(naming->files->user, names->process, jitdump) : -1;
+        AUTO_FD int fd = open.count ? open_file(names, jitdump) : -1;
         if (fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, &file, NULL) &&
             !(is_our_map(&file) && jit_names_of_memory(names)))
             jit_map_resolve(&file, open.addrs, open.count, jit_names_from_map, &open, &result, NULL);

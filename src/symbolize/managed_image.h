@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "base/source.h"
-#include "symbolize/assembly_set.h"
 #include "clr/code_name.h"
+#include "symbolize/assembly_set.h"
 #include "symbolize/kept_folder.h"
 
 struct managed_image;

@@ -4,8 +4,8 @@
 #ifndef CLRPERF_SYMBOLIZE_NAMING_H
 #define CLRPERF_SYMBOLIZE_NAMING_H
 
-#include "symbolize/assembly_set.h"
 #include "clr/code_name.h"
+#include "symbolize/assembly_set.h"
 #include "symbolize/source_lines.h"
 #include "symbolize/source_lookup.h"
 #include "symbolize/symbolizer.h"

@@ -19,8 +19,11 @@
 struct file_finder {
     /* `process` is a row of the trace. An open regular file that the caller closes, or -1. */
     int (*open)(void *user, uint32_t process, const char *path);
-    /* The perf map (`jitdump` false) or jitdump that process left, owner checked; or -1. */
-    int (*open_jit_file)(void *user, uint32_t process, bool jitdump);
+    /*
+     * The perf map (`jitdump` false) or jitdump that process left, owner checked; or -1. `path`: where it had
+     * its jitdump mapped, or NULL.
+     */
+    int (*open_jit_file)(void *user, uint32_t process, bool jitdump, const char *path);
     /*
      * Memory of a process that still runs: `count` pieces of `size` bytes at addrs[i] into `into`, got[i]
      * bytes of each were there.

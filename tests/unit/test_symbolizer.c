@@ -321,10 +321,51 @@ static void test_code_of_the_time(void **state)
     trace_builder_done(&b);
 }
 
-static int open_map(void *user, uint32_t process, bool jitdump)
+static int open_map(void *user, uint32_t process, bool jitdump, const char *path)
 {
     (void)process;
+    (void)path;
     return jitdump ? -1 : dup(*(const int *)user);
+}
+
+static int open_dump(void *user, uint32_t process, bool jitdump, const char *path)
+{
+    char *asked = user;
+    (void)process;
+    if (jitdump)
+        snprintf(asked, 64, "%s", path ? path : "nowhere");
+    return -1;
+}
+
+/* Where a process has a jitdump mapped it is looked for. */
+static void test_mapped_dump(void **state)
+{
+    static const struct {
+        const char *mapped, *asked;
+    } cases[] = {
+        { "/srv/app/jit-12.dump", "/srv/app/jit-12.dump" },
+        { "/srv/app/jit-.dump", "nowhere" },
+        { "/srv/app/jit-12.dump.old", "nowhere" },
+        { "/srv/app/libjit-12.dump", "nowhere" },
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char asked[64] = "";
+        struct trace_builder b;
+        struct symbolizer_options options = { .files = { .open_jit_file = open_dump, .user = asked } };
+        struct symbolizer_result result;
+        trace_builder_init(&b, 16);
+        uint32_t process = trace_builder_process_start(&b, 10, 0);
+        struct span path = span_of(cases[i].mapped, strlen(cases[i].mapped));
+        uint32_t dump = trace_builder_image(&b, path, IMAGE_ELF, 0, 0, 0);
+        trace_builder_mapping(&b, process, 0x1000, 0x1000, 0, dump, 0);
+        uint32_t anon = trace_builder_image(&b, span_of("", 0), IMAGE_ANON, 0, 0, 0);
+        uint32_t code = trace_builder_mapping(&b, process, 0x5000, 0x1000, 0, anon, 0);
+        add_location(&b.trace, process, code, 0x5010, 1);
+        symbolizer_run(&b.trace, &b.functions, &options, &result);
+        assert_string_equal(asked, cases[i].asked);
+        trace_builder_done(&b);
+    }
 }
 
 /* What `clrperf map` left counts only where the memory did not tell. */
@@ -368,10 +409,15 @@ static void test_our_own_map(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_image_is_the_mapped_one), cmocka_unit_test(test_image_of_another_process),
-        cmocka_unit_test(test_bundle_looked_for),       cmocka_unit_test(test_vdso_of_another_kernel),
-        cmocka_unit_test(test_code_of_the_time),        cmocka_unit_test(test_our_own_map),
-        cmocka_unit_test(test_named_while_others_add),  cmocka_unit_test(test_assembly_of_processes),
+        cmocka_unit_test(test_image_is_the_mapped_one),
+        cmocka_unit_test(test_image_of_another_process),
+        cmocka_unit_test(test_bundle_looked_for),
+        cmocka_unit_test(test_vdso_of_another_kernel),
+        cmocka_unit_test(test_code_of_the_time),
+        cmocka_unit_test(test_our_own_map),
+        cmocka_unit_test(test_mapped_dump),
+        cmocka_unit_test(test_named_while_others_add),
+        cmocka_unit_test(test_assembly_of_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

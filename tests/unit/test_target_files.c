@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +95,27 @@ static void test_borrowed_root(void **state)
     char deleted[96];
     snprintf(deleted, sizeof deleted, "%s (deleted)", f->told);
     assert_false(opens(f, GONE, deleted));
-    assert_int_equal(target_files_open_jit(&f->files, GONE, false), -1);
+    assert_int_equal(target_files_open_jit(&f->files, GONE, false, NULL), -1);
+}
+
+/* A jitdump is where the process has it mapped; it must be its own. */
+static void test_jitdump_elsewhere(void **state)
+{
+    struct fixture *f = *state;
+    char folder[] = "/tmp/clrperf-dump-XXXXXX", path[96];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/jit-%d.dump", folder, getpid());
+    assert_int_equal(target_files_open_jit(&f->files, OWN, true, path), -1);
+    int made = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    assert_true(made >= 0);
+    close(made);
+    int fd = target_files_open_jit(&f->files, OWN, true, path);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_int_equal(chmod(path, 0666), 0); /* others could write it */
+    assert_int_equal(target_files_open_jit(&f->files, OWN, true, path), -1);
+    unlink(path);
+    rmdir(folder);
 }
 
 static void test_borrowed_on(void **state)
@@ -116,6 +137,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_own_root),
         cmocka_unit_test(test_borrowed_root),
+        cmocka_unit_test(test_jitdump_elsewhere),
         cmocka_unit_test(test_borrowed_on),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
