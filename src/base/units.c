@@ -198,6 +198,9 @@ bool units_parse_size(const char *text, uint64_t *out_bytes)
 bool units_parse_rate(const char *text, uint64_t *out_per_second)
 {
     static const struct unit units[] = { { "hz", 1 }, { "k", 1000 }, { "khz", 1000 }, { 0 } };
+    const char *point = strchr(text, '.');
+    if (point && !strpbrk(point, "kK") && strspn(point + 1, "0") != strspn(point + 1, "0123456789"))
+        return false; /* a part of a time a second */
     return parse_scaled(text, units, out_per_second);
 }
 

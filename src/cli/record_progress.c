@@ -9,7 +9,7 @@
 #define PROGRESS_LOG_NS 10000000000ull
 
 void record_progress_begin(struct record_progress_line *line, const char *name, size_t processes,
-                           const char *what)
+                           const char *what, bool by_enter)
 {
     *line = (struct record_progress_line){ .on = true, .terminal = isatty(STDERR_FILENO) };
     char whom[300];
@@ -17,7 +17,10 @@ void record_progress_begin(struct record_progress_line *line, const char *name, 
         snprintf(whom, sizeof whom, "%zu processes", processes);
     else
         snprintf(whom, sizeof whom, "%.250s", name);
-    message_note("recording %s: %s%s", whom, what, line->terminal ? " (Ctrl-C or Enter ends it)" : "");
+    message_note("recording %s: %s%s", whom, what,
+                 !line->terminal ? ""
+                 : by_enter      ? " (Ctrl-C or Enter ends it)"
+                                 : " (Ctrl-C ends it)");
 }
 
 void record_progress_clear(struct record_progress_line *line)

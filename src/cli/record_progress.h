@@ -19,9 +19,9 @@ struct record_progress_line {
     uint64_t seen_ns, seen_events, rate; /* of events */
 };
 
-/* `what` is recorded. */
+/* `what` is recorded. `by_enter`: Enter ends it, too. */
 void record_progress_begin(struct record_progress_line *line, const char *name, size_t processes,
-                           const char *what);
+                           const char *what, bool by_enter);
 /* `duration_ns`: 0 when the recording has no fixed end. */
 void record_progress_show(struct record_progress_line *line, const struct record_progress *now,
                           uint64_t duration_ns);

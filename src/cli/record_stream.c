@@ -202,7 +202,7 @@ static bool started(void *user, struct error *err)
     if (!v->quiet) {
         buffer_init(&what, WORDS_MAX);
         record_sources_text(&run->sources, NULL, 0, &what);
-        record_progress_begin(&run->line, run->name, 1, (const char *)what.data);
+        record_progress_begin(&run->line, run->name, 1, (const char *)what.data, !run->launched);
         run->line.events = true;
         buffer_done(&what);
     }

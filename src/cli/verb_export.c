@@ -1,4 +1,5 @@
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -109,6 +110,17 @@ static void export_warn(const struct capture *c, const struct export_format *for
         message_warning("'%s' has no samples: there is nothing to be shown", c->path);
 }
 
+/* What is read is not what is written. */
+static bool export_apart(const char *in, const char *out, struct error *err)
+{
+    struct stat read, written;
+    if (strcmp(in, "-") == 0 || strcmp(out, "-") == 0 || stat(in, &read) != 0 || stat(out, &written) != 0 ||
+        read.st_dev != written.st_dev || read.st_ino != written.st_ino)
+        return true;
+    error_set(err, ERROR_USAGE, "'%s' would be replaced by its own export", in);
+    return error_hint(err, "choose another name with -o");
+}
+
 static bool export_run(struct verb_call *call, struct error *err)
 {
     struct export_values values = *(const struct export_values *)call->values, *v = &values;
@@ -126,7 +138,7 @@ static bool export_run(struct verb_call *call, struct error *err)
         v->out = beside = export_beside(call->args[0], format);
     capture_warn(&c);
     export_warn(&c, format);
-    bool ok = export_write(v, format, &c, err);
+    bool ok = export_apart(call->args[0], v->out, err) && export_write(v, format, &c, err);
     capture_done(&c);
     return ok;
 }

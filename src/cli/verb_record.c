@@ -449,7 +449,8 @@ static void record_begin_line(struct record_run *run, const struct verb_call *ca
     struct buffer what;
     buffer_init(&what, RECORD_COMMAND_BYTES);
     record_sources_text(&run->sources, run->values->events, run->values->rate_hz, &what);
-    record_progress_begin(&run->line, record_target_name(run, call), run->pid_count, (const char *)what.data);
+    record_progress_begin(&run->line, record_target_name(run, call), run->pid_count, (const char *)what.data,
+                          !run->launched);
     run->line.samples = run->sources.cpu || run->sources.context_switches;
     run->line.events = run->sources.has_topics || run->sources.has_asked;
     buffer_done(&what);

@@ -42,8 +42,10 @@ static void mend(uint8_t *bytes, size_t size)
 static int memory_file(const void *bytes, size_t size)
 {
     int fd = memfd_create("list", MFD_CLOEXEC);
-    if (fd >= 0 && pwrite(fd, bytes, size, 0) != (ssize_t)size)
-        ftruncate(fd, 0);
+    if (fd >= 0 && pwrite(fd, bytes, size, 0) != (ssize_t)size) {
+        close(fd);
+        return -1;
+    }
     return fd;
 }
 
