@@ -13,6 +13,7 @@ enum {
        least */
     READER_RAW_BYTES_FREE = 64 << 20,
     READER_RAW_TIMES = 100,
+    MAGIC_BYTES = 4,
     READER_SEARCH_MAX = 16, /* how often the file may be gone through for what only looks like blocks */
 };
 
@@ -98,10 +99,20 @@ static bool block_unpack(struct block_reader *r, uint64_t offset, struct block_h
     return got == head->raw;
 }
 
+/* Counted from its begin: where bytes before it are missing, it lies anywhere. */
 static uint64_t block_end(uint64_t offset, const struct block_head *head)
 {
-    uint64_t end = offset + FORMAT_BLOCK_HEADER_BYTES + head->stored;
-    return (end + FORMAT_BLOCK_ALIGN - 1) / FORMAT_BLOCK_ALIGN * FORMAT_BLOCK_ALIGN;
+    uint64_t size = FORMAT_BLOCK_HEADER_BYTES + (uint64_t)head->stored;
+    return offset + (size + FORMAT_BLOCK_ALIGN - 1) / FORMAT_BLOCK_ALIGN * FORMAT_BLOCK_ALIGN;
+}
+
+/* Where the next magic is in a window, at `from` or behind it; `size` when there is none. */
+static size_t find_magic(const uint8_t *window, size_t from, size_t size)
+{
+    uint8_t magic[MAGIC_BYTES] = { FORMAT_BLOCK_MAGIC & 0xff, FORMAT_BLOCK_MAGIC >> 8 & 0xff,
+                                   FORMAT_BLOCK_MAGIC >> 16 & 0xff, FORMAT_BLOCK_MAGIC >> 24 & 0xff };
+    const uint8_t *found = from < size ? memmem(window + from, size - from, magic, sizeof magic) : NULL;
+    return found ? (size_t)(found - window) : size;
 }
 
 /* The next block, or the end of the file. One made of what looks like blocks all over is given up. */
@@ -112,11 +123,9 @@ static uint64_t block_resync(struct block_reader *r, uint64_t offset)
         size_t size = r->file->size - at < sizeof window ? (size_t)(r->file->size - at) : sizeof window;
         if (!source_read(r->file, at, window, size, NULL))
             break;
-        for (size_t i = 0; i + 4 <= size; i += FORMAT_BLOCK_ALIGN) {
+        for (size_t i = find_magic(window, 0, size); i < size; i = find_magic(window, i + 1, size)) {
             struct block_head head = { 0 };
             struct span content;
-            if (load_u32le(window + i) != FORMAT_BLOCK_MAGIC)
-                continue;
             if (block_unpack(r, at + i, &head, &content))
                 return at + i;
             r->searched += head.stored;
@@ -125,7 +134,7 @@ static uint64_t block_resync(struct block_reader *r, uint64_t offset)
                 return r->file->size;
             }
         }
-        at += size < sizeof window ? size : sizeof window;
+        at += size < sizeof window ? size : size - (MAGIC_BYTES - 1); /* one can lie across the end */
     }
     return r->file->size;
 }
@@ -149,7 +158,7 @@ bool block_reader_next(struct block_reader *r, uint16_t *out_type, struct span *
     while (r->offset < r->file->size) {
         struct block_head head;
         if (!block_unpack(r, r->offset, &head, out_content)) {
-            uint64_t next = block_resync(r, r->offset + FORMAT_BLOCK_ALIGN);
+            uint64_t next = block_resync(r, r->offset + 1);
             if (next < r->file->size) /* at the end it is a torn write, not a gap */
                 add_gap(r, r->offset, next - r->offset);
             r->offset = next;

@@ -146,6 +146,21 @@ static struct trace_loss get_loss(struct cursor *c)
         return cursor_ok(c);                                                                                 \
     } while (0)
 
+#define LOST_TEXT "[lost]"
+
+/* A location whose function, or the function's name, was in a lost block has none. */
+static void forget_lost_names(struct trace *t)
+{
+    for (size_t i = 1; i < t->locations.count; i++) {
+        struct trace_location *row = &t->locations.rows[i];
+        const char *name = trace_string(t, t->functions.rows[row->function].name);
+        if (row->function && (!name[0] || strcmp(name, LOST_TEXT) == 0)) {
+            row->function = 0;
+            row->unnamed = UNNAMED_NOT_TRIED;
+        }
+    }
+}
+
 static bool read_strings(struct reader *r, struct cursor *c, uint64_t first, uint64_t count)
 {
     struct intern *strings = &r->trace->strings;
@@ -153,7 +168,7 @@ static bool read_strings(struct reader *r, struct cursor *c, uint64_t first, uin
     if (!reader_rows(r, strings->count, first, count, &missing) || first < strings->count)
         return false;
     for (; missing; missing--)
-        if (!intern_append(strings, span_of("[lost]", 6)))
+        if (!intern_append(strings, span_of(LOST_TEXT, sizeof LOST_TEXT - 1)))
             return false;
     for (uint64_t i = 0; i < count && cursor_ok(c); i++) {
         struct span text = cursor_bytes(c, cursor_varuint64(c));
@@ -556,6 +571,8 @@ bool trace_reader_load(const struct source *file, struct trace *out, struct erro
         reader_block(&r, type, content);
     out->complete = r.ended;
     uint64_t malformed = r.malformed + blocks.malformed + trace_check(out);
+    if (out->gaps.count > 1)
+        forget_lost_names(out);
     if (malformed) {
         uint32_t id = trace_push(&out->losses);
         out->losses.rows[id] = (struct trace_loss){ .reason = LOSS_MALFORMED, .count = malformed };

@@ -361,6 +361,29 @@ static void test_hole_and_tail(void **state)
     trace_done(&t);
 }
 
+/* Bytes that are missing move what is behind them, to wherever; blocks are found there. */
+static void test_missing_bytes(void **state)
+{
+    const struct written *w = *state;
+    for (size_t missing = 1; missing <= 9; missing++) {
+        AUTO_FREE uint8_t *bytes = mem_alloc(w->size, 1);
+        size_t hole = w->flushed_at[1] + 5, size = w->size - missing;
+        memcpy(bytes, w->bytes, hole);
+        memcpy(bytes + hole, w->bytes + hole + missing, size - hole);
+        struct trace t;
+        assert_true(load(bytes, size, &t));
+        assert_true(t.complete);
+        assert_int_equal(t.gaps.count, 2);
+        assert_true(t.samples.count >= 3 * SAMPLES_PER_FLUSH);
+        for (size_t i = 1; i < t.locations.count; i++) {
+            uint32_t function = t.locations.rows[i].function;
+            const char *name = trace_string(&t, t.functions.rows[function].name);
+            assert_true(!function || (name[0] && strcmp(name, "[lost]") != 0));
+        }
+        trace_done(&t);
+    }
+}
+
 /* The file stays one of whole blocks when a write fails, and every later flush fails too. */
 static void test_failed_write(void **state)
 {
@@ -621,12 +644,13 @@ static void test_bomb(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_every_length),
-        cmocka_unit_test(test_every_bit),    cmocka_unit_test(test_hole_and_tail),
-        cmocka_unit_test(test_failed_write), cmocka_unit_test(test_many_lost_rows),
-        cmocka_unit_test(test_deep_stack),   cmocka_unit_test(test_many_facts),
-        cmocka_unit_test(test_false_blocks), cmocka_unit_test(test_endless_name),
-        cmocka_unit_test(test_bad_events),   cmocka_unit_test(test_bomb),
+        cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_every_length),
+        cmocka_unit_test(test_every_bit),      cmocka_unit_test(test_hole_and_tail),
+        cmocka_unit_test(test_missing_bytes),  cmocka_unit_test(test_failed_write),
+        cmocka_unit_test(test_many_lost_rows), cmocka_unit_test(test_deep_stack),
+        cmocka_unit_test(test_many_facts),     cmocka_unit_test(test_false_blocks),
+        cmocka_unit_test(test_endless_name),   cmocka_unit_test(test_bad_events),
+        cmocka_unit_test(test_bomb),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
