@@ -197,15 +197,36 @@ static size_t when_bucket(const struct profile *p, size_t sample)
     return bucket < HOT_WHEN_BUCKETS ? (size_t)bucket : HOT_WHEN_BUCKETS - 1;
 }
 
-/* Of an entry's weight what belongs to the next bucket: a run of wall time goes on over the end of its own.
- */
-static uint64_t weight_in_next(const struct profile *p, size_t sample, size_t bucket)
+/* The last bucket that an entry belongs to: one of wall time to all of those that it stands for. */
+static size_t when_last(const struct profile *p, size_t sample, size_t first)
 {
-    uint64_t weight = p->sample_weight[sample], to_ns = p->sample_time_ns[sample] + weight;
-    uint64_t next_ns = (bucket + 1) * p->duration_ns / HOT_WHEN_BUCKETS;
-    if (!p->sample_repeats || !p->is_wall || bucket + 1 == HOT_WHEN_BUCKETS || to_ns <= next_ns)
-        return 0;
-    return to_ns - next_ns < weight ? to_ns - next_ns : weight;
+    uint64_t to_ns = p->sample_time_ns[sample] + p->sample_weight[sample];
+    if (!p->is_wall || !p->duration_ns || !p->sample_weight[sample])
+        return first;
+    uint64_t last = (to_ns - 1) * HOT_WHEN_BUCKETS / p->duration_ns;
+    return last < first ? first : last < HOT_WHEN_BUCKETS ? (size_t)last : HOT_WHEN_BUCKETS - 1;
+}
+
+/* When a bucket ends; the last one never does. */
+static uint64_t when_end(const struct profile *p, size_t bucket)
+{
+    uint64_t end = (bucket + 1) * p->duration_ns;
+    return bucket + 1 < HOT_WHEN_BUCKETS ? (end + HOT_WHEN_BUCKETS - 1) / HOT_WHEN_BUCKETS : UINT64_MAX;
+}
+
+/* Adds an entry's weight to its buckets. */
+static void when_add(const struct profile *p, size_t sample, uint64_t *when)
+{
+    size_t first = when_bucket(p, sample), last = when_last(p, sample, first);
+    uint64_t at_ns = p->sample_time_ns[sample], left = p->sample_weight[sample];
+    for (size_t bucket = first; bucket < last; bucket++) {
+        uint64_t end_ns = when_end(p, bucket), part = end_ns > at_ns ? end_ns - at_ns : 0;
+        part = part < left ? part : left;
+        when[bucket] += part;
+        at_ns += part;
+        left -= part;
+    }
+    when[last] += left;
 }
 
 /* After sorting the rows moved: frames find theirs again by name. */
@@ -229,8 +250,6 @@ static void hot_add_when(struct hot_build *b, size_t shown)
     struct hot_row *rows = b->table->rows;
     size_t *stamp = mem_alloc(b->table->count + 1, sizeof *stamp);
     for (size_t i = 0; i < p->sample_count; i++) {
-        size_t bucket = when_bucket(p, i);
-        uint64_t later = weight_in_next(p, i, bucket);
         uint32_t leaf = b->row_of_frame[p->nodes[p->sample_node[i]].frame];
         if (leaf)
             rows[leaf - 1].samples += profile_samples_at(p, i);
@@ -239,9 +258,7 @@ static void hot_add_when(struct hot_build *b, size_t shown)
             if (row > shown || stamp[row] == i + 1)
                 continue;
             stamp[row] = i + 1;
-            rows[row - 1].when[bucket] += p->sample_weight[i] - later;
-            if (later)
-                rows[row - 1].when[bucket + 1] += later;
+            when_add(p, i, rows[row - 1].when);
         }
     }
     free(stamp);
@@ -281,7 +298,7 @@ static void hot_by_threads(struct hot_build *b, enum hot_by by)
         row->self += p->sample_weight[i];
         row->total += p->sample_weight[i];
         row->samples += profile_samples_at(p, i);
-        row->when[when_bucket(p, i)] += p->sample_weight[i];
+        when_add(p, i, row->when);
     }
     if (b->table->count)
         qsort(b->table->rows, b->table->count, sizeof *b->table->rows, hot_compare_total);
@@ -367,7 +384,7 @@ bool hot_table_neighbours(const struct profile *p, const char *function, bool ca
         out->rows[0].self += is_self ? p->sample_weight[i] : 0;
         out->rows[row - 1].total += p->sample_weight[i];
         out->rows[row - 1].samples += profile_samples_at(p, i);
-        out->rows[row - 1].when[when_bucket(p, i)] += p->sample_weight[i];
+        when_add(p, i, out->rows[row - 1].when);
         out->rows[0].samples += profile_samples_at(p, i);
     }
     qsort(out->rows + 1, out->count - 1, sizeof *out->rows, hot_compare_total);
