@@ -7,6 +7,7 @@
 #define CLRPERF_BASE_MEM_H
 
 #include <stddef.h>
+#include <string.h>
 
 /* Zeroed. The caller frees with free(). */
 void *mem_alloc(size_t count, size_t item_size);
@@ -42,6 +43,16 @@ void *mem_grow_more(void *items, size_t *capacity, size_t wanted, size_t item_si
 static inline void *mem_grow(void *items, size_t *capacity, size_t wanted, size_t item_size)
 {
     return wanted <= *capacity ? items : mem_grow_more(items, capacity, wanted, item_size);
+}
+
+/* The same; new items are zeroed, all up to the capacity. */
+static inline void *mem_grow_zeroed(void *items, size_t *capacity, size_t wanted, size_t item_size)
+{
+    size_t had = *capacity;
+    char *rows = (char *)mem_grow(items, capacity, wanted, item_size);
+    if (*capacity > had)
+        memset(rows + had * item_size, 0, (*capacity - had) * item_size);
+    return rows;
 }
 
 #endif

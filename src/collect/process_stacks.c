@@ -139,10 +139,8 @@ static struct process_code *open_code(struct process_stacks *stacks, const struc
 
 /* Addresses in memory that code is generated into, a few of a process's many mappings. */
 struct addr_list {
-    struct generated {
-        uint64_t start, end;
-    } * generated; /* ascending */
-    size_t generated_count, generated_capacity;
+    struct memory_mapping *mappings; /* that memory */
+    size_t mapping_count, mapping_capacity;
     uint64_t *items;
     size_t count, capacity;
 };
@@ -155,33 +153,26 @@ static struct addr_list list_begin(const struct process_stacks *stacks)
         const struct memory_mapping *m = &memory->mappings[i];
         if (!m->executable || is_image(m))
             continue;
-        list.generated = mem_grow(list.generated, &list.generated_capacity, list.generated_count + 1,
-                                  sizeof *list.generated);
-        list.generated[list.generated_count++] = (struct generated){ m->start, m->end };
+        list.mappings =
+            mem_grow(list.mappings, &list.mapping_capacity, list.mapping_count + 1, sizeof *list.mappings);
+        list.mappings[list.mapping_count++] = *m;
     }
     return list;
 }
 
 static void list_done(struct addr_list *list)
 {
-    free(list->generated);
+    free(list->mappings);
     free(list->items);
 }
 
 /* Most words of a stack are far below or above. */
 static bool is_generated(const struct addr_list *list, uint64_t addr)
 {
-    size_t low = 0, high = list->generated_count;
-    if (high == 0 || addr < list->generated[0].start || addr >= list->generated[high - 1].end)
-        return false;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (list->generated[middle].end <= addr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return list->generated[low].start <= addr;
+    const struct memory generated = { .mappings = list->mappings, .mapping_count = list->mapping_count };
+    size_t count = list->mapping_count;
+    return count && addr >= list->mappings[0].start && addr < list->mappings[count - 1].end &&
+           memory_mapping_at(&generated, addr);
 }
 
 static void add_generated(struct addr_list *list, uint64_t addr)

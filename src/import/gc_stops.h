@@ -14,7 +14,7 @@
 
 struct gc_stops {
     bool *other; /* by thread of the trace: its latest stop is for something else */
-    size_t count;
+    size_t capacity;
 };
 
 /*

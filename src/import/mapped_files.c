@@ -38,9 +38,7 @@ bool root_images_have(struct root_images *roots, const struct trace_builder *b, 
     if (!mapping)
         return false;
     uint32_t image = t->mappings.rows[mapping].image;
-    size_t known = roots->capacity;
-    roots->known = mem_grow(roots->known, &roots->capacity, t->images.count, 1);
-    memset(roots->known + known, 0, roots->capacity - known);
+    roots->known = mem_grow_zeroed(roots->known, &roots->capacity, t->images.count, 1);
     if (!roots->known[image])
         roots->known[image] = threads_begin_in(trace_string(t, t->images.rows[image].path),
                                                trace_string(t, t->processes.rows[process].name))

@@ -37,28 +37,16 @@ void thread_time_init(struct thread_time *w, struct trace *t, bool runs)
         trace_samples_in_runs(&t->samples);
 }
 
-/* What is kept of a thread or a process; grown with the trace's own tables. */
-static void *row_of(void *rows, size_t *count, uint32_t id, size_t known, size_t size)
-{
-    if (id < *count)
-        return rows;
-    size_t was = *count;
-    *count = known < 2 * was ? 2 * was : known;
-    rows = mem_resize(rows, *count, size);
-    memset((char *)rows + was * size, 0, (*count - was) * size);
-    return rows;
-}
-
 static struct seen_thread *thread_seen(struct thread_time *w, uint32_t thread)
 {
-    w->threads = row_of(w->threads, &w->thread_count, thread, w->t->threads.count, sizeof *w->threads);
+    w->threads = mem_grow_zeroed(w->threads, &w->thread_capacity, thread + (size_t)1, sizeof *w->threads);
     return &w->threads[thread];
 }
 
 static struct seen_process *process_seen(struct thread_time *w, uint32_t process)
 {
     w->processes =
-        row_of(w->processes, &w->process_count, process, w->t->processes.count, sizeof *w->processes);
+        mem_grow_zeroed(w->processes, &w->process_capacity, process + (size_t)1, sizeof *w->processes);
     return &w->processes[process];
 }
 
@@ -124,7 +112,7 @@ void thread_time_add(struct thread_time *w, uint64_t time_ns, uint32_t thread, u
 /* What is not known yet: how long the last sample of each thread stands for. */
 static void end_threads(struct thread_time *w, uint64_t last_ns)
 {
-    for (size_t i = 0; i < w->thread_count; i++) {
+    for (size_t i = 0; i < w->thread_capacity; i++) {
         const struct seen_thread *seen = &w->threads[i];
         if (!seen->round)
             continue;
@@ -138,7 +126,7 @@ static void end_threads(struct thread_time *w, uint64_t last_ns)
 void thread_time_finish(struct thread_time *w, uint64_t last_ns)
 {
     end_threads(w, last_ns ? last_ns : ROUND_NS);
-    if (w->thread_count) {
+    if (w->thread_capacity) {
         AUTO_FREE char *text = mem_format("managed %" PRIu64 " native %" PRIu64, w->managed_ns, w->native_ns);
         trace_set_fact(w->t, FACT_WALL_EVENT, "thread-time");
         trace_set_fact(w->t, FACT_WALL_STATES, text);
@@ -147,7 +135,7 @@ void thread_time_finish(struct thread_time *w, uint64_t last_ns)
 
 void thread_time_done(struct thread_time *w)
 {
-    for (size_t i = 0; i < w->process_count; i++)
+    for (size_t i = 0; i < w->process_capacity; i++)
         free(w->processes[i].starts_ns);
     free(w->processes);
     free(w->threads);

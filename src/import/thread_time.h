@@ -21,7 +21,7 @@ struct thread_time {
     struct trace *t;                /* borrowed */
     struct seen_thread *threads;    /* by thread of the trace */
     struct seen_process *processes; /* by process of the trace */
-    size_t thread_count, process_count;
+    size_t thread_capacity, process_capacity;
     uint64_t managed_ns, native_ns;
     uint64_t first_ns;   /* of the first sample */
     unsigned grain_bits; /* a run does not go over a boundary of the samples' time, every 2^grain_bits ns */

@@ -11,7 +11,8 @@ enum {
     FRAMES_MAX = 1024,
     ROWS_MAX = 8 << 20, /* of each table */
     PAGE_LAST = 4095,
-    OVERLAPS_MAX = 64, /* mappings that lay at one address, one after the other */
+    IDENTITIES_BACK = 4096, /* that are looked through for a mapping's */
+    OVERLAPS_MAX = 64,      /* mappings that lay at one address, one after the other */
 };
 
 #define KERNEL_BEGIN (UINT64_C(1) << 63)
@@ -89,7 +90,8 @@ static void take_identity(struct universal_import *u, struct span payload)
 /* It was told shortly before the first mapping of the file. */
 static uint32_t build_id_of(const struct universal_import *u, uint64_t id)
 {
-    for (size_t i = u->file_count; id && i-- > 0;)
+    size_t last = u->file_count > IDENTITIES_BACK ? u->file_count - IDENTITIES_BACK : 0;
+    for (size_t i = u->file_count; id && i-- > last;)
         if (u->files[i].id == id)
             return u->files[i].build_id;
     return 0;

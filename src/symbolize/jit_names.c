@@ -214,7 +214,7 @@ static bool is_our_map(const struct source *file)
 static bool is_dump(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    if (strncmp(name, "jit-", 4) != 0)
+    if (path[0] != '/' || strncmp(name, "jit-", 4) != 0)
         return false;
     size_t digits = strspn(name + 4, "0123456789");
     return digits > 0 && strcmp(name + 4 + digits, ".dump") == 0;
