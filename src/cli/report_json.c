@@ -34,7 +34,7 @@ static void json_processes(struct json_writer *j, const struct profile *p)
     for (uint32_t i = 1; i < p->process_count; i++) {
         json_begin_object(j);
         json_put_u64(j, "pid", p->processes[i].pid);
-        json_put_string(j, "name", p->processes[i].name);
+        json_put_string(j, "name", *p->processes[i].name ? p->processes[i].name : NULL);
         json_put_string(j, "runtime_version", p->processes[i].runtime_version);
         json_put_string(j, "container", p->processes[i].container);
         json_end_object(j);

@@ -103,6 +103,15 @@ static void follow_comm(struct kernel_records *r, const struct perf_record *reco
     trace_builder_thread_name(o->b, pid, tid, record->comm.name, record->who.time_ns);
 }
 
+/* Of the whole machine, what a process that nobody has seen yet starts is told of, too: its name is that one's. */
+static void follow_fork(struct kernel_records *r, const struct perf_task *task)
+{
+    const struct kernel_records_options *o = &r->options;
+    if (o->everybody && task->pid != task->ppid)
+        watched_processes_row(o->watched, task->ppid, task->time_ns);
+    watched_processes_fork(o->watched, task);
+}
+
 static void follow_record(struct kernel_records *r, struct span bytes)
 {
     struct perf_record record;
@@ -121,7 +130,7 @@ static void follow_record(struct kernel_records *r, struct span bytes)
         follow_mmap(r, &record.mmap, record.who.time_ns);
         break;
     case PERF_RECORD_FORK:
-        watched_processes_fork(r->options.watched, &record.task);
+        follow_fork(r, &record.task);
         break;
     case PERF_RECORD_EXIT:
         watched_processes_exit(r->options.watched, &record.task);

@@ -184,11 +184,28 @@ bool process_scan_start(struct trace_builder *b, uint32_t process)
     return true;
 }
 
+void process_scan_name(struct trace_builder *b, uint32_t process, struct span name)
+{
+    b->trace.processes.rows[process].name = trace_add_span(&b->trace, name);
+    trace_builder_changed(b, CHANGED_PROCESS, process);
+}
+
+/* Until more is known of it, which takes a look that comes too late for what it forks. */
+static void name_by_comm(struct trace_builder *b, uint32_t process, uint32_t pid)
+{
+    struct buffer name;
+    buffer_init(&name, 64);
+    if (proc_file_read((pid_t)pid, "comm", &name, NULL) && name.size > 1)
+        process_scan_name(b, process, span_of(name.data, name.size - 1));
+    buffer_done(&name);
+}
+
 uint32_t process_scan_read(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
 {
     uint32_t process = trace_builder_process_start(b, pid, time_ns);
     scan_maps(b, process, pid, time_ns);
     scan_threads(b, pid, time_ns);
+    name_by_comm(b, process, pid);
     return process;
 }
 

@@ -14,6 +14,7 @@
 
 /* Adds a process with what it has mapped and its threads' names. One that is gone leaves a bare row. */
 uint32_t process_scan_read(struct trace_builder *b, uint32_t pid, uint64_t time_ns);
+void process_scan_name(struct trace_builder *b, uint32_t process, struct span name);
 /*
  * What the process is called and where it runs. False, and nothing is added, when `target` is a later process
  * that was given the same number.

@@ -130,11 +130,21 @@ void watched_processes_look(struct watched_processes *w)
     take_ended(w);
 }
 
+/* The kernel gives no number of a process that it is just taking down. */
+static uint32_t nobody(struct watched_processes *w, uint64_t time_ns)
+{
+    uint32_t process = trace_builder_process_start(w->options.b, UINT32_MAX, time_ns);
+    process_scan_name(w->options.b, process, span_of("[ended]", 7));
+    return process;
+}
+
 uint32_t watched_processes_row(struct watched_processes *w, uint32_t pid, uint64_t time_ns)
 {
     uint32_t process = trace_builder_process(w->options.b, pid);
     if (process)
         return process;
+    if (pid == UINT32_MAX)
+        return nobody(w, time_ns);
     process = process_scan_read(w->options.b, pid, time_ns);
     welcome(w, pid, NEWCOMER_SEEN);
     return process;

@@ -288,6 +288,22 @@ def all_processes(checks, work):
         checks.check("-a sees all CPUs", target.pid in pids and summary["samples"] > 100,
                      f"{summary['samples']} samples, {summary['processes']} processes")
         checks.check("-a names managed frames", any("Primes.Program.CountPrimes" in stack for stack, _ in folded(out)), "")
+    forks_of_the_unseen(checks, work.file("forks.clrperf"))
+
+
+def forks_of_the_unseen(checks, out):
+    """Processes that are gone at once, of one that nobody has seen: it does nothing but start them."""
+    line = "sleep 1; while :; do (n=0; while [ $n -lt 20000 ]; do n=$((n+1)); done); done"
+    loop = subprocess.Popen(["sh", "-c", line], start_new_session=True)
+    try:
+        record(out, "-a", "-F", "999", "-d", 3)
+    finally:
+        os.killpg(loop.pid, signal.SIGKILL)
+        loop.wait()
+    names = [process["name"] for process in report(out, "--top", "1")["processes"]]
+    nameless = names.count(None) + names.count("")
+    checks.check("processes that are gone at once are called like who started them",
+                 names.count("sh") + names.count("dash") >= 20 and nameless <= 2, f"{nameless} of {len(names)}: {names}")
 
 
 LATECOMERS = """
