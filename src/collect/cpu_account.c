@@ -11,6 +11,7 @@
 enum {
     GAP_AT_LEAST_MS = 100, /* that have no samples; the account is kept in ticks of 10 ms */
     GAP_PERCENT = 30,      /* user and kernel time are told apart by those ticks only */
+    GAP_PERCENT_ALL = 10,  /* of both, where each CPU has its clock */
 };
 
 struct share {
@@ -64,23 +65,36 @@ uint64_t cpu_account_ns(const struct cpu_account *account)
     return sum_ns;
 }
 
-bool cpu_account_is_gap(uint64_t used_ns, uint64_t sampled_ns)
+bool cpu_account_is_gap(struct cpu_account_scope scope, uint64_t used_ns, uint64_t sampled_ns)
 {
     uint64_t gap_ns = used_ns > sampled_ns ? used_ns - sampled_ns : 0;
-    return gap_ns >= GAP_AT_LEAST_MS * UINT64_C(1000000) && gap_ns > used_ns / 100 * GAP_PERCENT;
+    uint64_t percent = scope.all_cpus && scope.kernel ? GAP_PERCENT_ALL : GAP_PERCENT;
+    return gap_ns >= GAP_AT_LEAST_MS * UINT64_C(1000000) && gap_ns > used_ns / 100 * percent;
 }
 
-void cpu_account_tell_gap(const struct cpu_account *account, uint64_t used_ns, uint64_t sampled_ns, char *out,
+static const char *gap_cause(struct cpu_account_scope scope)
+{
+    if (scope.all_cpus)
+        return "the kernel's clock could not keep up with the rate, or the machine was taken away from it - "
+               "fix: "
+               "a lower -F";
+    if (scope.children)
+        return "where we may not watch new processes each thread has a clock of its own on each CPU, and "
+               "threads "
+               "that run briefly have few samples or none - fix: run with sudo, and not in a container; a "
+               "higher "
+               "-F sees more";
+    return "without CAP_PERFMON each thread has a clock of its own on each CPU, and threads that run briefly "
+           "have "
+           "few samples or none - fix: run with sudo, or sudo setcap cap_perfmon,cap_sys_ptrace=ep on "
+           "clrperf; a "
+           "higher -F sees more";
+}
+
+void cpu_account_tell_gap(struct cpu_account_scope scope, uint64_t used_ns, uint64_t sampled_ns, char *out,
                           size_t out_size)
 {
-    bool command = account->scope.children;
-    snprintf(
-        out, out_size,
-        "samples stand for %s of the %s of CPU time that were used - %s each thread has a clock of its own "
-        "on "
-        "each CPU, and threads that run briefly have few samples or none - fix: %s; a higher -F sees more",
-        sampled_ns ? units_duration(sampled_ns).text : "nothing", units_duration(used_ns).text,
-        command ? "where we may not watch new processes" : "without CAP_PERFMON",
-        command ? "run with sudo, and not in a container"
-                : "run with sudo, or sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf");
+    snprintf(out, out_size, "samples stand for %s of the %s of CPU time that were used - %s",
+             sampled_ns ? units_duration(sampled_ns).text : "nothing", units_duration(used_ns).text,
+             gap_cause(scope));
 }

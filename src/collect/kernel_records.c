@@ -103,7 +103,8 @@ static void follow_comm(struct kernel_records *r, const struct perf_record *reco
     trace_builder_thread_name(o->b, pid, tid, record->comm.name, record->who.time_ns);
 }
 
-/* Of the whole machine, what a process that nobody has seen yet starts is told of, too: its name is that one's. */
+/* Of the whole machine, what a process that nobody has seen yet starts is told of, too: its name is that
+ * one's. */
 static void follow_fork(struct kernel_records *r, const struct perf_task *task)
 {
     const struct kernel_records_options *o = &r->options;

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/own.h"
 #include "collect/cpu_account.h"
 
 enum { MS = 1000000 };
@@ -59,28 +60,31 @@ static void test_children(void **state)
 static void test_told(void **state)
 {
     (void)state;
-    const pid_t self = getpid();
-    for (int children = 0; children <= 1; children++) {
+    const struct cpu_account_scope scopes[] = { { 0 },
+                                                { .children = true },
+                                                { .children = true, .all_cpus = true } };
+    const char *causes[] = { "CAP_PERFMON", "new processes", "a lower -F" };
+    for (size_t i = 0; i < ARRAY_LEN(scopes); i++) {
         char text[512];
-        struct cpu_account *account =
-            cpu_account_open(&self, 1, (struct cpu_account_scope){ .children = children });
-        cpu_account_tell_gap(account, 250 * (uint64_t)MS, 0, text, sizeof text);
+        cpu_account_tell_gap(scopes[i], 250 * (uint64_t)MS, 0, text, sizeof text);
         assert_non_null(strstr(text, "samples stand for nothing of the 250 ms of CPU time"));
-        assert_int_equal(strstr(text, "CAP_PERFMON") != NULL, !children);
-        assert_int_equal(strstr(text, "new processes") != NULL, children);
-        assert_non_null(strstr(text, "-F"));
-        cpu_account_close(account);
+        for (size_t k = 0; k < ARRAY_LEN(causes); k++)
+            assert_int_equal(strstr(text, causes[k]) != NULL, k == i);
     }
 }
 
 static void test_gap(void **state)
 {
     (void)state;
-    assert_true(cpu_account_is_gap(250 * (uint64_t)MS, 20 * (uint64_t)MS));
-    assert_true(cpu_account_is_gap(5300 * (uint64_t)MS, 3000 * (uint64_t)MS));
-    assert_false(cpu_account_is_gap(5300 * (uint64_t)MS, 5000 * (uint64_t)MS));
-    assert_false(cpu_account_is_gap(90 * (uint64_t)MS, 0)); /* ticks tell no more exactly */
-    assert_false(cpu_account_is_gap(0, 100 * (uint64_t)MS));
+    const struct cpu_account_scope own = { .kernel = true }, all = { .kernel = true, .all_cpus = true };
+    assert_true(cpu_account_is_gap(own, 250 * (uint64_t)MS, 20 * (uint64_t)MS));
+    assert_true(cpu_account_is_gap(own, 5300 * (uint64_t)MS, 3000 * (uint64_t)MS));
+    assert_false(cpu_account_is_gap(own, 5300 * (uint64_t)MS, 5000 * (uint64_t)MS));
+    assert_false(cpu_account_is_gap(own, 90 * (uint64_t)MS, 0)); /* ticks tell no more exactly */
+    assert_false(cpu_account_is_gap(own, 0, 100 * (uint64_t)MS));
+    assert_true(cpu_account_is_gap(all, 3000 * (uint64_t)MS, 2500 * (uint64_t)MS));
+    assert_false(cpu_account_is_gap(own, 3000 * (uint64_t)MS, 2500 * (uint64_t)MS));
+    assert_false(cpu_account_is_gap(all, 3000 * (uint64_t)MS, 2900 * (uint64_t)MS));
 }
 
 int main(void)
