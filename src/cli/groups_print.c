@@ -2,6 +2,9 @@
 
 #include "cli/json_put.h"
 #include "cli/standard_output.h"
+#include "cli/text_fit.h"
+
+enum { HEAD_INDENT = 9 };
 
 static const struct event_stacks *stacks_of(const struct groups_answer *a)
 {
@@ -96,6 +99,7 @@ static bool put_text(const struct groups_form *form, const struct groups_answer 
     buffer_init(&out, OUTPUT_BYTES_MAX);
     buffer_init(&cell, OUTPUT_BYTES_MAX);
     form->head(a, &out);
+    text_wrap(&out, 0, HEAD_INDENT, stdout_width());
     for (size_t i = 0; i < rows; i++)
         form->add_row(a, &a->groups->rows[i], table, &cell);
     if (rows)

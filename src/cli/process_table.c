@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/units.h"
+#include "cli/text_fit.h"
 #include "cli/text_table.h"
 
 struct process_access *process_access_read(const struct target_list *list)
@@ -122,6 +123,8 @@ void process_table_print(const struct target_list *list, const struct process_ac
         add_row(&table, &list->items[i], &access[i]);
     text_table_print(&table, width_max, out);
     text_table_done(&table);
+    size_t refusals = out->size;
     for (size_t i = 0; i < list->count; i++)
         print_refusals(&list->items[i], &access[i], out);
+    text_wrap(out, refusals, 2, width_max);
 }

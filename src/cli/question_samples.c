@@ -76,7 +76,7 @@ static bool report_hot_rows(const struct report_values *v, enum hot_by by, const
         if (v->csv) {
             report_csv_hot(p, &table, by, samples_top(v), &text);
         } else {
-            report_head(c, p, &text);
+            report_head(c, p, stdout_width(), &text);
             report_hot(p, &table, by, samples_top(v), stdout_width(), &text);
         }
         ok = report_print(&text, err);
@@ -105,7 +105,7 @@ static bool report_around(const struct report_values *v, const struct capture *c
         if (v->csv) {
             report_csv_hot(p, &table, HOT_BY_FUNCTION, top, &text);
         } else {
-            report_head(c, p, &text);
+            report_head(c, p, stdout_width(), &text);
             report_neighbours(p, &table, v->callers != NULL, top, stdout_width(), &text);
         }
         ok = report_print(&text, err);
@@ -121,7 +121,7 @@ static bool report_whole_tree(const struct report_values *v, const struct captur
         return report_json_tree(c, p, err);
     struct buffer text;
     buffer_init(&text, OUTPUT_BYTES_MAX);
-    report_head(c, p, &text);
+    report_head(c, p, stdout_width(), &text);
     report_tree(p, stdout_width(), &text);
     return report_print(&text, err);
 }

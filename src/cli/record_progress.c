@@ -5,6 +5,9 @@
 
 #include "base/units.h"
 #include "cli/message.h"
+#include "cli/text_fit.h"
+
+enum { LINE_BYTES_MAX = 4096 };
 
 #define PROGRESS_LOG_NS 10000000000ull
 
@@ -30,22 +33,36 @@ void record_progress_clear(struct record_progress_line *line)
     line->shown = false;
 }
 
-static void show_samples(const struct record_progress *now)
+static void put_samples(const struct record_progress *now, struct buffer *out)
 {
     double broken = now->samples ? (double)now->broken * 100 / (double)now->samples : 0;
-    fprintf(stderr, " · %s samples · %s lost · %.1f %% broken stacks", units_count(now->samples).text,
-            units_count(now->lost).text, broken);
+    buffer_format(out, " · %s samples · %s lost · %.1f %% broken stacks", units_count(now->samples).text,
+                  units_count(now->lost).text, broken);
 }
 
-static void show_events(struct record_progress_line *line, const struct record_progress *now)
+static void put_events(struct record_progress_line *line, const struct record_progress *now,
+                       struct buffer *out)
 {
     uint64_t passed_ns = now->elapsed_ns - line->seen_ns;
     if (passed_ns)
         line->rate = (uint64_t)((double)(now->events - line->seen_events) * 1e9 / (double)passed_ns);
     line->seen_ns = now->elapsed_ns;
     line->seen_events = now->events;
-    fprintf(stderr, " · %s events · %s/s · %s lost", units_count(now->events).text,
-            units_count(line->rate).text, units_count(now->events_lost).text);
+    buffer_format(out, " · %s events · %s/s · %s lost", units_count(now->events).text,
+                  units_count(line->rate).text, units_count(now->events_lost).text);
+}
+
+/* A line that changes must be one: the terminal would go on in the next. Its last column stays free. */
+static void print_line(const struct buffer *text, bool terminal)
+{
+    struct buffer line;
+    size_t width = terminal ? text_columns(STDERR_FILENO) : 0;
+    buffer_init(&line, LINE_BYTES_MAX);
+    text_cut(&line, buffer_span(text), width ? width - 1 : SIZE_MAX, false);
+    fprintf(stderr, "%s%.*s%s", terminal ? "\r" : "", (int)line.size, (const char *)line.data,
+            terminal ? "\033[K" : "\n");
+    fflush(stderr);
+    buffer_done(&line);
 }
 
 void record_progress_show(struct record_progress_line *line, const struct record_progress *now,
@@ -54,15 +71,17 @@ void record_progress_show(struct record_progress_line *line, const struct record
     if (!line->on || (!line->terminal && now->elapsed_ns - line->logged_ns < PROGRESS_LOG_NS))
         return;
     line->logged_ns = now->elapsed_ns;
-    char until[40] = "";
+    struct buffer text;
+    buffer_init(&text, LINE_BYTES_MAX);
+    buffer_format(&text, "%.1f s", (double)now->elapsed_ns / 1e9);
     if (duration_ns)
-        snprintf(until, sizeof until, " of %s", units_duration(duration_ns).text);
-    fprintf(stderr, "%s%.1f s%s", line->terminal ? "\r" : "", (double)now->elapsed_ns / 1e9, until);
+        buffer_format(&text, " of %s", units_duration(duration_ns).text);
     if (line->samples)
-        show_samples(now);
+        put_samples(now, &text);
     if (line->events)
-        show_events(line, now);
-    fprintf(stderr, " · %s%s", units_size(now->file_bytes).text, line->terminal ? "\033[K" : "\n");
+        put_events(line, now, &text);
+    buffer_format(&text, " · %s", units_size(now->file_bytes).text);
+    print_line(&text, line->terminal);
+    buffer_done(&text);
     line->shown = line->terminal;
-    fflush(stderr);
 }

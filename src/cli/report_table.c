@@ -9,12 +9,19 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "cli/text_fit.h"
 #include "trace/facts.h"
 
 enum {
+    REPORT_INDENT = 9,   /* of lines that go on, behind "samples  " */
+    REPORT_NUMBERS = 29, /* columns, with the gap behind them */
+    REPORT_KIND = 9,     /* with its gap */
     REPORT_NAME_MIN = 24,
+    REPORT_NAME_LEAST = 8, /* when nothing else is left to leave out */
     REPORT_WIDE = 400,
     REPORT_MODULE_MAX = 32,
+    REPORT_MODULE_LEAST = 12,
+    TREE_INDENT_MAX = 60,
     PLACE_NAME_MIN = 12,
     PLACE_BYTES_MAX = 8192
 };
@@ -34,22 +41,14 @@ static double percent(uint64_t part, uint64_t whole)
     return whole ? (double)part * 100 / (double)whole : 0;
 }
 
-/* The first columns' worth of a text, with a mark when more was there. */
+static size_t text_width(const char *text)
+{
+    return utf8_width(span_of(text, strlen(text)));
+}
+
 static void put_cut(struct buffer *out, const char *text, size_t columns, bool pad)
 {
-    struct cursor c = cursor_over(span_of(text, strlen(text)));
-    size_t width = utf8_width(c.bytes), used = 0;
-    size_t room = width > columns && columns ? columns - 1 : columns;
-    while (cursor_left(&c) && used < room) {
-        utf8_append(out, utf8_next(&c));
-        used++;
-    }
-    if (width > columns && columns) {
-        buffer_string(out, "…");
-        used++;
-    }
-    while (pad && used++ < columns)
-        buffer_u8(out, ' ');
+    text_cut(out, span_of(text, strlen(text)), columns, pad);
 }
 
 /* Where a row is, when rows are lines. */
@@ -280,9 +279,10 @@ static void head_states(const struct trace *t, const struct profile *p, struct b
     buffer_string(out, "note     wall time says where threads were, not that they ran on a CPU\n");
 }
 
-void report_head(const struct capture *c, const struct profile *p, struct buffer *out)
+void report_head(const struct capture *c, const struct profile *p, size_t width, struct buffer *out)
 {
     const struct trace *t = &c->b.trace;
+    size_t from = out->size;
     buffer_string(out, p->title[0] ? p->title : "no process");
     for (uint32_t i = 1; i < p->process_count && p->process_count == 2; i++)
         if (p->processes[i].runtime_version)
@@ -312,24 +312,19 @@ void report_head(const struct capture *c, const struct profile *p, struct buffer
     if (trace_fact_value(t, FACT_KERNEL_FRAMES) && strcmp(trace_fact_value(t, FACT_KERNEL_FRAMES), "no") == 0)
         buffer_string(out, "note     user frames only: kernel stacks need root or CAP_PERFMON\n");
     buffer_u8(out, '\n');
+    text_wrap(out, from, REPORT_INDENT, width);
 }
 
-static size_t text_width(const char *text)
-{
-    return utf8_width(span_of(text, strlen(text)));
-}
-
-/* Columns behind the numbers: the name takes what the terminal leaves; the strip goes when that is too
- * little. */
+/* Columns behind the numbers. */
 struct report_columns {
-    size_t name, module;
-    bool when;
+    size_t name, module; /* 0: none */
+    bool kind, when;
 };
 
-static struct report_columns columns_for(const struct hot_table *table, size_t rows, size_t width,
-                                         size_t fixed, bool lines)
+/* As wide as the rows are. */
+static struct report_columns columns_of(const struct hot_table *table, size_t rows, bool lines)
 {
-    struct report_columns c = { 8, 7, true };
+    struct report_columns c = { .name = 8, .module = 7 };
     struct buffer place;
     buffer_init(&place, PLACE_BYTES_MAX);
     for (size_t i = 0; i < rows; i++) {
@@ -346,15 +341,32 @@ static struct report_columns columns_for(const struct hot_table *table, size_t r
     buffer_done(&place);
     c.name = c.name < REPORT_WIDE ? c.name : REPORT_WIDE;
     c.module = c.module < REPORT_MODULE_MAX ? c.module : REPORT_MODULE_MAX;
+    return c;
+}
+
+/* What is left for the name. */
+static size_t room_for_name(struct report_columns c, size_t width)
+{
+    size_t used = REPORT_NUMBERS + (c.module ? c.module + 2 : 0) + (c.kind ? REPORT_KIND : 0) +
+                  (c.when ? HOT_WHEN_BUCKETS + 2 : 0);
+    return width > used ? width - used : 0;
+}
+
+/* The name takes what the terminal leaves; when that is too little the strip goes first, then the others. */
+static struct report_columns fit_columns(struct report_columns c, size_t width)
+{
     if (!width)
         return c;
-    size_t when = HOT_WHEN_BUCKETS + 2;
-    size_t need = fixed + c.module + 2;
-    c.when = width >= need + when + REPORT_NAME_MIN;
-    need += c.when ? when : 0;
-    size_t room = width > need + REPORT_NAME_MIN ? width - need : REPORT_NAME_MIN;
-    if (c.name > room)
-        c.name = room;
+    size_t wanted = c.name < REPORT_NAME_MIN ? c.name : REPORT_NAME_MIN;
+    c.when = c.when && room_for_name(c, width) >= REPORT_NAME_MIN;
+    c.kind = c.kind && room_for_name(c, width) >= wanted;
+    if (room_for_name(c, width) < wanted)
+        c.module = c.module < REPORT_MODULE_LEAST ? c.module : REPORT_MODULE_LEAST;
+    if (room_for_name(c, width) < wanted)
+        c.module = 0;
+    size_t room = room_for_name(c, width);
+    room = room > REPORT_NAME_LEAST ? room : REPORT_NAME_LEAST;
+    c.name = c.name < room ? c.name : room;
     return c;
 }
 
@@ -363,35 +375,52 @@ static size_t shown_rows(const struct hot_table *table, size_t top)
     return top && top < table->count ? top : table->count;
 }
 
+static void hot_titles(enum hot_by by, struct report_columns c, struct buffer *out)
+{
+    buffer_format(out, " self %%  total %%   samples  ");
+    put_cut(out, report_by_names[by], c.name, true);
+    if (c.module) {
+        buffer_string(out, "  ");
+        put_cut(out, by == HOT_BY_THREAD ? "process" : "module", c.module, true);
+    }
+    buffer_format(out, "%s%s", c.kind ? "  kind   " : "", c.when ? "  when" : "");
+    end_line(out);
+}
+
+/* What is behind the numbers. */
+static void put_row(const struct hot_row *row, struct place where, struct report_columns c,
+                    struct buffer *out)
+{
+    struct buffer place;
+    buffer_init(&place, PLACE_BYTES_MAX);
+    place_text(where, &place);
+    put_function(out, row->name, (const char *)place.data, c.name, true);
+    buffer_done(&place);
+    if (c.module) {
+        buffer_string(out, "  ");
+        put_cut(out, row->module, c.module, true);
+    }
+    if (c.kind)
+        buffer_format(out, "  %-7s",
+                      row->kind == CODE_UNKNOWN ? "" : code_kind_name((enum code_kind)row->kind));
+}
+
 void report_hot(const struct profile *p, const struct hot_table *table, enum hot_by by, size_t top,
                 size_t width, struct buffer *out)
 {
     size_t rows = shown_rows(table, top);
-    bool code = by == HOT_BY_FUNCTION;
-    struct report_columns c = columns_for(table, rows, width, code ? 38 : 30, p->by_line && code);
-    struct buffer place;
-    buffer_init(&place, PLACE_BYTES_MAX);
-    buffer_format(out, " self %%  total %%   samples  ");
-    put_cut(out, report_by_names[by], c.name, true);
-    if (by != HOT_BY_MODULE) {
-        buffer_string(out, "  ");
-        put_cut(out, by == HOT_BY_THREAD ? "process" : "module", c.module, code || c.when);
-    }
-    buffer_format(out, "%s%s", code ? "  kind   " : "", c.when ? "  when" : "");
-    end_line(out);
+    struct report_columns c = columns_of(table, rows, p->by_line && by == HOT_BY_FUNCTION);
+    c.kind = by == HOT_BY_FUNCTION;
+    c.when = true;
+    if (by == HOT_BY_MODULE)
+        c.module = 0;
+    c = fit_columns(c, width);
+    hot_titles(by, c, out);
     for (size_t i = 0; i < rows; i++) {
         const struct hot_row *row = &table->rows[i];
         buffer_format(out, "%6.2f   %6.2f  %9s  ", percent(row->self, p->counts.weight),
                       percent(row->total, p->counts.weight), units_count(row->samples).text);
-        place_text(place_of_row(row, p->by_line), &place);
-        put_function(out, row->name, (const char *)place.data, c.name, true);
-        if (by != HOT_BY_MODULE) {
-            buffer_string(out, "  ");
-            put_cut(out, row->module, c.module, code || c.when);
-        }
-        if (code)
-            buffer_format(out, "  %-7s",
-                          row->kind == CODE_UNKNOWN ? "" : code_kind_name((enum code_kind)row->kind));
+        put_row(row, place_of_row(row, p->by_line), c, out);
         if (c.when) {
             char when[HOT_WHEN_BUCKETS + 1];
             hot_when_text(row, p->duration_ns, when);
@@ -399,7 +428,6 @@ void report_hot(const struct profile *p, const struct hot_table *table, enum hot
         }
         end_line(out);
     }
-    buffer_done(&place);
     if (rows < table->count)
         buffer_format(out, "... %zu more (--top 0 shows all)\n", table->count - rows);
 }
@@ -407,26 +435,24 @@ void report_hot(const struct profile *p, const struct hot_table *table, enum hot
 void report_neighbours(const struct profile *p, const struct hot_table *table, bool callers, size_t top,
                        size_t width, struct buffer *out)
 {
-    size_t rows = shown_rows(table, top);
-    struct report_columns c = columns_for(table, rows, width, 30, p->by_line);
-    struct buffer place;
-    buffer_init(&place, PLACE_BYTES_MAX);
+    size_t rows = shown_rows(table, top), head = out->size;
+    struct report_columns c = fit_columns(columns_of(table, rows, p->by_line), width);
     buffer_format(out, "%s of %s: %.2f %% of all samples, %.2f %% in itself\n\n",
                   callers ? "callers" : "callees", table->rows[0].name,
                   percent(table->rows[0].total, p->counts.weight),
                   percent(table->rows[0].self, p->counts.weight));
-    buffer_string(out, "of it %  of all %   samples  function\n");
+    text_wrap(out, head, REPORT_INDENT, width);
+    buffer_string(out, "of it %  of all %   samples  ");
+    put_cut(out, "function", c.name, true);
+    buffer_string(out, c.module ? "  module" : "");
+    end_line(out);
     for (size_t i = 1; i < rows; i++) {
         const struct hot_row *row = &table->rows[i];
         buffer_format(out, "%6.2f    %6.2f  %9s  ", percent(row->total, table->rows[0].total),
                       percent(row->total, p->counts.weight), units_count(row->samples).text);
-        place_text(place_of_row(row, p->by_line), &place);
-        put_function(out, row->name, (const char *)place.data, c.name, true);
-        buffer_string(out, "  ");
-        put_cut(out, row->module, c.module, false);
+        put_row(row, place_of_row(row, p->by_line), c, out);
         end_line(out);
     }
-    buffer_done(&place);
     if (rows < table->count)
         buffer_format(out, "... %zu more (--top 0 shows all)\n", table->count - rows);
 }
@@ -462,11 +488,13 @@ static void tree_line(const struct profile *p, uint32_t node, size_t depth, size
     const struct profile_frame *f = &p->frames[p->nodes[node].frame];
     buffer_format(out, "%6.2f  %6.2f  ", percent(p->total[node], p->counts.weight),
                   percent(p->self[node], p->counts.weight));
-    size_t indent = depth < 60 ? depth : 60;
+    size_t deepest = width ? width / 3 : TREE_INDENT_MAX;
+    deepest = deepest < TREE_INDENT_MAX ? deepest : TREE_INDENT_MAX;
+    size_t indent = depth < deepest ? depth : deepest;
     for (size_t i = 0; i < indent; i++)
         buffer_string(out, i + 1 == indent ? "└" : " ");
     size_t used = 16 + indent;
-    size_t room = width > used + REPORT_NAME_MIN ? width - used : width ? REPORT_NAME_MIN : REPORT_WIDE;
+    size_t room = width > used + REPORT_NAME_LEAST ? width - used : width ? REPORT_NAME_LEAST : REPORT_WIDE;
     struct buffer place;
     buffer_init(&place, PLACE_BYTES_MAX);
     place_text(place_of_frame(f, p->by_line), &place);
@@ -488,7 +516,7 @@ void report_tree(const struct profile *p, size_t width, struct buffer *out)
     uint32_t *depth = mem_alloc(p->node_count, sizeof *depth);
     struct tree_child *found = mem_alloc(p->node_count, sizeof *found);
     size_t count = 0;
-    buffer_string(out, "total %  self %  call tree (branches above 0.5 %)\n");
+    buffer_string(out, "total %  self %  call tree (above 0.5 %)\n");
     for (uint32_t node = 0;;) {
         size_t children = tree_children(p, child, sibling, node, found);
         while (children) {

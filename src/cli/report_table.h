@@ -14,7 +14,7 @@ enum { REPORT_BY_NAMES = HOT_BY_PROCESS + 1 };
 extern const char *const report_by_names[REPORT_BY_NAMES];
 
 /* What the capture is and how far it can be believed. */
-void report_head(const struct capture *c, const struct profile *p, struct buffer *out);
+void report_head(const struct capture *c, const struct profile *p, size_t width, struct buffer *out);
 /* `top` 0: all rows; `width` 0: as wide as it gets. */
 void report_hot(const struct profile *p, const struct hot_table *table, enum hot_by by, size_t top,
                 size_t width, struct buffer *out);

@@ -2,8 +2,9 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "cli/text_fit.h"
 
 static const int stdout_fd = STDOUT_FILENO;
 
@@ -52,8 +53,5 @@ bool stdout_json_end_lines(struct json_writer *w, struct error *err)
 
 size_t stdout_width(void)
 {
-    struct winsize size;
-    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0)
-        return 0;
-    return size.ws_col;
+    return text_columns(STDOUT_FILENO);
 }

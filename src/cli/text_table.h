@@ -28,7 +28,8 @@ void text_table_init(struct text_table *table, const struct text_column *columns
 void text_table_done(struct text_table *table);
 /* The next cell, left to right and row by row; NULL is "-". */
 void text_table_add(struct text_table *table, const char *text);
-/* Appends the lines to `out`; `width_max` cuts the last column, 0 does not. */
+/* Appends the lines to `out`; to fit into `width_max` the last column is cut, then others of words; 0: no
+ * limit. */
 void text_table_print(const struct text_table *table, size_t width_max, struct buffer *out);
 
 #endif

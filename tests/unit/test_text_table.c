@@ -36,12 +36,37 @@ static void test_alignment(void **state)
              "   1  Zo\xc3\xab       a long command line\n"
              "4711  x\\x1b[0m  -\n");
     print(28, " PID  NAME      COMMAND\n"
-              "   1  Zo\xc3\xab       a long comma\n"
+              "   1  Zo\xc3\xab       a long comm…\n"
               "4711  x\\x1b[0m  -\n");
+    print(12, " PID  NAME      COMMAND\n"
+              "   1  Zo\xc3\xab       a long co…\n"
+              "4711  x\\x1b[0m  -\n");
+}
+
+static void test_words_give_way(void **state)
+{
+    (void)state;
+    static const struct text_column wide[] = { { "KIND", TEXT_LEFT },
+                                               { "N", TEXT_RIGHT },
+                                               { "TEXT", TEXT_LEFT } };
+    struct text_table table;
+    struct buffer out;
+    text_table_init(&table, wide, ARRAY_LEN(wide));
+    static const char *const cells[] = { "twelve chars", "123456789", "more than is there" };
+    for (size_t i = 0; i < ARRAY_LEN(cells); i++)
+        text_table_add(&table, cells[i]);
+    buffer_init(&out, 4096);
+    text_table_print(&table, 33, &out);
+    buffer_u8(&out, 0);
+    assert_string_equal((const char *)out.data, "KIND                N  TEXT\n"
+                                                "twelve ch…  123456789  more than…\n");
+    buffer_done(&out);
+    text_table_done(&table);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_alignment) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_alignment),
+                                        cmocka_unit_test(test_words_give_way) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
