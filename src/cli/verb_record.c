@@ -397,12 +397,28 @@ static void record_tell_no_samples(const struct record_run *run)
             "no samples: the target used the CPU too briefly for one, or not at all, while it was watched");
 }
 
+/* Why there is less than was asked for. */
+static void record_tell_end(const struct record_run *run)
+{
+    pid_t stopped = record_stopped_target(run);
+    if (run->stats.ended_by == RECORD_ENDED_TARGET_EXIT && !run->launched)
+        message_note("%s ended after %s: there was nothing more to record",
+                     run->pid_count == 1 ? "the process" : "all processes",
+                     units_duration(run->stats.duration_ns).text);
+    else if (stopped && run->stats.samples)
+        message_note(
+            "process %d is stopped, by a signal (kill -CONT %d) or a debugger: it has no samples since "
+            "then",
+            (int)stopped, (int)stopped);
+}
+
 static void record_tell(const struct record_run *run)
 {
     struct record_summary s = record_outcome(run);
     if (run->values->quiet)
         return;
     record_summary_text(&s);
+    record_tell_end(run);
     record_summary_warn_stopping(&run->stats, run->stopping);
     if (s.samples && run->stats.samples == 0)
         record_tell_no_samples(run);

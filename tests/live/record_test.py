@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 from live import (CLRPERF, Checks, Recording, Skip, Target, Work, busy, clrperf, cpu_clock_ns, dump, folded, helper, need_command,
@@ -348,6 +349,7 @@ def target_exits(checks, work):
         summary = recording.end()
         checks.check("a target that exits ends the recording", summary["ended_by"] == "target_exit"
                      and time.monotonic() - begin < 60, f"{summary['ended_by']}, {time.monotonic() - begin:.1f} s")
+        checks.check("and that it did is said", "the process ended after" in recording.errors(), recording.errors())
         checks.check("what it did until then has names", any("Primes.Program.CountPrimes" in stack for stack, _ in folded(out)),
                      "")
 
@@ -531,10 +533,15 @@ def target_stopped(checks, work):
         checks.check("one of two that is stopped is not waited for", listed.returncode == 0 and json.loads(listed.stdout)["samples"] > 0 and
                      listed.stderr.count("is stopped") == 1 and f"kill -CONT {target.pid}" in listed.stderr, listed.stderr)
         checks.check("that it is stopped is said", f"process {target.pid} is stopped" in done.stderr, done.stderr)
+        threading.Timer(1.5, os.kill, (target.pid, signal.SIGSTOP)).start()
+        done = clrperf("record", "-p", target.pid, "-d", 3, "-o", work.file("stops_midway.clrperf"))
+        os.kill(target.pid, signal.SIGCONT)
+        checks.check("so it is when it has samples from before", f"process {target.pid} is stopped" in done.stderr and
+                     "no samples since then" in done.stderr and report(work.file("stops_midway.clrperf"), "--top", "1")["totals"]["samples"] > 0, done.stderr)
         time.sleep(0.5)
         checks.check("the target lives on", target.alive(), "")
 
-        out = work.file("stops.clrperf")
+        out = work.file("stops_midway.clrperf")
         recording = Recording(out, "-p", target.pid)
         wait_cpu([target.pid], 0.5)
         os.kill(target.pid, signal.SIGSTOP)
