@@ -1,6 +1,7 @@
 /*
  * verb_doctor: `clrperf doctor`, what works here and how to fix the rest.
  */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,6 +10,8 @@
 #include "cli/json_put.h"
 #include "cli/message.h"
 #include "cli/standard_output.h"
+#include "cli/symbol_images.h"
+#include "cli/symbol_store.h"
 #include "cli/target_options.h"
 #include "cli/verb.h"
 #include "collect/host_check.h"
@@ -132,6 +135,39 @@ static bool choose(const struct doctor_values *values, struct target_list *out, 
     return target_select(&query, out, err);
 }
 
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Microsoft's builds are stripped; their symbols come as a file beside, or from a server. */
+static void check_runtime_symbols(const struct target *t, struct host_check_list *list)
+{
+    struct symbol_cache cache;
+    struct symbol_images images;
+    char pid[16];
+    snprintf(pid, sizeof pid, "%d", (int)t->pid);
+    const char *pids[] = { pid }, *names[] = { last_part(t->image) };
+    struct symbol_subject subject = {
+        .target = { .pids = pids, .pid_count = 1 }, .names = names, .name_count = 1, .native = true
+    };
+    struct host_check *c = host_check_add(list, "target_symbols", "symbols of its runtime",
+                                          "functions inside it are told apart, but not named");
+    symbol_store_open(&cache);
+    if (symbol_images_find(&subject, &cache, &images, NULL)) {
+        AUTO_FREE char *found = images.count ? symbol_images_found(&images, &images.rows[0]) : NULL;
+        c->ok = found && *found;
+        symbol_images_done(&images);
+    }
+    symbol_cache_close(&cache);
+    if (c->ok)
+        return;
+    snprintf(c->detail, sizeof c->detail, "they are neither beside '%s' nor were they fetched", t->image);
+    snprintf(c->fix, sizeof c->fix, "clrperf symbols fetch -p %d --native --server URL (of a symbol server)",
+             (int)t->pid);
+}
+
 static bool doctor_run(struct verb_call *call, struct error *err)
 {
     const struct doctor_values *values = call->values;
@@ -141,6 +177,8 @@ static bool doctor_run(struct verb_call *call, struct error *err)
     const struct target *t = list.count ? &list.items[0] : NULL;
     struct host_check_list checks;
     host_check_run(t, &checks);
+    if (t && t->image && t->runtime == RUNTIME_CORECLR)
+        check_runtime_symbols(t, &checks);
     bool ok = values->json ? print_json(&checks, err) : print_text(&checks, t, err);
     const struct host_check *essential = host_check_essential(&checks);
     if (!essential->ok)

@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "base/own.h"
-#include "base/target_root.h"
 #include "collect/proc_file.h"
 #include "collect/target_access.h"
 #include "collect/tracepoint.h"
@@ -319,8 +318,8 @@ static const struct {
       "links inside containers are refused, some names are missing", check_openat2 },
 };
 
-static struct host_check *add(struct host_check_list *list, const char *name, const char *title,
-                              const char *lost)
+struct host_check *host_check_add(struct host_check_list *list, const char *name, const char *title,
+                                  const char *lost)
 {
     struct host_check *c = &list->items[list->count++];
     *c = (struct host_check){ .name = name, .title = title, .lost = lost };
@@ -334,21 +333,6 @@ static void check_ability(const struct target *t, enum target_ability ability, s
     c->denied = access.kind == ERROR_PERMISSION;
     detail(c, "%s", access.reason);
     fix(c, "%s", access.fix);
-}
-
-/* Microsoft's builds are stripped; their symbols come as a file beside. */
-static void check_runtime_symbols(const struct target *t, struct host_check *c)
-{
-    AUTO_FD int root = -1;
-    AUTO_FD int fd = -1;
-    char path[4096];
-    struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR };
-    c->ok = snprintf(path, sizeof path, "%s.dbg", t->image) < (int)sizeof path &&
-            target_root_open(t->pid, &root, NULL) && target_root_open_path(root, path, rules, &fd, NULL);
-    if (c->ok)
-        return;
-    detail(c, "'%s' is not there", path);
-    fix(c, "put the symbol file of .NET %s beside the runtime", t->version.text);
 }
 
 /* How the layout of the runtime's memory became known, and what was found by it. */
@@ -376,23 +360,23 @@ static void check_walk(const struct target *t, struct host_check_list *list, str
 
 static void check_target(const struct target *t, struct host_check_list *list)
 {
-    check_ability(t, TARGET_SAMPLE,
-                  add(list, "target_sample", "CPU samples of the process", "no CPU profile of it"));
     check_ability(
-        t, TARGET_EVENTS,
-        add(list, "target_events", "its runtime events", "no GC, JIT, allocation or exception data"));
+        t, TARGET_SAMPLE,
+        host_check_add(list, "target_sample", "CPU samples of the process", "no CPU profile of it"));
+    check_ability(t, TARGET_EVENTS,
+                  host_check_add(list, "target_events", "its runtime events",
+                                 "no GC, JIT, allocation or exception data"));
     check_ability(
         t, TARGET_MEMORY,
-        add(list, "target_memory", "its memory",
+        host_check_add(
+            list, "target_memory", "its memory",
             "jitted methods are named by the runtime's events only, not by reading its code heaps"));
     if (t->runtime == RUNTIME_CORECLR && list->items[list->count - 1].ok)
         check_walk(
             t, list,
-            add(list, "target_walk", "names of jitted code from its memory",
+            host_check_add(
+                list, "target_walk", "names of jitted code from its memory",
                 "jitted methods are named by the runtime's events only; stacks follow frame pointers"));
-    if (t->image && t->runtime == RUNTIME_CORECLR)
-        check_runtime_symbols(t, add(list, "target_symbols", "symbols of its runtime",
-                                     "functions inside libcoreclr.so are told apart, but not named"));
 }
 
 void host_check_run(const struct target *t, struct host_check_list *out)
@@ -400,7 +384,7 @@ void host_check_run(const struct target *t, struct host_check_list *out)
     out->count = 0;
     for (size_t i = 0; i < ARRAY_LEN(machine_checks); i++)
         machine_checks[i].run(
-            add(out, machine_checks[i].name, machine_checks[i].title, machine_checks[i].lost));
+            host_check_add(out, machine_checks[i].name, machine_checks[i].title, machine_checks[i].lost));
     if (t)
         check_target(t, out);
 }

@@ -34,6 +34,9 @@ struct host_check_list {
 
 /* Checks the machine; with a target (else NULL) also what may be done with that. */
 void host_check_run(const struct target *t, struct host_check_list *out);
+/* One more, which is not ok; of the HOST_CHECKS_MAX a few are left for what only the caller can look at. */
+struct host_check *host_check_add(struct host_check_list *list, const char *name, const char *title,
+                                  const char *lost);
 /* The check that decides whether CPU sampling works: of the target when there is one. */
 const struct host_check *host_check_essential(const struct host_check_list *list);
 

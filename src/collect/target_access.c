@@ -26,6 +26,13 @@ const char *target_ability_name(enum target_ability ability)
 static void explain_owner(const struct target *t, struct target_access *access, const char *capability)
 {
     access->kind = ERROR_PERMISSION;
+    if (geteuid() == 0) {
+        snprintf(access->reason, sizeof access->reason, "root lacks %s over it here, as in a container",
+                 capability);
+        snprintf(access->fix, sizeof access->fix,
+                 "run clrperf on the host, or start the container with --cap-add %s", capability);
+        return;
+    }
     if (t->uid != geteuid()) {
         snprintf(access->reason, sizeof access->reason,
                  "it belongs to uid %u, this runs as uid %u without %s", t->uid, geteuid(), capability);
@@ -116,7 +123,7 @@ static void explain_silence(const struct target *t, struct target_access *access
 static struct target_access try_events(const struct target *t)
 {
     struct target_access access = { .kind = ERROR_UNSUPPORTED };
-    if (!t->socket && t->maps_denied && !t->diagnostics_off && t->uid != geteuid()) {
+    if (!t->socket && t->maps_denied && !t->diagnostics_off) {
         explain_owner(t, &access, "CAP_SYS_PTRACE");
         return access;
     }

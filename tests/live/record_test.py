@@ -541,7 +541,7 @@ def target_stopped(checks, work):
         time.sleep(0.5)
         checks.check("the target lives on", target.alive(), "")
 
-        out = work.file("stops_midway.clrperf")
+        out = work.file("stops.clrperf")
         recording = Recording(out, "-p", target.pid)
         wait_cpu([target.pid], 0.5)
         os.kill(target.pid, signal.SIGSTOP)

@@ -153,6 +153,8 @@ check "doctor: schema and keys" json "doc['schema'] == 'clrperf.doctor/1' and al
     "$clrperf" doctor --json -p "$pid_root"
 check "doctor: its layout, and that nearly all methods agree" json "doc['walk']['way'] in ('descriptor', 'table', 'derived') and doc['walk']['checked'] >= 50 and doc['walk']['agreed'] >= doc['walk']['checked'] * 0.99 and doc['walk']['methods'] > 0" \
     "$clrperf" doctor --json -p "$pid_root"
+check "doctor: how to get the symbols of its runtime" json "not checks['target_symbols']['ok'] and checks['target_symbols']['fix'].startswith('clrperf symbols fetch -p $pid_root ')" \
+    "$clrperf" doctor --json -p "$pid_root"
 check "doctor: root may sample" exits 0 "$clrperf" doctor -p "$pid_user"
 check "doctor: a user may sample its own" exits 0 $as_nobody "$clrperf" doctor -p "$pid_user"
 check "doctor: a user may not sample root's" exits 4 $as_nobody "$clrperf" doctor -p "$pid_root"
