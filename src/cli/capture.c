@@ -62,11 +62,11 @@ static int open_local(void *user, uint32_t process, const char *path)
 }
 
 /* The map a process left stays behind when it ends: its name holds the pid, its age must fit. */
-static int open_local_jit(void *user, uint32_t process, bool jitdump, const char *path)
+static int open_local_jit(void *user, uint32_t process, bool jitdump, const char *path, struct error *err)
 {
     struct local_files *files = user;
-    int fd = target_files_open_jit(&files->roots, process, jitdump, path);
-    if (fd >= 0)
+    int fd = target_files_open_jit(&files->roots, process, jitdump, path, err);
+    if (fd >= 0 || (err && err->kind == ERROR_INPUT))
         return fd;
     const struct trace_process *row = &files->t->processes.rows[process];
     char usual[64];
@@ -79,6 +79,8 @@ static int open_local_jit(void *user, uint32_t process, bool jitdump, const char
                    (geteuid() == 0 || st.st_uid == geteuid() || st.st_uid == 0);
     if (fd >= 0 && !trusted) {
         close(fd);
+        error_set(err, ERROR_INPUT, "others than its owner and root may write to '%s', or own it",
+                  path ? path : usual);
         return -1;
     }
     return fd;
@@ -139,6 +141,8 @@ static void capture_symbolize(struct capture *c, const struct symbol_cache *cach
     struct symbolizer_result result = { 0 };
     capture_ask_runtimes(c);
     symbolizer_run(t, &c->b.functions, &options, &result);
+    if (result.map_problem[0])
+        message_warning("names of jitted code are missing: %s", result.map_problem);
     target_files_done(&files.roots);
 }
 

@@ -11,9 +11,9 @@ static int open_live(void *user, uint32_t process, const char *path)
     return target_files_open(user, process, path);
 }
 
-static int open_live_jit(void *user, uint32_t process, bool jitdump, const char *path)
+static int open_live_jit(void *user, uint32_t process, bool jitdump, const char *path, struct error *err)
 {
-    return target_files_open_jit(user, process, jitdump, path);
+    return target_files_open_jit(user, process, jitdump, path, err);
 }
 
 static void read_live(void *user, uint32_t process, const uint64_t *addrs, size_t count, size_t size,

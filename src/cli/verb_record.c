@@ -321,7 +321,11 @@ static bool record_finish(struct record_run *run, struct error *err)
     if (result.kernel_hidden)
         record_note(run, "kernel functions have no names: the kernel hides its addresses; "
                          "as root: sysctl kernel.kptr_restrict=0");
-    char text[128];
+    char text[600];
+    if (result.map_problem[0]) {
+        snprintf(text, sizeof text, "names of jitted code are missing: %s", result.map_problem);
+        record_note(run, text);
+    }
     if (result.map_malformed) {
         snprintf(text, sizeof text,
                  "%" PRIu64

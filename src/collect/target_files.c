@@ -192,11 +192,14 @@ int target_files_open(const struct target_files *files, uint32_t process, const 
     return fd >= 0 ? fd : bundled_file_open(path, open_below, &root);
 }
 
-int target_files_open_jit(const struct target_files *files, uint32_t process, bool jitdump, const char *path)
+int target_files_open_jit(const struct target_files *files, uint32_t process, bool jitdump, const char *path,
+                          struct error *err)
 {
     int root_fd = target_files_root(files, process), fd = -1;
-    if (root_fd < 0)
+    if (root_fd < 0) {
+        error_set(err, ERROR_TARGET, "the process is gone");
         return -1;
+    }
     const struct target_seen *seen = &files->seen[process];
     struct target_file_rules rules = {
         .kind = TARGET_FILE_REGULAR, .owner_checked = true, .owner = seen->uid, .own_links_only = true
@@ -204,7 +207,7 @@ int target_files_open_jit(const struct target_files *files, uint32_t process, bo
     char usual[64];
     snprintf(usual, sizeof usual, jitdump ? "/tmp/jit-%" PRIu32 ".dump" : "/tmp/perf-%" PRIu32 ".map",
              seen->ns_pid);
-    return target_root_open_path(root_fd, path ? path : usual, rules, &fd, NULL) ? fd : -1;
+    return target_root_open_path(root_fd, path ? path : usual, rules, &fd, err) ? fd : -1;
 }
 
 void target_files_read_memory(const struct target_files *files, uint32_t process, const uint64_t *addrs,

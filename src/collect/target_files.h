@@ -54,8 +54,9 @@ int target_files_root(const struct target_files *files, uint32_t process);
  */
 int target_files_open(const struct target_files *files, uint32_t process, const char *path);
 /* The perf map or jitdump that the process left at `path`, or in its /tmp when that is NULL, when it or root
- * owns it; or -1. */
-int target_files_open_jit(const struct target_files *files, uint32_t process, bool jitdump, const char *path);
+ * owns it; or -1. ERROR_INPUT: it is there, but not to be believed. */
+int target_files_open_jit(const struct target_files *files, uint32_t process, bool jitdump, const char *path,
+                          struct error *err);
 /*
  * Pieces of the process's memory: `count` of `size` bytes each at addrs[i] go to `into` (count * size bytes);
  * got[i]: bytes that were read. Nothing when it is not the same process any more.

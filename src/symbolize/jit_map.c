@@ -13,25 +13,6 @@
 /* Assignments of jitdump records to addresses; the addresses times a few dozen versions fit easily. */
 #define ASSIGNMENTS_MAX ((uint64_t)256 << 20)
 
-bool jit_map_file_trusted(int fd, uid_t target_uid, struct error *err)
-{
-    struct stat st;
-    if (fstat(fd, &st) < 0)
-        return error_system(err, errno, "cannot stat the JIT's symbol file");
-    if (!S_ISREG(st.st_mode))
-        return error_set(err, ERROR_PERMISSION, "the JIT's symbol file is not a regular file");
-    if (st.st_uid != target_uid && st.st_uid != 0)
-        return error_set(err, ERROR_PERMISSION, "the JIT's symbol file belongs to user %u, not to %u or root",
-                         (unsigned)st.st_uid, (unsigned)target_uid);
-    if (st.st_nlink != 1)
-        return error_set(err, ERROR_PERMISSION, "the JIT's symbol file has %lu links",
-                         (unsigned long)st.st_nlink);
-    if (st.st_mode & (S_IWGRP | S_IWOTH))
-        return error_set(err, ERROR_PERMISSION, "others may write to the JIT's symbol file (mode %o)",
-                         (unsigned)(st.st_mode & 07777));
-    return true;
-}
-
 struct search {
     const uint64_t *addrs;
     size_t count;

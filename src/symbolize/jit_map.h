@@ -10,17 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/source.h"
 #include "clr/code_name.h"
-
-/*
- * Whether the file may be believed: a regular file with one link, owned by the target's user or by
- * root, that nobody else can write. ERROR_PERMISSION says what is wrong with it. Open it with
- * O_NOFOLLOW | O_NONBLOCK.
- */
-bool jit_map_file_trusted(int fd, uid_t target_uid, struct error *err);
 
 struct jit_map_match {
     size_t index;               /* of the address, in the list */

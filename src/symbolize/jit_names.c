@@ -1,5 +1,6 @@
 #include "symbolize/jit_names.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -234,10 +235,34 @@ static const char *mapped_dump(const struct jit_names *names)
     return NULL;
 }
 
-static int open_file(const struct jit_names *names, bool jitdump)
+static int open_file(const struct jit_names *names, bool jitdump, struct error *err)
 {
     const struct file_finder *files = names->naming->files;
-    return files->open_jit_file(files->user, names->process, jitdump, jitdump ? mapped_dump(names) : NULL);
+    return files->open_jit_file(files->user, names->process, jitdump, jitdump ? mapped_dump(names) : NULL,
+                                err);
+}
+
+static void note_problem(struct naming *naming, const char *problem)
+{
+    if (!naming->map_problem[0])
+        snprintf(naming->map_problem, sizeof naming->map_problem, "%s", problem);
+}
+
+static void answer_from_file(struct open_questions *open, bool jitdump)
+{
+    struct naming *naming = open->names->naming;
+    struct source file;
+    struct jit_map_result result = { 0 };
+    struct error err = { 0 };
+    AUTO_FD int fd = open_file(open->names, jitdump, &err);
+    if (fd < 0 && err.kind == ERROR_INPUT)
+        note_problem(naming, err.what);
+    if (fd < 0 || !source_over_fd(fd, 0, UINT64_MAX, &file, NULL) ||
+        (is_our_map(&file) && jit_names_of_memory(open->names)))
+        return;
+    if (!jit_map_resolve(&file, open->addrs, open->count, jit_names_from_map, open, &result, &err))
+        note_problem(naming, err.what);
+    naming->map_malformed += result.malformed;
 }
 
 static void jit_names_ask_files(struct jit_names *names)
@@ -253,13 +278,8 @@ static void jit_names_ask_files(struct jit_names *names)
                 open.addrs[open.count] = names->addrs[i];
                 open.locations[open.count++] = names->locations[i];
             }
-        struct source file;
-        struct jit_map_result result = { 0 };
-        AUTO_FD int fd = open.count ? open_file(names, jitdump) : -1;
-        if (fd >= 0 && source_over_fd(fd, 0, UINT64_MAX, &file, NULL) &&
-            !(is_our_map(&file) && jit_names_of_memory(names)))
-            jit_map_resolve(&file, open.addrs, open.count, jit_names_from_map, &open, &result, NULL);
-        naming->map_malformed += result.malformed;
+        if (open.count)
+            answer_from_file(&open, jitdump);
     }
     free(open.addrs);
     free(open.locations);

@@ -42,6 +42,7 @@ struct naming {
     struct bundle *bundle;  /* of a single-file program, which has its assemblies inside; or NULL */
     int bundle_fd;
     uint64_t map_malformed; /* entries of perf maps and jitdumps that were skipped */
+    char map_problem[512];  /* of the first that was not read, or not to its end; or "" */
 };
 
 void naming_init(struct naming *naming, struct trace *t, struct function_index *functions,

@@ -333,6 +333,7 @@ void symbolizer_finish(struct symbolizer *s, struct symbolizer_result *result)
     naming_finish_sources(&s->naming);
     s->naming.t->symbolized = true;
     result->map_malformed = s->naming.map_malformed;
+    memcpy(result->map_problem, s->naming.map_problem, sizeof result->map_problem);
     naming_done(&s->naming);
     kernel_lookup_free(s->kernel);
     free(kernel.items);

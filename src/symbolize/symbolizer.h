@@ -20,10 +20,10 @@ struct file_finder {
     /* `process` is a row of the trace. An open regular file that the caller closes, or -1. */
     int (*open)(void *user, uint32_t process, const char *path);
     /*
-     * The perf map (`jitdump` false) or jitdump that process left, owner checked; or -1. `path`: where it had
-     * its jitdump mapped, or NULL.
+     * The perf map (`jitdump` false) or jitdump that process left, owner checked; or -1, with ERROR_INPUT
+     * when it is there and not to be believed. `path`: where it had its jitdump mapped, or NULL.
      */
-    int (*open_jit_file)(void *user, uint32_t process, bool jitdump, const char *path);
+    int (*open_jit_file)(void *user, uint32_t process, bool jitdump, const char *path, struct error *err);
     /*
      * Memory of a process that still runs: `count` pieces of `size` bytes at addrs[i] into `into`, got[i]
      * bytes of each were there.
@@ -56,6 +56,7 @@ struct symbolizer_options {
 struct symbolizer_result {
     bool kernel_hidden;     /* the kernel does not tell us its symbols */
     uint64_t map_malformed; /* entries of perf maps and jitdumps that were skipped */
+    char map_problem[512];  /* why one of them was not read, or not to its end; or "" */
 };
 
 struct symbolizer;

@@ -286,37 +286,6 @@ static void test_jitdump_too_large(void **state)
     buffer_done(&b);
 }
 
-static void test_trust(void **state)
-{
-    (void)state;
-    char folder[4096], path[4104];
-    assert_true(temp_folder_make(folder, sizeof folder));
-    snprintf(path, sizeof path, "%s/map", folder);
-    AUTO_FD int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    struct error err;
-    uid_t me = geteuid();
-    assert_true(fd >= 0);
-    assert_true(jit_map_file_trusted(fd, me, &err));
-    if (me != 0)
-        assert_false(jit_map_file_trusted(fd, me + 1, &err));
-    else if (fchown(fd, 4711, (gid_t)-1) == 0) {
-        assert_true(jit_map_file_trusted(fd, 4711, &err));
-        assert_false(jit_map_file_trusted(fd, 4712, &err));
-        assert_int_equal(err.kind, ERROR_PERMISSION);
-    }
-    assert_int_equal(fchmod(fd, 0666), 0);
-    assert_false(jit_map_file_trusted(fd, 4711, &err));
-    assert_int_equal(fchmod(fd, 0600), 0);
-    assert_int_equal(unlink(path) + rmdir(folder),
-                     0); /* no link at all: not the file its name was checked for */
-    assert_false(jit_map_file_trusted(fd, me ? me : 4711, &err));
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    assert_false(jit_map_file_trusted(ends[0], me, &err));
-    close(ends[0]);
-    close(ends[1]);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,7 +295,6 @@ int main(void)
         cmocka_unit_test(test_jitdump),
         cmocka_unit_test(test_jitdump_record_sizes),
         cmocka_unit_test(test_jitdump_too_large),
-        cmocka_unit_test(test_trust),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

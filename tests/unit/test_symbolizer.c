@@ -321,19 +321,21 @@ static void test_code_of_the_time(void **state)
     trace_builder_done(&b);
 }
 
-static int open_map(void *user, uint32_t process, bool jitdump, const char *path)
+static int open_map(void *user, uint32_t process, bool jitdump, const char *path, struct error *err)
 {
+    (void)err;
     (void)process;
     (void)path;
     return jitdump ? -1 : dup(*(const int *)user);
 }
 
-static int open_dump(void *user, uint32_t process, bool jitdump, const char *path)
+static int open_dump(void *user, uint32_t process, bool jitdump, const char *path, struct error *err)
 {
     char *asked = user;
     (void)process;
     if (jitdump)
         snprintf(asked, 64, "%s", path ? path : "nowhere");
+    error_set(err, jitdump ? ERROR_SYSTEM : ERROR_INPUT, jitdump ? "none" : "not to be believed");
     return -1;
 }
 
@@ -364,6 +366,7 @@ static void test_mapped_dump(void **state)
         add_location(&b.trace, process, code, 0x5010, 1);
         symbolizer_run(&b.trace, &b.functions, &options, &result);
         assert_string_equal(asked, cases[i].asked);
+        assert_string_equal(result.map_problem, "not to be believed"); /* what is not there is no problem */
         trace_builder_done(&b);
     }
 }

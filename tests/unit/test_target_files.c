@@ -95,7 +95,7 @@ static void test_borrowed_root(void **state)
     char deleted[96];
     snprintf(deleted, sizeof deleted, "%s (deleted)", f->told);
     assert_false(opens(f, GONE, deleted));
-    assert_int_equal(target_files_open_jit(&f->files, GONE, false, NULL), -1);
+    assert_int_equal(target_files_open_jit(&f->files, GONE, false, NULL, NULL), -1);
 }
 
 /* A jitdump is where the process has it mapped; it must be its own. */
@@ -105,15 +105,18 @@ static void test_jitdump_elsewhere(void **state)
     char folder[] = "/tmp/clrperf-dump-XXXXXX", path[96];
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/jit-%d.dump", folder, getpid());
-    assert_int_equal(target_files_open_jit(&f->files, OWN, true, path), -1);
+    struct error err;
+    assert_int_equal(target_files_open_jit(&f->files, OWN, true, path, &err), -1);
+    assert_int_not_equal(err.kind, ERROR_INPUT);
     int made = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     assert_true(made >= 0);
     close(made);
-    int fd = target_files_open_jit(&f->files, OWN, true, path);
+    int fd = target_files_open_jit(&f->files, OWN, true, path, NULL);
     assert_true(fd >= 0);
     close(fd);
     assert_int_equal(chmod(path, 0666), 0); /* others could write it */
-    assert_int_equal(target_files_open_jit(&f->files, OWN, true, path), -1);
+    assert_int_equal(target_files_open_jit(&f->files, OWN, true, path, &err), -1);
+    assert_int_equal(err.kind, ERROR_INPUT);
     unlink(path);
     rmdir(folder);
 }
