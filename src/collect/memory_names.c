@@ -36,6 +36,7 @@ struct known_memory {
     unsigned tries;
     bool given_up;
     uint64_t next_try_ns;
+    uint32_t asked;  /* code up to which modules were asked for */
     size_t seen;     /* locations that were looked through */
     size_t read_for; /* locations whose code was read */
     uint64_t opened_ns, next_look_ns, next_read_ns;
@@ -369,13 +370,14 @@ bool memory_names_churn(const struct memory_names *names)
 /* The end. */
 
 /* Of methods that the runtime told of, whose modules it had before. */
-static void tell_modules(struct known_memory *known)
+static void tell_modules(struct known_memory *known, bool all)
 {
     struct runtime_sink sink = memory_sink(known);
-    uint32_t code = 0;
+    uint32_t code = all ? 0 : known->asked;
     uint64_t addr;
     while (runtime_names_next_without_module(known->names->methods, known->process, &code, &addr))
         memory_session_module(known->session, addr, &sink);
+    known->asked = known->names->b->trace.codes.count - 1;
 }
 
 void memory_names_finish(struct memory_names *names)
@@ -389,16 +391,16 @@ void memory_names_finish(struct memory_names *names)
         read_sampled_code(known); /* that of the last samples */
         tell_images(known);
         name_all_sampled(known);
-        tell_modules(known);
+        tell_modules(known, true);
         struct il_map_reader maps = memory_session_il_maps(known->session);
         il_offsets_finish(names->il_offsets, known->process, &maps);
         code_walk_trim(memory_session_walk(known->session));
     }
 }
 
-void memory_names_modules(struct memory_names *names)
+void memory_names_modules(struct memory_names *names, bool all)
 {
     for (size_t i = 0; i < names->capacity; i++)
         if (names->processes[i].session)
-            tell_modules(&names->processes[i]);
+            tell_modules(&names->processes[i], all);
 }

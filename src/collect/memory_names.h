@@ -56,7 +56,8 @@ bool memory_names_churn(const struct memory_names *names);
 /* After the last sample: names what was sampled and has no method yet, and gives back what was read for it.
  */
 void memory_names_finish(struct memory_names *names);
-/* After what runtimes told last: the modules of its methods that they had before. */
-void memory_names_modules(struct memory_names *names);
+/* The modules of methods that runtimes told of, which they had before: of those new since the last call, or,
+ * after what they told last, of `all` that are still missing. */
+void memory_names_modules(struct memory_names *names, bool all);
 
 #endif

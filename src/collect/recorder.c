@@ -126,12 +126,19 @@ static void recorder_drain(struct recorder *r, bool last)
     time_queue_release(&r->queue, last ? until_ns : until_ns - lag_ns, recorder_take, r);
 }
 
+static void recorder_put_modules(struct recorder *r, bool all)
+{
+    memory_names_modules(r->memory, all);
+    runtime_names_put_modules(r->runtimes);
+}
+
 static bool recorder_flush(struct recorder *r, uint64_t now, struct error *err)
 {
     if (now - r->flushed_ns < RECORDER_FLUSH_MS * MS_NS)
         return true;
     r->flushed_ns = now;
     trace_builder_forget_ended(r->b, now - RECORDER_ENDED_MS * MS_NS);
+    recorder_put_modules(r, false);
     return trace_writer_flush(r->w, r->b, err);
 }
 
@@ -402,8 +409,7 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     setpriority(PRIO_PROCESS, 0, nice); /* no ring waits for us any more */
     recorder_rundown(r);
     recorder_drain(r, true);
-    memory_names_modules(r->memory);
-    runtime_names_finish(r->runtimes);
+    recorder_put_modules(r, true);
     recorder_count(r);
     recorder_note_gap(r, used_ns);
     recorder_forget_targets(r);

@@ -32,7 +32,7 @@ struct named_process {
     bool stopped;
 };
 
-/* A module's file; which method belongs to which is put together at the end. */
+/* A module's file. */
 struct named_module {
     uint64_t module_id;
     uint32_t process;
@@ -518,8 +518,8 @@ bool runtime_names_next_without_module(const struct runtime_names *names, uint32
     for (uint32_t id = *code + 1; id < t->codes.count && id < names->origin_capacity; id++) {
         const struct code_origin *origin = &names->origins[id];
         const struct trace_code *row = &t->codes.rows[id];
-        if (row->process != process || row->to_ns || origin->dynamic || !origin->module_id ||
-            module_is_known(names, process, origin->module_id))
+        if (row->process != process || row->to_ns || row->module_path || origin->dynamic ||
+            !origin->module_id || module_is_known(names, process, origin->module_id))
             continue;
         *code = id;
         *addr = row->addr;
@@ -635,7 +635,7 @@ static int module_compare(const void *a, const void *b)
     return (x->module_id > y->module_id) - (x->module_id < y->module_id);
 }
 
-void runtime_names_finish(struct runtime_names *names)
+void runtime_names_put_modules(struct runtime_names *names)
 {
     struct trace *t = &names->b->trace;
     if (!names->module_count)
@@ -643,7 +643,7 @@ void runtime_names_finish(struct runtime_names *names)
     qsort(names->modules, names->module_count, sizeof *names->modules, module_compare);
     for (uint32_t id = 1; id < t->codes.count && id < names->origin_capacity; id++) {
         const struct code_origin *origin = &names->origins[id];
-        if (!origin->name)
+        if (!origin->name || t->codes.rows[id].module_path)
             continue;
         struct named_module wanted = { .process = t->codes.rows[id].process, .module_id = origin->module_id };
         const struct named_module *module =
@@ -678,6 +678,6 @@ void runtime_names_tell_all(struct runtime_names *names, unsigned patience_ms)
         time_queue_release(&queue, UINT64_MAX, names_take, names);
     }
     runtime_names_queue(names, NULL);
-    runtime_names_finish(names);
+    runtime_names_put_modules(names);
     time_queue_done(&queue);
 }

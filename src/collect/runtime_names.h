@@ -109,8 +109,8 @@ uint64_t runtime_names_bytes(const struct runtime_names *names);
 void runtime_names_give_up(struct runtime_names *names);
 /* Sleeps until a session has something, at most so long. */
 void runtime_names_wait(const struct runtime_names *names, int timeout_ms);
-/* After everything was applied: tells each method its assembly. Events the runtimes dropped become a loss. */
-void runtime_names_finish(struct runtime_names *names);
+/* Tells each method its assembly, where that is known by now. */
+void runtime_names_put_modules(struct runtime_names *names);
 /* All of the end in one call: stops the sessions and takes what they tell, for at most `patience_ms`. */
 void runtime_names_tell_all(struct runtime_names *names, unsigned patience_ms);
 

@@ -75,6 +75,20 @@ def kills(checks, work):
                  len(results) == KILLS and not failures, f"seed {seed}: " + "; ".join(failures[:4]))
 
 
+def killed_names(checks, work):
+    """The target is gone, too, when the file is looked at: what it says it has of itself."""
+    out = work.file("killed.clrperf")
+    with Target(sample_command("10", "primes") + ["0"]) as target:
+        target.wait_busy(1)
+        recording = Recording(out, "-p", target.pid)
+        time.sleep(5)
+        recording.process.kill()
+        recording.process.wait()
+    rows = report(out, "--top", "5")["rows"]
+    checks.check("a method in the file of a killed recorder has its name and its assembly",
+                 (rows[0]["name"], rows[0]["module"]) == ("Primes.Program.CountPrimes", "primes"), str(rows[:2]))
+
+
 def full_disk(checks, work):
     out = work.file("limited.clrperf")
     with busy() as target:
@@ -184,7 +198,7 @@ def exports(checks, work):
         checks.check("export of a capture of exceptions shows each", shown == thrown > 0, f"{shown} of {thrown}")
 
 
-GROUPS = (kills, full_disk, full_disk_stream, files, exports)
+GROUPS = (kills, killed_names, full_disk, full_disk_stream, files, exports)
 
 
 def main():
