@@ -9,7 +9,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { LARGE_PAGE_BYTES = 2 << 20 };
+enum {
+    LARGE_PAGE_BYTES = 2 << 20,
+    MMAP_THRESHOLD_MAX = 32 << 20, /* the most that M_MMAP_THRESHOLD takes (mallopt(3)) */
+};
 
 static void *mem_or_die(void *got)
 {
@@ -33,7 +36,7 @@ void mem_expect(size_t bytes, enum mem_pages pages)
     mem_share_heap();
 #ifdef __GLIBC__
     mallopt(M_TRIM_THRESHOLD, (int)(2 * bytes));
-    mallopt(M_MMAP_THRESHOLD, (int)(2 * bytes));
+    mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_MAX);
     size_t taken = bytes + LARGE_PAGE_BYTES; /* not all of which are of large pages */
     char *grown = malloc(taken);
     uintptr_t first = (uintptr_t)grown;
@@ -46,7 +49,7 @@ void mem_expect(size_t bytes, enum mem_pages pages)
         mem_bring_in(grown, begin - first);
     }
     free(grown);
-    mallopt(M_MMAP_THRESHOLD, (int)(bytes / 8));
+    mallopt(M_MMAP_THRESHOLD, (int)(bytes / (pages == MEM_PAGES_LARGE ? 4 : 8)));
 #endif
 }
 

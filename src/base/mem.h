@@ -20,10 +20,11 @@ void mem_share_heap(void);
 /*
  * For who will soon need about `bytes`, at most MEM_EXPECTED_MAX: mem_share_heap(), what is freed of them is
  * kept, and a piece of an eighth of them or more goes back to the system. Half of them are brought in at
- * once; or they come in large pages, where the kernel has such, which is faster and takes more memory.
+ * once; or they come in large pages, where the kernel has such, which is faster and takes more memory: then
+ * pieces of up to a quarter are of them, too.
  */
 enum mem_pages { MEM_PAGES_SMALL, MEM_PAGES_LARGE };
-enum { MEM_EXPECTED_MAX = 16 << 20 }; /* M_MMAP_THRESHOLD can be twice that (mallopt(3)) */
+enum { MEM_EXPECTED_MAX = 28 << 20 }; /* below what M_MMAP_THRESHOLD can be (mallopt(3)) */
 void mem_expect(size_t bytes, enum mem_pages pages);
 /*
  * The pages of `size` bytes are there at once, which takes a fraction of what it takes to bring them in one
