@@ -78,6 +78,11 @@ const struct export_format *export_format_by_name(const char *name)
     return NULL;
 }
 
+bool export_format_is_binary(const struct export_format *format)
+{
+    return format->gzip || format->write_trace || format->write == pprof_write;
+}
+
 bool export_profile(const struct export_format *format, const struct profile *p,
                     const struct export_options *options, struct output *out, struct error *err)
 {

@@ -30,6 +30,8 @@ const struct export_format *export_formats(size_t *count);
 const struct export_format *export_format_for_path(const char *path);
 /* In any case; an extension without its dot names its own row. NULL when there is none of that name. */
 const struct export_format *export_format_by_name(const char *name);
+/* Whether a file of it is more than text. */
+bool export_format_is_binary(const struct export_format *format);
 
 /* Writes the whole file, with the compression its format has. The caller closes `out`. */
 bool export_profile(const struct export_format *format, const struct profile *p,
