@@ -37,10 +37,7 @@ const struct event_schema *event_schemas_get(struct event_schemas *x, uint32_t t
 {
     if (type >= x->trace->event_types.count)
         type = 0;
-    size_t had = x->capacity;
-    x->rows = mem_grow(x->rows, &x->capacity, (size_t)type + 1, sizeof(struct event_schema *));
-    if (x->capacity > had)
-        memset(x->rows + had, 0, (x->capacity - had) * sizeof(struct event_schema *));
+    x->rows = mem_grow_zeroed(x->rows, &x->capacity, (size_t)type + 1, sizeof(struct event_schema *));
     if (!x->rows[type])
         x->rows[type] = schema_of(x->trace, &x->trace->event_types.rows[type]);
     return x->rows[type];

@@ -33,10 +33,8 @@ struct method_hearer {
 
 static struct imported_process *process_of(struct imported_stacks *stacks, uint32_t process)
 {
-    size_t had = stacks->capacity;
     stacks->processes =
-        mem_grow(stacks->processes, &stacks->capacity, process + 1, sizeof *stacks->processes);
-    memset(stacks->processes + had, 0, (stacks->capacity - had) * sizeof *stacks->processes);
+        mem_grow_zeroed(stacks->processes, &stacks->capacity, process + 1, sizeof *stacks->processes);
     return &stacks->processes[process];
 }
 

@@ -45,10 +45,7 @@ void trace_tally_done(struct trace_tally *t)
 void trace_ranking_add(struct trace_ranking *r, struct span name, uint64_t bytes)
 {
     uint32_t id = intern_add(&r->names, name);
-    size_t known = r->capacity;
-    r->rows = mem_grow(r->rows, &r->capacity, id + 1, sizeof *r->rows);
-    if (r->capacity > known)
-        memset(r->rows + known, 0, (r->capacity - known) * sizeof *r->rows);
+    r->rows = mem_grow_zeroed(r->rows, &r->capacity, id + 1, sizeof *r->rows);
     r->rows[id].count++;
     r->rows[id].bytes += bytes;
     r->count++;

@@ -98,10 +98,8 @@ static void fill(struct il_offsets *offsets, struct trace_location *row, uint32_
 void il_offsets_update(struct il_offsets *offsets, uint32_t process, const struct il_map_reader *maps)
 {
     struct trace *t = offsets->t;
-    size_t had = offsets->next_capacity;
-    offsets->next = mem_grow(offsets->next, &offsets->next_capacity, process + 1, sizeof *offsets->next);
-    if (had < offsets->next_capacity)
-        memset(offsets->next + had, 0, (offsets->next_capacity - had) * sizeof *offsets->next);
+    offsets->next =
+        mem_grow_zeroed(offsets->next, &offsets->next_capacity, process + 1, sizeof *offsets->next);
     for (size_t i = offsets->next[process]; i < t->locations.count; i++)
         if (t->locations.rows[i].process == process)
             fill(offsets, &t->locations.rows[i], t->locations.rows[i].code, maps);

@@ -109,9 +109,8 @@ static struct known_memory *memory_of(struct memory_names *names, uint32_t proce
 {
     if (process >= MEMORY_PROCESSES_MAX)
         return NULL;
-    size_t had = names->capacity;
-    names->processes = mem_grow(names->processes, &names->capacity, process + 1, sizeof *names->processes);
-    memset(names->processes + had, 0, (names->capacity - had) * sizeof *names->processes);
+    names->processes =
+        mem_grow_zeroed(names->processes, &names->capacity, process + 1, sizeof *names->processes);
     struct known_memory *known = &names->processes[process];
     known->names = names;
     known->process = process;

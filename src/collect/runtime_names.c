@@ -475,10 +475,7 @@ static void names_apply(struct runtime_names *names, const struct code_change *c
         .resolver = change->resolver,
     };
     uint32_t id = trace_builder_code(names->b, &code);
-    size_t known = names->origin_capacity;
-    names->origins = mem_grow(names->origins, &names->origin_capacity, id + 1, sizeof *names->origins);
-    if (names->origin_capacity > known)
-        memset(names->origins + known, 0, (names->origin_capacity - known) * sizeof *names->origins);
+    names->origins = mem_grow_zeroed(names->origins, &names->origin_capacity, id + 1, sizeof *names->origins);
     if (id)
         names->origins[id] = origin;
 }

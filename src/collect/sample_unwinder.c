@@ -232,11 +232,8 @@ static struct stacks_process *process_get(struct sample_unwinder *unwinder, uint
         remove_ended(unwinder);
     if (!process || unwinder->count >= STACKS_PROCESSES_MAX)
         return NULL;
-    size_t known = unwinder->capacity;
     unwinder->processes =
-        mem_grow(unwinder->processes, &unwinder->capacity, process + 1, sizeof *unwinder->processes);
-    if (unwinder->capacity > known)
-        memset(unwinder->processes + known, 0, (unwinder->capacity - known) * sizeof *unwinder->processes);
+        mem_grow_zeroed(unwinder->processes, &unwinder->capacity, process + 1, sizeof *unwinder->processes);
     return process_add(unwinder, process);
 }
 

@@ -134,10 +134,8 @@ static bool may_be_stub(const struct trace *t, const struct trace_location *row)
 void stub_kinds_update(struct stub_kinds *kinds, uint32_t process, const struct memory *memory)
 {
     const struct trace *t = kinds->t;
-    size_t had = kinds->next_capacity;
-    kinds->next = mem_grow(kinds->next, &kinds->next_capacity, (size_t)process + 1, sizeof *kinds->next);
-    if (had < kinds->next_capacity)
-        memset(kinds->next + had, 0, (kinds->next_capacity - had) * sizeof *kinds->next);
+    kinds->next =
+        mem_grow_zeroed(kinds->next, &kinds->next_capacity, (size_t)process + 1, sizeof *kinds->next);
     for (uint32_t id = kinds->next[process]; id < t->locations.count; id++) {
         struct trace_location *row = &t->locations.rows[id];
         if (row->process != process || !may_be_stub(t, row))

@@ -67,9 +67,7 @@ static size_t target_files_keep_root(struct target_files *files, int root_fd)
 
 static void set_seen(struct target_files *files, uint32_t process, const struct target_seen *seen)
 {
-    size_t had = files->capacity;
-    files->seen = mem_grow(files->seen, &files->capacity, process + 1, sizeof *files->seen);
-    memset(files->seen + had, 0, (files->capacity - had) * sizeof *files->seen);
+    files->seen = mem_grow_zeroed(files->seen, &files->capacity, process + 1, sizeof *files->seen);
     if (files->count <= process)
         files->count = process + 1;
     files->seen[process] = *seen;

@@ -101,9 +101,7 @@ static void process_enter(struct trace_builder *b, uint32_t id)
     if (before && !b->trace.processes.rows[before].to_ns)
         process_over(b, before, b->trace.processes.rows[id].from_ns);
 
-    size_t known = b->states_capacity;
-    b->states = mem_grow(b->states, &b->states_capacity, id + 1, sizeof *b->states);
-    memset(b->states + known, 0, (b->states_capacity - known) * sizeof *b->states);
+    b->states = mem_grow_zeroed(b->states, &b->states_capacity, id + 1, sizeof *b->states);
     b->states[id].mappings = mem_alloc(1, sizeof *b->states[id].mappings);
     b->states[id].past = mem_alloc(1, sizeof *b->states[id].past);
     b->states[id].codes = mem_alloc(1, sizeof *b->states[id].codes);
