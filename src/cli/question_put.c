@@ -132,7 +132,7 @@ void question_process(const struct question_scope *scope, uint32_t process, stru
     const char *name = trace_string(scope->trace, row->name);
     utf8_escape(out, span_of(name, strlen(name)));
     if (row->pid)
-        buffer_format(out, "%s(%u)", *name ? " " : "", row->pid);
+        buffer_format(out, *name ? " (%u)" : "process %u", row->pid);
 }
 
 static void head_processes(const struct question_scope *scope, struct buffer *out)

@@ -93,7 +93,7 @@ static bool export_check(const struct export_values *v, const struct export_form
         error_set(err, ERROR_USAGE, "a %s file holds all of a capture", format->extension);
         return error_hint(err, "leave the options about samples out, or choose another format");
     }
-    if (strcmp(v->out, "-") == 0 && export_format_is_binary(format) && isatty(STDOUT_FILENO)) {
+    if (v->out && strcmp(v->out, "-") == 0 && export_format_is_binary(format) && isatty(STDOUT_FILENO)) {
         error_set(err, ERROR_USAGE, "a %s file is no text for a terminal", format->extension);
         return error_hint(err, "send it to a file with -o, or to another program with |");
     }
