@@ -412,6 +412,49 @@ static void profile_choose_kinds(struct profile_build *b)
     free(forms);
 }
 
+/* By process: the weight of its samples. The caller frees. */
+static uint64_t *process_weights(const struct profile_build *b)
+{
+    uint64_t *weights = mem_alloc(b->p->process_count, sizeof *weights);
+    for (size_t i = 1; i < b->t->threads.count; i++)
+        if (b->thread_of[i])
+            weights[b->process_of[b->t->threads.rows[i].process]] += b->p->threads[b->thread_of[i]].weight;
+    return weights;
+}
+
+static void put_process(const struct profile_process *process, struct buffer *out)
+{
+    if (process->pid)
+        buffer_format(out, process->name[0] ? "%.200s (%u)" : "%.200sprocess %u", process->name,
+                      process->pid);
+    else
+        buffer_format(out, "%.200s", process->name[0] ? process->name : "stacks of an unknown process");
+}
+
+/* The heaviest processes, as many as a line has room for. */
+static void profile_title(struct profile_build *b)
+{
+    enum { NAMED = 3 };
+    struct profile *p = b->p;
+    AUTO_FREE uint64_t *weights = process_weights(b);
+    AUTO_FREE bool *named = mem_alloc(p->process_count, sizeof *named);
+    struct buffer title;
+    buffer_init(&title, 4096);
+    for (unsigned count = 0; count < NAMED && count + 1 < p->process_count; count++) {
+        uint32_t heaviest = 0;
+        for (uint32_t i = 1; i < p->process_count; i++)
+            if (!named[i] && (!heaviest || weights[i] > weights[heaviest]))
+                heaviest = i;
+        named[heaviest] = true;
+        buffer_string(&title, count ? ", " : "");
+        put_process(&p->processes[heaviest], &title);
+    }
+    if (p->process_count > NAMED + 1)
+        buffer_format(&title, " and %u more", p->process_count - 1 - NAMED);
+    p->title = frame_table_text(&b->frames, buffer_span(&title));
+    buffer_done(&title);
+}
+
 static void profile_describe(struct profile_build *b)
 {
     const struct trace *t = b->t;
@@ -433,21 +476,7 @@ static void profile_describe(struct profile_build *b)
     p->rate_hz = (double)rate_hz;
     p->weight_unit = unit ? frame_table_text(&b->frames, span_of(unit, strlen(unit))) : "samples";
     p->event = event ? frame_table_text(&b->frames, span_of(event, strlen(event))) : "samples";
-    struct buffer title;
-    buffer_init(&title, 4096);
-    for (uint32_t i = 1; i < p->process_count && i < 4; i++)
-        if (p->processes[i].pid && !p->processes[i].name[0])
-            buffer_format(&title, "%sprocess %u", i > 1 ? ", " : "", p->processes[i].pid);
-        else if (p->processes[i].pid)
-            buffer_format(&title, "%s%.200s (%u)", i > 1 ? ", " : "", p->processes[i].name,
-                          p->processes[i].pid);
-        else
-            buffer_format(&title, "%s%.200s", i > 1 ? ", " : "",
-                          p->processes[i].name[0] ? p->processes[i].name : "stacks of an unknown process");
-    if (p->process_count > 4)
-        buffer_format(&title, " and %u more", p->process_count - 4);
-    p->title = frame_table_text(&b->frames, buffer_span(&title));
-    buffer_done(&title);
+    profile_title(b);
 }
 
 static void profile_sum_collections(struct profile_build *b)

@@ -522,9 +522,35 @@ static void test_captured_is_of_all_events(void **state)
     trace_builder_done(&b);
 }
 
+/* The heaviest processes are named first, and three at most. */
+static void test_title(void **state)
+{
+    static const unsigned weights[] = { 5, 9, 0, 7, 9 }; /* of processes 10, 11, ... */
+    struct trace_builder b;
+    (void)state;
+    made_trace(&b);
+    uint32_t stack = b.trace.samples.stack[0];
+    for (uint32_t i = 0; i < ARRAY_LEN(weights); i++) {
+        uint32_t pid = 10 + i, thread = trace_builder_thread(&b, pid, pid, 0);
+        if (i == 1)
+            b.trace.processes.rows[trace_builder_process(&b, pid)].name = trace_add_string(&b.trace, "web");
+        for (unsigned k = 0; k < weights[i]; k++)
+            trace_push_sample(&b.trace.samples, 3000 + k, thread, stack, 100, SAMPLE_CPU, 0);
+    }
+    struct profile *p = built(&b, &(struct profile_options){ .kind = SAMPLE_CPU });
+    assert_string_equal(p->title, "web (11), process 14, process 13 and 2 more");
+    profile_free(p);
+    struct profile_options one = { .kind = SAMPLE_CPU, .who.process = "13" };
+    p = built(&b, &one);
+    assert_string_equal(p->title, "process 13");
+    profile_free(p);
+    trace_builder_done(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_title),
         cmocka_unit_test(test_self_and_total),
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_filters),
