@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/activity_parents.h"
 #include "analyse/event_schemas.h"
 #include "base/mem.h"
 #include "base/own.h"
@@ -27,6 +28,7 @@ struct activity_reading {
     struct named_activity *named; /* [0] is unused */
     size_t named_count, named_capacity;
     struct id_map named_ids;
+    struct activity_parents parents;
 };
 
 /* An event that begins or ends one. */
@@ -62,10 +64,16 @@ static uint32_t named_find(const struct activity_reading *r, const struct activi
     return id_map_find(&r->named_ids, named_hash(&key), named_same, r, &key);
 }
 
-static void named_add(struct activity_reading *r, const struct activity_path *path, uint32_t process,
+/* The latest one that was begun with this path names it. */
+static void named_put(struct activity_reading *r, const struct activity_path *path, uint32_t process,
                       uint32_t name)
 {
     struct named_activity row = { *path, process, name };
+    uint32_t known = named_find(r, path, process);
+    if (known) {
+        r->named[known].name = name;
+        return;
+    }
     r->named = mem_grow(r->named, &r->named_capacity, r->named_count + 1, sizeof *r->named);
     r->named[r->named_count] = row;
     id_map_add(&r->named_ids, named_hash(&row), (uint32_t)r->named_count++);
@@ -130,11 +138,19 @@ static void key_of(struct activity_reading *r, const struct edge_event *e, uint8
     key[15] = KEY_MARK;
 }
 
+/* Whether the event begins an activity, and does not only happen in one: then it tells what that is in. */
+static bool is_birth(const struct activity_reading *r, const struct edge_event *e)
+{
+    struct activity_path parent;
+    return activity_path_read(trace_event_activity(r->t, e->event)->related, &parent) &&
+           memcmp(&parent, &e->path, sizeof parent) != 0;
+}
+
 /* "Shop/Order", behind what it was begun in. */
 static uint32_t name_of(struct activity_reading *r, const struct edge_event *e, uint32_t process)
 {
-    struct activity_path outer = activity_path_parent(&e->path);
-    uint32_t own = named_find(r, &e->path, process);
+    struct activity_path outer = activity_parents_of(&r->parents, process, &e->path);
+    uint32_t own = is_birth(r, e) ? 0 : named_find(r, &e->path, process);
     uint32_t around = own ? own : named_find(r, &outer, process);
     buffer_clear(&r->name);
     if (around) {
@@ -150,7 +166,7 @@ static uint32_t name_of(struct activity_reading *r, const struct edge_event *e, 
     uint32_t id = intern_add(&r->table->texts, buffer_span(&r->name));
     r->table->is_full |= !id;
     if (!own)
-        named_add(r, &e->path, process, id);
+        named_put(r, &e->path, process, id);
     return id;
 }
 
@@ -215,6 +231,7 @@ bool activity_spans_add(struct span_table *table, const struct trace *t, uint64_
         r.edges[i] = (uint8_t)event_type_edge(t, i);
     r.kind = intern_cstr(&table->texts, "activity");
     event_schemas_init(&r.schemas, t);
+    activity_parents_init(&r.parents, t);
     buffer_init(&r.name, NAME_BUFFER_BYTES);
     buffer_init(&r.task, NAME_BUFFER_BYTES);
     size_t count = find_edges(&r, from_ns, to_ns, &edges);
@@ -223,6 +240,7 @@ bool activity_spans_add(struct span_table *table, const struct trace *t, uint64_
     buffer_done(&r.name);
     buffer_done(&r.task);
     event_schemas_done(&r.schemas);
+    activity_parents_done(&r.parents);
     id_map_done(&r.named_ids);
     free(r.named);
     free(r.edges);

@@ -56,14 +56,16 @@ static void add_stretch(void *user, const struct laned_span *span)
 
 /* A stretch is work for its activity, and for all that this one was begun in. */
 static void add_work(struct span_accounting *a, const struct span_lanes *lanes,
-                     const struct work_stretches *work)
+                     const struct span_accounts *accounts)
 {
-    for (size_t i = 0; i < work->count; i++) {
-        const struct work_stretch *stretch = &work->rows[i];
+    for (size_t i = 0; i < accounts->work.count; i++) {
+        const struct work_stretch *stretch = &accounts->work.rows[i];
         struct span_owner owner = { .process = stretch->process, .path = stretch->path };
         a->stretch = *stretch;
-        for (; !activity_path_is_none(&owner.path); owner.path = activity_path_parent(&owner.path))
+        for (unsigned depth = 0; !activity_path_is_none(&owner.path) && depth < ACTIVITY_DEPTH_MAX; depth++) {
             span_lanes_each(lanes, &owner, stretch->from_ns, stretch->to_ns, add_stretch, a);
+            owner.path = activity_parents_of(&accounts->parents, owner.process, &owner.path);
+        }
     }
 }
 
@@ -117,7 +119,7 @@ static uint64_t account_all(const struct span_accounts *accounts, const struct s
     AUTO_FREE bool *told = mem_alloc(table->count + 1, sizeof *told); /* by span: all that was done for it */
     struct span_accounting a = { .course = &accounts->course, .rows = rows, .covers = covers };
     span_lanes_init(&lanes, table);
-    add_work(&a, &lanes, work);
+    add_work(&a, &lanes, accounts);
     add_threads(&a, &lanes);
     for (size_t i = 0; i < lanes.count; i++)
         told[lanes.rows[i].row] = !lanes.rows[i].owner.thread && work->told[lanes.rows[i].owner.process];
@@ -230,7 +232,8 @@ void span_accounts_init(struct span_accounts *accounts, const struct span_table 
     *accounts = (struct span_accounts){ .count = table->count };
     accounts->rows = mem_alloc(table->count + 1, sizeof *accounts->rows);
     thread_course_init(&accounts->course, t);
-    work_stretches_init(&accounts->work, t);
+    activity_parents_init(&accounts->parents, t);
+    work_stretches_init(&accounts->work, t, &accounts->parents);
     accounts->left_out = account_all(accounts, table, 1, accounts->rows);
     accounts->has_cpu = accounts->course.has_cpu;
     accounts->has_switches = accounts->course.has_switches;
@@ -244,6 +247,7 @@ void span_accounts_done(struct span_accounts *accounts)
 {
     thread_course_done(&accounts->course);
     work_stretches_done(&accounts->work);
+    activity_parents_done(&accounts->parents);
     free(accounts->rows);
 }
 

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyse/activity_parents.h"
 #include "analyse/span_table.h"
 #include "analyse/thread_course.h"
 #include "analyse/work_stretches.h"
@@ -36,6 +37,7 @@ struct span_accounts {
     struct span_account total;
     uint64_t left_out; /* spans of unknown threads: more at once than are looked into (span_lanes.h) */
     struct thread_course course;
+    struct activity_parents parents;
     struct work_stretches work;
 };
 

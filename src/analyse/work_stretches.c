@@ -16,6 +16,7 @@ struct open_work {
 struct reading {
     struct work_stretches *work;
     const struct trace *t;
+    const struct activity_parents *parents;
     struct open_work *open; /* by thread */
     bool *sets;             /* by type of event: it tells what a thread takes up */
     uint8_t *edges;         /* by type: enum event_opcode */
@@ -87,9 +88,9 @@ static void on_any(struct reading *r, const struct trace_event *row, uint32_t ev
         before = (struct activity_path){ { 0 } };
     struct activity_path after = before;
     if (r->edges[row->type] == EVENT_OPCODE_START)
-        before = activity_path_parent(&before);
+        before = activity_parents_of(r->parents, row->process, &before);
     else if (r->edges[row->type] == EVENT_OPCODE_STOP)
-        after = activity_path_parent(&after);
+        after = activity_parents_of(r->parents, row->process, &after);
     struct open_work *open = &r->open[row->thread];
     if (memcmp(&open->path, &before, sizeof before) == 0)
         end_work(r, row, row->time_ns);
@@ -116,10 +117,11 @@ static int stretch_compare(const void *a, const void *b)
     return (x->thread > y->thread) - (x->thread < y->thread);
 }
 
-void work_stretches_init(struct work_stretches *work, const struct trace *t)
+void work_stretches_init(struct work_stretches *work, const struct trace *t,
+                         const struct activity_parents *parents)
 {
     *work = (struct work_stretches){ 0 };
-    struct reading r = { .work = work, .t = t, .activity = 1 };
+    struct reading r = { .work = work, .t = t, .parents = parents, .activity = 1 };
     work->told = mem_alloc(t->processes.count + 1, sizeof *work->told);
     r.open = mem_alloc(t->threads.count + 1, sizeof *r.open);
     r.sets = mem_alloc(t->event_types.count + 1, sizeof *r.sets);

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "clr/activity_path.h"
+#include "analyse/activity_parents.h"
 #include "trace/trace.h"
 
 struct work_stretch {
@@ -29,7 +29,8 @@ struct work_stretches {
 
 /* The event that tells. */
 bool work_stretches_wants(const char *provider, uint32_t event_id);
-void work_stretches_init(struct work_stretches *work, const struct trace *t);
+void work_stretches_init(struct work_stretches *work, const struct trace *t,
+                         const struct activity_parents *parents);
 void work_stretches_done(struct work_stretches *work);
 
 #endif
