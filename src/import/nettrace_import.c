@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "clr/host_command.h"
 #include "clr/module_name.h"
+#include "clr/provider_names.h"
 #include "import/gc_stops.h"
 #include "import/import_note.h"
 #include "import/kept_import.h"
@@ -150,12 +151,18 @@ static uint32_t add_type(struct nettrace_import *in, uint32_t provider, const st
                });
 }
 
+/* Whose events clrperf writes itself, where the capture has none; others may have any keyword. */
+static bool tells_names(const char *provider)
+{
+    return strcmp(provider, RUNTIME_RUNDOWN_PROVIDER) == 0 || strcmp(provider, RUNTIME_STREAM_PROVIDER) == 0;
+}
+
 /* Types of clrperf's own have no events of the capture. */
 static enum import_want want_of(const struct nettrace_import *in, const struct imported_type *row,
                                 const char *provider, const struct nettrace_type *told)
 {
     if (row->job == JOB_KEPT_SAMPLE || strcmp(provider, KEPT_PROVIDER) == 0 ||
-        (in->kept.any && (told->keywords & KEPT_TOLD_KEYWORD)))
+        (in->kept.any && (told->keywords & KEPT_TOLD_KEYWORD) && tells_names(provider)))
         return IMPORT_NOTHING;
     return in->options->wants ? in->options->wants(in->options->user, provider, told->event_id)
                               : IMPORT_PAYLOADS;

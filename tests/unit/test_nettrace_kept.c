@@ -283,7 +283,9 @@ static void test_no_samples(void **state)
     trace_builder_init(&b, 64);
     uint32_t process = trace_builder_process_start(&b, 10, 1);
     uint32_t type = trace_builder_event_type(
-        &b, &(struct trace_event_type){ .provider = trace_add_string(&b.trace, "P"), .event_id = 1 });
+        &b, &(struct trace_event_type){ .provider = trace_add_string(&b.trace, "P"),
+                                        .event_id = 1,
+                                        .keywords = UINT64_MAX }); /* all, as an event source's errors have */
     trace_push_event(&b.trace, &(struct trace_event){ .time_ns = 995, .type = type, .process = process },
                      span_of("x", 1));
     add_facts(&b, process);
