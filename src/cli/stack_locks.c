@@ -239,6 +239,22 @@ static size_t confirm_cycles(struct reading *r, size_t count)
     return 0;
 }
 
+/* A small dump has the threads, and not what they wait for: then no circle is seen, which is not that none
+ * is. */
+static void note_unread(struct stack_view *view)
+{
+    size_t unread = 0;
+    for (size_t i = 0; i < view->row_count; i++) {
+        const struct stack_lock *lock = &view->rows[i].lock;
+        unread +=
+            (lock->kind == STACK_LOCK_MONITOR || lock->kind == STACK_LOCK_LOCK) && lock->owner == WAIT_NOBODY;
+    }
+    if (unread)
+        error_set(&view->locks_problem, ERROR_INPUT,
+                  "the dump does not say who holds what %zu thread%s wait%s for; one with the heap does",
+                  unread, unread == 1 ? "" : "s", unread == 1 ? "s" : "");
+}
+
 void stack_locks_read(struct stack_view *view, bool live)
 {
     struct reading r = { .view = view };
@@ -250,6 +266,8 @@ void stack_locks_read(struct stack_view *view, bool live)
         view->deadlocks = find_cycles(&r);
         if (live)
             view->deadlocks = confirm_cycles(&r, view->deadlocks);
+        else if (!view->deadlocks)
+            note_unread(view);
         free(r.waits_for);
         managed_threads_done(&r.threads);
     }

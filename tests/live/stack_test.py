@@ -299,6 +299,10 @@ def check_cores(checks, variant, work):
         if kind != "mini":
             checks.check(f"{variant} {kind}: the deadlock is found", [len(c) for c in view["deadlocks"] or []] == [2],
                          str(view["deadlocks"]))
+        else:
+            said = clrperf("stack", path).stderr
+            checks.check(f"{variant} {kind}: that it does not tell of deadlocks is said",
+                         view["deadlocks"] is None and "does not say who holds" in said, f"{view['deadlocks']} {said}")
     kind, path = dumps[0]
     with open(path, "rb") as whole, open(work.file("cut.core"), "wb") as cut:
         cut.write(whole.read(os.path.getsize(path) // 3))
