@@ -2,9 +2,11 @@
  * main: finds the verb, parses its options, runs it, prints its error.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/own.h"
@@ -147,8 +149,19 @@ static bool run(const char *program, int argc, const char **argv, int *out_exit,
     return run_verb(program, verb, argc - 2, argv + 2, out_exit, err);
 }
 
+/* Who starts us may have closed some: what we open next would get their numbers, and our messages. */
+static void fill_standard_files(void)
+{
+    for (int fd = open("/dev/null", O_RDWR); fd >= 0; fd = open("/dev/null", O_RDWR))
+        if (fd > STDERR_FILENO) {
+            close(fd);
+            return;
+        }
+}
+
 int main(int argc, char **argv)
 {
+    fill_standard_files();
     /* as `dotnet clrperf` when that is how it was called */
     const char *base = argc && argv[0] && strrchr(argv[0], '/') ? strrchr(argv[0], '/') + 1
                        : argc                                   ? argv[0]

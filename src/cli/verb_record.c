@@ -308,6 +308,16 @@ static bool record_start(struct record_run *run, struct error *err)
     return !run->caller.pid || record_port_resume(v, run->port, &run->caller, err);
 }
 
+/* Those that a full disk did not take. */
+static void record_lose(struct record_run *run, uint64_t samples)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    run->stats.samples -= samples;
+    run->stats.lost += samples;
+    if (samples)
+        trace_builder_loss(&run->b, LOSS_WRITE, 0, now_ns, now_ns, samples);
+}
+
 /* Names everything and ends the file. What could not be recorded to the end is written all the same. */
 static bool record_finish(struct record_run *run, struct error *err)
 {
@@ -338,7 +348,11 @@ static bool record_finish(struct record_run *run, struct error *err)
     trace_set_fact_number(&run->b.trace, FACT_SELF_PEAK_RSS, clock_own_peak_rss_bytes());
     struct trace_writer *w = run->w;
     run->w = NULL;
-    bool ok = trace_writer_close(w, &run->b, &run->file_bytes, err);
+    struct trace_written written;
+    bool ok = trace_writer_close(w, &run->b, &written, err);
+    run->file_bytes = written.bytes;
+    if (!ok)
+        record_lose(run, run->stats.samples - written.samples);
     run->stop_to_closed_ns = clock_monotonic_ns() - run->stats.stopped_ns - run->stats.rundown_ns;
     return ok;
 }
@@ -355,8 +369,10 @@ static bool record_export(struct record_run *run, struct error *err)
         return false;
     bool ok = capture_export_write(&c, run->export, &all, &plain, run->export_fd, err);
     capture_done(&c);
-    if (!ok)
+    if (!ok) {
+        run->stats.ended_by = RECORD_ENDED_ERROR;
         return error_context(err, "writing '%s'", run->path);
+    }
     run->created = false;
     run->file_bytes = fstat(run->export_fd, &st) == 0 ? (uint64_t)st.st_size : 0;
     return true;
@@ -544,7 +560,7 @@ static bool record_run(struct verb_call *call, struct error *err)
         struct record_summary outcome = record_outcome(&run);
         if (v->json)
             ok = record_summary_json(&outcome, err);
-    } else if (v->json && run.stats.ended_by == RECORD_ENDED_ERROR && !run.created) { /* what came before */
+    } else if (v->json && run.stats.ended_by == RECORD_ENDED_ERROR) { /* what came before */
         struct record_summary outcome = record_outcome(&run);
         record_summary_json(&outcome, NULL);
     }

@@ -122,14 +122,13 @@ static void check_hardware_counter(struct host_check *c)
     }
 }
 
+/* They happen in the kernel: who may not look into it sees none. */
 static void check_switches(struct host_check *c)
 {
     struct perf_event_attr attr = cpu_clock();
-    attr.config = PERF_COUNT_SW_DUMMY;
-    attr.exclude_kernel = 1;
-    attr.context_switch = 1;
+    attr.config = PERF_COUNT_SW_CONTEXT_SWITCHES;
     AUTO_FD int fd = open_counter(attr, 0, -1);
-    judge_counter(c, fd, 2, "CAP_PERFMON");
+    judge_counter(c, fd, 1, "CAP_PERFMON");
 }
 
 /* A ring as large as recording likes it. */

@@ -16,6 +16,7 @@ enum {
 
 struct trace_writer {
     struct block_writer blocks;
+    uint64_t samples_in, samples_out; /* that were taken, that are on disk */
     /* rows that are on disk already: ids below */
     size_t strings, facts, images, processes, threads, mappings, functions, codes, locations, names, stacks,
         losses, method_lines, inlined, event_types, event_descriptions, subscriptions, event_activities;
@@ -38,9 +39,17 @@ bool trace_writer_open(int fd, struct trace_writer **out, struct error *err)
     return true;
 }
 
+static bool writer_put(struct trace_writer *w, enum format_block_type type, struct error *err)
+{
+    if (!block_writer_put(&w->blocks, type, err))
+        return false;
+    w->samples_out = w->samples_in;
+    return true;
+}
+
 static bool writer_room(struct trace_writer *w, struct error *err)
 {
-    return w->blocks.raw.size < WRITER_BATCH_BYTES || block_writer_put(&w->blocks, FORMAT_BATCH, err);
+    return w->blocks.raw.size < WRITER_BATCH_BYTES || writer_put(w, FORMAT_BATCH, err);
 }
 
 /* A section's head: its kind, then the first row's id and the number of rows. */
@@ -369,6 +378,7 @@ static bool writer_samples(struct trace_writer *w, struct trace_samples *s, stru
     for (size_t from = 0; from < s->count;) {
         size_t to = from + writer_rows(from, s->count, 36);
         writer_sample_columns(w, s, from, to);
+        w->samples_in += to - from;
         from = to;
         if (!writer_room(w, err))
             return false;
@@ -510,19 +520,19 @@ bool trace_writer_flush(struct trace_writer *w, struct trace_builder *b, struct 
     return writer_changed(w, b, err) && writer_locations(w, t, err) && writer_names(w, t, err) &&
            writer_stacks(w, t, err) && writer_samples(w, &b->trace.samples, err) &&
            writer_method_lines(w, t, err) && writer_told(w, &b->trace, err) && writer_inlined(w, t, err) &&
-           (!w->blocks.raw.size || block_writer_put(&w->blocks, FORMAT_BATCH, err));
+           (!w->blocks.raw.size || writer_put(w, FORMAT_BATCH, err));
 }
 
-bool trace_writer_close(struct trace_writer *w, struct trace_builder *b, uint64_t *out_bytes,
+bool trace_writer_close(struct trace_writer *w, struct trace_builder *b, struct trace_written *out,
                         struct error *err)
 {
     w->subscriptions = 1; /* few; by now they have an end */
     bool ok = !w->blocks.failed && writer_strings(w, &b->trace, err) && writer_facts(w, &b->trace, err) &&
-              trace_writer_flush(w, b, err) && block_writer_put(&w->blocks, FORMAT_END, err);
+              trace_writer_flush(w, b, err) && writer_put(w, FORMAT_END, err);
     if (!ok && w->blocks.failed && err)
         *err = w->blocks.failure;
-    if (out_bytes)
-        *out_bytes = w->blocks.bytes;
+    if (out)
+        *out = (struct trace_written){ w->blocks.bytes, w->samples_out };
     ok = block_writer_close(&w->blocks, ok ? err : NULL) && ok;
     free(w);
     return ok;

@@ -24,8 +24,13 @@ bool trace_writer_open(int fd, struct trace_writer **out, struct error *err);
  * flush fails at once.
  */
 bool trace_writer_flush(struct trace_writer *w, struct trace_builder *b, struct error *err);
-/* Flushes, marks the end, closes. Frees `w` in any case. *out_bytes (may be NULL): the file's size. */
-bool trace_writer_close(struct trace_writer *w, struct trace_builder *b, uint64_t *out_bytes,
+/* What is in the file: less than was given when writing failed. */
+struct trace_written {
+    uint64_t bytes, samples;
+};
+
+/* Flushes, marks the end, closes. Frees `w` in any case. `out` may be NULL. */
+bool trace_writer_close(struct trace_writer *w, struct trace_builder *b, struct trace_written *out,
                         struct error *err);
 uint64_t trace_writer_bytes(const struct trace_writer *w);
 

@@ -99,7 +99,10 @@ def full_disk(checks, work):
         checks.check("a file that may not grow: exit 1, and it is said", done.returncode == 1 and "cannot write" in done.stderr,
                      f"{done.returncode} {done.stderr}")
         checks.check("the summary is there, and says that an error ended it", json.loads(done.stdout)["ended_by"] == "error", done.stdout)
-        checks.check("what fits is readable", report(out)["totals"]["samples"] > 0, f"{os.path.getsize(out)} bytes")
+        kept, told = report(out)["totals"]["samples"], json.loads(done.stdout)
+        checks.check("what fits is readable", kept > 0, f"{os.path.getsize(out)} bytes")
+        checks.check("what did not fit is lost, and the summary says so", told["samples"] == kept and told["lost_by"].get("write", 0) > 0 and
+                     told["attempted"] == kept + told["lost"], f"{kept} samples, told {told}")
         with small_disk(work, ROOM_BYTES) as disk:
             out = os.path.join(disk, "full.clrperf")
             done = clrperf(*arguments, out, timeout=240)

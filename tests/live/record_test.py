@@ -141,6 +141,17 @@ def command_names(checks, work):
     checks.check("the program itself is in it", "Primes.Program.CountPrimes" in frames, "")
 
 
+def closed_descriptors(checks, work):
+    """As by who starts us without a terminal: what is opened next must not get our messages."""
+    out = work.file("closed.clrperf")
+    with busy() as target:
+        done = subprocess.run(["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-', CLRPERF, "record", "-p", str(target.pid), "-d", "0.5", "-o", out],
+                              check=False)
+    seen = clrperf("report", out)
+    checks.check("a recorder without standard descriptors records", done.returncode == 0 and seen.returncode == 0 and
+                 "damaged" not in seen.stderr, f"{done.returncode} {seen.stderr}")
+
+
 def signals(checks, work):
     with busy() as target:
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -643,7 +654,7 @@ def kernel_kept(checks, work):
                  len(names[0] & names[1]) >= 3 and names[1] <= {line[2] for line in lines} and os.stat(kept).st_ino == inode, names)
 
 
-GROUPS = (kernel_kept, command, command_of_moments, command_killed, command_beside, command_ends, command_is_short, command_names, signals, ordinary_user, events_without_rights, no_rights, targets,
+GROUPS = (kernel_kept, command, command_of_moments, command_killed, command_beside, command_ends, command_is_short, command_names, closed_descriptors, signals, ordinary_user, events_without_rights, no_rights, targets,
           all_processes, latecomers, target_exits, main_thread_exits, short_lived, lazy_binding, target_updated,
           target_chrooted, target_execs, target_stopped, frame_pointers, beside_another, ahead_of_time)
 

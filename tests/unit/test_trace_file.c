@@ -404,7 +404,9 @@ static void test_failed_write(void **state)
     assert_false(trace_writer_flush(w, &b, &err));
     assert_int_equal(err.kind, ERROR_PERMISSION); /* EPERM: of a sealed file */
     assert_false(trace_writer_flush(w, &b, &err));
-    assert_false(trace_writer_close(w, &b, NULL, &err));
+    struct trace_written written;
+    assert_false(trace_writer_close(w, &b, &written, &err));
+    assert_int_equal(written.samples, SAMPLES_PER_FLUSH);
     trace_builder_done(&b);
 
     struct source file;
