@@ -403,6 +403,13 @@ static void names_end_session(struct runtime_names *names, struct named_process 
     named->session = NULL;
 }
 
+/* One that began while we listened told of each method. Who becomes another program lists none at its end. */
+static bool lacks_list(const struct runtime_names *names, const struct named_process *named)
+{
+    bool was_there = !names->b->trace.processes.rows[named->process].from_ns;
+    return was_there && runtime_session_lists(named->session) && !runtime_session_complete(named->session);
+}
+
 bool runtime_names_drain(struct runtime_names *names)
 {
     bool lagging = false;
@@ -419,7 +426,7 @@ bool runtime_names_drain(struct runtime_names *names)
             names_tell_broken(names, named->pid, &err);
             names_end_session(names, named);
         } else if (runtime_session_ended(named->session)) {
-            if (runtime_session_lists(named->session) && !runtime_session_complete(named->session)) {
+            if (lacks_list(names, named)) {
                 error_set(&err, ERROR_TARGET, "it ended before it listed its methods");
                 names_tell(names, named->pid, " from before the recording", &err);
             }
@@ -640,7 +647,8 @@ void runtime_names_put_modules(struct runtime_names *names)
     qsort(names->modules, names->module_count, sizeof *names->modules, module_compare);
     for (uint32_t id = 1; id < t->codes.count && id < names->origin_capacity; id++) {
         const struct code_origin *origin = &names->origins[id];
-        if (!origin->name || t->codes.rows[id].module_path)
+        /* memory does not tell where dynamic methods belong, and most belong to nothing of the program's */
+        if (!origin->name || origin->dynamic || t->codes.rows[id].module_path)
             continue;
         struct named_module wanted = { .process = t->codes.rows[id].process, .module_id = origin->module_id };
         const struct named_module *module =
