@@ -100,6 +100,11 @@ static void put_head(const struct groups_answer *a, struct buffer *out)
                   stats->source == ALLOC_SOURCE_SAMPLED ? "sampled objects" : "ticks of about 100 kB");
     if (stats->source == ALLOC_SOURCE_SAMPLED && !stats->ticks)
         return;
+    if (stats->ticks)
+        buffer_string(
+            out,
+            "note        ticks follow the bytes: what is allocated in step with them can be off by more; "
+            "-e alloc-sampled (.NET 10) chooses at random\n\n");
     if (stats->samples && stats->ticks)
         buffer_string(out, "note        sampling switches allocation ticks off in the whole process\n\n");
 }
