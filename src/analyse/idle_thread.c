@@ -49,6 +49,15 @@ static bool has_managed(const struct shown_stack *stack)
     return false;
 }
 
+/* Somewhere in the runtime's own code, and nowhere in the program's. */
+static bool is_of_runtime(const struct shown_stack *stack)
+{
+    bool in_runtime = false;
+    for (size_t i = 0; i < stack->count; i++)
+        in_runtime |= stack->frames[i].frame->kind == CODE_RUNTIME;
+    return in_runtime && !has_managed(stack);
+}
+
 const char *idle_thread_kind(const char *name, const struct shown_stack *stack, bool blocked)
 {
     for (size_t i = 0; blocked && i < ARRAY_LEN(rules); i++) {
@@ -61,5 +70,5 @@ const char *idle_thread_kind(const char *name, const struct shown_stack *stack, 
             continue;
         return fits && !(rule->absent && has_frame(stack, rule->absent)) ? rule->kind : NULL;
     }
-    return NULL;
+    return blocked && name[0] == 0 && is_of_runtime(stack) ? "runtime" : NULL;
 }

@@ -239,16 +239,21 @@ static size_t confirm_cycles(struct reading *r, size_t count)
     return 0;
 }
 
-/* A small dump has the threads, and not what they wait for: then no circle is seen, which is not that none
- * is. */
+/* It waits to enter something, and who is in there is not known. */
+static bool waits_for_unknown(const struct stack_row *row)
+{
+    bool enters = waits_in(row, "Lock.Enter") || waits_in(row, "Monitor.Enter");
+    bool locked = row->lock.kind == STACK_LOCK_MONITOR || row->lock.kind == STACK_LOCK_LOCK;
+    return locked ? row->lock.owner == WAIT_NOBODY : row->lock.kind == STACK_LOCK_NONE && enters;
+}
+
+/* A small dump has the threads, not who holds what they wait for: that no circle is seen means nothing then.
+ */
 static void note_unread(struct stack_view *view)
 {
     size_t unread = 0;
-    for (size_t i = 0; i < view->row_count; i++) {
-        const struct stack_lock *lock = &view->rows[i].lock;
-        unread +=
-            (lock->kind == STACK_LOCK_MONITOR || lock->kind == STACK_LOCK_LOCK) && lock->owner == WAIT_NOBODY;
-    }
+    for (size_t i = 0; i < view->row_count; i++)
+        unread += waits_for_unknown(&view->rows[i]);
     if (unread)
         error_set(&view->locks_problem, ERROR_INPUT,
                   "the dump does not say who holds what %zu thread%s wait%s for; one with the heap does",

@@ -293,6 +293,9 @@ def check_cores(checks, variant, work):
         view = look(path)
         checks.check(f"{variant} {kind}: has the name of the process", view["process_name"] == name, f"{view['process_name']}, {name}")
         core = {t["tid"]: functions(t) for t in view["threads"]}
+        shown = [t["tid"] for t in view["threads"] if not t["managed"] and not t["idle"]]
+        checks.check(f"{variant} {kind}: threads of the runtime are told as such, without their names",
+                     not shown and not any(t["idle"] for t in view["threads"] if t["tid"] in live), f"at work: {shown}")
         differ = [tid for tid in live if core.get(tid) != live[tid]]
         checks.check(f"{variant} {kind}: stacks are those of the process", len(live) == 7 and not differ,
                      f"{len(live)} threads; " + "; ".join(f"{tid}: {core.get(tid)} live {live[tid]}" for tid in differ[:1]))
