@@ -305,7 +305,7 @@ def check_cores(checks, variant, work):
         else:
             said = clrperf("stack", path).stderr
             checks.check(f"{variant} {kind}: that it does not tell of deadlocks is said",
-                         view["deadlocks"] is None and "does not say who holds" in said, f"{view['deadlocks']} {said}")
+                         view["deadlocks"] is None and "does not say who holds" in said, f"{view['deadlocks']} {said} {[(t['lock'], t['waiting_on']) for t in view['threads'] if t['waiting_on']]}")
     kind, path = dumps[0]
     with open(path, "rb") as whole, open(work.file("cut.core"), "wb") as cut:
         cut.write(whole.read(os.path.getsize(path) // 3))
