@@ -89,28 +89,27 @@ static bool report_around(const struct report_values *v, const struct capture *c
                           struct error *err)
 {
     const char *function = v->callers ? v->callers : v->callees;
-    struct hot_table table;
-    if (!hot_table_neighbours(p, function, v->callers != NULL, &table)) {
+    struct call_neighbours found;
+    if (!call_neighbours_build(p, function, v->callers != NULL, &found)) {
         error_set(err, ERROR_USAGE, "no function of this capture is called '%s'", function);
         AUTO_FREE char *path = shell_word_new(c->path);
         return error_hint(err, "clrperf report %s --top 0 lists their names", path);
     }
-    size_t top = samples_top(v) ? samples_top(v) + (size_t)1 : 0; /* row 0 is the function itself */
     bool ok;
     if (v->json) {
-        ok = report_json_hot(c, p, &table, HOT_BY_FUNCTION, top, err);
+        ok = report_json_neighbours(c, p, &found, function, v->callers != NULL, samples_top(v), err);
     } else {
         struct buffer text;
         buffer_init(&text, OUTPUT_BYTES_MAX);
         if (v->csv) {
-            report_csv_hot(p, &table, HOT_BY_FUNCTION, top, &text);
+            report_csv_neighbours(p, &found, samples_top(v), &text);
         } else {
             report_head(c, p, stdout_width(), &text);
-            report_neighbours(p, &table, v->callers != NULL, top, stdout_width(), &text);
+            report_neighbours(p, &found, function, v->callers != NULL, samples_top(v), stdout_width(), &text);
         }
         ok = report_print(&text, err);
     }
-    hot_table_done(&table);
+    call_neighbours_done(&found);
     return ok;
 }
 
@@ -143,6 +142,11 @@ static bool samples_check(const struct report_values *v, struct error *err)
     if ((v->callers != NULL) + (v->callees != NULL) + v->tree > 1) {
         error_set(err, ERROR_USAGE, "--callers, --callees and --tree exclude each other");
         return error_hint(err, "ask for one after the other");
+    }
+    if ((v->callers && !*v->callers) || (v->callees && !*v->callees)) {
+        error_set(err, ERROR_USAGE, "--%s wants the name of a function, or a part of it",
+                  v->callers ? "callers" : "callees");
+        return error_hint(err, "clrperf report FILE --top 0 lists their names");
     }
     if (v->csv && v->tree) {
         error_set(err, ERROR_USAGE, "--tree has no --csv: a tree is no table");
