@@ -171,6 +171,19 @@ static bool samples_answer(const struct report_values *v, enum hot_by by, bool t
     return v->callers || v->callees ? report_around(v, c, p, err) : report_hot_rows(v, by, c, p, err);
 }
 
+/* A recording of events alone answers other questions. */
+static void samples_hint(const struct trace *t, struct error *err)
+{
+    struct buffer names;
+    buffer_init(&names, sizeof err->hint);
+    question_answered(t, &names);
+    bool any = names.size > 0;
+    buffer_u8(&names, 0);
+    error_hint(err, "%s%s%srecord samples with: clrperf record -e cpu,context-switches",
+               any ? "it answers: " : "", any ? (const char *)names.data : "", any ? "; " : "");
+    buffer_done(&names);
+}
+
 /* `event` NULL: the one that --event says, else the capture's first. */
 static bool samples_report(struct question_call *call, enum hot_by by, bool threads, const char *event,
                            struct error *err)
@@ -182,9 +195,13 @@ static bool samples_report(struct question_call *call, enum hot_by by, bool thre
     struct profile_choice choice = v->choice;
     if (event)
         choice.event = event;
-    if (!profile_choice_options(&v->choice, &options, err) ||
-        !profile_choice_event(&choice, t, &options, err))
+    if (!profile_choice_options(&v->choice, &options, err))
         return false;
+    if (!profile_choice_event(&choice, t, &options, err)) {
+        if (call->capture->is_ours && !profile_choice_has_samples(t))
+            samples_hint(t, err);
+        return false;
+    }
     options.lines = v->lines;
     if (!profile_build(t, &options, &p, err))
         return false;
