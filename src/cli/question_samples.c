@@ -133,25 +133,37 @@ static bool report_threads_csv(const struct report_values *v, const struct profi
     return report_print(&text, err);
 }
 
-static bool samples_check(const struct report_values *v, struct error *err)
+/* What shows a function's place among others. */
+static bool samples_check_shape(const struct report_values *v, enum hot_by by, struct error *err)
 {
-    enum hot_by by;
-    struct profile_options options;
-    if (!report_by(samples_by_word(v), &by, err) || !report_strict(v->strict, err))
-        return false;
+    const char *shape = v->tree ? "tree" : v->callers ? "callers" : v->callees ? "callees" : NULL;
+    const char *function = v->callers ? v->callers : v->callees;
     if ((v->callers != NULL) + (v->callees != NULL) + v->tree > 1) {
         error_set(err, ERROR_USAGE, "--callers, --callees and --tree exclude each other");
         return error_hint(err, "ask for one after the other");
     }
-    if ((v->callers && !*v->callers) || (v->callees && !*v->callees)) {
-        error_set(err, ERROR_USAGE, "--%s wants the name of a function, or a part of it",
-                  v->callers ? "callers" : "callees");
+    if (function && !*function) {
+        error_set(err, ERROR_USAGE, "--%s wants the name of a function, or a part of it", shape);
         return error_hint(err, "clrperf report FILE --top 0 lists their names");
+    }
+    if (shape && by != HOT_BY_FUNCTION) {
+        error_set(err, ERROR_USAGE, "--%s is of functions, not with --by %s", shape, samples_by_word(v));
+        return error_hint(err, "leave --by out");
     }
     if (v->csv && v->tree) {
         error_set(err, ERROR_USAGE, "--tree has no --csv: a tree is no table");
         return error_hint(err, "--tree --json has all of it");
     }
+    return true;
+}
+
+static bool samples_check(const struct report_values *v, struct error *err)
+{
+    enum hot_by by;
+    struct profile_options options;
+    if (!report_by(samples_by_word(v), &by, err) || !report_strict(v->strict, err) ||
+        !samples_check_shape(v, by, err))
+        return false;
     if (v->lines && by != HOT_BY_FUNCTION) {
         error_set(err, ERROR_USAGE, "--lines shows lines of functions, not with --by %s", samples_by_word(v));
         return error_hint(err, "leave --by out");
