@@ -97,6 +97,18 @@ static const char *module_label(const struct profile_frame *f)
                                                                    : "[unknown]";
 }
 
+struct hot_row hot_row_like(const struct profile_frame *f)
+{
+    return (struct hot_row){ .name = f->name,
+                             .module = f->module,
+                             .file = f->file,
+                             .line = f->line,
+                             .line_of_method = f->line_of_method,
+                             .inlined = f->inlined,
+                             .kind = f->kind,
+                             .tier = f->tier };
+}
+
 static uint32_t hot_row_of_frame(struct hot_build *b, uint32_t frame, enum hot_by by)
 {
     const struct profile_frame *f = &b->p->frames[frame];
@@ -108,11 +120,7 @@ static uint32_t hot_row_of_frame(struct hot_build *b, uint32_t frame, enum hot_b
         return hot_row_of(b, type_of_frame(f), module, &like);
     if (by == HOT_BY_TYPE)
         return hot_row_of(b, span_of(module, strlen(module)), module, &like);
-    like.tier = f->tier;
-    like.file = f->file;
-    like.line = f->line;
-    like.line_of_method = f->line_of_method;
-    like.inlined = f->inlined;
+    like = hot_row_like(f);
     return hot_row_of(b, span_of(f->name, strlen(f->name)), f->module, &like);
 }
 
@@ -191,6 +199,12 @@ static int hot_compare_total(const void *a, const void *b)
     return hot_compare_names(x, y);
 }
 
+void hot_table_sort(struct hot_table *table)
+{
+    if (table->count) /* not where filters left nothing */
+        qsort(table->rows, table->count, sizeof *table->rows, hot_compare_total);
+}
+
 static size_t when_bucket(const struct profile *p, size_t sample)
 {
     uint64_t bucket = p->duration_ns ? p->sample_time_ns[sample] * HOT_WHEN_BUCKETS / p->duration_ns : 0;
@@ -214,8 +228,7 @@ static uint64_t when_end(const struct profile *p, size_t bucket)
     return bucket + 1 < HOT_WHEN_BUCKETS ? (end + HOT_WHEN_BUCKETS - 1) / HOT_WHEN_BUCKETS : UINT64_MAX;
 }
 
-/* Adds an entry's weight to its buckets. */
-static void when_add(const struct profile *p, size_t sample, uint64_t *when)
+void hot_when_add(const struct profile *p, size_t sample, uint64_t *when)
 {
     size_t first = when_bucket(p, sample), last = when_last(p, sample, first);
     uint64_t at_ns = p->sample_time_ns[sample], left = p->sample_weight[sample];
@@ -258,7 +271,7 @@ static void hot_add_when(struct hot_build *b, size_t shown)
             if (row > shown || stamp[row] == i + 1)
                 continue;
             stamp[row] = i + 1;
-            when_add(p, i, rows[row - 1].when);
+            hot_when_add(p, i, rows[row - 1].when);
         }
     }
     free(stamp);
@@ -298,10 +311,9 @@ static void hot_by_threads(struct hot_build *b, enum hot_by by)
         row->self += p->sample_weight[i];
         row->total += p->sample_weight[i];
         row->samples += profile_samples_at(p, i);
-        when_add(p, i, row->when);
+        hot_when_add(p, i, row->when);
     }
-    if (b->table->count)
-        qsort(b->table->rows, b->table->count, sizeof *b->table->rows, hot_compare_total);
+    hot_table_sort(b->table);
     free(row_of);
 }
 
@@ -326,71 +338,6 @@ void hot_table_done(struct hot_table *table)
     free(table->rows);
     arena_done(&table->arena);
     *table = (struct hot_table){ 0 };
-}
-
-/* Marks the frames that are meant: those with exactly that name, else those that contain it. */
-static bool hot_find_frames(const struct profile *p, const char *function, bool *meant)
-{
-    bool any = false;
-    for (uint32_t i = 1; i < p->frame_count; i++)
-        any |= meant[i] = strcmp(p->frames[i].name, function) == 0;
-    if (any)
-        return true;
-    for (uint32_t i = 1; i < p->frame_count; i++)
-        any |= meant[i] = strstr(p->frames[i].name, function) != NULL;
-    return any;
-}
-
-/* What is above (or below) the outermost meant frame on a sample's path; 0 when nothing is. */
-static uint32_t hot_neighbour(const struct profile *p, const bool *meant, uint32_t node, bool callers,
-                              uint32_t *out_frame)
-{
-    uint32_t below = 0, found = 0, found_below = 0;
-    for (; node; node = p->nodes[node].parent) {
-        if (meant[p->nodes[node].frame]) {
-            found = node;
-            found_below = below;
-        }
-        below = node;
-    }
-    if (!found)
-        return 0;
-    uint32_t other = callers ? p->nodes[found].parent : found_below;
-    *out_frame = other ? p->nodes[other].frame : 0;
-    return found;
-}
-
-bool hot_table_neighbours(const struct profile *p, const char *function, bool callers, struct hot_table *out)
-{
-    bool *meant = mem_alloc(p->frame_count, sizeof *meant);
-    if (!hot_find_frames(p, function, meant)) {
-        free(meant);
-        return false;
-    }
-    *out = (struct hot_table){ 0 };
-    arena_init(&out->arena, SIZE_MAX); /* for parts of texts that had room in the profile */
-    struct hot_build b = { .p = p, .table = out, .lines = p->by_line };
-    hot_row_of(&b, span_of(function, strlen(function)), "", &(struct hot_row){ 0 });
-    id_map_clear(&b.index); /* a neighbour with its name is a row of its own: a call of itself */
-    for (size_t i = 0; i < p->sample_count; i++) {
-        uint32_t frame, node = hot_neighbour(p, meant, p->sample_node[i], callers, &frame);
-        if (!node)
-            continue;
-        const char *none = callers ? "[root]" : "[self]";
-        uint32_t row = frame ? hot_row_of_frame(&b, frame, HOT_BY_FUNCTION)
-                             : hot_row_of(&b, span_of(none, 6), "", &(struct hot_row){ 0 });
-        bool is_self = meant[p->nodes[p->sample_node[i]].frame];
-        out->rows[0].total += p->sample_weight[i];
-        out->rows[0].self += is_self ? p->sample_weight[i] : 0;
-        out->rows[row - 1].total += p->sample_weight[i];
-        out->rows[row - 1].samples += profile_samples_at(p, i);
-        when_add(p, i, out->rows[row - 1].when);
-        out->rows[0].samples += profile_samples_at(p, i);
-    }
-    qsort(out->rows + 1, out->count - 1, sizeof *out->rows, hot_compare_total);
-    id_map_done(&b.index);
-    free(meant);
-    return true;
 }
 
 /* The scale is PerfView's: a digit for each 10 % of one CPU, letters above 100 %. */

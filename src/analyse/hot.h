@@ -36,13 +36,14 @@ struct hot_table {
  * `samples`. `inclusive` sorts by total, else by self. */
 void hot_table_build(const struct profile *p, enum hot_by by, bool inclusive, size_t shown,
                      struct hot_table *out);
-/*
- * The immediate callers (or callees) of the frames that `function` names, each with the weight that flows
- * through: their totals add up to the function's own total. Of a recursion the outermost call counts.
- * The function itself is row 0. False when no frame has that name (exact, else as a part of it).
- */
-bool hot_table_neighbours(const struct profile *p, const char *function, bool callers, struct hot_table *out);
 void hot_table_done(struct hot_table *table);
+
+/* By total, the heaviest first; ties by name, module, line. */
+void hot_table_sort(struct hot_table *table);
+/* A frame's row without any weight; its texts are the profile's. */
+struct hot_row hot_row_like(const struct profile_frame *frame);
+/* Adds a sample's weight to the buckets of the time that it stands for. */
+void hot_when_add(const struct profile *p, size_t sample, uint64_t *when);
 
 /* PerfView's strip: a character for each bucket, by share of one CPU (32 characters and a NUL). */
 void hot_when_text(const struct hot_row *row, uint64_t duration_ns, char out[HOT_WHEN_BUCKETS + 1]);

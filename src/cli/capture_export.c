@@ -37,7 +37,10 @@ bool capture_export_write(const struct capture *c, const struct export_format *f
     struct profile *p;
     if (format->write_trace)
         return export_trace_to_fd(format, t, fd, err);
-    if (!profile_choice_options(choice, &options, err) || !profile_choice_event(choice, t, &options, err))
+    /* a recording of events alone is no failure: marks of them can be all that is wanted */
+    bool chosen = c->is_ours && !choice->event && !profile_choice_has_samples(t);
+    if (!profile_choice_options(choice, &options, err) ||
+        (!chosen && !profile_choice_event(choice, t, &options, err)))
         return false;
     options.tree_only = format->tree_only;
     options.timeline = format->timeline;

@@ -47,16 +47,23 @@ static const char *create_hint(int e)
     }
 }
 
-static bool create_refused(const char *path, int e, struct error *err)
-{
-    error_system(err, e, "cannot create '%s'", path);
-    return error_hint(err, "%s", create_hint(e));
-}
-
 static bool not_overwritten(const char *path, const char *why, struct error *err)
 {
     error_set(err, ERROR_USAGE, "'%s' %s", path, why);
     return error_hint(err, "choose another name with -o");
+}
+
+/* What is there and is no file does not make way with --force either: it is told what it is. */
+static bool create_refused(const char *path, int e, struct error *err)
+{
+    struct stat st;
+    if (e == EEXIST && lstat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        if (!S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode))
+            return not_overwritten(path, "is not a regular file", err);
+        e = S_ISDIR(st.st_mode) ? EISDIR : ELOOP;
+    }
+    error_system(err, e, "cannot create '%s'", path);
+    return error_hint(err, "%s", create_hint(e));
 }
 
 /* Somebody else's file may be open in their hands: it makes way for one that is ours alone. */

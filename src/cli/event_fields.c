@@ -1,6 +1,7 @@
 #include "cli/event_fields.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { ITEMS_SHOWN = 3 };
 
@@ -116,12 +117,21 @@ struct text_fields {
     struct buffer *out;
     unsigned depth, arrays;                    /* as of JSON */
     uint32_t items[EVENT_FIELD_DEPTH_MAX + 2]; /* told at each depth */
-    unsigned hidden; /* the depth at which an array's further items are left out; 0: none is */
+    unsigned hidden;  /* the depth at which an array's further items are left out; 0: none is */
+    const char *only; /* the one field that is told, without its name; NULL: all */
+    bool passed_over; /* this field is not that one */
 };
 
 /* False: this is one item too many. */
 static bool text_name(struct text_fields *f, const char *name)
 {
+    if (f->only && f->depth == 0) {
+        f->passed_over = f->items[0] || strcmp(name, f->only) != 0;
+        f->items[0] += !f->passed_over; /* of two fields with one name the first */
+        return !f->passed_over;
+    }
+    if (f->passed_over)
+        return false;
     uint32_t items = f->items[f->depth]++;
     bool item = f->arrays >> f->depth & 1;
     if (f->hidden)
@@ -162,7 +172,7 @@ static void text_end(void *user, bool array)
     if (f->hidden == f->depth)
         f->hidden = 0;
     f->depth--;
-    if (!f->hidden)
+    if (!f->hidden && !f->passed_over)
         buffer_u8(f->out, array ? ']' : '}');
 }
 
@@ -172,4 +182,11 @@ void event_fields_text(const struct event_schema *s, struct span payload, struct
     const struct event_visitor visitor = { &fields, text_value, text_begin, text_end };
     if (!event_schema_visit(s, payload, &visitor))
         buffer_string(out, " [cut]");
+}
+
+void event_field_text(const struct event_schema *s, struct span payload, const char *name, struct buffer *out)
+{
+    struct text_fields fields = { .out = out, .only = name };
+    const struct event_visitor visitor = { &fields, text_value, text_begin, text_end };
+    event_schema_visit(s, payload, &visitor);
 }

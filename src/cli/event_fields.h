@@ -18,6 +18,9 @@ void event_value_json(struct json_writer *j, const struct event_value *v, struct
 /* "Count=7 Reason=Induced Values=[{Address=0x7f} ...]", arrays cut at a few items; not escaped. "[cut]" at
  * the end of a payload that ends too early. */
 void event_fields_text(const struct event_schema *s, struct span payload, struct buffer *out);
+/* The value of this field alone, likewise; nothing when there is none of that name. */
+void event_field_text(const struct event_schema *s, struct span payload, const char *name,
+                      struct buffer *out);
 /* The bytes in hex, without anything between. */
 void event_bytes_hex(struct span bytes, struct buffer *out);
 

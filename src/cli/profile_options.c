@@ -55,14 +55,22 @@ struct event_choice {
     enum sample_kind kind;
 };
 
+/* Made by `record`, which says what it samples. */
+static bool choice_is_recording(const struct trace *t)
+{
+    const char *format = trace_fact_value(t, FACT_FORMAT);
+    return format && strcmp(format, "clrperf") == 0;
+}
+
 static size_t choice_events(const struct trace *t, struct event_choice out[3])
 {
     const char *counted = trace_fact_value(t, FACT_COUNTED_EVENT);
     bool has_wall = trace_fact_value(t, FACT_WALL_EVENT);
-    const char *format = trace_fact_value(t, FACT_FORMAT);
-    /* one that export made of samples says what they weigh */
-    bool is_events = format && !trace_fact_value(t, FACT_UNIT) &&
-                     (strcmp(format, "nettrace") == 0 || strcmp(format, "netperf") == 0);
+    const char *format = trace_fact_value(t, FACT_FORMAT), *file = format ? format : "";
+    /* a file of events that export made of samples says what they weigh */
+    bool is_events =
+        !trace_fact_value(t, FACT_UNIT) && (strcmp(file, "nettrace") == 0 || strcmp(file, "netperf") == 0);
+    is_events |= choice_is_recording(t) && !t->samples.count;
     size_t count = 0;
     if (trace_fact_value(t, FACT_EVENT) || (!counted && !has_wall && !is_events))
         out[count++] = (struct event_choice){ "cpu", SAMPLE_CPU };
@@ -71,6 +79,31 @@ static size_t choice_events(const struct trace *t, struct event_choice out[3])
     if (counted)
         out[count++] = (struct event_choice){ counted, SAMPLE_EVENT };
     return count;
+}
+
+bool profile_choice_has_samples(const struct trace *t)
+{
+    struct event_choice events[3];
+    return choice_events(t, events) > 0;
+}
+
+/* A recording has what was asked for; in a file of another tool events that no one asks for are not read. */
+static bool choice_has_none(const struct profile_choice *choice, const struct trace *t, struct error *err)
+{
+    if (choice_is_recording(t)) {
+        if (choice->event)
+            return error_set(err, ERROR_USAGE, "this capture has no samples of '%s'", choice->event);
+        return error_set(err, ERROR_USAGE, "this capture has no samples");
+    }
+    if (t->events.count <= 1) {
+        error_set(err, ERROR_USAGE, "this file has no samples");
+        return error_hint(
+            err, "clrperf report FILE events --counts tells which events it has, if any; dotnet-trace "
+                 "samples with --profile dotnet-sampled-thread-time");
+    }
+    error_set(err, ERROR_USAGE, "this file has no samples, only events");
+    return error_hint(err, "clrperf report --help lists questions about events; dotnet-trace samples with "
+                           "--profile dotnet-sampled-thread-time");
 }
 
 bool profile_choice_event(const struct profile_choice *choice, const struct trace *t,
@@ -83,18 +116,8 @@ bool profile_choice_event(const struct profile_choice *choice, const struct trac
             out->kind = events[i].kind;
             return true;
         }
-    if (!count && t->events.count <= 1) { /* those that no one asked for were not read */
-        error_set(err, ERROR_USAGE, "this file has no samples");
-        return error_hint(
-            err, "clrperf report FILE events --counts tells which events it has, if any; dotnet-trace "
-                 "samples with --profile dotnet-sampled-thread-time");
-    }
-    if (!count) {
-        error_set(err, ERROR_USAGE, "this file has no samples, only events");
-        return error_hint(err,
-                          "clrperf report --help lists questions about events; dotnet-trace samples with "
-                          "--profile dotnet-sampled-thread-time");
-    }
+    if (!count)
+        return choice_has_none(choice, t, err);
     char known[256] = "";
     for (size_t i = 0, used = 0; i < count && used < sizeof known; i++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", events[i].name);

@@ -16,7 +16,10 @@ struct profile_choice {
 
 extern const struct option_spec profile_choice_specs[];
 
-/* Once the capture is there: which of its events is looked at. */
+/* Whether a capture can have samples: false of a recording of events alone. */
+bool profile_choice_has_samples(const struct trace *t);
+/* Once the capture is there: which of its events is looked at. Fails when it has none such; of a recording of
+ * events alone without a hint. */
 bool profile_choice_event(const struct profile_choice *choice, const struct trace *t,
                           struct profile_options *out, struct error *err);
 /* Borrows from `choice`. */

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "analyse/told_events.h"
+
 extern const struct question question_samples;
 extern const struct question question_cpu;
 extern const struct question question_wall;
@@ -48,6 +50,24 @@ const struct question *question_find(const char *name)
         if (strcmp((*q)->name, name) == 0)
             return *q;
     return NULL;
+}
+
+static bool question_is_answered(const struct question *question, const struct trace *t)
+{
+    if (question == &question_events)
+        return t->events.count > 1;
+    return question->provider && told_was_asked(t, question->provider, question->keywords, question->level);
+}
+
+void question_answered(const struct trace *t, struct buffer *out)
+{
+    const char *comma = "";
+    for (const struct question *const *q = questions; *q; q++) {
+        if (!question_is_answered(*q, t))
+            continue;
+        buffer_format(out, "%s%s", comma, (*q)->name);
+        comma = ", ";
+    }
 }
 
 bool question_unknown(const char *name, struct error *err)

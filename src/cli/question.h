@@ -67,6 +67,8 @@ struct question {
 extern const struct question *const questions[];
 /* By name; "" is what a report answers that is asked nothing. NULL when there is none. */
 const struct question *question_find(const char *name);
+/* Their names, ", " between: those of which a recording holds the events. */
+void question_answered(const struct trace *t, struct buffer *out);
 /* Fails with ERROR_USAGE and the names of all of them. */
 bool question_unknown(const char *name, struct error *err);
 

@@ -36,15 +36,6 @@ static void cell_event(const struct events_answer *a, const struct event_schema 
     buffer_string(cell, event_schema_name(s));
 }
 
-/* What is no text and no number is shown as all fields are. */
-static void cell_field(const struct event_schema *s, struct span payload, const char *name,
-                       struct buffer *cell)
-{
-    struct event_value v;
-    if (event_schema_read(s, payload, event_schema_field(s, name), &v))
-        event_value_append(cell, &v);
-}
-
 static void cell_fields(const struct event_schema *s, struct span payload, struct buffer *cell)
 {
     event_fields_text(s, payload, cell);
@@ -100,7 +91,7 @@ static void table_row(struct events_answer *a, struct text_table *table, uint32_
     text_table_add(table, cell_text(cell));
     for (size_t i = 0; i < a->wanted.column_count; i++) {
         buffer_clear(cell);
-        cell_field(s, payload, a->wanted.columns[i], cell);
+        event_field_text(s, payload, a->wanted.columns[i], cell);
         text_table_add(table, cell_text(cell));
     }
     buffer_clear(cell);
@@ -279,7 +270,7 @@ static void csv_row(struct events_answer *a, struct csv_text *csv, uint32_t even
     csv_u64(csv, type->version);
     for (size_t i = 0; i < a->wanted.column_count; i++) {
         buffer_clear(cell);
-        cell_field(s, payload, a->wanted.columns[i], cell);
+        event_field_text(s, payload, a->wanted.columns[i], cell);
         csv_string(csv, cell_text(cell));
     }
     if (!a->wanted.column_count) {

@@ -135,11 +135,41 @@ void question_process(const struct question_scope *scope, uint32_t process, stru
         buffer_format(out, *name ? " (%u)" : "process %u", row->pid);
 }
 
+/* Which processes there are when none sent anything, from those that were asked to any. */
+enum quiet_process { QUIET_ASKED, QUIET_MANAGED, QUIET_ANY, QUIET_PROCESSES };
+
+static bool is_quiet(const struct trace *t, uint32_t process, enum quiet_process which)
+{
+    const struct trace_process *row = &t->processes.rows[process];
+    if (which == QUIET_MANAGED)
+        return *trace_string(t, row->runtime_version) != 0;
+    if (which == QUIET_ANY)
+        return row->pid || *trace_string(t, row->name);
+    for (size_t i = 1; i < t->subscriptions.count; i++)
+        if (t->subscriptions.rows[i].process == process)
+            return true;
+    return false;
+}
+
+/* By process: whether the head names it. The caller frees. */
+static bool *processes_of_head(const struct question_scope *scope, size_t *out_count)
+{
+    const struct trace *t = scope->trace;
+    const struct thread_filter *who = &scope->call->values->choice.who;
+    bool *with = processes_with_events(t, out_count);
+    for (unsigned which = QUIET_ASKED; which < QUIET_PROCESSES && !*out_count; which++)
+        for (uint32_t i = 1; i < t->processes.count; i++) {
+            with[i] = is_quiet(t, i, (enum quiet_process)which) && thread_filter_wants_process(who, t, i);
+            *out_count += with[i];
+        }
+    return with;
+}
+
 static void head_processes(const struct question_scope *scope, struct buffer *out)
 {
     const struct trace *t = scope->trace;
     size_t count, shown = 0;
-    AUTO_FREE bool *with = processes_with_events(t, &count);
+    AUTO_FREE bool *with = processes_of_head(scope, &count);
     for (uint32_t i = 1; i < t->processes.count && shown < PROCESSES_SHOWN; i++) {
         if (!with[i])
             continue;

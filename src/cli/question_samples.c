@@ -89,28 +89,27 @@ static bool report_around(const struct report_values *v, const struct capture *c
                           struct error *err)
 {
     const char *function = v->callers ? v->callers : v->callees;
-    struct hot_table table;
-    if (!hot_table_neighbours(p, function, v->callers != NULL, &table)) {
+    struct call_neighbours found;
+    if (!call_neighbours_build(p, function, v->callers != NULL, &found)) {
         error_set(err, ERROR_USAGE, "no function of this capture is called '%s'", function);
         AUTO_FREE char *path = shell_word_new(c->path);
         return error_hint(err, "clrperf report %s --top 0 lists their names", path);
     }
-    size_t top = samples_top(v) ? samples_top(v) + (size_t)1 : 0; /* row 0 is the function itself */
     bool ok;
     if (v->json) {
-        ok = report_json_hot(c, p, &table, HOT_BY_FUNCTION, top, err);
+        ok = report_json_neighbours(c, p, &found, function, v->callers != NULL, samples_top(v), err);
     } else {
         struct buffer text;
         buffer_init(&text, OUTPUT_BYTES_MAX);
         if (v->csv) {
-            report_csv_hot(p, &table, HOT_BY_FUNCTION, top, &text);
+            report_csv_neighbours(p, &found, samples_top(v), &text);
         } else {
             report_head(c, p, stdout_width(), &text);
-            report_neighbours(p, &table, v->callers != NULL, top, stdout_width(), &text);
+            report_neighbours(p, &found, function, v->callers != NULL, samples_top(v), stdout_width(), &text);
         }
         ok = report_print(&text, err);
     }
-    hot_table_done(&table);
+    call_neighbours_done(&found);
     return ok;
 }
 
@@ -134,20 +133,37 @@ static bool report_threads_csv(const struct report_values *v, const struct profi
     return report_print(&text, err);
 }
 
-static bool samples_check(const struct report_values *v, struct error *err)
+/* What shows a function's place among others. */
+static bool samples_check_shape(const struct report_values *v, enum hot_by by, struct error *err)
 {
-    enum hot_by by;
-    struct profile_options options;
-    if (!report_by(samples_by_word(v), &by, err) || !report_strict(v->strict, err))
-        return false;
+    const char *shape = v->tree ? "tree" : v->callers ? "callers" : v->callees ? "callees" : NULL;
+    const char *function = v->callers ? v->callers : v->callees;
     if ((v->callers != NULL) + (v->callees != NULL) + v->tree > 1) {
         error_set(err, ERROR_USAGE, "--callers, --callees and --tree exclude each other");
         return error_hint(err, "ask for one after the other");
+    }
+    if (function && !*function) {
+        error_set(err, ERROR_USAGE, "--%s wants the name of a function, or a part of it", shape);
+        return error_hint(err, "clrperf report FILE --top 0 lists their names");
+    }
+    if (shape && by != HOT_BY_FUNCTION) {
+        error_set(err, ERROR_USAGE, "--%s is of functions, not with --by %s", shape, samples_by_word(v));
+        return error_hint(err, "leave --by out");
     }
     if (v->csv && v->tree) {
         error_set(err, ERROR_USAGE, "--tree has no --csv: a tree is no table");
         return error_hint(err, "--tree --json has all of it");
     }
+    return true;
+}
+
+static bool samples_check(const struct report_values *v, struct error *err)
+{
+    enum hot_by by;
+    struct profile_options options;
+    if (!report_by(samples_by_word(v), &by, err) || !report_strict(v->strict, err) ||
+        !samples_check_shape(v, by, err))
+        return false;
     if (v->lines && by != HOT_BY_FUNCTION) {
         error_set(err, ERROR_USAGE, "--lines shows lines of functions, not with --by %s", samples_by_word(v));
         return error_hint(err, "leave --by out");
@@ -167,6 +183,19 @@ static bool samples_answer(const struct report_values *v, enum hot_by by, bool t
     return v->callers || v->callees ? report_around(v, c, p, err) : report_hot_rows(v, by, c, p, err);
 }
 
+/* A recording of events alone answers other questions. */
+static void samples_hint(const struct trace *t, struct error *err)
+{
+    struct buffer names;
+    buffer_init(&names, sizeof err->hint);
+    question_answered(t, &names);
+    bool any = names.size > 0;
+    buffer_u8(&names, 0);
+    error_hint(err, "%s%s%srecord samples with: clrperf record -e cpu,context-switches",
+               any ? "it answers: " : "", any ? (const char *)names.data : "", any ? "; " : "");
+    buffer_done(&names);
+}
+
 /* `event` NULL: the one that --event says, else the capture's first. */
 static bool samples_report(struct question_call *call, enum hot_by by, bool threads, const char *event,
                            struct error *err)
@@ -178,9 +207,13 @@ static bool samples_report(struct question_call *call, enum hot_by by, bool thre
     struct profile_choice choice = v->choice;
     if (event)
         choice.event = event;
-    if (!profile_choice_options(&v->choice, &options, err) ||
-        !profile_choice_event(&choice, t, &options, err))
+    if (!profile_choice_options(&v->choice, &options, err))
         return false;
+    if (!profile_choice_event(&choice, t, &options, err)) {
+        if (call->capture->is_ours && !profile_choice_has_samples(t))
+            samples_hint(t, err);
+        return false;
+    }
     options.lines = v->lines;
     if (!profile_build(t, &options, &p, err))
         return false;

@@ -11,11 +11,10 @@ static double share(uint64_t part, uint64_t whole)
     return whole ? (double)part / (double)whole : 0;
 }
 
-void report_csv_hot(const struct profile *p, const struct hot_table *table, enum hot_by by, size_t top,
-                    struct buffer *out)
+static void csv_rows(const struct profile *p, const struct hot_table *table, bool is_code, bool self_known,
+                     size_t top, struct buffer *out)
 {
     struct csv_text csv;
-    bool is_code = by != HOT_BY_THREAD && by != HOT_BY_PROCESS;
     csv_init(&csv, out);
     csv_titles(&csv, "name,module,kind,tier,file,line,self,total,unit,samples,self_share,total_share");
     for (size_t i = 0; i < table->count && (!top || i < top); i++) {
@@ -27,14 +26,26 @@ void report_csv_hot(const struct profile *p, const struct hot_table *table, enum
         csv_string(&csv, code_tier_name((enum code_tier)row->tier));
         csv_string(&csv, row->file);
         csv_known_u64(&csv, row->line != 0, row->line);
-        csv_u64(&csv, row->self);
+        csv_known_u64(&csv, self_known, row->self);
         csv_u64(&csv, row->total);
         csv_string(&csv, p->weight_unit);
         csv_u64(&csv, row->samples);
-        csv_double(&csv, share(row->self, p->counts.weight));
+        csv_known_double(&csv, self_known, share(row->self, p->counts.weight));
         csv_double(&csv, share(row->total, p->counts.weight));
         csv_end_row(&csv);
     }
+}
+
+void report_csv_hot(const struct profile *p, const struct hot_table *table, enum hot_by by, size_t top,
+                    struct buffer *out)
+{
+    csv_rows(p, table, by != HOT_BY_THREAD && by != HOT_BY_PROCESS, true, top, out);
+}
+
+void report_csv_neighbours(const struct profile *p, const struct call_neighbours *n, size_t top,
+                           struct buffer *out)
+{
+    csv_rows(p, &n->table, true, false, top, out);
 }
 
 void report_csv_threads(const struct profile *p, size_t top, struct buffer *out)

@@ -15,6 +15,9 @@
 /* A node takes two levels of the document. Only a capture made to be so has deeper stacks; they are cut. */
 enum { TREE_DEPTH_MAX = JSON_DEPTH_MAX / 2 - 4 };
 
+/* The heaviest of those that match; a single letter matches most of them. */
+enum { FOCUS_FUNCTIONS = 10 };
+
 static void json_number_fact(struct json_writer *j, const char *key, const struct trace *t, const char *fact,
                              double divisor)
 {
@@ -190,9 +193,9 @@ static void json_totals(struct json_writer *j, const struct capture *c, const st
     json_end_object(j);
 }
 
-static void json_share(struct json_writer *j, const char *key, uint64_t part, uint64_t whole)
+static double share(uint64_t part, uint64_t whole)
 {
-    json_put_double(j, key, whole ? (double)part / (double)whole : 0);
+    return whole ? (double)part / (double)whole : 0;
 }
 
 /* Whether a line is that of the code, or only that of its method. */
@@ -201,10 +204,10 @@ static void json_put_line_is(struct json_writer *j, uint32_t line, bool of_metho
     json_put_string(j, "line_is", !line ? NULL : of_method ? "method" : "statement");
 }
 
-static void json_hot_row(struct json_writer *j, const struct hot_row *row, const struct profile *p,
-                         bool is_code)
+/* What a row is. */
+static void json_row_code(struct json_writer *j, const struct hot_row *row, const struct profile *p,
+                          bool is_code)
 {
-    json_begin_object(j);
     json_put_string(j, "name", row->name);
     json_put_string(j, "module", row->module[0] ? row->module : NULL);
     json_put_string(j, "kind",
@@ -215,16 +218,21 @@ static void json_hot_row(struct json_writer *j, const struct hot_row *row, const
     json_put_line_is(j, row->line, row->line_of_method);
     if (p->by_line)
         json_put_bool(j, "inlined", row->inlined);
-    json_put_u64(j, "self", row->self);
+}
+
+/* Its weights; its own is not known of a row that is next to a function. */
+static void json_row_weights(struct json_writer *j, const struct hot_row *row, const struct profile *p,
+                             bool self_known)
+{
+    json_put_known_u64(j, "self", self_known, row->self);
     json_put_u64(j, "total", row->total);
     json_put_u64(j, "samples", row->samples);
-    json_share(j, "self_share", row->self, p->counts.weight);
-    json_share(j, "total_share", row->total, p->counts.weight);
+    json_put_known_double(j, "self_share", self_known, share(row->self, p->counts.weight));
+    json_put_double(j, "total_share", share(row->total, p->counts.weight));
     json_put_array(j, "when");
     for (size_t i = 0; i < HOT_WHEN_BUCKETS; i++)
         json_u64(j, row->when[i]);
     json_end_array(j);
-    json_end_object(j);
 }
 
 static bool json_end(struct json_writer *j, struct error *err)
@@ -240,21 +248,69 @@ static void json_begin(struct json_writer *j, struct buffer *text, const char *s
     json_put_string(j, "schema", schema);
 }
 
+static void json_rows_begin(struct json_writer *j, struct buffer *text, const struct capture *c,
+                            const struct profile *p, enum hot_by by)
+{
+    json_begin(j, text, "clrperf.report.cpu/1");
+    capture_json_head(j, c, p);
+    json_processes(j, p);
+    json_totals(j, c, p);
+    json_put_string(j, "by", report_by_names[by]);
+}
+
+static void json_rows(struct json_writer *j, const struct hot_table *table, const struct profile *p,
+                      bool is_code, bool self_known, size_t top)
+{
+    json_put_array(j, "rows");
+    for (size_t i = 0; i < table->count && (!top || i < top); i++) {
+        json_begin_object(j);
+        json_row_code(j, &table->rows[i], p, is_code);
+        json_row_weights(j, &table->rows[i], p, self_known);
+        json_end_object(j);
+    }
+    json_end_array(j);
+}
+
 bool report_json_hot(const struct capture *c, const struct profile *p, const struct hot_table *table,
                      enum hot_by by, size_t top, struct error *err)
 {
     struct buffer text;
     struct json_writer j;
-    json_begin(&j, &text, "clrperf.report.cpu/1");
-    capture_json_head(&j, c, p);
-    json_processes(&j, p);
-    json_totals(&j, c, p);
-    json_put_string(&j, "by", report_by_names[by]);
-    json_put_array(&j, "rows");
-    bool is_code = by != HOT_BY_THREAD && by != HOT_BY_PROCESS;
-    for (size_t i = 0; i < table->count && (!top || i < top); i++)
-        json_hot_row(&j, &table->rows[i], p, is_code);
-    json_end_array(&j);
+    json_rows_begin(&j, &text, c, p, by);
+    json_rows(&j, table, p, by != HOT_BY_THREAD && by != HOT_BY_PROCESS, true, top);
+    return json_end(&j, err);
+}
+
+static void json_focus(struct json_writer *j, const struct profile *p, const struct call_neighbours *n,
+                       const char *asked, bool callers)
+{
+    json_put_object(j, "focus");
+    json_put_string(j, "relation", callers ? "callers" : "callees");
+    json_put_string(j, "asked", asked);
+    json_put_u64(j, "matches", n->function_count);
+    json_row_code(j, &n->focus, p, true);
+    json_row_weights(j, &n->focus, p, true);
+    json_put_array(j, "functions");
+    for (size_t i = 0; i < n->function_count && i < FOCUS_FUNCTIONS; i++) {
+        const struct call_function *function = &n->functions[i];
+        json_begin_object(j);
+        json_put_string(j, "name", function->name);
+        json_put_string(j, "module", function->module[0] ? function->module : NULL);
+        json_put_u64(j, "total", function->total);
+        json_end_object(j);
+    }
+    json_end_array(j);
+    json_end_object(j);
+}
+
+bool report_json_neighbours(const struct capture *c, const struct profile *p, const struct call_neighbours *n,
+                            const char *asked, bool callers, size_t top, struct error *err)
+{
+    struct buffer text;
+    struct json_writer j;
+    json_rows_begin(&j, &text, c, p, HOT_BY_FUNCTION);
+    json_focus(&j, p, n, asked, callers);
+    json_rows(&j, &n->table, p, true, false, top);
     return json_end(&j, err);
 }
 

@@ -21,6 +21,7 @@ enum {
     REPORT_WIDE = 400,
     REPORT_MODULE_MAX = 32,
     REPORT_MODULE_LEAST = 12,
+    REPORT_MATCHES_SHOWN = 3,
     TREE_INDENT_MAX = 60,
     PLACE_NAME_MIN = 12,
     PLACE_BYTES_MAX = 8192
@@ -432,29 +433,50 @@ void report_hot(const struct profile *p, const struct hot_table *table, enum hot
         buffer_format(out, "... %zu more (--top 0 shows all)\n", table->count - rows);
 }
 
-void report_neighbours(const struct profile *p, const struct hot_table *table, bool callers, size_t top,
-                       size_t width, struct buffer *out)
+/* "callers of List<T>.Sort: 12.00 % of all samples, 3.00 % in itself"; of several functions how many. */
+static void neighbours_head(const struct profile *p, const struct call_neighbours *n, const char *asked,
+                            bool callers, struct buffer *out)
 {
-    size_t rows = shown_rows(table, top), head = out->size;
-    struct report_columns c = fit_columns(columns_of(table, rows, p->by_line), width);
-    buffer_format(out, "%s of %s: %.2f %% of all samples, %.2f %% in itself\n\n",
-                  callers ? "callers" : "callees", table->rows[0].name,
-                  percent(table->rows[0].total, p->counts.weight),
-                  percent(table->rows[0].self, p->counts.weight));
+    bool several = n->function_count > 1;
+    buffer_format(out, "%s of ", callers ? "callers" : "callees");
+    if (n->focus.name)
+        buffer_string(out, n->focus.name);
+    if (several && n->exact)
+        buffer_format(out, " in %zu modules", n->function_count);
+    if (several && !n->exact) {
+        buffer_format(out, "%zu functions that match '", n->function_count);
+        utf8_escape(out, span_of(asked, strlen(asked)));
+        buffer_u8(out, '\'');
+        for (size_t i = 0; i < n->function_count && i < REPORT_MATCHES_SHOWN; i++)
+            buffer_format(out, "%s %s", i ? "," : ":", n->functions[i].name);
+        if (n->function_count > REPORT_MATCHES_SHOWN)
+            buffer_format(out, " and %zu more", n->function_count - REPORT_MATCHES_SHOWN);
+    }
+    buffer_format(out, "%s %.2f %% of all samples, %.2f %% in %s\n\n", several && !n->exact ? ";" : ":",
+                  percent(n->focus.total, p->counts.weight), percent(n->focus.self, p->counts.weight),
+                  several ? "themselves" : "itself");
+}
+
+void report_neighbours(const struct profile *p, const struct call_neighbours *n, const char *asked,
+                       bool callers, size_t top, size_t width, struct buffer *out)
+{
+    size_t rows = shown_rows(&n->table, top), head = out->size;
+    struct report_columns c = fit_columns(columns_of(&n->table, rows, p->by_line), width);
+    neighbours_head(p, n, asked, callers, out);
     text_wrap(out, head, REPORT_INDENT, width);
     buffer_string(out, "of it %  of all %   samples  ");
     put_cut(out, "function", c.name, true);
     buffer_string(out, c.module ? "  module" : "");
     end_line(out);
-    for (size_t i = 1; i < rows; i++) {
-        const struct hot_row *row = &table->rows[i];
-        buffer_format(out, "%6.2f    %6.2f  %9s  ", percent(row->total, table->rows[0].total),
+    for (size_t i = 0; i < rows; i++) {
+        const struct hot_row *row = &n->table.rows[i];
+        buffer_format(out, "%6.2f    %6.2f  %9s  ", percent(row->total, n->focus.total),
                       percent(row->total, p->counts.weight), units_count(row->samples).text);
         put_row(row, place_of_row(row, p->by_line), c, out);
         end_line(out);
     }
-    if (rows < table->count)
-        buffer_format(out, "... %zu more (--top 0 shows all)\n", table->count - rows);
+    if (rows < n->table.count)
+        buffer_format(out, "... %zu more (--top 0 shows all)\n", n->table.count - rows);
 }
 
 /* A node's children, heaviest first. */

@@ -4,6 +4,7 @@
 #ifndef CLRPERF_CLI_REPORT_TABLE_H
 #define CLRPERF_CLI_REPORT_TABLE_H
 
+#include "analyse/call_neighbours.h"
 #include "analyse/hot.h"
 #include "base/buffer.h"
 #include "cli/capture.h"
@@ -18,9 +19,9 @@ void report_head(const struct capture *c, const struct profile *p, size_t width,
 /* `top` 0: all rows; `width` 0: as wide as it gets. */
 void report_hot(const struct profile *p, const struct hot_table *table, enum hot_by by, size_t top,
                 size_t width, struct buffer *out);
-/* The table that hot_table_neighbours() gives; `top` counts its row 0, the function, too. */
-void report_neighbours(const struct profile *p, const struct hot_table *table, bool callers, size_t top,
-                       size_t width, struct buffer *out);
+/* Of the functions that `asked` is the name of, or a part of it. */
+void report_neighbours(const struct profile *p, const struct call_neighbours *n, const char *asked,
+                       bool callers, size_t top, size_t width, struct buffer *out);
 /* The call tree from the root down, branches above half a percent. */
 void report_tree(const struct profile *p, size_t width, struct buffer *out);
 

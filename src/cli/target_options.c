@@ -5,7 +5,7 @@ const struct option_spec target_option_specs[] = {
     { "pid", 'p', OPTION_STRING_LIST, offsetof(struct target_options, pids), "by process id", "PID[,PID]" },
     { "process-id", 0, OPTION_STRING_LIST, offsetof(struct target_options, pids), NULL },
     { "name", 'n', OPTION_STRING_LIST, offsetof(struct target_options, names),
-      "by entry assembly or process name; * and ? match", "NAME" },
+      "by entry assembly (with or without .dll) or process name; * and ? match", "NAME" },
     { "all", 'a', OPTION_FLAG, offsetof(struct target_options, all),
       "all .NET processes; record: the whole machine" },
     { "container", 0, OPTION_STRING, offsetof(struct target_options, container), "those in a container",
@@ -20,7 +20,7 @@ const struct option_spec one_target_option_specs[] = {
     { "pid", 'p', OPTION_STRING_LIST, offsetof(struct target_options, pids), "by process id", "PID" },
     { "process-id", 0, OPTION_STRING_LIST, offsetof(struct target_options, pids), NULL },
     { "name", 'n', OPTION_STRING_LIST, offsetof(struct target_options, names),
-      "by entry assembly or process name; * and ? match", "NAME" },
+      "by entry assembly (with or without .dll) or process name; * and ? match", "NAME" },
     { "all", 'a', OPTION_FLAG, offsetof(struct target_options, all), NULL }, /* of which there must be one */
     { "container", 0, OPTION_STRING, offsetof(struct target_options, container), "the one in a container",
       "ID|NAME" },

@@ -338,7 +338,7 @@ void trace_lines_end(struct trace_lines *l, uint64_t duration_ns, uint64_t lost)
     l->tally.lost = lost;
     if (l->json) {
         json_init(&j, &l->out);
-        trace_tally_json(&l->tally, duration_ns, &j);
+        trace_tally_json(&l->tally, &l->wants, &l->requests, duration_ns, &j);
         json_finish(&j, NULL);
         return;
     }

@@ -14,11 +14,6 @@
 #include "cli/trace_threads.h"
 #include "clr/stream_schemas.h"
 
-/* What has lines of its own. */
-struct trace_wants {
-    bool gc, heap, alloc, exceptions, http, tasks;
-};
-
 struct trace_lines {
     struct trace_wants wants;
     bool json;

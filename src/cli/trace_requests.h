@@ -25,7 +25,7 @@ struct trace_request {
 struct trace_requests {
     struct trace_request *open; /* of too many the oldest is given up */
     size_t count, capacity;
-    uint64_t ended, failed, total_ns, longest_ns, unmatched;
+    uint64_t ended, total_ns, longest_ns, unmatched;
 };
 
 void trace_requests_done(struct trace_requests *requests);

@@ -169,12 +169,12 @@ void trace_tally_allocating(struct trace_tally *t, uint64_t *seen_bytes, uint64_
     buffer_string(out, "\n");
 }
 
-/* Leaves the object open. */
-static void json_ranking(const struct trace_ranking *r, const char *key, bool bytes, struct json_writer *j)
+/* Leaves the object open, as its members go on. */
+static void json_ranking(const struct trace_ranking *r, bool bytes, struct json_writer *j)
 {
     uint32_t top[TOP];
     size_t count = ranking_top(r, top);
-    json_put_object(j, key);
+    json_begin_object(j);
     json_put_u64(j, "count", r->count);
     if (bytes)
         json_put_u64(j, "bytes", r->bytes);
@@ -190,13 +190,21 @@ static void json_ranking(const struct trace_ranking *r, const char *key, bool by
     json_end_array(j);
 }
 
-void trace_tally_json(const struct trace_tally *t, uint64_t duration_ns, struct json_writer *j)
+/* Begins a member; false when it is null, as nothing of it is known. */
+static bool json_known(struct json_writer *j, const char *key, bool known)
 {
-    static const char *const keys[GC_EVENT_GENS] = { "gen0", "gen1", "gen2", "large", "pinned" };
+    json_key(j, key);
+    if (!known)
+        json_absent(j);
+    return known;
+}
+
+static void json_collections(const struct trace_tally *t, bool asked, struct json_writer *j)
+{
+    bool any = t->collections[0] + t->collections[1] + t->collections[2] > 0;
+    if (!json_known(j, "gc", asked || any))
+        return;
     json_begin_object(j);
-    json_put_string(j, "schema", "clrperf.trace.summary/1");
-    json_put_double(j, "duration_s", (double)duration_ns / 1e9);
-    json_put_object(j, "gc");
     json_put_array(j, "by_generation");
     for (unsigned i = 0; i < ARRAY_LEN(t->collections); i++)
         json_u64(j, t->collections[i]);
@@ -206,16 +214,54 @@ void trace_tally_json(const struct trace_tally *t, uint64_t duration_ns, struct 
     json_put_u64(j, "pause_ns", t->pause_ns);
     json_put_u64(j, "longest_ns", t->longest_ns);
     json_end_object(j);
+}
+
+static void json_heap(const struct trace_tally *t, struct json_writer *j)
+{
+    static const char *const keys[GC_EVENT_GENS] = { "gen0", "gen1", "gen2", "large", "pinned" };
     json_put_object(j, "heap_bytes");
     for (unsigned i = 0; i < GC_EVENT_GENS; i++)
         json_put_known_u64(j, keys[i], t->heap_known, t->heap_bytes[i]);
     json_end_object(j);
-    json_ranking(&t->allocated, "alloc", true, j);
-    json_end_object(j);
-    json_ranking(&t->thrown, "exceptions", false, j);
+}
+
+static void json_exceptions(const struct trace_tally *t, bool asked, struct json_writer *j)
+{
+    if (!json_known(j, "exceptions", asked || t->thrown.count || t->rethrown))
+        return;
+    json_ranking(&t->thrown, false, j);
     json_put_u64(j, "rethrown", t->rethrown);
     json_end_object(j);
-    json_ranking(&t->other, "others", false, j);
+}
+
+static void json_requests(const struct trace_requests *r, bool asked, struct json_writer *j)
+{
+    if (!json_known(j, "requests", asked))
+        return;
+    json_begin_object(j);
+    json_put_u64(j, "count", r->ended);
+    json_put_known_u64(j, "mean_ns", r->ended, r->ended ? r->total_ns / r->ended : 0);
+    json_put_known_u64(j, "longest_ns", r->ended, r->longest_ns);
+    json_put_u64(j, "running", r->count);
+    json_end_object(j);
+}
+
+void trace_tally_json(const struct trace_tally *t, const struct trace_wants *asked,
+                      const struct trace_requests *requests, uint64_t duration_ns, struct json_writer *j)
+{
+    json_begin_object(j);
+    json_put_string(j, "schema", "clrperf.trace.summary/1");
+    json_put_double(j, "duration_s", (double)duration_ns / 1e9);
+    json_collections(t, asked->gc || asked->heap, j);
+    json_heap(t, j);
+    if (json_known(j, "alloc", asked->alloc || t->allocated.count)) {
+        json_ranking(&t->allocated, true, j);
+        json_end_object(j);
+    }
+    json_exceptions(t, asked->exceptions, j);
+    json_requests(requests, asked->http, j);
+    json_key(j, "others");
+    json_ranking(&t->other, false, j);
     json_end_object(j);
     json_put_u64(j, "lost", t->lost);
     json_put_object(j, "self");

@@ -10,8 +10,14 @@
 #include "base/buffer.h"
 #include "base/intern.h"
 #include "base/json_writer.h"
+#include "cli/trace_requests.h"
 #include "clr/gc_events.h"
 #include "clr/gc_watch.h"
+
+/* What is asked for: it has lines of its own, and sums. */
+struct trace_wants {
+    bool gc, heap, alloc, exceptions, http, tasks;
+};
 
 /* Counts by a name; those beyond a limit are one. */
 struct trace_ranking {
@@ -42,7 +48,8 @@ void trace_tally_text(const struct trace_tally *t, uint64_t duration_ns, struct 
 /* The heaviest types since the last time, a line. */
 void trace_tally_allocating(struct trace_tally *t, uint64_t *seen_bytes, uint64_t passed_ns,
                             struct buffer *out);
-/* One object. */
-void trace_tally_json(const struct trace_tally *t, uint64_t duration_ns, struct json_writer *j);
+/* One object. What was neither asked for nor told is null in it. */
+void trace_tally_json(const struct trace_tally *t, const struct trace_wants *asked,
+                      const struct trace_requests *requests, uint64_t duration_ns, struct json_writer *j);
 
 #endif

@@ -1,3 +1,4 @@
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,6 +54,11 @@ static bool export_choose(const struct export_values *v, const struct export_for
     *out = by_name && (!by_path || strcmp(by_path->name, by_name->name) != 0) ? by_name : by_path;
     if (*out)
         return true;
+    struct stat there;
+    if (stat(v->out, &there) == 0 && S_ISDIR(there.st_mode)) {
+        error_system(err, EISDIR, "cannot create '%s'", v->out);
+        return error_hint(err, "name a file in that folder with -o");
+    }
     error_set(err, ERROR_USAGE, "'%s' does not say the format", v->out);
     return error_hint(err, "end it with one of:%s; or give --format", known);
 }

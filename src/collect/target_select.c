@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/glob_text.h"
+#include "base/mem.h"
+#include "base/own.h"
 
 bool target_query_is_empty(const struct target_query *q)
 {
@@ -61,11 +63,14 @@ static bool add_pids(const char *text, bool begun, struct target_list *list, str
     return true;
 }
 
-static bool name_matches(const char *glob, const struct target *t)
+bool target_is_called(const struct target *t, const char *glob)
 {
-    if (t->entry_assembly && glob_matches(glob, t->entry_assembly))
+    if (glob_matches(glob, t->name))
         return true;
-    return glob_matches(glob, t->name);
+    if (!t->entry_assembly)
+        return false;
+    AUTO_FREE char *file = mem_format("%s.dll", t->entry_assembly);
+    return glob_matches(glob, t->entry_assembly) || glob_matches(glob, file);
 }
 
 static bool container_matches(const char *wanted, const struct target *t)
@@ -101,7 +106,7 @@ static bool matches(const struct target_query *q, const struct target *t)
 {
     bool named = q->name_count == 0;
     for (size_t i = 0; i < q->name_count && !named; i++)
-        named = name_matches(q->names[i], t);
+        named = target_is_called(t, q->names[i]);
     if (!named || (q->container && !container_matches(q->container, t)) ||
         (q->cgroup && !cgroup_matches(q->cgroup, t)))
         return false;

@@ -32,6 +32,8 @@ struct target_query {
  * ERROR_USAGE when parts exclude each other: a pid, or all, leaves nothing to narrow.
  */
 bool target_query_check(const struct target_query *query, struct error *err);
+/* Whether a name chooses it: a glob on its own, or on that of its entry assembly with or without .dll. */
+bool target_is_called(const struct target *t, const char *glob);
 /* Is there anything in it, or is the only process meant? */
 bool target_query_is_empty(const struct target_query *query);
 /*

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "analyse/call_neighbours.h"
 #include "analyse/hot.h"
 #include "base/own.h"
 #include "trace/builder.h"
@@ -184,24 +185,75 @@ static void test_filtered_away(void **state)
     trace_builder_done(&b);
 }
 
-static void test_neighbours_add_up(void **state)
+/* A sample counts once for each neighbour that it has anywhere; f calls itself in 30 of 70. */
+static void test_neighbours(void **state)
 {
     (void)state;
     struct trace_builder b;
     made_trace(&b);
     struct profile *p = built(&b, &(struct profile_options){ 0 });
-    struct hot_table table;
-    assert_true(hot_table_neighbours(p, "f", true, &table));
-    assert_int_equal(table.rows[0].total, 70);
-    assert_int_equal(row_named(&table, "main")->total, 70);
-    hot_table_done(&table);
-    assert_true(hot_table_neighbours(p, "f", false, &table));
-    uint64_t sum = 0;
-    for (size_t i = 1; i < table.count; i++)
-        sum += table.rows[i].total;
-    assert_int_equal(sum, 70);
-    hot_table_done(&table);
-    assert_false(hot_table_neighbours(p, "nobody", true, &table));
+    struct call_neighbours n;
+    assert_true(call_neighbours_build(p, "f", true, &n));
+    assert_int_equal(n.focus.total, 70);
+    assert_int_equal(n.focus.self, 0);
+    assert_int_equal(n.table.count, 2);
+    assert_int_equal(row_named(&n.table, "main")->total, 70);
+    assert_int_equal(row_named(&n.table, "f")->total, 30);
+    assert_int_equal(row_named(&n.table, "f")->samples, 3);
+    call_neighbours_done(&n);
+    assert_true(call_neighbours_build(p, "f", false, &n));
+    assert_int_equal(n.table.count, 3);
+    assert_int_equal(row_named(&n.table, "g")->total, 40);
+    assert_int_equal(row_named(&n.table, "h")->total, 30);
+    assert_int_equal(row_named(&n.table, "f")->total, 30);
+    assert_string_equal(n.table.rows[0].name, "g");
+    call_neighbours_done(&n);
+    assert_true(call_neighbours_build(p, "main", true, &n));
+    assert_int_equal(n.focus.self, 30);
+    assert_int_equal(n.focus.samples, 3); /* as in the row of the whole table */
+    assert_int_equal(row_named(&n.table, "[root]")->total, 100);
+    call_neighbours_done(&n);
+    assert_false(call_neighbours_build(p, "nobody", true, &n));
+    profile_free(p);
+    trace_builder_done(&b);
+}
+
+/* Which functions are meant: an exact name wins; of several that contain a part all count, each sample once.
+ */
+static void test_neighbours_matched(void **state)
+{
+    (void)state;
+    static const char *const both[] = { "Main", "HotAlpha", "HotBeta" }, *const one[] = { "Main", "HotBeta" },
+                             *const longer[] = { "Main", "HotBeta2", "Work" };
+    struct trace_builder b;
+    trace_builder_init(&b, 64);
+    trace_set_fact(&b.trace, FACT_UNIT, "ns");
+    b.trace.symbolized = true;
+    add(&b, 0, both, 3, 4);
+    add(&b, 400, one, 2, 2);
+    add(&b, 600, longer, 3, 1);
+    struct profile *p = built(&b, &(struct profile_options){ 0 });
+    struct call_neighbours n;
+    assert_true(call_neighbours_build(p, "HotBeta", true, &n));
+    assert_true(n.exact);
+    assert_int_equal(n.function_count, 1);
+    assert_int_equal(n.focus.total, 60);
+    call_neighbours_done(&n);
+    assert_true(call_neighbours_build(p, "Alph", true, &n));
+    assert_int_equal(n.function_count, 1);
+    assert_string_equal(n.focus.name, "HotAlpha");
+    assert_string_equal(n.focus.module, "m");
+    call_neighbours_done(&n);
+    assert_true(call_neighbours_build(p, "Hot", true, &n));
+    assert_int_equal(n.function_count, 3);
+    assert_null(n.focus.name);
+    assert_string_equal(n.functions[0].name, "HotBeta");
+    assert_int_equal(n.functions[0].total, 60);
+    assert_string_equal(n.functions[1].name, "HotAlpha");
+    assert_int_equal(n.focus.total, 70);
+    assert_int_equal(row_named(&n.table, "Main")->total, 70);
+    assert_int_equal(row_named(&n.table, "HotAlpha")->total, 40);
+    call_neighbours_done(&n);
     profile_free(p);
     trace_builder_done(&b);
 }
@@ -272,13 +324,13 @@ static void test_recursion_is_its_own_callee(void **state)
     struct trace_builder b;
     folded_trace(&b, "", 10);
     struct profile *p = built(&b, &(struct profile_options){ 0 });
-    struct hot_table table;
-    assert_true(hot_table_neighbours(p, "f", false, &table));
-    assert_int_equal(table.count, 2);
-    assert_int_equal(table.rows[0].total, 10);
-    assert_string_equal(table.rows[1].name, "f");
-    assert_int_equal(table.rows[1].total, 10);
-    hot_table_done(&table);
+    struct call_neighbours n;
+    assert_true(call_neighbours_build(p, "f", false, &n));
+    assert_int_equal(n.table.count, 2);
+    assert_int_equal(n.focus.total, 10);
+    assert_int_equal(row_named(&n.table, "f")->total, 10);
+    assert_int_equal(row_named(&n.table, "[self]")->total, 10);
+    call_neighbours_done(&n);
     profile_free(p);
     trace_builder_done(&b);
 }
@@ -555,7 +607,8 @@ int main(void)
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_filters),
         cmocka_unit_test(test_filtered_away),
-        cmocka_unit_test(test_neighbours_add_up),
+        cmocka_unit_test(test_neighbours),
+        cmocka_unit_test(test_neighbours_matched),
         cmocka_unit_test(test_when),
         cmocka_unit_test(test_time_order),
         cmocka_unit_test(test_large_counts),

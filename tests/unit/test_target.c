@@ -46,6 +46,27 @@ static void test_own_process(void **state)
     assert_false(target_is_alive(&t));
 }
 
+/* The entry assembly is called so with its ending, too. */
+static void test_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *glob;
+        bool started_by_dotnet, single;
+    } cases[] = {
+        { "numbat", true, true },    { "numbat.dll", true, false }, { "NUM*.dll", true, false },
+        { "num*", true, true },      { "dotnet", true, false },     { "dotnet.dll", false, false },
+        { "numbat.", false, false }, { ".dll", false, false },
+    };
+    char host[] = "dotnet", name[] = "numbat", assembly[] = "numbat";
+    const struct target with_host = { .name = host, .entry_assembly = assembly };
+    const struct target single = { .name = name }; /* compiled ahead of time: it has none */
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(target_is_called(&with_host, cases[i].glob), cases[i].started_by_dotnet);
+        assert_int_equal(target_is_called(&single, cases[i].glob), cases[i].single);
+    }
+}
+
 /* What is begun is the same when it is finished, also again; or it is given up, and leaves no child. */
 static void test_two_steps(void **state)
 {
@@ -315,15 +336,11 @@ static void test_target_user(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_process),
-        cmocka_unit_test(test_two_steps),
-        cmocka_unit_test(test_process_that_ends),
-        cmocka_unit_test(test_select_pids),
-        cmocka_unit_test(test_select_nothing),
-        cmocka_unit_test(test_choices_that_clash),
-        cmocka_unit_test(test_socket_names),
-        cmocka_unit_test(test_target_user),
-        cmocka_unit_test(test_files),
+        cmocka_unit_test(test_own_process),        cmocka_unit_test(test_name),
+        cmocka_unit_test(test_two_steps),          cmocka_unit_test(test_process_that_ends),
+        cmocka_unit_test(test_select_pids),        cmocka_unit_test(test_select_nothing),
+        cmocka_unit_test(test_choices_that_clash), cmocka_unit_test(test_socket_names),
+        cmocka_unit_test(test_target_user),        cmocka_unit_test(test_files),
         cmocka_unit_test(test_nameless_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

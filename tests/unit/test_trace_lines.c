@@ -112,6 +112,37 @@ static void test_thrown_again_as_json(void **state)
     end(&f);
 }
 
+/* What was not asked for is not known, and not 0; what was and did not happen is 0. */
+static void test_summary_of_what_was_asked(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f);
+    f.lines.json = true;
+    f.lines.wants = (struct trace_wants){ .http = true };
+    const struct trace_request request = { .from_ns = 1000 };
+    struct trace_request ended;
+    trace_requests_begin(&f.lines.requests, &request);
+    trace_requests_begin(&f.lines.requests, &(struct trace_request){ .from_ns = 2000, .sent = true });
+    assert_true(trace_requests_end(&f.lines.requests, request.activity, false, 5000, &ended));
+    trace_lines_end(&f.lines, 1000000000, 0);
+    const char *text = said(&f);
+    assert_non_null(strstr(text, "\"gc\":null,"));
+    assert_non_null(strstr(text, "\"alloc\":null,\"exceptions\":null,"));
+    assert_non_null(strstr(text, "\"requests\":{\"count\":1,\"mean_ns\":4000,\"longest_ns\":4000,"
+                                 "\"running\":1},\"others\":{\"count\":0,"));
+    end(&f);
+    begin(&f);
+    f.lines.json = true;
+    trace_lines_end(&f.lines, 1000000000, 0);
+    text = said(&f);
+    assert_non_null(strstr(text, "\"gc\":{\"by_generation\":[0,0,0],"));
+    assert_non_null(strstr(text, "\"alloc\":{\"count\":0,"));
+    assert_non_null(strstr(text, "\"exceptions\":{\"count\":0,"));
+    assert_non_null(strstr(text, "\"requests\":null,"));
+    end(&f);
+}
+
 /* Calls are before the addresses of a stack. */
 enum { AT_OTHER = 0x1000, AT_DISPATCH = 0x2000, AT_AGAIN = 0x3000, AT_UNKNOWN = 0x4000 };
 
@@ -298,6 +329,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_exceptions_thrown_again),
         cmocka_unit_test(test_thrown_again_as_json),
+        cmocka_unit_test(test_summary_of_what_was_asked),
         cmocka_unit_test(test_passed_on),
         cmocka_unit_test(test_many_places),
         cmocka_unit_test(test_collections),
