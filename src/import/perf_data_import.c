@@ -45,8 +45,8 @@ struct data_import {
     struct perf_data data;
     const struct import_options *options;
     uint32_t event; /* whose samples are taken; NO_EVENT until known */
-    uint64_t taken, of_other_events, without_user_chain;
-    uint64_t newest_ns, first_sample_ns;
+    uint64_t samples, of_other_events, of_idle_cpus, without_user_chain;
+    uint64_t newest_ns, first_sample_ns, last_sample_ns;
     uint64_t fixed_weight; /* of a sample without a period */
     struct root_images roots;
     struct open_throttle throttles[THROTTLES_OPEN_MAX];
@@ -55,6 +55,7 @@ struct data_import {
     struct waiting_samples waiting;
     void *unwinder; /* of options->unwinder, or NULL */
     bool unwinder_tried;
+    bool ran_outside; /* user code of pid 0: of a process that has no number in the recorder's namespace */
 };
 
 /* Events. */
@@ -63,6 +64,14 @@ static bool event_is_clock(const struct perf_event_info *info)
 {
     return info->attr.type == PERF_TYPE_SOFTWARE &&
            (info->attr.config == PERF_COUNT_SW_CPU_CLOCK || info->attr.config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
+/* Its samples say that a CPU was at work: not those of switches, faults or tracepoints. */
+static bool event_is_of_cpus(const struct perf_event_info *info)
+{
+    uint32_t type = info->attr.type;
+    return event_is_clock(info) ||
+           (type != PERF_TYPE_SOFTWARE && type != PERF_TYPE_TRACEPOINT && type != PERF_TYPE_BREAKPOINT);
 }
 
 static uint32_t find_event(const struct perf_header *h, const char *name)
@@ -165,6 +174,21 @@ static void take_exit(struct data_import *in, const struct perf_task *t)
         trace_builder_process_exit(in->b, t->pid, t->time_ns);
 }
 
+/* The kernel tells the name of no idle task. perf calls them all like this; in a container it means processes
+ * outside, too, which run code of their own. */
+static void name_idle_tasks(struct data_import *in)
+{
+    static const char name[] = "swapper";
+    struct trace *t = &in->b->trace;
+    uint32_t process = trace_builder_process(in->b, 0);
+    uint32_t thread = trace_builder_find_thread(in->b, process, 0);
+    if (!process || in->ran_outside || t->processes.rows[process].name)
+        return;
+    t->processes.rows[process].name = trace_add_string(t, name);
+    if (thread && !t->threads.rows[thread].name)
+        t->threads.rows[thread].name = t->processes.rows[process].name;
+}
+
 /* Facts. */
 
 static void set_text(struct trace *t, const char *key, const char *value)
@@ -206,6 +230,9 @@ static void set_facts(struct data_import *in)
     uint64_t first_ns = h->first_ns ? h->first_ns : in->first_sample_ns;
     if (first_ns)
         trace_set_fact_number(t, FACT_STARTED_MONOTONIC_NS, first_ns);
+    /* what is left out at the ends was recorded, too */
+    if (first_ns && in->of_idle_cpus && in->last_sample_ns > first_ns)
+        trace_set_fact_number(t, FACT_DURATION_NS, in->last_sample_ns - first_ns);
     if (h->has_clock_id && first_ns)
         trace_set_fact_number(t, FACT_STARTED_REALTIME_NS, h->wall_ns + (first_ns - h->wall_mono_ns));
 }
@@ -313,8 +340,30 @@ static void take_later(struct data_import *in, const struct perf_sample *s, cons
     trace_builder_sample_expect(in->b, &w->raws[w->count++]);
 }
 
-static void take_sample(struct data_import *in, const struct perf_sample *s)
+static bool chain_has_user_code(struct span words)
 {
+    for (size_t at = 0; at + 8 <= words.size; at += 8)
+        if (load_u64le(words.data + at) == (uint64_t)PERF_CONTEXT_USER)
+            return true;
+    return false;
+}
+
+/* An idle CPU's: our own recordings leave them out, too (exclude_idle). */
+static bool sample_is_idle(struct data_import *in, const struct perf_record *r)
+{
+    const struct perf_event_info *info = &in->data.header.events[in->event];
+    const struct perf_sample *s = &r->sample;
+    if (s->who.pid || s->who.tid || !(info->attr.sample_type & PERF_SAMPLE_TID))
+        return false;
+    bool is_outside = (r->misc & MISC_CPUMODE) == PERF_RECORD_MISC_USER || s->user_regs.size ||
+                      chain_has_user_code(s->callchain);
+    in->ran_outside |= is_outside;
+    return !is_outside && event_is_of_cpus(info);
+}
+
+static void take_sample(struct data_import *in, const struct perf_record *r)
+{
+    const struct perf_sample *s = &r->sample;
     const struct perf_event_attr *attr = &in->data.header.events[in->event].attr;
     bool has_period = attr->sample_type & PERF_SAMPLE_PERIOD;
     struct raw_sample raw = {
@@ -326,8 +375,13 @@ static void take_sample(struct data_import *in, const struct perf_sample *s)
         .cpu = (uint16_t)s->who.cpu,
         .kind = SAMPLE_CPU,
     };
-    if (in->taken++ == 0)
+    if (in->samples++ == 0)
         in->first_sample_ns = s->who.time_ns;
+    in->last_sample_ns = s->who.time_ns;
+    if (sample_is_idle(in, r)) {
+        in->of_idle_cpus++;
+        return;
+    }
     if (raw.chain.size && raw.chain.size <= sizeof in->waiting.chains[0]) {
         take_later(in, s, &raw);
         return;
@@ -370,7 +424,7 @@ static bool take_record(void *user, uint32_t event, const struct perf_record *r,
         if (in->event == NO_EVENT && !choose_event(in, err))
             return false;
         if (event == in->event)
-            take_sample(in, &r->sample);
+            take_sample(in, r);
         else
             in->of_other_events++;
         break;
@@ -417,6 +471,8 @@ static void set_notes(struct data_import *in)
         import_note(t, "reading ended at byte %" PRIu64 ": %s", stats->damage_off, stats->damage);
     if (in->of_other_events)
         import_note(t, "%" PRIu64 " samples of other events were left out", in->of_other_events);
+    if (in->of_idle_cpus)
+        import_note(t, "%" PRIu64 " samples of idle CPUs are left out", in->of_idle_cpus);
     if (in->without_user_chain)
         import_note(t,
                     "%" PRIu64 " samples carry registers instead of a callchain; of those only the "
@@ -452,6 +508,7 @@ bool perf_data_import(struct byte_stream *stream, const struct import_options *o
     if (ok) {
         ok = perf_data_read(&in->data, take_record, take_waiting, in, err);
         if (ok) {
+            name_idle_tasks(in);
             set_facts(in);
             set_notes(in);
             set_losses(in);

@@ -152,6 +152,30 @@ static void put_record(struct buffer *b, uint32_t type, size_t size)
     buffer_u16le(b, (uint16_t)size);
 }
 
+enum { ATTR_BYTES = 96, REG_IP = 8, SAMPLE_ID = 500 };
+
+/* What `perf record -o -` begins with, of one event. */
+static void put_pipe_start(struct buffer *b)
+{
+    buffer_string(b, "PERFILE2");
+    buffer_u64le(b, 16);
+}
+
+static void put_event(struct buffer *b, uint64_t config, uint64_t sample_type, uint64_t id)
+{
+    put_record(b, 64 /* HEADER_ATTR */, 8 + ATTR_BYTES + 8);
+    buffer_u32le(b, PERF_TYPE_SOFTWARE);
+    buffer_u32le(b, ATTR_BYTES);
+    buffer_u64le(b, config);
+    buffer_u64le(b, 1000);
+    buffer_u64le(b, sample_type);
+    for (unsigned i = 0; i < 6; i++)
+        buffer_u64le(b, 0);
+    buffer_u64le(b, sample_type & PERF_SAMPLE_REGS_USER ? 1 << REG_IP : 0);
+    buffer_u64le(b, 0);
+    buffer_u64le(b, id);
+}
+
 static void put_kernel_sample(struct buffer *b, uint64_t time_ns, size_t frames)
 {
     put_record(b, PERF_RECORD_SAMPLE, 8 * (1 + 2 + 2 + frames + 2));
@@ -169,24 +193,13 @@ static void put_kernel_sample(struct buffer *b, uint64_t time_ns, size_t frames)
 static void test_many_kernel_frames(void **state)
 {
     (void)state;
-    enum { ATTR_BYTES = 96, REG_IP = 8 };
     static const size_t frames[] = { 1, 1022, 1023, 1024, 1025, 2000, 1 };
     struct buffer b;
     struct result r;
     buffer_init(&b, 1 << 20);
-    buffer_string(&b, "PERFILE2");
-    buffer_u64le(&b, 16);
-    put_record(&b, 64 /* HEADER_ATTR */, 8 + ATTR_BYTES + 8);
-    buffer_u32le(&b, PERF_TYPE_SOFTWARE);
-    buffer_u32le(&b, ATTR_BYTES);
-    buffer_u64le(&b, PERF_COUNT_SW_CPU_CLOCK);
-    buffer_u64le(&b, 1000);
-    buffer_u64le(&b, PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER);
-    for (unsigned i = 0; i < 6; i++)
-        buffer_u64le(&b, 0);
-    buffer_u64le(&b, 1 << REG_IP); /* the registers of a sample */
-    buffer_u64le(&b, 0);
-    buffer_u64le(&b, 500); /* the event's id */
+    put_pipe_start(&b);
+    put_event(&b, PERF_COUNT_SW_CPU_CLOCK,
+              PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER, SAMPLE_ID);
     for (size_t i = 0; i < ARRAY_LEN(frames); i++)
         put_kernel_sample(&b, 1000 + i, frames[i]);
     import_bytes(&r, buffer_span(&b), NULL);
@@ -197,6 +210,69 @@ static void test_many_kernel_frames(void **state)
         assert_int_equal(trace_stack_end(t, t->samples.stack[i]), STACK_TRUNCATED);
     trace_builder_done(&r.b);
     buffer_done(&b);
+}
+
+enum {
+    SYSTEM_SAMPLE_TYPE = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN
+};
+
+/* In the kernel, with a user's frame below or not. */
+static void put_system_sample(struct buffer *b, uint64_t id, uint32_t pid, uint64_t time_ns,
+                              bool has_user_frame)
+{
+    size_t words = has_user_frame ? 4 : 2;
+    put_record(b, PERF_RECORD_SAMPLE, 8 * (1 + 4 + words));
+    buffer_u64le(b, id);
+    buffer_u64le(b, (uint64_t)pid << 32 | pid);
+    buffer_u64le(b, time_ns);
+    buffer_u64le(b, words);
+    buffer_u64le(b, (uint64_t)PERF_CONTEXT_KERNEL);
+    buffer_u64le(b, 0xffffffff81000000);
+    if (has_user_frame) {
+        buffer_u64le(b, (uint64_t)PERF_CONTEXT_USER);
+        buffer_u64le(b, 0x401000);
+    }
+}
+
+/* `perf record -a`: what CPUs do that have nothing to do is no CPU time. */
+static void test_idle(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t config;
+        bool outside; /* a process of another namespace */
+        size_t kept;
+        const char *process, *note;
+    } cases[] = {
+        { "CPU time", PERF_COUNT_SW_CPU_CLOCK, false, 1, NULL, "2 samples of idle CPUs are left out" },
+        { "switches", PERF_COUNT_SW_CONTEXT_SWITCHES, false, 3, "swapper", "" },
+        { "user code without a number", PERF_COUNT_SW_CPU_CLOCK, true, 3, "", "" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buffer b;
+        struct result r;
+        uint64_t duration_ns = 0;
+        buffer_init(&b, 4096);
+        put_pipe_start(&b);
+        put_event(&b, cases[i].config, SYSTEM_SAMPLE_TYPE, SAMPLE_ID);
+        put_system_sample(&b, SAMPLE_ID, 0, 1000, cases[i].outside);
+        put_system_sample(&b, SAMPLE_ID, 7, 2000, true);
+        put_system_sample(&b, SAMPLE_ID, 0, 3000, cases[i].outside);
+        import_bytes(&r, buffer_span(&b), NULL);
+        const struct trace *t = &r.b.trace;
+        if (!r.ok || t->samples.count != cases[i].kept || strcmp(fact(&r, FACT_NOTES), cases[i].note) != 0)
+            fail_msg("%s: %zu samples, '%s'", cases[i].name, t->samples.count, fact(&r, FACT_NOTES));
+        uint32_t idle = trace_builder_process(&r.b, 0);
+        if (!idle != !cases[i].process ||
+            (idle && strcmp(trace_string(t, t->processes.rows[idle].name), cases[i].process) != 0))
+            fail_msg("%s: the process is called wrongly", cases[i].name);
+        /* the time in which nothing ran counts, too */
+        trace_fact_number(t, FACT_DURATION_NS, &duration_ns);
+        assert_int_equal(duration_ns, cases[i].kept == 1 ? 2000 : 0);
+        trace_builder_done(&r.b);
+        buffer_done(&b);
+    }
 }
 
 static void test_perf_script(void **state)
@@ -337,13 +413,10 @@ static void test_text_cut_everywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_perf_data),
-        cmocka_unit_test(test_killed_recorder),
-        cmocka_unit_test(test_many_kernel_frames),
-        cmocka_unit_test(test_perf_script),
-        cmocka_unit_test(test_folded),
-        cmocka_unit_test(test_folded_deep),
-        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_perf_data),           cmocka_unit_test(test_killed_recorder),
+        cmocka_unit_test(test_many_kernel_frames),  cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_perf_script),         cmocka_unit_test(test_folded),
+        cmocka_unit_test(test_folded_deep),         cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_text_cut_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
