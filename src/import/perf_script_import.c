@@ -9,6 +9,7 @@
 #include "base/own.h"
 #include "clr/module_name.h"
 #include "import/import_note.h"
+#include "import/other_events.h"
 #include "read/perf_script.h"
 #include "trace/facts.h"
 
@@ -34,7 +35,8 @@ struct script_import {
     uint32_t frames[FRAMES_MAX];  /* functions, leaf first */
     size_t frame_count;
     uint32_t last_thread, last_comm; /* to name a thread only when its name changes */
-    uint64_t taken, of_other_events, other_lines, without_pid, first_ns;
+    struct other_events others;
+    uint64_t taken, other_lines, without_pid, first_ns;
     struct known_line *known; /* LINES_KNOWN of them, the last with its hash wins */
 };
 
@@ -184,7 +186,7 @@ static void take_event(struct script_import *in, const struct perf_script_event 
     in->is_taken = is_event_wanted(in, e->event);
     in->frame_count = 0;
     if (!in->is_taken) {
-        in->of_other_events++;
+        other_events_add(&in->others, e->event);
         return;
     }
     in->now = *e;
@@ -273,8 +275,7 @@ static void set_facts(struct script_import *in)
         trace_set_fact_number(t, FACT_RATE_HZ, (1000000000 + in->now.period / 2) / in->now.period);
     if (in->first_ns)
         trace_set_fact_number(t, FACT_STARTED_MONOTONIC_NS, in->first_ns);
-    if (in->of_other_events)
-        import_note(t, "%" PRIu64 " samples of other events were left out", in->of_other_events);
+    other_events_tell(&in->others, name, t);
     if (in->without_pid)
         import_note(t,
                     "the text says only the thread of %" PRIu64 " samples: each is shown as a process of its "
@@ -325,12 +326,14 @@ bool perf_script_import(struct byte_stream *stream, const struct import_options 
     in->options = options;
     in->known = mem_alloc(LINES_KNOWN, sizeof *in->known);
     buffer_init(&in->event, 4096);
+    other_events_init(&in->others);
     bool ok = read_lines(in, stream, err);
     if (ok) {
         set_facts(in);
         mark_nameless(&b->trace);
     }
     buffer_done(&in->event);
+    other_events_done(&in->others);
     free(in->known);
     free(in);
     return ok;

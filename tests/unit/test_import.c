@@ -275,6 +275,49 @@ static void test_idle(void **state)
     }
 }
 
+/* An event of CPUs is shown, the first other one is kept as what is counted, and the rest is told. */
+static void test_several_events(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t id, config;
+        uint32_t samples;
+    } events[] = {
+        { 1, PERF_COUNT_SW_CONTEXT_SWITCHES, 3 },
+        { 2, PERF_COUNT_SW_CPU_CLOCK, 5 },
+        { 3, PERF_COUNT_SW_PAGE_FAULTS, 2 },
+    };
+    struct buffer b;
+    struct result r;
+    size_t cpu = 0, counted = 0;
+    buffer_init(&b, 1 << 16);
+    put_pipe_start(&b);
+    for (size_t i = 0; i < ARRAY_LEN(events); i++)
+        put_event(&b, events[i].config, SYSTEM_SAMPLE_TYPE, events[i].id);
+    for (size_t i = 0; i < ARRAY_LEN(events); i++)
+        for (uint32_t sample = 0; sample < events[i].samples; sample++)
+            put_system_sample(&b, events[i].id, 7, 1000 + 10 * i + sample, true);
+    import_bytes(&r, buffer_span(&b), NULL);
+    assert_true(r.ok);
+    const struct trace *t = &r.b.trace;
+    for (size_t i = 0; i < t->samples.count; i++) {
+        cpu += t->samples.kind[i] == SAMPLE_CPU;
+        counted += t->samples.kind[i] == SAMPLE_EVENT;
+        assert_int_equal(t->samples.weight[i], 1000);
+    }
+    assert_int_equal(cpu, 5);
+    assert_int_equal(counted, 3);
+    assert_string_equal(fact(&r, FACT_UNIT), "ns");
+    char shown[256], left_out[256];
+    snprintf(shown, sizeof shown, "samples of other events than %s are left out: ", fact(&r, FACT_EVENT));
+    snprintf(left_out, sizeof left_out, "%s", fact(&r, FACT_EVENTS_LEFT_OUT));
+    assert_non_null(strstr(left_out, " (2)"));
+    assert_null(strstr(left_out, "(3)"));
+    assert_ptr_equal(strstr(fact(&r, FACT_NOTES), shown), fact(&r, FACT_NOTES));
+    trace_builder_done(&r.b);
+    buffer_done(&b);
+}
+
 static void test_perf_script(void **state)
 {
     (void)state;
@@ -297,7 +340,8 @@ static void test_perf_script(void **state)
     assert_string_equal(fact(&r, FACT_HOST), "box");
     assert_string_equal(fact(&r, FACT_EVENT), "cpu-clock");
     assert_string_equal(fact(&r, FACT_RATE_HZ), "99");
-    assert_non_null(strstr(fact(&r, FACT_NOTES), "1 samples of other events"));
+    assert_non_null(
+        strstr(fact(&r, FACT_NOTES), "samples of other events than cpu-clock are left out: page-faults (1)"));
     for (size_t i = 1; i < t->locations.count; i++)
         assert_int_equal(t->locations.rows[i].resolver,
                          t->locations.rows[i].function ? RESOLVER_IMPORTED : RESOLVER_NONE);
@@ -413,10 +457,15 @@ static void test_text_cut_everywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_perf_data),           cmocka_unit_test(test_killed_recorder),
-        cmocka_unit_test(test_many_kernel_frames),  cmocka_unit_test(test_idle),
-        cmocka_unit_test(test_perf_script),         cmocka_unit_test(test_folded),
-        cmocka_unit_test(test_folded_deep),         cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_perf_data),
+        cmocka_unit_test(test_killed_recorder),
+        cmocka_unit_test(test_many_kernel_frames),
+        cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_several_events),
+        cmocka_unit_test(test_perf_script),
+        cmocka_unit_test(test_folded),
+        cmocka_unit_test(test_folded_deep),
+        cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_text_cut_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
