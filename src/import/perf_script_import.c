@@ -31,6 +31,9 @@ struct script_import {
     struct buffer event; /* name of the event whose samples are taken, of the first sample if not asked for */
     bool has_event;
     bool in_sample, is_taken;     /* a sample is being read, and it is one of ours */
+    bool has_frame_lines;         /* frames have lines of their own: then a blank one ends a sample */
+    bool is_cut;                  /* the text ends in the middle of the sample */
+    const char *cut;              /* what became of that, or NULL */
     struct perf_script_event now; /* its numbers; its spans are over */
     uint32_t frames[FRAMES_MAX];  /* functions, leaf first */
     size_t frame_count;
@@ -160,7 +163,8 @@ static void finish_sample(struct script_import *in)
     size_t kept = in->frame_count < ARRAY_LEN(functions) ? in->frame_count : ARRAY_LEN(functions);
     for (size_t i = kept; i-- > 0;)
         functions[count++] = in->frames[i];
-    uint32_t stack = trace_builder_named_stack(in->b, functions, count);
+    uint32_t stack =
+        trace_builder_named_stack_to(in->b, functions, count, in->is_cut ? STACK_TRUNCATED : STACK_WHOLE);
     if (in->taken++ == 0)
         in->first_ns = e->time_ns;
     trace_push_sample(&in->b->trace.samples, e->time_ns, in->last_thread, stack,
@@ -234,6 +238,7 @@ static void take_line(struct script_import *in, struct span line)
     struct perf_script_event e;
     struct perf_script_frame f;
     if (in->in_sample && in->is_taken && line.size && line.data[0] == '\t') {
+        in->has_frame_lines = true;
         take_frame_line(in, line);
         return;
     }
@@ -248,6 +253,7 @@ static void take_line(struct script_import *in, struct span line)
         take_event(in, &e);
         break;
     case PERF_SCRIPT_FRAME:
+        in->has_frame_lines |= in->in_sample;
         if (in->in_sample && in->is_taken)
             take_frame(in, &f);
         else if (!in->in_sample)
@@ -258,6 +264,49 @@ static void take_line(struct script_import *in, struct span line)
         in->other_lines += !in->in_sample;
         break;
     }
+}
+
+/* Whether the frame at its end was written to its end: "... name+0x12 (/memfd:doublemapper (deleted))". */
+static bool frame_is_whole(struct span line)
+{
+    size_t opened = 0, closed = 0;
+    for (size_t i = 0; i < line.size; i++) {
+        opened += line.data[i] == '(';
+        closed += line.data[i] == ')';
+    }
+    return opened == closed && ends(line, ")");
+}
+
+/* A line that the end of the text cut, or may have. */
+static void take_open_line(struct script_import *in, struct span line)
+{
+    struct perf_script_event e;
+    struct perf_script_frame f;
+    enum perf_script_line kind = perf_script_read_line(line, &e, &f);
+    if (frame_is_whole(line) && (kind == PERF_SCRIPT_FRAME || (kind == PERF_SCRIPT_EVENT && e.has_frame))) {
+        take_line(in, line);
+        return;
+    }
+    if (kind == PERF_SCRIPT_EVENT) {
+        finish_sample(in);
+        in->cut = "the last sample is left out";
+    } else if (kind != PERF_SCRIPT_BLANK) {
+        in->cut = "the last line is left out";
+    }
+}
+
+/* Behind the last line a sample is only whole in a text that has each on one line. */
+static void finish_text(struct script_import *in)
+{
+    if (in->in_sample && in->has_frame_lines) {
+        in->is_cut = true;
+        in->cut = "callers may be missing in the last stack";
+        if (in->is_taken && in->frame_count == 0) {
+            in->is_taken = false;
+            in->cut = "the last sample is left out";
+        }
+    }
+    finish_sample(in);
 }
 
 static void set_facts(struct script_import *in)
@@ -285,7 +334,10 @@ static void set_facts(struct script_import *in)
         import_note(t, "%" PRIu64 " lines are not of perf script", in->other_lines);
         trace_builder_loss(in->b, LOSS_MALFORMED, 0, 0, 0, in->other_lines);
     }
-    t->symbolized = t->complete = true;
+    if (in->cut)
+        import_note(t, "the text ends in the middle: %s", in->cut);
+    t->symbolized = true;
+    t->complete = !in->cut;
 }
 
 /* All frames without a name share one location. */
@@ -308,9 +360,12 @@ static bool read_lines(struct script_import *in, struct byte_stream *stream, str
             return false;
         if (!any)
             break;
-        take_line(in, line);
+        if (stream->line_is_open)
+            take_open_line(in, line);
+        else
+            take_line(in, line);
     }
-    finish_sample(in);
+    finish_text(in);
     if (in->taken == 0 && in->options->event) {
         error_set(err, ERROR_USAGE, "there is no event '%s'", in->options->event);
         return error_hint(err, "leave the event out to get the first one");

@@ -338,9 +338,10 @@ uint32_t trace_builder_place(struct trace_builder *b, uint32_t process, uint64_t
     return id;
 }
 
-uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *functions, size_t count)
+uint32_t trace_builder_named_stack_to(struct trace_builder *b, const uint32_t *functions, size_t count,
+                                      enum stack_end end)
 {
-    uint32_t stack = count > TRACE_STACK_DEPTH_MAX ? STACK_TRUNCATED : STACK_WHOLE;
+    uint32_t stack = count > TRACE_STACK_DEPTH_MAX ? STACK_TRUNCATED : end;
     for (size_t i = count > TRACE_STACK_DEPTH_MAX ? count - TRACE_STACK_DEPTH_MAX : 0; i < count; i++) {
         /* named locations share the number space of kernel addresses, far below any of those */
         uint32_t location =
@@ -353,4 +354,9 @@ uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *func
         stack = stack_table_push(&b->stacks, &b->trace, stack, location);
     }
     return stack;
+}
+
+uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *functions, size_t count)
+{
+    return trace_builder_named_stack_to(b, functions, count, STACK_WHOLE);
 }

@@ -439,6 +439,58 @@ static void test_unknown(void **state)
     trace_builder_done(&r.b);
 }
 
+/* What is not known to be whole is not shown as if it were. */
+static void test_text_cut(void **state)
+{
+    (void)state;
+#define WHOLE "app 7/7 1.5: 3 cycles: \n\t 10 leaf (/x)\n\t 20 root (/x)\n\n"
+#define HEAD  "app 7/7 1.6: 4 cycles: \n"
+    static const struct {
+        const char *name, *text;
+        size_t samples;
+        const char *last; /* stack */
+        enum stack_end end;
+        const char *note;
+    } cases[] = {
+        { "whole", WHOLE HEAD "\t 10 leaf (/x)\n\n", 2, "leaf(x)native", STACK_WHOLE, "" },
+        { "in a frame", WHOLE HEAD "\t 10 leaf (/x)\n\t 20 ro", 2, "leaf(x)native", STACK_TRUNCATED,
+          "the text ends in the middle: callers may be missing in the last stack" },
+        { "in a module", WHOLE HEAD "\t 10 leaf (/x)\n\t 20 root (/y (deleted)", 2, "leaf(x)native",
+          STACK_TRUNCATED, "the text ends in the middle: callers may be missing in the last stack" },
+        { "at a frame's end", WHOLE HEAD "\t 10 leaf (/x)\n\t 20 root (/x)", 2, "leaf(x)native root(x)native",
+          STACK_TRUNCATED, "the text ends in the middle: callers may be missing in the last stack" },
+        { "at a line's end", WHOLE HEAD "\t 10 leaf (/x)\n", 2, "leaf(x)native", STACK_TRUNCATED,
+          "the text ends in the middle: callers may be missing in the last stack" },
+        { "in the first frame", WHOLE HEAD "\t 10 le", 1, "leaf(x)native root(x)native", STACK_WHOLE,
+          "the text ends in the middle: the last sample is left out" },
+        { "behind the head", WHOLE HEAD, 1, "leaf(x)native root(x)native", STACK_WHOLE,
+          "the text ends in the middle: the last sample is left out" },
+        { "in the head", WHOLE "app 7/7 1.6: 4", 1, "leaf(x)native root(x)native", STACK_WHOLE,
+          "the text ends in the middle: the last sample is left out" },
+        { "one line each, whole", "app 7/7 1.5: 3 cycles: 2000 f (/x)\n", 1, "f(x)native", STACK_WHOLE, "" },
+        { "one line each", "app 7/7 1.5: 3 cycles: 2000 f (/x)\napp 7/7 1.6: 3 cycles: 2000 g (/x)", 2,
+          "g(x)native", STACK_WHOLE, "" },
+        { "in one line", "app 7/7 1.5: 3 cycles: 2000 f (/x)\napp 7/7 1.6: 3 cycles: 2000 g (/", 1,
+          "f(x)native", STACK_WHOLE, "the text ends in the middle: the last sample is left out" },
+    };
+#undef WHOLE
+#undef HEAD
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct result r;
+        char text[256] = "";
+        import_text(&r, cases[i].text, NULL);
+        const struct trace *t = &r.b.trace;
+        size_t count = t->samples.count;
+        if (!r.ok || count != cases[i].samples || strcmp(fact(&r, FACT_NOTES), cases[i].note) != 0)
+            fail_msg("%s: %zu samples, '%s'", cases[i].name, count, fact(&r, FACT_NOTES));
+        stack_text(t, t->samples.stack[count - 1], text, sizeof text);
+        if (strcmp(text, cases[i].last) != 0 ||
+            trace_stack_end(t, t->samples.stack[count - 1]) != cases[i].end)
+            fail_msg("%s: the last stack is %s", cases[i].name, text);
+        trace_builder_done(&r.b);
+    }
+}
+
 /* Also on a line's middle: every cut gives some samples or a clear error. */
 static void test_text_cut_everywhere(void **state)
 {
@@ -466,6 +518,7 @@ int main(void)
         cmocka_unit_test(test_folded),
         cmocka_unit_test(test_folded_deep),
         cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_text_cut),
         cmocka_unit_test(test_text_cut_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
