@@ -389,6 +389,68 @@ static void test_folded(void **state)
     trace_builder_done(&r.b);
 }
 
+/* Of what is not taken as it stands nothing is silent. */
+static void test_folded_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t samples;
+        uint64_t weight, lost;
+        const char *note;
+    } cases[] = {
+        { "a;b 9223372036854775807\n", 1, INT64_MAX, 0, "" },
+        { "a;b 9223372036854775806\na;b 2\na 1\n", 2, INT64_MAX, 1,
+          "1 lines have counts that are too large: all together may be 2^63 - 1" },
+        { "a;b 18446744073709551615\na;b 5\n", 1, 5, 1,
+          "1 lines have counts that are too large: all together may be 2^63 - 1" },
+        { "a;b 5\na;b 99999999999999999999999\n", 1, 5, 1,
+          "1 lines have counts that are too large: all together may be 2^63 - 1" },
+        { "a;b 1.5\na 2.49\nb 3.0\n", 3, 7, 0, "2 counts with fractions are rounded" },
+        { "a;b 18446744073709551615.5\nb 1\n", 1, 1, 1,
+          "1 lines have counts that are too large: all together may be 2^63 - 1" },
+        { "\xef\xbb\xbf"
+          "a;b 5\n",
+          1, 5, 0, "" },
+        { "a;b_[k]  5 \r\n", 1, 5, 0, "" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct result r;
+        uint64_t weight = 0;
+        import_text(&r, cases[i].text, NULL);
+        const struct trace *t = &r.b.trace;
+        for (size_t k = 0; k < t->samples.count; k++)
+            weight += t->samples.weight[k];
+        uint64_t lost = t->losses.count > 1 ? t->losses.rows[1].count : 0;
+        if (!r.ok || t->samples.count != cases[i].samples || weight != cases[i].weight ||
+            lost != cases[i].lost || strcmp(fact(&r, FACT_NOTES), cases[i].note) != 0)
+            fail_msg("%zu: %zu samples, '%s'", i, t->samples.count, fact(&r, FACT_NOTES));
+        for (size_t k = 1; k < t->functions.count; k++)
+            assert_int_equal(strlen(trace_string(t, t->functions.rows[k].name)), 1);
+        trace_builder_done(&r.b);
+    }
+}
+
+/* One byte in the middle, where nobody sees it. */
+static void test_text_with_nul(void **state)
+{
+    (void)state;
+    static const char lines[] = "main;work 12\nmain;work;read 3\nmain 4\n";
+    struct buffer b;
+    struct result r;
+    buffer_init(&b, 4096);
+    buffer_append(&b, "\xef\xbb\xbf", 3);
+    buffer_string(&b, lines);
+    b.data[33] = 0;
+    import_bytes(&r, buffer_span(&b), NULL);
+    assert_false(r.ok);
+    assert_false(r.is_recognised);
+    assert_non_null(strstr(r.err.what, "it holds a NUL at byte 33"));
+    assert_null(strstr(r.err.what, "and not as"));
+    trace_builder_done(&r.b);
+    buffer_done(&b);
+}
+
 /* Deeper than a stack may be: the leaf's end is kept, and the stack says that it is cut. */
 static void test_folded_deep(void **state)
 {
@@ -467,6 +529,7 @@ static void test_text_cut(void **state)
           "the text ends in the middle: the last sample is left out" },
         { "in the head", WHOLE "app 7/7 1.6: 4", 1, "leaf(x)native root(x)native", STACK_WHOLE,
           "the text ends in the middle: the last sample is left out" },
+        { "behind a mark", "\xef\xbb\xbf" WHOLE, 1, "leaf(x)native root(x)native", STACK_WHOLE, "" },
         { "one line each, whole", "app 7/7 1.5: 3 cycles: 2000 f (/x)\n", 1, "f(x)native", STACK_WHOLE, "" },
         { "one line each", "app 7/7 1.5: 3 cycles: 2000 f (/x)\napp 7/7 1.6: 3 cycles: 2000 g (/x)", 2,
           "g(x)native", STACK_WHOLE, "" },
@@ -516,6 +579,8 @@ int main(void)
         cmocka_unit_test(test_several_events),
         cmocka_unit_test(test_perf_script),
         cmocka_unit_test(test_folded),
+        cmocka_unit_test(test_folded_counts),
+        cmocka_unit_test(test_text_with_nul),
         cmocka_unit_test(test_folded_deep),
         cmocka_unit_test(test_unknown),
         cmocka_unit_test(test_text_cut),
