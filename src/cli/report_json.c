@@ -201,6 +201,19 @@ static void json_put_line_is(struct json_writer *j, uint32_t line, bool of_metho
     json_put_string(j, "line_is", !line ? NULL : of_method ? "method" : "statement");
 }
 
+static void json_when(struct json_writer *j, const struct hot_row *row, bool known)
+{
+    json_key(j, "when");
+    if (!known) {
+        json_absent(j);
+        return;
+    }
+    json_begin_array(j);
+    for (size_t i = 0; i < HOT_WHEN_BUCKETS; i++)
+        json_u64(j, row->when[i]);
+    json_end_array(j);
+}
+
 static void json_hot_row(struct json_writer *j, const struct hot_row *row, const struct profile *p,
                          bool is_code)
 {
@@ -220,10 +233,7 @@ static void json_hot_row(struct json_writer *j, const struct hot_row *row, const
     json_put_u64(j, "samples", row->samples);
     json_share(j, "self_share", row->self, p->counts.weight);
     json_share(j, "total_share", row->total, p->counts.weight);
-    json_put_array(j, "when");
-    for (size_t i = 0; i < HOT_WHEN_BUCKETS; i++)
-        json_u64(j, row->when[i]);
-    json_end_array(j);
+    json_when(j, row, p->duration_ns != 0);
     json_end_object(j);
 }
 
