@@ -34,12 +34,13 @@ struct script_import {
     bool has_frame_lines;         /* frames have lines of their own: then a blank one ends a sample */
     bool is_cut;                  /* the text ends in the middle of the sample */
     const char *cut;              /* what became of that, or NULL */
+    bool may_idle;                /* it is of the task that runs when none does */
     struct perf_script_event now; /* its numbers; its spans are over */
     uint32_t frames[FRAMES_MAX];  /* functions, leaf first */
     size_t frame_count;
     uint32_t last_thread, last_comm; /* to name a thread only when its name changes */
     struct other_events others;
-    uint64_t taken, other_lines, without_pid, first_ns;
+    uint64_t taken, of_idle_cpus, other_lines, without_pid, first_ns, last_ns;
     struct known_line *known; /* LINES_KNOWN of them, the last with its hash wins */
 };
 
@@ -149,6 +150,26 @@ static void take_frame_line(struct script_import *in, struct span line)
     *known = (struct known_line){ hash, in->frames[in->frame_count - 1], true };
 }
 
+/* "cpu-clock:HG", "cpu_core/cycles/": CPUs at work, not what else can be counted. */
+static bool event_is_of_cpus(struct span event)
+{
+    static const char *const names[] = { "cpu-clock", "task-clock", "cycles",   "cpu-cycles",
+                                         "cpu/",      "cpu_core/",  "cpu_atom/" };
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (begins(event, names[i]))
+            return true;
+    return false;
+}
+
+/* perf calls processes outside of its namespace like idle tasks, too: they run code of their own. */
+static bool sample_is_idle(const struct script_import *in)
+{
+    bool is_kernel_only = true;
+    for (size_t i = 0; i < in->frame_count; i++)
+        is_kernel_only &= in->b->trace.functions.rows[in->frames[i]].kind == CODE_KERNEL;
+    return in->may_idle && is_kernel_only;
+}
+
 static void finish_sample(struct script_import *in)
 {
     if (!in->in_sample)
@@ -157,6 +178,14 @@ static void finish_sample(struct script_import *in)
     if (!in->is_taken)
         return;
     const struct perf_script_event *e = &in->now;
+    if (in->taken + in->of_idle_cpus == 0)
+        in->first_ns = e->time_ns;
+    in->last_ns = e->time_ns;
+    if (sample_is_idle(in)) {
+        in->of_idle_cpus++;
+        return;
+    }
+    in->taken++;
     uint32_t functions[TRACE_STACK_DEPTH_MAX + 1];
     size_t count = 0;
     /* the leaf's end is what counts; one more than fits tells the builder that the stack is cut */
@@ -165,8 +194,6 @@ static void finish_sample(struct script_import *in)
         functions[count++] = in->frames[i];
     uint32_t stack =
         trace_builder_named_stack_to(in->b, functions, count, in->is_cut ? STACK_TRUNCATED : STACK_WHOLE);
-    if (in->taken++ == 0)
-        in->first_ns = e->time_ns;
     trace_push_sample(&in->b->trace.samples, e->time_ns, in->last_thread, stack,
                       e->has_period ? e->period : 1, SAMPLE_CPU, (uint16_t)e->cpu);
 }
@@ -194,7 +221,9 @@ static void take_event(struct script_import *in, const struct perf_script_event 
         return;
     }
     in->now = *e;
-    in->without_pid += !e->has_both_ids;
+    in->may_idle =
+        !e->pid && !e->tid && span_equals(e->comm, span_of("swapper", 7)) && event_is_of_cpus(e->event);
+    in->without_pid += !e->has_both_ids && e->tid;
     uint32_t comm = intern_add(&in->b->trace.strings, e->comm);
     uint32_t thread = trace_builder_thread(in->b, e->pid, e->tid, e->time_ns);
     if (thread != in->last_thread || comm != in->last_comm) {
@@ -324,6 +353,10 @@ static void set_facts(struct script_import *in)
         trace_set_fact_number(t, FACT_RATE_HZ, (1000000000 + in->now.period / 2) / in->now.period);
     if (in->first_ns)
         trace_set_fact_number(t, FACT_STARTED_MONOTONIC_NS, in->first_ns);
+    if (in->of_idle_cpus && in->last_ns > in->first_ns) /* what is left out at the ends was recorded, too */
+        trace_set_fact_number(t, FACT_DURATION_NS, in->last_ns - in->first_ns);
+    if (in->of_idle_cpus)
+        import_note(t, "%" PRIu64 " samples of idle CPUs are left out", in->of_idle_cpus);
     other_events_tell(&in->others, name, t);
     if (in->without_pid)
         import_note(t,
@@ -366,7 +399,7 @@ static bool read_lines(struct script_import *in, struct byte_stream *stream, str
             take_line(in, line);
     }
     finish_text(in);
-    if (in->taken == 0 && in->options->event) {
+    if (in->taken + in->of_idle_cpus == 0 && in->options->event) {
         error_set(err, ERROR_USAGE, "there is no event '%s'", in->options->event);
         return error_hint(err, "leave the event out to get the first one");
     }

@@ -363,6 +363,37 @@ static void test_perf_script(void **state)
     trace_builder_done(&r.b);
 }
 
+/* As in a perf.data of the whole machine. */
+static void test_perf_script_idle(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t samples;
+        uint64_t duration_ns;
+        const char *note;
+    } cases[] = {
+        { "swapper 0/0 [000] 1.0: 1 cpu-clock:HG: \n\tffffffff81001234 idle ([kernel.kallsyms])\n\n"
+          "app 7/7 [000] 1.5: 1 cpu-clock:HG: \n\t 10 f (/x)\n\n"
+          "swapper 0/0 [000] 2.0: 1 cpu-clock:HG: \n\tffffffff81001234 idle ([kernel.kallsyms])\n\n",
+          1, 1000000000, "2 samples of idle CPUs are left out" },
+        { "swapper 0/0 [000] 1.0: 1 context-switches: \n\tffffffff81001234 idle ([kernel.kallsyms])\n\n", 1,
+          0, "" },
+        { "swapper 0/0 [000] 1.0: 1 cycles: \n\tffffffff81001234 f ([kernel.kallsyms])\n\t 10 f (/x)\n\n", 1,
+          0, "" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct result r;
+        uint64_t duration_ns = 0;
+        import_text(&r, cases[i].text, NULL);
+        trace_fact_number(&r.b.trace, FACT_DURATION_NS, &duration_ns);
+        if (!r.ok || r.b.trace.samples.count != cases[i].samples || duration_ns != cases[i].duration_ns ||
+            strcmp(fact(&r, FACT_NOTES), cases[i].note) != 0)
+            fail_msg("%zu: %zu samples, '%s'", i, r.b.trace.samples.count, fact(&r, FACT_NOTES));
+        trace_builder_done(&r.b);
+    }
+}
+
 static void test_folded(void **state)
 {
     (void)state;
@@ -572,19 +603,13 @@ static void test_text_cut_everywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_perf_data),
-        cmocka_unit_test(test_killed_recorder),
-        cmocka_unit_test(test_many_kernel_frames),
-        cmocka_unit_test(test_idle),
-        cmocka_unit_test(test_several_events),
-        cmocka_unit_test(test_perf_script),
-        cmocka_unit_test(test_folded),
-        cmocka_unit_test(test_folded_counts),
-        cmocka_unit_test(test_text_with_nul),
-        cmocka_unit_test(test_folded_deep),
-        cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_text_cut),
-        cmocka_unit_test(test_text_cut_everywhere),
+        cmocka_unit_test(test_perf_data),          cmocka_unit_test(test_killed_recorder),
+        cmocka_unit_test(test_many_kernel_frames), cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_several_events),     cmocka_unit_test(test_perf_script),
+        cmocka_unit_test(test_perf_script_idle),   cmocka_unit_test(test_folded),
+        cmocka_unit_test(test_folded_counts),      cmocka_unit_test(test_text_with_nul),
+        cmocka_unit_test(test_folded_deep),        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_text_cut),           cmocka_unit_test(test_text_cut_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
