@@ -23,12 +23,12 @@ void other_events_done(struct other_events *others)
     intern_done(&others->names);
 }
 
-void other_events_add(struct other_events *others, struct span name)
+void other_events_add(struct other_events *others, struct span name, uint64_t samples)
 {
     if (name.size > NAME_BYTES_MAX)
         name.size = NAME_BYTES_MAX;
     uint32_t id = intern_add(&others->names, name);
-    others->counts[id < OTHER_EVENTS_MAX ? id : 0]++;
+    others->counts[id < OTHER_EVENTS_MAX ? id : 0] += samples;
 }
 
 static void put_event(struct buffer *out, const char *name, uint64_t count)

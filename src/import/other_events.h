@@ -16,7 +16,7 @@ struct other_events {
 
 void other_events_init(struct other_events *others);
 void other_events_done(struct other_events *others);
-void other_events_add(struct other_events *others, struct span name);
+void other_events_add(struct other_events *others, struct span name, uint64_t samples);
 /* Says in the trace which they are, and that `taken` is shown instead: nothing if there are none. */
 void other_events_tell(const struct other_events *others, const char *taken, struct trace *t);
 

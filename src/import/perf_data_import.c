@@ -463,7 +463,7 @@ static bool take_any_sample(struct data_import *in, uint32_t event, const struct
     else if (event_is_counted(in, event))
         take_sample(in, r, SAMPLE_EVENT);
     else
-        other_events_add(&in->others, span_of(name, strlen(name)));
+        other_events_add(&in->others, span_of(name, strlen(name)), 1);
     return true;
 }
 

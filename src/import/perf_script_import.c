@@ -15,6 +15,7 @@
 
 enum {
     FRAMES_MAX = 1024,
+    EVENTS_MAX = 16,       /* whose samples are kept until it is known which of them are shown */
     LINES_KNOWN = 1 << 16, /* a power of two */
 };
 
@@ -25,12 +26,20 @@ struct known_line {
     bool is_used;
 };
 
+struct script_event {
+    struct buffer name;
+    bool is_known; /* samples of it came, or it was asked for */
+    bool has_period;
+    uint64_t period; /* of the last sample */
+    uint64_t samples;
+};
+
 struct script_import {
     struct trace_builder *b;
     const struct import_options *options;
-    struct buffer event; /* name of the event whose samples are taken, of the first sample if not asked for */
-    bool has_event;
-    bool in_sample, is_taken;     /* a sample is being read, and it is one of ours */
+    struct script_event events[EVENTS_MAX]; /* as they come in the text */
+    size_t event;                           /* of the sample that is being read */
+    bool in_sample, is_taken;               /* a sample is being read, and it is one of ours */
     bool has_frame_lines;         /* frames have lines of their own: then a blank one ends a sample */
     bool is_cut;                  /* the text ends in the middle of the sample */
     const char *cut;              /* what became of that, or NULL */
@@ -195,32 +204,40 @@ static void finish_sample(struct script_import *in)
     uint32_t stack =
         trace_builder_named_stack_to(in->b, functions, count, in->is_cut ? STACK_TRUNCATED : STACK_WHOLE);
     trace_push_sample(&in->b->trace.samples, e->time_ns, in->last_thread, stack,
-                      e->has_period ? e->period : 1, SAMPLE_CPU, (uint16_t)e->cpu);
+                      e->has_period ? e->period : 1, (enum sample_kind)in->event /* see choose_events() */,
+                      (uint16_t)e->cpu);
 }
 
-static bool is_event_wanted(struct script_import *in, struct span event)
+/* Which of those that are kept it is, or EVENTS_MAX. */
+static size_t find_event(struct script_import *in, struct span name)
 {
-    if (!in->has_event) {
-        in->has_event = true;
-        if (in->options->event)
-            buffer_string(&in->event, in->options->event);
-        else
-            buffer_append(&in->event, event.data, event.size);
+    size_t kept = in->options->event ? 1 : EVENTS_MAX;
+    for (size_t i = 0; i < kept; i++) {
+        struct script_event *event = &in->events[i];
+        if (!event->is_known)
+            buffer_append(&event->name, name.data, name.size);
+        event->is_known = true;
+        if (span_equals(name, buffer_span(&event->name)))
+            return i;
     }
-    return span_equals(event, buffer_span(&in->event));
+    return EVENTS_MAX;
 }
 
 static void take_event(struct script_import *in, const struct perf_script_event *e)
 {
     finish_sample(in);
     in->in_sample = true;
-    in->is_taken = is_event_wanted(in, e->event);
+    in->event = find_event(in, e->event);
+    in->is_taken = in->event < EVENTS_MAX;
     in->frame_count = 0;
     if (!in->is_taken) {
-        other_events_add(&in->others, e->event);
+        other_events_add(&in->others, e->event, 1);
         return;
     }
     in->now = *e;
+    in->events[in->event].has_period = e->has_period;
+    in->events[in->event].period = e->period;
+    in->events[in->event].samples++;
     in->may_idle =
         !e->pid && !e->tid && span_equals(e->comm, span_of("swapper", 7)) && event_is_of_cpus(e->event);
     in->without_pid += !e->has_both_ids && e->tid;
@@ -338,26 +355,85 @@ static void finish_text(struct script_import *in)
     finish_sample(in);
 }
 
+static void move_sample(struct trace_samples *samples, size_t to, size_t from)
+{
+    samples->time_ns[to] = samples->time_ns[from];
+    samples->weight[to] = samples->weight[from];
+    samples->thread[to] = samples->thread[from];
+    samples->stack[to] = samples->stack[from];
+    samples->cpu[to] = samples->cpu[from];
+}
+
+/* So far the kind of a sample is the place of its event. */
+static void keep_samples(struct trace_samples *samples, size_t shown, size_t counted)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < samples->count; i++) {
+        size_t event = samples->kind[i];
+        if (event != shown && event != counted)
+            continue;
+        move_sample(samples, kept, i);
+        samples->kind[kept++] = event == shown ? SAMPLE_CPU : SAMPLE_EVENT;
+    }
+    samples->count = kept;
+}
+
+/* Where CPUs were at work is shown, wherever in the text that comes first, and the first other event is kept,
+ * too. */
+static void choose_events(struct script_import *in, size_t *out_shown, size_t *out_counted)
+{
+    size_t shown = 0, counted = 0;
+    while (shown < EVENTS_MAX && !event_is_of_cpus(buffer_span(&in->events[shown].name)))
+        shown++;
+    if (shown == EVENTS_MAX)
+        shown = 0;
+    counted = shown == 0;
+    for (size_t i = 0; i < EVENTS_MAX; i++)
+        if (i != shown && i != counted)
+            other_events_add(&in->others, buffer_span(&in->events[i].name), in->events[i].samples);
+    keep_samples(&in->b->trace.samples, shown, counted);
+    *out_shown = shown;
+    *out_counted = counted;
+}
+
+static char *event_name(const struct script_event *event)
+{
+    struct span name = buffer_span(&event->name);
+    return mem_format("%.*s", (int)name.size, name.size ? (const char *)name.data : "");
+}
+
+static void set_event_facts(struct script_import *in)
+{
+    struct trace *t = &in->b->trace;
+    size_t shown_event, counted_event;
+    choose_events(in, &shown_event, &counted_event);
+    const struct script_event *shown = &in->events[shown_event];
+    struct span event = buffer_span(&shown->name);
+    AUTO_FREE char *name = event_name(shown);
+    AUTO_FREE char *counted = event_name(&in->events[counted_event]);
+    bool is_clock = begins(event, "cpu-clock") || begins(event, "task-clock");
+    if (name[0])
+        trace_set_fact(t, FACT_EVENT, name);
+    if (counted[0])
+        trace_set_fact(t, FACT_COUNTED_EVENT, counted);
+    trace_set_fact(t, FACT_UNIT, !shown->has_period ? "samples" : is_clock ? "ns" : "count");
+    if (is_clock && shown->has_period && shown->period)
+        trace_set_fact_number(t, FACT_RATE_HZ, (1000000000 + shown->period / 2) / shown->period);
+    other_events_tell(&in->others, name, t);
+}
+
 static void set_facts(struct script_import *in)
 {
     struct trace *t = &in->b->trace;
-    struct span event = buffer_span(&in->event);
-    AUTO_FREE char *name = mem_format("%.*s", (int)event.size, event.size ? (const char *)event.data : "");
-    bool is_clock = begins(event, "cpu-clock") || begins(event, "task-clock");
     trace_set_fact(t, FACT_FORMAT, "perf script");
     trace_set_fact(t, FACT_TOOL, "perf");
-    if (name[0])
-        trace_set_fact(t, FACT_EVENT, name);
-    trace_set_fact(t, FACT_UNIT, !in->now.has_period ? "samples" : is_clock ? "ns" : "count");
-    if (is_clock && in->now.has_period && in->now.period)
-        trace_set_fact_number(t, FACT_RATE_HZ, (1000000000 + in->now.period / 2) / in->now.period);
+    set_event_facts(in);
     if (in->first_ns)
         trace_set_fact_number(t, FACT_STARTED_MONOTONIC_NS, in->first_ns);
     if (in->of_idle_cpus && in->last_ns > in->first_ns) /* what is left out at the ends was recorded, too */
         trace_set_fact_number(t, FACT_DURATION_NS, in->last_ns - in->first_ns);
     if (in->of_idle_cpus)
         import_note(t, "%" PRIu64 " samples of idle CPUs are left out", in->of_idle_cpus);
-    other_events_tell(&in->others, name, t);
     if (in->without_pid)
         import_note(t,
                     "the text says only the thread of %" PRIu64 " samples: each is shown as a process of its "
@@ -406,6 +482,24 @@ static bool read_lines(struct script_import *in, struct byte_stream *stream, str
     return true;
 }
 
+static void events_init(struct script_import *in)
+{
+    enum { NAME_BYTES_MAX = 4096 };
+    for (size_t i = 0; i < EVENTS_MAX; i++)
+        buffer_init(&in->events[i].name, NAME_BYTES_MAX);
+    if (in->options->event)
+        buffer_string(&in->events[0].name, in->options->event);
+    in->events[0].is_known = in->options->event;
+    other_events_init(&in->others);
+}
+
+static void events_done(struct script_import *in)
+{
+    for (size_t i = 0; i < EVENTS_MAX; i++)
+        buffer_done(&in->events[i].name);
+    other_events_done(&in->others);
+}
+
 bool perf_script_import(struct byte_stream *stream, const struct import_options *options,
                         struct trace_builder *b, struct error *err)
 {
@@ -413,15 +507,13 @@ bool perf_script_import(struct byte_stream *stream, const struct import_options 
     in->b = b;
     in->options = options;
     in->known = mem_alloc(LINES_KNOWN, sizeof *in->known);
-    buffer_init(&in->event, 4096);
-    other_events_init(&in->others);
+    events_init(in);
     bool ok = read_lines(in, stream, err);
     if (ok) {
         set_facts(in);
         mark_nameless(&b->trace);
     }
-    buffer_done(&in->event);
-    other_events_done(&in->others);
+    events_done(in);
     free(in->known);
     free(in);
     return ok;
