@@ -367,7 +367,7 @@ void capture_json_facts(struct json_writer *j, const struct capture *c, uint64_t
     json_put_string(j, "file", c->path);
     json_fact(j, t, "format", FACT_FORMAT);
     json_put_string(j, "started", started[0] ? started : NULL);
-    json_put_double(j, "duration_s", (double)duration_ns / 1e9);
+    json_put_known_double(j, "duration_s", duration_ns != 0, (double)duration_ns / 1e9);
     json_fact(j, t, "host", FACT_HOST);
     json_fact(j, t, "kernel", FACT_KERNEL);
     json_put_known_double(j, "rate_hz", rate_hz > 0, rate_hz);

@@ -49,9 +49,10 @@ bool profile_choice_options(const struct profile_choice *choice, struct profile_
     return !choice->time || choice_time(choice->time, out, err);
 }
 
-/* What a capture has samples of, by the name that --event takes; the first one is shown unasked. */
+/* What a capture has samples of, by the names that --event takes; the first one is shown unasked. */
 struct event_choice {
     const char *name;
+    const char *other_name; /* or NULL */
     enum sample_kind kind;
 };
 
@@ -62,9 +63,18 @@ static bool choice_is_recording(const struct trace *t)
     return format && strcmp(format, "clrperf") == 0;
 }
 
+/* A file of another tool knows its event by that tool's name. */
+static struct event_choice choice_cpu(const struct trace *t, const char *event)
+{
+    bool is_theirs = event && !choice_is_recording(t);
+    return is_theirs ? (struct event_choice){ event, "cpu", SAMPLE_CPU }
+                     : (struct event_choice){ "cpu", event, SAMPLE_CPU };
+}
+
 static size_t choice_events(const struct trace *t, struct event_choice out[3])
 {
     const char *counted = trace_fact_value(t, FACT_COUNTED_EVENT);
+    const char *event = trace_fact_value(t, FACT_EVENT);
     bool has_wall = trace_fact_value(t, FACT_WALL_EVENT);
     const char *format = trace_fact_value(t, FACT_FORMAT), *file = format ? format : "";
     /* a file of events that export made of samples says what they weigh */
@@ -72,12 +82,12 @@ static size_t choice_events(const struct trace *t, struct event_choice out[3])
         !trace_fact_value(t, FACT_UNIT) && (strcmp(file, "nettrace") == 0 || strcmp(file, "netperf") == 0);
     is_events |= choice_is_recording(t) && !t->samples.count;
     size_t count = 0;
-    if (trace_fact_value(t, FACT_EVENT) || (!counted && !has_wall && !is_events))
-        out[count++] = (struct event_choice){ "cpu", SAMPLE_CPU };
+    if (event || (!counted && !has_wall && !is_events))
+        out[count++] = choice_cpu(t, event);
     if (has_wall)
-        out[count++] = (struct event_choice){ "wall", SAMPLE_WALL };
+        out[count++] = (struct event_choice){ "wall", NULL, SAMPLE_WALL };
     if (counted)
-        out[count++] = (struct event_choice){ counted, SAMPLE_EVENT };
+        out[count++] = (struct event_choice){ counted, NULL, SAMPLE_EVENT };
     return count;
 }
 
@@ -106,23 +116,35 @@ static bool choice_has_none(const struct profile_choice *choice, const struct tr
                            "--profile dotnet-sampled-thread-time");
 }
 
+static bool choice_is_named(const struct event_choice *choice, const char *name)
+{
+    return strcmp(name, choice->name) == 0 || (choice->other_name && strcmp(name, choice->other_name) == 0);
+}
+
+static bool choice_unknown(const char *event, const struct trace *t, const struct event_choice *events,
+                           size_t count, struct error *err)
+{
+    const char *left_out = trace_fact_value(t, FACT_EVENTS_LEFT_OUT);
+    char known[256] = "";
+    for (size_t i = 0, used = 0; i < count && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", events[i].name);
+    error_set(err, ERROR_USAGE, "this capture has no samples of '%s'", event);
+    if (left_out)
+        return error_hint(err, "it has: %s; the file's other events are not read: %s", known, left_out);
+    return error_hint(err, "it has: %s; record others with: clrperf record -e cpu,context-switches", known);
+}
+
 bool profile_choice_event(const struct profile_choice *choice, const struct trace *t,
                           struct profile_options *out, struct error *err)
 {
     struct event_choice events[3];
     size_t count = choice_events(t, events);
     for (size_t i = 0; i < count; i++)
-        if (!choice->event || strcmp(choice->event, events[i].name) == 0) {
+        if (!choice->event || choice_is_named(&events[i], choice->event)) {
             out->kind = events[i].kind;
             return true;
         }
-    if (!count)
-        return choice_has_none(choice, t, err);
-    char known[256] = "";
-    for (size_t i = 0, used = 0; i < count && used < sizeof known; i++)
-        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", events[i].name);
-    error_set(err, ERROR_USAGE, "this capture has no samples of '%s'", choice->event);
-    return error_hint(err, "it has: %s; record others with: clrperf record -e cpu,context-switches", known);
+    return count ? choice_unknown(choice->event, t, events, count, err) : choice_has_none(choice, t, err);
 }
 
 /* An answer of nothing is no failure, but who asks with a slip of the pen should see it. */

@@ -204,6 +204,19 @@ static void json_put_line_is(struct json_writer *j, uint32_t line, bool of_metho
     json_put_string(j, "line_is", !line ? NULL : of_method ? "method" : "statement");
 }
 
+static void json_when(struct json_writer *j, const struct hot_row *row, bool known)
+{
+    json_key(j, "when");
+    if (!known) {
+        json_absent(j);
+        return;
+    }
+    json_begin_array(j);
+    for (size_t i = 0; i < HOT_WHEN_BUCKETS; i++)
+        json_u64(j, row->when[i]);
+    json_end_array(j);
+}
+
 /* What a row is. */
 static void json_row_code(struct json_writer *j, const struct hot_row *row, const struct profile *p,
                           bool is_code)
@@ -229,10 +242,7 @@ static void json_row_weights(struct json_writer *j, const struct hot_row *row, c
     json_put_u64(j, "samples", row->samples);
     json_put_known_double(j, "self_share", self_known, share(row->self, p->counts.weight));
     json_put_double(j, "total_share", share(row->total, p->counts.weight));
-    json_put_array(j, "when");
-    for (size_t i = 0; i < HOT_WHEN_BUCKETS; i++)
-        json_u64(j, row->when[i]);
-    json_end_array(j);
+    json_when(j, row, p->duration_ns != 0);
 }
 
 static bool json_end(struct json_writer *j, struct error *err)

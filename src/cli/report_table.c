@@ -412,7 +412,7 @@ void report_hot(const struct profile *p, const struct hot_table *table, enum hot
     size_t rows = shown_rows(table, top);
     struct report_columns c = columns_of(table, rows, p->by_line && by == HOT_BY_FUNCTION);
     c.kind = by == HOT_BY_FUNCTION;
-    c.when = true;
+    c.when = p->duration_ns != 0; /* folded stacks know no times */
     if (by == HOT_BY_MODULE)
         c.module = 0;
     c = fit_columns(c, width);

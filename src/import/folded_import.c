@@ -22,6 +22,11 @@ static enum code_kind kind_of(char annotation)
     }
 }
 
+struct folded_counts {
+    uint64_t sum;
+    uint64_t malformed, too_large, rounded; /* lines */
+};
+
 static void take_stack(struct trace_builder *b, uint32_t thread, const struct folded_line *line)
 {
     uint32_t functions[TRACE_STACK_DEPTH_MAX + 1];
@@ -43,34 +48,56 @@ static void take_stack(struct trace_builder *b, uint32_t thread, const struct fo
     trace_push_sample(&b->trace.samples, 0, thread, id, line->count, SAMPLE_CPU, 0);
 }
 
+static void take_line(struct trace_builder *b, uint32_t thread, struct folded_counts *counts,
+                      struct span text)
+{
+    struct folded_line line;
+    if (!folded_read_line(text, &line)) {
+        counts->malformed++;
+    } else if (line.count > INT64_MAX - counts->sum) { /* what is summed up later must not wrap */
+        counts->too_large++;
+    } else {
+        counts->sum += line.count;
+        counts->rounded += line.is_rounded;
+        take_stack(b, thread, &line);
+    }
+}
+
+static void tell_counts(struct trace_builder *b, const struct folded_counts *counts)
+{
+    struct trace *t = &b->trace;
+    uint64_t refused = counts->malformed + counts->too_large;
+    if (refused)
+        trace_builder_loss(b, LOSS_MALFORMED, 0, 0, 0, refused);
+    if (counts->malformed)
+        import_note(t, "%" PRIu64 " lines are not folded stacks", counts->malformed);
+    if (counts->too_large)
+        import_note(t, "%" PRIu64 " lines have counts that are too large: all together may be 2^63 - 1",
+                    counts->too_large);
+    if (counts->rounded)
+        import_note(t, "%" PRIu64 " counts with fractions are rounded", counts->rounded);
+}
+
 bool folded_import(struct byte_stream *stream, const struct import_options *options, struct trace_builder *b,
                    struct error *err)
 {
     struct trace *t = &b->trace;
     uint32_t thread = trace_builder_thread(b, 0, 0, 0);
-    uint64_t malformed = 0;
+    struct folded_counts counts = { 0 };
     (void)options;
     for (;;) {
         struct span text;
-        struct folded_line line;
         bool any;
         if (!byte_stream_line(stream, &text, &any, err))
             return false;
         if (!any)
             break;
-        if (text.size == 0 || text.data[0] == '#')
-            continue;
-        if (folded_read_line(text, &line))
-            take_stack(b, thread, &line);
-        else
-            malformed++;
+        if (text.size && text.data[0] != '#')
+            take_line(b, thread, &counts, text);
     }
     trace_set_fact(t, FACT_FORMAT, "folded");
     trace_set_fact(t, FACT_UNIT, "samples");
-    if (malformed) {
-        trace_builder_loss(b, LOSS_MALFORMED, 0, 0, 0, malformed);
-        import_note(t, "%" PRIu64 " lines are not folded stacks", malformed);
-    }
+    tell_counts(b, &counts);
     t->symbolized = t->complete = true;
     return true;
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -33,10 +34,18 @@ static const struct {
     { folded_recognises, folded_import },
 };
 
-static bool import_unknown(struct span head, struct error *err)
+/* `head` is what the file holds from `off` on. */
+static bool import_unknown(struct span head, uint64_t off, struct error *err)
 {
     if (head.size == 0)
         return error_set(err, ERROR_INPUT, "it is empty");
+    const uint8_t *nul = memchr(head.data, 0, head.size);
+    struct span before = span_of(head.data, nul ? (size_t)(nul - head.data) : 0);
+    if (perf_script_recognises(before) || folded_recognises(before))
+        return error_set(err, ERROR_INPUT,
+                         "it begins as text of perf script or folded stacks, but is no text: it holds a NUL "
+                         "at byte %" PRIu64,
+                         off + before.size);
     char start[9] = "";
     for (size_t i = 0; i < 8 && i < head.size; i++)
         start[i] = head.data[i] >= ' ' && head.data[i] < 0x7f ? (char)head.data[i] : '.';
@@ -62,13 +71,25 @@ enum import_want import_want_event(const char *provider, bool is_looked_at)
     return strcmp(provider, RUNTIME_SAMPLER_PROVIDER) == 0 ? IMPORT_COUNTS : IMPORT_NOTHING;
 }
 
+/* Editors of Windows put a mark in front of text. */
+static bool import_begin(struct byte_stream *stream, struct span *out_head, struct error *err)
+{
+    static const uint8_t mark[] = { 0xef, 0xbb, 0xbf };
+    if (!byte_stream_peek(stream, SNIFF_BYTES, out_head, err))
+        return false;
+    if (out_head->size < sizeof mark || memcmp(out_head->data, mark, sizeof mark) != 0)
+        return true;
+    byte_stream_take(stream, sizeof mark);
+    return byte_stream_peek(stream, SNIFF_BYTES, out_head, err);
+}
+
 bool import_stream(struct byte_stream *stream, const struct import_options *options, struct trace_builder *b,
                    bool *out_recognised, struct error *err)
 {
     static const struct import_options defaults = { 0 };
     struct span head;
     *out_recognised = false;
-    if (!byte_stream_peek(stream, SNIFF_BYTES, &head, err))
+    if (!import_begin(stream, &head, err))
         return false;
     for (size_t i = 0; i < ARRAY_LEN(formats); i++) {
         if (!formats[i].recognises(head))
@@ -76,7 +97,7 @@ bool import_stream(struct byte_stream *stream, const struct import_options *opti
         *out_recognised = true;
         return formats[i].import(stream, options ? options : &defaults, b, err);
     }
-    return import_unknown(head, err);
+    return import_unknown(head, stream->pos, err);
 }
 
 static bool is_stdin(const char *path)

@@ -10,6 +10,7 @@
 #include "base/own.h"
 #include "import/import_note.h"
 #include "import/mapped_files.h"
+#include "import/other_events.h"
 #include "read/perf_data.h"
 #include "trace/facts.h"
 
@@ -44,10 +45,11 @@ struct data_import {
     struct trace_builder *b;
     struct perf_data data;
     const struct import_options *options;
-    uint32_t event; /* whose samples are taken; NO_EVENT until known */
-    uint64_t taken, of_other_events, without_user_chain;
-    uint64_t newest_ns, first_sample_ns;
-    uint64_t fixed_weight; /* of a sample without a period */
+    uint32_t event;   /* whose samples are taken; NO_EVENT until known */
+    uint32_t counted; /* of another, which are SAMPLE_EVENT; NO_EVENT when there is none */
+    struct other_events others;
+    uint64_t samples, of_idle_cpus, without_user_chain;
+    uint64_t newest_ns, first_sample_ns, last_sample_ns;
     struct root_images roots;
     struct open_throttle throttles[THROTTLES_OPEN_MAX];
     size_t throttle_count;
@@ -55,6 +57,7 @@ struct data_import {
     struct waiting_samples waiting;
     void *unwinder; /* of options->unwinder, or NULL */
     bool unwinder_tried;
+    bool ran_outside; /* user code of pid 0: of a process that has no number in the recorder's namespace */
 };
 
 /* Events. */
@@ -65,36 +68,80 @@ static bool event_is_clock(const struct perf_event_info *info)
            (info->attr.config == PERF_COUNT_SW_CPU_CLOCK || info->attr.config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
+/* Its samples say that a CPU was at work: not those of switches, faults or tracepoints. */
+static bool event_is_of_cpus(const struct perf_event_info *info)
+{
+    uint32_t type = info->attr.type;
+    return event_is_clock(info) ||
+           (type != PERF_TYPE_SOFTWARE && type != PERF_TYPE_TRACEPOINT && type != PERF_TYPE_BREAKPOINT);
+}
+
 static uint32_t find_event(const struct perf_header *h, const char *name)
 {
     for (uint32_t i = 0; i < h->event_count; i++)
-        if (name ? strcmp(h->events[i].name, name) == 0
-                 : (h->events[i].attr.sample_type & PERF_SAMPLE_CALLCHAIN) != 0)
+        if (strcmp(h->events[i].name, name) == 0)
             return i;
     return NO_EVENT;
+}
+
+/* Stacks say most, then where CPUs were at work; of equals the first. */
+static uint32_t find_best_event(const struct perf_header *h)
+{
+    uint32_t best = 0;
+    unsigned best_rank = 0;
+    for (uint32_t i = 0; i < h->event_count; i++) {
+        const struct perf_event_info *info = &h->events[i];
+        bool has_stacks = info->attr.sample_type & PERF_SAMPLE_CALLCHAIN;
+        unsigned rank = 2u * has_stacks + event_is_of_cpus(info);
+        if (rank > best_rank) {
+            best = i;
+            best_rank = rank;
+        }
+    }
+    return best;
 }
 
 /* In a pipe the events come as records, so this may have to wait for the first sample. */
 static bool choose_event(struct data_import *in, struct error *err)
 {
     const struct perf_header *h = &in->data.header;
-    in->event = find_event(h, in->options->event);
-    if (in->event == NO_EVENT && in->options->event) {
-        error_set(err, ERROR_USAGE, "there is no event '%s'", in->options->event);
+    const char *name = in->options->event;
+    uint32_t event = name ? find_event(h, name) : find_best_event(h);
+    if (event == NO_EVENT) {
+        error_set(err, ERROR_USAGE, "there is no event '%s'", name);
         return error_hint(err, "the first event is '%s'", h->event_count ? h->events[0].name : "");
     }
-    if (in->event == NO_EVENT)
-        in->event = 0;
-    if (in->event >= h->event_count)
+    if (event >= h->event_count)
         return error_set(err, ERROR_INPUT, "perf.data has samples and says of no event");
-    const struct perf_event_info *info = &h->events[in->event];
-    if (!info->attr.freq)
-        in->fixed_weight = info->attr.sample_period;
-    else if (event_is_clock(info) && info->attr.sample_freq)
-        in->fixed_weight = 1000000000 / info->attr.sample_freq;
-    if (in->fixed_weight == 0)
-        in->fixed_weight = 1;
+    in->event = event;
     return true;
+}
+
+/* The first other event of which there are samples is kept, too. */
+static bool event_is_counted(struct data_import *in, uint32_t event)
+{
+    const struct perf_event_info *events = in->data.header.events;
+    if (in->counted == NO_EVENT && !in->options->event &&
+        /* an unwinder knows one set of registers */
+        events[event].attr.sample_regs_user == events[in->event].attr.sample_regs_user)
+        in->counted = event;
+    return event == in->counted;
+}
+
+static const struct perf_event_info *event_of(const struct data_import *in, enum sample_kind kind)
+{
+    return &in->data.header.events[kind == SAMPLE_EVENT ? in->counted : in->event];
+}
+
+/* Of a sample without a period. */
+static uint64_t event_weight(const struct perf_event_info *info)
+{
+    uint64_t weight = 0;
+    if (!info->attr.freq)
+        weight = info->attr.sample_period;
+    else if (event_is_clock(info) && info->attr.sample_freq)
+        weight = 1000000000 / info->attr.sample_freq;
+    return weight ? weight : 1;
 }
 
 /* Mappings. */
@@ -165,6 +212,21 @@ static void take_exit(struct data_import *in, const struct perf_task *t)
         trace_builder_process_exit(in->b, t->pid, t->time_ns);
 }
 
+/* The kernel tells the name of no idle task. perf calls them all like this; in a container it means processes
+ * outside, too, which run code of their own. */
+static void name_idle_tasks(struct data_import *in)
+{
+    static const char name[] = "swapper";
+    struct trace *t = &in->b->trace;
+    uint32_t process = trace_builder_process(in->b, 0);
+    uint32_t thread = trace_builder_find_thread(in->b, process, 0);
+    if (!process || in->ran_outside || t->processes.rows[process].name)
+        return;
+    t->processes.rows[process].name = trace_add_string(t, name);
+    if (thread && !t->threads.rows[thread].name)
+        t->threads.rows[thread].name = t->processes.rows[process].name;
+}
+
 /* Facts. */
 
 static void set_text(struct trace *t, const char *key, const char *value)
@@ -186,6 +248,8 @@ static void set_event_facts(struct data_import *in)
         trace_set_fact_number(t, FACT_RATE_HZ, info->attr.sample_freq);
     else if (event_is_clock(info) && info->attr.sample_period)
         trace_set_fact_number(t, FACT_RATE_HZ, 1000000000 / info->attr.sample_period);
+    if (in->counted != NO_EVENT)
+        trace_set_fact(t, FACT_COUNTED_EVENT, event_of(in, SAMPLE_EVENT)->name);
 }
 
 static void set_facts(struct data_import *in)
@@ -206,6 +270,9 @@ static void set_facts(struct data_import *in)
     uint64_t first_ns = h->first_ns ? h->first_ns : in->first_sample_ns;
     if (first_ns)
         trace_set_fact_number(t, FACT_STARTED_MONOTONIC_NS, first_ns);
+    /* what is left out at the ends was recorded, too */
+    if (first_ns && in->of_idle_cpus && in->last_sample_ns > first_ns)
+        trace_set_fact_number(t, FACT_DURATION_NS, in->last_sample_ns - first_ns);
     if (h->has_clock_id && first_ns)
         trace_set_fact_number(t, FACT_STARTED_REALTIME_NS, h->wall_ns + (first_ns - h->wall_mono_ns));
 }
@@ -258,7 +325,7 @@ static uint64_t user_ip(const struct perf_event_attr *attr, const struct perf_sa
 static void find_frames(struct data_import *in, const struct perf_sample *s, struct raw_sample *raw,
                         uint64_t *words, size_t words_max)
 {
-    const struct perf_event_attr *attr = &in->data.header.events[in->event].attr;
+    const struct perf_event_attr *attr = &event_of(in, raw->kind)->attr;
     struct perf_callchain chain = perf_callchain_split(s->callchain, words, words_max);
     enum stack_end end = 0;
     uint64_t lone;
@@ -313,21 +380,49 @@ static void take_later(struct data_import *in, const struct perf_sample *s, cons
     trace_builder_sample_expect(in->b, &w->raws[w->count++]);
 }
 
-static void take_sample(struct data_import *in, const struct perf_sample *s)
+static bool chain_has_user_code(struct span words)
 {
-    const struct perf_event_attr *attr = &in->data.header.events[in->event].attr;
+    for (size_t at = 0; at + 8 <= words.size; at += 8)
+        if (load_u64le(words.data + at) == (uint64_t)PERF_CONTEXT_USER)
+            return true;
+    return false;
+}
+
+/* An idle CPU's: our own recordings leave them out, too (exclude_idle). */
+static bool sample_is_idle(struct data_import *in, const struct perf_event_info *info,
+                           const struct perf_record *r)
+{
+    const struct perf_sample *s = &r->sample;
+    if (s->who.pid || s->who.tid || !(info->attr.sample_type & PERF_SAMPLE_TID))
+        return false;
+    bool is_outside = (r->misc & MISC_CPUMODE) == PERF_RECORD_MISC_USER || s->user_regs.size ||
+                      chain_has_user_code(s->callchain);
+    in->ran_outside |= is_outside;
+    return !is_outside && event_is_of_cpus(info);
+}
+
+static void take_sample(struct data_import *in, const struct perf_record *r, enum sample_kind kind)
+{
+    const struct perf_sample *s = &r->sample;
+    const struct perf_event_info *info = event_of(in, kind);
+    const struct perf_event_attr *attr = &info->attr;
     bool has_period = attr->sample_type & PERF_SAMPLE_PERIOD;
     struct raw_sample raw = {
         .time_ns = s->who.time_ns,
-        .weight = has_period ? s->period : in->fixed_weight,
+        .weight = has_period ? s->period : event_weight(info),
         .chain = attr->sample_regs_user ? (struct span){ 0 } : s->callchain,
         .pid = s->who.pid,
         .tid = s->who.tid,
         .cpu = (uint16_t)s->who.cpu,
-        .kind = SAMPLE_CPU,
+        .kind = kind,
     };
-    if (in->taken++ == 0)
+    if (in->samples++ == 0)
         in->first_sample_ns = s->who.time_ns;
+    in->last_sample_ns = s->who.time_ns;
+    if (sample_is_idle(in, info, r)) {
+        in->of_idle_cpus++;
+        return;
+    }
     if (raw.chain.size && raw.chain.size <= sizeof in->waiting.chains[0]) {
         take_later(in, s, &raw);
         return;
@@ -357,6 +452,21 @@ static void take_throttle(struct data_import *in, const struct perf_record *r)
         in->throttles[i] = in->throttles[--in->throttle_count];
 }
 
+static bool take_any_sample(struct data_import *in, uint32_t event, const struct perf_record *r,
+                            struct error *err)
+{
+    if (in->event == NO_EVENT && !choose_event(in, err))
+        return false;
+    const char *name = in->data.header.events[event].name;
+    if (event == in->event)
+        take_sample(in, r, SAMPLE_CPU);
+    else if (event_is_counted(in, event))
+        take_sample(in, r, SAMPLE_EVENT);
+    else
+        other_events_add(&in->others, span_of(name, strlen(name)), 1);
+    return true;
+}
+
 static bool take_record(void *user, uint32_t event, const struct perf_record *r, struct error *err)
 {
     struct data_import *in = user;
@@ -367,13 +477,7 @@ static bool take_record(void *user, uint32_t event, const struct perf_record *r,
         take_waiting(in);
     switch (r->type) {
     case PERF_RECORD_SAMPLE:
-        if (in->event == NO_EVENT && !choose_event(in, err))
-            return false;
-        if (event == in->event)
-            take_sample(in, &r->sample);
-        else
-            in->of_other_events++;
-        break;
+        return take_any_sample(in, event, r, err);
     case PERF_RECORD_MMAP:
     case PERF_RECORD_MMAP2:
         take_mmap(in, r);
@@ -415,8 +519,10 @@ static void set_notes(struct data_import *in)
         import_note(t, "the file is cut: %" PRIu64 " whole records were read", stats->records);
     if (stats->damage[0])
         import_note(t, "reading ended at byte %" PRIu64 ": %s", stats->damage_off, stats->damage);
-    if (in->of_other_events)
-        import_note(t, "%" PRIu64 " samples of other events were left out", in->of_other_events);
+    if (in->event != NO_EVENT)
+        other_events_tell(&in->others, event_of(in, SAMPLE_CPU)->name, t);
+    if (in->of_idle_cpus)
+        import_note(t, "%" PRIu64 " samples of idle CPUs are left out", in->of_idle_cpus);
     if (in->without_user_chain)
         import_note(t,
                     "%" PRIu64 " samples carry registers instead of a callchain; of those only the "
@@ -447,11 +553,13 @@ bool perf_data_import(struct byte_stream *stream, const struct import_options *o
     struct data_import *in = mem_alloc(1, sizeof *in);
     in->b = b;
     in->options = options;
-    in->event = NO_EVENT;
+    in->event = in->counted = NO_EVENT;
+    other_events_init(&in->others);
     bool ok = perf_data_open(&in->data, stream, err);
     if (ok) {
         ok = perf_data_read(&in->data, take_record, take_waiting, in, err);
         if (ok) {
+            name_idle_tasks(in);
             set_facts(in);
             set_notes(in);
             set_losses(in);
@@ -460,6 +568,7 @@ bool perf_data_import(struct byte_stream *stream, const struct import_options *o
             options->unwinder->close(in->unwinder);
         perf_data_close(&in->data);
     }
+    other_events_done(&in->others);
     root_images_done(&in->roots);
     free(in);
     return ok;

@@ -175,6 +175,7 @@ bool byte_stream_line(struct byte_stream *s, struct span *out, bool *out_any, st
     if (out->size && out->data[out->size - 1] == '\r')
         out->size--;
     byte_stream_take(s, newline ? size + 1 : size);
+    s->line_is_open = *out_any && !newline && s->ended;
     s->in_long_line = !newline && !s->ended; /* skipped at the next call: `out` lies in the window */
     return true;
 }

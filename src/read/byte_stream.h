@@ -21,6 +21,7 @@ struct byte_stream {
     size_t window_size, from, to; /* window[from..to) was read and not taken */
     bool ended;                   /* there is nothing behind window[to] */
     bool in_long_line;            /* the rest of a cut line comes next */
+    bool line_is_open;            /* the bytes ended before the line that was taken last did */
 };
 
 /* `window_size`: the longest look ahead. The descriptor is borrowed and may be a pipe. */

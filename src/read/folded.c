@@ -4,36 +4,61 @@
 
 enum { ANNOTATION_BYTES = 4 };
 
-/* "12", "12.5" */
-static bool parse_count(struct span text, uint64_t *out)
+static bool is_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static uint64_t add_digit(uint64_t value, uint8_t digit)
+{
+    bool fits = !__builtin_mul_overflow(value, 10, &value) &&
+                !__builtin_add_overflow(value, (uint64_t)(digit - '0'), &value);
+    return fits ? value : UINT64_MAX;
+}
+
+/* "12", "12.5", which is 13 */
+static bool parse_count(struct span text, struct folded_line *out)
 {
     uint64_t value = 0;
     size_t i = 0;
-    for (; i < text.size && text.data[i] >= '0' && text.data[i] <= '9'; i++)
-        if (__builtin_mul_overflow(value, 10, &value) ||
-            __builtin_add_overflow(value, text.data[i] - '0', &value))
-            return false;
+    bool is_rounded = false;
+    for (; i < text.size && is_digit(text.data[i]); i++)
+        value = add_digit(value, text.data[i]);
     if (i == 0)
         return false;
-    if (i < text.size && text.data[i] == '.')
-        for (i++; i < text.size && text.data[i] >= '0' && text.data[i] <= '9'; i++)
-            ;
-    *out = value;
+    if (i < text.size && text.data[i] == '.') {
+        bool is_half = i + 1 < text.size && is_digit(text.data[i + 1]) && text.data[i + 1] >= '5';
+        value += is_half && value < UINT64_MAX;
+        for (i++; i < text.size && is_digit(text.data[i]); i++)
+            is_rounded |= text.data[i] != '0';
+    }
+    out->count = value;
+    out->is_rounded = is_rounded;
     return i == text.size;
+}
+
+static bool is_blank(uint8_t c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
 }
 
 bool folded_read_line(struct span line, struct folded_line *out)
 {
     size_t end = line.size;
-    while (end > 0 && (line.data[end - 1] == ' ' || line.data[end - 1] == '\r' || line.data[end - 1] == '\t'))
+    while (end > 0 && is_blank(line.data[end - 1]))
         end--;
     size_t from = end;
-    while (from > 0 && line.data[from - 1] != ' ' && line.data[from - 1] != '\t')
+    while (from > 0 && !is_blank(line.data[from - 1]))
         from--;
     struct folded_line read = { 0 };
-    if (from < 2 || !parse_count(span_part(line, from, end - from), &read.count))
+    if (from < 2 || !parse_count(span_part(line, from, end - from), &read))
         return false;
-    read.stack = span_part(line, 0, from - 1);
+    size_t stack = from - 1;
+    while (stack > 0 && is_blank(line.data[stack - 1]))
+        stack--;
+    if (stack == 0 || memchr(line.data, 0, stack))
+        return false;
+    read.stack = span_part(line, 0, stack);
     *out = read;
     return true;
 }

@@ -14,7 +14,8 @@
 
 struct folded_line {
     struct span stack; /* borrowed; frames with ';' between, root first */
-    uint64_t count;    /* fractions are cut off */
+    uint64_t count;    /* at most UINT64_MAX */
+    bool is_rounded;   /* it had a fraction */
 };
 
 /* False for a line that is not of this form. */

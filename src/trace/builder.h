@@ -184,6 +184,9 @@ uint32_t trace_builder_stack_at(struct trace_builder *b, uint32_t stack, uint64_
                                 location_code_fn *code_at, void *user);
 /* For importers whose frames have names already: a stack of functions, root first is `functions[0]`. */
 uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *functions, size_t count);
+/* The same, of one whose root may not be `functions[0]`. */
+uint32_t trace_builder_named_stack_to(struct trace_builder *b, const uint32_t *functions, size_t count,
+                                      enum stack_end end);
 /* The kind of event, added when new. */
 uint32_t trace_builder_event_type(struct trace_builder *b, const struct trace_event_type *type);
 /* The thread of this number in a process now, or 0: nothing is added. */

@@ -338,19 +338,41 @@ uint32_t trace_builder_place(struct trace_builder *b, uint32_t process, uint64_t
     return id;
 }
 
-uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *functions, size_t count)
+/* "libcoreclr.so!0x2f3a10": where a function without a name begins, as we write it. */
+static bool is_name_of_place(const char *name)
 {
-    uint32_t stack = count > TRACE_STACK_DEPTH_MAX ? STACK_TRUNCATED : STACK_WHOLE;
+    const char *mark = strrchr(name, '!');
+    if (!mark || mark == name || strncmp(mark, "!0x", 3) != 0)
+        return false;
+    const char *digits = mark + 3;
+    return *digits && strspn(digits, "0123456789abcdef") == strlen(digits);
+}
+
+static void name_location(struct trace *t, uint32_t location, uint32_t function)
+{
+    struct trace_location *row = &t->locations.rows[location];
+    const char *name = trace_string(t, t->functions.rows[function].name);
+    row->function = function;
+    row->resolver = is_name_of_place(name) ? RESOLVER_EH_FRAME : RESOLVER_IMPORTED;
+    row->unnamed = strcmp(name, "[unknown]") == 0 ? UNNAMED_NO_SYMBOL : UNNAMED_NOT;
+}
+
+uint32_t trace_builder_named_stack_to(struct trace_builder *b, const uint32_t *functions, size_t count,
+                                      enum stack_end end)
+{
+    uint32_t stack = count > TRACE_STACK_DEPTH_MAX ? STACK_TRUNCATED : end;
     for (size_t i = count > TRACE_STACK_DEPTH_MAX ? count - TRACE_STACK_DEPTH_MAX : 0; i < count; i++) {
         /* named locations share the number space of kernel addresses, far below any of those */
         uint32_t location =
             stack_table_location(&b->stacks, &b->trace, &(struct location_key){ .addr = functions[i] }, 0);
-        struct trace_location *row = &b->trace.locations.rows[location];
-        row->function = functions[i];
-        row->resolver = RESOLVER_IMPORTED;
-        const char *name = trace_string(&b->trace, b->trace.functions.rows[functions[i]].name);
-        row->unnamed = strcmp(name, "[unknown]") == 0 ? UNNAMED_NO_SYMBOL : UNNAMED_NOT;
+        if (!b->trace.locations.rows[location].function)
+            name_location(&b->trace, location, functions[i]);
         stack = stack_table_push(&b->stacks, &b->trace, stack, location);
     }
     return stack;
+}
+
+uint32_t trace_builder_named_stack(struct trace_builder *b, const uint32_t *functions, size_t count)
+{
+    return trace_builder_named_stack_to(b, functions, count, STACK_WHOLE);
 }

@@ -6,8 +6,11 @@
 #ifndef CLRPERF_TRACE_FACTS_H
 #define CLRPERF_TRACE_FACTS_H
 
-#define FACT_EVENT                "event"         /* "cpu-clock" */
-#define FACT_COUNTED_EVENT        "counted_event" /* of SAMPLE_EVENT samples, which weigh 1: "context-switches" */
+#define FACT_EVENT "event" /* "cpu-clock" */
+#define FACT_COUNTED_EVENT                                                                                   \
+    "counted_event" /* of SAMPLE_EVENT samples, which weigh how many: "context-switches" */
+#define FACT_EVENTS_LEFT_OUT                                                                                 \
+    "events_left_out" /* of an imported file, how many samples: "cycles (4), faults (2)" */
 #define FACT_WALL_EVENT           "wall_event" /* of SAMPLE_WALL samples, which weigh nanoseconds: "thread-time" */
 #define FACT_WALL_STATES          "wall_states"   /* nanoseconds of those by state: "managed 10 native 20" */
 #define FACT_UNIT                 "unit"          /* of sample weights: "ns", "count", "bytes", "samples" */

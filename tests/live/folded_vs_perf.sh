@@ -7,7 +7,8 @@
 # makes the thread's name the first frame, as perf has it (--threads). The sum and the sum of every
 # thread name must be equal. Stacks perf names completely are compared one by one: names may differ
 # there, ours being better, so their share is printed, and fails only below CLRPERF_FOLD_SHARE percent
-# (default 0). Exit 77 without perf, its Python scripts, or an importer.
+# (default 0). Idle CPUs, perf's swapper, are not compared: they are no CPU time to us.
+# Exit 77 without perf, its Python scripts, or an importer.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -38,6 +39,7 @@ fi
 }
 
 awk -v least="${CLRPERF_FOLD_SHARE:-0}" '
+    /^swapper[; ]/ { next }
     { count = $NF; line = $0; sub(/ [0-9]+$/, "", line); split(line, frame, ";"); root = frame[1] }
     FNR == NR { their[line] += count; their_root[root] += count; their_sum += count; next }
     { our[line] += count; our_root[root] += count; our_sum += count }

@@ -152,6 +152,30 @@ static void put_record(struct buffer *b, uint32_t type, size_t size)
     buffer_u16le(b, (uint16_t)size);
 }
 
+enum { ATTR_BYTES = 96, REG_IP = 8, SAMPLE_ID = 500 };
+
+/* What `perf record -o -` begins with, of one event. */
+static void put_pipe_start(struct buffer *b)
+{
+    buffer_string(b, "PERFILE2");
+    buffer_u64le(b, 16);
+}
+
+static void put_event(struct buffer *b, uint64_t config, uint64_t sample_type, uint64_t id)
+{
+    put_record(b, 64 /* HEADER_ATTR */, 8 + ATTR_BYTES + 8);
+    buffer_u32le(b, PERF_TYPE_SOFTWARE);
+    buffer_u32le(b, ATTR_BYTES);
+    buffer_u64le(b, config);
+    buffer_u64le(b, 1000);
+    buffer_u64le(b, sample_type);
+    for (unsigned i = 0; i < 6; i++)
+        buffer_u64le(b, 0);
+    buffer_u64le(b, sample_type & PERF_SAMPLE_REGS_USER ? 1 << REG_IP : 0);
+    buffer_u64le(b, 0);
+    buffer_u64le(b, id);
+}
+
 static void put_kernel_sample(struct buffer *b, uint64_t time_ns, size_t frames)
 {
     put_record(b, PERF_RECORD_SAMPLE, 8 * (1 + 2 + 2 + frames + 2));
@@ -169,24 +193,13 @@ static void put_kernel_sample(struct buffer *b, uint64_t time_ns, size_t frames)
 static void test_many_kernel_frames(void **state)
 {
     (void)state;
-    enum { ATTR_BYTES = 96, REG_IP = 8 };
     static const size_t frames[] = { 1, 1022, 1023, 1024, 1025, 2000, 1 };
     struct buffer b;
     struct result r;
     buffer_init(&b, 1 << 20);
-    buffer_string(&b, "PERFILE2");
-    buffer_u64le(&b, 16);
-    put_record(&b, 64 /* HEADER_ATTR */, 8 + ATTR_BYTES + 8);
-    buffer_u32le(&b, PERF_TYPE_SOFTWARE);
-    buffer_u32le(&b, ATTR_BYTES);
-    buffer_u64le(&b, PERF_COUNT_SW_CPU_CLOCK);
-    buffer_u64le(&b, 1000);
-    buffer_u64le(&b, PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER);
-    for (unsigned i = 0; i < 6; i++)
-        buffer_u64le(&b, 0);
-    buffer_u64le(&b, 1 << REG_IP); /* the registers of a sample */
-    buffer_u64le(&b, 0);
-    buffer_u64le(&b, 500); /* the event's id */
+    put_pipe_start(&b);
+    put_event(&b, PERF_COUNT_SW_CPU_CLOCK,
+              PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER, SAMPLE_ID);
     for (size_t i = 0; i < ARRAY_LEN(frames); i++)
         put_kernel_sample(&b, 1000 + i, frames[i]);
     import_bytes(&r, buffer_span(&b), NULL);
@@ -195,6 +208,112 @@ static void test_many_kernel_frames(void **state)
     assert_int_equal(t->samples.count, ARRAY_LEN(frames));
     for (size_t i = 0; i < ARRAY_LEN(frames); i++)
         assert_int_equal(trace_stack_end(t, t->samples.stack[i]), STACK_TRUNCATED);
+    trace_builder_done(&r.b);
+    buffer_done(&b);
+}
+
+enum {
+    SYSTEM_SAMPLE_TYPE = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN
+};
+
+/* In the kernel, with a user's frame below or not. */
+static void put_system_sample(struct buffer *b, uint64_t id, uint32_t pid, uint64_t time_ns,
+                              bool has_user_frame)
+{
+    size_t words = has_user_frame ? 4 : 2;
+    put_record(b, PERF_RECORD_SAMPLE, 8 * (1 + 4 + words));
+    buffer_u64le(b, id);
+    buffer_u64le(b, (uint64_t)pid << 32 | pid);
+    buffer_u64le(b, time_ns);
+    buffer_u64le(b, words);
+    buffer_u64le(b, (uint64_t)PERF_CONTEXT_KERNEL);
+    buffer_u64le(b, 0xffffffff81000000);
+    if (has_user_frame) {
+        buffer_u64le(b, (uint64_t)PERF_CONTEXT_USER);
+        buffer_u64le(b, 0x401000);
+    }
+}
+
+/* `perf record -a`: what CPUs do that have nothing to do is no CPU time. */
+static void test_idle(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t config;
+        bool outside; /* a process of another namespace */
+        size_t kept;
+        const char *process, *note;
+    } cases[] = {
+        { "CPU time", PERF_COUNT_SW_CPU_CLOCK, false, 1, NULL, "2 samples of idle CPUs are left out" },
+        { "switches", PERF_COUNT_SW_CONTEXT_SWITCHES, false, 3, "swapper", "" },
+        { "user code without a number", PERF_COUNT_SW_CPU_CLOCK, true, 3, "", "" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct buffer b;
+        struct result r;
+        uint64_t duration_ns = 0;
+        buffer_init(&b, 4096);
+        put_pipe_start(&b);
+        put_event(&b, cases[i].config, SYSTEM_SAMPLE_TYPE, SAMPLE_ID);
+        put_system_sample(&b, SAMPLE_ID, 0, 1000, cases[i].outside);
+        put_system_sample(&b, SAMPLE_ID, 7, 2000, true);
+        put_system_sample(&b, SAMPLE_ID, 0, 3000, cases[i].outside);
+        import_bytes(&r, buffer_span(&b), NULL);
+        const struct trace *t = &r.b.trace;
+        if (!r.ok || t->samples.count != cases[i].kept || strcmp(fact(&r, FACT_NOTES), cases[i].note) != 0)
+            fail_msg("%s: %zu samples, '%s'", cases[i].name, t->samples.count, fact(&r, FACT_NOTES));
+        uint32_t idle = trace_builder_process(&r.b, 0);
+        if (!idle != !cases[i].process ||
+            (idle && strcmp(trace_string(t, t->processes.rows[idle].name), cases[i].process) != 0))
+            fail_msg("%s: the process is called wrongly", cases[i].name);
+        /* the time in which nothing ran counts, too */
+        trace_fact_number(t, FACT_DURATION_NS, &duration_ns);
+        assert_int_equal(duration_ns, cases[i].kept == 1 ? 2000 : 0);
+        trace_builder_done(&r.b);
+        buffer_done(&b);
+    }
+}
+
+/* An event of CPUs is shown, the first other one is kept as what is counted, and the rest is told. */
+static void test_several_events(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t id, config;
+        uint32_t samples;
+    } events[] = {
+        { 1, PERF_COUNT_SW_CONTEXT_SWITCHES, 3 },
+        { 2, PERF_COUNT_SW_CPU_CLOCK, 5 },
+        { 3, PERF_COUNT_SW_PAGE_FAULTS, 2 },
+    };
+    struct buffer b;
+    struct result r;
+    size_t cpu = 0, counted = 0;
+    buffer_init(&b, 1 << 16);
+    put_pipe_start(&b);
+    for (size_t i = 0; i < ARRAY_LEN(events); i++)
+        put_event(&b, events[i].config, SYSTEM_SAMPLE_TYPE, events[i].id);
+    for (size_t i = 0; i < ARRAY_LEN(events); i++)
+        for (uint32_t sample = 0; sample < events[i].samples; sample++)
+            put_system_sample(&b, events[i].id, 7, 1000 + 10 * i + sample, true);
+    import_bytes(&r, buffer_span(&b), NULL);
+    assert_true(r.ok);
+    const struct trace *t = &r.b.trace;
+    for (size_t i = 0; i < t->samples.count; i++) {
+        cpu += t->samples.kind[i] == SAMPLE_CPU;
+        counted += t->samples.kind[i] == SAMPLE_EVENT;
+        assert_int_equal(t->samples.weight[i], 1000);
+    }
+    assert_int_equal(cpu, 5);
+    assert_int_equal(counted, 3);
+    assert_string_equal(fact(&r, FACT_UNIT), "ns");
+    char shown[256], left_out[256];
+    snprintf(shown, sizeof shown, "samples of other events than %s are left out: ", fact(&r, FACT_EVENT));
+    snprintf(left_out, sizeof left_out, "%s", fact(&r, FACT_EVENTS_LEFT_OUT));
+    assert_non_null(strstr(left_out, " (2)"));
+    assert_null(strstr(left_out, "(3)"));
+    assert_ptr_equal(strstr(fact(&r, FACT_NOTES), shown), fact(&r, FACT_NOTES));
     trace_builder_done(&r.b);
     buffer_done(&b);
 }
@@ -208,7 +327,10 @@ static void test_perf_script(void **state)
     if (!r.ok)
         fail_msg("%s", r.err.what);
     const struct trace *t = &r.b.trace;
-    assert_int_equal(t->samples.count, 2);
+    assert_int_equal(t->samples.count, 3);
+    assert_int_equal(t->samples.kind[0], SAMPLE_CPU);
+    assert_int_equal(t->samples.kind[1], SAMPLE_EVENT);
+    assert_int_equal(t->samples.kind[2], SAMPLE_CPU);
     assert_int_equal(t->samples.time_ns[0], 100000001000);
     assert_int_equal(t->samples.weight[0], 10101010);
     assert_int_equal(t->samples.cpu[0], 1);
@@ -221,7 +343,8 @@ static void test_perf_script(void **state)
     assert_string_equal(fact(&r, FACT_HOST), "box");
     assert_string_equal(fact(&r, FACT_EVENT), "cpu-clock");
     assert_string_equal(fact(&r, FACT_RATE_HZ), "99");
-    assert_non_null(strstr(fact(&r, FACT_NOTES), "1 samples of other events"));
+    assert_string_equal(fact(&r, FACT_COUNTED_EVENT), "page-faults");
+    assert_string_equal(fact(&r, FACT_EVENTS_LEFT_OUT), "");
     for (size_t i = 1; i < t->locations.count; i++)
         assert_int_equal(t->locations.rows[i].resolver,
                          t->locations.rows[i].function ? RESOLVER_IMPORTED : RESOLVER_NONE);
@@ -230,6 +353,22 @@ static void test_perf_script(void **state)
     import_text(&r, script, "page-faults");
     assert_true(r.ok);
     assert_int_equal(r.b.trace.samples.count, 1);
+    trace_builder_done(&r.b);
+
+    import_text(&r,
+                "w 7/7 1.5: 3 faults: \n\t 1234 f (/x)\n\n"
+                "w 7/7 1.6: 5 switches: \n\t 1234 f (/x)\n\n"
+                "w 7/7 1.7: 7 cycles:u: \n\t 1234 f (/x)\n\n",
+                NULL);
+    assert_true(r.ok);
+    assert_int_equal(r.b.trace.samples.count, 2);
+    assert_int_equal(r.b.trace.samples.kind[0], SAMPLE_EVENT);
+    assert_int_equal(r.b.trace.samples.kind[1], SAMPLE_CPU);
+    assert_int_equal(r.b.trace.samples.weight[1], 7);
+    assert_string_equal(fact(&r, FACT_EVENT), "cycles:u");
+    assert_string_equal(fact(&r, FACT_COUNTED_EVENT), "faults");
+    assert_string_equal(fact(&r, FACT_NOTES),
+                        "samples of other events than cycles:u are left out: switches (1)");
     trace_builder_done(&r.b);
 
     import_text(&r, "w 7 1.5: 3 cycles: \n\t 1234 f (/x)\n", NULL);
@@ -241,6 +380,37 @@ static void test_perf_script(void **state)
     assert_false(r.ok);
     assert_int_equal(r.err.kind, ERROR_USAGE);
     trace_builder_done(&r.b);
+}
+
+/* As in a perf.data of the whole machine. */
+static void test_perf_script_idle(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t samples;
+        uint64_t duration_ns;
+        const char *note;
+    } cases[] = {
+        { "swapper 0/0 [000] 1.0: 1 cpu-clock:HG: \n\tffffffff81001234 idle ([kernel.kallsyms])\n\n"
+          "app 7/7 [000] 1.5: 1 cpu-clock:HG: \n\t 10 f (/x)\n\n"
+          "swapper 0/0 [000] 2.0: 1 cpu-clock:HG: \n\tffffffff81001234 idle ([kernel.kallsyms])\n\n",
+          1, 1000000000, "2 samples of idle CPUs are left out" },
+        { "swapper 0/0 [000] 1.0: 1 context-switches: \n\tffffffff81001234 idle ([kernel.kallsyms])\n\n", 1,
+          0, "" },
+        { "swapper 0/0 [000] 1.0: 1 cycles: \n\tffffffff81001234 f ([kernel.kallsyms])\n\t 10 f (/x)\n\n", 1,
+          0, "" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct result r;
+        uint64_t duration_ns = 0;
+        import_text(&r, cases[i].text, NULL);
+        trace_fact_number(&r.b.trace, FACT_DURATION_NS, &duration_ns);
+        if (!r.ok || r.b.trace.samples.count != cases[i].samples || duration_ns != cases[i].duration_ns ||
+            strcmp(fact(&r, FACT_NOTES), cases[i].note) != 0)
+            fail_msg("%zu: %zu samples, '%s'", i, r.b.trace.samples.count, fact(&r, FACT_NOTES));
+        trace_builder_done(&r.b);
+    }
 }
 
 static void test_folded(void **state)
@@ -267,6 +437,68 @@ static void test_folded(void **state)
     assert_int_equal(t->losses.rows[1].count, 1);
     assert_string_equal(fact(&r, FACT_UNIT), "samples");
     trace_builder_done(&r.b);
+}
+
+/* Of what is not taken as it stands nothing is silent. */
+static void test_folded_counts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t samples;
+        uint64_t weight, lost;
+        const char *note;
+    } cases[] = {
+        { "a;b 9223372036854775807\n", 1, INT64_MAX, 0, "" },
+        { "a;b 9223372036854775806\na;b 2\na 1\n", 2, INT64_MAX, 1,
+          "1 lines have counts that are too large: all together may be 2^63 - 1" },
+        { "a;b 18446744073709551615\na;b 5\n", 1, 5, 1,
+          "1 lines have counts that are too large: all together may be 2^63 - 1" },
+        { "a;b 5\na;b 99999999999999999999999\n", 1, 5, 1,
+          "1 lines have counts that are too large: all together may be 2^63 - 1" },
+        { "a;b 1.5\na 2.49\nb 3.0\n", 3, 7, 0, "2 counts with fractions are rounded" },
+        { "a;b 18446744073709551615.5\nb 1\n", 1, 1, 1,
+          "1 lines have counts that are too large: all together may be 2^63 - 1" },
+        { "\xef\xbb\xbf"
+          "a;b 5\n",
+          1, 5, 0, "" },
+        { "a;b_[k]  5 \r\n", 1, 5, 0, "" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct result r;
+        uint64_t weight = 0;
+        import_text(&r, cases[i].text, NULL);
+        const struct trace *t = &r.b.trace;
+        for (size_t k = 0; k < t->samples.count; k++)
+            weight += t->samples.weight[k];
+        uint64_t lost = t->losses.count > 1 ? t->losses.rows[1].count : 0;
+        if (!r.ok || t->samples.count != cases[i].samples || weight != cases[i].weight ||
+            lost != cases[i].lost || strcmp(fact(&r, FACT_NOTES), cases[i].note) != 0)
+            fail_msg("%zu: %zu samples, '%s'", i, t->samples.count, fact(&r, FACT_NOTES));
+        for (size_t k = 1; k < t->functions.count; k++)
+            assert_int_equal(strlen(trace_string(t, t->functions.rows[k].name)), 1);
+        trace_builder_done(&r.b);
+    }
+}
+
+/* One byte in the middle, where nobody sees it. */
+static void test_text_with_nul(void **state)
+{
+    (void)state;
+    static const char lines[] = "main;work 12\nmain;work;read 3\nmain 4\n";
+    struct buffer b;
+    struct result r;
+    buffer_init(&b, 4096);
+    buffer_append(&b, "\xef\xbb\xbf", 3);
+    buffer_string(&b, lines);
+    b.data[33] = 0;
+    import_bytes(&r, buffer_span(&b), NULL);
+    assert_false(r.ok);
+    assert_false(r.is_recognised);
+    assert_non_null(strstr(r.err.what, "it holds a NUL at byte 33"));
+    assert_null(strstr(r.err.what, "and not as"));
+    trace_builder_done(&r.b);
+    buffer_done(&b);
 }
 
 /* Deeper than a stack may be: the leaf's end is kept, and the stack says that it is cut. */
@@ -319,6 +551,59 @@ static void test_unknown(void **state)
     trace_builder_done(&r.b);
 }
 
+/* What is not known to be whole is not shown as if it were. */
+static void test_text_cut(void **state)
+{
+    (void)state;
+#define WHOLE "app 7/7 1.5: 3 cycles: \n\t 10 leaf (/x)\n\t 20 root (/x)\n\n"
+#define HEAD  "app 7/7 1.6: 4 cycles: \n"
+    static const struct {
+        const char *name, *text;
+        size_t samples;
+        const char *last; /* stack */
+        enum stack_end end;
+        const char *note;
+    } cases[] = {
+        { "whole", WHOLE HEAD "\t 10 leaf (/x)\n\n", 2, "leaf(x)native", STACK_WHOLE, "" },
+        { "in a frame", WHOLE HEAD "\t 10 leaf (/x)\n\t 20 ro", 2, "leaf(x)native", STACK_TRUNCATED,
+          "the text ends in the middle: callers may be missing in the last stack" },
+        { "in a module", WHOLE HEAD "\t 10 leaf (/x)\n\t 20 root (/y (deleted)", 2, "leaf(x)native",
+          STACK_TRUNCATED, "the text ends in the middle: callers may be missing in the last stack" },
+        { "at a frame's end", WHOLE HEAD "\t 10 leaf (/x)\n\t 20 root (/x)", 2, "leaf(x)native root(x)native",
+          STACK_TRUNCATED, "the text ends in the middle: callers may be missing in the last stack" },
+        { "at a line's end", WHOLE HEAD "\t 10 leaf (/x)\n", 2, "leaf(x)native", STACK_TRUNCATED,
+          "the text ends in the middle: callers may be missing in the last stack" },
+        { "in the first frame", WHOLE HEAD "\t 10 le", 1, "leaf(x)native root(x)native", STACK_WHOLE,
+          "the text ends in the middle: the last sample is left out" },
+        { "behind the head", WHOLE HEAD, 1, "leaf(x)native root(x)native", STACK_WHOLE,
+          "the text ends in the middle: the last sample is left out" },
+        { "in the head", WHOLE "app 7/7 1.6: 4", 1, "leaf(x)native root(x)native", STACK_WHOLE,
+          "the text ends in the middle: the last sample is left out" },
+        { "behind a mark", "\xef\xbb\xbf" WHOLE, 1, "leaf(x)native root(x)native", STACK_WHOLE, "" },
+        { "one line each, whole", "app 7/7 1.5: 3 cycles: 2000 f (/x)\n", 1, "f(x)native", STACK_WHOLE, "" },
+        { "one line each", "app 7/7 1.5: 3 cycles: 2000 f (/x)\napp 7/7 1.6: 3 cycles: 2000 g (/x)", 2,
+          "g(x)native", STACK_WHOLE, "" },
+        { "in one line", "app 7/7 1.5: 3 cycles: 2000 f (/x)\napp 7/7 1.6: 3 cycles: 2000 g (/", 1,
+          "f(x)native", STACK_WHOLE, "the text ends in the middle: the last sample is left out" },
+    };
+#undef WHOLE
+#undef HEAD
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct result r;
+        char text[256] = "";
+        import_text(&r, cases[i].text, NULL);
+        const struct trace *t = &r.b.trace;
+        size_t count = t->samples.count;
+        if (!r.ok || count != cases[i].samples || strcmp(fact(&r, FACT_NOTES), cases[i].note) != 0)
+            fail_msg("%s: %zu samples, '%s'", cases[i].name, count, fact(&r, FACT_NOTES));
+        stack_text(t, t->samples.stack[count - 1], text, sizeof text);
+        if (strcmp(text, cases[i].last) != 0 ||
+            trace_stack_end(t, t->samples.stack[count - 1]) != cases[i].end)
+            fail_msg("%s: the last stack is %s", cases[i].name, text);
+        trace_builder_done(&r.b);
+    }
+}
+
 /* Also on a line's middle: every cut gives some samples or a clear error. */
 static void test_text_cut_everywhere(void **state)
 {
@@ -337,14 +622,13 @@ static void test_text_cut_everywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_perf_data),
-        cmocka_unit_test(test_killed_recorder),
-        cmocka_unit_test(test_many_kernel_frames),
-        cmocka_unit_test(test_perf_script),
-        cmocka_unit_test(test_folded),
-        cmocka_unit_test(test_folded_deep),
-        cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_text_cut_everywhere),
+        cmocka_unit_test(test_perf_data),          cmocka_unit_test(test_killed_recorder),
+        cmocka_unit_test(test_many_kernel_frames), cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_several_events),     cmocka_unit_test(test_perf_script),
+        cmocka_unit_test(test_perf_script_idle),   cmocka_unit_test(test_folded),
+        cmocka_unit_test(test_folded_counts),      cmocka_unit_test(test_text_with_nul),
+        cmocka_unit_test(test_folded_deep),        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_text_cut),           cmocka_unit_test(test_text_cut_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
