@@ -144,9 +144,9 @@ static void capture_symbolize(struct capture *c, const struct symbol_cache *cach
     if (result.map_problem[0])
         message_warning("names of jitted code are missing: %s", result.map_problem);
     if (result.map_malformed)
-        message_warning("%" PRIu64
-                        " entries of perf maps or jitdumps are damaged: the code they are of may have no name",
-                        result.map_malformed);
+        message_warning(
+            "%" PRIu64 " entries of perf maps or jitdumps are damaged: the code they are of may have no name",
+            result.map_malformed);
     target_files_done(&files.roots);
 }
 

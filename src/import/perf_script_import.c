@@ -341,12 +341,13 @@ static void take_open_line(struct script_import *in, struct span line)
     }
 }
 
-/* Behind the last line a sample is only whole in a text that has each on one line. */
+/* The blank line behind the last sample may be missing (editors take it away), its frames may not. */
 static void finish_text(struct script_import *in)
 {
     if (in->in_sample && in->has_frame_lines) {
-        in->is_cut = true;
-        in->cut = "callers may be missing in the last stack";
+        in->is_cut = in->cut != NULL;
+        if (in->is_cut)
+            in->cut = "callers may be missing in the last stack";
         if (in->is_taken && in->frame_count == 0) {
             in->is_taken = false;
             in->cut = "the last sample is left out";
