@@ -65,7 +65,8 @@ struct runtime_names {
     size_t process_count;
     struct named_module *modules;
     size_t module_count, module_capacity;
-    struct code_origin *origins; /* by code id */
+    size_t put_modules, put_codes; /* how many there were when the codes got their modules last */
+    struct code_origin *origins;   /* by code id */
     size_t origin_capacity;
     struct time_queue *queue; /* borrowed, or NULL */
     uint64_t drained_ns;      /* when the last drain began */
@@ -642,6 +643,10 @@ static int module_compare(const void *a, const void *b)
 void runtime_names_put_modules(struct runtime_names *names)
 {
     struct trace *t = &names->b->trace;
+    if (names->module_count == names->put_modules && t->codes.count == names->put_codes)
+        return;
+    names->put_modules = names->module_count;
+    names->put_codes = t->codes.count;
     if (!names->module_count)
         return;
     qsort(names->modules, names->module_count, sizeof *names->modules, module_compare);
