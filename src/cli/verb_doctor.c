@@ -135,12 +135,6 @@ static bool choose(const struct doctor_values *values, struct target_list *out, 
     return target_select(&query, out, err);
 }
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* Microsoft's builds are stripped; their symbols come as a file beside, or from a server. */
 static void check_runtime_symbols(const struct target *t, struct host_check_list *list)
 {
@@ -148,7 +142,7 @@ static void check_runtime_symbols(const struct target *t, struct host_check_list
     struct symbol_images images;
     char pid[16];
     snprintf(pid, sizeof pid, "%d", (int)t->pid);
-    const char *pids[] = { pid }, *names[] = { last_part(t->image) };
+    const char *pids[] = { pid }, *names[] = { t->image };
     struct symbol_subject subject = {
         .target = { .pids = pids, .pid_count = 1 }, .names = names, .name_count = 1, .native = true
     };

@@ -65,36 +65,39 @@ uint64_t cpu_account_ns(const struct cpu_account *account)
     return sum_ns;
 }
 
-bool cpu_account_is_gap(struct cpu_account_scope scope, uint64_t used_ns, uint64_t sampled_ns)
+bool cpu_account_is_gap(const struct cpu_account *account, uint64_t used_ns, uint64_t sampled_ns)
 {
+    if (!account)
+        return false;
     uint64_t gap_ns = used_ns > sampled_ns ? used_ns - sampled_ns : 0;
-    uint64_t percent = scope.all_cpus && scope.kernel ? GAP_PERCENT_ALL : GAP_PERCENT;
+    uint64_t percent = account->scope.all_cpus && account->scope.kernel ? GAP_PERCENT_ALL : GAP_PERCENT;
     return gap_ns >= GAP_AT_LEAST_MS * UINT64_C(1000000) && gap_ns > used_ns / 100 * percent;
 }
 
 static const char *gap_cause(struct cpu_account_scope scope)
 {
     if (scope.all_cpus)
-        return "the kernel's clock could not keep up with the rate, or the machine was taken away from it - "
-               "fix: "
-               "a lower -F";
+        return "the kernel's clock could not keep up with the rate, or the machine was taken away from it";
     if (scope.children)
         return "where we may not watch new processes each thread has a clock of its own on each CPU, and "
-               "threads "
-               "that run briefly have few samples or none - fix: run with sudo, and not in a container; a "
-               "higher "
-               "-F sees more";
+               "threads that run briefly have few samples or none";
     return "without CAP_PERFMON each thread has a clock of its own on each CPU, and threads that run briefly "
-           "have "
-           "few samples or none - fix: run with sudo, or sudo setcap cap_perfmon,cap_sys_ptrace=ep on "
-           "clrperf; a "
-           "higher -F sees more";
+           "have few samples or none";
 }
 
-void cpu_account_tell_gap(struct cpu_account_scope scope, uint64_t used_ns, uint64_t sampled_ns, char *out,
+static const char *gap_fix(struct cpu_account_scope scope)
+{
+    if (scope.all_cpus)
+        return "a lower -F";
+    if (scope.children)
+        return "run with sudo, and not in a container; a higher -F sees more";
+    return "run with sudo, or sudo setcap cap_perfmon,cap_sys_ptrace=ep on clrperf; a higher -F sees more";
+}
+
+void cpu_account_tell_gap(const struct cpu_account *account, uint64_t used_ns, uint64_t sampled_ns, char *out,
                           size_t out_size)
 {
-    snprintf(out, out_size, "samples stand for %s of the %s of CPU time that were used - %s",
+    snprintf(out, out_size, "samples stand for %s of the %s of CPU time that were used - %s - fix: %s",
              sampled_ns ? units_duration(sampled_ns).text : "nothing", units_duration(used_ns).text,
-             gap_cause(scope));
+             gap_cause(account->scope), gap_fix(account->scope));
 }

@@ -28,10 +28,10 @@ struct cpu_account *cpu_account_open(const pid_t *pids, size_t count, struct cpu
 void cpu_account_close(struct cpu_account *account);
 /* Since then; of those that have ended meanwhile, and were waited for, nothing is known. NULL: 0. */
 uint64_t cpu_account_ns(const struct cpu_account *account);
-/* Whether so little of what was used has samples that they mislead. */
-bool cpu_account_is_gap(struct cpu_account_scope scope, uint64_t used_ns, uint64_t sampled_ns);
+/* Whether so little of what was used has samples that they mislead. NULL: no. */
+bool cpu_account_is_gap(const struct cpu_account *account, uint64_t used_ns, uint64_t sampled_ns);
 /* Says so, and why, and what sees more. */
-void cpu_account_tell_gap(struct cpu_account_scope scope, uint64_t used_ns, uint64_t sampled_ns, char *out,
+void cpu_account_tell_gap(const struct cpu_account *account, uint64_t used_ns, uint64_t sampled_ns, char *out,
                           size_t out_size);
 
 #endif

@@ -191,13 +191,11 @@ void process_scan_name(struct trace_builder *b, uint32_t process, struct span na
 }
 
 /* Until more is known of it, which takes a look that comes too late for what it forks. */
-static void name_by_comm(struct trace_builder *b, uint32_t process, uint32_t pid)
+static void name_by_main_thread(struct trace_builder *b, uint32_t process, uint32_t pid)
 {
-    struct buffer name;
-    buffer_init(&name, 64);
-    if (proc_file_read((pid_t)pid, "comm", &name, NULL) && name.size > 1)
-        process_scan_name(b, process, span_of(name.data, name.size - 1));
-    buffer_done(&name);
+    uint32_t thread = trace_builder_find_thread(b, process, pid);
+    b->trace.processes.rows[process].name = b->trace.threads.rows[thread].name;
+    trace_builder_changed(b, CHANGED_PROCESS, process);
 }
 
 uint32_t process_scan_read(struct trace_builder *b, uint32_t pid, uint64_t time_ns)
@@ -205,7 +203,7 @@ uint32_t process_scan_read(struct trace_builder *b, uint32_t pid, uint64_t time_
     uint32_t process = trace_builder_process_start(b, pid, time_ns);
     scan_maps(b, process, pid, time_ns);
     scan_threads(b, pid, time_ns);
-    name_by_comm(b, process, pid);
+    name_by_main_thread(b, process, pid);
     return process;
 }
 

@@ -73,7 +73,6 @@ struct recorder {
     uint64_t started_ns, flushed_ns, progress_ns;
     bool idle; /* nothing is left to be done while runtimes are waited for */
     struct listen_check listening;
-    struct cpu_account_scope scope;
     struct cpu_account *account; /* of processes whose CPU time is all that is sampled; else NULL */
 };
 
@@ -372,11 +371,11 @@ static void recorder_note_late(struct recorder *r)
 static void recorder_account(struct recorder *r)
 {
     const struct perf_events_options *perf = &r->options.perf;
-    r->scope = (struct cpu_account_scope){ .kernel = r->events.kernel,
-                                           .children = perf->on_exec,
-                                           .all_cpus = r->events.system_wide };
+    struct cpu_account_scope scope = { .kernel = r->events.kernel,
+                                       .children = perf->on_exec,
+                                       .all_cpus = r->events.system_wide };
     if (perf->cpu && !perf->context_switches && !r->events.hardware)
-        r->account = cpu_account_open(perf->pids, perf->pid_count, r->scope);
+        r->account = cpu_account_open(perf->pids, perf->pid_count, scope);
 }
 
 /* When the threads that ran did so too briefly for their clocks, or the clocks were late. */
@@ -384,12 +383,12 @@ static void recorder_note_gap(struct recorder *r, uint64_t used_ns)
 {
     uint64_t sampled_ns = (r->stats.samples + r->stats.lost) * r->events.period_ns;
     char text[512];
-    if (!cpu_account_is_gap(r->scope, used_ns, sampled_ns))
+    if (!cpu_account_is_gap(r->account, used_ns, sampled_ns))
         return;
     r->stats.cpu_missed_ns = used_ns - sampled_ns;
     if (!r->options.note)
         return;
-    cpu_account_tell_gap(r->scope, used_ns, sampled_ns, text, sizeof text);
+    cpu_account_tell_gap(r->account, used_ns, sampled_ns, text, sizeof text);
     r->options.note(r->options.user, text);
 }
 

@@ -29,24 +29,13 @@ static void open_image(const struct trace *t, uint32_t image, const struct symbo
     out->fd = take_fd(&fd);
 }
 
-/* Where the function of "MODULE!0x2f3a10" begins, as linked. */
-static bool read_address(const char *name, uint64_t *out)
-{
-    const char *mark = strrchr(name, '!');
-    char *end;
-    if (!mark || strncmp(mark, "!0x", 3) != 0)
-        return false;
-    *out = strtoull(mark + 3, &end, 16);
-    return end > mark + 3 && *end == 0;
-}
-
 static void name_location(struct trace *t, struct function_index *functions, uint32_t location,
                           struct native_image *names)
 {
     struct trace_function function = t->functions.rows[t->locations.rows[location].function];
     uint64_t addr, start;
     struct code_name name;
-    if (!read_address(trace_string(t, function.name), &addr) ||
+    if (!trace_name_is_place(trace_string(t, function.name), &addr) ||
         !native_image_find_addr(names, addr, &name, &start) || name.resolver != RESOLVER_ELF_SYMTAB)
         return;
     function.name = trace_add_string(t, name.name);

@@ -338,22 +338,13 @@ uint32_t trace_builder_place(struct trace_builder *b, uint32_t process, uint64_t
     return id;
 }
 
-/* "libcoreclr.so!0x2f3a10": where a function without a name begins, as we write it. */
-static bool is_name_of_place(const char *name)
-{
-    const char *mark = strrchr(name, '!');
-    if (!mark || mark == name || strncmp(mark, "!0x", 3) != 0)
-        return false;
-    const char *digits = mark + 3;
-    return *digits && strspn(digits, "0123456789abcdef") == strlen(digits);
-}
-
 static void name_location(struct trace *t, uint32_t location, uint32_t function)
 {
     struct trace_location *row = &t->locations.rows[location];
     const char *name = trace_string(t, t->functions.rows[function].name);
     row->function = function;
-    row->resolver = is_name_of_place(name) ? RESOLVER_EH_FRAME : RESOLVER_IMPORTED;
+    uint64_t start;
+    row->resolver = trace_name_is_place(name, &start) ? RESOLVER_EH_FRAME : RESOLVER_IMPORTED;
     row->unnamed = strcmp(name, "[unknown]") == 0 ? UNNAMED_NO_SYMBOL : UNNAMED_NOT;
 }
 

@@ -234,6 +234,16 @@ void trace_push_sample(struct trace_samples *s, uint64_t time_ns, uint32_t threa
     s->count++;
 }
 
+bool trace_name_is_place(const char *name, uint64_t *out)
+{
+    const char *mark = strrchr(name, '!');
+    char *end;
+    if (!mark || mark == name || strncmp(mark, "!0x", 3) != 0)
+        return false;
+    *out = strtoull(mark + 3, &end, 16);
+    return end > mark + 3 && *end == 0;
+}
+
 const char *code_kind_name(enum code_kind kind)
 {
     static const char *const names[CODE_KINDS] = { "unknown", "kernel",  "native", "runtime", "r2r",

@@ -329,6 +329,8 @@ void trace_init(struct trace *t);
 void trace_done(struct trace *t);
 
 const char *trace_string(const struct trace *t, uint32_t id);
+/* Whether a name is "libcoreclr.so!0x2f3a10", of a function without one; *out: where it begins, as linked. */
+bool trace_name_is_place(const char *name, uint64_t *out);
 /* The same with its size: descriptions of events hold any byte. */
 struct span trace_string_span(const struct trace *t, uint32_t id);
 uint32_t trace_add_string(struct trace *t, const char *text);

@@ -66,17 +66,21 @@ static void test_told(void **state)
     const char *causes[] = { "CAP_PERFMON", "new processes", "a lower -F" };
     for (size_t i = 0; i < ARRAY_LEN(scopes); i++) {
         char text[512];
-        cpu_account_tell_gap(scopes[i], 250 * (uint64_t)MS, 0, text, sizeof text);
+        struct cpu_account *account = cpu_account_open(NULL, 0, scopes[i]);
+        cpu_account_tell_gap(account, 250 * (uint64_t)MS, 0, text, sizeof text);
         assert_non_null(strstr(text, "samples stand for nothing of the 250 ms of CPU time"));
         for (size_t k = 0; k < ARRAY_LEN(causes); k++)
             assert_int_equal(strstr(text, causes[k]) != NULL, k == i);
+        cpu_account_close(account);
     }
 }
 
 static void test_gap(void **state)
 {
     (void)state;
-    const struct cpu_account_scope own = { .kernel = true }, all = { .kernel = true, .all_cpus = true };
+    struct cpu_account *own = cpu_account_open(NULL, 0, (struct cpu_account_scope){ .kernel = true });
+    struct cpu_account *all =
+        cpu_account_open(NULL, 0, (struct cpu_account_scope){ .kernel = true, .all_cpus = true });
     assert_true(cpu_account_is_gap(own, 250 * (uint64_t)MS, 20 * (uint64_t)MS));
     assert_true(cpu_account_is_gap(own, 5300 * (uint64_t)MS, 3000 * (uint64_t)MS));
     assert_false(cpu_account_is_gap(own, 5300 * (uint64_t)MS, 5000 * (uint64_t)MS));
@@ -85,6 +89,9 @@ static void test_gap(void **state)
     assert_true(cpu_account_is_gap(all, 3000 * (uint64_t)MS, 2500 * (uint64_t)MS));
     assert_false(cpu_account_is_gap(own, 3000 * (uint64_t)MS, 2500 * (uint64_t)MS));
     assert_false(cpu_account_is_gap(all, 3000 * (uint64_t)MS, 2900 * (uint64_t)MS));
+    assert_false(cpu_account_is_gap(NULL, 3000 * (uint64_t)MS, 0));
+    cpu_account_close(own);
+    cpu_account_close(all);
 }
 
 int main(void)
