@@ -21,7 +21,7 @@ enum {
     MEMORY_LOOK_MS = 250, /* between looks; then twice as long each time that nothing is new */
     MEMORY_LOOK_MS_MAX = 1000,
     MEMORY_READ_MS_MAX = 4000, /* between reads of what was sampled, which get rarer as new places do: */
-    MEMORY_READ_AGE = 5,       /* after a part of the time for which it was looked at */
+    MEMORY_READ_AGE = 3,       /* after a part of the time for which it was looked at */
     MEMORY_HURRY_MS = 1000,
 };
 

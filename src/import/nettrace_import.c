@@ -214,10 +214,21 @@ static bool on_type(void *user, struct nettrace_type *type, struct error *err)
 
 /* Events. */
 
+static inline struct known_thread *known_thread(struct nettrace_import *in, uint64_t tid)
+{
+    return &in->threads[(tid ^ tid >> 8) & (THREADS_KNOWN - 1)];
+}
+
+/* Of the process whose event is looked at. */
+static inline bool is_known(const struct nettrace_import *in, const struct known_thread *known, uint64_t tid)
+{
+    return known->thread && known->tid == tid && known->process == in->process;
+}
+
 static uint32_t thread_of(struct nettrace_import *in, uint64_t tid, uint64_t time_ns)
 {
-    struct known_thread *known = &in->threads[(tid ^ tid >> 8) & (THREADS_KNOWN - 1)];
-    if (known->thread && known->tid == tid && known->process == in->process)
+    struct known_thread *known = known_thread(in, tid);
+    if (is_known(in, known, tid))
         return known->thread;
     if (tid == 0 || tid > UINT32_MAX || !in->process)
         return 0;
@@ -238,9 +249,8 @@ static size_t read_frames(const struct nettrace_import *in, struct span stack, u
     return count;
 }
 
-/* Apart from stack_of(), as room for frames takes time where most calls need none. */
-__attribute__((noinline)) static uint32_t stack_read(struct nettrace_import *in, struct span addresses,
-                                                     uint64_t time_ns, bool is_sample)
+static uint32_t stack_read(struct nettrace_import *in, struct span addresses, uint64_t time_ns,
+                           bool is_sample)
 {
     uint64_t frames[FRAMES_MAX];
     enum stack_end end = STACK_WHOLE;
@@ -256,25 +266,55 @@ __attribute__((noinline)) static uint32_t stack_read(struct nettrace_import *in,
  * The mark of a stack of the stream holds what it became; a sample's leaf is exact, an event's is not, and
  * what an address means depends on the process.
  */
-static inline uint32_t stack_of(struct nettrace_import *in, struct span addresses, uint64_t *mark,
-                                uint64_t time_ns, bool is_sample)
+static inline uint64_t mark_whose(const struct nettrace_import *in, bool is_sample)
 {
-    uint64_t whose = (uint64_t)in->process << 33 | is_sample;
-    if (mark && *mark && (*mark & ~((uint64_t)UINT32_MAX << 1)) == whose)
-        return (uint32_t)(*mark >> 1);
+    return (uint64_t)in->process << 33 | is_sample;
+}
+
+static inline bool mark_holds(const uint64_t *mark, uint64_t whose)
+{
+    return mark && *mark && (*mark & ~((uint64_t)UINT32_MAX << 1)) == whose;
+}
+
+static inline uint32_t mark_stack(uint64_t mark)
+{
+    return (uint32_t)(mark >> 1);
+}
+
+static uint32_t stack_of(struct nettrace_import *in, struct span addresses, uint64_t *mark, uint64_t time_ns,
+                         bool is_sample)
+{
+    uint64_t whose = mark_whose(in, is_sample);
+    if (mark_holds(mark, whose))
+        return mark_stack(*mark);
     uint32_t stack = stack_read(in, addresses, time_ns, is_sample);
     if (mark)
         *mark = whose | (uint64_t)stack << 1;
     return stack;
 }
 
-static inline void take_sample(struct nettrace_import *in, const struct nettrace_sample *sample)
+static enum thread_time_state state_of(const struct nettrace_sample *sample)
+{
+    return sample->payload.size ? (enum thread_time_state)sample->payload.data[0] : THREAD_TIME_UNKNOWN;
+}
+
+static void take_sample(struct nettrace_import *in, const struct nettrace_sample *sample)
 {
     uint32_t thread = thread_of(in, sample->thread_id, sample->time_ns);
-    uint8_t state = sample->payload.size ? sample->payload.data[0] : THREAD_TIME_UNKNOWN;
     if (thread && !in->options->part)
         thread_time_add(&in->wall, sample->time_ns, thread,
-                        stack_of(in, sample->stack, sample->stack_mark, sample->time_ns, true), state);
+                        stack_of(in, sample->stack, sample->stack_mark, sample->time_ns, true),
+                        state_of(sample));
+}
+
+/* A sample of a thread and of a stack that are known, like the thread's last one. False: it may be another.
+ */
+static inline bool sample_goes_on(struct nettrace_import *in, const struct nettrace_sample *sample)
+{
+    const struct known_thread *known = known_thread(in, sample->thread_id);
+    return is_known(in, known, sample->thread_id) && mark_holds(sample->stack_mark, mark_whose(in, true)) &&
+           thread_time_goes_on(&in->wall, sample->time_ns, known->thread, mark_stack(*sample->stack_mark),
+                               state_of(sample));
 }
 
 /* A sample of CPU time, or the end of one, which only other readers need. */
@@ -432,12 +472,20 @@ static void take_universal(struct nettrace_import *in, const struct imported_typ
         in->pid = UINT64_MAX; /* its number can be another process's now */
 }
 
-static void on_sample(void *user, const struct nettrace_sample *sample)
+/* Apart from on_sample(), whose calls need none of its room. */
+__attribute__((noinline)) static void take_other_sample(struct nettrace_import *in,
+                                                        const struct nettrace_sample *sample)
 {
-    struct nettrace_import *in = user;
     turn_to(in, sample->process_id);
     if (in->process)
         take_sample(in, sample);
+}
+
+static void on_sample(void *user, const struct nettrace_sample *sample)
+{
+    struct nettrace_import *in = user;
+    if (sample->process_id != in->pid || !sample_goes_on(in, sample))
+        take_other_sample(in, sample);
 }
 
 static bool on_event(void *user, const struct nettrace_event *event, struct error *err)

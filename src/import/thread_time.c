@@ -16,20 +16,6 @@ enum {
     GRAIN_BITS_MAX = 31,
 };
 
-/* A thread as its last sample saw it. */
-struct seen_thread {
-    uint64_t time_ns;
-    size_t row;     /* of the samples */
-    uint32_t round; /* of its process; 0: it was not seen */
-    uint8_t state;  /* enum thread_time_state */
-};
-
-struct seen_process {
-    uint32_t round;      /* the one at which a thread came again; 1 and up */
-    uint64_t *starts_ns; /* when each began, by number */
-    size_t capacity;
-};
-
 void thread_time_init(struct thread_time *w, struct trace *t, bool runs)
 {
     *w = (struct thread_time){ .t = t, .grain_bits = GRAIN_BITS };
@@ -39,15 +25,14 @@ void thread_time_init(struct thread_time *w, struct trace *t, bool runs)
 
 static struct seen_thread *thread_seen(struct thread_time *w, uint32_t thread)
 {
+    if (thread < w->thread_capacity && w->threads[thread].process)
+        return &w->threads[thread];
+    uint32_t process = w->t->threads.rows[thread].process;
     w->threads = mem_grow_zeroed(w->threads, &w->thread_capacity, thread + (size_t)1, sizeof *w->threads);
-    return &w->threads[thread];
-}
-
-static struct seen_process *process_seen(struct thread_time *w, uint32_t process)
-{
     w->processes =
         mem_grow_zeroed(w->processes, &w->process_capacity, process + (size_t)1, sizeof *w->processes);
-    return &w->processes[process];
+    w->threads[thread].process = process;
+    return &w->threads[thread];
 }
 
 static void begin_round(struct seen_process *process, uint64_t time_ns)
@@ -58,52 +43,74 @@ static void begin_round(struct seen_process *process, uint64_t time_ns)
     process->starts_ns[process->round] = time_ns;
 }
 
-/* The thread's last sample stands for the time until then. */
-static void last_until(struct thread_time *w, const struct seen_thread *seen, uint64_t until_ns)
-{
-    uint64_t weight_ns = until_ns > seen->time_ns ? until_ns - seen->time_ns : 0;
-    w->t->samples.weight[seen->row] += weight_ns;
-    *(seen->state == THREAD_TIME_MANAGED ? &w->managed_ns : &w->native_ns) += weight_ns;
-}
-
-/* Whether the times of both are to be told apart. */
-static bool far_apart(struct thread_time *w, uint64_t from_ns, uint64_t to_ns)
-{
-    if (from_ns < w->first_ns || to_ns < from_ns)
-        return true;
-    while ((to_ns - w->first_ns) >> w->grain_bits >= GRAINS_MAX && w->grain_bits < GRAIN_BITS_MAX)
-        w->grain_bits++;
-    return (from_ns - w->first_ns) >> w->grain_bits != (to_ns - w->first_ns) >> w->grain_bits;
-}
-
-/* A sample like the thread's last one, in the round before, is added to its row. */
-static bool add_to_run(struct thread_time *w, const struct seen_thread *seen, uint64_t time_ns,
-                       uint32_t stack)
+/* The thread's last sample stands for the time until then, those before it for the time until the next. */
+static void tell_until(struct thread_time *w, struct seen_thread *seen, uint64_t until_ns)
 {
     struct trace_samples *s = &w->t->samples;
-    if (!s->runs || s->stack[seen->row] != stack || far_apart(w, s->time_ns[seen->row], time_ns))
+    uint64_t last_ns = until_ns > seen->time_ns ? until_ns : seen->time_ns;
+    uint64_t weight_ns = last_ns - seen->since_ns;
+    s->weight[seen->row] += weight_ns;
+    *(seen->state == THREAD_TIME_MANAGED ? &w->managed_ns : &w->native_ns) += weight_ns;
+    if (!seen->more)
+        return;
+    s->runs[seen->row].samples += seen->more;
+    s->runs[seen->row].length_ns = (uint32_t)(seen->time_ns - s->time_ns[seen->row]);
+    seen->more = 0;
+}
+
+/* Until when samples are of one row with one of `from_ns`, at `time_ns`, which is not before it. */
+static uint64_t row_end(struct thread_time *w, uint64_t from_ns, uint64_t time_ns)
+{
+    if (!w->t->samples.runs || from_ns < w->first_ns)
+        return 0;
+    while ((time_ns - w->first_ns) >> w->grain_bits >= GRAINS_MAX && w->grain_bits < GRAIN_BITS_MAX)
+        w->grain_bits++;
+    return w->first_ns + ((((from_ns - w->first_ns) >> w->grain_bits) + 1) << w->grain_bits);
+}
+
+/* Whether a sample like the thread's last one, in the round before, is of its row. */
+static bool is_of_row(struct thread_time *w, struct seen_thread *seen, uint64_t time_ns, uint32_t stack)
+{
+    if (!w->t->samples.runs || seen->stack != stack || time_ns < seen->time_ns)
         return false;
-    s->runs[seen->row].samples++;
-    s->runs[seen->row].length_ns = (uint32_t)(time_ns - s->time_ns[seen->row]);
-    return true;
+    seen->row_end_ns = row_end(w, w->t->samples.time_ns[seen->row], time_ns);
+    return time_ns < seen->row_end_ns;
+}
+
+static void add_row(struct thread_time *w, struct seen_thread *seen, uint64_t time_ns, uint32_t thread)
+{
+    seen->row = w->t->samples.count;
+    seen->row_end_ns = row_end(w, time_ns, time_ns);
+    trace_push_sample(&w->t->samples, time_ns, thread, seen->stack, 0, SAMPLE_WALL, 0);
+}
+
+/* One that may not go on in the thread's row, or says something new of it. */
+static void add_other(struct thread_time *w, struct seen_thread *seen, const struct seen_process *process,
+                      uint64_t time_ns, uint32_t thread, uint32_t stack)
+{
+    bool again = seen->round && seen->round + 1 == process->round;
+    if (seen->round)
+        tell_until(w, seen, again ? time_ns : process->starts_ns[seen->round + 1]);
+    bool goes_on = again && is_of_row(w, seen, time_ns, stack);
+    seen->stack = stack;
+    seen->more = goes_on;
+    if (!goes_on)
+        add_row(w, seen, time_ns, thread);
+    seen->since_ns = time_ns;
 }
 
 void thread_time_add(struct thread_time *w, uint64_t time_ns, uint32_t thread, uint32_t stack,
                      enum thread_time_state state)
 {
     struct seen_thread *seen = thread_seen(w, thread);
-    struct seen_process *process = process_seen(w, w->t->threads.rows[thread].process);
+    struct seen_process *process = &w->processes[seen->process];
     if (!w->first_ns)
         w->first_ns = time_ns;
-    if (process->round == 0 || seen->round == process->round)
+    if (process->round == seen->round)
         begin_round(process, time_ns);
-    bool again = seen->round && seen->round + 1 == process->round;
-    if (seen->round)
-        last_until(w, seen, again ? time_ns : process->starts_ns[seen->round + 1]);
-    if (!again || !add_to_run(w, seen, time_ns, stack)) {
-        seen->row = w->t->samples.count;
-        trace_push_sample(&w->t->samples, time_ns, thread, stack, 0, SAMPLE_WALL, 0);
-    }
+    if (thread_time_goes_on(w, time_ns, thread, stack, state))
+        return;
+    add_other(w, seen, process, time_ns, thread, stack);
     seen->time_ns = time_ns;
     seen->round = process->round;
     seen->state = (uint8_t)state;
@@ -113,11 +120,11 @@ void thread_time_add(struct thread_time *w, uint64_t time_ns, uint32_t thread, u
 static void end_threads(struct thread_time *w, uint64_t last_ns)
 {
     for (size_t i = 0; i < w->thread_capacity; i++) {
-        const struct seen_thread *seen = &w->threads[i];
+        struct seen_thread *seen = &w->threads[i];
         if (!seen->round)
             continue;
-        const struct seen_process *process = &w->processes[w->t->threads.rows[i].process];
-        last_until(w, seen,
+        const struct seen_process *process = &w->processes[seen->process];
+        tell_until(w, seen,
                    seen->round < process->round ? process->starts_ns[seen->round + 1]
                                                 : seen->time_ns + last_ns);
     }

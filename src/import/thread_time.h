@@ -17,6 +17,25 @@
 /* What the sampler says of a sample. */
 enum thread_time_state { THREAD_TIME_UNKNOWN, THREAD_TIME_EXTERNAL, THREAD_TIME_MANAGED };
 
+/* A thread as its last sample saw it, and what its row does not say yet. */
+struct seen_thread {
+    uint64_t time_ns;
+    uint64_t since_ns;   /* the row's weight is from then on, in `state`, to be told */
+    uint64_t row_end_ns; /* samples from then on may need a row of their own; 0: all do */
+    size_t row;          /* of the samples */
+    uint32_t process;    /* its row */
+    uint32_t round;      /* of its process; 0: it was not seen */
+    uint32_t stack;
+    uint32_t more; /* samples that the row stands for */
+    uint8_t state; /* enum thread_time_state */
+};
+
+struct seen_process {
+    uint32_t round;      /* the one at which a thread came again; 1 and up; 0: none yet */
+    uint64_t *starts_ns; /* when each began, by number */
+    size_t capacity;
+};
+
 struct thread_time {
     struct trace *t;                /* borrowed */
     struct seen_thread *threads;    /* by thread of the trace */
@@ -35,6 +54,22 @@ void thread_time_init(struct thread_time *w, struct trace *t, bool runs);
 /* A sample; those of one process come in time order. */
 void thread_time_add(struct thread_time *w, uint64_t time_ns, uint32_t thread, uint32_t stack,
                      enum thread_time_state state);
+/*
+ * Adds a sample when it says of its thread what the one before did, in the round before: most do. False: it
+ * is another one, for thread_time_add().
+ */
+static inline bool thread_time_goes_on(struct thread_time *w, uint64_t time_ns, uint32_t thread,
+                                       uint32_t stack, enum thread_time_state state)
+{
+    struct seen_thread *seen = thread < w->thread_capacity ? &w->threads[thread] : NULL;
+    if (!seen || seen->stack != stack || seen->state != state || time_ns < seen->time_ns ||
+        time_ns >= seen->row_end_ns || seen->round + 1 != w->processes[seen->process].round)
+        return false;
+    seen->more++;
+    seen->time_ns = time_ns;
+    seen->round++;
+    return true;
+}
 /* No more samples come: sets the facts about them. `last_ns`: what a sample of the last round stands for. */
 void thread_time_finish(struct thread_time *w, uint64_t last_ns);
 void thread_time_done(struct thread_time *w);

@@ -109,11 +109,11 @@ static inline void look_up(struct nettrace_contents *r, const struct nettrace_re
     if (record->changed & NETTRACE_HAS_TYPE)
         now->type = nettrace_types_find(&r->types, record->type_id);
     if (record->changed & NETTRACE_HAS_STACK) {
-        now->stack = record->stack;
-        now->stack_mark = NULL;
-        bool found = r->info.version < 4 ||
-                     nettrace_stacks_find(&r->stacks, record->stack_id, &now->stack, &now->stack_mark);
-        now->has_stack = found || record->stack_id == 0; /* that is none */
+        bool is_inline = r->info.version < 4;
+        struct nettrace_stack *stack = is_inline ? NULL : nettrace_stacks_at(&r->stacks, record->stack_id);
+        now->stack = is_inline ? record->stack : nettrace_stacks_addresses(&r->stacks, stack);
+        now->stack_mark = stack ? &stack->mark : NULL;
+        now->has_stack = is_inline || stack || record->stack_id == 0; /* that is none */
     }
 }
 

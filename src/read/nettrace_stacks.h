@@ -26,27 +26,17 @@ void nettrace_stacks_clear(struct nettrace_stacks *s);
 /* Reads a StackBlock. *refused grows by the stacks beyond our bounds. */
 bool nettrace_stacks_read(struct nettrace_stacks *s, struct span content, uint32_t pointer_size,
                           uint64_t *refused, struct error *err);
-/* Whether it is known what stack that is; 0 is none. */
-static inline bool nettrace_stacks_knows(const struct nettrace_stacks *s, uint32_t id)
+/* NULL when the id is not known. Valid until the next change. */
+static inline struct nettrace_stack *nettrace_stacks_at(const struct nettrace_stacks *s, uint32_t id)
 {
-    return id == 0 || (id < s->count && s->by_id[id].off != UINT32_MAX);
+    return id < s->count && s->by_id[id].off != UINT32_MAX ? &s->by_id[id] : NULL;
 }
-/* Whether it is known and not empty. */
-static inline bool nettrace_stacks_has(const struct nettrace_stacks *s, uint32_t id)
+/* The addresses of one, leaf first; none for NULL. */
+static inline struct span nettrace_stacks_addresses(const struct nettrace_stacks *s,
+                                                    const struct nettrace_stack *stack)
 {
-    return id < s->count && s->by_id[id].size > 0;
-}
-/* The addresses, leaf first; false when the id is not known. Valid until the next change. */
-static inline bool nettrace_stacks_find(const struct nettrace_stacks *s, uint32_t id, struct span *out,
-                                        uint64_t **out_mark)
-{
-    if (id >= s->count || s->by_id[id].off == UINT32_MAX)
-        return false;
-    *out_mark = &s->by_id[id].mark;
-    *out = (struct span){ 0 };
-    if (s->by_id[id].size)
-        *out = (struct span){ s->addresses.data + s->by_id[id].off, s->by_id[id].size };
-    return true;
+    return stack && stack->size ? (struct span){ s->addresses.data + stack->off, stack->size }
+                                : (struct span){ 0 };
 }
 
 #endif

@@ -68,16 +68,17 @@ static void end(struct nettrace_contents *r, struct nettrace_block *b)
     b->record.changed = NETTRACE_ALL_CHANGED;
 }
 
-static inline void tell_sample(struct nettrace_contents *r, const struct nettrace_record *now,
-                               const uint8_t *payload)
+static inline void tell_sample(const struct nettrace_contents *r, const struct nettrace_record *now,
+                               struct nettrace_stack *stack, const uint8_t *payload)
 {
     struct nettrace_sample sample = {
         .time_ns = nettrace_info_ns(&r->info, now->ticks),
         .process_id = r->tally.process_id,
         .thread_id = now->thread_id,
+        .stack = nettrace_stacks_addresses(&r->stacks, stack),
+        .stack_mark = stack ? &stack->mark : NULL,
         .payload = { payload, now->payload.size },
     };
-    nettrace_stacks_find(&r->stacks, now->stack_id, &sample.stack, &sample.stack_mark);
     r->sink.on_sample(r->sink.user, &sample);
 }
 
@@ -85,8 +86,11 @@ static inline void tell_sample(struct nettrace_contents *r, const struct nettrac
 __attribute__((noinline)) static void count_run(struct nettrace_contents *r, struct nettrace_block *b)
 {
     struct nettrace_record now = b->record;
+    struct nettrace_type *type = NULL;
+    struct nettrace_stack *stack = NULL;
     const uint8_t *at = b->at;
     bool is_v6 = b->version >= 6;
+    uint8_t unknown = NETTRACE_HAS_TYPE | NETTRACE_HAS_STACK; /* what has to be looked up */
     /* another writer, or another attempt of the same one, tells its number */
     while (b->end - at >= NETTRACE_HEADER_ROOM && !(*at & NETTRACE_HAS_SEQUENCE)) {
         uint8_t flags = *at & (uint8_t)~NETTRACE_HAS_SEQUENCE; /* it is told that there is none */
@@ -97,18 +101,23 @@ __attribute__((noinline)) static void count_run(struct nettrace_contents *r, str
         if (is_v6 && flags & NETTRACE_HAS_THREAD &&
             nettrace_contents_process(r, now.thread_id) != r->tally.process_id)
             break;
-        struct nettrace_type *type = nettrace_types_find(&r->types, now.type_id);
-        bool has_stack = nettrace_stacks_has(&r->stacks, now.stack_id);
-        if (!type || (!has_stack && !nettrace_stacks_knows(&r->stacks, now.stack_id)) ||
-            (!type->fresh && !admit(r, type, now.ticks + head.ticks)))
+        unknown |= flags;
+        if (unknown & NETTRACE_HAS_STACK)
+            stack = nettrace_stacks_at(&r->stacks, now.stack_id);
+        if (!stack && now.stack_id)
             break;
+        if (unknown & NETTRACE_HAS_TYPE) {
+            type = nettrace_types_find(&r->types, now.type_id);
+            if (!type || (!type->fresh && !admit(r, type, now.ticks + head.ticks)))
+                break;
+        }
+        unknown = 0;
         now.ticks += head.ticks;
         if (type->wanted == NETTRACE_SAMPLE)
-            tell_sample(r, &now, head.payload);
+            tell_sample(r, &now, stack, head.payload);
         at = head.payload + now.payload.size;
         type->fresh++;
-        if (!has_stack)
-            type->fresh_stackless++;
+        type->fresh_stackless += !stack || !stack->size;
         type->fresh_ticks = now.ticks;
         type->payload_bytes += now.payload.size;
     }
