@@ -18,28 +18,18 @@
 #include "import/kept_import.h"
 #include "import/nettrace_methods.h"
 #include "import/provider_uses.h"
+#include "import/stack_mark.h"
+#include "import/stream_threads.h"
 #include "import/thread_time.h"
+#include "import/type_job.h"
 #include "import/universal_import.h"
 #include "read/nettrace.h"
 #include "trace/facts.h"
 
 enum {
     FRAMES_MAX = 1024,
-    THREADS_KNOWN = 256, /* a power of two */
     TEXT_MAX = 1 << 20,
     GAPS_MAX = 1024,
-};
-
-/* What is done with the events of a type, besides keeping them. */
-enum type_job {
-    JOB_NONE,
-    JOB_SAMPLE,
-    JOB_METHOD,
-    JOB_MODULE,
-    JOB_PROCESS_INFO,
-    JOB_RUNTIME_INFO,
-    JOB_UNIVERSAL,   /* of a recorder of the whole machine */
-    JOB_KEPT_SAMPLE, /* of clrperf's own, which is no event of the capture */
 };
 
 /* A type of the stream; its number is the reader's mark. */
@@ -56,11 +46,6 @@ struct imported_type {
     uint32_t noted_of; /* the process whose use of the provider was noted last */
 };
 
-struct known_thread {
-    uint64_t tid;
-    uint32_t process, thread; /* of the trace */
-};
-
 struct nettrace_import {
     struct trace_builder *b;
     const struct import_options *options;
@@ -70,7 +55,7 @@ struct nettrace_import {
     struct imported_type *types; /* [0] is unused */
     size_t type_count, type_capacity;
     struct provider_uses uses;
-    struct known_thread threads[THREADS_KNOWN];
+    struct stream_threads threads;
     struct buffer text;
     uint32_t process; /* of the trace; whose event is looked at */
     uint64_t pid;     /* its number */
@@ -90,38 +75,6 @@ static uint32_t add_utf16(struct nettrace_import *in, struct span text)
 }
 
 /* Types. */
-
-/* Samples and names of methods are for who looks at stacks. */
-static bool is_for_stacks(enum type_job job)
-{
-    return job == JOB_SAMPLE || job == JOB_METHOD || job == JOB_MODULE || job == JOB_UNIVERSAL;
-}
-
-static enum type_job job_of(const struct nettrace_import *in, const struct imported_type *type,
-                            const char *provider, const struct nettrace_type *told)
-{
-    uint32_t event_id = told->event_id;
-    if (type->universal)
-        return JOB_UNIVERSAL;
-    if (strcmp(provider, RUNTIME_SAMPLER_PROVIDER) == 0 && event_id == 0)
-        return in->kept.any && told->version == KEPT_SAMPLE_VERSION ? JOB_KEPT_SAMPLE : JOB_SAMPLE;
-    if (strcmp(provider, RUNTIME_STREAM_PROVIDER) == 0)
-        return event_id == 1 ? JOB_PROCESS_INFO : JOB_NONE;
-    if ((strcmp(provider, RUNTIME_PROVIDER) == 0 || type->rundown) && event_id == 187)
-        return JOB_RUNTIME_INFO;
-    switch (type->kind) {
-    case RUNTIME_EVENT_METHOD_LOAD:
-    case RUNTIME_EVENT_METHOD_UNLOAD:
-    case RUNTIME_EVENT_METHOD_EXISTS:
-        return JOB_METHOD;
-    case RUNTIME_EVENT_MODULE_LOAD:
-    case RUNTIME_EVENT_MODULE_UNLOAD:
-    case RUNTIME_EVENT_MODULE_EXISTS:
-        return JOB_MODULE;
-    default:
-        return JOB_NONE;
-    }
-}
 
 /* The process whose event is looked at has one of this type: somebody asked its provider for it. */
 static void note_use(struct nettrace_import *in, struct imported_type *type)
@@ -191,9 +144,16 @@ static bool on_type(void *user, struct nettrace_type *type, struct error *err)
         take_kept(in, type);
     row.universal =
         (uint8_t)universal_event_named(name, trace_string(&in->b->trace, add_utf16(in, type->name)));
-    row.job = (uint8_t)job_of(in, &row, name, type);
+    row.job = (uint8_t)type_job_of(&(struct type_job_facts){
+        .provider = name,
+        .event_id = type->event_id,
+        .kind = (enum runtime_event_kind)row.kind,
+        .universal = row.universal,
+        .rundown = row.rundown,
+        .kept = in->kept.any && type->version == KEPT_SAMPLE_VERSION,
+    });
     row.want = (uint8_t)want_of(in, &row, name, type);
-    if (row.want == IMPORT_COUNTS && is_for_stacks((enum type_job)row.job))
+    if (row.want == IMPORT_COUNTS && type_job_is_for_stacks((enum type_job)row.job))
         row.job = JOB_NONE;
     row.rundown |= row.job == JOB_KEPT_SAMPLE;
     if (row.want != IMPORT_NOTHING)
@@ -214,28 +174,9 @@ static bool on_type(void *user, struct nettrace_type *type, struct error *err)
 
 /* Events. */
 
-static inline struct known_thread *known_thread(struct nettrace_import *in, uint64_t tid)
-{
-    return &in->threads[(tid ^ tid >> 8) & (THREADS_KNOWN - 1)];
-}
-
-/* Of the process whose event is looked at. */
-static inline bool is_known(const struct nettrace_import *in, const struct known_thread *known, uint64_t tid)
-{
-    return known->thread && known->tid == tid && known->process == in->process;
-}
-
 static uint32_t thread_of(struct nettrace_import *in, uint64_t tid, uint64_t time_ns)
 {
-    struct known_thread *known = known_thread(in, tid);
-    if (is_known(in, known, tid))
-        return known->thread;
-    if (tid == 0 || tid > UINT32_MAX || !in->process)
-        return 0;
-    const struct trace_process *process = &in->b->trace.processes.rows[in->process];
-    *known = (struct known_thread){ tid, in->process,
-                                    trace_builder_thread(in->b, process->pid, (uint32_t)tid, time_ns) };
-    return known->thread;
+    return stream_threads_row(&in->threads, in->b, in->process, tid, time_ns);
 }
 
 /* Leaf first. False when there are none. */
@@ -262,34 +203,15 @@ static uint32_t stack_read(struct nettrace_import *in, struct span addresses, ui
     return is_sample || count ? stack : 0;
 }
 
-/*
- * The mark of a stack of the stream holds what it became; a sample's leaf is exact, an event's is not, and
- * what an address means depends on the process.
- */
-static inline uint64_t mark_whose(const struct nettrace_import *in, bool is_sample)
-{
-    return (uint64_t)in->process << 33 | is_sample;
-}
-
-static inline bool mark_holds(const uint64_t *mark, uint64_t whose)
-{
-    return mark && *mark && (*mark & ~((uint64_t)UINT32_MAX << 1)) == whose;
-}
-
-static inline uint32_t mark_stack(uint64_t mark)
-{
-    return (uint32_t)(mark >> 1);
-}
-
 static uint32_t stack_of(struct nettrace_import *in, struct span addresses, uint64_t *mark, uint64_t time_ns,
                          bool is_sample)
 {
-    uint64_t whose = mark_whose(in, is_sample);
-    if (mark_holds(mark, whose))
-        return mark_stack(*mark);
-    uint32_t stack = stack_read(in, addresses, time_ns, is_sample);
+    uint32_t stack = stack_mark_get(mark, in->process, is_sample);
+    if (stack)
+        return stack;
+    stack = stack_read(in, addresses, time_ns, is_sample);
     if (mark)
-        *mark = whose | (uint64_t)stack << 1;
+        *mark = stack_mark_of(in->process, is_sample, stack);
     return stack;
 }
 
@@ -311,10 +233,10 @@ static void take_sample(struct nettrace_import *in, const struct nettrace_sample
  */
 static inline bool sample_goes_on(struct nettrace_import *in, const struct nettrace_sample *sample)
 {
-    const struct known_thread *known = known_thread(in, sample->thread_id);
-    return is_known(in, known, sample->thread_id) && mark_holds(sample->stack_mark, mark_whose(in, true)) &&
-           thread_time_goes_on(&in->wall, sample->time_ns, known->thread, mark_stack(*sample->stack_mark),
-                               state_of(sample));
+    uint32_t thread = stream_threads_known(&in->threads, in->process, sample->thread_id);
+    uint32_t stack = stack_mark_get(sample->stack_mark, in->process, true);
+    return thread && stack &&
+           thread_time_goes_on(&in->wall, sample->time_ns, thread, stack, state_of(sample));
 }
 
 /* A sample of CPU time, or the end of one, which only other readers need. */
