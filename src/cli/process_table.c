@@ -114,7 +114,7 @@ void process_table_print(const struct target_list *list, const struct process_ac
 {
     static const struct text_column columns[] = {
         { "PID", TEXT_RIGHT }, { "NAME", TEXT_LEFT },    { "RUNTIME", TEXT_LEFT },
-        { "USER", TEXT_LEFT }, { "UP", TEXT_RIGHT },     { "CPU", TEXT_RIGHT },
+        { "USER", TEXT_LEFT }, { "UP", TEXT_RIGHT, 2 },  { "CPU", TEXT_RIGHT, 1 },
         { "IN", TEXT_LEFT },   { "CAN SEE", TEXT_LEFT }, { "COMMAND", TEXT_LEFT },
     };
     struct text_table table;

@@ -153,10 +153,10 @@ static void add_sum(struct text_table *table, const char *name, const struct gc_
 static void put_rollup(const struct gc_process_stats *p, struct buffer *out)
 {
     static const struct text_column columns[] = {
-        { "generation", TEXT_LEFT }, { "count", TEXT_RIGHT },     { "induced", TEXT_RIGHT },
-        { "paused", TEXT_RIGHT },    { "mean", TEXT_RIGHT },      { "longest", TEXT_RIGHT },
-        { "peak heap", TEXT_RIGHT }, { "allocated", TEXT_RIGHT }, { "promoted", TEXT_RIGHT },
-        { "pinned", TEXT_RIGHT },
+        { "generation", TEXT_LEFT }, { "count", TEXT_RIGHT },        { "induced", TEXT_RIGHT, 4 },
+        { "paused", TEXT_RIGHT },    { "mean", TEXT_RIGHT, 1 },      { "longest", TEXT_RIGHT },
+        { "peak heap", TEXT_RIGHT }, { "allocated", TEXT_RIGHT, 2 }, { "promoted", TEXT_RIGHT, 3 },
+        { "pinned", TEXT_RIGHT, 5 },
     };
     struct text_table table;
     text_table_init(&table, columns, ARRAY_LEN(columns));
@@ -165,7 +165,7 @@ static void put_rollup(const struct gc_process_stats *p, struct buffer *out)
             add_sum(&table, gc_gen_name(gen), &p->by_generation[gen]);
     add_sum(&table, "all", &p->all);
     buffer_u8(out, '\n');
-    text_table_print(&table, 0, out);
+    text_table_print(&table, stdout_width(), out);
     text_table_done(&table);
 }
 
@@ -217,11 +217,13 @@ static void add_row(struct gc_answer *a, struct text_table *table, const struct 
 static void put_rows(struct gc_answer *a, uint32_t process, struct buffer *out)
 {
     static const struct text_column columns[] = {
-        { "#", TEXT_RIGHT },         { "gen", TEXT_LEFT },          { "at s", TEXT_RIGHT },
-        { "pause", TEXT_RIGHT },     { "stopping", TEXT_RIGHT },    { "before", TEXT_RIGHT },
-        { "after", TEXT_RIGHT },     { "promoted", TEXT_RIGHT },    { "paused %", TEXT_RIGHT },
-        { "survive %", TEXT_RIGHT }, { "fragm", TEXT_RIGHT },       { "pin", TEXT_RIGHT },
-        { "reason", TEXT_LEFT },     { "triggered by", TEXT_LEFT },
+        { "#", TEXT_RIGHT },           { "gen", TEXT_LEFT },
+        { "at s", TEXT_RIGHT },        { "pause", TEXT_RIGHT },
+        { "stopping", TEXT_RIGHT, 3 }, { "before", TEXT_RIGHT, 1 },
+        { "after", TEXT_RIGHT },       { "promoted", TEXT_RIGHT, 2 },
+        { "paused %", TEXT_RIGHT, 4 }, { "survive %", TEXT_RIGHT, 6 },
+        { "fragm", TEXT_RIGHT, 5 },    { "pin", TEXT_RIGHT, 7 },
+        { "reason", TEXT_LEFT },       { "triggered by", TEXT_LEFT },
     };
     struct text_table table;
     struct buffer cell;

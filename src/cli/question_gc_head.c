@@ -114,6 +114,7 @@ static void put_finalized(const struct gc_answer *a, const struct gc_process_sta
 void question_gc_head(const struct gc_answer *a, const struct gc_process_stats *p, bool named,
                       struct buffer *out)
 {
+    size_t from = out->size;
     if (named) {
         buffer_u8(out, '\n');
         question_process(&a->scope, p->process, out);
@@ -127,4 +128,5 @@ void question_gc_head(const struct gc_answer *a, const struct gc_process_stats *
         buffer_string(out, "sizes       were not told; record them with: clrperf record -e gc\n");
     if (p->finalized)
         put_finalized(a, p, out);
+    question_wrap(out, from);
 }

@@ -233,6 +233,7 @@ static void put_head(const struct jit_answer *a, struct buffer *out)
     if (s->inlined + s->not_inlined)
         put_inlining(s, out);
     put_ahead(s, out);
+    question_wrap(out, 0);
 }
 
 static void add_sum(struct text_table *table, const char *what, const char *name, const struct jit_sum *sum)
@@ -248,8 +249,8 @@ static void add_sum(struct text_table *table, const char *what, const char *name
 static void put_sums(const struct jit_answer *a, struct buffer *out)
 {
     static const struct text_column columns[] = {
-        { "by", TEXT_LEFT },  { "time", TEXT_RIGHT },   { "methods", TEXT_RIGHT },
-        { "IL", TEXT_RIGHT }, { "native", TEXT_RIGHT }, { "", TEXT_LEFT },
+        { "by", TEXT_LEFT },     { "time", TEXT_RIGHT },   { "methods", TEXT_RIGHT },
+        { "IL", TEXT_RIGHT, 1 }, { "native", TEXT_RIGHT }, { "", TEXT_LEFT },
     };
     const struct jit_stats *s = &a->stats;
     struct text_table table;
@@ -287,8 +288,9 @@ static void add_row(const struct jit_answer *a, struct text_table *table, const 
 static bool put_text(const struct jit_answer *a, struct error *err)
 {
     static const struct text_column columns[] = {
-        { "time", TEXT_RIGHT }, { "at s", TEXT_RIGHT },   { "IL", TEXT_RIGHT },    { "native", TEXT_RIGHT },
-        { "tier", TEXT_LEFT },  { "trigger", TEXT_LEFT }, { "module", TEXT_LEFT }, { "method", TEXT_LEFT },
+        { "time", TEXT_RIGHT },   { "at s", TEXT_RIGHT, 1 }, { "IL", TEXT_RIGHT, 3 },
+        { "native", TEXT_RIGHT }, { "tier", TEXT_LEFT },     { "trigger", TEXT_LEFT, 2 },
+        { "module", TEXT_LEFT },  { "method", TEXT_LEFT },
     };
     struct buffer out;
     struct text_table table;

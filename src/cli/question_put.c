@@ -12,6 +12,7 @@
 #include "cli/json_put.h"
 #include "cli/message.h"
 #include "cli/standard_output.h"
+#include "cli/text_fit.h"
 #include "trace/facts.h"
 
 enum { PROCESSES_SHOWN = 3, SECONDS = 1000000000 };
@@ -124,6 +125,12 @@ bool question_has_processes(const struct question_scope *scope)
     size_t count;
     free(processes_with_events(scope->trace, &count));
     return count > 1;
+}
+
+void question_wrap(struct buffer *out, size_t from)
+{
+    enum { NAMES_WIDTH = 12 };
+    text_wrap(out, from, NAMES_WIDTH, stdout_width());
 }
 
 void question_process(const struct question_scope *scope, uint32_t process, struct buffer *out)

@@ -35,6 +35,8 @@ uint64_t question_lost(const struct question_scope *scope);
 
 /* The lines above a table: which processes, when, for how long; and what was lost. */
 void question_head(const struct question_scope *scope, struct buffer *out);
+/* Breaks the lines behind `from`, of a name and what is said of it, where the terminal ends. */
+void question_wrap(struct buffer *out, size_t from);
 /* "web" or "web (4711)": what rows of several processes say. */
 void question_process(const struct question_scope *scope, uint32_t process, struct buffer *out);
 /* Whether events of more than one process are there, so that rows name theirs. */

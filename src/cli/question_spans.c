@@ -13,6 +13,7 @@
 #include "cli/span_course.h"
 #include "cli/span_inside.h"
 #include "cli/standard_output.h"
+#include "cli/text_fit.h"
 #include "cli/text_table.h"
 
 enum { SPAN_ROWS_SHOWN = 30, SLOWEST_SHOWN = 10, SLOWEST_OF_ROW = 5, CELL_MAX = 64 };
@@ -200,6 +201,7 @@ static void put_head(const struct spans_answer *a, struct buffer *out)
             "tells them apart",
             units_count(a->by_thread).text);
     buffer_string(out, "\n\n");
+    question_wrap(out, 0);
 }
 
 static void add_row(const struct spans_answer *a, const struct span_groups *groups,
@@ -226,6 +228,7 @@ static void put_threads(const struct spans_answer *a, struct buffer *out)
 {
     const struct span_account *total = &a->accounts->total;
     uint64_t told = total->known[SPAN_THREADS_TOLD];
+    size_t from = out->size;
     buffer_format(out, "\ninside one of them, in the mean; which threads worked for it %s",
                   told == a->table->count ? "was told" : "is known of ");
     if (told != a->table->count)
@@ -237,6 +240,7 @@ static void put_threads(const struct spans_answer *a, struct buffer *out)
                       "\n%s are not looked into: %u others of the same activity or thread went on meanwhile",
                       units_count(a->accounts->left_out).text, SPAN_LANES_MAX);
     buffer_string(out, "\n\n");
+    text_wrap(out, from, 0, stdout_width());
 }
 
 enum { INSIDE_LEAD = 2, INSIDE_NAMES = 2, INSIDE_COLUMNS = INSIDE_LEAD + SPAN_INSIDE_COLUMNS + INSIDE_NAMES };
@@ -287,9 +291,11 @@ static void put_courses(const struct spans_answer *a, const struct span_row *con
     struct text_table table;
     char cell[CELL_MAX];
     span_courses_find(a->accounts, rows, count, courses);
+    size_t from = out->size;
     buffer_string(out, "\nfrom begin to end, what most of each part was: ");
     span_courses_legend(courses, count, out);
     buffer_string(out, "\n\n");
+    text_wrap(out, from, 0, stdout_width());
     text_table_init(&table, columns, ARRAY_LEN(columns));
     for (size_t i = 0; i < count; i++) {
         snprintf(cell, sizeof cell, "%.3f", capture_time_s(&a->scope.time, rows[i]->start_ns));
@@ -331,9 +337,10 @@ static void put_inside_slowest(const struct spans_answer *a, struct buffer *out)
 static bool put_text(const struct spans_answer *a, const struct span_groups *groups, struct error *err)
 {
     const struct text_column columns[] = {
-        { "count", TEXT_RIGHT }, { "failed", TEXT_RIGHT }, { "total", TEXT_RIGHT }, { "mean", TEXT_RIGHT },
-        { "50 %", TEXT_RIGHT },  { "90 %", TEXT_RIGHT },   { "99 %", TEXT_RIGHT },  { "slowest", TEXT_RIGHT },
-        { "at s", TEXT_RIGHT },  { "in GC", TEXT_RIGHT },  { "kind", TEXT_LEFT },   { a->name, TEXT_LEFT },
+        { "count", TEXT_RIGHT },    { "failed", TEXT_RIGHT, 1 }, { "total", TEXT_RIGHT, 2 },
+        { "mean", TEXT_RIGHT },     { "50 %", TEXT_RIGHT, 4 },   { "90 %", TEXT_RIGHT, 5 },
+        { "99 %", TEXT_RIGHT },     { "slowest", TEXT_RIGHT },   { "at s", TEXT_RIGHT, 6 },
+        { "in GC", TEXT_RIGHT, 3 }, { "kind", TEXT_LEFT },       { a->name, TEXT_LEFT },
     };
     struct buffer out;
     struct text_table table;

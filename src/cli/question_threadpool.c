@@ -238,6 +238,7 @@ static bool put_text(const struct pool_answer *a, struct error *err)
         buffer_string(&out, "workers     nothing was told\n");
     for (size_t i = 0; i < a->stats.process_count; i++)
         put_head(a, &a->stats.processes[i], &out);
+    question_wrap(&out, 0);
     put_rows(a, &out);
     return question_print(&out, err);
 }

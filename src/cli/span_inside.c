@@ -18,6 +18,7 @@ struct figure {
     enum thread_state state;                         /* whose time it is */
     double (*value)(const struct span_account *row); /* of what is no thread's state; else NULL */
     bool (*known)(const struct span_accounts *a, const struct span_account *row);
+    unsigned char spare; /* text_column.spare */
 };
 
 static double away(const struct span_account *row)
@@ -107,15 +108,15 @@ static bool knows_collections(const struct span_accounts *a, const struct span_a
 static const struct figure figures[] = {
     { "ran_ms", "ran", UNIT_NS, THREAD_RAN, NULL, knows_running },
     { "blocked_ms", "blocked", UNIT_NS, THREAD_BLOCKED, NULL, knows_switches },
-    { "ready_ms", "ready", UNIT_NS, THREAD_READY, NULL, knows_switches },
+    { "ready_ms", "ready", UNIT_NS, THREAD_READY, NULL, knows_switches, 1 },
     { "off_cpu_ms", "off CPU", UNIT_NS, THREAD_OFF, NULL, knows_switches },
     { "lock_ms", "lock", UNIT_NS, THREAD_LOCK, NULL, knows_locks },
     { "gc_ms", "in GC", UNIT_NS, THREAD_GC, NULL, knows_pauses },
     { "away_ms", "away", UNIT_NS, 0, away, knows_away },
-    { "unknown_ms", "unknown", UNIT_NS, 0, unknown, knows_always },
+    { "unknown_ms", "unknown", UNIT_NS, 0, unknown, knows_always, 2 },
     { "exceptions", "thrown", UNIT_COUNT, 0, exceptions, knows_exceptions },
-    { "allocated_bytes", "allocated", UNIT_BYTES, 0, allocated, knows_allocations },
-    { "collections", "GCs", UNIT_COUNT, 0, collections, knows_collections },
+    { "allocated_bytes", "allocated", UNIT_BYTES, 0, allocated, knows_allocations, 3 },
+    { "collections", "GCs", UNIT_COUNT, 0, collections, knows_collections, 4 },
 };
 
 _Static_assert(ARRAY_LEN(figures) <= SPAN_INSIDE_COLUMNS, "columns");
@@ -139,7 +140,7 @@ size_t span_inside_columns(const struct span_accounts *accounts, struct text_col
     size_t count = 0;
     for (size_t i = 0; i < ARRAY_LEN(figures); i++)
         if (is_shown(accounts, &figures[i]))
-            out[count++] = (struct text_column){ figures[i].title, TEXT_RIGHT };
+            out[count++] = (struct text_column){ figures[i].title, TEXT_RIGHT, figures[i].spare };
     return count;
 }
 

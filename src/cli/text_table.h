@@ -15,6 +15,7 @@ enum text_align { TEXT_LEFT, TEXT_RIGHT };
 struct text_column {
     const char *title;
     enum text_align align;
+    unsigned char spare; /* 1 and up: it is left out where there is no room, the highest first; 0: it stays */
 };
 
 struct text_table {
@@ -28,8 +29,10 @@ void text_table_init(struct text_table *table, const struct text_column *columns
 void text_table_done(struct text_table *table);
 /* The next cell, left to right and row by row; NULL is "-". */
 void text_table_add(struct text_table *table, const char *text);
-/* Appends the lines to `out`; to fit into `width_max` the last column is cut, then others of words; 0: no
- * limit. */
+/*
+ * Appends the lines to `out`. To fit into `width_max` the last column is cut, then others of words; spare
+ * ones are left out, which is said below, rather than that little stays of those. 0: no limit.
+ */
 void text_table_print(const struct text_table *table, size_t width_max, struct buffer *out);
 
 #endif

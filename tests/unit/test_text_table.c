@@ -58,15 +58,49 @@ static void test_words_give_way(void **state)
     buffer_init(&out, 4096);
     text_table_print(&table, 33, &out);
     buffer_u8(&out, 0);
-    assert_string_equal((const char *)out.data, "KIND                N  TEXT\n"
-                                                "twelve ch…  123456789  more than…\n");
+    assert_string_equal((const char *)out.data, "KIND              N  TEXT\n"
+                                                "twelve …  123456789  more than i…\n");
     buffer_done(&out);
     text_table_done(&table);
+}
+
+/* Spare columns are left out before words get too short to be read; the one with the highest number first. */
+static void test_spare_columns(void **state)
+{
+    (void)state;
+    static const struct text_column some[] = {
+        { "N", TEXT_RIGHT }, { "MEAN", TEXT_RIGHT, 1 }, { "TEXT", TEXT_LEFT }, { "PIN", TEXT_RIGHT, 2 }
+    };
+    static const char *const cells[] = { "1", "2", "twelve chars", "3" };
+    static const struct {
+        size_t width;
+        const char *wanted;
+    } cases[] = {
+        { 27, "N  MEAN  TEXT          PIN\n1     2  twelve chars    3\n" },
+        { 21, "N  MEAN  TEXT\n1     2  twelve chars\nno room for: PIN; a\n" },
+        { 20, "N  TEXT\n1  twelve chars\nno room for: MEAN,\n  PIN; a wider\n" },
+        { 12, "N  TEXT\n1  twelve c…\n" },
+    };
+    for (size_t k = 0; k < ARRAY_LEN(cases); k++) {
+        struct text_table table;
+        struct buffer out;
+        text_table_init(&table, some, ARRAY_LEN(some));
+        for (size_t i = 0; i < ARRAY_LEN(cells); i++)
+            text_table_add(&table, cells[i]);
+        buffer_init(&out, 4096);
+        text_table_print(&table, cases[k].width, &out);
+        buffer_u8(&out, 0);
+        if (strncmp((const char *)out.data, cases[k].wanted, strlen(cases[k].wanted)) != 0)
+            fail_msg("width %zu:\n%s", cases[k].width, (const char *)out.data);
+        buffer_done(&out);
+        text_table_done(&table);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_alignment),
-                                        cmocka_unit_test(test_words_give_way) };
+                                        cmocka_unit_test(test_words_give_way),
+                                        cmocka_unit_test(test_spare_columns) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
