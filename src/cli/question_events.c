@@ -200,9 +200,9 @@ static void counts_strip(const struct event_count *row, struct buffer *out)
 static bool counts_table(struct events_answer *a, struct error *err)
 {
     static const struct text_column columns[] = {
-        { "events", TEXT_RIGHT },     { "per s", TEXT_RIGHT },    { "when", TEXT_LEFT },
-        { "with stack", TEXT_RIGHT }, { "payloads", TEXT_RIGHT }, { "mean", TEXT_RIGHT },
-        { "id", TEXT_RIGHT },         { "version", TEXT_RIGHT },  { "event", TEXT_LEFT },
+        { "events", TEXT_RIGHT },        { "per s", TEXT_RIGHT, 3 },    { "when", TEXT_LEFT },
+        { "with stack", TEXT_RIGHT, 4 }, { "payloads", TEXT_RIGHT, 2 }, { "mean", TEXT_RIGHT, 5 },
+        { "id", TEXT_RIGHT, 1 },         { "version", TEXT_RIGHT, 6 },  { "event", TEXT_LEFT },
         { "provider", TEXT_LEFT },
     };
     struct event_count *rows;
