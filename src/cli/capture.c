@@ -115,9 +115,10 @@ static void capture_ask_runtimes(struct capture *c)
     struct runtime_names *names = runtime_names_new(&c->b, true, false, NULL, NULL);
     const struct runtime_session_options options = { .connect_timeout_ms = CAPTURE_PATIENCE_MS,
                                                      .reply_timeout_ms = CAPTURE_PATIENCE_MS };
+    struct error err; /* what it does not name stays without a name */
     for (uint32_t i = 1; i < t->processes.count; i++) {
         if (unknown[i] && capture_process_find(t, i))
-            runtime_names_attach(names, t->processes.rows[i].pid, &options, true);
+            runtime_names_attach(names, t->processes.rows[i].pid, &options, &err);
     }
     runtime_names_tell_all(names, CAPTURE_PATIENCE_MS);
     runtime_names_free(names);

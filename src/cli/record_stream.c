@@ -26,7 +26,11 @@
 #include "collect/stream_recording.h"
 #include "collect/target_select.h"
 
-enum { WORDS_MAX = 32768, PATH_SIZE = 4096 };
+enum {
+    WORDS_MAX = 32768,
+    PATH_SIZE = 4096,
+    RESUME_MS = 500, /* one that runs needs none, and its events come meanwhile */
+};
 
 /* One run, from its options to its summary. */
 struct stream_run {
@@ -209,8 +213,10 @@ static bool started(void *user, struct error *err)
     if (run->caller.pid)
         return record_port_resume(v, run->port, &run->caller, err);
     if (v->resume != SWITCH_OFF)
-        event_peer_resume(&(struct event_peer){ run->pid, run->start_ticks, RUNTIME_SOCKET_CONNECT_MS,
-                                                RUNTIME_SOCKET_REPLY_MS });
+        event_peer_resume(&(struct event_peer){ .pid = run->pid,
+                                                .start_ticks = run->start_ticks,
+                                                .connect_timeout_ms = RESUME_MS,
+                                                .reply_timeout_ms = RESUME_MS });
     return true;
 }
 

@@ -285,7 +285,8 @@ bool diagnostic_port_resume(struct diagnostic_port *p, const struct diagnostic_c
     buffer_init(&answer, IPC_MESSAGE_MAX);
     ipc_append_plain(&request, IPC_RESUME_RUNTIME);
     bool ok = runtime_socket_send(caller->fd, buffer_span(&request), err) &&
-              runtime_socket_receive(caller->fd, RESUME_MS, &answer, &is_error, err);
+              runtime_socket_receive(caller->fd, (struct runtime_socket_wait){ RESUME_MS, NULL }, &answer,
+                                     &is_error, err);
     if (ok && is_error)
         ok = error_set(err, ERROR_TARGET, "the .NET runtime of process %d does not let itself be resumed",
                        (int)caller->pid);

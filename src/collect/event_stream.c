@@ -24,9 +24,11 @@ bool event_peer_ask(const struct event_peer *peer, const struct buffer *question
     AUTO_FD int fd = -1;
     bool is_error;
     *out_result = IPC_OK;
-    if (!runtime_socket_connect(peer->pid, peer->start_ticks, peer->connect_timeout_ms, &fd, err) ||
+    const struct runtime_socket_wait connect = { peer->connect_timeout_ms, peer->given_up },
+                                     reply = { peer->reply_timeout_ms, peer->given_up };
+    if (!runtime_socket_connect(peer->pid, peer->start_ticks, connect, &fd, err) ||
         !runtime_socket_send(fd, buffer_span(question), err) ||
-        !runtime_socket_receive(fd, peer->reply_timeout_ms, answer, &is_error, err))
+        !runtime_socket_receive(fd, reply, answer, &is_error, err))
         return false;
     if (is_error) {
         *out_result = ipc_read_result(buffer_span(answer));
@@ -130,7 +132,8 @@ bool event_stream_stop(const struct event_peer *peer, struct event_stream *strea
     struct buffer request;
     buffer_init(&request, IPC_MESSAGE_MAX);
     ipc_append_stop(&request, stream->id);
-    bool ok = runtime_socket_connect(peer->pid, peer->start_ticks, STOP_CONNECT_MS, &stream->stop_fd, err) &&
+    const struct runtime_socket_wait wait = { STOP_CONNECT_MS, NULL };
+    bool ok = runtime_socket_connect(peer->pid, peer->start_ticks, wait, &stream->stop_fd, err) &&
               runtime_socket_send(stream->stop_fd, buffer_span(&request), err);
     buffer_done(&request);
     if (!ok && stream->stop_fd >= 0) {

@@ -7,6 +7,7 @@
 #ifndef CLRPERF_COLLECT_EVENT_STREAM_H
 #define CLRPERF_COLLECT_EVENT_STREAM_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -20,6 +21,7 @@ struct event_peer {
     pid_t pid;
     uint64_t start_ticks; /* or 0 */
     unsigned connect_timeout_ms, reply_timeout_ms;
+    const atomic_bool *given_up; /* set by another thread when it is no longer worth waiting; or NULL */
 };
 
 struct event_stream {

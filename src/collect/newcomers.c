@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -16,6 +17,7 @@ enum {
     FIRST_WAIT_MS = 50, /* then twice as long each time */
     PATIENCE_MS = 500,  /* with a runtime that has just started; nobody waits but other newcomers */
     LATE_PATIENCE_MS = 1500,
+    DEAF_PATIENCE_MS = 60000, /* with one that says who it is, and is slow to send what it was asked for */
     LATE_LOOK = 3,
     CALL_LOOKS = 4, /* with the waits between them a runtime has called long since that was to */
     JOIN_S = 6,     /* longer than any look takes that ends at all */
@@ -46,6 +48,7 @@ struct newcomers {
     bool looking;        /* at one that is waited for */
     uint32_t asking_pid; /* whose runtime may be asked for a session now, or 0 */
     bool finishing, stopped;
+    atomic_bool given_up; /* a look at one that nobody waits for; read without the lock */
 };
 
 struct newcomers *newcomers_new(const struct runtime_session_options *ask)
@@ -68,6 +71,12 @@ void newcomer_found_done(struct newcomer_found *found)
     found->session = NULL;
 }
 
+/* Its runtime is asked all the while, but nobody waits for it at the end. */
+static bool newcomer_is_optional(const struct newcomer *one)
+{
+    return one->kind == NEWCOMER_KNOWN || one->kind == NEWCOMER_DEAF;
+}
+
 /* Whether a look at it asks its runtime, if it has one. */
 static bool newcomer_asks(const struct newcomer *one)
 {
@@ -75,20 +84,23 @@ static bool newcomer_asks(const struct newcomer *one)
 }
 
 /* Asks its runtime for a session, when it has one. True when no other look would do better. */
-static bool newcomer_ask(const struct newcomer *one, const struct runtime_session_options *ask,
-                         struct newcomer_found *found)
+static bool newcomer_ask(const struct newcomers *n, const struct newcomer *one, struct newcomer_found *found)
 {
     const struct target *t = &found->target;
     bool last = one->looks + 1 >= LOOKS_MAX;
-    bool is_old = one->kind <= NEWCOMER_KNOWN && clock_realtime_ns() - t->started_ns > OLD_NS;
+    bool is_old = one->kind <= NEWCOMER_DEAF && clock_realtime_ns() - t->started_ns > OLD_NS;
     if (!target_runtime_text(t)[0]) /* nothing is known of a silent one */
         return last || (is_old && !t->silent);
     if (!newcomer_asks(one))
         return false;
-    bool hasty = one->looks + 1 < LATE_LOOK || one->kind == NEWCOMER_KNOWN;
+    bool hasty = one->looks + 1 < LATE_LOOK || newcomer_is_optional(one);
     unsigned patience_ms = hasty ? PATIENCE_MS : LATE_PATIENCE_MS;
-    struct runtime_session_options options = *ask;
-    options.connect_timeout_ms = options.reply_timeout_ms = patience_ms;
+    struct runtime_session_options options = *n->ask;
+    options.connect_timeout_ms = options.first_timeout_ms = options.reply_timeout_ms = patience_ms;
+    if (one->kind == NEWCOMER_DEAF)
+        options.reply_timeout_ms = DEAF_PATIENCE_MS;
+    if (newcomer_is_optional(one))
+        options.given_up = &n->given_up;
     options.no_list = one->kind == NEWCOMER_KNOWN || one->kind == NEWCOMER_CALLED;
     if (runtime_session_start(t->pid, t->start_ticks, &options, &found->session, &found->err)) {
         found->deaf_ns = one->kind == NEWCOMER_CALLED ? clock_monotonic_ns() - one->added_ns : 0;
@@ -99,15 +111,15 @@ static bool newcomer_ask(const struct newcomer *one, const struct runtime_sessio
 }
 
 /* Takes time. False when there is no such process any more. */
-static bool newcomer_look(const struct newcomer *one, const struct runtime_session_options *ask,
-                          struct newcomer_found *found, bool *over)
+static bool newcomer_look(const struct newcomers *n, const struct newcomer *one, struct newcomer_found *found,
+                          bool *over)
 {
     *found = (struct newcomer_found){ .process = one->process, .target = { .pidfd = -1 } };
     if (!target_open((pid_t)one->pid, &found->target, NULL))
         return false;
     if (one->start_ticks && found->target.start_ticks != one->start_ticks)
         return false;
-    *over = !ask || newcomer_ask(one, ask, found);
+    *over = !n->ask || newcomer_ask(n, one, found);
     return true;
 }
 
@@ -218,11 +230,11 @@ static void *newcomers_run(void *user)
         struct newcomer looked = *next;
         struct newcomer_found found;
         bool over = false;
-        n->looking = looked.kind != NEWCOMER_KNOWN;
+        n->looking = !newcomer_is_optional(&looked);
         n->asking_pid = newcomer_asks(&looked) ? looked.pid : 0;
         pthread_mutex_unlock(&n->lock);
         bool waits = newcomer_can_wait(&looked);
-        bool there = !waits && newcomer_look(&looked, n->ask, &found, &over);
+        bool there = !waits && newcomer_look(n, &looked, &found, &over);
         pthread_mutex_lock(&n->lock);
         n->looking = false;
         n->asking_pid = 0;
@@ -248,6 +260,7 @@ void newcomers_free(struct newcomers *n)
         return;
     pthread_mutex_lock(&n->lock);
     n->stopped = true;
+    atomic_store(&n->given_up, true);
     pthread_cond_broadcast(&n->changed);
     pthread_mutex_unlock(&n->lock);
     struct timespec until;
@@ -318,10 +331,11 @@ size_t newcomers_finish(struct newcomers *n, unsigned patience_ms)
     uint64_t until_ns = clock_monotonic_ns() + patience_ms * MS_NS;
     pthread_mutex_lock(&n->lock);
     n->finishing = true;
+    atomic_store(&n->given_up, true);
     for (size_t i = n->count; i-- > 0;) {
         struct newcomer *one = &n->waiting[i];
         one->next_ns = 0;
-        if ((one->looks && !one->has_runtime) || one->kind == NEWCOMER_KNOWN)
+        if ((one->looks && !one->has_runtime) || newcomer_is_optional(one))
             newcomers_drop(n, one);
         else
             one->looks = LOOKS_MAX - 1;

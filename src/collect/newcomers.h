@@ -29,6 +29,7 @@ struct newcomer_found {
 enum newcomer_kind {
     NEWCOMER_SEEN,  /* it was there before: one look is enough when it is older than runtimes take to start */
     NEWCOMER_KNOWN, /* so was this one; its methods are known without its runtime, which nobody waits for */
+    NEWCOMER_DEAF,  /* so was this one; its runtime did not answer, and is not waited for at the end */
     NEWCOMER_FORKED, /* most become another program at once: it is given a moment */
     NEWCOMER_EXECED,
     NEWCOMER_CALLS,  /* so did this one; its runtime calls when it starts, and is asked when it has not */
@@ -62,7 +63,7 @@ bool newcomers_take(struct newcomers *n, struct newcomer_found *out);
 void newcomer_found_done(struct newcomer_found *found);
 /*
  * A last look at whoever has a runtime without session, or was not looked at. Returns how many were not
- * through with it after `patience_ms`; they are given up. Those of NEWCOMER_KNOWN are at once.
+ * through with it after `patience_ms`; they are given up. Those of NEWCOMER_KNOWN and _DEAF are at once.
  */
 size_t newcomers_finish(struct newcomers *n, unsigned patience_ms);
 

@@ -212,20 +212,20 @@ void runtime_names_add(struct runtime_names *names, uint32_t process, uint32_t p
 }
 
 bool runtime_names_attach(struct runtime_names *names, uint32_t pid,
-                          const struct runtime_session_options *options, bool last_try)
+                          const struct runtime_session_options *options, struct error *err)
 {
     uint32_t process = trace_builder_process(names->b, pid);
+    *err = (struct error){ 0 };
     if (!names->enabled)
         return true;
     if (!process || !names->b->trace.processes.rows[process].runtime_version)
         return false;
     struct runtime_session *session;
-    struct error err;
     if (runtime_session_start((pid_t)pid, names->b->trace.processes.rows[process].start_ticks, options,
-                              &session, &err))
+                              &session, err))
         runtime_names_add(names, process, pid, session);
-    else if (last_try || err.kind == ERROR_PERMISSION)
-        runtime_names_refused(names, pid, &err);
+    else if (err->kind == ERROR_PERMISSION)
+        runtime_names_refused(names, pid, err);
     else
         return false;
     return true;

@@ -52,11 +52,10 @@ void runtime_names_watch(struct runtime_names *names, const struct method_watche
 void runtime_names_queue(struct runtime_names *names, struct time_queue *queue);
 /*
  * Opens a session with the process's runtime. False when another try may do better: the process has no
- * runtime (yet), or one that did not answer. On the last try a runtime that did not answer is given up, and
- * `note` is told.
+ * runtime (yet), then without an error, or one that did not answer. Who has no right to ask is refused.
  */
 bool runtime_names_attach(struct runtime_names *names, uint32_t pid,
-                          const struct runtime_session_options *options, bool last_try);
+                          const struct runtime_session_options *options, struct error *err);
 /* Takes over a session that is open already; `process`: its row. */
 void runtime_names_add(struct runtime_names *names, uint32_t process, uint32_t pid,
                        struct runtime_session *session);

@@ -234,6 +234,8 @@ static bool on_event(void *user, const struct nettrace_event *event, struct erro
 static bool ask_info(struct runtime_session *s, struct error *err)
 {
     static const enum ipc_command questions[] = { IPC_PROCESS_INFO3, IPC_PROCESS_INFO2, IPC_PROCESS_INFO };
+    struct event_peer peer = s->peer;
+    peer.reply_timeout_ms = s->options.first_timeout_ms;
     struct buffer request, answer;
     buffer_init(&request, IPC_MESSAGE_MAX);
     buffer_init(&answer, IPC_MESSAGE_MAX);
@@ -242,7 +244,7 @@ static bool ask_info(struct runtime_session *s, struct error *err)
     for (size_t i = 0; i < ARRAY_LEN(questions) && !ok; i++) {
         buffer_clear(&request);
         ipc_append_plain(&request, questions[i]);
-        ok = event_peer_ask(&s->peer, &request, &answer, NULL, &result, err) &&
+        ok = event_peer_ask(&peer, &request, &answer, NULL, &result, err) &&
              ipc_read_process_info(buffer_span(&answer), questions[i], &s->info, err);
         if (!ok && result != (uint32_t)IPC_UNKNOWN_COMMAND)
             break;
@@ -400,8 +402,11 @@ static void set_options(struct runtime_session *s, const struct runtime_session_
         s->options.connect_timeout_ms = RUNTIME_SOCKET_CONNECT_MS;
     if (s->options.reply_timeout_ms == 0)
         s->options.reply_timeout_ms = RUNTIME_SOCKET_REPLY_MS;
+    if (s->options.first_timeout_ms == 0)
+        s->options.first_timeout_ms = s->options.reply_timeout_ms;
     s->peer.connect_timeout_ms = s->options.connect_timeout_ms;
     s->peer.reply_timeout_ms = s->options.reply_timeout_ms;
+    s->peer.given_up = s->options.given_up;
 }
 
 bool runtime_session_start(pid_t pid, uint64_t start_ticks, const struct runtime_session_options *options,

@@ -17,6 +17,7 @@
 #define CLRPERF_COLLECT_RUNTIME_SESSION_H
 
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -90,6 +91,8 @@ struct runtime_session_options {
     uint32_t buffer_mb;          /* of the target's memory; 0: 16 */
     unsigned connect_timeout_ms; /* 0: RUNTIME_SOCKET_CONNECT_MS */
     unsigned reply_timeout_ms;   /* of each question; 0: RUNTIME_SOCKET_REPLY_MS */
+    unsigned first_timeout_ms;   /* of who it is, which takes a runtime no work; 0: as of the others */
+    const atomic_bool *given_up; /* set by another thread when it is not waited for any more; or NULL */
     bool precompiled;            /* tell of ReadyToRun methods too; their names are in their files */
     bool collections;            /* tell when it collects, too */
     bool no_list;                /* no list of methods at the end, which costs time */

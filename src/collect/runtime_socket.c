@@ -19,7 +19,40 @@
 #include "collect/time_namespace.h"
 #include "read/procfs.h"
 
-enum { PROC_FILE_MAX = 8 << 20, FOLDER_ENTRIES_MAX = 65536, NS_PER_MS = 1000000 };
+enum {
+    PROC_FILE_MAX = 8 << 20,
+    FOLDER_ENTRIES_MAX = 65536,
+    NS_PER_MS = 1000000,
+    GIVEN_UP_LOOK_MS = 20,
+};
+
+/* A wait that has begun. */
+struct waiting {
+    uint64_t deadline_ns;
+    const atomic_bool *given_up; /* or NULL */
+};
+
+static struct waiting wait_begin(struct runtime_socket_wait wait)
+{
+    return (struct waiting){ clock_monotonic_ns() + (uint64_t)wait.timeout_ms * NS_PER_MS, wait.given_up };
+}
+
+/* How long it may still take, up to the next look at whether it is given up; 0: it is over. */
+static unsigned wait_left_ms(const struct waiting *w)
+{
+    uint64_t now_ns = clock_monotonic_ns();
+    if (now_ns >= w->deadline_ns || (w->given_up && atomic_load(w->given_up)))
+        return 0;
+    uint64_t left_ms = (w->deadline_ns - now_ns) / NS_PER_MS + 1;
+    return w->given_up && left_ms > GIVEN_UP_LOOK_MS ? GIVEN_UP_LOOK_MS : (unsigned)left_ms;
+}
+
+static bool timed_out(struct error *err)
+{
+    if (err)
+        err->os_error = ETIMEDOUT;
+    return false;
+}
 
 /* What /proc tells of the process that should serve the socket. */
 struct socket_owner {
@@ -134,15 +167,15 @@ static bool open_socket(const struct socket_owner *t, int *out_fd, struct error 
     return ok;
 }
 
-static bool connect_handle(int handle, const struct socket_owner *t, unsigned timeout_ms, int *out_fd,
-                           struct error *err)
+static bool connect_handle(int handle, const struct socket_owner *t, struct runtime_socket_wait wait,
+                           int *out_fd, struct error *err)
 {
     AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return error_system(err, errno, "cannot make a socket");
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d", handle);
-    uint64_t deadline_ns = clock_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+    struct waiting waiting = wait_begin(wait);
     for (;;) {
         struct own_user own = target_user_become(t->uid, t->gid);
         int result = connect(fd, (const struct sockaddr *)&address, sizeof address);
@@ -156,9 +189,11 @@ static bool connect_handle(int handle, const struct socket_owner *t, unsigned ti
                 error_hint(err, "run as the target's user, or as root");
             return false;
         }
-        if (clock_monotonic_ns() >= deadline_ns) /* its queue of connections stays full */
-            return error_set(err, ERROR_UNSUPPORTED, "the .NET runtime of process %d takes no connection",
-                             (int)t->pid);
+        if (!wait_left_ms(&waiting)) { /* its queue of connections stays full */
+            error_set(err, ERROR_UNSUPPORTED, "the .NET runtime of process %d takes no connection",
+                      (int)t->pid);
+            return timed_out(err);
+        }
         nanosleep(&(struct timespec){ .tv_nsec = 5 * NS_PER_MS }, NULL);
     }
     *out_fd = take_fd(&fd);
@@ -182,7 +217,7 @@ static bool check_peer(int fd, const struct socket_owner *t, struct error *err)
            (start_ticks == t->start_ticks || has_ended(t->pid, err));
 }
 
-bool runtime_socket_connect(pid_t pid, uint64_t start_ticks, unsigned timeout_ms, int *out_fd,
+bool runtime_socket_connect(pid_t pid, uint64_t start_ticks, struct runtime_socket_wait wait, int *out_fd,
                             struct error *err)
 {
     struct socket_owner target;
@@ -190,7 +225,7 @@ bool runtime_socket_connect(pid_t pid, uint64_t start_ticks, unsigned timeout_ms
         return false;
     AUTO_FD int handle = -1;
     AUTO_FD int fd = -1;
-    if (!open_socket(&target, &handle, err) || !connect_handle(handle, &target, timeout_ms, &fd, err) ||
+    if (!open_socket(&target, &handle, err) || !connect_handle(handle, &target, wait, &fd, err) ||
         !check_peer(fd, &target, err))
         return false;
     *out_fd = take_fd(&fd);
@@ -212,14 +247,18 @@ static bool no_answer(int fd, struct error *err)
 {
     struct ucred peer = { 0 };
     socklen_t size = sizeof peer;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || !proc_file_is_stopped(peer.pid))
-        return error_set(err, ERROR_UNSUPPORTED, "the .NET runtime did not answer in time");
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || !proc_file_is_stopped(peer.pid)) {
+        error_set(err, ERROR_UNSUPPORTED, "the .NET runtime did not answer in time");
+        return timed_out(err);
+    }
     error_set(err, ERROR_UNSUPPORTED, "the .NET runtime did not answer: process %d is stopped",
               (int)peer.pid);
-    return error_hint(err, "let it go on with: kill -CONT %d", (int)peer.pid);
+    error_hint(err, "let it go on with: kill -CONT %d", (int)peer.pid);
+    return timed_out(err);
 }
 
-static bool receive_exactly(int fd, uint8_t *into, size_t size, uint64_t deadline_ns, struct error *err)
+static bool receive_exactly(int fd, uint8_t *into, size_t size, const struct waiting *waiting,
+                            struct error *err)
 {
     for (size_t done = 0; done < size;) {
         ssize_t got = recv(fd, into + done, size - done, MSG_DONTWAIT);
@@ -234,30 +273,30 @@ static bool receive_exactly(int fd, uint8_t *into, size_t size, uint64_t deadlin
             continue;
         if (errno != EAGAIN)
             return error_system(err, errno, "cannot read the answer of the .NET runtime");
-        uint64_t now_ns = clock_monotonic_ns();
-        if (now_ns >= deadline_ns)
+        unsigned left_ms = wait_left_ms(waiting);
+        if (!left_ms)
             return no_answer(fd, err);
-        struct pollfd wait = { .fd = fd, .events = POLLIN };
-        poll(&wait, 1, (int)((deadline_ns - now_ns) / NS_PER_MS) + 1);
+        struct pollfd ready = { .fd = fd, .events = POLLIN };
+        poll(&ready, 1, (int)left_ms);
     }
     return true;
 }
 
-bool runtime_socket_receive(int fd, unsigned timeout_ms, struct buffer *content, bool *out_is_error,
-                            struct error *err)
+bool runtime_socket_receive(int fd, struct runtime_socket_wait wait, struct buffer *content,
+                            bool *out_is_error, struct error *err)
 {
-    uint64_t deadline_ns = clock_monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+    struct waiting waiting = wait_begin(wait);
     uint8_t header[IPC_HEADER_BYTES];
     uint32_t size;
     bool is_error;
-    if (!receive_exactly(fd, header, sizeof header, deadline_ns, err) ||
+    if (!receive_exactly(fd, header, sizeof header, &waiting, err) ||
         !ipc_read_header(span_of(header, sizeof header), &size, &is_error, err))
         return false;
     buffer_clear(content);
     uint8_t *room = buffer_reserve(content, size);
     if (size && !room)
         return error_set(err, ERROR_LIMIT, "an answer of %" PRIu32 " bytes", size);
-    if (!receive_exactly(fd, room, size, deadline_ns, err))
+    if (!receive_exactly(fd, room, size, &waiting, err))
         return false;
     content->size = size;
     *out_is_error = is_error;

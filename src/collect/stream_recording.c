@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "collect/proc_file.h"
 #include "read/nettrace.h"
 
 enum {
@@ -15,7 +16,12 @@ enum {
     PROGRESS_MS = 250,
     /* how long a runtime may take to end, how long it may be silent, how often it is asked */
     END_MS = 60000,
-    SILENCE_MS = 15000,
+    SILENCE_MS = 15000,        /* while it lists its methods it sends nothing */
+    NO_LIST_SILENCE_MS = 2000, /* it only has to send what it has */
+    STOPPED_SILENCE_MS = 1000, /* whose process is stopped */
+    /* an answer is not waited for much longer than the recording is to last, but for so long at least */
+    ANSWER_AFTER_MS = 500,
+    ANSWER_MIN_MS = 1000,
     ASK_AGAIN_MS = 500,
     READS_AT_ONCE = 64,
 };
@@ -128,14 +134,25 @@ static bool record(struct stream_recording *r, enum record_end *out, struct erro
     return true;
 }
 
+/* Whether it was silent for so long that nothing more will come. */
+static bool is_mute(const struct stream_recording *r, uint64_t now_ns)
+{
+    const struct stream_recording_options *o = r->options;
+    unsigned silence_ms = o->silence_ms                       ? o->silence_ms
+                          : o->request->rundown_keywords != 0 ? SILENCE_MS
+                                                              : NO_LIST_SILENCE_MS;
+    uint64_t silent_ns = now_ns - r->heard_ns;
+    return silent_ns >= silence_ms * MS_NS ||
+           (silent_ns >= STOPPED_SILENCE_MS * MS_NS && proc_file_is_stopped(o->peer.pid));
+}
+
 /* Whoever reads on gets the rest, and the list of methods. */
 static bool end(struct stream_recording *r, struct error *err)
 {
     uint64_t begin_ns = clock_monotonic_ns(), asked_ns = 0, now_ns = begin_ns;
     r->heard_ns = begin_ns;
     uint64_t end_ns = (r->options->end_ms ? r->options->end_ms : END_MS) * MS_NS;
-    uint64_t silence_ns = (r->options->silence_ms ? r->options->silence_ms : SILENCE_MS) * MS_NS;
-    while (r->stream.fd >= 0 && now_ns - begin_ns < end_ns && now_ns - r->heard_ns < silence_ns) {
+    while (r->stream.fd >= 0 && now_ns - begin_ns < end_ns && !is_mute(r, now_ns)) {
         if (now_ns - asked_ns >= ASK_AGAIN_MS * MS_NS) {
             asked_ns = now_ns;
             event_stream_stop(&r->options->peer, &r->stream, NULL);
@@ -160,13 +177,26 @@ static void tell_end(const struct stream_recording *r)
                          "what came before is there");
 }
 
+/* A recording ends soon after its time also where the runtime does not answer. */
+static bool open_stream(struct stream_recording *r, struct error *err)
+{
+    const struct stream_recording_options *o = r->options;
+    struct event_peer peer = o->peer;
+    uint64_t limit_ms = o->duration_ns / MS_NS + ANSWER_AFTER_MS;
+    bool unknown;
+    if (limit_ms < ANSWER_MIN_MS)
+        limit_ms = ANSWER_MIN_MS;
+    if (o->duration_ns && limit_ms < peer.reply_timeout_ms)
+        peer.reply_timeout_ms = (unsigned)limit_ms;
+    if (o->choose && event_stream_open(&peer, o->request, true, &r->stream, &unknown, err))
+        return true;
+    return (!o->choose || unknown) && event_stream_open(&peer, o->request, false, &r->stream, &unknown, err);
+}
+
 static bool run(struct stream_recording *r, struct record_stats *stats, struct error *err)
 {
-    bool unknown;
     const struct stream_recording_options *o = r->options;
-    if (!(o->choose && event_stream_open(&o->peer, o->request, true, &r->stream, &unknown, err)) &&
-        !((!o->choose || unknown) &&
-          event_stream_open(&o->peer, o->request, false, &r->stream, &unknown, err)))
+    if (!open_stream(r, err))
         return false;
     r->started_ns = clock_monotonic_ns();
     if (o->started && !o->started(o->user, err))

@@ -1,10 +1,13 @@
 #include "collect/watched_processes.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "collect/event_stream.h"
 #include "collect/proc_file.h"
 #include "collect/process_scan.h"
@@ -12,6 +15,7 @@
 
 enum {
     ATTACH_MS = 3000,      /* for the answer of a runtime that was there before us */
+    FIRST_MS = 600,        /* for its first one, until it is asked beside the recording */
     KNOWN_ATTACH_MS = 500, /* of one whose methods can be told from its memory */
     LATE_MS = 250,         /* a runtime needs some 60 until it can be listened to */
     DEAF_MS = 10,          /* one that has called runs its program at once */
@@ -28,6 +32,7 @@ void watched_processes_init(struct watched_processes *w, const struct watched_pr
 void watched_processes_done(struct watched_processes *w)
 {
     newcomers_free(w->newcomers);
+    free(w->deaf);
     exit_watch_done(&w->exits);
     target_files_done(&w->files);
 }
@@ -78,6 +83,9 @@ static void take_session(struct watched_processes *w, struct newcomer_found *fou
 {
     runtime_names_add(w->options.runtimes, found->process, (uint32_t)found->target.pid, found->session);
     found->session = NULL; /* runtime_names has it */
+    for (size_t i = w->deaf_count; i-- > 0;)
+        if (w->deaf[i].process == found->process)
+            w->deaf[i] = w->deaf[--w->deaf_count];
     note_late(w, found->process, found->deaf_ns);
 }
 
@@ -220,9 +228,16 @@ static void identify(struct watched_processes *w, uint32_t pid)
     }
 }
 
+static void remember_deaf(struct watched_processes *w, uint32_t process, uint32_t pid,
+                          const struct error *why)
+{
+    w->deaf = mem_grow(w->deaf, &w->deaf_capacity, w->deaf_count + 1, sizeof *w->deaf);
+    w->deaf[w->deaf_count++] = (struct deaf_process){ process, pid, *why };
+}
+
 /*
- * Methods that their memory tells of need not be listed; then a runtime that does not answer at once is asked
- * again while we record.
+ * Methods that their memory tells of need not be listed. A runtime that does not answer at once is asked
+ * again while we record: how long the recording lasts is not its to say.
  */
 static void attach_now(struct watched_processes *w, uint32_t pid)
 {
@@ -230,10 +245,20 @@ static void attach_now(struct watched_processes *w, uint32_t pid)
     bool known = memory_names_open(w->memory, process);
     bool hasty = known && !w->options.events;
     struct runtime_session_options ask = w->options.ask;
-    ask.connect_timeout_ms = ask.reply_timeout_ms = hasty ? KNOWN_ATTACH_MS : ATTACH_MS;
+    ask.connect_timeout_ms = ask.first_timeout_ms = hasty ? KNOWN_ATTACH_MS : FIRST_MS;
+    ask.reply_timeout_ms = hasty ? KNOWN_ATTACH_MS : ATTACH_MS;
     ask.no_list = known;
-    if (!runtime_names_attach(w->options.runtimes, pid, &ask, !known && lacks_names(w, process)))
-        welcome(w, pid, hasty ? NEWCOMER_KNOWN : NEWCOMER_SEEN);
+    struct error err;
+    if (runtime_names_attach(w->options.runtimes, pid, &ask, &err))
+        return;
+    bool is_deaf = err.os_error == ETIMEDOUT && !hasty;
+    if (is_deaf)
+        remember_deaf(w, process, pid, &err);
+    else if (err.what[0] && !known && lacks_names(w, process)) {
+        runtime_names_refused(w->options.runtimes, pid, &err);
+        return;
+    }
+    welcome(w, pid, hasty ? NEWCOMER_KNOWN : is_deaf ? NEWCOMER_DEAF : NEWCOMER_SEEN);
 }
 
 void watched_processes_meet(struct watched_processes *w, uint32_t pid, bool attach)
@@ -260,7 +285,7 @@ void watched_processes_called(struct watched_processes *w, const struct diagnost
     ask.no_list = o->port_is_ours; /* it tells of each from its first on, and would list all when it ends */
     bool heard = runtime_names_listens(o->runtimes, process);
     /* one that does not wait may call before it can open a session: it is asked again */
-    if (!heard && !runtime_names_attach(o->runtimes, pid, &ask, false))
+    if (!heard && !runtime_names_attach(o->runtimes, pid, &ask, &err))
         welcome(w, pid, o->port_is_ours ? NEWCOMER_CALLED : NEWCOMER_EXECED);
     else if (!heard && goes_on(pid))
         note_late(w, process, 0);
@@ -275,11 +300,21 @@ void watched_processes_called(struct watched_processes *w, const struct diagnost
         note(w, err.what);
 }
 
+static void tell_deaf(struct watched_processes *w)
+{
+    for (size_t i = 0; i < w->deaf_count; i++) {
+        const struct deaf_process *one = &w->deaf[i];
+        if (is_current(w, one->process, one->pid) && lacks_names(w, one->process))
+            runtime_names_refused(w->options.runtimes, one->pid, &one->why);
+    }
+}
+
 void watched_processes_finish(struct watched_processes *w, unsigned patience_ms)
 {
     char text[128];
     size_t left = newcomers_finish(w->newcomers, patience_ms);
     watched_processes_look(w);
+    tell_deaf(w);
     if (!left)
         return;
     snprintf(text, sizeof text,

@@ -38,6 +38,12 @@ struct watched_processes_options {
     void *user;
 };
 
+/* One whose runtime did not answer when the recording began. */
+struct deaf_process {
+    uint32_t process, pid;
+    struct error why;
+};
+
 /* All in the options is borrowed. */
 struct watched_processes {
     struct watched_processes_options options;
@@ -45,6 +51,8 @@ struct watched_processes {
     struct target_files files;
     struct newcomers *newcomers;
     struct exit_watch exits;
+    struct deaf_process *deaf;
+    size_t deaf_count, deaf_capacity;
     bool missed;      /* newcomers, and said so */
     uint64_t execs;   /* processes that became another program: two rows each */
     size_t late;      /* that were listened to a while after they had started, or had called, */
@@ -70,7 +78,8 @@ void watched_processes_exec(struct watched_processes *w, uint32_t pid, struct sp
 void watched_processes_called(struct watched_processes *w, const struct diagnostic_caller *caller);
 /* To be called now and then: takes what was found out of newcomers, and who has ended. */
 void watched_processes_look(struct watched_processes *w);
-/* A last look at those that started just now, for so long at most: they may still tell what they have. */
+/* A last look at those that started just now, for so long at most: they may still tell what they have. Of
+ * those that never answered is told now. */
 void watched_processes_finish(struct watched_processes *w, unsigned patience_ms);
 
 #endif

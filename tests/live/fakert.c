@@ -114,6 +114,7 @@ static const struct mode modes[] = {
     { "second-error", 5, 8, 0, 0, 0, 0, .second_answer = ANSWER_ERROR },
     { "second-closing", 3, 8, 0, 0, 0, 0, .second_answer = ANSWER_BY_CLOSING },
     { "ahead-of-time", 6, 8, 0, 0, 0, 0, .ahead_of_time = true },
+    { "ahead-of-time-never", 6, 8, ANSWER_NEVER, ANSWER_NEVER, 0, 0, .ahead_of_time = true },
 };
 
 /* What the third stream is known by: no other asks for exceptions alone. */

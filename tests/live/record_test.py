@@ -7,13 +7,14 @@ import os
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
 
 from live import (CLRPERF, Checks, Recording, Skip, Target, Work, busy, clrperf, cpu_clock_ns, dump, folded, helper, need_command,
-                  need_root, record, report, sample_command, succeeded, wait_cpu, wait_for)
+                  need_root, record, report, sample_command, sessions, succeeded, wait_cpu, wait_for)
 
 NOBODY_ID = 65533  # a user of this test's own: that of others may run programs that could be listened to
 NOBODY = ["setpriv", f"--reuid={NOBODY_ID}", f"--regid={NOBODY_ID}", "--clear-groups"]
@@ -633,6 +634,36 @@ def ahead_of_time(checks, work):
         program.wait()
 
 
+def deaf_runtime(checks, work):
+    """A runtime that takes connections and never answers does not prolong a recording; one that does later is heard."""
+    options = {"-o deaf.clrperf": ("record",), "-e gc": ("record", "-e", "gc"), "-e cpu,gc": ("record", "-e", "cpu,gc"),
+               ".nettrace": ("record", "--clrevents", "exception", "--format", "NetTrace"), "trace": ("trace",)}
+    took = {}
+    for mode in ("ahead-of-time", "ahead-of-time-never"):
+        with Target([helper("fakert"), mode], env=dict(os.environ, TMPDIR=work.path)) as program:
+            for name, what in options.items():
+                out = ["--force", "-o", work.file("deaf")] if what[0] == "record" else []
+                begin = time.monotonic()
+                done = clrperf(*what, *out, "-p", program.pid, "-d", "2s")
+                took[mode, name] = time.monotonic() - begin
+                if mode == "ahead-of-time-never" and name != "-o deaf.clrperf":
+                    checks.check(f"a runtime that never answers: {name} says so", "did not answer in time" in done.stderr, done.stderr)
+    for name in options:
+        usual, deaf = took["ahead-of-time", name], took["ahead-of-time-never", name]
+        checks.check(f"a runtime that never answers: {name} ends within a second", deaf <= usual + 1, f"{deaf:.2f} s, else {usual:.2f} s")
+    with Target(sample_command("10", "primes") + ["0"]) as target:
+        [path] = glob.glob(f"/tmp/dotnet-diagnostic-{target.pid}-*")
+        held = socket.socket(socket.AF_UNIX)
+        held.connect(path)
+        held.send(b"DOTNET_IPC")  # half a request: its server waits for the rest, and hears nobody else
+        recording = Recording(work.file("late.clrperf"), "--providers", "System.Runtime:0:4:EventCounterIntervalSec=1", "-p", target.pid)
+        held.close()
+        wait_for(lambda: sessions(target.pid), "a runtime that answers late is asked again")
+        time.sleep(2.5)
+        said = recording.stop()
+        checks.check("a runtime that answers later is heard", said["events"] > 0 and "missing" not in recording.errors(), f"{said} {recording.errors()}")
+
+
 def kernel_kept(checks, work):
     """The kernel's symbols are kept by the first recording; the second one has the same names by them."""
     with open("/proc/kallsyms") as file:
@@ -658,7 +689,7 @@ def kernel_kept(checks, work):
 
 GROUPS = (kernel_kept, command, command_of_moments, command_killed, command_beside, command_ends, command_is_short, command_names, closed_descriptors, signals, ordinary_user, events_without_rights, no_rights, targets,
           all_processes, latecomers, target_exits, main_thread_exits, short_lived, lazy_binding, target_updated,
-          target_chrooted, target_execs, target_stopped, frame_pointers, beside_another, ahead_of_time)
+          target_chrooted, target_execs, target_stopped, frame_pointers, beside_another, ahead_of_time, deaf_runtime)
 
 
 def main():

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,11 +15,12 @@
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/own.h"
 #include "child.h"
 #include "collect/runtime_socket.h"
 
-enum { ANSWER_BYTES_MAX = 4096, WAIT_MS = 20 };
+enum { ANSWER_BYTES_MAX = 4096, WAIT_MS = 20, LONG_MS = 60000 };
 
 /* A process that listens at `name` and never answers. */
 static pid_t listener(const struct sockaddr_un *name, int ready_fd)
@@ -53,19 +55,28 @@ static void test_no_answer(void **state)
     buffer_init(&content, ANSWER_BYTES_MAX);
     bool is_error;
     struct error err = { 0 };
-    assert_false(runtime_socket_receive(fd, WAIT_MS, &content, &is_error, &err));
+    const struct runtime_socket_wait wait = { WAIT_MS, NULL };
+    assert_false(runtime_socket_receive(fd, wait, &content, &is_error, &err));
     assert_string_equal(err.what, "the .NET runtime did not answer in time");
     assert_int_equal(err.kind, ERROR_UNSUPPORTED);
+    assert_int_equal(err.os_error, ETIMEDOUT);
+
+    const atomic_bool over = true;
+    const uint64_t start_ns = clock_monotonic_ns();
+    assert_false(runtime_socket_receive(fd, (struct runtime_socket_wait){ LONG_MS, &over }, &content,
+                                        &is_error, &err));
+    assert_true(clock_monotonic_ns() - start_ns < LONG_MS / 2 * 1000000ull);
 
     char wanted[100];
     int status;
     kill(child, SIGSTOP);
     assert_int_equal(waitpid(child, &status, WUNTRACED), child);
     assert_true(WIFSTOPPED(status));
-    assert_false(runtime_socket_receive(fd, WAIT_MS, &content, &is_error, &err));
+    assert_false(runtime_socket_receive(fd, wait, &content, &is_error, &err));
     snprintf(wanted, sizeof wanted, "the .NET runtime did not answer: process %d is stopped", (int)child);
     assert_string_equal(err.what, wanted);
     assert_int_equal(err.kind, ERROR_UNSUPPORTED);
+    assert_int_equal(err.os_error, ETIMEDOUT);
     snprintf(wanted, sizeof wanted, "let it go on with: kill -CONT %d", (int)child);
     assert_string_equal(err.hint, wanted);
 
