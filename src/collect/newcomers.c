@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "collect/target_access.h"
 #include "collect/target_signs.h"
 
 enum {
@@ -91,6 +92,10 @@ static bool newcomer_ask(const struct newcomers *n, const struct newcomer *one, 
     bool is_old = one->kind <= NEWCOMER_DEAF && clock_realtime_ns() - t->started_ns > OLD_NS;
     if (!target_runtime_text(t)[0]) /* nothing is known of a silent one */
         return last || (is_old && !t->silent);
+    if (is_old && !t->socket && !target_require(t, TARGET_EVENTS, &found->err)) {
+        found->refused = true; /* it would have its socket by now */
+        return true;
+    }
     if (!newcomer_asks(one))
         return false;
     bool hasty = one->looks + 1 < LATE_LOOK || newcomer_is_optional(one);

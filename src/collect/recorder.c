@@ -43,7 +43,7 @@ enum {
     RECORDER_FLUSH_MS = 350,
     RECORDER_PROGRESS_MS = 150,
     RECORDER_QUEUE_BYTES = 64 << 20,
-    RECORDER_LAST_LOOK_MS = 3000,
+    RECORDER_LAST_LOOK_MS = 900, /* at processes that have just started: the end is waited for */
     /* for what runtimes have when they are told to end; who asked for events wants them all */
     RECORDER_LAST_WORDS_MS = 150,
     RECORDER_LAST_EVENTS_MS = 5000,
@@ -592,9 +592,11 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
     for (size_t i = 0; i < perf->pid_count; i++)
         watched_processes_meet(&r->watched, (uint32_t)perf->pids[i], !perf->on_exec);
     for (size_t i = 0; i < r->options.present_count; i++)
-        watched_processes_row(&r->watched, (uint32_t)r->options.present[i], 0);
+        watched_processes_present(&r->watched, (uint32_t)r->options.present[i]);
     if (!recorder_begin(r, err))
         return false;
+    for (size_t i = 0; i < r->options.present_count; i++)
+        watched_processes_ask_present(&r->watched, (uint32_t)r->options.present[i]);
     recorder_account(r);
     recorder_facts(r);
     if (r->options.release_fd >= 0 && write(r->options.release_fd, "", 1) != 1)

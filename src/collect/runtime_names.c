@@ -546,7 +546,8 @@ void runtime_names_spare(struct runtime_names *names)
     for (size_t i = 0; i < names->process_count; i++) {
         struct named_process *named = names->processes[i];
         named->spared = named->session && names_are_known(names, named->process);
-        if (named->spared && !runtime_session_lists(named->session))
+        /* what it has sends one that lists, too, only when it is told to end */
+        if (named->spared && (names->events || !runtime_session_lists(named->session)))
             runtime_session_stop(named->session, NULL);
     }
 }

@@ -85,7 +85,8 @@ bool runtime_names_drain(struct runtime_names *names);
 void runtime_names_apply(struct runtime_names *names, struct span item);
 /*
  * Asks runtimes of processes whose methods are known from elsewhere to end, without their lists, which takes
- * them up to 100 ms; whether one still has something to tell; and ends their sessions in any case.
+ * them up to 100 ms, unless they were asked for one with the events that are wanted; whether one still has
+ * something to tell; and ends their sessions in any case.
  */
 void runtime_names_spare(struct runtime_names *names);
 bool runtime_names_spares(const struct runtime_names *names);

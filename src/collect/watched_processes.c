@@ -158,6 +158,20 @@ uint32_t watched_processes_row(struct watched_processes *w, uint32_t pid, uint64
     return process;
 }
 
+void watched_processes_present(struct watched_processes *w, uint32_t pid)
+{
+    uint32_t process = process_scan_read(w->options.b, pid, 0);
+    target_files_add(&w->files, process, pid);
+    memory_names_open(w->memory, process); /* which takes a while, the first time */
+}
+
+void watched_processes_ask_present(struct watched_processes *w, uint32_t pid)
+{
+    uint32_t process = trace_builder_process(w->options.b, pid);
+    if (process) /* it has not ended */
+        welcome(w, pid, memory_names_open(w->memory, process) ? NEWCOMER_KNOWN : NEWCOMER_SEEN);
+}
+
 void watched_processes_fork(struct watched_processes *w, const struct perf_task *task)
 {
     struct trace_builder *b = w->options.b;

@@ -65,6 +65,10 @@ void watched_processes_done(struct watched_processes *w);
 /* One that was there before us: what it has mapped is to be read once changes are told of. `attach`: its
  * runtime is asked, and waited for a while. */
 void watched_processes_meet(struct watched_processes *w, uint32_t pid, bool attach);
+/* One of many that were there before us and have a runtime: looked at before the recording begins, */
+void watched_processes_present(struct watched_processes *w, uint32_t pid);
+/* and asked while it runs, so that nothing that it tells is from before. */
+void watched_processes_ask_present(struct watched_processes *w, uint32_t pid);
 /* The row of a process, which is looked at when it is seen for the first time. */
 uint32_t watched_processes_row(struct watched_processes *w, uint32_t pid, uint64_t time_ns);
 /* What the kernel told of processes; of those that are not watched nothing is kept. */

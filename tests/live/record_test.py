@@ -301,6 +301,14 @@ def all_processes(checks, work):
         checks.check("-a sees all CPUs", target.pid in pids and summary["samples"] > 100,
                      f"{summary['samples']} samples, {summary['processes']} processes")
         checks.check("-a names managed frames", any("Primes.Program.CountPrimes" in stack for stack, _ in folded(out)), "")
+        without = {**os.environ, "DOTNET_EnableDiagnostics": "0"}
+        with Target(sample_command("10", "primes") + ["0"], env=without) as mute:
+            wait_for(lambda: time.monotonic() - mute.started > 13, "it is old enough to have its socket")
+            done = succeeded(clrperf("record", "--json", "-a", "-e", "cpu,gc", "-d", 2, "-o", work.file("all_gc.clrperf")))
+        ended_ms = json.loads(done.stdout)["self"]["rundown_ms"]
+        checks.check("-a waits for no runtime longer than it has something to tell", ended_ms < 3000, f"{ended_ms} ms")
+        checks.check("-a says why a runtime tells nothing", f"events of process {mute.pid} are missing" in done.stderr and
+                     "DOTNET_EnableDiagnostics=0" in done.stderr, done.stderr)
     forks_of_the_unseen(checks, work.file("forks.clrperf"))
 
 
@@ -337,7 +345,7 @@ threading.Thread(target=burn).start()
 def latecomers(checks, work):
     with Target([sys.executable, "-c", LATECOMERS], ready=False, start_new_session=True) as target:
         try:
-            out = work.file("late.clrperf")
+            out = work.file("deaf_late.clrperf")
             recording = Recording(out, "-p", target.pid)
             target.process.stdin.write(b"\n")
             target.process.stdin.flush()
@@ -656,7 +664,7 @@ def deaf_runtime(checks, work):
         held = socket.socket(socket.AF_UNIX)
         held.connect(path)
         held.send(b"DOTNET_IPC")  # half a request: its server waits for the rest, and hears nobody else
-        recording = Recording(work.file("late.clrperf"), "--providers", "System.Runtime:0:4:EventCounterIntervalSec=1", "-p", target.pid)
+        recording = Recording(work.file("deaf_late.clrperf"), "--providers", "System.Runtime:0:4:EventCounterIntervalSec=1", "-p", target.pid)
         held.close()
         wait_for(lambda: sessions(target.pid), "a runtime that answers late is asked again")
         time.sleep(2.5)
