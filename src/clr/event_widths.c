@@ -4,7 +4,10 @@
 
 #include "base/utf16.h"
 
-enum { NARROW_MAX = 6 };
+enum {
+    NARROW_MAX = 6,
+    OVERLOAD_MAX = 4, /* arguments of WriteEvent's forms for ints and longs; beyond, each has its own type */
+};
 
 static bool is_integer(const struct event_field *f)
 {
@@ -88,6 +91,36 @@ static bool fits_narrow_bools(const struct event_field *described, uint32_t coun
     return any && fits(out, described, count, payload);
 }
 
+/* With the chosen ones of `narrow` in `size` bytes. */
+static bool fits_chosen(const struct event_field *described, uint32_t count, struct span payload,
+                        const uint32_t *narrow, uint32_t chosen, unsigned size, struct event_field *out)
+{
+    memcpy(out, described, count * sizeof *out);
+    for (uint32_t i = 0; chosen >> i; i++)
+        if (chosen >> i & 1)
+            out[narrow[i]].size = (uint8_t)size;
+    return fits(out, described, count, payload);
+}
+
+/*
+ * As few as explain it: what is too many can pass for text, too. But of few arguments all are of one type,
+ * and what would be too few can.
+ */
+static bool fits_wide(const struct event_field *described, uint32_t count, struct span payload, unsigned size,
+                      struct event_field *out)
+{
+    uint32_t narrow[NARROW_MAX], narrow_count = find_narrow(described, count, size, narrow);
+    uint32_t all = (1u << narrow_count) - 1;
+    if (all && count <= OVERLOAD_MAX && fits_chosen(described, count, payload, narrow, all, size, out))
+        return true;
+    for (int wide = 1; wide <= (int)narrow_count; wide++)
+        for (uint32_t chosen = 1; chosen <= all; chosen++)
+            if (__builtin_popcount(chosen) == wide &&
+                fits_chosen(described, count, payload, narrow, chosen, size, out))
+                return true;
+    return false;
+}
+
 bool event_widths_find(const struct event_fields *fields, struct span payload,
                        struct event_field out[EVENT_WIDTHS_FIELDS_MAX])
 {
@@ -97,17 +130,5 @@ bool event_widths_find(const struct event_fields *fields, struct span payload,
         return false;
     if (fits_narrow_bools(described, count, payload, out))
         return true;
-    for (unsigned size = 4; size <= 8; size += 4) {
-        uint32_t narrow[NARROW_MAX], narrow_count = find_narrow(described, count, size, narrow);
-        /* many before few: what is left over can pass for text */
-        for (uint32_t chosen = (1u << narrow_count) - 1; chosen > 0; chosen--) {
-            memcpy(out, described, count * sizeof *out);
-            for (uint32_t i = 0; i < narrow_count; i++)
-                if (chosen >> i & 1)
-                    out[narrow[i]].size = (uint8_t)size;
-            if (fits(out, described, count, payload))
-                return true;
-        }
-    }
-    return false;
+    return fits_wide(described, count, payload, 4, out) || fits_wide(described, count, payload, 8, out);
 }

@@ -614,6 +614,41 @@ static void test_wider_than_described(void **state)
 }
 
 /*
+ * Many arguments, of which one is an enumeration of bytes: others can be made to fit, too, where zeros and
+ * the text's length make up for it. As few as explain it are wide.
+ */
+static void test_few_are_wider(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint32_t type;
+        unsigned size; /* in the payload */
+        int64_t value;
+    } rows[] = { { "u8", 6, 1, 250 },   { "i8", 5, 1, 0 },    { "i16", 7, 2, 0 }, { "u16", 8, 2, 65535 },
+                 { "i32", 9, 4, 0 },    { "c", 4, 2, 'a' },   { "s", 18, 0, 0 },  { "fl", 9, 4, 0 },
+                 { "kind", 6, 4, 200 }, { "last", 11, 8, -5 } };
+    struct buffer fields, p;
+    buffer_init(&fields, TEXT_MAX);
+    buffer_init(&p, TEXT_MAX);
+    buffer_u32le(&fields, ARRAY_LEN(rows));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        put_v1(&fields, rows[i].type, rows[i].name);
+        if (rows[i].type == 18)
+            put_name(&p, "s0");
+        for (unsigned byte = 0; byte < rows[i].size; byte++)
+            buffer_u8(&p, (uint8_t)((uint64_t)rows[i].value >> 8 * byte));
+    }
+    struct event_schema *s = described("All", 0, &fields, NULL, false);
+    assert_string_equal(visited(s, buffer_span(&p), true),
+                        "u8=250;i8=0;i16=0;u16=65535;i32=0;c=a;s=s0;fl=0;kind=200;last=-5;");
+    check_reads(s, buffer_span(&p));
+    event_schema_free(s);
+    buffer_done(&fields);
+    buffer_done(&p);
+}
+
+/*
  * WriteEvent(n, ok, text, last) of a source made with EtwSelfDescribingEventFormat: its description is that
  * of any other source, but a Boolean takes one byte.
  */
@@ -832,6 +867,7 @@ int main(void)
         cmocka_unit_test(test_unknown_events),
         cmocka_unit_test(test_described_by_fields),
         cmocka_unit_test(test_wider_than_described),
+        cmocka_unit_test(test_few_are_wider),
         cmocka_unit_test(test_narrow_bool),
         cmocka_unit_test(test_self_describing),
         cmocka_unit_test(test_arrays),
