@@ -8,7 +8,10 @@
 #include "base/own.h"
 #include "cli/address_facts.h"
 
-enum { SITES_MAX = 512 /* a look takes some 15 ms */ };
+enum {
+    SITES_MAX = 512, /* a look takes some 15 ms */
+    LOOKS_MAX = 4,
+};
 
 struct known_site {
     uint64_t addr;
@@ -115,15 +118,30 @@ static void note_loss(struct throw_site_target *t, const struct error *why)
     t->noted = true;
 }
 
+/* A list of code that grows meanwhile, as it does with a program's first exceptions, is not believed: once
+ * more. */
+static bool look_at(const struct target *target, const uint64_t *addrs, size_t count,
+                    struct address_facts *facts, struct error *err)
+{
+    const struct address_question question = { .addrs = addrs, .count = count, .by_memory_only = true };
+    for (unsigned looks = 1;; looks++) {
+        if (!address_facts_find(target, &question, facts, err))
+            return false;
+        if (facts->census.told_by == RESOLVER_MEMORY || looks == LOOKS_MAX ||
+            facts->census.memory_error.kind == ERROR_PERMISSION)
+            return true;
+        address_facts_done(facts);
+    }
+}
+
 bool throw_sites_ask_target(void *user, const uint64_t *addrs, size_t count, enum throw_site *out)
 {
     struct throw_site_target *t = user;
     struct address_facts facts;
     struct error err = { 0 };
-    const struct address_question question = { .addrs = addrs, .count = count, .by_memory_only = true };
     if (t->target->runtime != RUNTIME_CORECLR)
         return false; /* methods of Native AOT have other names */
-    if (!address_facts_find(t->target, &question, &facts, &err)) {
+    if (!look_at(t->target, addrs, count, &facts, &err)) {
         if (err.kind != ERROR_TARGET) /* which has ended */
             note_loss(t, &err);
         return false;
