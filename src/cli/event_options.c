@@ -1,5 +1,8 @@
 #include "cli/event_options.h"
 
+#include <string.h>
+#include <strings.h>
+
 #include "base/units.h"
 #include "clr/event_profiles.h"
 
@@ -18,6 +21,8 @@ const struct option_spec event_option_specs[] = {
       "their level (informational)", "LEVEL", NULL },
     { "buffersize", 0, OPTION_STRING, offsetof(struct event_options, buffer_mb),
       "memory of the target's that events may wait in, in MB (256)", "MB", NULL },
+    { "buffering-mode", 0, OPTION_STRING, offsetof(struct event_options, buffering),
+      "what becomes of events where that is full: Drop, the only one", "MODE", NULL },
     { "rundown", 0, OPTION_SWITCH, offsetof(struct event_options, rundown),
       "have the runtime list its methods at the end, or not", "true|false", NULL },
     { 0 },
@@ -29,9 +34,27 @@ bool event_options_given(const struct event_options *options)
            (options->clr_events && *options->clr_events);
 }
 
+/* A runtime that blocks stands still when we do. */
+static bool check_buffering(const char *mode, struct error *err)
+{
+    if (!mode || strcasecmp(mode, "drop") == 0 || strcmp(mode, "0") == 0)
+        return true;
+    if (strcasecmp(mode, "block") == 0 || strcmp(mode, "1") == 0) {
+        error_set(
+            err, ERROR_UNSUPPORTED,
+            "--buffering-mode Block: a program would stand still whenever its events are not read at once");
+        return error_hint(err,
+                          "leave it out; --buffersize makes room for more events, and what is lost is told");
+    }
+    error_set(err, ERROR_USAGE, "'%s' is no value for --buffering-mode", mode);
+    return error_hint(err, "Drop, or leave it out");
+}
+
 bool event_options_buffer(const struct event_options *options, uint32_t *out_mb, struct error *err)
 {
     uint64_t mb = 0;
+    if (!check_buffering(options->buffering, err))
+        return false;
     if (options->buffer_mb &&
         (!units_parse_count(options->buffer_mb, &mb) || mb < 1 || mb > IPC_BUFFER_MB_MAX)) {
         error_set(err, ERROR_USAGE, "'%s' is no value for --buffersize", options->buffer_mb);

@@ -15,6 +15,7 @@ struct event_options {
     struct option_list providers; /* each a list with commas */
     const char *profile, *clr_events, *clr_level;
     const char *buffer_mb; /* text, or NULL */
+    const char *buffering; /* the same */
     uint8_t rundown;       /* enum option_switch */
 };
 
@@ -23,7 +24,8 @@ extern const struct option_spec event_option_specs[];
 /* Whether any provider is asked for. */
 bool event_options_given(const struct event_options *options);
 
-/* --buffersize; *out is 0 when it was not given. */
+/* --buffersize; *out is 0 when it was not given. Fails also where --buffering-mode wants another one than
+ * Drop. */
 bool event_options_buffer(const struct event_options *options, uint32_t *out_mb, struct error *err);
 /*
  * What they ask for; nothing given means what dotnet-trace does then. `note` is told what was ignored; may be

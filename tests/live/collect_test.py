@@ -22,7 +22,7 @@ LINES = [
     "--profile gc-collect",
     "--profile dotnet-sampled-thread-time,gc-verbose",
     "--clrevents gc+exception+contention --clreventlevel informational",
-    "--clrevents gc+gchandle --clreventlevel 5 --buffersize 64",
+    "--clrevents gc+gchandle --clreventlevel 5 --buffersize 64 --buffering-mode Drop",
     "--providers Microsoft-Windows-DotNETRuntime:0x8001:4 --rundown true",
     "--providers Microsoft-Windows-DotNETRuntime:4c14fccbd:5",
     "--providers Microsoft-DotNETCore-SampleProfiler,Microsoft-Windows-DotNETRuntime:8000:2",
