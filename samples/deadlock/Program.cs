@@ -51,7 +51,7 @@ namespace Deadlock
         {
             hashed.GetHashCode();
             using var held = new CountdownEvent(2);
-            Start("by-signal", () => { lock (signalled) Monitor.Wait(signalled); });
+            Start("by-signal-that-never-comes", () => { lock (signalled) Monitor.Wait(signalled); });
             Start("by-holder", () => { lock (hashed) { held.Signal(); Thread.Sleep(Timeout.Infinite); } });
             Start("by-thin", () => { lock (thin) { held.Signal(); Thread.Sleep(Timeout.Infinite); } });
             held.Wait();

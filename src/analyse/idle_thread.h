@@ -14,7 +14,7 @@
 
 /*
  * What it is there for ("thread pool", "timer", "finalizer", ...), or NULL: it is at work, or not one of
- * those. `name`: the thread's, as the kernel has it, at most 15 bytes; "" when unknown. `blocked`: it is in a
+ * those. `name`: the thread's, of which the kernel has 15 bytes; "" when unknown. `blocked`: it is in a
  * system call.
  */
 const char *idle_thread_kind(const char *name, const struct shown_stack *stack, bool blocked);

@@ -136,7 +136,7 @@ static void write_thread(const struct stack_view *view, const struct stack_row *
     json_key(w, "tid");
     json_i64(w, row->thread->tid);
     json_key(w, "name");
-    json_quoted(w, row->thread->name[0] ? row->thread->name : NULL);
+    json_quoted(w, row->name[0] ? row->name : NULL);
     json_key(w, "state");
     json_quoted(w, stack_row_state(row));
     json_key(w, "managed");

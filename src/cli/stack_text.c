@@ -44,9 +44,9 @@ static bool same_group(const struct stack_row *a, const struct stack_row *b)
 static void text_thread_name(const struct stack_row *row, struct buffer *out)
 {
     buffer_format(out, "%d", (int)row->thread->tid);
-    if (row->thread->name[0]) {
+    if (row->name[0]) {
         buffer_string(out, " \"");
-        append_safe(out, row->thread->name);
+        append_safe(out, row->name);
         buffer_string(out, "\"");
     }
 }

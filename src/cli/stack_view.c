@@ -7,6 +7,7 @@
 #include "analyse/idle_thread.h"
 #include "analyse/managed_wait.h"
 #include "base/mem.h"
+#include "cli/stack_names.h"
 
 static void look_at(struct stack_row *row, const struct stack_view *view, size_t sample)
 {
@@ -17,7 +18,7 @@ static void look_at(struct stack_row *row, const struct stack_view *view, size_t
     for (size_t i = 0; i < row->stack->count; i++)
         row->managed |= shown_frame_is_managed(&row->stack->frames[i]);
     bool blocked = thread->waiting_on[0] != 0;
-    row->idle = idle_thread_kind(thread->name, row->stack, blocked);
+    row->idle = idle_thread_kind(row->name, row->stack, blocked);
     row->waits = blocked ? managed_wait_name(row->stack) : NULL;
 }
 
@@ -31,9 +32,11 @@ bool stack_view_make(struct stack_view *view, const struct process_stacks *stack
     view->row_count = stacks->threads.count;
     view->rows = mem_alloc(view->row_count + 1, sizeof *view->rows);
     size_t sample = 0;
+    for (size_t i = 0; i < view->row_count; i++)
+        view->rows[i].thread = &stacks->threads.rows[i];
+    stack_names_read(view);
     for (size_t i = 0; i < view->row_count; i++) {
         struct stack_row *row = &view->rows[i];
-        row->thread = &stacks->threads.rows[i];
         if (!row->thread->problem && sample < view->p->sample_count)
             look_at(row, view, sample++);
         view->whole += row->stack && row->stack->end == STACK_WHOLE;
@@ -50,6 +53,7 @@ bool stack_view_make(struct stack_view *view, const struct process_stacks *stack
 void stack_view_done(struct stack_view *view)
 {
     for (size_t i = 0; i < view->row_count; i++) {
+        free(view->rows[i].name);
         free(view->rows[i].stack);
         free(view->rows[i].lock.type);
     }

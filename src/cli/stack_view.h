@@ -28,6 +28,7 @@ struct stack_lock {
 
 struct stack_row {
     const struct taken_thread *thread; /* of the look */
+    char *name;                        /* of stack_names_read(); "" when unknown. Owned */
     struct shown_stack *stack;         /* owned, or NULL when there is none: thread->problem */
     bool managed;                      /* managed code is on its stack */
     const char *idle;                  /* what it is there for when it is idle by design, or NULL */

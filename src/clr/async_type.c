@@ -41,9 +41,7 @@ static uint64_t find_base(struct loaded_types *types, uint64_t table, const char
 
 static uint32_t field_of(struct loaded_types *types, uint64_t table, const char *name)
 {
-    struct type_field field;
-    return table && type_fields_find(types, table, name, &field) ? OBJECT_FIELDS + field.offset
-                                                                 : ASYNC_NO_FIELD;
+    return table ? type_fields_in_object(types, table, name) : ASYNC_NO_FIELD;
 }
 
 /* A box, or what is derived from one. */

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "clr/loaded_types.h"
+#include "clr/type_fields.h"
 
 enum async_kind {
     ASYNC_METHOD, /* the box of a state machine; with an `addr` an await that the runtime keeps itself */
@@ -27,7 +28,7 @@ enum async_kind {
 };
 
 enum { ASYNC_AWAITERS_MAX = 16 };
-#define ASYNC_NO_FIELD UINT32_MAX
+#define ASYNC_NO_FIELD TYPE_FIELD_NONE
 
 struct async_type {
     uint64_t table;

@@ -73,6 +73,12 @@ bool type_fields_find(struct loaded_types *types, uint64_t table, const char *na
     return search.found;
 }
 
+uint32_t type_fields_in_object(struct loaded_types *types, uint64_t table, const char *name)
+{
+    struct type_field field;
+    return type_fields_find(types, table, name, &field) ? OBJECT_FIELDS + field.offset : TYPE_FIELD_NONE;
+}
+
 uint64_t type_fields_base(struct loaded_types *types, uint64_t table)
 {
     const struct loaded_type *type = loaded_types_find_nameless(types, table);

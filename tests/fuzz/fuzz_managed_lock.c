@@ -7,8 +7,18 @@
 #include "../flat_memory.h"
 #include "base/cursor.h"
 #include "clr/managed_lock.h"
+#include "clr/managed_thread_name.h"
 
 enum { BASE = 0x10000 };
+
+static void read_name(struct memory_pages *pages, const struct managed_thread *thread)
+{
+    static const struct managed_thread_name_place place = { .handle = 0x20, .thread = 0x30, .name = 0x18 };
+    struct buffer name;
+    buffer_init(&name, 4 * MANAGED_THREAD_NAME_MAX);
+    managed_thread_name_read(pages, &place, thread, &name);
+    buffer_done(&name);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,11 +35,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct managed_threads threads = { .major = major, .table = BASE, .store = BASE };
         struct managed_lock lock;
         managed_threads_read(&threads, &pages);
-        for (size_t i = 0; i < threads.count && i < 16; i++)
+        for (size_t i = 0; i < threads.count && i < 16; i++) {
+            read_name(&pages, &threads.items[i]);
             if (threads.items[i].blocking != BLOCKING_NONE &&
                 managed_lock_read_monitor(&pages, &threads, threads.items[i].sync_block, &lock) &&
                 lock.owner && !managed_threads_by_tid(&threads, lock.owner))
                 abort();
+        }
         managed_lock_read_object(&pages, &threads, BASE + 0x100, &lock);
         managed_threads_done(&threads);
     }

@@ -25,6 +25,7 @@ POSITION_METHODS = {
     "task-": ["GetResult", "Program.WaitForTask"],
 }
 POSITIONS = tuple(POSITION_METHODS)
+NAME_CUT = "by-signal-that-never-comes"  # of samples/deadlock; the kernel has 15 bytes of it
 LOOKS = 150  # at a program that locks at full speed
 
 
@@ -113,6 +114,7 @@ def check_whole(checks, variant):
         checks.check(f"{variant}: every stack is whole", set(ends) == {"whole"}, str(ends))
         checks.check(f"{variant}: every frame has a name", len(frames) > 50 and all(f["function"] for f in frames), f"{len(frames)} frames")
         checks.check(f"{variant}: sleeping is told", "Thread.Sleep" in by_name(view)["by-holder"]["waiting_on"], "")
+        checks.check(f"{variant}: a name is whole where the kernel's is cut", NAME_CUT in by_name(view), str(sorted(map(str, by_name(view)))))
         checks.check(f"{variant}: idle threads are folded", "idle thread" in clrperf("stack", "-p", target.pid).stdout, "")
         one = look("-p", target.pid, "--thread", by_name(view)["by-thin"]["tid"], "--managed")
         checks.check(f"{variant}: one thread, managed frames only", len(one["threads"]) == 1 and
@@ -286,13 +288,18 @@ def check_cores(checks, variant, work):
         # the runtime's own threads come and go
         now = look("-p", target.pid)
         name = now["process_name"]
-        live = {t["tid"]: functions(t) for t in now["threads"]
-                if t["tid"] == target.pid or t["name"].startswith(("cycle-", "by-"))}
+        names = {t["tid"]: t["name"] for t in now["threads"] if t["name"].startswith(("cycle-", "by-"))}
+        live = {t["tid"]: functions(t) for t in now["threads"] if t["tid"] == target.pid or t["tid"] in names}
         dumps = core_dumps(work, target.pid, variant)
     for kind, path in dumps:
         view = look(path)
         checks.check(f"{variant} {kind}: has the name of the process", view["process_name"] == name, f"{view['process_name']}, {name}")
         core = {t["tid"]: functions(t) for t in view["threads"]}
+        called = {t["tid"]: t["name"] for t in view["threads"] if t["tid"] in names}
+        # a small dump lacks some
+        checks.check(f"{variant} {kind}: threads have the names that the program gave them",
+                     any(called.values()) and {**names, **{tid: name for tid, name in called.items() if name or kind != "mini"}} == names,
+                     f"{called}, {names}")
         shown = [t["tid"] for t in view["threads"] if not t["managed"] and not t["idle"]]
         checks.check(f"{variant} {kind}: threads of the runtime are told as such, without their names",
                      not shown and not any(t["idle"] for t in view["threads"] if t["tid"] in live), f"at work: {shown}")
