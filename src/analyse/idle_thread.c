@@ -41,10 +41,16 @@ static bool has_frame(const struct shown_stack *stack, const char *part)
     return false;
 }
 
+/* In a program compiled ahead the finalizer's thread waits in managed code. */
+static bool is_finalizer_loop(const struct shown_frame *frame)
+{
+    return strcmp(frame->frame->name, "System.Runtime.__Finalizer.ProcessFinalizers") == 0;
+}
+
 static bool has_managed(const struct shown_stack *stack)
 {
     for (size_t i = 0; i < stack->count; i++)
-        if (shown_frame_is_managed(&stack->frames[i]))
+        if (shown_frame_is_managed(&stack->frames[i]) && !is_finalizer_loop(&stack->frames[i]))
             return true;
     return false;
 }

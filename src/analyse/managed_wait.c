@@ -45,26 +45,56 @@ static const struct {
     { "WaitHandle.WaitMultiple", "WaitHandle.WaitAny" },
     { "ReaderWriterLockSlim.TryEnterReadLockCore", "ReaderWriterLockSlim.EnterReadLock" },
     { "ReaderWriterLockSlim.TryEnterWriteLockCore", "ReaderWriterLockSlim.EnterWriteLock" },
+    { "ReaderWriterLockSlim.TryEnterUpgradeableReadLockCore",
+      "ReaderWriterLockSlim.EnterUpgradeableReadLock" },
+    { "BlockingCollection.TryTakeWithNoTimeValidation", "BlockingCollection.Take" },
+    { "BlockingCollection.TryAddWithNoTimeValidation", "BlockingCollection.Add" },
     { "Console.ReadLine", "Console.ReadLine" },
     { "Console.ReadKey", "Console.ReadKey" },
     { "Process.WaitForExit", "Process.WaitForExit" },
+    { "ProcessWaitState.WaitForExit", "Process.WaitForExit" },
+    { "GC.WaitForPendingFinalizers", "GC.WaitForPendingFinalizers" },
+    { "GCInterface_WaitForPendingFinalizers", "GC.WaitForPendingFinalizers" },
 };
 
+/* Where the type arguments begin that end at `end`: at "<" of "List<KeyValuePair<int,T>>"; 0: nowhere. */
+static size_t arguments_begin(const char *shown, size_t end)
+{
+    unsigned open = 0;
+    while (end > 0) {
+        char c = shown[--end];
+        open += c == '>';
+        if (c == '<' && --open == 0)
+            return end;
+    }
+    return 0;
+}
+
+/* Whether a name ends with `method`, type arguments and parameters left aside. */
 static bool is_method(const char *shown, const char *method)
 {
-    size_t name_size = strcspn(shown, "(");
-    const char *generic = memchr(shown, '<', name_size);
-    if (generic && generic > shown && strncmp(generic - 1, ".", 1) != 0)
-        name_size = (size_t)(generic - shown);
-    size_t size = strlen(method);
-    return name_size >= size && strncmp(shown + name_size - size, method, size) == 0 &&
-           (name_size == size || shown[name_size - size - 1] == '.' || shown[name_size - size - 1] == '+');
+    size_t at = strcspn(shown, "("), left = strlen(method);
+    while (left > 0) {
+        if (at > 0 && shown[at - 1] == '>')
+            at = arguments_begin(shown, at);
+        if (at == 0 || shown[--at] != method[--left])
+            return false;
+    }
+    return at == 0 || shown[at - 1] == '.' || shown[at - 1] == '+';
+}
+
+/* Native code of the runtime that does what a method is there for. The method, which called it, is often
+ * optimized away. */
+static bool is_native_method(const struct shown_frame *frame)
+{
+    uint8_t resolver = frame->frame->resolver;
+    return resolver == RESOLVER_FCALL || resolver == RESOLVER_QCALL;
 }
 
 static bool is_framework(const struct shown_frame *frame)
 {
     const char *module = frame->frame->module;
-    return strncmp(module, "System.", 7) == 0;
+    return strncmp(module, "System.", 7) == 0 || is_native_method(frame);
 }
 
 /* The next frame from *at on that is looked at: the framework's, below the program's own code; or NULL. */
@@ -72,7 +102,7 @@ static const struct shown_frame *next_frame(const struct shown_stack *stack, siz
 {
     for (; *at < stack->count && *looked < FRAMES_LOOKED_AT; ++*at) {
         const struct shown_frame *frame = &stack->frames[*at];
-        if (!shown_frame_is_managed(frame))
+        if (!shown_frame_is_managed(frame) && !is_native_method(frame))
             continue;
         if (!is_framework(frame))
             return NULL;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyse/managed_wait.h"
 #include "analyse/wait_cycle.h"
 #include "base/mem.h"
 #include "base/own.h"
@@ -156,7 +155,7 @@ static bool read_lock_object(struct reading *r, struct stack_row *row)
         return true;
     }
     /* others wait by Monitor.Wait, too: it need not be in the name of their waits */
-    if (!monitors || !managed_wait_is_by(row->stack, "Condition.Wait") ||
+    if (!monitors || !row->waits_by_condition ||
         !find_on_stack(r, row->thread, "System.Threading.Condition", lock_of_condition, &lock) ||
         !as_monitor(r, &lock))
         return false;

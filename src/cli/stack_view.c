@@ -9,45 +9,67 @@
 #include "base/mem.h"
 #include "cli/stack_names.h"
 
-static void look_at(struct stack_row *row, const struct stack_view *view, size_t sample)
+/* What a thread does, by names as people write them. */
+static void look_at(struct stack_row *row)
 {
-    const struct taken_thread *thread = row->thread;
-    row->node = view->p->sample_node[sample];
-    row->stack = mem_alloc(1, sizeof *row->stack);
-    shown_stack_read(&view->b.trace, thread->trace_stack, view->p, row->node, row->stack);
+    bool blocked = row->thread->waiting_on[0] != 0;
     for (size_t i = 0; i < row->stack->count; i++)
         row->managed |= shown_frame_is_managed(&row->stack->frames[i]);
-    bool blocked = thread->waiting_on[0] != 0;
     row->idle = idle_thread_kind(row->name, row->stack, blocked);
     row->waits = blocked ? managed_wait_name(row->stack) : NULL;
+    row->waits_by_condition = managed_wait_is_by(row->stack, "Condition.Wait");
+}
+
+/* The rows' stacks, with the names as wanted. */
+static bool show_stacks(struct stack_view *view, bool raw_names, struct error *err)
+{
+    struct profile_options options = { .kind = SAMPLE_CPU, .raw_names = raw_names };
+    struct profile *p;
+    if (!profile_build(&view->b.trace, &options, &p, err))
+        return false;
+    if (view->p)
+        profile_free(view->p);
+    view->p = p;
+    size_t sample = 0;
+    for (size_t i = 0; i < view->row_count; i++) {
+        struct stack_row *row = &view->rows[i];
+        if (row->thread->problem || sample == p->sample_count)
+            continue;
+        row->node = p->sample_node[sample++];
+        if (!row->stack)
+            row->stack = mem_alloc(1, sizeof *row->stack);
+        shown_stack_read(&view->b.trace, row->thread->trace_stack, p, row->node, row->stack);
+    }
+    return true;
+}
+
+static void count_row(struct stack_view *view, const struct stack_row *row)
+{
+    uint64_t stopped_ns = row->thread->stopped_ns;
+    view->whole += row->stack && row->stack->end == STACK_WHOLE;
+    view->stopped_count += stopped_ns > 0;
+    view->stopped_sum_ns += stopped_ns;
+    if (stopped_ns > view->stopped_max_ns)
+        view->stopped_max_ns = stopped_ns;
 }
 
 bool stack_view_make(struct stack_view *view, const struct process_stacks *stacks, bool raw_names,
                      struct error *err)
 {
-    struct profile_options options = { .kind = SAMPLE_CPU, .raw_names = raw_names };
-    if (!profile_build(&view->b.trace, &options, &view->p, err))
-        return false;
     view->stacks = stacks;
     view->row_count = stacks->threads.count;
     view->rows = mem_alloc(view->row_count + 1, sizeof *view->rows);
-    size_t sample = 0;
     for (size_t i = 0; i < view->row_count; i++)
         view->rows[i].thread = &stacks->threads.rows[i];
     stack_names_read(view);
+    if (!show_stacks(view, false, err))
+        return false;
     for (size_t i = 0; i < view->row_count; i++) {
-        struct stack_row *row = &view->rows[i];
-        if (!row->thread->problem && sample < view->p->sample_count)
-            look_at(row, view, sample++);
-        view->whole += row->stack && row->stack->end == STACK_WHOLE;
-        if (row->thread->stopped_ns) {
-            view->stopped_count++;
-            view->stopped_sum_ns += row->thread->stopped_ns;
-            if (row->thread->stopped_ns > view->stopped_max_ns)
-                view->stopped_max_ns = row->thread->stopped_ns;
-        }
+        count_row(view, &view->rows[i]);
+        if (view->rows[i].stack)
+            look_at(&view->rows[i]);
     }
-    return true;
+    return !raw_names || show_stacks(view, true, err);
 }
 
 void stack_view_done(struct stack_view *view)

@@ -33,6 +33,7 @@ struct stack_row {
     bool managed;                      /* managed code is on its stack */
     const char *idle;                  /* what it is there for when it is idle by design, or NULL */
     const char *waits;                 /* managed_wait_name(), or NULL */
+    bool waits_by_condition;           /* by what Monitor.Wait is made of from .NET 11 on */
     struct stack_lock lock;
     uint32_t cycle; /* number of the deadlock it is part of, or 0 */
     uint32_t node;  /* of the profile: equal stacks have equal ones */

@@ -144,6 +144,26 @@ static void live_read_async(struct stack_view *view, struct live_target *live,
     trace_builder_done(&b);
 }
 
+/* What is managed cannot be told of a program compiled ahead that does not tell its methods: nothing is left
+ * out rather than everything. */
+static bool tells_managed(const struct stack_view *view, const struct target *target)
+{
+    bool any = target->runtime != RUNTIME_NATIVEAOT;
+    for (size_t i = 0; i < view->row_count && !any; i++)
+        any = view->rows[i].managed;
+    return any;
+}
+
+static bool live_print(struct stack_view *view, const struct target *target, const struct stack_values *v,
+                       bool first, struct error *err)
+{
+    struct stack_values own = *v;
+    own.managed = v->managed && tells_managed(view, target);
+    if (first && v->managed && !own.managed)
+        message_warning("--managed shows all frames: this Native AOT program does not tell its methods");
+    return stack_print(view, &own, err);
+}
+
 static bool live_look(struct live_target *live, const struct stack_caches *caches,
                       const struct stack_values *v, uint32_t number, struct error *err)
 {
@@ -168,38 +188,25 @@ static bool live_look(struct live_target *live, const struct stack_caches *cache
         live_memory_finish(live->memory);
     if (ok && first)
         view_warn(&view);
-    ok = ok && stack_print(&view, v, err);
+    ok = ok && live_print(&view, &live->list.items[0], v, first, err);
     stack_view_done(&view);
     return ok;
 }
 
-/* What is managed cannot be told of a program compiled ahead: nothing is left out rather than everything. */
-static void show_managed(const struct target *target, struct stack_values *v)
-{
-    if (!v->managed || target->runtime != RUNTIME_NATIVEAOT)
-        return;
-    message_warning("--managed shows all frames: methods of a Native AOT program are native functions");
-    v->managed = false;
-}
-
-static bool live_stacks(const struct stack_caches *caches, const struct stack_values *values,
-                        struct error *err)
+static bool live_stacks(const struct stack_caches *caches, const struct stack_values *v, struct error *err)
 {
     struct live_target live;
-    struct stack_values own = *values;
-    struct target_query query = target_options_query(&own.target);
+    struct target_query query = target_options_query(&v->target);
     query.one = query.begun = true;
     urgency_begin(URGENCY_MS); /* who looks at a hung machine waits, threads too */
     bool ok = live_target_open(&live, &query, &caches->symbols, &caches->kept, err);
-    if (ok)
-        show_managed(&live.list.items[0], &own);
-    for (uint32_t i = 0; ok && i < own.repeat; i++) {
+    for (uint32_t i = 0; ok && i < v->repeat; i++) {
         if (i > 0) {
-            poll(NULL, 0, (int)(own.every_ns / 1000000));
-            if (!own.json)
+            poll(NULL, 0, (int)(v->every_ns / 1000000));
+            if (!v->json)
                 ok = write(STDOUT_FILENO, "\n", 1) == 1;
         }
-        ok = ok && live_look(&live, caches, &own, i, err);
+        ok = ok && live_look(&live, caches, v, i, err);
     }
     live_target_close(&live);
     return ok;

@@ -37,6 +37,11 @@ def by_name(view):
     return {thread["name"]: thread for thread in view["threads"]}
 
 
+def waiting(view):
+    """Of the program's own threads."""
+    return {t["name"]: t["waiting_on"] for t in view["threads"] if t["name"].startswith(("cycle-", "lock-", "by-"))}
+
+
 def functions(thread):
     return [frame["function"] for frame in thread["frames"]]
 
@@ -100,6 +105,9 @@ def check_deadlocks(checks, variant):
             waiter = by_name(view)["by-waiter"]["lock"]
             checks.check(f"{variant} {mode}: who waits for a sleeper is in no deadlock",
                          waiter["owner"] == by_name(view)["by-holder"]["tid"], str(waiter))
+            raw = look("-p", target.pid, "--raw-names")
+            checks.check(f"{variant} {mode}: the runtime's spelling changes names, not what they wait for",
+                         waiting(raw) == waiting(view) and len(raw["deadlocks"]) == 1, f"{waiting(raw)}, {waiting(view)}")
             text = succeeded(clrperf("stack", "-p", target.pid)).stdout
             checks.check(f"{variant} {mode}: people read of it first", f"\ndeadlock: {count} threads" in text[:300], text[:300])
 
