@@ -30,8 +30,8 @@ struct code_walk {
     struct runtime_root root;
     struct fitted_layout fit;
     struct code_walk_report report;
-    struct buffer name, target, import; /* of the last answer */
-    struct named_method *shared;        /* those of several pieces of code, while these are listed */
+    struct buffer name, target, import, type_params; /* of the last answer */
+    struct named_method *shared; /* those of several pieces of code, while these are listed */
     struct arena shared_names;
 };
 
@@ -143,6 +143,11 @@ static void name_dynamic(struct code_walk *w, const struct surveyed_code *code, 
     found->name = finished(&w->name, method_text_append(&w->fit.types, method, &w->name));
     dynamic_method_read(&w->pages, &w->fit.layout, method, &dynamic);
     name_target(w, dynamic.target, found);
+    if (found->target[0]) {
+        buffer_string(&w->type_params, ";;");
+        buffer_string(&w->type_params, found->import[0] ? found->import : found->target);
+        found->type_params = finished(&w->type_params, true);
+    }
 }
 
 static void clear_answer(struct code_walk *w, struct found_method *found)
@@ -150,7 +155,10 @@ static void clear_answer(struct code_walk *w, struct found_method *found)
     buffer_clear(&w->name);
     buffer_clear(&w->target);
     buffer_clear(&w->import);
-    *found = (struct found_method){ .name = "", .module = "", .path = "", .target = "", .import = "" };
+    buffer_clear(&w->type_params);
+    *found = (struct found_method){
+        .name = "", .module = "", .path = "", .target = "", .import = "", .type_params = ""
+    };
 }
 
 static enum found_kind kind_of(const struct surveyed_code *code)
@@ -192,6 +200,7 @@ bool code_walk_open_by(const struct memory *memory, const struct module_files *f
     buffer_init(&w->name, NAME_BYTES_MAX);
     buffer_init(&w->target, NAME_BYTES_MAX);
     buffer_init(&w->import, NAME_BYTES_MAX);
+    buffer_init(&w->type_params, NAME_BYTES_MAX);
     arena_init(&w->shared_names, SHARED_BYTES_MAX);
     if (!runtime_root_find(&w->pages, &w->root, err) || !fitted_layout_find(&w->fit, ways, err)) {
         code_walk_close(w);
@@ -222,6 +231,7 @@ void code_walk_close(struct code_walk *walk)
     buffer_done(&walk->name);
     buffer_done(&walk->target);
     buffer_done(&walk->import);
+    buffer_done(&walk->type_params);
     free(walk);
 }
 

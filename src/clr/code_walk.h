@@ -59,6 +59,7 @@ struct found_method {
     const char *path;    /* of its file as the runtime has it, or "" */
     const char *target;  /* name of the method that a stub leads to or serves, or "" */
     const char *import;  /* "libc!getenv" when that is imported from a native library, or "" */
+    const char *type_params; /* as code_name.h has it: of a dynamic method, what it serves; else "" */
 };
 
 struct code_walk_report {

@@ -95,16 +95,19 @@ static const struct {
     { "IL_STUB_Array_Get", "[array get stub]" },
     { "IL_STUB_Array_Set", "[array set stub]" },
     { "IL_STUB_Array_Address", "[array address stub]" },
-    { "IL_STUB_DelegateInvoke", "[delegate invoke stub]" },
+    { "IL_STUB_Delegate_Invoke", "[delegate invoke stub]" },
     { "IL_STUB_MulticastDelegate_Invoke", "[multicast delegate stub]" },
     { "IL_STUB_WrapperDelegate_Invoke", "[wrapper delegate stub]" },
     { "IL_STUB_SecureDelegate_Invoke", "[wrapper delegate stub]" },
     { "IL_STUB_InstantiatingStub", "[instantiating stub]" },
     { "IL_STUB_UnboxingStub", "[unboxing stub]" },
-    { "IL_STUB_TailCallStoreArgs", "[tail call stub]" },
-    { "IL_STUB_TailCallCallTarget", "[tail call stub]" },
+    { "IL_STUB_StoreTailCallArgs", "[tail call stub]" },
+    { "IL_STUB_CallTailCallTarget", "[tail call stub]" },
     { "IL_STUB_DelegateShuffleThunk", "[delegate shuffle thunk]" },
     { "IL_STUB_VirtualStaticMethodDispatch", "[static virtual dispatch stub]" },
+    { "IL_STUB_bVirtualStaticMethodDispatch",
+      "[static virtual dispatch stub]" }, /* so .NET 8 and 9 spell it */
+    { "IL_STUB_AsyncResume", "[async resume stub]" },
 };
 
 static bool is_dynamic_type(struct span type)
@@ -112,15 +115,29 @@ static bool is_dynamic_type(struct span type)
     return is_text(type, "dynamicClass") || is_text(type, "DynamicClass") || is_text(type, "ILStubClass");
 }
 
+/* The runtime's own kind, with what it serves: a method, or an imported function. False: it is another one.
+ */
+static bool show_il_stub(struct span method, struct span serves, struct buffer *out)
+{
+    size_t i = 0;
+    while (i < ARRAY_LEN(il_stubs) && !is_text(method, il_stubs[i].name))
+        i++;
+    if (i == ARRAY_LEN(il_stubs))
+        return false;
+    buffer_string(out, il_stubs[i].shown);
+    if (serves.size) {
+        buffer_u8(out, ' ');
+        method_name_show(serves, "", out);
+    }
+    return true;
+}
+
 /* Methods without metadata: the runtime's stubs, and what programs made with Reflection.Emit. */
-static void show_dynamic(struct span method, struct buffer *out)
+static void show_dynamic(struct span method, struct span serves, struct buffer *out)
 {
     static const char invoke[] = "InvokeStub_", lambda[] = "lambda_method", stub[] = "IL_STUB_";
-    for (size_t i = 0; i < ARRAY_LEN(il_stubs); i++)
-        if (is_text(method, il_stubs[i].name)) {
-            buffer_string(out, il_stubs[i].shown);
-            return;
-        }
+    if (show_il_stub(method, serves, out))
+        return;
     const char *note = " [dynamic]";
     if (span_begins(method, stub)) {
         method = span_between(method, sizeof stub - 1, method.size);
@@ -238,7 +255,7 @@ void method_name_show(struct span raw, const char *type_params, struct buffer *o
     if (!managed)
         buffer_append(out, raw.data, raw.size);
     else if (is_dynamic_type(parts.type))
-        show_dynamic(parts.method, out);
+        show_dynamic(parts.method, split_params(type_params).kind, out);
     else
         show_managed(&parts, &type, type_params, out);
     remove_controls(out, start, managed);

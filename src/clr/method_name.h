@@ -11,7 +11,7 @@
  *   App.Program::<Main>g__Add|0_0(...)                           App.Program.Main.Add
  *   App.Order::.ctor()                                           App.Order..ctor  (and App.Order..cctor)
  *   App.Order::get_Total()                                       App.Order.Total.get
- *   dynamicClass::IL_STUB_PInvoke(...)                           [P/Invoke stub]
+ *   dynamicClass::IL_STUB_PInvoke(...)                           [P/Invoke stub] libc!getenv
  *   App.Server::ReadAsync(...) [async thunk]                     App.Server.ReadAsync (async thunk)
  */
 #ifndef CLRPERF_CLR_METHOD_NAME_H
@@ -26,9 +26,9 @@
  * Appends the shown form of a name whose code is managed (ReadyToRun, jitted or dynamic).
  * `type_params` is code_name.type_params, "TYPE;METHOD;KIND" (symbolize/managed_image.h), or "": its
  * names stand for System.__Canon, which without them is shown as '_'; without KIND a state machine
- * whose method's name does not end in "Async" is shown as "(state machine)".
- * A text of another form is appended unchanged. Control bytes come out as '?'. Showing a shown name
- * changes nothing.
+ * whose method's name does not end in "Async" is shown as "(state machine)". KIND of a stub without metadata
+ * is what it serves: a method as the runtime spells it, or "libc!getenv". A text of another form is appended
+ * unchanged. Control bytes come out as '?'. Showing a shown name changes nothing.
  */
 void method_name_show(struct span raw, const char *type_params, struct buffer *out);
 

@@ -15,7 +15,7 @@ enum { CENSUS_CHAINS = 2, CENSUS_LOOK_MS = 100 };
 
 struct told_method {
     uint64_t addr, size_bytes, module_id, time_ns;
-    uint32_t name, token; /* name: string */
+    uint32_t name, type_params, token; /* all but the token: strings */
     uint8_t tier;
     bool dynamic, gone;
 };
@@ -51,6 +51,7 @@ static void hear_method(void *user, const struct runtime_method *method)
         .module_id = method->module_id,
         .time_ns = method->time_ns,
         .name = intern_add(&telling->t->strings, method->name),
+        .type_params = intern_add(&telling->t->strings, method->type_params),
         .token = method->dynamic ? 0 : method->token,
         .tier = method->tier,
         .dynamic = method->dynamic,
@@ -95,6 +96,7 @@ static void add_code(struct code_census *census, const struct telling *telling,
                                            : NULL;
     struct trace_function function = {
         .name = method->name,
+        .type_params = method->type_params,
         .module = module ? trace_add_span(t, module_simple_name(trace_string_span(t, module->path))) : 0,
         .kind = method->dynamic ? CODE_DYNAMIC : CODE_JIT,
     };

@@ -202,6 +202,7 @@ static void tell(struct memory_session *s, const struct found_method *found)
         .module_id = found->module_id,
         .token = found->token,
         .name = span_of(found->name, strlen(found->name)),
+        .type_params = span_of(found->type_params, strlen(found->type_params)),
         .tier = (uint8_t)tier_of((enum found_tier)found->tier),
         .dynamic = found->kind == FOUND_DYNAMIC,
         .jitted = true,

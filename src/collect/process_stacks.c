@@ -262,6 +262,7 @@ static bool take_method(void *user, const struct found_method *found)
     struct trace_function function = {
         .name = trace_add_string(t, found->name),
         .module = found->module[0] ? trace_add_string(t, found->module) : 0,
+        .type_params = found->type_params[0] ? trace_add_string(t, found->type_params) : 0,
         .kind = dynamic ? CODE_DYNAMIC : CODE_JIT,
     };
     struct trace_code code = {

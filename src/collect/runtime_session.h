@@ -52,9 +52,11 @@ struct runtime_method {
     uint32_t token;                /* metadata token, of no use when dynamic */
     /* "Ns.Type`1+Nested[Args]::Method(args)" in UTF-8, see clr/code_name.h; valid during the call. */
     struct span name;
-    uint8_t tier; /* enum code_tier */
-    bool dynamic; /* without metadata: DynamicMethod, IL stubs */
-    bool jitted;  /* false: a helper written in machine code */
+    struct span
+        type_params; /* what an IL stub serves, as clr/code_name.h has it, where memory tells; else empty */
+    uint8_t tier;    /* enum code_tier */
+    bool dynamic;    /* without metadata: DynamicMethod, IL stubs */
+    bool jitted;     /* false: a helper written in machine code */
     bool generic;
     bool cold; /* the lesser part of a method split in two */
 };

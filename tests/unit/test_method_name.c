@@ -143,6 +143,13 @@ static const struct {
     { "A.Odd\\,Name\\+X::M()", "", "A.Odd,Name+X.M" },
     /* code without metadata */
     { "dynamicClass::IL_STUB_PInvoke(int32)", "", "[P/Invoke stub]" },
+    { "dynamicClass::IL_STUB_PInvoke(int32)", ";;libc!getenv", "[P/Invoke stub] libc!getenv" },
+    { "dynamicClass::IL_STUB_ReversePInvoke(int64,int64)", ";;App.Program+Compare::Invoke(int,int)",
+      "[reverse P/Invoke stub] App.Program.Compare.Invoke" },
+    { "dynamicClass::IL_STUB_StoreTailCallArgs(int)", "", "[tail call stub]" },
+    { "dynamicClass::IL_STUB_CallTailCallTarget(int)", "", "[tail call stub]" },
+    { "dynamicClass::IL_STUB_Delegate_Invoke()", "", "[delegate invoke stub]" },
+    { "dynamicClass::IL_STUB_bVirtualStaticMethodDispatch()", "", "[static virtual dispatch stub]" },
     { "dynamicClass::IL_STUB_ReversePInvoke(int)", "", "[reverse P/Invoke stub]" },
     { "dynamicClass::IL_STUB_MulticastDelegate_Invoke(int)", "", "[multicast delegate stub]" },
     { "dynamicClass::IL_STUB_New(int)", "", "New [IL stub]" },
