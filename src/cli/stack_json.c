@@ -126,6 +126,17 @@ static void write_deadlocks(const struct stack_view *view, struct json_writer *w
     json_end_array(w);
 }
 
+static void write_signal(const struct taken_thread *thread, struct json_writer *w)
+{
+    json_key(w, "died_of");
+    json_quoted(w, thread->signal);
+    json_key(w, "fault_address");
+    if (thread->has_fault)
+        json_hex(w, thread->fault_addr);
+    else
+        json_absent(w);
+}
+
 static void write_thread(const struct stack_view *view, const struct stack_row *row, bool managed_only,
                          struct json_writer *w)
 {
@@ -151,6 +162,7 @@ static void write_thread(const struct stack_view *view, const struct stack_row *
     json_key(w, "lock");
     write_lock(view, row, w);
     write_frames(view, row, managed_only, w);
+    write_signal(row->thread, w);
     json_key(w, "stopped_ms");
     if (row->thread->stopped_ns)
         json_double(w, (double)row->thread->stopped_ns / 1e6);

@@ -8,7 +8,7 @@
 
 enum { THREADS_LISTED = 12, IDLE_KINDS_MAX = 16 };
 
-#define GROUP_DEADLOCK SIZE_MAX
+#define GROUP_SHOWN SIZE_MAX /* ahead of the others, alone */
 
 static void append_safe(struct buffer *out, const char *text)
 {
@@ -215,9 +215,28 @@ static void text_deadlock(struct stack_view *view, uint32_t cycle, const struct 
             text_state(view, row, out);
             buffer_string(out, "\n");
             text_frames(view, row, how->managed_only, out);
-            row->group = GROUP_DEADLOCK;
+            row->group = GROUP_SHOWN;
         }
         at = row->lock.owner;
+    }
+}
+
+/* Who ended the process, and what it was at. */
+static void text_end_of_process(struct stack_view *view, const struct stack_print *how, struct buffer *out)
+{
+    for (size_t i = 0; i < view->row_count; i++) {
+        struct stack_row *row = &view->rows[i];
+        if (!row->thread->signal)
+            continue;
+        buffer_format(out, "\nended by %s", row->thread->signal);
+        if (row->thread->has_fault)
+            buffer_format(out, " at address 0x%" PRIx64, row->thread->fault_addr);
+        buffer_string(out, "\nthread ");
+        text_thread_name(row, out);
+        buffer_string(out, "\n");
+        if (row->stack)
+            text_frames(view, row, how->managed_only, out);
+        row->group = GROUP_SHOWN;
     }
 }
 
@@ -266,6 +285,7 @@ static void text_problems(const struct stack_view *view, struct buffer *out)
 void stack_view_text(struct stack_view *view, const struct stack_print *how, struct buffer *out)
 {
     text_head(view, out);
+    text_end_of_process(view, how, out);
     for (uint32_t cycle = 1; cycle <= view->deadlocks; cycle++)
         text_deadlock(view, cycle, how, out);
     if (view->async)

@@ -15,7 +15,7 @@ static void look_at(struct stack_row *row)
     bool blocked = row->thread->waiting_on[0] != 0;
     for (size_t i = 0; i < row->stack->count; i++)
         row->managed |= shown_frame_is_managed(&row->stack->frames[i]);
-    row->idle = idle_thread_kind(row->name, row->stack, blocked);
+    row->idle = row->thread->signal ? NULL : idle_thread_kind(row->name, row->stack, blocked);
     row->waits = blocked ? managed_wait_name(row->stack) : NULL;
     row->waits_by_condition = managed_wait_is_by(row->stack, "Condition.Wait");
 }

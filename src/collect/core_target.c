@@ -14,6 +14,7 @@
 #include "base/own.h"
 #include "collect/core_command.h"
 #include "collect/core_name.h"
+#include "collect/fatal_signal.h"
 #include "collect/process_scan.h"
 #include "collect/thread_wait.h"
 #include "read/bundled_file.h"
@@ -326,6 +327,19 @@ static void take_stack(const struct core_target *target, struct taken_thread *th
         thread->problem = mem_copy_string("its stack is not in the dump");
 }
 
+/* Of the first thread that has one: that is the one that was at fault. */
+static void take_signal(const struct core_target *target, const struct core_thread *core,
+                        struct taken_thread *thread)
+{
+    const struct core_fault *fault = &target->core.fault;
+    for (const struct core_thread *before = target->core.threads; before != core; before++)
+        if (fatal_signal_name(before->signal))
+            return;
+    thread->signal = fatal_signal_name(core->signal);
+    thread->has_fault = thread->signal && fault->signal == core->signal && fault->has_addr;
+    thread->fault_addr = fault->addr;
+}
+
 static void take_thread(struct core_target *target, const struct core_thread *core,
                         struct taken_thread *thread)
 {
@@ -334,7 +348,7 @@ static void take_thread(struct core_target *target, const struct core_thread *co
                           span_of(core->user_regs, sizeof core->user_regs), &thread->registers);
     taken_thread_describe_wait(thread, &sources);
     thread->name = mem_copy_string("");
-    thread->signal = core->signal;
+    take_signal(target, core, thread);
     take_stack(target, thread);
 }
 

@@ -18,11 +18,13 @@
 enum { TAKEN_THREADS_MAX = 1 << 16 };
 
 struct taken_thread {
-    pid_t tid, ns_tid;                 /* in our pid namespace, and as the process has it itself */
-    char *name;                        /* as the kernel has it; "" when unknown. Owned */
-    char state;                        /* of /proc/TID/stat before the look: R S D T t Z; 0 unknown */
-    char *waiting_on;                  /* of thread_wait_describe(), "" when it is in no system call. Owned */
-    uint16_t signal;                   /* of a core dump: what it died of, or 0 */
+    pid_t tid, ns_tid;  /* in our pid namespace, and as the process has it itself */
+    char *name;         /* as the kernel has it; "" when unknown. Owned */
+    char state;         /* of /proc/TID/stat before the look: R S D T t Z; 0 unknown */
+    char *waiting_on;   /* of thread_wait_describe(), "" when it is in no system call. Owned */
+    const char *signal; /* of a core dump: what it died of, "SIGSEGV", or NULL */
+    bool has_fault;     /* that was for the use of an address, which is `fault_addr` */
+    uint64_t fault_addr;
     char *problem;                     /* why it has no stack, or NULL. Owned */
     struct thread_registers registers; /* where there is no problem */
     uint8_t *stack;                    /* owned */

@@ -1,5 +1,6 @@
 #include "read/core_file.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@ enum {
     NOTE_PRPSINFO = 3,
     NOTE_AUXV = 6,
     NOTE_FILE = 0x46494c45,
+    NOTE_SIGINFO = 0x53494749,
     NOTE_HEADER_BYTES = 12,
     PRSTATUS_SIGNAL = 12,
     PRSTATUS_PID = 32,
@@ -31,6 +33,10 @@ enum {
     PRPSINFO_PID = 24,
     PRPSINFO_NAME = 40,
     PRPSINFO_ARGS = 56,
+    SIGINFO_CODE = 8,
+    SIGINFO_ADDR = 16,
+    SIGINFO_BYTES = 24,       /* of what is read */
+    SIGINFO_OF_KERNEL = 0x80, /* no address is told from there on, and below 1 */
     NOTES_MAX = 1 << 20,
     FILE_NOTE_BYTES_MAX = 64 << 20,
     NAMES_BYTES_MAX = 64 << 20,
@@ -215,6 +221,22 @@ static void take_process(struct core_file *core, const uint8_t *desc)
     memcpy(core->command_line, desc + PRPSINFO_ARGS, sizeof core->command_line - 1);
 }
 
+static bool is_of_address(uint16_t number, int32_t code)
+{
+    bool faults = number == SIGSEGV || number == SIGBUS || number == SIGILL || number == SIGFPE;
+    return faults && code > 0 && code < SIGINFO_OF_KERNEL;
+}
+
+static void take_fault(struct core_file *core, const uint8_t *desc)
+{
+    uint16_t number = (uint16_t)load_u32le(desc);
+    core->fault = (struct core_fault){
+        .signal = number,
+        .has_addr = is_of_address(number, (int32_t)load_u32le(desc + SIGINFO_CODE)),
+        .addr = load_u64le(desc + SIGINFO_ADDR),
+    };
+}
+
 /* u64 count, u64 page size, count times {start, end, offset in pages}, then the names. */
 static bool take_files(struct opening *o, struct span desc, struct error *err)
 {
@@ -254,6 +276,9 @@ static bool take_note(struct opening *o, uint32_t type, uint64_t file_off, uint3
                source_read(&core->file, file_off, desc, PRPSINFO_ARGS + sizeof core->command_line - 1,
                            NULL)) {
         take_process(core, desc);
+    } else if (type == NOTE_SIGINFO && !core->fault.signal && bytes >= SIGINFO_BYTES &&
+               source_read(&core->file, file_off, desc, SIGINFO_BYTES, NULL)) {
+        take_fault(core, desc);
     } else if (type == NOTE_AUXV && !core->auxiliary_bytes) {
         size_t size = bytes < sizeof core->auxiliary ? bytes : sizeof core->auxiliary;
         core->auxiliary_bytes = source_read(&core->file, file_off, core->auxiliary, size, NULL) ? size : 0;

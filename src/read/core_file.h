@@ -2,10 +2,10 @@
  * core_file: a core dump, as the kernel, gcore and createdump write them.
  *
  * An ELF file of type ET_CORE: PT_LOAD segments hold memory, notes tell threads (NT_PRSTATUS), the process
- * (NT_PRPSINFO) and which files were mapped where (NT_FILE). Specified in elf(5) and core(5); the notes in
- * the Linux source, include/uapi/linux/elfcore.h and fs/binfmt_elf.c; createdump in dotnet/runtime,
- * src/coreclr/debug/createdump. What kind of dump it is decides what memory is there: what is in no segment's
- * bytes cannot be read. 64-bit little-endian, x86-64 and arm64.
+ * (NT_PRPSINFO), what ended it (NT_SIGINFO) and which files were mapped where (NT_FILE). Specified in elf(5)
+ * and core(5); the notes in the Linux source, include/uapi/linux/elfcore.h and fs/binfmt_elf.c; createdump in
+ * dotnet/runtime, src/coreclr/debug/createdump. What kind of dump it is decides what memory is there: what is
+ * in no segment's bytes cannot be read. 64-bit little-endian, x86-64 and arm64.
  */
 #ifndef CLRPERF_READ_CORE_FILE_H
 #define CLRPERF_READ_CORE_FILE_H
@@ -30,8 +30,16 @@ enum {
 
 struct core_thread {
     pid_t tid;
-    uint16_t signal;                             /* that it died of or was stopped by; 0: none */
+    uint16_t signal; /* that it died of or was stopped by; 0: none. The kernel tells
+                        it of all threads, the one that it was sent to is the first */
     uint8_t user_regs[CORE_USER_REGS_BYTES_MAX]; /* struct user_regs_struct of its machine, see sys/user.h */
+};
+
+/* What the signal that ended the process was about. */
+struct core_fault {
+    uint16_t signal; /* 0: not told */
+    bool has_addr;   /* it is of an address that was used */
+    uint64_t addr;
 };
 
 struct core_load {
@@ -50,6 +58,7 @@ struct core_file {
     size_t auxiliary_bytes;
     struct core_thread *threads;
     size_t thread_count, thread_capacity;
+    struct core_fault fault;
     bool has_files;      /* it tells which files were mapped */
     uint64_t lost_bytes; /* of segments that lie behind the end of the file: it was cut */
     /* its own */

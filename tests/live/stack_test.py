@@ -354,11 +354,16 @@ def check_crashes(checks, variant, work):
     found = [f for f in functions(crashed[0]) if f.startswith("Crashes.")] if crashed else []
     checks.check(f"{variant} native: the stack that crashed is whole", found == callers and crashed[0]["end"] == "whole",
                  f"{found} {[t['end'] for t in view['threads']]}")
+    died = {t["tid"]: (t["died_of"], t["fault_address"]) for t in view["threads"] if t["died_of"]}
+    checks.check(f"{variant} native: what it died of", died == {t["tid"]: ("SIGSEGV", "0x0") for t in crashed}, str(died))
     overflow = dump_of_crash(variant, work, "overflow")
     view = look(overflow)
     depths = [functions(t).count("Crashes.Program.Recurse") for t in view["threads"]]
     checks.check(f"{variant} overflow: the recursion is seen", max(depths) > 300, str(depths))
+    died = [(t["died_of"], functions(t)) for t in view["threads"] if t["died_of"]]
+    checks.check(f"{variant} overflow: who died", len(died) == 1 and "Crashes.Program.Recurse" in died[0][1], str([d[0] for d in died]))
     text = succeeded(clrperf("stack", overflow)).stdout.splitlines()
+    checks.check(f"{variant} overflow: people read of it first", text[2].startswith("ended by SIG"), text[2])
     folded = [line for line in text if "Crashes.Program.Recurse" in line]
     checks.check(f"{variant} overflow: as few lines", 0 < len(folded) < 10 and any(" times)" in line for line in folded),
                  " / ".join(folded[:12]))

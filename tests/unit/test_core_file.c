@@ -1,5 +1,6 @@
 /* A core dump made by hand: two threads, three segments, two files; whole, cut at every byte, and wrong. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,15 +19,17 @@ enum {
     NOTES_OFF = 64 + 56 * SEGMENTS,
     STATUS_BYTES = 392, /* of arm64; of x86-64 336 */
     PSINFO_BYTES = 136,
+    SIGINFO_BYTES = 128,
 };
 
 struct shape { /* what a corrupt twin has different */
     uint16_t type, machine, segment_bytes, segments;
     uint64_t file_count;
     bool threadless;
+    size_t fault_bytes; /* of the first NT_SIGINFO */
 };
 
-static const struct shape good = { 4, 62, 56, SEGMENTS, 2, false };
+static const struct shape good = { 4, 62, 56, SEGMENTS, 2, false, SIGINFO_BYTES };
 
 static void put_segment(struct buffer *b, uint32_t type, uint32_t flags, uint64_t off, uint64_t addr,
                         uint64_t file_bytes, uint64_t memory_bytes)
@@ -79,6 +82,22 @@ static void put_process(struct buffer *b)
     buffer_done(&desc);
 }
 
+static void put_fault(struct buffer *b, uint32_t signal_number, uint32_t code, uint64_t addr, size_t bytes)
+{
+    struct buffer desc;
+    buffer_init(&desc, SIGINFO_BYTES);
+    buffer_u32le(&desc, signal_number);
+    buffer_u32le(&desc, 0);
+    buffer_u32le(&desc, code);
+    buffer_u32le(&desc, 0);
+    buffer_u64le(&desc, addr);
+    while (desc.size < SIGINFO_BYTES)
+        buffer_u8(&desc, 0);
+    desc.size = bytes;
+    put_note(b, 0x53494749, &desc);
+    buffer_done(&desc);
+}
+
 static void put_files(struct buffer *b, uint64_t count)
 {
     struct buffer desc;
@@ -103,6 +122,8 @@ static void build(struct buffer *file, const struct shape *shape)
         put_status(&notes, 4712, 0, 0x9010);
     }
     put_process(&notes);
+    put_fault(&notes, SIGSEGV, SEGV_MAPERR, 0x7f12, shape->fault_bytes);
+    put_fault(&notes, SIGABRT, 0, 0x7f13, SIGINFO_BYTES); /* gcore writes one a thread */
     put_files(&notes, shape->file_count);
     uint64_t data = NOTES_OFF + notes.size;
     buffer_append(file, "\177ELF\2\1\1\0\0\0\0\0\0\0\0\0", 16);
@@ -152,10 +173,29 @@ static void test_content(void **state)
     assert_int_equal(core.threads[0].signal, 6);
     assert_int_equal(core.threads[1].tid, 4712);
     assert_int_equal(load_u64le(core.threads[1].user_regs + 19 * 8), 0x9010);
+    assert_int_equal(core.fault.signal, SIGSEGV);
+    assert_true(core.fault.has_addr && core.fault.addr == 0x7f12);
     assert_int_equal(core.lost_bytes, 0);
     assert_true(core.has_files);
     core_file_close(&core);
     buffer_done(&file);
+}
+
+/* One that is cut tells nothing; of one that a process sent there is no address. */
+static void test_fault(void **state)
+{
+    (void)state;
+    struct buffer file;
+    struct core_file core;
+    struct shape shape = good;
+    for (shape.fault_bytes = 0; shape.fault_bytes < SIGINFO_BYTES; shape.fault_bytes++) {
+        build(&file, &shape);
+        assert_true(open_file(&file, &core, NULL));
+        assert_int_equal(core.fault.signal, shape.fault_bytes < 24 ? SIGABRT : SIGSEGV);
+        assert_int_equal(core.fault.has_addr, shape.fault_bytes >= 24);
+        core_file_close(&core);
+        buffer_done(&file);
+    }
 }
 
 /* A dump of arm64: x0..x30, then the stack pointer, the program counter and flags. */
@@ -317,13 +357,10 @@ static void test_short_list(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_content),
-        cmocka_unit_test(test_mappings),
-        cmocka_unit_test(test_joined_mappings),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_short_list),
+        cmocka_unit_test(test_content),  cmocka_unit_test(test_fault),
+        cmocka_unit_test(test_mappings), cmocka_unit_test(test_joined_mappings),
+        cmocka_unit_test(test_memory),   cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_wrong),    cmocka_unit_test(test_short_list),
         cmocka_unit_test(test_arm64),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
