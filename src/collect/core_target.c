@@ -30,6 +30,8 @@ enum {
     LOAD_SEGMENT = 1,
     NOTES_BYTES_MAX = 4096,
     NOTE_BUILD_ID = 3,
+    AUXILIARY_BYTES = 16, /* of an entry: its type and its value */
+    AUXILIARY_ENTRY = 9,
     COMMAND_BYTES_MAX = CORE_COMMAND_ARGUMENTS_MAX * (CORE_COMMAND_ARGUMENT_BYTES_MAX + 1) + 1,
 };
 
@@ -236,6 +238,30 @@ static void read_target(void *user, struct memory_piece *pieces, size_t count)
 
 /* The target. */
 
+/* The executable's file: where the auxiliary vector says that the process began. */
+static const char *executable_of(const struct core_file *core)
+{
+    for (size_t at = 0; at + AUXILIARY_BYTES <= core->auxiliary_bytes; at += AUXILIARY_BYTES) {
+        if (load_u64le(core->auxiliary + at) != AUXILIARY_ENTRY)
+            continue;
+        const struct memory_mapping *m =
+            memory_mapping_at(&core->memory, load_u64le(core->auxiliary + at + AUXILIARY_BYTES / 2));
+        return m ? m->path : "";
+    }
+    return "";
+}
+
+/* Which runtime a mapped file holds; its version is kept. */
+static enum runtime_kind scan_image(struct core_target *target, const char *path)
+{
+    const struct core_image *image = path[0] ? image_of(target, path) : NULL;
+    enum runtime_kind kind = RUNTIME_NONE;
+    struct source file;
+    if (image && image->fd >= 0 && source_over_fd(image->fd, 0, UINT64_MAX, &file, NULL))
+        runtime_version_scan(&file, &kind, &target->version, NULL);
+    return kind;
+}
+
 static void find_runtime(struct core_target *target)
 {
     for (size_t i = 0; i < target->core.memory.mapping_count; i++) {
@@ -243,9 +269,11 @@ static void find_runtime(struct core_target *target)
         if (!slash || strcmp(slash + 1, "libcoreclr.so") != 0)
             continue;
         target->has_runtime = true;
-        runtime_version_from_path(span_of(path, strlen(path)), &target->version);
+        if (!runtime_version_from_path(span_of(path, strlen(path)), &target->version))
+            scan_image(target, path);
         return;
     }
+    target->has_runtime = scan_image(target, executable_of(&target->core)) == RUNTIME_CORECLR;
 }
 
 bool core_target_open(const char *path, struct core_target *out, struct error *err)

@@ -37,7 +37,7 @@ struct core_target {
     int64_t modified_s;
     struct core_image *images;
     size_t image_count, image_capacity;
-    struct runtime_version version; /* "" when not known */
+    struct runtime_version version; /* "" when not known: in a file that is not here, or ahead of time */
     bool has_runtime;
 };
 

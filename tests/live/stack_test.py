@@ -301,6 +301,8 @@ def check_cores(checks, variant, work):
         dumps = core_dumps(work, target.pid, variant)
     for kind, path in dumps:
         view = look(path)
+        checks.check(f"{variant} {kind}: has the runtime's version", view["runtime_version"] == now["runtime_version"],
+                     f"{view['runtime_version']}, {now['runtime_version']}")
         checks.check(f"{variant} {kind}: has the name of the process", view["process_name"] == name, f"{view['process_name']}, {name}")
         core = {t["tid"]: functions(t) for t in view["threads"]}
         called = {t["tid"]: t["name"] for t in view["threads"] if t["tid"] in names}
