@@ -15,11 +15,13 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "collect/helper_process.h"
+#include "collect/proc_file.h"
 #include "collect/traced_thread.h"
 
 enum {
     AT_A_TIME = 4, /* threads that are asked to stop before the first of them has */
     BATCH_THREADS = 64,
+    STATUS_BYTES_MAX = 16 << 10,
     BATCH_STACK_BYTES = 8 * THREAD_STACK_BYTES_MAX,
     PAGE_BYTES = 4096,
     READ_PIECES = 128,
@@ -298,6 +300,30 @@ static bool ask(struct thread_stopper *s)
     return doorbell_wait(&x->answered, s->asked++, doorbell_look_us(LOOKS_US), THREAD_STOP_DEADLINE_MS);
 }
 
+/* Who traces a thread; 0: nobody, or it is not known. */
+static pid_t tracer_of(pid_t tid)
+{
+    struct buffer text;
+    struct proc_status status = { 0 };
+    buffer_init(&text, STATUS_BYTES_MAX);
+    if (proc_file_read(tid, "status", &text, NULL))
+        procfs_read_status(buffer_span(&text), &status, NULL);
+    buffer_done(&text);
+    return status.tracer;
+}
+
+/* Only one can trace a thread. */
+static bool explain_tracer(pid_t tid, struct error *err)
+{
+    pid_t tracer = tracer_of(tid);
+    if (!tracer)
+        return false;
+    error_set(err, ERROR_PERMISSION, "thread %d is traced by process %d, and by one at a time only", (int)tid,
+              (int)tracer);
+    error_hint(err, "let a debugger or strace detach from it first");
+    return true;
+}
+
 static void explain(const struct stop_result *r, struct error *err)
 {
     switch (r->outcome) {
@@ -305,10 +331,11 @@ static void explain(const struct stop_result *r, struct error *err)
         error_set(err, ERROR_TARGET, "thread %d is gone", (int)r->tid);
         return;
     case STOP_REFUSED:
+        if (r->os_error == EPERM && explain_tracer(r->tid, err))
+            return;
         error_system(err, r->os_error, "cannot look at thread %d", (int)r->tid);
         if (r->os_error == EPERM)
-            error_hint(err, "run as the same user with kernel.yama.ptrace_scope = 0, or with sudo; "
-                            "a debugger or strace on the process must let go of it first");
+            error_hint(err, "run as the same user with kernel.yama.ptrace_scope = 0, or with sudo");
         return;
     default:
         error_set(err, ERROR_LIMIT, "thread %d did not stop within %d ms: it waits in the kernel",

@@ -146,6 +146,8 @@ bool procfs_read_status(struct span text, struct proc_status *out, struct error 
             seen_gid = cursor_ok(&c);
         } else if (span_begins(line, "NSpid:")) {
             take_ns_pids(&c, &status);
+        } else if (span_begins(line, "TracerPid:")) {
+            status.tracer = (pid_t)take_field(&c);
         } else if (span_begins(line, "CapEff:")) {
             skip_blanks(&c);
             status.effective_capabilities = take_number(&c, 16);

@@ -36,6 +36,7 @@ struct proc_status {
     uid_t uid, fs_uid; /* real, and the one for file access */
     gid_t gid, fs_gid;
     pid_t tgid;
+    pid_t tracer;      /* who debugs it; 0: nobody */
     pid_t ns_pid;      /* the process as it sees itself: the last of NSpid */
     uint32_t ns_depth; /* pid namespaces below ours */
     uint64_t effective_capabilities;

@@ -79,6 +79,7 @@ static void test_stat_cut(void **state)
 static const char status_text[] = "Name:\tUid:\\n\n"
                                   "State:\tS (sleeping)\n"
                                   "Tgid:\t4711\n"
+                                  "TracerPid:\t815\n"
                                   "Uid:\t1001\t1002\t1003\t1004\n"
                                   "Gid:\t2001\t2002\t2003\t2004\n"
                                   "NSpid:\t4711\t12\t1\n"
@@ -94,6 +95,7 @@ static void test_status(void **state)
     assert_int_equal(status.fs_uid, 1004);
     assert_int_equal(status.gid, 2001);
     assert_int_equal(status.fs_gid, 2004);
+    assert_int_equal(status.tracer, 815);
     assert_int_equal(status.ns_pid, 1);
     assert_int_equal(status.ns_depth, 2);
     assert_true(status.effective_capabilities == 0x1ffffffffff);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,6 +102,28 @@ static void test_take(void **state)
     wait_state(child, 'T'); /* it stays stopped */
     kill(child, SIGCONT);
     wait_state(child, 'S');
+    thread_stopper_close(stopper);
+    end_child(child);
+}
+
+/* Who traces it already is told: a debugger lets nobody else in. */
+static void test_traced(void **state)
+{
+    (void)state;
+    struct thread_stopper *stopper;
+    struct thread_stop stop;
+    char wanted[64];
+    pid_t child = start_child();
+    if (ptrace(PTRACE_SEIZE, child, NULL, NULL) != 0) {
+        end_child(child);
+        skip();
+    }
+    assert_true(thread_stopper_open(&stopper, NULL));
+    stop = (struct thread_stop){ .tid = child };
+    assert_int_equal(thread_stopper_take(stopper, 0, &stop, 1), 1);
+    snprintf(wanted, sizeof wanted, "thread %d is traced by process %d", (int)child, (int)getpid());
+    assert_int_equal(stop.problem.kind, ERROR_PERMISSION);
+    assert_non_null(strstr(stop.problem.what, wanted));
     thread_stopper_close(stopper);
     end_child(child);
 }
@@ -330,8 +353,9 @@ static void test_waits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_take),      cmocka_unit_test(test_gone),  cmocka_unit_test(test_many),
-        cmocka_unit_test(test_registers), cmocka_unit_test(test_sizes), cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_take),  cmocka_unit_test(test_traced),    cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_many),  cmocka_unit_test(test_registers), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
