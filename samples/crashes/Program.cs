@@ -40,6 +40,8 @@ namespace Crashes
 
         private static void Crash(string mode)
         {
+            if (mode == "throw")
+                throw new InvalidOperationException("the order is broken", new ArgumentException("no such customer"));
             if (mode == "overflow")
                 Recurse(1);
             else

@@ -126,6 +126,28 @@ static void write_deadlocks(const struct stack_view *view, struct json_writer *w
     json_end_array(w);
 }
 
+/* Of the thread that died, else null. */
+static void write_exceptions(const struct stack_view *view, const struct taken_thread *thread,
+                             struct json_writer *w)
+{
+    json_key(w, "exceptions");
+    if (!thread->signal) {
+        json_absent(w);
+        return;
+    }
+    json_begin_array(w);
+    for (size_t i = 0; i < view->exception_count; i++) {
+        const struct stack_exception *e = &view->exceptions[i];
+        json_begin_object(w);
+        json_key(w, "type");
+        json_quoted(w, e->type);
+        json_key(w, "message");
+        json_quoted(w, e->message[0] ? e->message : NULL);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
 static void write_signal(const struct taken_thread *thread, struct json_writer *w)
 {
     json_key(w, "died_of");
@@ -163,6 +185,7 @@ static void write_thread(const struct stack_view *view, const struct stack_row *
     write_lock(view, row, w);
     write_frames(view, row, managed_only, w);
     write_signal(row->thread, w);
+    write_exceptions(view, row->thread, w);
     json_key(w, "stopped_ms");
     if (row->thread->stopped_ns)
         json_double(w, (double)row->thread->stopped_ns / 1e6);

@@ -221,6 +221,18 @@ static void text_deadlock(struct stack_view *view, uint32_t cycle, const struct 
     }
 }
 
+static void text_exceptions(const struct stack_view *view, struct buffer *out)
+{
+    for (size_t i = 0; i < view->exception_count; i++) {
+        const struct stack_exception *e = &view->exceptions[i];
+        buffer_string(out, i ? "  caused by " : "last exception of the thread: ");
+        append_safe(out, e->type);
+        buffer_string(out, e->message[0] ? ": " : "");
+        append_safe(out, e->message);
+        buffer_string(out, "\n");
+    }
+}
+
 /* Who ended the process, and what it was at. */
 static void text_end_of_process(struct stack_view *view, const struct stack_print *how, struct buffer *out)
 {
@@ -231,7 +243,9 @@ static void text_end_of_process(struct stack_view *view, const struct stack_prin
         buffer_format(out, "\nended by %s", row->thread->signal);
         if (row->thread->has_fault)
             buffer_format(out, " at address 0x%" PRIx64, row->thread->fault_addr);
-        buffer_string(out, "\nthread ");
+        buffer_string(out, "\n");
+        text_exceptions(view, out);
+        buffer_string(out, "thread ");
         text_thread_name(row, out);
         buffer_string(out, "\n");
         if (row->stack)

@@ -80,6 +80,11 @@ void stack_view_done(struct stack_view *view)
         free(view->rows[i].lock.type);
     }
     free(view->rows);
+    for (size_t i = 0; i < view->exception_count; i++) {
+        free(view->exceptions[i].type);
+        free(view->exceptions[i].message);
+    }
+    free(view->exceptions);
     if (view->async)
         stack_async_done(view->async);
     free(view->async);

@@ -40,6 +40,11 @@ struct stack_row {
     size_t group;   /* 1 + the first row that it is shown with; 0: not shown yet */
 };
 
+struct stack_exception {
+    char *type;    /* with its namespace. Owned */
+    char *message; /* "" when it has none of its own. Owned */
+};
+
 struct stack_view {
     const struct process_stacks *stacks; /* borrowed */
     struct trace_builder b;
@@ -50,9 +55,11 @@ struct stack_view {
     uint64_t stopped_max_ns, stopped_sum_ns;
     size_t stopped_count, whole;
     size_t deadlocks;
-    struct error locks_problem; /* kind ERROR_NONE: locks were looked at */
-    struct stack_async *async;  /* owned; NULL: it was not asked for */
-    double started_s;           /* CLOCK_REALTIME of the look; 0: of a core dump */
+    struct error locks_problem;         /* kind ERROR_NONE: locks were looked at */
+    struct stack_exception *exceptions; /* of who died, each the cause of the one before. Owned */
+    size_t exception_count, exception_capacity;
+    struct stack_async *async; /* owned; NULL: it was not asked for */
+    double started_s;          /* CLOCK_REALTIME of the look; 0: of a core dump */
 };
 
 /* After the stacks were unwound into view->b and its names were found. */

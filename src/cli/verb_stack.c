@@ -15,6 +15,7 @@
 #include "cli/core_notes.h"
 #include "cli/live_target.h"
 #include "cli/message.h"
+#include "cli/stack_crash.h"
 #include "cli/stack_locks.h"
 #include "cli/stack_view.h"
 #include "cli/standard_output.h"
@@ -231,8 +232,10 @@ static bool core_look(struct core_target *core, struct process_stacks *stacks,
     symbolizer_run(&view.b.trace, &view.b.functions, &options, &result);
     core_notes_warn(core, stacks->walk ? NULL : &stacks->walk_error);
     bool ok = stack_view_make(&view, stacks, v->raw_names, err);
-    if (ok)
+    if (ok) {
         stack_locks_read(&view, false);
+        stack_crash_read(&view);
+    }
     if (ok && v->async) {
         struct trace_builder b;
         trace_builder_init(&b, STACK_CHAINS);

@@ -2,28 +2,18 @@
 
 #include <string.h>
 
-#include "base/utf16.h"
 #include "clr/managed_lock.h"
+#include "clr/managed_string.h"
 #include "clr/type_fields.h"
 
 enum {
-    THREAD_BYTES = 0x600, /* of a Thread, in which the handle is looked for */
-    THREADS_TRIED = 16,   /* each that is alive has an object */
-    OBJECT_BYTES = 0x80,  /* of its object: the Thread is among its first words */
-    STRING_LENGTH = 8,
-    STRING_TEXT = 12,
+    THREADS_TRIED = 16,  /* each that is alive has an object */
+    OBJECT_BYTES = 0x80, /* of its object: the Thread is among its first words */
 };
 
 #define THREAD_TYPE  "System.Threading.Thread"
 #define NAME_FIELD   "_name"
 #define THREAD_FIELD "_DONT_USE_InternalThread"
-
-/* What a handle is of, or 0. */
-static uint64_t read_handle(struct memory_pages *pages, uint64_t handle)
-{
-    uint64_t object = handle && handle % 8 == 0 ? memory_pages_u64(pages, handle) : 0;
-    return object % 8 == 0 ? object : 0;
-}
 
 /* Asked before anything that takes metadata. */
 static bool leads_back(struct memory_pages *pages, uint64_t object, uint64_t thread)
@@ -43,8 +33,8 @@ static bool is_thread_object(struct loaded_types *types, uint64_t table)
 static bool find_in_thread(struct loaded_types *types, uint64_t thread, struct managed_thread_name_place *out)
 {
     struct memory_pages *pages = types->pages;
-    for (uint32_t handle = 0; handle < THREAD_BYTES; handle += 8) {
-        uint64_t object = read_handle(pages, memory_pages_u64(pages, thread + handle));
+    for (uint32_t handle = 0; handle < MANAGED_THREAD_BYTES; handle += 8) {
+        uint64_t object = managed_handle_object(pages, memory_pages_u64(pages, thread + handle));
         uint64_t table =
             object && leads_back(pages, object, thread) ? managed_object_table(pages, object) : 0;
         if (!table || !is_thread_object(types, table))
@@ -73,15 +63,8 @@ bool managed_thread_name_place_find(struct loaded_types *types, const struct man
 bool managed_thread_name_read(struct memory_pages *pages, const struct managed_thread_name_place *place,
                               const struct managed_thread *thread, struct buffer *out)
 {
-    uint8_t text[2 * MANAGED_THREAD_NAME_MAX];
-    uint64_t object = read_handle(pages, memory_pages_u64(pages, thread->addr + place->handle));
-    if (!object || memory_pages_u64(pages, object + place->thread) != thread->addr)
-        return false;
-    uint64_t string = memory_pages_u64(pages, object + place->name);
-    uint32_t length = string && string % 8 == 0 ? memory_pages_u32(pages, string + STRING_LENGTH) : 0;
-    size_t size = 2 * (length < MANAGED_THREAD_NAME_MAX ? length : MANAGED_THREAD_NAME_MAX);
-    if (size == 0 || !memory_pages_read(pages, string + STRING_TEXT, text, size))
-        return false;
-    utf16_append_utf8(out, (struct span){ text, size });
-    return true;
+    uint64_t object = managed_handle_object(pages, memory_pages_u64(pages, thread->addr + place->handle));
+    return object && memory_pages_u64(pages, object + place->thread) == thread->addr &&
+           managed_string_read(pages, memory_pages_u64(pages, object + place->name), MANAGED_THREAD_NAME_MAX,
+                               out);
 }

@@ -214,3 +214,9 @@ const struct managed_thread *managed_threads_by_id(const struct managed_threads 
             return &threads->items[i];
     return NULL;
 }
+
+uint64_t managed_handle_object(struct memory_pages *pages, uint64_t handle)
+{
+    uint64_t object = handle && handle % 8 == 0 ? memory_pages_u64(pages, handle) : 0;
+    return object % 8 == 0 ? object : 0;
+}

@@ -18,7 +18,10 @@
 #include "base/memory_pages.h"
 #include "clr/runtime_root.h"
 
-enum { MANAGED_THREADS_MAX = 1 << 16 };
+enum {
+    MANAGED_THREADS_MAX = 1 << 16,
+    MANAGED_THREAD_BYTES = 0x600, /* of a Thread, in which handles are looked for */
+};
 
 enum blocking_kind { BLOCKING_NONE, BLOCKING_ENTER, BLOCKING_WAIT };
 
@@ -65,6 +68,8 @@ void managed_threads_done(struct managed_threads *threads);
 bool managed_thread_offsets_of(unsigned major, struct managed_thread_offsets *out);
 /* Reads the list anew. False when it makes no sense just now. */
 bool managed_threads_read(struct managed_threads *threads, struct memory_pages *pages);
+/* The object that a handle of the runtime's is of, or 0. */
+uint64_t managed_handle_object(struct memory_pages *pages, uint64_t handle);
 /* NULL when there is none. */
 const struct managed_thread *managed_threads_by_id(const struct managed_threads *threads,
                                                    uint32_t managed_id);

@@ -8,6 +8,9 @@
 #include "../flat_memory.h"
 #include "base/clock.h"
 #include "clr/async_chains.h"
+#include "clr/managed_exception.h"
+#include "clr/managed_string.h"
+#include "clr/managed_thread_name.h"
 
 enum { BASE = 0x10000, DAC_TABLE = BASE + 0x100, DEADLINE_NS = 20000000 };
 
@@ -40,6 +43,21 @@ static void walk(struct loaded_types *types, const struct heap_map *map)
         abort();
 }
 
+static void count_exception(void *user, const char *type, struct span message)
+{
+    size_t *count = user;
+    if (!type[0] || message.size > 4 * MANAGED_STRING_MAX || ++*count > MANAGED_EXCEPTIONS_MAX)
+        abort();
+}
+
+static void read_thread(struct loaded_types *types, const struct managed_threads *threads)
+{
+    struct managed_thread_name_place place;
+    size_t count = 0;
+    managed_thread_name_place_find(types, threads, &place);
+    managed_exception_list(types, &threads->items[0], count_exception, &count);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 16)
@@ -50,10 +68,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct memory_pages pages;
     struct loaded_types types;
     struct heap_map map;
-    struct managed_thread thread = { .allocates_from = BASE + 0x10040, .allocates_to = BASE + 0x10080 };
+    struct managed_thread thread = {
+        .addr = BASE + 0x200, .tid = 1, .allocates_from = BASE + 0x10040, .allocates_to = BASE + 0x10080
+    };
     struct managed_threads threads = { .table = DAC_TABLE, .items = &thread, .count = 1 };
     memory_pages_init(&pages, &memory, 1 << 20);
     loaded_types_init(&types, &pages, &runtime_layouts[0], NULL);
+    read_thread(&types, &threads);
     if (heap_map_open(&pages, &threads, &map, NULL)) {
         struct async_graph graph;
         struct async_chains chains;

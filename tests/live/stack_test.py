@@ -358,10 +358,17 @@ def check_crashes(checks, variant, work):
                  f"{found} {[t['end'] for t in view['threads']]}")
     died = {t["tid"]: (t["died_of"], t["fault_address"]) for t in view["threads"] if t["died_of"]}
     checks.check(f"{variant} native: what it died of", died == {t["tid"]: ("SIGSEGV", "0x0") for t in crashed}, str(died))
+    checks.check(f"{variant} native: no exception of the program's", crashed[0]["exceptions"] == [], str(crashed[0]["exceptions"]))
+    view = look(dump_of_crash(variant, work, "throw"))
+    thrown = [[(e["type"], e["message"]) for e in t["exceptions"]] for t in view["threads"] if t["exceptions"]]
+    checks.check(f"{variant} throw: what was thrown, and why", thrown == [
+        [("System.InvalidOperationException", "the order is broken"), ("System.ArgumentException", "no such customer")]], str(thrown))
     overflow = dump_of_crash(variant, work, "overflow")
     view = look(overflow)
     depths = [functions(t).count("Crashes.Program.Recurse") for t in view["threads"]]
     checks.check(f"{variant} overflow: the recursion is seen", max(depths) > 300, str(depths))
+    thrown = [e["type"] for t in view["threads"] for e in t["exceptions"] or []]
+    checks.check(f"{variant} overflow: its exception", thrown == ["System.StackOverflowException"], str(thrown))
     died = [(t["died_of"], functions(t)) for t in view["threads"] if t["died_of"]]
     checks.check(f"{variant} overflow: who died", len(died) == 1 and "Crashes.Program.Recurse" in died[0][1], str([d[0] for d in died]))
     text = succeeded(clrperf("stack", overflow)).stdout.splitlines()
