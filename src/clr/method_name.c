@@ -83,6 +83,9 @@ static struct params split_params(const char *text)
     return (struct params){ list[0], list[1], list[2] };
 }
 
+/* Left out where it is said what the stub serves. */
+#define STUB_NOTE " stub]"
+
 static const struct {
     const char *name, *shown;
 } il_stubs[] = {
@@ -124,11 +127,15 @@ static bool show_il_stub(struct span method, struct span serves, struct buffer *
         i++;
     if (i == ARRAY_LEN(il_stubs))
         return false;
-    buffer_string(out, il_stubs[i].shown);
-    if (serves.size) {
-        buffer_u8(out, ' ');
-        method_name_show(serves, "", out);
+    struct span shown = span_of(il_stubs[i].shown, strlen(il_stubs[i].shown));
+    if (serves.size == 0) {
+        buffer_append(out, shown.data, shown.size);
+        return true;
     }
+    size_t note = span_ends(shown, STUB_NOTE) ? sizeof STUB_NOTE - 1 : 1;
+    buffer_append(out, shown.data, shown.size - note);
+    buffer_string(out, "] ");
+    method_name_show(serves, "", out);
     return true;
 }
 

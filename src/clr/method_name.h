@@ -11,7 +11,7 @@
  *   App.Program::<Main>g__Add|0_0(...)                           App.Program.Main.Add
  *   App.Order::.ctor()                                           App.Order..ctor  (and App.Order..cctor)
  *   App.Order::get_Total()                                       App.Order.Total.get
- *   dynamicClass::IL_STUB_PInvoke(...)                           [P/Invoke stub] libc!getenv
+ *   dynamicClass::IL_STUB_PInvoke(...)                           [P/Invoke] libc!getenv
  *   App.Server::ReadAsync(...) [async thunk]                     App.Server.ReadAsync (async thunk)
  */
 #ifndef CLRPERF_CLR_METHOD_NAME_H

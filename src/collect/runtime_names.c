@@ -43,7 +43,8 @@ struct named_module {
 struct code_change {
     uint64_t time_ns, addr, size_bytes, module_id;
     uint32_t process, name, token;
-    uint8_t change; /* enum runtime_method_change */
+    uint32_t type_params; /* string; 0: none that are told */
+    uint8_t change;       /* enum runtime_method_change */
     uint8_t tier;
     uint8_t resolver; /* enum resolver */
     bool dynamic;
@@ -52,7 +53,7 @@ struct code_change {
 /* What the trace's row does not have room for. */
 struct code_origin {
     uint64_t module_id;
-    uint32_t name;
+    uint32_t name, type_params;
     bool dynamic;
 };
 
@@ -279,6 +280,7 @@ static struct code_change names_change(struct runtime_names *names, uint32_t pro
         .process = process,
         .name = intern_add(&names->b->trace.strings, method->name),
         .token = method->dynamic ? 0 : method->token,
+        .type_params = method->type_params.size ? trace_add_span(&names->b->trace, method->type_params) : 0,
         .change = (uint8_t)method->change,
         .tier = method->tier,
         .resolver = resolver,
@@ -444,6 +446,7 @@ static uint32_t names_function(struct runtime_names *names, const struct code_or
     return trace_builder_function(names->b, &(struct trace_function){
                                                 .name = origin->name,
                                                 .module = module,
+                                                .type_params = origin->type_params,
                                                 .kind = origin->dynamic ? CODE_DYNAMIC : CODE_JIT,
                                             });
 }
@@ -463,14 +466,28 @@ static bool names_has(const struct runtime_names *names, const struct code_chang
     return same || change->resolver == RESOLVER_MEMORY;
 }
 
+/* What a stub serves memory alone tells; events may have told of the stub before. */
+static void names_complete(struct runtime_names *names, const struct code_change *change)
+{
+    uint32_t id = trace_builder_code_at(names->b, change->process, change->addr);
+    struct code_origin *origin = &names->origins[id];
+    if (!change->type_params || origin->type_params || origin->name != change->name)
+        return;
+    origin->type_params = change->type_params;
+    names->b->trace.codes.rows[id].function = names_function(names, origin, 0);
+    trace_builder_changed(names->b, CHANGED_CODE, id);
+}
+
 static void names_apply(struct runtime_names *names, const struct code_change *change)
 {
     bool ends = change->change == RUNTIME_METHOD_UNLOADED;
-    if (change->change == RUNTIME_METHOD_LOADED && names_has(names, change))
+    if (change->change == RUNTIME_METHOD_LOADED && names_has(names, change)) {
+        names_complete(names, change);
         return;
+    }
     if (ends && trace_builder_code_end(names->b, change->process, change->addr, change->time_ns))
         return;
-    struct code_origin origin = { change->module_id, change->name, change->dynamic };
+    struct code_origin origin = { change->module_id, change->name, change->type_params, change->dynamic };
     struct trace_code code = {
         .process = change->process,
         .function = names_function(names, &origin, 0),

@@ -11,7 +11,7 @@ from live import Checks, Load, Recording, Target, Work, folded, record_busy, rep
 
 RATE = 999
 CPU_S = 2.0
-PINVOKE = "[P/Invoke stub]"
+PINVOKE = "[P/Invoke*"  # "[P/Invoke] libc!qsort", or where it is not known what it calls "[P/Invoke stub]"
 MUSL = "libc.so!*"  # of musl's functions only what it exports has a name
 QSORT = ("qsort", "qsort_r", "msort_with_tmp", "msort_with_tmp.part.0", MUSL)
 QSORT_PHASES = ("PInvoke.Program.PhaseQsortDelegate", "PInvoke.Program.PhaseQsortFunctionPointer",

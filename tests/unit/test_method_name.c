@@ -143,9 +143,9 @@ static const struct {
     { "A.Odd\\,Name\\+X::M()", "", "A.Odd,Name+X.M" },
     /* code without metadata */
     { "dynamicClass::IL_STUB_PInvoke(int32)", "", "[P/Invoke stub]" },
-    { "dynamicClass::IL_STUB_PInvoke(int32)", ";;libc!getenv", "[P/Invoke stub] libc!getenv" },
+    { "dynamicClass::IL_STUB_PInvoke(int32)", ";;libc!getenv", "[P/Invoke] libc!getenv" },
     { "dynamicClass::IL_STUB_ReversePInvoke(int64,int64)", ";;App.Program+Compare::Invoke(int,int)",
-      "[reverse P/Invoke stub] App.Program.Compare.Invoke" },
+      "[reverse P/Invoke] App.Program.Compare.Invoke" },
     { "dynamicClass::IL_STUB_StoreTailCallArgs(int)", "", "[tail call stub]" },
     { "dynamicClass::IL_STUB_CallTailCallTarget(int)", "", "[tail call stub]" },
     { "dynamicClass::IL_STUB_Delegate_Invoke()", "", "[delegate invoke stub]" },
