@@ -76,8 +76,8 @@ static void take_event(void *user, const struct time_item *queued, struct span i
     memcpy(&event, item.data, sizeof event);
     struct span payload = span_part(item, sizeof event, item.size - sizeof event);
     const struct stream_schema *of = stream_schemas_get(&run->schemas, event.type, event.pointer_size);
-    if (strcmp(of->provider, RUNTIME_RUNDOWN_PROVIDER) == 0 ||
-        strcmp(of->provider, RUNTIME_STREAM_PROVIDER) == 0)
+    /* a runtime that is older, or was asked for several topics, sends all that come with them */
+    if (!event_providers_choose(&run->request.providers, of->provider, of->event_id))
         return;
     struct trace_line_event line = { .time_ns = event.time_ns, .thread_id = event.thread_id };
     memcpy(line.activity, event.activity, sizeof line.activity);

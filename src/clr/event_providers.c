@@ -41,6 +41,17 @@ struct event_provider *event_providers_find(const struct event_providers *p, con
     return NULL;
 }
 
+bool event_providers_choose(const struct event_providers *p, const char *name, uint32_t event_id)
+{
+    const struct event_provider *provider = event_providers_find(p, name);
+    if (!provider || !provider->event_id_count)
+        return provider;
+    for (size_t i = 0; i < provider->event_id_count; i++)
+        if (provider->event_ids[i] == event_id)
+            return true;
+    return false;
+}
+
 /* "Always" is what a runtime checks last: it lets everything of the keywords through. */
 static uint32_t more_talkative(uint32_t a, uint32_t b)
 {

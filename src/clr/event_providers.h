@@ -71,6 +71,8 @@ void event_providers_init(struct event_providers *p);
 void event_providers_done(struct event_providers *p);
 /* By its name in any case, or NULL. */
 struct event_provider *event_providers_find(const struct event_providers *p, const char *name);
+/* Whether an event is among those that are asked for: all of its provider, or those that it chooses. */
+bool event_providers_choose(const struct event_providers *p, const char *name, uint32_t event_id);
 /*
  * Adds what `more` says to what is there. A choice of events grows; with a provider whose events are all
  * wanted it is none. Copies all. Fails with ERROR_USAGE when both have arguments.

@@ -65,14 +65,7 @@ static bool is_wanted(struct runtime_session *s, const struct nettrace_type *typ
     buffer_clear(&s->text);
     utf16_append_utf8(&s->text, type->provider);
     buffer_u8(&s->text, 0);
-    const struct event_provider *p =
-        s->text.failed ? NULL : event_providers_find(&s->wanted, (const char *)s->text.data);
-    if (!p || !p->event_id_count)
-        return p;
-    for (size_t i = 0; i < p->event_id_count; i++)
-        if (p->event_ids[i] == type->event_id)
-            return true;
-    return false;
+    return !s->text.failed && event_providers_choose(&s->wanted, (const char *)s->text.data, type->event_id);
 }
 
 static bool is_told(const struct stream *stream, const struct nettrace_type *type)

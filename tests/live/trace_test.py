@@ -53,6 +53,11 @@ def check_exceptions(checks, command, variant):
         for _ in range(3):
             counts = target.truth()["counts"]
         lines, code = listening.stop()
+        listening = Listening(target.pid, "--json")
+        target.truth()
+        kinds = {json.loads(line)["event"] for line in listening.stop()[0][:-1]}
+    checks.check(f"{variant}: nothing but what was asked for", "Exception/Start" in kinds and
+                 all(kind == "Exception/Start" or kind.startswith("GC/") for kind in kinds), str(kinds))
     events, summary = [json.loads(line) for line in lines[:-1]], json.loads(lines[-1])
     lines = collections.Counter(is_again(event) for event in events if event["event"] == "Exception/Start")
     # later runtimes do not tell; of awaits none does
