@@ -664,7 +664,7 @@ def deaf_runtime(checks, work):
         held = socket.socket(socket.AF_UNIX)
         held.connect(path)
         held.send(b"DOTNET_IPC")  # half a request: its server waits for the rest, and hears nobody else
-        recording = Recording(work.file("deaf_late.clrperf"), "--providers", "System.Runtime:0:4:EventCounterIntervalSec=1", "-p", target.pid)
+        recording = Recording(work.file("answers_late.clrperf"), "--providers", "System.Runtime:0:4:EventCounterIntervalSec=1", "-p", target.pid)
         held.close()
         wait_for(lambda: sessions(target.pid), "a runtime that answers late is asked again")
         time.sleep(2.5)
