@@ -239,6 +239,15 @@ bool memory_names_open(struct memory_names *names, uint32_t process)
     return memory_session_of(names, process) != NULL;
 }
 
+int memory_names_retry_ms(const struct memory_names *names, uint32_t process)
+{
+    const struct known_memory *known = process < names->capacity ? &names->processes[process] : NULL;
+    uint64_t now_ns = clock_monotonic_ns();
+    if (!known || known->session || known->given_up || known->tries == 0)
+        return -1;
+    return known->next_try_ns > now_ns ? (int)((known->next_try_ns - now_ns) / MS_NS) + 1 : 0;
+}
+
 bool memory_names_read(struct memory_names *names, uint32_t process, uint64_t time_ns, uint64_t addr,
                        void *into, size_t size)
 {

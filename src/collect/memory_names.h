@@ -43,6 +43,8 @@ bool memory_names_find(struct memory_names *names, uint32_t process, uint64_t ad
 void memory_names_look_at_stub(struct memory_names *names, uint32_t process, uint64_t addr);
 /* Opens a process's memory before it is needed. False when its methods cannot be told from it (yet). */
 bool memory_names_open(struct memory_names *names, uint32_t process);
+/* How long it takes until another try to open it may do better, in ms; -1: it is open, or none does. */
+int memory_names_retry_ms(const struct memory_names *names, uint32_t process);
 /* Whether the process's methods can be told from its memory now. */
 bool memory_names_knows(const struct memory_names *names, uint32_t process);
 /*

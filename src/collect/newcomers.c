@@ -106,7 +106,8 @@ static bool newcomer_ask(const struct newcomers *n, const struct newcomer *one, 
         options.reply_timeout_ms = DEAF_PATIENCE_MS;
     if (newcomer_is_optional(one))
         options.given_up = &n->given_up;
-    options.no_list = one->kind == NEWCOMER_KNOWN || one->kind == NEWCOMER_CALLED;
+    options.no_list = one->kind == NEWCOMER_KNOWN || one->kind == NEWCOMER_CALLED ||
+                      (one->kind != NEWCOMER_SEEN && target_require(t, TARGET_MEMORY, NULL));
     if (runtime_session_start(t->pid, t->start_ticks, &options, &found->session, &found->err)) {
         found->deaf_ns = one->kind == NEWCOMER_CALLED ? clock_monotonic_ns() - one->added_ns : 0;
         return true;

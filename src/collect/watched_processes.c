@@ -1,6 +1,7 @@
 #include "collect/watched_processes.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@ enum {
     KNOWN_ATTACH_MS = 500, /* of one whose methods can be told from its memory */
     LATE_MS = 250,         /* a runtime needs some 60 until it can be listened to */
     DEAF_MS = 10,          /* one that has called runs its program at once */
+    OPENING_LOOKS = 4,
     ENVIRON_BYTES_MAX = 2 << 20,
 };
 
@@ -79,8 +81,26 @@ static bool goes_on(uint32_t pid)
     return goes;
 }
 
+/*
+ * Opens a process's memory, so that its runtime need not list its methods. A runtime that changes its list of
+ * code just then is not believed, and looked at again.
+ */
+static bool open_memory(struct watched_processes *w, uint32_t process)
+{
+    bool is_open = memory_names_open(w->memory, process);
+    for (unsigned looks = 1; !is_open && looks < OPENING_LOOKS; looks++) {
+        int wait_ms = memory_names_retry_ms(w->memory, process);
+        if (wait_ms < 0)
+            return false;
+        poll(NULL, 0, wait_ms);
+        is_open = memory_names_open(w->memory, process);
+    }
+    return is_open;
+}
+
 static void take_session(struct watched_processes *w, struct newcomer_found *found)
 {
+    open_memory(w, found->process); /* it is not to list its methods */
     runtime_names_add(w->options.runtimes, found->process, (uint32_t)found->target.pid, found->session);
     found->session = NULL; /* runtime_names has it */
     for (size_t i = w->deaf_count; i-- > 0;)
@@ -154,7 +174,7 @@ uint32_t watched_processes_row(struct watched_processes *w, uint32_t pid, uint64
     if (pid == UINT32_MAX)
         return nobody(w, time_ns);
     process = process_scan_read(w->options.b, pid, time_ns);
-    welcome(w, pid, NEWCOMER_SEEN);
+    welcome(w, pid, memory_names_open(w->memory, process) ? NEWCOMER_KNOWN : NEWCOMER_SEEN);
     return process;
 }
 
@@ -162,7 +182,7 @@ void watched_processes_present(struct watched_processes *w, uint32_t pid)
 {
     uint32_t process = process_scan_read(w->options.b, pid, 0);
     target_files_add(&w->files, process, pid);
-    memory_names_open(w->memory, process); /* which takes a while, the first time */
+    open_memory(w, process); /* which takes a while, the first time */
 }
 
 void watched_processes_ask_present(struct watched_processes *w, uint32_t pid)
@@ -256,7 +276,7 @@ static void remember_deaf(struct watched_processes *w, uint32_t process, uint32_
 static void attach_now(struct watched_processes *w, uint32_t pid)
 {
     uint32_t process = trace_builder_process(w->options.b, pid);
-    bool known = memory_names_open(w->memory, process);
+    bool known = open_memory(w, process);
     bool hasty = known && !w->options.events;
     struct runtime_session_options ask = w->options.ask;
     ask.connect_timeout_ms = ask.first_timeout_ms = hasty ? KNOWN_ATTACH_MS : FIRST_MS;
