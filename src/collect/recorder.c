@@ -47,6 +47,7 @@ enum {
     /* for what runtimes have when they are told to end; who asked for events wants them all */
     RECORDER_LAST_WORDS_MS = 150,
     RECORDER_LAST_EVENTS_MS = 5000,
+    RECORDER_MUTE_MS = 2000, /* who is silent for so long then has nothing, or is stuck */
     /* how long runtimes may take at the end to tell their methods, and how long they may be silent then */
     RECORDER_RUNDOWN_MS = 60000,
     RECORDER_SILENCE_MS = 15000,
@@ -276,12 +277,16 @@ static bool recorder_await_runtimes(struct recorder *r, int timeout_ms)
 static void recorder_hear_last_words(struct recorder *r)
 {
     unsigned patience_ms = recorder_wants_events(r) ? RECORDER_LAST_EVENTS_MS : RECORDER_LAST_WORDS_MS;
-    uint64_t now = clock_monotonic_ns(), end = now + patience_ms * MS_NS;
-    while (runtime_names_spares(r->runtimes) && now < end) {
-        bool worked = recorder_await_runtimes(r, (int)((end - now) / MS_NS + 1));
+    uint64_t now = clock_monotonic_ns(), end = now + patience_ms * MS_NS, heard = now, bytes = 0;
+    while (runtime_names_spares(r->runtimes) && now < end && now - heard < RECORDER_MUTE_MS * MS_NS) {
+        uint64_t mute = heard + RECORDER_MUTE_MS * MS_NS, until = end < mute ? end : mute;
+        bool worked = recorder_await_runtimes(r, (int)((until - now) / MS_NS + 1));
         now = clock_monotonic_ns();
         if (worked) /* our delay is not theirs */
             end = now + patience_ms * MS_NS;
+        if (worked || runtime_names_bytes(r->runtimes) != bytes)
+            heard = now;
+        bytes = runtime_names_bytes(r->runtimes);
     }
     runtime_names_spare_end(r->runtimes);
 }

@@ -86,11 +86,8 @@ static inline void tell_sample(const struct nettrace_contents *r, const struct n
 __attribute__((noinline)) static void count_run(struct nettrace_contents *r, struct nettrace_block *b)
 {
     struct nettrace_record now = b->record;
-    struct nettrace_type *type = NULL;
-    struct nettrace_stack *stack = NULL;
     const uint8_t *at = b->at;
     bool is_v6 = b->version >= 6;
-    uint8_t unknown = NETTRACE_HAS_TYPE | NETTRACE_HAS_STACK; /* what has to be looked up */
     /* another writer, or another attempt of the same one, tells its number */
     while (b->end - at >= NETTRACE_HEADER_ROOM && !(*at & NETTRACE_HAS_SEQUENCE)) {
         uint8_t flags = *at & (uint8_t)~NETTRACE_HAS_SEQUENCE; /* it is told that there is none */
@@ -101,17 +98,11 @@ __attribute__((noinline)) static void count_run(struct nettrace_contents *r, str
         if (is_v6 && flags & NETTRACE_HAS_THREAD &&
             nettrace_contents_process(r, now.thread_id) != r->tally.process_id)
             break;
-        unknown |= flags;
-        if (unknown & NETTRACE_HAS_STACK)
-            stack = nettrace_stacks_at(&r->stacks, now.stack_id);
-        if (!stack && now.stack_id)
+        /* also where they are the same as before: whether they are is not to be foreseen */
+        struct nettrace_type *type = nettrace_types_find(&r->types, now.type_id);
+        struct nettrace_stack *stack = nettrace_stacks_at(&r->stacks, now.stack_id);
+        if (!type || (!stack && now.stack_id) || (!type->fresh && !admit(r, type, now.ticks + head.ticks)))
             break;
-        if (unknown & NETTRACE_HAS_TYPE) {
-            type = nettrace_types_find(&r->types, now.type_id);
-            if (!type || (!type->fresh && !admit(r, type, now.ticks + head.ticks)))
-                break;
-        }
-        unknown = 0;
         now.ticks += head.ticks;
         if (type->wanted == NETTRACE_SAMPLE)
             tell_sample(r, &now, stack, head.payload);
