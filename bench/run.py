@@ -3,6 +3,7 @@
 
 import argparse
 import collections
+import contextlib
 import datetime
 import json
 import os
@@ -203,7 +204,7 @@ class WebApi:
         home.mkdir(exist_ok=True)
         self.process = subprocess.Popen(["dotnet", found[-1], "0", "--urls", "http://127.0.0.1:0"], cwd=home,
                                         stdout=subprocess.PIPE, stderr=self.log, env=environment)
-        self.over = threading.Event()
+        self.over, self.resting = threading.Event(), threading.Event()
         words = self.process.stdout.readline().decode().split()  # ready PID URL
         if len(words) != 3:
             self.close()
@@ -216,10 +217,24 @@ class WebApi:
 
     def drive(self, path):
         while not self.over.is_set():
+            if self.resting.is_set():
+                time.sleep(0.05)
+                continue
             try:
                 urllib.request.urlopen(self.url + path, timeout=10).read()
             except OSError:
                 time.sleep(0.01)
+
+    @contextlib.contextmanager
+    def at_rest(self):
+        """It stands still meanwhile: its load is none of what is measured of files."""
+        self.resting.set()
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+            self.resting.clear()
 
     def close(self):
         self.over.set()
@@ -559,10 +574,12 @@ def count_events(b, made, what):
 
 def row_d1(b, web):
     every = ":0xFFFFFFFFFFFF:5,"
-    count_events(b, event_file(b, web, *THREAD_TIME), "events of a thread-time .nettrace")
-    count_events(b, event_file(b, web, "events", "Microsoft-Windows-DotNETRuntime:0x4C14FCCBD:5,Microsoft-AspNetCore-Server-Kestrel" + every +
-                               "System.Net.Sockets" + every + "System.Threading.Tasks.TplEventSource:0xFFFFFFFFFFFF:5", b.options.seconds),
-                 "events with payloads")
+    thread_time = event_file(b, web, *THREAD_TIME)
+    events = event_file(b, web, "events", "Microsoft-Windows-DotNETRuntime:0x4C14FCCBD:5,Microsoft-AspNetCore-Server-Kestrel" + every +
+                        "System.Net.Sockets" + every + "System.Threading.Tasks.TplEventSource:0xFFFFFFFFFFFF:5", b.options.seconds)
+    with web.at_rest():
+        count_events(b, thread_time, "events of a thread-time .nettrace")
+        count_events(b, events, "events with payloads")
 
 
 def close_to(theirs, mine):
@@ -572,6 +589,11 @@ def close_to(theirs, mine):
 
 def row_d2(b, web):
     file = event_file(b, web, *THREAD_TIME)
+    with web.at_rest():
+        compare_d2(b, file)
+
+
+def compare_d2(b, file):
     tracer = other_tool(ROOT / "tests/live/runtimes/build.sh", "tool", "dotnet-trace")
     size = f"{file.stat().st_size / 1e6:.0f} MB"
     theirs, mine = pairs(b.options.slow_pairs, lambda: b.cost([*tracer, "report", file, "topN"], b.work / "topn.txt"),
