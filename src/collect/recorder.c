@@ -274,13 +274,22 @@ static bool recorder_await_runtimes(struct recorder *r, int timeout_ms)
     return !r->idle;
 }
 
+/* Whether runtimes were silent for so long that nothing more comes; of stopped processes that is known soon.
+ */
+static bool recorder_all_mute(const struct recorder *r, uint64_t silent_ns, unsigned silence_ms)
+{
+    return silent_ns >= silence_ms * MS_NS ||
+           (silent_ns >= RECORDER_STOPPED_SILENCE_MS * MS_NS && runtime_names_stopped(r->runtimes));
+}
+
 static void recorder_hear_last_words(struct recorder *r)
 {
     unsigned patience_ms = recorder_wants_events(r) ? RECORDER_LAST_EVENTS_MS : RECORDER_LAST_WORDS_MS;
-    uint64_t now = clock_monotonic_ns(), end = now + patience_ms * MS_NS, heard = now, bytes = 0;
-    while (runtime_names_spares(r->runtimes) && now < end && now - heard < RECORDER_MUTE_MS * MS_NS) {
-        uint64_t mute = heard + RECORDER_MUTE_MS * MS_NS, until = end < mute ? end : mute;
-        bool worked = recorder_await_runtimes(r, (int)((until - now) / MS_NS + 1));
+    uint64_t now = clock_monotonic_ns(), end = now + patience_ms * MS_NS, heard = now;
+    uint64_t bytes = runtime_names_bytes(r->runtimes);
+    while (runtime_names_spares(r->runtimes) && now < end &&
+           !recorder_all_mute(r, now - heard, RECORDER_MUTE_MS)) {
+        bool worked = recorder_await_runtimes(r, RECORDER_TICK_MS);
         now = clock_monotonic_ns();
         if (worked) /* our delay is not theirs */
             end = now + patience_ms * MS_NS;
@@ -312,8 +321,8 @@ static void recorder_rundown(struct recorder *r)
     for (uint64_t now = heard; runtime_names_running(r->runtimes); now = clock_monotonic_ns()) {
         if (runtime_names_bytes(r->runtimes) != bytes)
             heard = now;
-        if (now - begin >= RECORDER_RUNDOWN_MS * MS_NS || now - heard >= RECORDER_SILENCE_MS * MS_NS ||
-            (now - heard >= RECORDER_STOPPED_SILENCE_MS * MS_NS && runtime_names_stopped(r->runtimes)))
+        if (now - begin >= RECORDER_RUNDOWN_MS * MS_NS ||
+            recorder_all_mute(r, now - heard, RECORDER_SILENCE_MS))
             break;
         bytes = runtime_names_bytes(r->runtimes);
         if (recorder_await_runtimes(r, RECORDER_TICK_MS))
