@@ -6,11 +6,7 @@
 #include "base/own.h"
 
 enum {
-    ENTRY_BYTES = 16,
     WORD_BYTES = 8,
-    TYPE_END = 0,
-    TYPE_PLATFORM = 15,
-    TYPE_RANDOM = 25,
     ABOVE_BYTES = 4096, /* between the vector and what it points to */
     BLOCK_WORDS = 512,
     POINTERS_BYTES = 256 << 10 /* of the arguments and the environment */
@@ -19,17 +15,10 @@ enum {
 /* What of the vector counts, and the lowest address that lies right above it; 0: it tells none. */
 static size_t vector_bytes(const struct core_file *core, uint64_t *out_above)
 {
-    size_t at = 0;
-    *out_above = 0;
-    for (; at + ENTRY_BYTES <= core->auxiliary_bytes; at += ENTRY_BYTES) {
-        uint64_t type = load_u64le(core->auxiliary + at),
-                 value = load_u64le(core->auxiliary + at + WORD_BYTES);
-        if (type == TYPE_END)
-            break;
-        if ((type == TYPE_RANDOM || type == TYPE_PLATFORM) && value && (!*out_above || value < *out_above))
-            *out_above = value;
-    }
-    return at;
+    uint64_t random = core_file_auxiliary(core, CORE_AUXILIARY_RANDOM);
+    uint64_t platform = core_file_auxiliary(core, CORE_AUXILIARY_PLATFORM);
+    *out_above = !random || (platform && platform < random) ? platform : random;
+    return core_file_auxiliary_bytes(core);
 }
 
 /* Where the vector lies in memory; 0: it is not in the dump. */

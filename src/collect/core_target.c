@@ -30,8 +30,6 @@ enum {
     LOAD_SEGMENT = 1,
     NOTES_BYTES_MAX = 4096,
     NOTE_BUILD_ID = 3,
-    AUXILIARY_BYTES = 16, /* of an entry: its type and its value */
-    AUXILIARY_ENTRY = 9,
     COMMAND_BYTES_MAX = CORE_COMMAND_ARGUMENTS_MAX * (CORE_COMMAND_ARGUMENT_BYTES_MAX + 1) + 1,
 };
 
@@ -241,14 +239,9 @@ static void read_target(void *user, struct memory_piece *pieces, size_t count)
 /* The executable's file: where the auxiliary vector says that the process began. */
 static const char *executable_of(const struct core_file *core)
 {
-    for (size_t at = 0; at + AUXILIARY_BYTES <= core->auxiliary_bytes; at += AUXILIARY_BYTES) {
-        if (load_u64le(core->auxiliary + at) != AUXILIARY_ENTRY)
-            continue;
-        const struct memory_mapping *m =
-            memory_mapping_at(&core->memory, load_u64le(core->auxiliary + at + AUXILIARY_BYTES / 2));
-        return m ? m->path : "";
-    }
-    return "";
+    const struct memory_mapping *m =
+        memory_mapping_at(&core->memory, core_file_auxiliary(core, CORE_AUXILIARY_ENTRY));
+    return m ? m->path : "";
 }
 
 /* Which runtime a mapped file holds; its version is kept. */

@@ -10,7 +10,7 @@
 #include "base/own.h"
 #include "read/procfs.h"
 
-enum { READ_BYTES = 1 << 15, STAT_BYTES_MAX = 4096, STOP_NS = 2000000 };
+enum { READ_BYTES = 1 << 15, STAT_BYTES_MAX = 4096, STATUS_BYTES_MAX = 1 << 16, STOP_NS = 2000000 };
 
 static bool read_fd(int fd, struct buffer *out)
 {
@@ -85,6 +85,15 @@ bool proc_file_stat(pid_t pid, struct proc_stat *out, struct error *err)
     bool ok = proc_file_read(pid, "stat", &text, err) && procfs_read_stat(buffer_span(&text), out, err);
     if (ok)
         out->name = (struct span){ 0 };
+    buffer_done(&text);
+    return ok;
+}
+
+bool proc_file_status(pid_t pid, struct proc_status *out, struct error *err)
+{
+    struct buffer text;
+    buffer_init(&text, STATUS_BYTES_MAX);
+    bool ok = proc_file_read(pid, "status", &text, err) && procfs_read_status(buffer_span(&text), out, err);
     buffer_done(&text);
     return ok;
 }

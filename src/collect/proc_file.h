@@ -27,6 +27,8 @@ bool proc_file_read_path(const char *path, struct buffer *out, struct error *err
 bool proc_file_read_at(int folder, const char *path, struct buffer *out, struct error *err);
 /* /proc/PID/stat, without the name. Fails as proc_file_read(). */
 bool proc_file_stat(pid_t pid, struct proc_stat *out, struct error *err);
+/* /proc/PID/status. Fails as proc_file_read(). */
+bool proc_file_status(pid_t pid, struct proc_status *out, struct error *err);
 /* Stopped, by a signal or a debugger; false when it is gone. */
 bool proc_file_is_stopped(pid_t pid);
 /* For longer than somebody takes to look at its threads. */

@@ -82,18 +82,13 @@ void target_files_add(struct target_files *files, uint32_t process, uint32_t pid
 {
     if (target_files_root(files, process) >= 0)
         return;
-    struct buffer text;
     struct proc_status status;
     struct target_seen seen = { .pid = pid };
     uint64_t still = 0;
     AUTO_FD int root_fd = -1;
-    buffer_init(&text, 1 << 16);
     bool ok = proc_file_start_ticks((pid_t)pid, &seen.start_ticks, NULL) &&
-              proc_file_read((pid_t)pid, "status", &text, NULL) &&
-              procfs_read_status(buffer_span(&text), &status, NULL) &&
-              target_root_open((pid_t)pid, &root_fd, NULL) &&
+              proc_file_status((pid_t)pid, &status, NULL) && target_root_open((pid_t)pid, &root_fd, NULL) &&
               proc_file_start_ticks((pid_t)pid, &still, NULL) && still == seen.start_ticks;
-    buffer_done(&text);
     if (!ok)
         return;
     seen.uid = status.uid;

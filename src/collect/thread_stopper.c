@@ -21,7 +21,6 @@
 enum {
     AT_A_TIME = 4, /* threads that are asked to stop before the first of them has */
     BATCH_THREADS = 64,
-    STATUS_BYTES_MAX = 16 << 10,
     BATCH_STACK_BYTES = 8 * THREAD_STACK_BYTES_MAX,
     PAGE_BYTES = 4096,
     READ_PIECES = 128,
@@ -303,13 +302,8 @@ static bool ask(struct thread_stopper *s)
 /* Who traces a thread; 0: nobody, or it is not known. */
 static pid_t tracer_of(pid_t tid)
 {
-    struct buffer text;
-    struct proc_status status = { 0 };
-    buffer_init(&text, STATUS_BYTES_MAX);
-    if (proc_file_read(tid, "status", &text, NULL))
-        procfs_read_status(buffer_span(&text), &status, NULL);
-    buffer_done(&text);
-    return status.tracer;
+    struct proc_status status;
+    return proc_file_status(tid, &status, NULL) ? status.tracer : 0;
 }
 
 /* Only one can trace a thread. */

@@ -24,6 +24,8 @@ enum {
     NOTE_AUXV = 6,
     NOTE_FILE = 0x46494c45,
     NOTE_SIGINFO = 0x53494749,
+    AUXILIARY_BYTES = 16, /* of an entry: its type and its value */
+    AUXILIARY_END = 0,
     NOTE_HEADER_BYTES = 12,
     PRSTATUS_SIGNAL = 12,
     PRSTATUS_PID = 32,
@@ -433,4 +435,21 @@ void core_file_close(struct core_file *core)
     free(core->mappings);
     arena_done(&core->names);
     *core = (struct core_file){ 0 };
+}
+
+size_t core_file_auxiliary_bytes(const struct core_file *core)
+{
+    size_t at = 0;
+    while (at + AUXILIARY_BYTES <= core->auxiliary_bytes && load_u64le(core->auxiliary + at) != AUXILIARY_END)
+        at += AUXILIARY_BYTES;
+    return at;
+}
+
+uint64_t core_file_auxiliary(const struct core_file *core, enum core_auxiliary type)
+{
+    size_t size = core_file_auxiliary_bytes(core);
+    for (size_t at = 0; at < size; at += AUXILIARY_BYTES)
+        if (load_u64le(core->auxiliary + at) == type)
+            return load_u64le(core->auxiliary + at + AUXILIARY_BYTES / 2);
+    return 0;
 }

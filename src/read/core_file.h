@@ -28,6 +28,13 @@ enum {
     CORE_AUXILIARY_BYTES_MAX = 1024,
 };
 
+/* Entries of the auxiliary vector, by elf.h's AT_ numbers. */
+enum core_auxiliary {
+    CORE_AUXILIARY_ENTRY = 9, /* where the program begins */
+    CORE_AUXILIARY_PLATFORM = 15,
+    CORE_AUXILIARY_RANDOM = 25,
+};
+
 struct core_thread {
     pid_t tid;
     uint16_t signal; /* that it died of or was stopped by; 0: none. The kernel tells
@@ -78,5 +85,10 @@ bool core_file_recognises(struct span start);
  */
 bool core_file_open(const struct source *file, struct core_file *out, struct error *err);
 void core_file_close(struct core_file *core);
+
+/* What the auxiliary vector says, or 0. */
+uint64_t core_file_auxiliary(const struct core_file *core, enum core_auxiliary type);
+/* The size of its entries, that of its end left out. */
+size_t core_file_auxiliary_bytes(const struct core_file *core);
 
 #endif

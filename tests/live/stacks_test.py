@@ -96,10 +96,20 @@ def check_sample(checks, variant, sample, work, env=None):
         target.wait_busy(1.5)
         record_busy(capture, target.pid, RATE, CPU_S)
     check_whole(checks, name, capture)
-    judged, exact, missing, example = judge(folded(capture), CALLERS[sample])
+    stacks = list(folded(capture))
+    judged, exact, missing, example = judge(stacks, CALLERS[sample])
     checks.check(f"{name}: 99.5 % of the guaranteed callers are next to whom they call",
                  judged > 0.4 * RATE * CPU_S and exact >= 0.995 * judged, f"{exact} of {judged} {example}")
     checks.check(f"{name}: no guaranteed caller is missing", missing == 0, f"{missing} of {judged} {example}")
+    if sample == "pinvoke":
+        check_stubs(checks, name, stacks)
+
+
+def check_stubs(checks, name, stacks):
+    """Stubs are called what they serve. From .NET 11 on there are none."""
+    stubs = {frame for stack, _ in stacks for frame in stack if frame.startswith(("[P/Invoke", "[reverse P/Invoke"))}
+    checks.check(f"{name}: stubs have the names of what they serve", all("] " in stub for stub in stubs) and
+                 (not stubs or "[P/Invoke] libc!qsort" in stubs), stubs)
 
 
 def check_deep(checks, variant, work):
