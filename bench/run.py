@@ -226,15 +226,24 @@ class WebApi:
                 time.sleep(0.01)
 
     @contextlib.contextmanager
-    def at_rest(self):
-        """It stands still meanwhile: its load is none of what is measured of files."""
+    def idle(self):
+        """Nobody asks it for anything meanwhile: its threads wait."""
         self.resting.set()
-        self.process.send_signal(signal.SIGSTOP)
+        time.sleep(1)
         try:
             yield
         finally:
-            self.process.send_signal(signal.SIGCONT)
             self.resting.clear()
+
+    @contextlib.contextmanager
+    def at_rest(self):
+        """It stands still meanwhile: its load is none of what is measured of files."""
+        with self.idle():
+            self.process.send_signal(signal.SIGSTOP)
+            try:
+                yield
+            finally:
+                self.process.send_signal(signal.SIGCONT)
 
     def close(self):
         self.over.set()
@@ -497,17 +506,26 @@ def row_f4(b):
               (1, "ms"), f"fastest {min(walls):.2f} ms; CPU {median(costs) * 1e3:.1f} ms")
 
 
+def stack_json(b, pid):
+    return json.loads(subprocess.run([b.clrperf, "stack", "-p", str(pid), "--json"], capture_output=True, check=True).stdout)
+
+
+def look_at_all(b, pid, what):
+    gdb = ["gdb", "-p", pid, "-batch", "-ex", "set debuginfod enabled off", "-ex", "thread apply all bt"]
+    theirs, mine = pairs(max(b.options.pairs, 9), lambda: b.cost(gdb), lambda: b.cost([b.clrperf, "stack", "-p", pid]))
+    b.add("ST", what, f"{median(theirs, 'wall_s') * 1e3:.0f} ms", f"{median(mine, 'wall_s') * 1e3:.0f} ms",
+          ratio_of(theirs, mine, "wall_s"), (20, "x"), (50, "x"),
+          f"CPU {ratio_of(theirs, mine):.1f}x; {len(stack_json(b, pid)['threads'])} threads; ours names managed code too", bigger=True)
+
+
 def row_st(b, web):
     if not shutil.which("gdb"):
         return b.skip("ST", "gdb is not installed")
     pid = web.process.pid
-    gdb = ["gdb", "-p", pid, "-batch", "-ex", "set debuginfod enabled off", "-ex", "thread apply all bt"]
-    theirs, mine = pairs(max(b.options.pairs, 9), lambda: b.cost(gdb), lambda: b.cost([b.clrperf, "stack", "-p", pid]))
-    looks = [json.loads(subprocess.run([b.clrperf, "stack", "-p", str(pid), "--json"], capture_output=True, check=True).stdout)
-             for _ in range(9)]
-    b.add("ST", "stacks of all threads, wall, against gdb's thread apply all bt", f"{median(theirs, 'wall_s') * 1e3:.0f} ms",
-          f"{median(mine, 'wall_s') * 1e3:.0f} ms", ratio_of(theirs, mine, "wall_s"), (20, "x"), (50, "x"),
-          f"CPU {ratio_of(theirs, mine):.1f}x; {len(looks[-1]['threads'])} threads; ours names managed code too", bigger=True)
+    look_at_all(b, pid, "stacks of all threads, wall, against gdb's thread apply all bt")
+    with web.idle():
+        look_at_all(b, pid, "the same of a service that waits")
+    looks = [stack_json(b, pid) for _ in range(9)]
     longest = [look["stopped_max_ms"] for look in looks]
     b.add("ST", "longest that a thread stood still, median of 9 looks", "", f"{max(longest):.2f} ms at most", statistics.median(longest),
           (1, "ms"), (0.2, "ms"))
@@ -596,7 +614,7 @@ def row_d2(b, web):
 def compare_d2(b, file):
     tracer = other_tool(ROOT / "tests/live/runtimes/build.sh", "tool", "dotnet-trace")
     size = f"{file.stat().st_size / 1e6:.0f} MB"
-    theirs, mine = pairs(b.options.slow_pairs, lambda: b.cost([*tracer, "report", file, "topN"], b.work / "topn.txt"),
+    theirs, mine = pairs(b.options.pairs, lambda: b.cost([*tracer, "report", file, "topN"], b.work / "topn.txt"),
                          lambda: b.cost([b.clrperf, "report", file, "topN", "--top", "5", "--json"], b.work / "topn.json"))
     shares = re.findall(r"([\d.]+)%\s+([\d.]+)%", (b.work / "topn.txt").read_text())
     ours = [(100 * row["inclusive_share"], 100 * row["exclusive_share"]) for row in json.loads((b.work / "topn.json").read_text())["rows"]]
@@ -604,7 +622,7 @@ def compare_d2(b, file):
     b.add("D2", f"topN of a thread-time .nettrace, {size}, CPU", f"{median(theirs) * 1e3:.0f} ms", f"{median(mine) * 1e3:.0f} ms", ratio_of(theirs, mine),
           (60, "x"), (250, "x"), ("" if same else f"VOID: {shares[:3]} and {ours[:3]}; ") + f"wall {ratio_of(theirs, mine, 'wall_s'):.0f}x; "
           f"peak RSS {median(theirs, 'rss_mb'):.0f} and {median(mine, 'rss_mb'):.0f} MB", bigger=True)
-    theirs, mine = pairs(b.options.slow_pairs, lambda: b.cost([*tracer, "convert", file, "--format", "Speedscope", "-o", b.work / "theirs"]),
+    theirs, mine = pairs(b.options.pairs, lambda: b.cost([*tracer, "convert", file, "--format", "Speedscope", "-o", b.work / "theirs"]),
                          lambda: b.cost([b.clrperf, "export", file, "-o", b.work / "ours.speedscope.json", "--force"]))
     b.add("D3", "the same file to speedscope, against dotnet-trace convert, CPU", f"{median(theirs) * 1e3:.0f} ms", f"{median(mine) * 1e3:.0f} ms",
           ratio_of(theirs, mine), (20, "x"), (80, "x"), f"wall {ratio_of(theirs, mine, 'wall_s'):.0f}x", bigger=True)
