@@ -522,7 +522,7 @@ static void set_notes(struct data_import *in)
     if (in->event != NO_EVENT)
         other_events_tell(&in->others, event_of(in, SAMPLE_CPU)->name, t);
     if (in->of_idle_cpus)
-        import_note(t, "%" PRIu64 " samples of idle CPUs are left out", in->of_idle_cpus);
+        import_note(t, "samples of idle CPUs are left out: %" PRIu64, in->of_idle_cpus);
     if (in->without_user_chain)
         import_note(t,
                     "%" PRIu64 " samples carry registers instead of a callchain; of those only the "

@@ -434,7 +434,7 @@ static void set_facts(struct script_import *in)
     if (in->of_idle_cpus && in->last_ns > in->first_ns) /* what is left out at the ends was recorded, too */
         trace_set_fact_number(t, FACT_DURATION_NS, in->last_ns - in->first_ns);
     if (in->of_idle_cpus)
-        import_note(t, "%" PRIu64 " samples of idle CPUs are left out", in->of_idle_cpus);
+        import_note(t, "samples of idle CPUs are left out: %" PRIu64, in->of_idle_cpus);
     if (in->without_pid)
         import_note(t,
                     "the text says only the thread of %" PRIu64 " samples: each is shown as a process of its "

@@ -245,7 +245,7 @@ static void test_idle(void **state)
         size_t kept;
         const char *process, *note;
     } cases[] = {
-        { "CPU time", PERF_COUNT_SW_CPU_CLOCK, false, 1, NULL, "2 samples of idle CPUs are left out" },
+        { "CPU time", PERF_COUNT_SW_CPU_CLOCK, false, 1, NULL, "samples of idle CPUs are left out: 2" },
         { "switches", PERF_COUNT_SW_CONTEXT_SWITCHES, false, 3, "swapper", "" },
         { "user code without a number", PERF_COUNT_SW_CPU_CLOCK, true, 3, "", "" },
     };
@@ -395,7 +395,7 @@ static void test_perf_script_idle(void **state)
         { "swapper 0/0 [000] 1.0: 1 cpu-clock:HG: \n\tffffffff81001234 idle ([kernel.kallsyms])\n\n"
           "app 7/7 [000] 1.5: 1 cpu-clock:HG: \n\t 10 f (/x)\n\n"
           "swapper 0/0 [000] 2.0: 1 cpu-clock:HG: \n\tffffffff81001234 idle ([kernel.kallsyms])\n\n",
-          1, 1000000000, "2 samples of idle CPUs are left out" },
+          1, 1000000000, "samples of idle CPUs are left out: 2" },
         { "swapper 0/0 [000] 1.0: 1 context-switches: \n\tffffffff81001234 idle ([kernel.kallsyms])\n\n", 1,
           0, "" },
         { "swapper 0/0 [000] 1.0: 1 cycles: \n\tffffffff81001234 f ([kernel.kallsyms])\n\t 10 f (/x)\n\n", 1,
