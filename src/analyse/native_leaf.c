@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyse/sample_events.h"
 #include "base/mem.h"
 #include "clr/method_name.h"
 
@@ -134,7 +135,8 @@ static uint64_t distance(const struct native_leaves *leaves, size_t i, const str
 
 bool native_leaf_find(struct native_leaves *leaves, const struct trace_event *event, struct native_leaf *out)
 {
-    if (!leaves->count || !event->thread || event->stack < STACK_ROOTS)
+    if (!leaves->count || !event->thread || event->stack < STACK_ROOTS ||
+        sample_events_has(leaves->trace, event))
         return false;
     size_t after = first_at(leaves, event->thread, event->time_ns), before = after - 1; /* wraps: none */
     for (unsigned i = 0; i < SAMPLES_TRIED; i++) {

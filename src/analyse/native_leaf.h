@@ -4,6 +4,7 @@
  * A runtime's events have the managed frames of their stacks only. A sample lends what is below them when its
  * thread is the event's, it was taken at most NATIVE_LEAF_NS before or after, and both have the same managed
  * frames: all of them, or as far as both go where one was cut off. Of several the nearest in time does.
+ * A sample that is shown as an event has all of its own.
  */
 #ifndef CLRPERF_ANALYSE_NATIVE_LEAF_H
 #define CLRPERF_ANALYSE_NATIVE_LEAF_H

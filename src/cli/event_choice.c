@@ -8,6 +8,8 @@ const struct option_spec event_choice_specs[] = {
     { NULL, 0, OPTION_HEADING, 0, "of the question events", NULL, NULL },
     { "counts", 0, OPTION_FLAG, offsetof(struct event_choice, counts), "how many there are of each kind",
       NULL, NULL },
+    { "samples", 0, OPTION_FLAG, offsetof(struct event_choice, samples),
+      "with samples and context switches among them, as events of the provider Linux", NULL, NULL },
     { "provider", 0, OPTION_STRING, offsetof(struct event_choice, provider), "only of this provider", "GLOB",
       NULL },
     { "text", 0, OPTION_STRING, offsetof(struct event_choice, text),

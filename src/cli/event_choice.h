@@ -13,7 +13,7 @@ enum { EVENT_CONDITIONS_MAX = 16, EVENT_COLUMNS_MAX = 64 };
 struct event_choice {
     const char *provider, *text, *columns;
     struct option_list where;
-    bool counts, stacks;
+    bool counts, samples, stacks;
 };
 
 extern const struct option_spec event_choice_specs[];

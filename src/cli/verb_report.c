@@ -2,8 +2,10 @@
 #include <string.h>
 
 #include "analyse/process_events.h"
+#include "analyse/sample_events.h"
 #include "cli/capture.h"
 #include "cli/event_parts.h"
+#include "cli/message.h"
 #include "cli/question.h"
 #include "cli/verb.h"
 
@@ -78,8 +80,13 @@ static bool report_read(const char *path, const struct question *question, const
         .part = part,
         .runs = question->shows_sums && !v->choice.time,
     };
-    return *question->name || v->choice.event ? capture_read(path, &how, c, err)
-                                              : capture_read_stacks(path, &how, c, err);
+    if (!*question->name && !v->choice.event)
+        return capture_read_stacks(path, &how, c, err);
+    if (!capture_read(path, &how, c, err))
+        return false;
+    if (v->events.samples && !sample_events_add(&c->b.trace))
+        message_warning("there are too many samples to show all of them among the events");
+    return true;
 }
 
 /* Names those that told something, as many as there is room for. */

@@ -148,6 +148,23 @@ def check_locks(checks, variant, work):
         checks.check(f"{name}: {kind}, how long", close(waited, true_ns, 0.05), f"{waited / true_ns:.3f} of it")
 
 
+def check_one_clock(checks, variant, work):
+    """What a thread tells before it waits comes before the kernel's word of it."""
+    name = f"{variant} one clock"
+    _, path, _ = observe(variant, "locks", "cpu,context-switches,locks", work)
+    lines = succeeded(clrperf("report", path, "events", "--samples", "--stacks", "--json")).stdout.splitlines()
+    rows = [json.loads(line) for line in lines]
+    checks.check(f"{name}: in the order of their times", all(a["time_s"] <= b["time_s"] for a, b in zip(rows, rows[1:])))
+    by_thread = collections.defaultdict(list)
+    for row in rows:
+        if (row["provider"], row["event"]) != ("Linux", "cpu"):
+            by_thread[row["thread"]].append(row)
+    nexts = [after for thread in by_thread.values() for row, after in zip(thread, thread[1:]) if row["event"] == "Contention/Start"]
+    slept = [row for row in nexts if row["event"] == "context-switches" and any("futex" in frame for frame in row["stack"])]
+    checks.check(f"{name}: a thread that tells of a lock sleeps at it next", len(nexts) > 10 and len(slept) >= 0.95 * len(nexts),
+                 f"{len(slept)} of {len(nexts)}")
+
+
 def check_threadpool(checks, variant, work):
     name = f"{variant} threadpool"
     truth, path, _ = observe(variant, "pool", "threadpool", work)
@@ -319,6 +336,7 @@ GROUPS = {
     "sampled": lambda checks, variant, work: variant == "10" and check_alloc(checks, variant, work, "alloc-sampled"),
     "throws": check_exceptions,
     "locks": check_locks,
+    "clock": check_one_clock,
     "pool": check_threadpool,
     "jitty": check_jit,
     "peer": check_peer,
