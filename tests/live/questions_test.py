@@ -155,14 +155,16 @@ def check_one_clock(checks, variant, work):
     lines = succeeded(clrperf("report", path, "events", "--samples", "--stacks", "--json")).stdout.splitlines()
     rows = [json.loads(line) for line in lines]
     checks.check(f"{name}: in the order of their times", all(a["time_s"] <= b["time_s"] for a, b in zip(rows, rows[1:])))
-    by_thread = collections.defaultdict(list)
+    waits, slept, telling = 0, 0, {}  # telling: threads that have told of a lock, and nothing since
     for row in rows:
-        if (row["provider"], row["event"]) != ("Linux", "cpu"):
-            by_thread[row["thread"]].append(row)
-    nexts = [after for thread in by_thread.values() for row, after in zip(thread, thread[1:]) if row["event"] == "Contention/Start"]
-    slept = [row for row in nexts if row["event"] == "context-switches" and any("futex" in frame for frame in row["stack"])]
-    checks.check(f"{name}: a thread that tells of a lock sleeps at it next", len(nexts) > 10 and len(slept) >= 0.95 * len(nexts),
-                 f"{len(slept)} of {len(nexts)}")
+        if row["event"] == "Contention/Start":
+            waits += 1
+            telling[row["thread"]] = True
+        elif row["provider"] != "Linux":
+            telling.pop(row["thread"], None)
+        elif row["event"] == "context-switches" and any("futex" in frame for frame in row["stack"]):
+            slept += telling.pop(row["thread"], False)
+    checks.check(f"{name}: a thread tells of a lock, then sleeps at it", waits > 10 and slept >= 0.98 * waits, f"{slept} of {waits}")
 
 
 def check_threadpool(checks, variant, work):
