@@ -153,17 +153,23 @@ static uint64_t overlap_ns(uint64_t from_ns, uint64_t to_ns, uint64_t other_from
     return to > from ? to - from : 0;
 }
 
-uint64_t gc_process_paused_ns(const struct gc_process *p, uint64_t from_ns, uint64_t to_ns)
+size_t gc_process_pause_behind(const struct gc_process *p, uint64_t time_ns)
 {
     size_t low = 0, high = p->pause_count;
-    uint64_t sum = 0;
-    while (low < high) { /* the first pause that ends behind the beginning */
+    while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (p->pauses[middle].to_ns <= from_ns)
+        if (p->pauses[middle].to_ns <= time_ns)
             low = middle + 1;
         else
             high = middle;
     }
+    return low;
+}
+
+uint64_t gc_process_paused_ns(const struct gc_process *p, uint64_t from_ns, uint64_t to_ns)
+{
+    size_t low = gc_process_pause_behind(p, from_ns);
+    uint64_t sum = 0;
     for (; low < p->pause_count && p->pauses[low].from_ns < to_ns; low++)
         sum += overlap_ns(from_ns, to_ns, p->pauses[low].from_ns, p->pauses[low].to_ns);
     return sum;

@@ -50,6 +50,8 @@ struct gc_history {
 void gc_history_init(struct gc_history *history, const struct trace *t);
 void gc_history_done(struct gc_history *history);
 
+/* The first pause that ends behind a time; `pause_count` when there is none. */
+size_t gc_process_pause_behind(const struct gc_process *p, uint64_t time_ns);
 /* How much of a stretch of time threads stood still. */
 uint64_t gc_process_paused_ns(const struct gc_process *p, uint64_t from_ns, uint64_t to_ns);
 

@@ -7,6 +7,7 @@
 #include "analyse/exception_stats.h"
 #include "analyse/gc_stats.h"
 #include "analyse/lock_stats.h"
+#include "analyse/row_times.h"
 #include "analyse/span_lanes.h"
 #include "analyse/told_events.h"
 #include "base/mem.h"
@@ -19,6 +20,7 @@
 /* How much of a span some thread worked for, as far as stretches were looked at. */
 struct span_cover {
     uint64_t until_ns, covered_ns;
+    bool by_several; /* threads at once */
 };
 
 struct span_accounting {
@@ -26,6 +28,8 @@ struct span_accounting {
     struct span_account *rows; /* by span */
     struct span_cover *covers; /* by span */
     struct work_stretch stretch;
+    struct row_times known; /* by span: when it is known of some thread what it did; of those by several */
+    uint32_t span;          /* that it is found for */
 };
 
 bool span_accounts_wants(const char *provider, uint32_t event_id)
@@ -46,6 +50,7 @@ static void add_stretch(void *user, const struct laned_span *span)
         return;
     thread_course_add(a->course, stretch->thread, from, to, &row->times);
     row->stretches++;
+    cover->by_several |= cover->until_ns > from;
     if (cover->until_ns < from)
         cover->until_ns = from;
     if (cover->until_ns < to) {
@@ -54,16 +59,33 @@ static void add_stretch(void *user, const struct laned_span *span)
     }
 }
 
+static void add_known(void *user, uint64_t from_ns, uint64_t to_ns)
+{
+    struct span_accounting *a = user;
+    row_times_add(&a->known, a->span, from_ns, to_ns);
+}
+
+static void find_known(void *user, const struct laned_span *span)
+{
+    struct span_accounting *a = user;
+    const struct work_stretch *stretch = &a->stretch;
+    uint64_t from = stretch->from_ns > span->start_ns ? stretch->from_ns : span->start_ns;
+    uint64_t to = stretch->to_ns < span->stop_ns ? stretch->to_ns : span->stop_ns;
+    a->span = span->row;
+    if (to > from && a->covers[span->row].by_several)
+        thread_course_known(a->course, stretch->thread, from, to, add_known, a);
+}
+
 /* A stretch is work for its activity, and for all that this one was begun in. */
-static void add_work(struct span_accounting *a, const struct span_lanes *lanes,
-                     const struct span_accounts *accounts)
+static void each_work(struct span_accounting *a, const struct span_lanes *lanes,
+                      const struct span_accounts *accounts, span_lanes_fn *each)
 {
     for (size_t i = 0; i < accounts->work.count; i++) {
         const struct work_stretch *stretch = &accounts->work.rows[i];
         struct span_owner owner = { .process = stretch->process, .path = stretch->path };
         a->stretch = *stretch;
         for (unsigned depth = 0; !activity_path_is_none(&owner.path) && depth < ACTIVITY_DEPTH_MAX; depth++) {
-            span_lanes_each(lanes, &owner, stretch->from_ns, stretch->to_ns, add_stretch, a);
+            span_lanes_each(lanes, &owner, stretch->from_ns, stretch->to_ns, each, a);
             owner.path = activity_parents_of(&accounts->parents, owner.process, &owner.path);
         }
     }
@@ -81,6 +103,18 @@ static void add_threads(struct span_accounting *a, const struct span_lanes *lane
                                             .thread = span->owner.thread };
         add_stretch(a, span);
     }
+}
+
+/*
+ * What is not known of several threads at once is not more than the span's time. `known_ns`, by span: when it
+ * is known of one of them. What samples took off the threads' time is taken off in the same share.
+ */
+static void count_unknown_once(const struct span_cover *cover, uint64_t known_ns, uint64_t unknown_before_ns,
+                               struct span_account *row)
+{
+    uint64_t *ns = &row->times.ns[THREAD_UNKNOWN];
+    if (cover->by_several && unknown_before_ns)
+        *ns = (uint64_t)((double)(cover->covered_ns - known_ns) * ((double)*ns / (double)unknown_before_ns));
 }
 
 static void settle(struct span_account *row, bool told, uint64_t rest_ns)
@@ -117,16 +151,25 @@ static uint64_t account_all(const struct span_accounts *accounts, const struct s
     const struct work_stretches *work = &accounts->work;
     AUTO_FREE struct span_cover *covers = mem_alloc(table->count + 1, sizeof *covers);
     AUTO_FREE bool *told = mem_alloc(table->count + 1, sizeof *told); /* by span: all that was done for it */
+    AUTO_FREE uint64_t *known_ns = mem_alloc(table->count + 1, sizeof *known_ns);
+    AUTO_FREE uint64_t *unknown_ns = mem_alloc(table->count + 1, sizeof *unknown_ns); /* of all threads */
     struct span_accounting a = { .course = &accounts->course, .rows = rows, .covers = covers };
     span_lanes_init(&lanes, table);
-    add_work(&a, &lanes, accounts);
+    each_work(&a, &lanes, accounts, add_stretch);
     add_threads(&a, &lanes);
+    each_work(&a, &lanes, accounts, find_known);
+    row_times_sum(&a.known, known_ns);
+    row_times_done(&a.known);
+    for (size_t i = 0; i < table->count; i++)
+        unknown_ns[i] = rows[i].times.ns[THREAD_UNKNOWN];
     for (size_t i = 0; i < lanes.count; i++)
         told[lanes.rows[i].row] = !lanes.rows[i].owner.thread && work->told[lanes.rows[i].owner.process];
     for (size_t i = 0; parts > 1 && i < table->count; i += parts)
         spread_samples(&rows[i], parts);
-    for (size_t i = 0; i < table->count; i++)
+    for (size_t i = 0; i < table->count; i++) {
         settle(&rows[i], told[i], span_ns(&table->rows[i]) - covers[i].covered_ns);
+        count_unknown_once(&covers[i], known_ns[i], unknown_ns[i], &rows[i]);
+    }
     uint64_t left_out = lanes.left_out;
     span_lanes_done(&lanes);
     return left_out;

@@ -21,7 +21,8 @@
 enum span_threads { SPAN_THREADS_UNKNOWN, SPAN_THREADS_ASSUMED, SPAN_THREADS_TOLD };
 
 struct span_account {
-    struct thread_times times; /* of all its threads: several at once make more than the span's time */
+    struct thread_times times; /* of all its threads: several at once make more than the span's time, but
+                                * not of what is THREAD_UNKNOWN: none of its threads is known of then */
     uint64_t away_ns;          /* no thread worked for it */
     uint64_t unknown_ns;       /* whether one did is not known */
     uint64_t collections;      /* went on in it, at least partly */

@@ -257,16 +257,6 @@ static uint64_t paused_ns(const struct thread_course *c, uint32_t thread, uint64
                                          : 0;
 }
 
-static void add_piece(const struct thread_course *c, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
-                      enum thread_state state, struct thread_times *sum)
-{
-    if (to_ns <= from_ns)
-        return;
-    uint64_t paused = paused_ns(c, thread, from_ns, to_ns);
-    sum->ns[THREAD_GC] += paused;
-    sum->ns[state] += to_ns - from_ns - paused;
-}
-
 static void add_mark_to(const struct thread_course *c, const struct thread_mark *m, struct thread_times *sum)
 {
     if (m->kind == MARK_CPU && !paused_ns(c, m->thread, m->time_ns, m->time_ns + 1))
@@ -277,26 +267,93 @@ static void add_mark_to(const struct thread_course *c, const struct thread_mark 
         sum->allocated_bytes += m->weight;
 }
 
-void thread_course_add(const struct thread_course *course, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
-                       struct thread_times *sum)
+/* Of a thread in one state. `end`: the mark that it ends at, or NULL. */
+struct course_piece {
+    uint64_t from_ns, to_ns;
+    enum thread_state state;
+    uint32_t thread;
+    const struct thread_mark *end;
+};
+
+typedef void course_piece_fn(const struct thread_course *c, const struct course_piece *piece, void *user);
+
+static void each_piece(const struct thread_course *c, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
+                       course_piece_fn *each, void *user)
 {
-    size_t low = course->first[thread], end = course->first[thread + 1], begin = low, high = end;
+    size_t low = c->first[thread], end = c->first[thread + 1], begin = low, high = end;
     while (low < high) { /* the first mark at or behind the beginning */
         size_t middle = low + (high - low) / 2;
-        if (course->marks[middle].time_ns < from_ns)
+        if (c->marks[middle].time_ns < from_ns)
             low = middle + 1;
         else
             high = middle;
     }
-    enum thread_state state = low > begin ? course->marks[low - 1].state : THREAD_UNKNOWN;
-    uint64_t at_ns = from_ns;
-    for (; low < end && course->marks[low].time_ns < to_ns; low++) {
-        add_piece(course, thread, at_ns, course->marks[low].time_ns, state, sum);
-        add_mark_to(course, &course->marks[low], sum);
-        at_ns = course->marks[low].time_ns;
-        state = course->marks[low].state;
+    struct course_piece piece = { .from_ns = from_ns,
+                                  .state = low > begin ? c->marks[low - 1].state : THREAD_UNKNOWN,
+                                  .thread = thread };
+    for (; low < end && c->marks[low].time_ns < to_ns; low++) {
+        piece.end = &c->marks[low];
+        piece.to_ns = piece.end->time_ns;
+        each(c, &piece, user);
+        piece.from_ns = piece.to_ns;
+        piece.state = piece.end->state;
     }
-    add_piece(course, thread, at_ns, to_ns, state, sum);
+    piece.end = NULL;
+    piece.to_ns = to_ns;
+    each(c, &piece, user);
+}
+
+static void add_piece(const struct thread_course *c, const struct course_piece *piece, void *user)
+{
+    struct thread_times *sum = user;
+    if (piece->to_ns > piece->from_ns) {
+        uint64_t paused = paused_ns(c, piece->thread, piece->from_ns, piece->to_ns);
+        sum->ns[THREAD_GC] += paused;
+        sum->ns[piece->state] += piece->to_ns - piece->from_ns - paused;
+    }
+    if (piece->end)
+        add_mark_to(c, piece->end, sum);
+}
+
+void thread_course_add(const struct thread_course *course, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
+                       struct thread_times *sum)
+{
+    each_piece(course, thread, from_ns, to_ns, add_piece, sum);
+}
+
+struct known_pieces {
+    thread_course_fn *each;
+    void *user;
+};
+
+/* In a pause it stands still, whatever else is not known. */
+static void tell_pauses(const struct thread_course *c, const struct course_piece *piece,
+                        const struct known_pieces *known)
+{
+    uint32_t process = c->trace->threads.rows[piece->thread].process;
+    const struct gc_process *gc = process < c->gc.process_count ? &c->gc.processes[process] : NULL;
+    for (size_t i = gc ? gc_process_pause_behind(gc, piece->from_ns) : 0;
+         gc && i < gc->pause_count && gc->pauses[i].from_ns < piece->to_ns; i++) {
+        const struct gc_pause *pause = &gc->pauses[i];
+        known->each(known->user, pause->from_ns > piece->from_ns ? pause->from_ns : piece->from_ns,
+                    pause->to_ns < piece->to_ns ? pause->to_ns : piece->to_ns);
+    }
+}
+
+static void tell_known(const struct thread_course *c, const struct course_piece *piece, void *user)
+{
+    const struct known_pieces *known = user;
+    if (piece->state == THREAD_UNKNOWN)
+        tell_pauses(c, piece, known);
+    else
+        known->each(known->user, piece->from_ns, piece->to_ns);
+}
+
+void thread_course_known(const struct thread_course *course, uint32_t thread, uint64_t from_ns,
+                         uint64_t to_ns, thread_course_fn *each, void *user)
+{
+    struct known_pieces known = { each, user };
+    each_piece(course, thread, from_ns, to_ns, tell_known, &known);
 }
 
 static uint64_t take(struct thread_times *times, enum thread_state from, uint64_t ns)

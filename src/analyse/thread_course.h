@@ -53,6 +53,10 @@ void thread_course_done(struct thread_course *course);
 /* Adds what the thread did from one time to another. */
 void thread_course_add(const struct thread_course *course, uint32_t thread, uint64_t from_ns, uint64_t to_ns,
                        struct thread_times *sum);
+typedef void thread_course_fn(void *user, uint64_t from_ns, uint64_t to_ns);
+/* Each piece of that time of which it is known what the thread did, in order. */
+void thread_course_known(const struct thread_course *course, uint32_t thread, uint64_t from_ns,
+                         uint64_t to_ns, thread_course_fn *each, void *user);
 /*
  * Says that the thread ran for `ns` of the time in which it was not told to be blocked. Returns how much of
  * that there was no room for.

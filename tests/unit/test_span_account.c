@@ -277,6 +277,50 @@ static void test_assumed(void **state)
     told_fixture_end(&f);
 }
 
+/* Two threads at once: what is not known of both is time of the request once. */
+static void test_unknown_of_several(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    told_fixture_begin(&f);
+    told_asked(&f, RUNTIME_KEYWORD_GC, 4, 1, 20000);
+    take_up(&f, 10000, ONE, request);
+    begin(&f, 10000, ONE, request);
+    take_up(&f, 12000, TWO, request);
+    collect(&f, 14000, 15000);
+    sample(&f, 16000, ONE, 2000);
+    sample(&f, 17000, TWO, 1000);
+    take_up(&f, 18000, TWO, none);
+    end(&f, 20000, ONE, request);
+    take_up(&f, 20000, ONE, none);
+    struct span_account row = only_account(&f); /* of 14 us of threads' time, and 9 of its own */
+    check_times(&row, (const uint64_t[THREAD_STATES]){
+                          [THREAD_RAN] = 3000, [THREAD_GC] = 2000, [THREAD_UNKNOWN] = 9000 * 11 / 14 });
+    told_fixture_end(&f);
+}
+
+/* Of one thread it is known, so that nothing is unknown of the request's time but when both are. */
+static void test_known_of_one(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    told_fixture_begin(&f);
+    leave(&f, 9 * MS, TWO, "futex_wait_queue");
+    take_up(&f, 10 * MS, ONE, request);
+    begin(&f, 10 * MS, ONE, request);
+    sample(&f, 20 * MS, ONE, 1 * MS);
+    sample(&f, 55 * MS, ONE, 1 * MS); /* that it left the CPU was lost */
+    take_up(&f, 30 * MS, TWO, request);
+    leave(&f, 30 * MS, TWO, "futex_wait_queue");
+    take_up(&f, 70 * MS, TWO, none);
+    end(&f, 70 * MS, ONE, request);
+    take_up(&f, 70 * MS, ONE, none);
+    struct span_account row = only_account(&f);
+    check_times(&row, (const uint64_t[THREAD_STATES]){
+                          [THREAD_RAN] = 25 * MS, [THREAD_BLOCKED] = 40 * MS, [THREAD_UNKNOWN] = 10 * MS });
+    told_fixture_end(&f);
+}
+
 static void test_unknown(void **state)
 {
     (void)state;
@@ -524,6 +568,8 @@ int main(void)
         cmocka_unit_test(test_lost_switch),
         cmocka_unit_test(test_assumed),
         cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_unknown_of_several),
+        cmocka_unit_test(test_known_of_one),
         cmocka_unit_test(test_by_thread),
         cmocka_unit_test(test_settle),
         cmocka_unit_test(test_activities),
