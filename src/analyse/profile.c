@@ -460,14 +460,17 @@ static void profile_describe(struct profile_build *b)
     const struct trace *t = b->t;
     struct profile *p = b->p;
     const char *unit = trace_fact_value(t, FACT_UNIT), *event = trace_fact_value(t, FACT_EVENT);
+    const char *found = trace_fact_value(t, FACT_FRAMES_FOUND);
     uint64_t rate_hz = 0;
     trace_fact_number(t, FACT_RATE_HZ, &rate_hz);
     if (b->options->kind == SAMPLE_EVENT) {
+        found = trace_fact_value(t, FACT_COUNTED_FRAMES_FOUND);
         event = trace_fact_value(t, FACT_COUNTED_EVENT);
         unit = "count";
         rate_hz = 0;
     }
     if (b->options->kind == SAMPLE_WALL) {
+        found = NULL; /* the runtime walked them */
         event = trace_fact_value(t, FACT_WALL_EVENT);
         unit = "ns";
         rate_hz = 0;
@@ -475,6 +478,7 @@ static void profile_describe(struct profile_build *b)
     p->is_wall = b->options->kind == SAMPLE_WALL;
     p->rate_hz = (double)rate_hz;
     p->weight_unit = unit ? frame_table_text(&b->frames, span_of(unit, strlen(unit))) : "samples";
+    p->frames_found = found ? frame_table_text(&b->frames, span_of(found, strlen(found))) : NULL;
     p->event = event ? frame_table_text(&b->frames, span_of(event, strlen(event))) : "samples";
     profile_title(b);
 }

@@ -97,6 +97,7 @@ struct profile {
     const char *weight_unit;     /* "ns", "count", "bytes", "samples" */
     const char *title;           /* what was recorded, for people: "webapi (pid 4711)" */
     const char *event;           /* "cpu-clock" */
+    const char *frames_found;    /* FACT_FRAMES_FOUND of such samples, before filters; NULL: not known */
     uint64_t start_monotonic_ns; /* of sample_time_ns 0 */
     uint64_t start_realtime_ns;  /* since the epoch; 0 unknown */
     uint64_t duration_ns;

@@ -123,7 +123,7 @@ static bool stacks_run(void *user, uint32_t process, const struct perf_sample *s
 {
     const struct imported_stacks *stacks = user;
     struct unwound_stack stack;
-    if (!sample_unwinder_run(stacks->unwinder, process, sample, NULL, 0, &stack))
+    if (!sample_unwinder_run(stacks->unwinder, process, raw->kind, sample, NULL, 0, &stack))
         return false;
     raw->user = stack.ips;
     raw->user_exact = stack.exact;

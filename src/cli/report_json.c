@@ -94,10 +94,9 @@ static void json_stacks(struct json_writer *j, const struct profile *p)
     json_end_object(j);
 }
 
-/* How the frames of all samples were found, whatever is looked at. */
-static void json_frames_found(struct json_writer *j, const struct trace *t)
+static void json_frames_found(struct json_writer *j, const struct profile *p)
 {
-    const char *rest = trace_fact_value(t, FACT_FRAMES_FOUND);
+    const char *rest = p->frames_found;
     struct span way;
     uint64_t count;
     if (!rest)
@@ -110,7 +109,7 @@ static void json_frames_found(struct json_writer *j, const struct trace *t)
     json_end_object(j);
 }
 
-static void json_frames(struct json_writer *j, const struct trace *t, const struct profile *p)
+static void json_frames(struct json_writer *j, const struct profile *p)
 {
     json_put_object(j, "frames");
     json_put_u64(j, "user", p->counts.user_frames);
@@ -127,7 +126,7 @@ static void json_frames(struct json_writer *j, const struct trace *t, const stru
         if (p->counts.named_by[i])
             json_put_u64(j, resolver_name((enum resolver)i), p->counts.named_by[i]);
     json_end_object(j);
-    json_frames_found(j, t);
+    json_frames_found(j, p);
     json_end_object(j);
 }
 
@@ -183,7 +182,7 @@ static void json_totals(struct json_writer *j, const struct capture *c, const st
     if (p->is_wall)
         json_put_double(j, "wall_s", (double)p->counts.weight / 1e9);
     json_stacks(j, p);
-    json_frames(j, t, p);
+    json_frames(j, p);
     json_work(j, p);
     json_collections(j, &p->counts.gc);
     json_put_object(j, "self");

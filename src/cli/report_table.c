@@ -254,8 +254,7 @@ static void head_stacks(const struct trace *t, const struct profile *p, struct b
         return;
     buffer_format(out, "stacks   %.1f %% whole, %.1f %% truncated, %.1f %% broken", percent(n->whole, all),
                   percent(n->truncated, all), percent(n->broken, all));
-    if (!p->is_wall) /* those the runtime walked */
-        head_found(trace_fact_value(t, FACT_FRAMES_FOUND), out);
+    head_found(p->frames_found, out);
     const char *how = trace_fact_value(t, FACT_STACKS);
     if (how && strcmp(how, "frame pointers") == 0)
         buffer_string(out, "; they are frame-pointer stacks: callers of libc and of prologs can be missing");

@@ -103,8 +103,8 @@ bool sample_stacks_find(struct sample_stacks *stacks, uint32_t process, const st
     struct perf_callchain chain = { 0 };
     if (sample->user_regs.size)
         chain = perf_callchain_split(sample->callchain, stacks->chain, CHAIN_MAX);
-    if (!sample->user_regs.size ||
-        !sample_unwinder_run(stacks->unwinder, process, sample, chain.user, chain.user_count, &stack)) {
+    if (!sample->user_regs.size || !sample_unwinder_run(stacks->unwinder, process, raw->kind, sample,
+                                                        chain.user, chain.user_count, &stack)) {
         raw->chain = sample->callchain;
         raw->end = STACK_BROKEN; /* when it is empty */
         return wait_in(queue, raw);

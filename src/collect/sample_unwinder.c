@@ -62,7 +62,7 @@ struct sample_unwinder {
     uint64_t pressed_until_ns;
     unsigned later_tried, later_whole; /* stacks that were read so, and that it completed */
     uint64_t time_ns;                  /* of the sample */
-    uint64_t found[UNWIND_FOUND_KINDS];
+    uint64_t found[SAMPLE_KINDS][UNWIND_FOUND_KINDS];
     struct unwind_frame frames[UNWOUND_FRAMES_MAX];
     uint64_t ips[UNWOUND_FRAMES_MAX];
     bool exact[UNWOUND_FRAMES_MAX];
@@ -370,8 +370,9 @@ static bool is_strange_leaf(const struct sample_unwinder *unwinder, uint32_t pro
     return range && !range_has_file(unwinder->b, range);
 }
 
-bool sample_unwinder_run(struct sample_unwinder *unwinder, uint32_t process, const struct perf_sample *sample,
-                         const uint64_t *kernel_chain, size_t kernel_count, struct unwound_stack *out)
+bool sample_unwinder_run(struct sample_unwinder *unwinder, uint32_t process, enum sample_kind kind,
+                         const struct perf_sample *sample, const uint64_t *kernel_chain, size_t kernel_count,
+                         struct unwound_stack *out)
 {
     static const enum stack_end ends[] = {
         [UNWIND_END_ROOT] = STACK_WHOLE,
@@ -402,7 +403,7 @@ bool sample_unwinder_run(struct sample_unwinder *unwinder, uint32_t process, con
     for (size_t i = 0; i < result.count; i++) {
         unwinder->ips[i] = unwinder->frames[i].ip;
         unwinder->exact[i] = unwinder->frames[i].exact || unwinder->frames[i].hijacked;
-        unwinder->found[unwinder->frames[i].found]++;
+        unwinder->found[kind][unwinder->frames[i].found]++;
     }
     *out = (struct unwound_stack){
         .ips = unwinder->ips,
@@ -414,7 +415,7 @@ bool sample_unwinder_run(struct sample_unwinder *unwinder, uint32_t process, con
     return true;
 }
 
-void sample_unwinder_fact(const struct sample_unwinder *unwinder)
+static void tell_found(struct trace *t, const char *fact, const uint64_t found[UNWIND_FOUND_KINDS])
 {
     static const char *const ways[UNWIND_FOUND_KINDS] = {
         [UNWIND_FOUND_LEAF] = "leaf",
@@ -427,13 +428,20 @@ void sample_unwinder_fact(const struct sample_unwinder *unwinder)
         [UNWIND_FOUND_ROOT_TAIL] = "root_tail",
         [UNWIND_FOUND_LATER] = "later_memory",
     };
-    if (!unwinder->found[UNWIND_FOUND_LEAF])
+    if (!found[UNWIND_FOUND_LEAF])
         return;
     struct buffer text;
     buffer_init(&text, 1024);
     for (size_t i = 0; i < UNWIND_FOUND_KINDS; i++)
-        buffer_format(&text, "%s%s %" PRIu64, i ? " " : "", ways[i], unwinder->found[i]);
+        buffer_format(&text, "%s%s %" PRIu64, i ? " " : "", ways[i], found[i]);
     buffer_u8(&text, 0);
-    trace_set_fact(&unwinder->b->trace, FACT_FRAMES_FOUND, (const char *)text.data);
+    trace_set_fact(t, fact, (const char *)text.data);
     buffer_done(&text);
+}
+
+void sample_unwinder_fact(const struct sample_unwinder *unwinder)
+{
+    struct trace *t = &unwinder->b->trace;
+    tell_found(t, FACT_FRAMES_FOUND, unwinder->found[SAMPLE_CPU]);
+    tell_found(t, FACT_COUNTED_FRAMES_FOUND, unwinder->found[SAMPLE_EVENT]);
 }

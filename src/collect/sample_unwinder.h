@@ -66,8 +66,9 @@ void sample_unwinder_mapped(struct sample_unwinder *unwinder, uint32_t process, 
  * The frames of a sample of a process of the trace's. `kernel_chain`: the user frames that the kernel found.
  * False when the sample carries no user registers: then there is nothing to unwind.
  */
-bool sample_unwinder_run(struct sample_unwinder *unwinder, uint32_t process, const struct perf_sample *sample,
-                         const uint64_t *kernel_chain, size_t kernel_count, struct unwound_stack *out);
+bool sample_unwinder_run(struct sample_unwinder *unwinder, uint32_t process, enum sample_kind kind,
+                         const struct perf_sample *sample, const uint64_t *kernel_chain, size_t kernel_count,
+                         struct unwound_stack *out);
 
 /*
  * How many bytes of its stack a sample needs to be unwound, as learnt from the thread's whole stacks so far;
@@ -79,7 +80,7 @@ uint64_t sample_unwinder_need(const struct sample_unwinder *unwinder, const stru
  */
 bool sample_unwinder_is_pressed(const struct sample_unwinder *unwinder);
 
-/* Tells the trace how many frames were found in each way, when there were any. */
+/* Tells the trace how many frames were found in each way, by kind of sample, when there were any. */
 void sample_unwinder_fact(const struct sample_unwinder *unwinder);
 
 #endif

@@ -19,8 +19,9 @@
 #define FACT_STARTED_MONOTONIC_NS "started_monotonic_ns"
 #define FACT_STARTED_REALTIME_NS  "started_realtime_ns" /* since 1970 */
 #define FACT_DURATION_NS          "duration_ns"
-#define FACT_FRAMES_FOUND         "frames_found" /* how many in each way: "leaf 10 eh_frame 20" */
-#define FACT_SELF_CPU_NS          "self_cpu_ns"  /* CPU time the recorder used */
+#define FACT_FRAMES_FOUND         "frames_found"         /* how many in each way: "leaf 10 eh_frame 20" */
+#define FACT_COUNTED_FRAMES_FOUND "counted_frames_found" /* the same, of samples of `counted_event` */
+#define FACT_SELF_CPU_NS          "self_cpu_ns"          /* CPU time the recorder used */
 #define FACT_SELF_PEAK_RSS        "self_peak_rss_bytes"
 #define FACT_STACKS               "stacks" /* how callers were found: "unwound", "frame pointers" */
 #define FACT_TOOL                 "tool"   /* who recorded: "perf 6.1.0" */

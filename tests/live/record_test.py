@@ -606,8 +606,12 @@ def beside_another(checks, work):
         other.stop()
         recording.stop()
         switched, ran_ns = switches(target.pid) - begin[0], cpu_clock_ns(target.pid) - begin[1]
-    told = report(first, "--event", "context-switches")["totals"]["samples"]
-    cpu_ns = report(first, "--event", "cpu")["totals"]["samples"] * 1e9 / 499
+    totals = {event: report(first, "--event", event)["totals"] for event in ("cpu", "context-switches")}
+    told = totals["context-switches"]["samples"]
+    cpu_ns = totals["cpu"]["samples"] * 1e9 / 499
+    leaves = {event: of["frames"]["found_by"]["leaf"] for event, of in totals.items()}
+    checks.check("how frames were found is told of each kind of samples",
+                 all(0.9 * of["samples"] <= leaves[event] <= of["samples"] for event, of in totals.items()), f"{leaves} {totals}")
     checks.check("a recorder beside another: all switches are switches", 0.6 * switched <= told <= switched + 2, f"{told} of {switched}")
     checks.check("a recorder beside another: no switch is CPU time", cpu_ns <= 1.5 * ran_ns + 30e6,
                  f"{cpu_ns / 1e6:.0f} ms told, {ran_ns / 1e6:.0f} ms by the kernel's clock")

@@ -574,6 +574,26 @@ static void test_captured_is_of_all_events(void **state)
     trace_builder_done(&b);
 }
 
+/* How frames were found is told of the samples that are shown. */
+static void test_frames_found_by_kind(void **state)
+{
+    (void)state;
+    static const struct {
+        enum sample_kind kind;
+        const char *found;
+    } cases[] = { { SAMPLE_CPU, "leaf 10" }, { SAMPLE_EVENT, "leaf 3" }, { SAMPLE_WALL, NULL } };
+    struct trace_builder b;
+    made_trace(&b);
+    trace_set_fact(&b.trace, FACT_FRAMES_FOUND, "leaf 10");
+    trace_set_fact(&b.trace, FACT_COUNTED_FRAMES_FOUND, "leaf 3");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct profile *p = built(&b, &(struct profile_options){ .kind = cases[i].kind });
+        assert_true(cases[i].found ? strcmp(p->frames_found, cases[i].found) == 0 : !p->frames_found);
+        profile_free(p);
+    }
+    trace_builder_done(&b);
+}
+
 /* The heaviest processes are named first, and three at most. */
 static void test_title(void **state)
 {
@@ -603,6 +623,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_title),
+        cmocka_unit_test(test_frames_found_by_kind),
         cmocka_unit_test(test_self_and_total),
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_filters),
