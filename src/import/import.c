@@ -9,6 +9,7 @@
 #include "base/own.h"
 #include "clr/runtime_events.h"
 #include "import/folded_import.h"
+#include "import/import_note.h"
 #include "import/nettrace_import.h"
 #include "import/perf_data_import.h"
 #include "import/perf_script_import.h"
@@ -17,6 +18,7 @@
 #include "read/nettrace.h"
 #include "read/perf_data.h"
 #include "read/perf_script.h"
+#include "trace/trace_check.h"
 
 enum { SNIFF_BYTES = 64 * 1024 };
 
@@ -71,6 +73,14 @@ enum import_want import_want_event(const char *provider, bool is_looked_at)
     return strcmp(provider, RUNTIME_SAMPLER_PROVIDER) == 0 ? IMPORT_COUNTS : IMPORT_NOTHING;
 }
 
+static void limit_weights(struct trace *t)
+{
+    uint64_t most, cut = trace_limit_weights(t, &most);
+    if (cut)
+        import_note(t, "%" PRIu64 " samples count as %" PRIu64 ", as more would be beyond 2^63 together", cut,
+                    most);
+}
+
 /* Editors of Windows put a mark in front of text. */
 static bool import_begin(struct byte_stream *stream, struct span *out_head, struct error *err)
 {
@@ -95,7 +105,10 @@ bool import_stream(struct byte_stream *stream, const struct import_options *opti
         if (!formats[i].recognises(head))
             continue;
         *out_recognised = true;
-        return formats[i].import(stream, options ? options : &defaults, b, err);
+        if (!formats[i].import(stream, options ? options : &defaults, b, err))
+            return false;
+        limit_weights(&b->trace);
+        return true;
     }
     return import_unknown(head, stream->pos, err);
 }

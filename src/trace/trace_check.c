@@ -64,10 +64,28 @@ static void check_references(struct trace *t, uint64_t *bad)
     }
 }
 
+uint64_t trace_limit_weights(struct trace *t, uint64_t *out_max)
+{
+    struct trace_samples *s = &t->samples;
+    uint64_t left = INT64_MAX, cut = 0;
+    size_t fit = 0;
+    for (; fit < s->count && s->weight[fit] <= left; fit++)
+        left -= s->weight[fit];
+    if (fit == s->count)
+        return 0;
+    *out_max = INT64_MAX / s->count;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->weight[i] > *out_max) {
+            s->weight[i] = *out_max;
+            cut++;
+        }
+    return cut;
+}
+
 uint64_t trace_check(struct trace *t)
 {
-    uint64_t bad = 0;
+    uint64_t bad = 0, most;
     check_references(t, &bad);
     check_depths(t, &bad);
-    return bad;
+    return bad + trace_limit_weights(t, &most);
 }

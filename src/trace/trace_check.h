@@ -12,4 +12,10 @@
  */
 uint64_t trace_check(struct trace *t);
 
+/*
+ * After it the weights of all samples are less than 2^63 together, so that no sum of them wraps: where they
+ * were more, each counts as a sample's part of that at most, *out_max. Returns how many were larger.
+ */
+uint64_t trace_limit_weights(struct trace *t, uint64_t *out_max);
+
 #endif

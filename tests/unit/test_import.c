@@ -382,6 +382,27 @@ static void test_perf_script(void **state)
     trace_builder_done(&r.b);
 }
 
+/* Weights that are more than 2^63 together count as less: a sum of them is not a small number. */
+static void test_large_weights(void **state)
+{
+    (void)state;
+    struct result r;
+    import_text(&r,
+                "app 7/7 [000] 1.0: 9223372036854775807 cycles: \n\t 10 f (/x)\n\n"
+                "app 7/7 [000] 1.1: 5 cycles: \n\t 10 f (/x)\n\n"
+                "app 7/7 [000] 1.2: 18446744073709551615 cycles: \n\t 10 f (/x)\n\n",
+                NULL);
+    assert_true(r.ok);
+    const struct trace_samples *s = &r.b.trace.samples;
+    assert_int_equal(s->count, 3);
+    assert_int_equal(s->weight[0], INT64_MAX / 3);
+    assert_int_equal(s->weight[1], 5);
+    assert_int_equal(s->weight[2], INT64_MAX / 3);
+    assert_string_equal(fact(&r, FACT_NOTES),
+                        "2 samples count as 3074457345618258602, as more would be beyond 2^63 together");
+    trace_builder_done(&r.b);
+}
+
 /* As in a perf.data of the whole machine. */
 static void test_perf_script_idle(void **state)
 {
@@ -621,13 +642,21 @@ static void test_text_cut_everywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_perf_data),          cmocka_unit_test(test_killed_recorder),
-        cmocka_unit_test(test_many_kernel_frames), cmocka_unit_test(test_idle),
-        cmocka_unit_test(test_several_events),     cmocka_unit_test(test_perf_script),
-        cmocka_unit_test(test_perf_script_idle),   cmocka_unit_test(test_folded),
-        cmocka_unit_test(test_folded_counts),      cmocka_unit_test(test_text_with_nul),
-        cmocka_unit_test(test_folded_deep),        cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_text_cut),           cmocka_unit_test(test_text_cut_everywhere),
+        cmocka_unit_test(test_perf_data),
+        cmocka_unit_test(test_killed_recorder),
+        cmocka_unit_test(test_many_kernel_frames),
+        cmocka_unit_test(test_idle),
+        cmocka_unit_test(test_several_events),
+        cmocka_unit_test(test_perf_script),
+        cmocka_unit_test(test_large_weights),
+        cmocka_unit_test(test_perf_script_idle),
+        cmocka_unit_test(test_folded),
+        cmocka_unit_test(test_folded_counts),
+        cmocka_unit_test(test_text_with_nul),
+        cmocka_unit_test(test_folded_deep),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_text_cut),
+        cmocka_unit_test(test_text_cut_everywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
