@@ -97,8 +97,9 @@ static enum code_kind kind_of(const struct perf_script_frame *f)
         return CODE_KERNEL;
     if (f->dso.size == 0 || begins(f->dso, "[unknown]"))
         return CODE_UNKNOWN;
-    if ((begins(name, "perf-") && ends(name, ".map")) || begins(name, "jitted-") || begins(f->dso, "[JIT]") ||
-        has_text(f->dso, "memfd:doublemapper") || begins(f->dso, "//anon"))
+    if (begins(f->dso, "jitted/") || (begins(name, "perf-") && ends(name, ".map")) ||
+        begins(name, "jitted-") || begins(f->dso, "[JIT]") || has_text(f->dso, "memfd:doublemapper") ||
+        begins(f->dso, "//anon"))
         return CODE_JIT;
     if (ends(name, ".dll") || ends(name, ".exe"))
         return CODE_R2R;
@@ -115,7 +116,7 @@ static uint32_t module_of(struct script_import *in, struct span dso, enum code_k
     if (begins(dso, "[unknown]") || begins(dso, "//anon"))
         return 0;
     struct span name = file_name(dso);
-    if (kind == CODE_R2R) /* managed modules go by their assembly's name */
+    if (kind == CODE_R2R || module_path_is_assembly(name)) /* these go by their assembly's name */
         name = module_simple_name(name);
     return intern_add(&in->b->trace.strings, name);
 }

@@ -38,11 +38,14 @@ static bool is_assembly(const char *module)
 static void render_dso(struct buffer *into, const struct profile_frame *frame)
 {
     size_t start = into->size;
+    bool of_assembly = code_kind_is_managed(frame->kind) && is_assembly(frame->module);
+    if (of_assembly && frame->kind != CODE_R2R)
+        buffer_string(into, "jitted/"); /* by which import/perf_script_import.c knows it again */
     if (frame->kind == CODE_KERNEL || frame->kind == CODE_IDLE)
         buffer_string(into, "[kernel.kallsyms]"); /* readers know kernel frames by this name */
     else
         buffer_string(into, *frame->module ? frame->module : "[unknown]");
-    if (code_kind_is_managed(frame->kind) && is_assembly(frame->module))
+    if (of_assembly)
         buffer_string(into, ".dll"); /* by which readers, ours too, know managed code from native */
     for (size_t i = start; i < into->size; i++) {
         if (isspace(into->data[i]) || into->data[i] == '(' || into->data[i] == ')')

@@ -86,9 +86,11 @@ static void test_perf_modules(void **state)
     (void)state;
     static const struct {
         const char *module, *shown;
+        enum code_kind kind;
     } cases[] = {
-        { "shop", "(shop.dll)" },
-        { "perf-tools", "(perf-tools.dll)" },
+        { "shop", "(jitted/shop.dll)" },
+        { "shop", " (shop.dll)", CODE_R2R },
+        { "perf-tools", "(jitted/perf-tools.dll)" },
         { "", "([unknown])" },
         { "perf-12.map", "(perf-12.map)" },
         { "jitted-12-3.so", "(jitted-12-3.so)" },
@@ -97,7 +99,8 @@ static void test_perf_modules(void **state)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const struct profile_frame frames[] = {
-            { 0 }, { .name = "M", .module = cases[i].module, .kind = CODE_JIT }
+            { 0 },
+            { .name = "M", .module = cases[i].module, .kind = cases[i].kind ? cases[i].kind : CODE_JIT }
         };
         const struct profile_thread threads[] = { { 0 },
                                                   { .pid = 1, .tid = 1, .name = "t", .process_name = "p" } };

@@ -136,6 +136,7 @@ static const char script[] =
     "\t    7f0000000010 write+0x10 (/usr/lib/libc.so.6)\n"
     "\t    7f0000001000 void [App] N.T::M()[Tier1]+0x10 (/tmp/perf-10.map)\n"
     "\t    7f0000002000 System.String::Concat+0x10 (/usr/share/System.Private.CoreLib.dll)\n"
+    "\t               5 Shop.Order.Pay() (jitted/Shop.dll)\n"
     "\t    7f0000003000 EEStartup+0x10 (/usr/share/libcoreclr.so)\n"
     "\t    7f0000004000 [unknown] (/memfd:doublemapper (deleted))\n"
     "\n"
@@ -338,7 +339,7 @@ static void test_perf_script(void **state)
     stack_text(t, t->samples.stack[0], text, sizeof text);
     assert_string_equal(text, "do_syscall_64([kernel])kernel nf_hook([nf_tables])kernel inner()native "
                               "write(libc.so.6)native void [App] N.T::M()[Tier1](perf-10.map)jit "
-                              "System.String::Concat(System.Private.CoreLib)r2r "
+                              "System.String::Concat(System.Private.CoreLib)r2r Shop.Order.Pay()(Shop)jit "
                               "EEStartup(libcoreclr.so)runtime [unknown](memfd:doublemapper)jit");
     assert_string_equal(fact(&r, FACT_HOST), "box");
     assert_string_equal(fact(&r, FACT_EVENT), "cpu-clock");
