@@ -28,6 +28,15 @@ bool capture_export_read(const char *path, const struct export_format *format,
     return ok;
 }
 
+void capture_export_warn_empty(const struct capture *c, const struct export_format *format, const char *made)
+{
+    if (!format->write_trace && !format->timeline && !profile_choice_has_samples(&c->b.trace))
+        message_warning(
+            "'%s' is empty: nothing that was told has a stack; -e cpu asks for samples, --profile "
+            "dotnet-sampled-thread-time too",
+            made);
+}
+
 bool capture_export_write(const struct capture *c, const struct export_format *format,
                           const struct profile_choice *choice, const struct export_options *shape, int fd,
                           struct error *err)
@@ -38,7 +47,7 @@ bool capture_export_write(const struct capture *c, const struct export_format *f
     if (format->write_trace)
         return export_trace_to_fd(format, t, fd, err);
     /* a recording of events alone is no failure: marks of them can be all that is wanted */
-    bool chosen = c->is_ours && !choice->event && !profile_choice_has_samples(t);
+    bool chosen = (c->is_ours || choice->may_be_none) && !choice->event && !profile_choice_has_samples(t);
     if (!profile_choice_options(choice, &options, err) ||
         (!chosen && !profile_choice_event(choice, t, &options, err)))
         return false;

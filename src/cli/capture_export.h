@@ -16,4 +16,7 @@ bool capture_export_write(const struct capture *c, const struct export_format *f
                           const struct profile_choice *choice, const struct export_options *shape, int fd,
                           struct error *err);
 
+/* After a recording: says so when there is nothing to be shown in `made`. */
+void capture_export_warn_empty(const struct capture *c, const struct export_format *format, const char *made);
+
 #endif

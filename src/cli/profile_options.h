@@ -12,6 +12,7 @@ struct profile_choice {
     struct thread_filter who;
     struct option_list include, exclude;
     bool raw_names;
+    bool may_be_none; /* it was just recorded: no samples are no failure */
 };
 
 extern const struct option_spec profile_choice_specs[];

@@ -245,13 +245,14 @@ static bool record(struct stream_run *run, struct error *err)
 
 static bool convert(struct stream_run *run, struct error *err)
 {
-    const struct profile_choice all = { 0 };
+    const struct profile_choice all = { .may_be_none = true };
     const struct export_options plain = { 0 };
     struct capture c;
     if (!run->export)
         return true;
     bool ok = capture_export_read(run->path, run->export, &all, &c, err);
     if (ok) {
+        capture_export_warn_empty(&c, run->export, run->export_path);
         ok = capture_export_write(&c, run->export, &all, &plain, run->export_fd, err);
         capture_done(&c);
     }

@@ -367,6 +367,7 @@ static bool record_export(struct record_run *run, struct error *err)
     if (!source_over_fd(run->capture_fd, 0, UINT64_MAX, &file, err) ||
         !capture_read_made(&file, run->path, &c, err))
         return false;
+    capture_export_warn_empty(&c, run->export, run->path);
     bool ok = capture_export_write(&c, run->export, &all, &plain, run->export_fd, err);
     capture_done(&c);
     if (!ok) {
