@@ -29,13 +29,14 @@ struct activity_reading {
     size_t named_count, named_capacity;
     struct id_map named_ids;
     struct activity_parents parents;
+    uint64_t by_thread;
 };
 
 /* An event that begins or ends one. */
 struct edge_event {
     uint64_t time_ns;
     uint32_t event;
-    struct activity_path path;
+    struct activity_path path; /* none: its thread has to tell */
 };
 
 bool activity_spans_wants(const char *provider, uint32_t event_id)
@@ -130,11 +131,13 @@ static struct span task_name(struct activity_reading *r, const struct edge_event
 static void key_of(struct activity_reading *r, const struct edge_event *e, uint8_t key[16])
 {
     struct span task = task_name(r, e);
-    uint64_t path = hash_bytes(&e->path, sizeof e->path);
+    bool by_thread = activity_path_is_none(&e->path);
+    uint64_t path = by_thread ? r->t->events.rows[e->event].thread : hash_bytes(&e->path, sizeof e->path);
     uint32_t name = (uint32_t)hash_bytes(task.data, task.size);
     memset(key, 0, 16);
     memcpy(key, &path, sizeof path);
     memcpy(key + sizeof path, &name, sizeof name);
+    key[14] = by_thread;
     key[15] = KEY_MARK;
 }
 
@@ -170,6 +173,25 @@ static uint32_t name_of(struct activity_reading *r, const struct edge_event *e, 
     return id;
 }
 
+/* Of one in no activity nothing is known but who begins it, on its thread. */
+static void begin_by_thread(struct activity_reading *r, const struct edge_event *e, const uint8_t key[16],
+                            struct span_row *span)
+{
+    span->name = intern_add(&r->table->texts, task_name(r, e));
+    span->on_one_thread = true;
+    r->table->is_full |= !span->name;
+    r->by_thread++;
+    span_table_begin(r->table, key, span->process, span);
+}
+
+static void begin_in_activity(struct activity_reading *r, const struct edge_event *e, const uint8_t key[16],
+                              struct span_row *span)
+{
+    span->name = name_of(r, e, span->process);
+    memcpy(span->activity, trace_event_activity(r->t, e->event)->id, sizeof span->activity);
+    span_table_begin_beside(r->table, key, span->process, span);
+}
+
 static void read_edge(struct activity_reading *r, const struct edge_event *e)
 {
     const struct trace_event *row = &r->t->events.rows[e->event];
@@ -184,10 +206,8 @@ static void read_edge(struct activity_reading *r, const struct edge_event *e)
                              .thread = row->thread,
                              .stack = row->stack,
                              .kind = r->kind,
-                             .name = name_of(r, e, row->process),
                              .status = SPAN_STATUS_NONE };
-    memcpy(span.activity, trace_event_activity(r->t, e->event)->id, sizeof span.activity);
-    span_table_begin_beside(r->table, key, row->process, &span);
+    (activity_path_is_none(&e->path) ? begin_by_thread : begin_in_activity)(r, e, key, &span);
 }
 
 static int edge_compare(const void *a, const void *b)
@@ -205,15 +225,17 @@ static size_t find_edges(struct activity_reading *r, uint64_t from_ns, uint64_t 
     const struct trace *t = r->t;
     struct edge_event *edges = NULL;
     size_t count = 0, capacity = 0;
-    for (size_t i = 1; i < t->event_activities.count; i++) {
-        const struct trace_event_activity *activity = &t->event_activities.rows[i];
-        const struct trace_event *row = &t->events.rows[activity->event];
-        struct activity_path path;
+    for (uint32_t i = 1; i < t->events.count; i++) {
+        const struct trace_event *row = &t->events.rows[i];
         bool is_asked = row->time_ns >= from_ns && (!to_ns || row->time_ns < to_ns);
-        if (!is_asked || !r->edges[row->type] || !activity_path_read(activity->id, &path))
+        if (!is_asked || !r->edges[row->type])
+            continue;
+        struct edge_event edge = { .time_ns = row->time_ns, .event = i };
+        const struct trace_event_activity *activity = trace_event_activity(t, i);
+        if (!(activity && activity_path_read(activity->id, &edge.path)) && !row->thread)
             continue;
         edges = mem_grow(edges, &capacity, count + 1, sizeof *edges);
-        edges[count++] = (struct edge_event){ row->time_ns, activity->event, path };
+        edges[count++] = edge;
     }
     if (count)
         qsort(edges, count, sizeof *edges, edge_compare);
@@ -221,7 +243,8 @@ static size_t find_edges(struct activity_reading *r, uint64_t from_ns, uint64_t 
     return count;
 }
 
-bool activity_spans_add(struct span_table *table, const struct trace *t, uint64_t from_ns, uint64_t to_ns)
+bool activity_spans_add(struct span_table *table, const struct trace *t, uint64_t from_ns, uint64_t to_ns,
+                        uint64_t *out_by_thread)
 {
     struct activity_reading r = { .table = table, .t = t, .named_count = 1 };
     AUTO_FREE struct edge_event *edges = NULL;
@@ -244,5 +267,6 @@ bool activity_spans_add(struct span_table *table, const struct trace *t, uint64_
     id_map_done(&r.named_ids);
     free(r.named);
     free(r.edges);
+    *out_by_thread = r.by_thread;
     return count != 0;
 }

@@ -170,7 +170,7 @@ void task_spans_init(struct task_spans *spans, const struct trace *t, bool raw_n
         read_event(&r, &told.rows[i]);
     spans->any = told.count != 0;
     told_events_done(&told);
-    spans->any |= activity_spans_add(&spans->table, t, from_ns, to_ns);
+    spans->any |= activity_spans_add(&spans->table, t, from_ns, to_ns, &spans->by_thread);
     span_table_seal(&spans->table, t);
 }
 

@@ -16,6 +16,7 @@ struct task_spans {
     struct event_stacks stacks;
     struct span_table table;
     uint64_t malformed;
+    uint64_t by_thread; /* activities of event sources that began in none: matched by thread */
     bool any;
 };
 

@@ -17,6 +17,7 @@ static bool http_run(struct question_call *call, struct error *err)
     a.accounts = &accounts;
     a.malformed = spans.malformed;
     a.by_thread = spans.by_thread;
+    a.apart = "record -e http tells them apart";
     bool ok =
         question_was_asked(&a.scope, &question_http, spans.any || http_spans_asked(a.scope.trace), err) &&
         question_spans_put(&a, err);

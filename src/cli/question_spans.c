@@ -195,11 +195,8 @@ static void put_head(const struct spans_answer *a, struct buffer *out)
     if (a->table->unbegun)
         buffer_format(out, "; %s more had begun before", units_count(a->table->unbegun).text);
     if (a->by_thread)
-        buffer_format(
-            out,
-            "\nunreliable  %s have no activity: begins and ends are matched by thread; record -e http "
-            "tells them apart",
-            units_count(a->by_thread).text);
+        buffer_format(out, "\nunreliable  %s have no activity: begins and ends are matched by thread; %s",
+                      units_count(a->by_thread).text, a->apart);
     buffer_string(out, "\n\n");
     question_wrap(out, 0);
 }

@@ -17,6 +17,7 @@ struct spans_answer {
     const char *name; /* the column of names: "request" */
     uint64_t malformed;
     uint64_t by_thread; /* begins and ends that may be mixed up: no activity tells them apart */
+    const char *apart;  /* what would, or why nothing does */
 };
 
 /* Prints the table, JSON or CSV as asked. */

@@ -16,6 +16,10 @@ static bool tasks_run(struct question_call *call, struct error *err)
     span_accounts_init(&accounts, &spans.table, a.scope.trace);
     a.accounts = &accounts;
     a.malformed = spans.malformed;
+    a.by_thread = spans.by_thread;
+    a.apart = a.scope.trace->event_activities.count > 1 /* somebody kept track of them */
+                  ? "their source has them in none (EventActivityOptions.Disable)"
+                  : "record -e tasks tells them apart";
     bool ok =
         question_was_asked(&a.scope, &question_tasks, spans.any || task_spans_asked(a.scope.trace), err) &&
         question_spans_put(&a, err);

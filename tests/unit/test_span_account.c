@@ -380,7 +380,10 @@ static void test_activities(void **state)
         uint64_t ns;
     } expected[] = { { "Shop/Order > Shop/Pay", 600 },
                      { "Shop/Order > Shop/Log", 100 },
-                     { "Shop/Order", 1000 } };
+                     { "Shop/Order", 1000 },
+                     { "Shop/Log", 100 },
+                     { "Shop/Log", 250 } };
+    uint64_t by_thread;
     struct told_fixture f;
     struct span_table table;
     told_fixture_begin(&f);
@@ -392,9 +395,13 @@ static void test_activities(void **state)
     source_event(&f, "Shop", "Restarted", 7, 1900, TWO, request);
     source_event(&f, "Shop", "OrderStop", 2, 2000, TWO, request);
     source_event(&f, "Shop", "OrderStop", 2, 2100, TWO, other); /* began before */
-    source_event(&f, "Shop", "LogStart", 5, 2200, TWO, none);   /* nobody keeps track */
+    source_event(&f, "Shop", "LogStart", 5, 2200, TWO, none);   /* in none: each on its thread */
+    source_event(&f, "Shop", "LogStart", 5, 2250, ONE, none);
+    source_event(&f, "Shop", "LogStop", 6, 2300, TWO, none);
+    source_event(&f, "Shop", "LogStop", 6, 2500, ONE, NULL);
+    source_event(&f, "Shop", "LogStart", 5, 2600, ONE, NULL);
     span_table_init(&table);
-    assert_true(activity_spans_add(&table, &f.b.trace, 0, 0));
+    assert_true(activity_spans_add(&table, &f.b.trace, 0, 0, &by_thread));
     span_table_seal(&table, &f.b.trace);
     assert_int_equal(table.count, ARRAY_LEN(expected));
     for (size_t i = 0; i < table.count; i++) {
@@ -403,7 +410,10 @@ static void test_activities(void **state)
         assert_int_equal(span_ns(&table.rows[i]), expected[i].ns);
     }
     assert_int_equal(table.unbegun, 1);
-    assert_int_equal(table.unfinished, 0);
+    assert_int_equal(table.unfinished, 1);
+    assert_int_equal(by_thread, 3);
+    for (size_t i = 0; i < table.count; i++)
+        assert_int_equal(table.rows[i].on_one_thread, i >= 3);
     span_table_done(&table);
     told_fixture_end(&f);
 }
@@ -509,6 +519,7 @@ static void test_diagnostic_sources(void **state)
                                             "Shop.Web/Out" };
     struct told_fixture f;
     struct span_table table;
+    uint64_t by_thread;
     told_fixture_begin(&f);
     diagnostic_event(&f, "ActivityStart", "ActivityName", "order", 1000, request);
     diagnostic_event(&f, "ActivityStart", "ActivityName", "pay", 1100, inner);
@@ -517,7 +528,7 @@ static void test_diagnostic_sources(void **state)
     diagnostic_event(&f, "Activity1Start", "EventName", "Out.Start", 2000, other);
     diagnostic_event(&f, "Activity1Stop", "EventName", "Out.Stop", 2100, other);
     span_table_init(&table);
-    assert_true(activity_spans_add(&table, &f.b.trace, 0, 0));
+    assert_true(activity_spans_add(&table, &f.b.trace, 0, 0, &by_thread));
     span_table_seal(&table, &f.b.trace);
     assert_int_equal(table.count, ARRAY_LEN(expected));
     for (size_t i = 0; i < table.count; i++)
@@ -534,6 +545,7 @@ static void test_limit(void **state)
     enum { SPANS = SPAN_LANES_MAX + 10 };
     struct told_fixture f;
     struct span_table table;
+    uint64_t by_thread;
     struct span_accounts accounts;
     char name[32];
     told_fixture_begin(&f);
@@ -545,7 +557,7 @@ static void test_limit(void **state)
         source_event(&f, "Shop", name, 2 * i + 2, 9000 + i, ONE, request);
     }
     span_table_init(&table);
-    assert_true(activity_spans_add(&table, &f.b.trace, 0, 0));
+    assert_true(activity_spans_add(&table, &f.b.trace, 0, 0, &by_thread));
     span_table_seal(&table, &f.b.trace);
     span_accounts_init(&accounts, &table, &f.b.trace);
     assert_int_equal(accounts.count, SPANS);
