@@ -6,11 +6,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fd_write.h"
+#include "base/mem.h"
 #include "base/own.h"
 
 /* A file made with sudo belongs to who asked for it. */
@@ -95,6 +98,22 @@ bool capture_file_create(const char *path, bool force, int *out_fd, struct error
     give_to_invoker(fd);
     *out_fd = take_fd(&fd);
     return true;
+}
+
+void capture_file_promise(int fd, const char *where)
+{
+    AUTO_FREE char *text =
+        mem_format("This file is written at the end of a recording. If clrperf does not run any more, it was "
+                   "killed before that, and what it recorded %s.\n",
+                   where);
+    (void)fd_write(fd, span_of(text, strlen(text))); /* a full disk is told at the end */
+}
+
+bool capture_file_begin(int fd, struct error *err)
+{
+    if (ftruncate(fd, 0) == 0 && lseek(fd, 0, SEEK_SET) == 0)
+        return true;
+    return error_system(err, errno, "cannot write it");
 }
 
 bool capture_file_unnamed(int *out_fd, struct error *err)

@@ -15,6 +15,12 @@
  * a file that is there, unless `force`, and then only over a regular file. The caller closes *out_fd.
  */
 bool capture_file_create(const char *path, bool force, int *out_fd, struct error *err);
+/*
+ * For what is written into a created file at the end only: says in it meanwhile that it was not, for who
+ * finds it when we were killed, and `where` the recording is then; and empties it again.
+ */
+void capture_file_promise(int fd, const char *where);
+bool capture_file_begin(int fd, struct error *err);
 /* A file without a name, for what is only needed until the run ends. */
 bool capture_file_unnamed(int *out_fd, struct error *err);
 /* "webapi_4711_20261121_101500.clrperf" */

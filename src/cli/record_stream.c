@@ -194,6 +194,8 @@ static bool create_export(struct stream_run *run, struct error *err)
     snprintf(run->export_path, sizeof run->export_path, "%.*s%s", (int)size, run->path,
              run->export->extension);
     run->export_created = capture_file_create(run->export_path, run->values->force, &run->export_fd, err);
+    if (run->export_created)
+        capture_file_promise(run->export_fd, "is in the .nettrace file beside it");
     return run->export_created;
 }
 
@@ -253,7 +255,8 @@ static bool convert(struct stream_run *run, struct error *err)
     bool ok = capture_export_read(run->path, run->export, &all, &c, err);
     if (ok) {
         capture_export_warn_empty(&c, run->export, run->export_path);
-        ok = capture_export_write(&c, run->export, &all, &plain, run->export_fd, err);
+        ok = capture_file_begin(run->export_fd, err) &&
+             capture_export_write(&c, run->export, &all, &plain, run->export_fd, err);
         capture_done(&c);
     }
     run->export_created = !ok;

@@ -188,6 +188,7 @@ static bool record_open(struct record_run *run, const struct verb_call *call, st
     run->created = true;
     if (run->export) {
         run->export_fd = fd;
+        capture_file_promise(fd, "is lost; what is recorded into a .clrperf file is not");
         if (!capture_file_unnamed(&fd, err))
             return false;
         run->capture_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -368,7 +369,8 @@ static bool record_export(struct record_run *run, struct error *err)
         !capture_read_made(&file, run->path, &c, err))
         return false;
     capture_export_warn_empty(&c, run->export, run->path);
-    bool ok = capture_export_write(&c, run->export, &all, &plain, run->export_fd, err);
+    bool ok = capture_file_begin(run->export_fd, err) &&
+              capture_export_write(&c, run->export, &all, &plain, run->export_fd, err);
     capture_done(&c);
     if (!ok) {
         run->stats.ended_by = RECORD_ENDED_ERROR;

@@ -89,6 +89,23 @@ def killed_names(checks, work):
                  (rows[0]["name"], rows[0]["module"]) == ("Primes.Program.CountPrimes", "primes"), str(rows[:2]))
 
 
+def killed_export(checks, work):
+    """An export is written at the end: until then its file says so."""
+    out = work.file("killed.html")
+    with busy() as target:
+        recording = Recording(out, "-p", target.pid)
+        recording.process.kill()
+        recording.process.wait()
+        with open(out, encoding="utf-8") as file:
+            told = file.read()
+        checks.check("the export of a killed recorder says what it is", "it was killed before that" in told, told[:200])
+        done = clrperf("record", "-q", "-p", target.pid, "-d", "300ms", "--force", "-o", out)
+    with open(out, encoding="utf-8") as file:
+        told = file.read()
+    checks.check("in an export that was written nothing of that is left", done.returncode == 0 and told.startswith("<!DOCTYPE html>")
+                 and "killed" not in told[:4096], told[:200])
+
+
 def full_disk(checks, work):
     out = work.file("limited.clrperf")
     with busy() as target:
@@ -201,7 +218,7 @@ def exports(checks, work):
         checks.check("export of a capture of exceptions shows each", shown == thrown > 0, f"{shown} of {thrown}")
 
 
-GROUPS = (kills, killed_names, full_disk, full_disk_stream, files, exports)
+GROUPS = (kills, killed_names, killed_export, full_disk, full_disk_stream, files, exports)
 
 
 def main():
