@@ -12,6 +12,7 @@ const struct option_spec target_option_specs[] = {
       "ID|NAME" },
     { "cgroup", 0, OPTION_STRING, offsetof(struct target_options, cgroup), "those in a cgroup and below it",
       "PATH" },
+    { "dsrouter", 0, OPTION_STRING, offsetof(struct target_options, router), NULL }, /* to be told why not */
     { 0 },
 };
 
@@ -26,6 +27,7 @@ const struct option_spec one_target_option_specs[] = {
       "ID|NAME" },
     { "cgroup", 0, OPTION_STRING, offsetof(struct target_options, cgroup), "the one in a cgroup and below it",
       "PATH" },
+    { "dsrouter", 0, OPTION_STRING, offsetof(struct target_options, router), NULL }, /* to be told why not */
     { 0 },
 };
 
@@ -38,6 +40,7 @@ struct target_query target_options_query(const struct target_options *options)
         .name_count = options->names.count,
         .container = options->container,
         .cgroup = options->cgroup,
+        .router = options->router,
         .all = options->all,
     };
 }

@@ -13,6 +13,7 @@ struct target_options {
     struct option_list pids, names;
     const char *container;
     const char *cgroup;
+    const char *router; /* dotnet-trace's --dsrouter */
     bool all;
 };
 

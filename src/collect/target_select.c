@@ -9,11 +9,21 @@
 
 bool target_query_is_empty(const struct target_query *q)
 {
-    return !q->pid_count && !q->name_count && !q->container && !q->cgroup && !q->all;
+    return !q->pid_count && !q->name_count && !q->container && !q->cgroup && !q->all && !q->router;
+}
+
+/* It leads to a program on a phone: its process, threads and memory are not here, only what it tells. */
+static bool refuse_router(const char *router, struct error *err)
+{
+    error_set(err, ERROR_UNSUPPORTED, "--dsrouter %s: clrperf looks at processes of this machine", router);
+    return error_hint(
+        err, "dotnet-trace collect --dsrouter %s -o FILE.nettrace; report and export read that file", router);
 }
 
 bool target_query_check(const struct target_query *q, struct error *err)
 {
+    if (q->router)
+        return refuse_router(q->router, err);
     const char *narrow = q->name_count ? "-n" : q->container ? "--container" : q->cgroup ? "--cgroup" : NULL;
     if (q->pid_count && (q->all || narrow)) {
         error_set(err, ERROR_USAGE, "-p and %s exclude each other", q->all ? "-a" : narrow);

@@ -23,13 +23,15 @@ struct target_query {
     const char *container; /* the beginning of an id, or a name; NULL: any */
     const char
         *cgroup; /* a path below the cgroup mount (/sys/fs/cgroup/... is fine too), with all below it */
-    bool all;    /* every .NET process */
-    bool one;    /* the verb wants exactly one */
-    bool begun;  /* what a pid chooses is only begun to be looked at: target_finish() is the caller's */
+    const char *router; /* --dsrouter of .NET's tools: nobody here starts one */
+    bool all;           /* every .NET process */
+    bool one;           /* the verb wants exactly one */
+    bool begun; /* what a pid chooses is only begun to be looked at: target_finish() is the caller's */
 };
 
 /*
- * ERROR_USAGE when parts exclude each other: a pid, or all, leaves nothing to narrow.
+ * ERROR_USAGE when parts exclude each other: a pid, or all, leaves nothing to narrow. ERROR_UNSUPPORTED with
+ * a router.
  */
 bool target_query_check(const struct target_query *query, struct error *err);
 /* Whether a name chooses it: a glob on its own, or on that of its entry assembly with or without .dll. */
