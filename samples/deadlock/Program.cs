@@ -1,6 +1,7 @@
 using System;
 using System.Runtime.CompilerServices;
 using System.Threading;
+using System.Threading.Tasks;
 using Samples;
 
 namespace Deadlock
@@ -11,7 +12,8 @@ namespace Deadlock
 
     /// <summary>
     /// Threads that wait for each other, and threads that only look like it. The second argument chooses: `two`, `three`
-    /// (cycles of monitors), `lock` (of System.Threading.Lock, from .NET 9 on), `busy` (locks at full speed, no cycle).
+    /// (cycles of monitors), `lock` (of System.Threading.Lock, from .NET 9 on), `busy` (locks at full speed, no cycle);
+    /// `task`, `async`, `all`, `ring` (cycles of locks and tasks), `free` (such that somebody can end).
     /// </summary>
     public static class Program
     {
@@ -34,6 +36,16 @@ namespace Deadlock
                     StartLocks();
                 else if (mode == "three")
                     StartCycle(new object[] { a, b, c });
+                else if (mode == "task")
+                    Start("task-0", () => HoldAndAwait(a, () => Task.Run(() => Want(a))));
+                else if (mode == "async")
+                    Start("task-0", () => HoldAndAwait(a, () => Outer(a)));
+                else if (mode == "all")
+                    Start("task-0", () => HoldAndAwait(a, () => Task.WhenAll(Task.Delay(Timeout.Infinite), Outer(a))));
+                else if (mode == "ring")
+                    StartRing();
+                else if (mode == "free")
+                    StartFree();
                 else
                     StartCycle(new object[] { a, b });
                 run.Ready();
@@ -88,6 +100,62 @@ namespace Deadlock
         {
             lock (next)
                 run!.Truth.Count("impossible");
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static void HoldAndAwait(object own, Func<Task> work)
+        {
+            lock (own)
+                work().GetAwaiter().GetResult();
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static int Want(object wanted)
+        {
+            lock (wanted)
+                run!.Truth.Count("impossible");
+            return 1;
+        }
+
+        private static async Task<int> Outer(object wanted) => 1 + await Inner(wanted);
+
+        private static async Task<int> Inner(object wanted)
+        {
+            await Task.Yield();
+            return Want(wanted);
+        }
+
+        /// <summary>Two threads, each of which waits for a task that wants what the other one holds.</summary>
+        private static void StartRing()
+        {
+            holding = new CountdownEvent(2);
+            Func<object, Task> work = async wanted =>
+            {
+                await Task.Yield();
+                holding.Signal();
+                holding.Wait();
+                Want(wanted);
+            };
+            Start("task-0", () => HoldAndAwait(a, () => Task.Run(() => work(b))));
+            Start("task-1", () => HoldAndAwait(b, () => Task.Run(() => work(a))));
+            holding.Wait();
+        }
+
+        /// <summary>Who waits gives up when somebody says so, or is waited for by whoever waits for its lock, in vain.</summary>
+        private static void StartFree()
+        {
+            var source = new TaskCompletionSource<int>();
+            Start("cancelled", () => HoldAndAwait(a, () =>
+            {
+                Task.Run(() => Want(a)).Wait(new CancellationTokenSource().Token);
+                return Task.CompletedTask;
+            }));
+            Start("any", () => HoldAndAwait(b, () => Task.WhenAny(source.Task, Task.Run(() => Want(b)))));
+            Start("by-source", () => HoldAndAwait(c, () =>
+            {
+                Task.Run(() => source.SetResult(Want(c)));
+                return source.Task;
+            }));
         }
 
         private static void StartLocks()

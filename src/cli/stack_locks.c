@@ -7,10 +7,12 @@
 #include "analyse/wait_cycle.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "cli/stack_tasks.h"
 #include "cli/stack_threads.h"
 #include "clr/managed_lock.h"
 #include "clr/type_name.h"
 #include "collect/thread_rest.h"
+#include "collect/thread_wait.h"
 
 enum {
     PAGES_BYTES_MAX = 64 << 20,
@@ -27,6 +29,7 @@ struct reading {
     struct memory_pages pages;
     struct managed_threads threads;
     size_t *waits_for; /* by row */
+    struct stack_task *tasks;
 };
 
 static size_t row_of(const struct stack_view *view, pid_t ns_tid)
@@ -66,17 +69,14 @@ static bool read_monitor(struct reading *r, struct stack_row *row, const struct 
         return false;
     set_lock(r, row, thread->blocking == BLOCKING_ENTER ? STACK_LOCK_MONITOR : STACK_LOCK_SIGNAL, &lock);
     row->lock.timed = thread->timeout_ms >= 0;
+    row->waits_at = thread->blocking == BLOCKING_WAIT ? lock.object : 0;
     return true;
 }
 
 static bool is_object_of(struct reading *r, uint64_t object, const char *type)
 {
-    const struct memory_mapping *m = memory_mapping_at(r->pages.memory, object);
-    if (object % 8 != 0 || !m || !m->writable || m->path[0])
-        return false;
-    uint64_t table = managed_object_table(&r->pages, object);
-    const struct memory_mapping *there = table ? memory_mapping_at(r->pages.memory, table) : NULL;
-    const char *name = there && there->writable ? code_walk_type_name(r->view->stacks->walk, table) : NULL;
+    uint64_t table = managed_object_at(&r->pages, object);
+    const char *name = table ? code_walk_type_name(r->view->stacks->walk, table) : NULL;
     return name && strcmp(name, type) == 0;
 }
 
@@ -156,11 +156,32 @@ static bool read_lock_object(struct reading *r, struct stack_row *row)
     }
     /* others wait by Monitor.Wait, too: it need not be in the name of their waits */
     if (!monitors || !row->waits_by_condition ||
-        !find_on_stack(r, row->thread, "System.Threading.Condition", lock_of_condition, &lock) ||
-        !as_monitor(r, &lock))
+        !find_on_stack(r, row->thread, "System.Threading.Condition", lock_of_condition, &lock))
         return false;
+    row->waits_at = lock.object; /* what is made of .NET's own locks is nobody's monitor */
+    row->lock.timed = strstr(row->thread->waiting_on, THREAD_WAIT_LIMITED) != NULL;
+    if (!as_monitor(r, &lock))
+        return false;
+    row->waits_at = lock.object;
     set_lock(r, row, STACK_LOCK_SIGNAL, &lock);
     return true;
+}
+
+/* In the place of the signal that a wait for a task is made of. */
+static void add_tasks(struct reading *r)
+{
+    struct stack_view *view = r->view;
+    stack_tasks_read(view, &r->pages, r->waits_for, r->tasks);
+    for (size_t i = 0; i < view->row_count; i++) {
+        const struct stack_task *task = &r->tasks[i];
+        if (!task->task)
+            continue;
+        const struct managed_lock as_lock = { .object = task->task,
+                                              .table = managed_object_table(&r->pages, task->task),
+                                              .owner = view->rows[task->runner].thread->ns_tid };
+        set_lock(r, &view->rows[i], STACK_LOCK_TASK, &as_lock);
+        r->waits_for[i] = view->rows[i].lock.owner;
+    }
 }
 
 static void read_edges(struct reading *r)
@@ -170,6 +191,8 @@ static void read_edges(struct reading *r)
         struct stack_row *row = &view->rows[i];
         const struct managed_thread *thread = managed_threads_by_tid(&r->threads, row->thread->ns_tid);
         row->lock.kind = STACK_LOCK_NONE;
+        row->lock.timed = false;
+        row->waits_at = 0;
         r->waits_for[i] = WAIT_NOBODY;
         if (!thread || !row->stack)
             continue;
@@ -178,6 +201,29 @@ static void read_edges(struct reading *r)
         if (found && row->lock.kind != STACK_LOCK_SIGNAL && row->lock.owner != i)
             r->waits_for[i] = row->lock.owner;
     }
+    add_tasks(r);
+}
+
+/* So much of the stack of who is in a circle tells of it: what runs a task can lie anywhere. */
+static size_t telling_bytes(const struct stack_view *view, const struct taken_thread *thread)
+{
+    for (size_t i = 0; i < view->row_count; i++)
+        if (view->rows[i].cycle && view->rows[i].lock.kind == STACK_LOCK_TASK)
+            return thread->stack_bytes;
+    return thread->stack_bytes < LOCK_STACK_BYTES ? thread->stack_bytes : LOCK_STACK_BYTES;
+}
+
+static bool is_unchanged(const struct stack_view *view, const struct taken_thread *thread)
+{
+    size_t size = telling_bytes(view, thread);
+    for (size_t at = 0; at < size; at += LOCK_STACK_BYTES) {
+        uint8_t now[LOCK_STACK_BYTES];
+        size_t part = size - at < sizeof now ? size - at : sizeof now;
+        if (!memory_read(view->stacks->target.memory, thread->registers.general.sp + at, now, part) ||
+            memcmp(now, thread->stack + at, part) != 0)
+            return false;
+    }
+    return true;
 }
 
 /* Whether the threads of circles rest, and what they rest at is what was unwound. */
@@ -186,13 +232,10 @@ static bool rests(const struct reading *r, struct thread_rest *out)
     const struct stack_view *view = r->view;
     for (size_t i = 0; i < view->row_count; i++) {
         const struct taken_thread *thread = view->rows[i].thread;
-        uint8_t now[LOCK_STACK_BYTES];
-        size_t size = thread->stack_bytes < sizeof now ? thread->stack_bytes : sizeof now;
         if (!view->rows[i].cycle)
             continue;
-        uint64_t sp = thread->registers.general.sp;
-        if (!thread_rest_read(view->stacks->target.pid, thread->tid, &out[i]) || out[i].stack_pointer != sp ||
-            !memory_read(view->stacks->target.memory, sp, now, size) || memcmp(now, thread->stack, size) != 0)
+        if (!thread_rest_read(view->stacks->target.pid, thread->tid, &out[i]) ||
+            out[i].stack_pointer != thread->registers.general.sp || !is_unchanged(view, thread))
             return false;
     }
     return true;
@@ -267,12 +310,14 @@ void stack_locks_read(struct stack_view *view, bool live)
     memory_pages_init(&r.pages, view->stacks->target.memory, PAGES_BYTES_MAX);
     if (stack_threads_open(view->stacks, &r.pages, &r.threads, &view->locks_problem)) {
         r.waits_for = mem_alloc(view->row_count + 1, sizeof *r.waits_for);
+        r.tasks = mem_alloc(view->row_count + 1, sizeof *r.tasks);
         view->deadlocks = find_cycles(&r);
         if (live)
             view->deadlocks = confirm_cycles(&r, view->deadlocks);
         else if (!view->deadlocks)
             note_unread(view);
         free(r.waits_for);
+        free(r.tasks);
         managed_threads_done(&r.threads);
     }
     memory_pages_done(&r.pages);

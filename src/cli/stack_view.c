@@ -103,23 +103,24 @@ size_t stack_view_cycle(const struct stack_view *view, uint32_t cycle)
 
 const char *stack_lock_kind_name(enum stack_lock_kind kind)
 {
-    static const char *const names[] = { NULL, "monitor", "signal", "lock" };
+    static const char *const names[] = { NULL, "monitor", "signal", "lock", "task" };
     return names[kind];
 }
 
 void stack_row_lock(const struct stack_view *view, const struct stack_row *row, struct buffer *out)
 {
-    static const char *const words[] = { "", "monitor", "signal (Monitor.Wait)", "lock" };
+    static const char *const words[] = { "", "monitor", "signal (Monitor.Wait)", "lock", "task" };
     const struct stack_lock *lock = &row->lock;
     if (lock->kind == STACK_LOCK_NONE)
         return;
     buffer_string(out, words[lock->kind]);
     if (lock->type && lock->kind != STACK_LOCK_LOCK)
-        buffer_format(out, " of %s", lock->type);
+        buffer_format(out, "%s %s", lock->kind == STACK_LOCK_TASK ? "" : " of", lock->type);
     if (lock->object)
         buffer_format(out, " 0x%" PRIx64, lock->object);
     if (lock->owner < view->row_count)
-        buffer_format(out, " held by thread %d", (int)view->rows[lock->owner].thread->tid);
+        buffer_format(out, " %s thread %d", lock->kind == STACK_LOCK_TASK ? "that needs" : "held by",
+                      (int)view->rows[lock->owner].thread->tid);
 }
 
 void stack_row_wait(const struct stack_view *view, const struct stack_row *row, struct buffer *out)

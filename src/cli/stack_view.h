@@ -15,6 +15,7 @@ enum stack_lock_kind {
     STACK_LOCK_MONITOR, /* it waits to enter a monitor */
     STACK_LOCK_SIGNAL,  /* it waits in Monitor.Wait to be signalled */
     STACK_LOCK_LOCK,    /* it waits for a System.Threading.Lock */
+    STACK_LOCK_TASK,    /* it waits for a task that cannot end without another thread */
 };
 
 /* What a thread waits for, by the runtime's own records. */
@@ -22,8 +23,9 @@ struct stack_lock {
     enum stack_lock_kind kind;
     uint64_t object; /* 0: not known */
     char *type;      /* of the object, or NULL. Owned */
-    size_t owner;    /* row of the thread that holds it; WAIT_NOBODY: none does, or it is not known */
-    bool timed;      /* it gives up after a while */
+    size_t owner; /* row of the thread that holds it, or that the task needs; WAIT_NOBODY: none does, or it is
+                     not known */
+    bool timed;   /* it gives up after a while */
 };
 
 struct stack_row {
@@ -35,9 +37,10 @@ struct stack_row {
     const char *waits;                 /* managed_wait_name(), or NULL */
     bool waits_by_condition;           /* by what Monitor.Wait is made of from .NET 11 on */
     struct stack_lock lock;
-    uint32_t cycle; /* number of the deadlock it is part of, or 0 */
-    uint32_t node;  /* of the profile: equal stacks have equal ones */
-    size_t group;   /* 1 + the first row that it is shown with; 0: not shown yet */
+    uint64_t waits_at; /* the object, a monitor's or a lock, that it waits at for a signal; 0: none */
+    uint32_t cycle;    /* number of the deadlock it is part of, or 0 */
+    uint32_t node;     /* of the profile: equal stacks have equal ones */
+    size_t group;      /* 1 + the first row that it is shown with; 0: not shown yet */
 };
 
 struct stack_exception {
@@ -69,7 +72,8 @@ void stack_view_done(struct stack_view *view);
 
 /* What a thread waits for, in one text: .NET's words, with the kernel's behind. "" when it runs. */
 void stack_row_wait(const struct stack_view *view, const struct stack_row *row, struct buffer *out);
-/* "monitor of LockB 0x7f12 held by thread 4711"; nothing when it waits for no lock. */
+/* "monitor of LockB 0x7f12 held by thread 4711", "task Task<int> 0x7f34 that needs thread 4711"; nothing when
+ * it waits for neither. */
 void stack_row_lock(const struct stack_view *view, const struct stack_row *row, struct buffer *out);
 /* The first row of a deadlock, 1 to view->deadlocks; the next is the owner of what it waits for, and so on.
  */

@@ -9,12 +9,10 @@
 #include "clr/managed_lock.h"
 
 enum {
-    TASK_DONE = 0x1600000, /* ran to its end, failed or was cancelled */
     LINK_HOPS_MAX = 6,
     LINKS_MAX = 4096,
     LIST_ITEMS_MAX = 1 << 20,
-    ARRAY_ITEMS = 16, /* of an array, behind the MethodTable and the length */
-    RESUME_CODE = 8,  /* of a ResumeInfo, behind the function that goes on: an address in the method's code */
+    RESUME_CODE = 8, /* of a ResumeInfo, behind the function that goes on: an address in the method's code */
     RESUMES_MAX = 1 << 16,
     NODES_A_LOOK = 1 << 12,
 };
@@ -165,7 +163,7 @@ static void visit(void *user, const struct heap_object *object)
         graph->cut = true;
         return;
     }
-    node.done = number_in(object->bytes, type->flags, 0) & TASK_DONE;
+    node.done = number_in(object->bytes, type->flags, 0) & ASYNC_TASK_DONE;
     node.continuation = word_in(object->bytes, type->continuation);
     if (type->kind == ASYNC_AWAIT)
         read_await(r, row, object->bytes, &node);
@@ -308,7 +306,7 @@ static void read_continuations(struct reading *r, uint32_t from)
     uint64_t items = memory_pages_u64(pages, at + list.items);
     uint32_t count = memory_pages_u32(pages, at + list.size);
     for (uint32_t i = 0; i < count && i < LIST_ITEMS_MAX && !r->graph->cut; i++) {
-        uint64_t item = items + ARRAY_ITEMS + 8 * (uint64_t)i;
+        uint64_t item = items + ASYNC_ARRAY_ITEMS + 8 * (uint64_t)i;
         if (!in_heap(r->map, item))
             break;
         to = follow(r, memory_pages_u64(pages, item), &inner, &inner_at);

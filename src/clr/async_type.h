@@ -27,7 +27,11 @@ enum async_kind {
                     are */
 };
 
-enum { ASYNC_AWAITERS_MAX = 16 };
+enum {
+    ASYNC_AWAITERS_MAX = 16,
+    ASYNC_TASK_DONE = 0x1600000, /* of a Task's flags: it ran to its end, failed or was cancelled */
+    ASYNC_ARRAY_ITEMS = 16,      /* of an array, behind the MethodTable and the length */
+};
 #define ASYNC_NO_FIELD TYPE_FIELD_NONE
 
 struct async_type {

@@ -113,6 +113,18 @@ uint64_t managed_object_table(struct memory_pages *pages, uint64_t object)
     return object && object % 8 == 0 ? memory_pages_u64(pages, object) & ~UINT64_C(7) : 0;
 }
 
+uint64_t managed_object_at(struct memory_pages *pages, uint64_t addr)
+{
+    const struct memory_mapping *m = addr % 8 == 0 ? memory_mapping_at(pages->memory, addr) : NULL;
+    if (!m || !m->writable || m->path[0])
+        return 0;
+    uint64_t table = managed_object_table(pages, addr);
+    const struct memory_mapping *there = table ? memory_mapping_at(pages->memory, table) : NULL;
+    /* of a dump the rights of memory that has the name of a file, as /memfd:doublemapper, can be a
+     * neighbour's */
+    return there && (there->writable || pages->memory->partial) ? table : 0;
+}
+
 bool managed_lock_read_monitor(struct memory_pages *pages, struct managed_threads *threads,
                                uint64_t sync_block, struct managed_lock *out)
 {

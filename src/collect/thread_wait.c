@@ -137,7 +137,7 @@ static void describe_futex(const struct thread_registers *r, struct buffer *out)
     bool waits = command == WAIT || command == WAIT_BITSET || command == LOCK_PI || command == LOCK_PI2;
     buffer_format(out, "futex 0x%" PRIx64, r->arguments[0]);
     if (waits && r->arguments[3])
-        buffer_string(out, ", for a limited time");
+        buffer_string(out, THREAD_WAIT_LIMITED);
 }
 
 /*

@@ -13,6 +13,8 @@
 #include "base/memory.h"
 #include "collect/thread_registers.h"
 
+#define THREAD_WAIT_LIMITED ", for a limited time" /* the last words, where a wait ends by itself */
+
 /* Appends what a descriptor of the process is open on; false when that is not known. */
 typedef bool thread_wait_fd_fn(void *user, int fd, struct buffer *out);
 

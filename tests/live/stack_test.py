@@ -112,6 +112,49 @@ def check_deadlocks(checks, variant):
             checks.check(f"{variant} {mode}: people read of it first", f"\ndeadlock: {count} threads" in text[:300], text[:300])
 
 
+def circle(view):
+    """The names of the threads of the only deadlock, each before the one that it waits for; those of the pool aside."""
+    names = {thread["tid"]: thread["name"] for thread in view["threads"]}
+    circles = [[names[tid] for tid in tids] for tids in view["deadlocks"] or []]
+    return [name for name in circles[0] if not name.startswith(".NET")] if len(circles) == 1 else circles
+
+
+def check_task_deadlocks(checks, variant, work):
+    """Who holds a lock waits for a task of which another thread that waits for that lock runs a part."""
+    for mode, count in (("task", 2), ("async", 2), ("all", 2), ("ring", 4)):
+        with deadlocked(variant, mode) as target:
+            checks.check(f"{variant} {mode}: a deadlock of {count} threads is found",
+                         comes_true(lambda: in_circle(target.pid, count)), "")
+            view = look("-p", target.pid)
+            threads = {thread["tid"]: thread for thread in view["threads"]}
+            members = view["deadlocks"][0]
+            own = sorted(f"task-{i}" for i in range(count // 2))
+            checks.check(f"{variant} {mode}: of the right threads", sorted(circle(view)) == own, str(circle(view)))
+            kinds = [threads[tid]["lock"]["kind"] for tid in members]
+            checks.check(f"{variant} {mode}: tasks and monitors by turns", {*kinds[::2]} | {*kinds[1::2]} == {"task", "monitor"} and
+                         len({*kinds[::2]}) == 1, str(kinds))
+            checks.check(f"{variant} {mode}: each waits for the next one",
+                         all(threads[tid]["lock"]["owner"] == members[(i + 1) % count] for i, tid in enumerate(members)), "")
+            text = succeeded(clrperf("stack", "-p", target.pid)).stdout
+            checks.check(f"{variant} {mode}: people read of it", " waits for the task " in text and " that needs thread " in text, text[:400])
+            if mode == "ring":
+                for kind, path in core_dumps(work, target.pid, f"{variant}-ring"):
+                    if kind != "mini":
+                        checks.check(f"{variant} {kind}: a dump tells it, too", sorted(circle(look(path))) == own, "")
+    with deadlocked(variant, "free") as target:
+        wants = {"cancelled", "any", "by-source"}
+        checks.check(f"{variant}: whose lock is waited for by their tasks", comes_true(lambda: wants <= owners(look("-p", target.pid))), "")
+        time.sleep(0.2)
+        views = [look("-p", target.pid) for _ in range(3)]
+        checks.check(f"{variant}: no deadlock where the wait can be cancelled, or something else can end it",
+                     all(view["deadlocks"] == [] for view in views), str([circle(view) for view in views]))
+
+
+def owners(view):
+    names = {thread["tid"]: thread["name"] for thread in view["threads"]}
+    return {names.get(thread["lock"]["owner"]) for thread in view["threads"] if (thread["lock"] or {}).get("kind") == "monitor"}
+
+
 def check_whole(checks, variant):
     with deadlocked(variant, "two") as target:
         wait_for(lambda: in_circle(target.pid, 2), "two threads in a circle")
@@ -385,6 +428,7 @@ def main():
     variant = (sys.argv[1:] or ["10"])[0]
     with Work() as work:
         checks.run("deadlocks", check_deadlocks, variant)
+        checks.run("deadlocks of tasks", check_task_deadlocks, variant, work)
         checks.run("whole", check_whole, variant)
         checks.run("left alone", check_left_alone, variant)
         checks.run("busy", check_busy, variant)
