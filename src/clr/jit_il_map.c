@@ -90,16 +90,16 @@ bool jit_il_map_read(struct memory_pages *pages, const struct runtime_layout *la
     struct error failure = { 0 };
     bool ok = false;
     /* how long it is only reading tells */
-    for (size_t wanted = FIRST_READ_BYTES, got = wanted; !ok && got == wanted && wanted <= MAP_BYTES_MAX;
-         wanted *= 8) {
+    bool more = true;
+    for (size_t wanted = FIRST_READ_BYTES; !ok && more && wanted <= MAP_BYTES_MAX; wanted *= 8) {
         uint8_t *bytes = mem_alloc(wanted, 1);
-        size_t start;
-        got = read_some(pages, info, bytes, wanted);
+        size_t start, got = read_some(pages, info, bytes, wanted);
         struct span there = span_of(bytes, got);
         if (jit_il_map_start(there, major, &start))
             ok = il_map_read(span_part(there, start, got - start), form, size_bytes, out, &failure);
         else
             error_set(&failure, ERROR_INPUT, "debug info that makes no sense");
+        more = got == wanted && failure.kind == ERROR_INPUT;
         free(bytes);
     }
     if (!ok && err)

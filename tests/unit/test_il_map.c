@@ -2,9 +2,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "../flat_memory.h"
 #include "base/own.h"
 #include "clr/jit_il_map.h"
 #include "read/il_map.h"
@@ -134,13 +136,88 @@ static void test_jit_start(void **state)
     }
 }
 
+/* A method of runtime 8 in memory: the word before it leads to a header, that to its debug info, in the last
+ * page. */
+enum { BODY = 0x100, HEADER = 0x200, HEADER_COUNT = 8, HEADER_UNWINDS = 16, BYTES = 0x2000 };
+#define BASE UINT64_C(0x7f0000000000)
+
+static uint8_t bytes[BYTES];
+static struct flat_memory flat = { BASE, bytes, BYTES };
+
+static void put_nibble(size_t *at, unsigned value)
+{
+    bytes[*at / 2] |= (uint8_t)(value << (*at % 2 * 4));
+    (*at)++;
+}
+
+/* Of up to 9 bits, as nibbles of three bits. */
+static void put_number(size_t *at, uint32_t value)
+{
+    put_nibble(at, 8 | (value >> 6 & 7));
+    put_nibble(at, 8 | (value >> 3 & 7));
+    put_nibble(at, value & 7);
+}
+
+/* `points` of a byte of code and one of IL each, in the form with nibbles; returns where the info ends. */
+static size_t put_map(size_t info, uint32_t points)
+{
+    size_t at = (info + 1) * 2; /* no flags */
+    put_number(&at, 1);         /* bytes of bounds: only that there are some is looked at */
+    put_number(&at, 0);
+    at += at % 2;
+    put_nibble(&at, 8 | points / 512 % 8);
+    put_number(&at, points % 512);
+    for (uint32_t i = 0; i < points; i++) {
+        put_nibble(&at, i > 0); /* step */
+        put_number(&at, i % 500 + 3);
+        put_nibble(&at, 0);
+    }
+    return (at + 1) / 2;
+}
+
+static bool read_jitted(uint32_t points, struct il_map *out, struct error *err)
+{
+    static const struct runtime_layout layout = { .header = { .unwind_count = HEADER_COUNT,
+                                                              .unwinds = HEADER_UNWINDS } };
+    struct memory memory = { .read = flat_memory_read, .user = &flat };
+    struct memory_pages pages;
+    memset(bytes, 0, sizeof bytes);
+    flat.size = put_map(HEADER + 0x100, points) / MEMORY_PAGE_BYTES * MEMORY_PAGE_BYTES + MEMORY_PAGE_BYTES;
+    flat_memory_put64(&flat, BASE + BODY - 8, BASE + HEADER);
+    flat_memory_put64(&flat, BASE + HEADER, BASE + HEADER + 0x100);
+    flat_memory_put32(&flat, BASE + HEADER + HEADER_COUNT, 1);
+    flat_memory_put32(&flat, BASE + HEADER + HEADER_UNWINDS + 4, CODE_BYTES);
+    memory_pages_init(&pages, &memory, 1 << 20);
+    bool ok = jit_il_map_read(&pages, &layout, 8, BASE + BODY, CODE_BYTES, out, err);
+    memory_pages_done(&pages);
+    return ok;
+}
+
+/* However long the map is, which only reading it tells. */
+static void test_jit_read(void **state)
+{
+    (void)state;
+    static const uint32_t counts[] = { 1, 200, 201, 400, 512 };
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++) {
+        struct il_map map;
+        struct error err;
+        if (!read_jitted(counts[i], &map, &err))
+            fail_msg("%u points: %s", counts[i], err.what);
+        assert_int_equal(map.count, counts[i]);
+        assert_int_equal(il_map_find(map.points, map.count, counts[i] - 1), (counts[i] - 1) % 500);
+        il_map_done(&map);
+    }
+    struct il_map map;
+    struct error err;
+    assert_false(read_jitted(CODE_BYTES + 2, &map, &err)); /* more code than there is */
+    assert_int_equal(err.kind, ERROR_INPUT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_find),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_jit_start),
+        cmocka_unit_test(test_find),      cmocka_unit_test(test_cut),      cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_jit_start), cmocka_unit_test(test_jit_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
