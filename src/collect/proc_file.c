@@ -98,6 +98,12 @@ bool proc_file_status(pid_t pid, struct proc_status *out, struct error *err)
     return ok;
 }
 
+bool proc_file_has_ended(pid_t tid)
+{
+    struct proc_stat stat;
+    return !proc_file_stat(tid, &stat, NULL) || stat.state == 'Z' || stat.state == 'X';
+}
+
 bool proc_file_is_stopped(pid_t pid)
 {
     struct proc_stat stat;

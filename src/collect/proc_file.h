@@ -29,6 +29,8 @@ bool proc_file_read_at(int folder, const char *path, struct buffer *out, struct 
 bool proc_file_stat(pid_t pid, struct proc_stat *out, struct error *err);
 /* /proc/PID/status. Fails as proc_file_read(). */
 bool proc_file_status(pid_t pid, struct proc_status *out, struct error *err);
+/* A thread that is gone, or ending. */
+bool proc_file_has_ended(pid_t tid);
 /* Stopped, by a signal or a debugger; false when it is gone. */
 bool proc_file_is_stopped(pid_t pid);
 /* For longer than somebody takes to look at its threads. */

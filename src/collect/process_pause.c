@@ -13,9 +13,15 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "collect/helper_process.h"
+#include "collect/proc_file.h"
 #include "collect/traced_thread.h"
 
-enum { PASSES_MAX = 32 };
+enum {
+    PASSES_MAX = 32,
+    TRACER_LOOK_MS = 2,
+    REFUSALS_MAX = 4,   /* without anybody seen who traces */
+    HELD_WAIT_MS = 100, /* for a thread that somebody traces, while others stand still for us */
+};
 
 /* What the child says: first that they stand still, or why not; then how long they did. */
 struct pause_message {
@@ -40,6 +46,7 @@ struct holding {
     struct held_thread *threads;
     size_t count, capacity;
     int os_error;
+    pid_t refused; /* a thread that may not be held, or 0 */
     uint64_t begin_ns;
 };
 
@@ -51,51 +58,71 @@ static bool is_held(const struct holding *h, pid_t tid)
     return false;
 }
 
-/* False when it may not be held. One that is ending is left to that. */
-static bool hold(struct holding *h, pid_t tid)
+/* One that is ending is left to that. */
+static void hold(struct holding *h, pid_t tid)
 {
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0) {
         h->os_error = errno;
-        return errno == ESRCH || h->count > 0;
+        if (errno != ESRCH && !proc_file_has_ended(tid))
+            h->refused = tid;
+        return;
     }
     if (h->count == 0)
         h->begin_ns = clock_monotonic_ns();
     ptrace(PTRACE_INTERRUPT, tid, NULL, NULL);
     h->threads = mem_grow(h->threads, &h->capacity, h->count + 1, sizeof *h->threads);
     h->threads[h->count++] = (struct held_thread){ .tid = tid };
-    return true;
 }
 
-/* Holds the threads that are not held yet; *out_new says how many those were. */
-static bool hold_new(struct holding *h, size_t *out_new)
+/* Holds the threads that are not held yet, and returns how many those were. Where the first may not be,
+ * nobody stands still while that is waited for. */
+static size_t hold_new(struct holding *h)
 {
     char folder[64];
     size_t had = h->count;
-    bool ok = true;
+    h->refused = 0;
     snprintf(folder, sizeof folder, "/proc/%d/task", (int)h->pid);
     DIR *dir = opendir(folder);
-    for (struct dirent *entry; ok && dir && (entry = readdir(dir));) {
+    for (struct dirent *entry; dir && (h->count || !h->refused) && (entry = readdir(dir));) {
         pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
         if (tid > 0 && h->count < PROCESS_PAUSE_THREADS_MAX && !is_held(h, tid))
-            ok = hold(h, tid);
+            hold(h, tid);
     }
     if (dir)
         closedir(dir);
-    *out_new = h->count - had;
-    return ok;
+    return h->count - had;
+}
+
+/* Whether whoever traces a thread may still let go of it: others who stop threads for a moment do. Who has
+ * done so since cannot be seen any more. */
+static bool awaits_tracer(const struct holding *h, unsigned refusals, uint64_t begin_ns)
+{
+    struct proc_status status;
+    bool traced = proc_file_status(h->refused, &status, NULL) && status.tracer;
+    unsigned wait_ms = h->count ? HELD_WAIT_MS : PROCESS_PAUSE_TRACER_MS;
+    if (!(traced || refusals < REFUSALS_MAX) ||
+        clock_monotonic_ns() - begin_ns >= wait_ms * UINT64_C(1000000))
+        return false;
+    poll(NULL, 0, TRACER_LOOK_MS);
+    return true;
 }
 
 /* A thread that runs may start others, until it stands still itself. */
 static bool hold_all(struct holding *h)
 {
-    for (unsigned pass = 0; pass < PASSES_MAX; pass++) {
-        size_t first = h->count, fresh;
-        if (!hold_new(h, &fresh))
-            return false;
+    uint64_t begin_ns = clock_monotonic_ns();
+    unsigned refusals = 0;
+    for (unsigned pass = 0; pass < PASSES_MAX;) {
+        size_t first = h->count, fresh = hold_new(h);
         for (size_t i = first; i < h->count; i++)
             h->threads[i].stopped = traced_thread_wait(h->threads[i].tid, &h->threads[i].signal_number);
-        if (fresh == 0)
+        if (h->count && first == 0)
+            begin_ns = clock_monotonic_ns();
+        if (fresh == 0 && !h->refused)
             return h->count > 0;
+        if (fresh == 0 && !awaits_tracer(h, ++refusals, begin_ns))
+            return false;
+        pass += fresh > 0;
     }
     h->os_error = EAGAIN;
     return false;
@@ -116,7 +143,7 @@ static _Noreturn void serve(int socket, pid_t pid, unsigned at_most_ms)
     sigprocmask(SIG_SETMASK, &all, NULL);
     helper_process_begin(socket);
     bool ok = hold_all(&h);
-    struct pause_message message = { ok, h.count ? h.os_error : h.os_error ? h.os_error : ESRCH, 0 };
+    struct pause_message message = { ok, h.os_error ? h.os_error : ESRCH, 0 };
     struct pollfd asked = { .fd = socket, .events = POLLIN };
     uint8_t byte;
     if (write(socket, &message, sizeof message) == (ssize_t)sizeof message && ok)
@@ -171,7 +198,7 @@ bool process_pause_begin(pid_t pid, unsigned at_most_ms, struct process_pause **
     }
     struct process_pause *pause = mem_alloc(1, sizeof *pause);
     *pause = (struct process_pause){ child, pair[0] };
-    bool answered = receive(pair[0], PROCESS_PAUSE_STOP_MS, &message);
+    bool answered = receive(pair[0], PROCESS_PAUSE_TRACER_MS + PROCESS_PAUSE_STOP_MS, &message);
     if (answered && message.ok) {
         *out = pause;
         return true;

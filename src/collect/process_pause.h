@@ -16,7 +16,8 @@
 #include "base/error.h"
 
 enum {
-    PROCESS_PAUSE_STOP_MS = 1000, /* for all threads to stop */
+    PROCESS_PAUSE_STOP_MS = 1000,   /* for all threads to stop */
+    PROCESS_PAUSE_TRACER_MS = 1000, /* before that, for who traces the process to let go of it */
     PROCESS_PAUSE_THREADS_MAX = 1 << 16,
 };
 

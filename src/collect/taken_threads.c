@@ -1,16 +1,25 @@
 #include "collect/taken_threads.h"
 
 #include <dirent.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/mem.h"
+#include "base/own.h"
 #include "collect/proc_file.h"
 #include "read/procfs.h"
 
-enum { WAIT_TEXT_MAX = 8192, STAT_BYTES_MAX = 4096 };
+enum {
+    WAIT_TEXT_MAX = 8192,
+    STAT_BYTES_MAX = 4096,
+    REFUSALS_MAX = 4, /* without anybody seen who traces */
+    TRACER_LOOK_MS = 2,
+    TRACER_LOOK_MAX_MS = 32,
+};
 
 static void thread_done(struct taken_thread *thread)
 {
@@ -115,22 +124,8 @@ static uint64_t main_stack_end(pid_t pid)
     return proc_file_stat(pid, &stat, NULL) ? stat.stack_start : 0;
 }
 
-static bool has_ended(pid_t pid, pid_t tid)
+static void keep_stop(struct taken_thread *thread, const struct thread_stop *stop)
 {
-    struct taken_thread now = { .tid = tid };
-    read_state(pid, &now);
-    free(now.name);
-    return now.state == 0 || now.state == 'Z' || now.state == 'X';
-}
-
-static void keep_stop(pid_t pid, struct taken_thread *thread, struct thread_stop *stop)
-{
-    if (stop->problem.kind != ERROR_NONE) {
-        if (has_ended(pid, thread->tid)) /* one that is ending is refused like one of others */
-            error_set(&stop->problem, ERROR_TARGET, "process %d is gone", (int)pid);
-        thread->problem = mem_copy_string(stop->problem.what);
-        return;
-    }
     thread->registers = stop->registers;
     thread->stopped_ns = stop->stopped_ns;
     thread->stack = mem_alloc(stop->stack.size + 1, 1);
@@ -139,23 +134,90 @@ static void keep_stop(pid_t pid, struct taken_thread *thread, struct thread_stop
         memcpy(thread->stack, stop->stack.data, stop->stack.size);
 }
 
-/* Stops them, in parts. Where not even one of the first may be looked at the others are not asked. */
-static void stop_threads(struct taken_threads *threads, pid_t pid, struct thread_stopper *stopper,
-                         struct thread_stop *stops)
+/* A look under way. */
+struct look {
+    struct taken_threads *threads;
+    struct thread_stopper *stopper;
+    uint64_t stack_end;        /* of the main thread */
+    struct thread_stop *stops; /* by row: the last answer */
+    size_t taken;
+};
+
+/* Somebody traced the thread at one of the last tries: so much is kept of them. */
+static void keep_answer(struct look *look, size_t row, struct thread_stop *stop)
 {
-    uint64_t stack_end = main_stack_end(pid);
-    bool refused = true;
-    for (size_t done = 0, end; done < threads->count; done = end) {
-        end = done + thread_stopper_take(stopper, stack_end, stops + done, threads->count - done);
+    if (!stop->tracer)
+        stop->tracer = look->stops[row].tracer;
+    look->stops[row] = *stop;
+    if (stop->problem.kind != ERROR_NONE)
+        return;
+    keep_stop(&look->threads->rows[row], stop);
+    look->taken++;
+}
+
+/* Stops threads, in parts. Where not even one of the first may be looked at the others are not asked. */
+static void stop_rows(struct look *look, const size_t *rows, size_t count)
+{
+    AUTO_FREE struct thread_stop *stops = mem_alloc(count, sizeof *stops);
+    for (size_t i = 0; i < count; i++)
+        stops[i].tid = look->threads->rows[rows[i]].tid;
+    for (size_t done = 0, end; done < count; done = end) {
+        bool refused = look->taken == 0;
+        end = done + thread_stopper_take(look->stopper, look->stack_end, stops + done, count - done);
         for (size_t i = done; i < end; i++) {
-            keep_stop(pid, &threads->rows[i], &stops[i]);
             refused = refused && stops[i].problem.kind == ERROR_PERMISSION;
+            keep_answer(look, rows[i], &stops[i]);
         }
-        for (size_t i = end; refused && i < threads->count; i++)
+        for (size_t i = end; refused && i < count; i++) {
             stops[i].problem = stops[0].problem;
+            stops[i].tracer = stops[0].tracer;
+            keep_answer(look, rows[i], &stops[i]);
+        }
         if (refused)
             return;
     }
+}
+
+/* Those that were refused because somebody traces them, who may let go of them soon, as one like us does. Who
+ * has let go since cannot be seen any more. Returns how many there are. */
+static size_t find_traced(const struct look *look, unsigned tries, size_t *rows)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < look->threads->count; i++) {
+        const struct thread_stop *stop = &look->stops[i];
+        if (stop->problem.kind == ERROR_PERMISSION && (stop->tracer || tries < REFUSALS_MAX) &&
+            !proc_file_has_ended(stop->tid))
+            rows[count++] = i;
+    }
+    return count;
+}
+
+static void stop_threads(struct look *look)
+{
+    size_t count = look->threads->count;
+    int wait_ms = TRACER_LOOK_MS;
+    AUTO_FREE size_t *rows = mem_alloc(count, sizeof *rows);
+    for (size_t i = 0; i < count; i++)
+        rows[i] = i;
+    stop_rows(look, rows, count);
+    uint64_t deadline_ns = clock_monotonic_ns() + THREAD_TRACER_WAIT_MS * UINT64_C(1000000);
+    for (unsigned tries = 1; (count = find_traced(look, tries, rows)) > 0; tries++) {
+        if (clock_monotonic_ns() >= deadline_ns)
+            return;
+        poll(NULL, 0, wait_ms);
+        wait_ms = wait_ms < TRACER_LOOK_MAX_MS ? 2 * wait_ms : wait_ms;
+        stop_rows(look, rows, count);
+    }
+}
+
+/* Why a thread has no stack. */
+static void keep_problem(pid_t pid, struct taken_thread *thread, struct thread_stop *stop)
+{
+    if (stop->problem.kind == ERROR_NONE)
+        return;
+    if (proc_file_has_ended(thread->tid)) /* one that is ending is refused like one of others */
+        error_set(&stop->problem, ERROR_TARGET, "process %d is gone", (int)pid);
+    thread->problem = mem_copy_string(stop->problem.what);
 }
 
 static void remove_thread(struct taken_threads *threads, size_t i)
@@ -171,23 +233,21 @@ bool taken_threads_take(struct taken_threads *threads, pid_t pid, struct thread_
     taken_threads_renew(threads);
     if (!list_threads(threads, pid, only_tid, err))
         return false;
-    size_t count = threads->count, taken = 0, kept = 0;
-    struct thread_stop *stops = mem_alloc(count, sizeof *stops);
-    for (size_t i = 0; i < count; i++)
-        stops[i].tid = threads->rows[i].tid;
+    size_t count = threads->count, kept = 0;
+    AUTO_FREE struct thread_stop *stops = mem_alloc(count, sizeof *stops);
+    struct look look = { threads, stopper, main_stack_end(pid), stops, 0 };
     read_states(threads, pid);
-    stop_threads(threads, pid, stopper, stops);
+    stop_threads(&look);
     for (size_t i = 0; i < count; i++) {
-        taken += stops[i].problem.kind == ERROR_NONE;
+        keep_problem(pid, &threads->rows[kept], &stops[i]);
         if (stops[i].problem.kind == ERROR_TARGET) /* it ended since it was listed */
             remove_thread(threads, kept);
         else
             kept++;
     }
-    if (taken == 0)
+    if (look.taken == 0)
         *err = stops[0].problem;
-    free(stops);
-    return taken > 0;
+    return look.taken > 0;
 }
 
 static bool name_fd(void *user, int fd, struct buffer *out)

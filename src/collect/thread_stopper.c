@@ -307,26 +307,26 @@ static pid_t tracer_of(pid_t tid)
 }
 
 /* Only one can trace a thread. */
-static bool explain_tracer(pid_t tid, struct error *err)
+static void explain_tracer(const struct thread_stop *stop, struct error *err)
 {
-    pid_t tracer = tracer_of(tid);
-    if (!tracer)
-        return false;
-    error_set(err, ERROR_PERMISSION, "thread %d is traced by process %d, and by one at a time only", (int)tid,
-              (int)tracer);
+    error_set(err, ERROR_PERMISSION, "thread %d is traced by process %d, and by one at a time only",
+              (int)stop->tid, (int)stop->tracer);
     error_hint(err, "let a debugger or strace detach from it first");
-    return true;
 }
 
-static void explain(const struct stop_result *r, struct error *err)
+static void explain(const struct stop_result *r, struct thread_stop *out)
 {
+    struct error *err = &out->problem;
     switch (r->outcome) {
     case STOP_GONE:
         error_set(err, ERROR_TARGET, "thread %d is gone", (int)r->tid);
         return;
     case STOP_REFUSED:
-        if (r->os_error == EPERM && explain_tracer(r->tid, err))
+        out->tracer = r->os_error == EPERM ? tracer_of(r->tid) : 0;
+        if (out->tracer) {
+            explain_tracer(out, err);
             return;
+        }
         error_system(err, r->os_error, "cannot look at thread %d", (int)r->tid);
         if (r->os_error == EPERM)
             error_hint(err, "run as the same user with kernel.yama.ptrace_scope = 0, or with sudo");
@@ -345,7 +345,7 @@ static void hand_out(const struct stop_exchange *x, const struct stop_result *r,
         out->stack = span_of(x->stacks + r->stack_at, r->stack_bytes);
         out->stopped_ns = r->stopped_ns;
     } else {
-        explain(r, &out->problem);
+        explain(r, out);
     }
 }
 

@@ -20,7 +20,10 @@
 #include "base/error.h"
 #include "collect/thread_registers.h"
 
-enum { THREAD_STOP_DEADLINE_MS = 1000 };
+enum {
+    THREAD_STOP_DEADLINE_MS = 1000,
+    THREAD_TRACER_WAIT_MS = 1000, /* for who traces a thread to let go of it, for whoever waits for that */
+};
 
 /* What was taken of one thread. */
 struct thread_stop {
@@ -37,6 +40,7 @@ struct thread_stop {
      * debugger has it; ERROR_LIMIT: it did not stop in time, as one that waits for a disk.
      */
     struct error problem;
+    pid_t tracer; /* who traced it when it was refused, and may let go of it; 0: nobody, or it is not known */
 };
 
 struct thread_stopper;

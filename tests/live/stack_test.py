@@ -197,6 +197,32 @@ def check_left_alone(checks, variant):
         checks.check(f"{variant}: and it works on", comes_true(lambda: target.truth()["counts"]["rounds"] > before), "")
 
 
+def check_at_once(checks, variant):
+    """Only one can trace a thread: who comes second waits for the first."""
+    with positions(variant) as target:
+        wait_at_rest(target.pid)
+        looking = [subprocess.Popen([CLRPERF, "stack", "-p", str(target.pid), "--json", "--async", "--repeat", "5", "--every", "1ms"],
+                                    stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) for _ in range(3)]
+        views = [json.loads(line) for process in looking for line in process.communicate(timeout=100)[0].splitlines()]
+        lost = [t["problem"] for view in views for t in view["threads"] if t["problem"]]
+        unread = [view["async"]["problem"] for view in views if view["async"]["problem"]]
+        checks.check(f"{variant}: three at once lose no thread, and all read the heap", len(views) == 15 and not lost and not unread,
+                     f"{len(views)} looks; {lost[:2]} {unread[:2]}")
+        need_command("gdb")
+        for seconds, ok in (("0.5", True), ("3", False)):
+            with subprocess.Popen(["gdb", "-p", str(target.pid), "-batch", "-ex", f"shell sleep {seconds}"], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as debugger:
+                wait_for(lambda: states(target.pid) == {"t"}, "gdb holds it")
+                done = clrperf("stack", "-p", target.pid)
+                debugger.wait()
+            if ok:
+                checks.check(f"{variant}: a debugger that lets go soon is waited for", done.returncode == 0 and "no stack:" not in done.stdout,
+                             done.stderr)
+            else:
+                checks.check(f"{variant}: one that stays is named", done.returncode == 4 and
+                             f"is traced by process {debugger.pid}," in done.stderr, done.stderr)
+
+
 def check_busy(checks, variant):
     with deadlocked(variant, "busy") as target:
         done = succeeded(clrperf("stack", "-p", target.pid, "--json", "--repeat", LOOKS, "--every", "1ms", timeout=300))
@@ -431,6 +457,7 @@ def main():
         checks.run("deadlocks of tasks", check_task_deadlocks, variant, work)
         checks.run("whole", check_whole, variant)
         checks.run("left alone", check_left_alone, variant)
+        checks.run("at once", check_at_once, variant)
         checks.run("busy", check_busy, variant)
         checks.run("positions", check_positions, variant)
         checks.run("crashes", check_crashes, variant, work)
