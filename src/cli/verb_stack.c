@@ -283,8 +283,10 @@ static bool stack_run(struct verb_call *call, struct error *err)
 {
     const struct stack_values *v = call->values;
     struct target_query query = target_options_query(&v->target);
-    if (call->arg_count && (!target_query_is_empty(&query) || v->repeat > 1))
+    if (call->arg_count && !target_query_is_empty(&query))
         return error_set(err, ERROR_USAGE, "a core dump and a running process exclude each other");
+    if (call->arg_count && v->repeat > 1)
+        return error_set(err, ERROR_USAGE, "--repeat is for running processes: a core dump stays as it is");
     if (!stack_check(v, err))
         return false;
     struct stack_caches caches;

@@ -277,7 +277,7 @@ bool core_target_open(const char *path, struct core_target *out, struct error *e
     if (out->fd < 0)
         return error_system(err, errno, "cannot open '%s'", path);
     bool ok = (fstat(out->fd, &st) == 0 && S_ISREG(st.st_mode)) ||
-              error_set(err, ERROR_INPUT, "'%s' is no file", path);
+              error_set(err, ERROR_INPUT, "not a core dump: no regular file");
     ok = ok && source_over_fd(out->fd, 0, UINT64_MAX, &file, err) && core_file_open(&file, &out->core, err);
     if (!ok) {
         error_context(err, "'%s'", path);

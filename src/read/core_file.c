@@ -141,9 +141,9 @@ static bool read_segments(struct opening *o, struct error *err)
     const struct source *file = &o->core->file;
     uint8_t header[HEADER_BYTES];
     AUTO_FREE uint8_t *bytes = mem_alloc(SEGMENTS_AT_ONCE, SEGMENT_BYTES);
-    if (!source_read(file, 0, header, sizeof header, err))
+    if (file->size >= sizeof header && !source_read(file, 0, header, sizeof header, err))
         return false;
-    if (!core_file_recognises(span_of(header, sizeof header)))
+    if (file->size < sizeof header || !core_file_recognises(span_of(header, sizeof header)))
         return error_set(err, ERROR_INPUT, "not a core dump");
     o->core->machine = load_u16le(header + 18);
     if (o->core->machine != ELF_X86_64 && o->core->machine != ELF_AARCH64)
