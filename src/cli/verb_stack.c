@@ -59,6 +59,7 @@ static void live_symbolize(struct live_target *live, const struct stack_caches *
     struct symbolizer_options options = stack_symbolizer(&live->finder, caches);
     struct symbolizer_result result = { 0 };
     options.ahead = &live->ahead;
+    options.kernel = true; /* its vdso */
     symbolizer_run(&b->trace, &b->functions, &options, &result);
 }
 

@@ -236,6 +236,18 @@ def check_busy(checks, variant):
                      any((t["lock"] or {}).get("kind") == "monitor" for t in threads), "")
 
 
+def check_vdso(checks):
+    """What the kernel maps into a process has names, too: there the clock is read."""
+    with subprocess.Popen([sys.executable, "-c", "import time\nwhile True: time.monotonic()"]) as reader:
+        try:
+            done = succeeded(clrperf("stack", "-p", reader.pid, "--json", "--repeat", LOOKS, "--every", "1ms", timeout=300))
+        finally:
+            reader.kill()
+    frames = [f for line in done.stdout.splitlines() for t in json.loads(line)["threads"] for f in t["frames"] if f["module"] == "[vdso]"]
+    checks.check("the vdso's functions have names", frames and all("clock" in (f["function"] or "") for f in frames),
+                 f"{len(frames)} frames, {frames[:1]}")
+
+
 def check_clrmd(checks, variant, started, stacks, frames_least):
     """Every managed frame, in order."""
     oracle = oracle_command("names")
@@ -459,6 +471,7 @@ def main():
         checks.run("left alone", check_left_alone, variant)
         checks.run("at once", check_at_once, variant)
         checks.run("busy", check_busy, variant)
+        checks.run("vdso", check_vdso)
         checks.run("positions", check_positions, variant)
         checks.run("crashes", check_crashes, variant, work)
         if variant.endswith("-musl"):
