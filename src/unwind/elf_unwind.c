@@ -91,6 +91,13 @@ static void find_starts(const struct elf *e, struct elf_unwind *image)
     eh_ranges_done(&functions);
 }
 
+static void find_ahead(const struct elf *e, struct elf_unwind *image)
+{
+    const struct elf_section *methods = elf_section_named(e, "__managedcode");
+    image->ahead = methods ? methods->addr : 0;
+    image->ahead_end = methods ? methods->addr + methods->size_bytes : 0;
+}
+
 static void keep_segments(const struct elf *e, struct elf_unwind *image)
 {
     image->segments = mem_alloc(SEGMENTS_MAX, sizeof *image->segments);
@@ -109,6 +116,7 @@ bool elf_unwind_open(const struct source *file, struct elf_unwind **out, struct 
     keep_segments(&e, image);
     open_rows(&e, image);
     find_starts(&e, image);
+    find_ahead(&e, image);
     elf_done(&e);
     *out = image;
     return true;

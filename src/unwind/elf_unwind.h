@@ -19,6 +19,8 @@ struct elf_unwind {
     uint64_t entry;            /* the image's */
     uint64_t hijack; /* OnHijackTripThread, to which the .NET runtime bends return addresses; 0: not here */
     uint64_t hijack_end;
+    uint64_t ahead; /* methods compiled ahead (Native AOT), of which tables tell prologs only; 0: none */
+    uint64_t ahead_end;
     struct elf_segment *segments; /* the loaded ones */
     size_t segment_count;
 };

@@ -229,6 +229,17 @@ struct frame_step frame_step_caller_flow(const struct unwind_run *r, const struc
     return step;
 }
 
+/* Where the word there is no return address the code has a frame, which a frame pointer may tell of. */
+static struct frame_step step_top_return(const struct unwind_run *r, const struct unwind_place *at,
+                                         int32_t depth)
+{
+    uint64_t word;
+    if (!r->u->machine->has_link && unwind_run_word(r, at->sp + (uint32_t)depth, &word) == OUTCOME_OK &&
+        !unwind_run_is_return(r->u, word))
+        return (struct frame_step){ STEP_NO_RULE, { 0 } };
+    return step_stack_top(r->u, depth);
+}
+
 /* Native code without unwind information: linkage tables, thunks for indirect jumps, what follows a system
  * call at a function's end, and libraries that were built without. */
 static struct frame_step step_without_cfi(const struct unwind_run *r, const struct unwind_place *at,
@@ -249,7 +260,7 @@ static struct frame_step step_without_cfi(const struct unwind_run *r, const stru
     }
     uint32_t depth = machine->bare_depth(before, behind);
     struct frame_step step = depth ? (struct frame_step){ STEP_NO_RULE, { 0 } } : step_flow(r, at, code);
-    return step.kind == STEP_FLOW ? step : step_stack_top(r->u, (int32_t)depth);
+    return step.kind == STEP_FLOW ? step : step_top_return(r, at, (int32_t)depth);
 }
 
 /* A tail jump whose frame is gone, though the tables do not say so. */
@@ -271,12 +282,33 @@ static bool is_bare_tail_jump(const struct unwind_run *r, const struct unwind_pl
     return unwind_run_word(r, at->sp, &top) == OUTCOME_OK && unwind_run_is_return(r->u, top);
 }
 
+/* Whether an epilog of the function [begin, end) is under way; `addr` in its terms. */
+static bool is_epilog_in(const struct unwind_run *r, const struct unwind_place *at, uint64_t addr,
+                         uint64_t begin, uint64_t end, struct frame_rule *out)
+{
+    uint8_t bytes[EPILOG_BYTES];
+    size_t size = end - addr < sizeof bytes ? (size_t)(end - addr) : sizeof bytes;
+    return r->u->machine->epilog && unwind_run_code(r->u, at->ip, bytes, size) &&
+           r->u->machine->epilog(span_of(bytes, size), addr, begin, end, out);
+}
+
+/* Of a method compiled ahead. */
+static bool is_ahead_epilog(const struct unwind_run *r, const struct unwind_place *at,
+                            const struct unwind_code *code, struct frame_rule *out)
+{
+    uint64_t addr = at->ip - code->bias, begin, end;
+    return addr >= code->elf->ahead && addr < code->elf->ahead_end &&
+           elf_unwind_function(code->elf, addr, &begin, &end) && is_epilog_in(r, at, addr, begin, end, out);
+}
+
 static struct frame_step exact_cfi(const struct unwind_run *r, const struct unwind_place *at,
                                    const struct unwind_code *code)
 {
     struct frame_step step = or_signal(r->u, at->ip, step_cfi(code->elf, at->ip - code->bias));
     if (step.kind == STEP_NO_RULE && step.rule.cfa == FRAME_CFA_NONE)
         return step_without_cfi(r, at, code);
+    if (step.kind == STEP_CFI && is_ahead_epilog(r, at, code, &step.rule))
+        step.kind = STEP_INFO;
     if (step.kind == STEP_CFI && is_bare_tail_jump(r, at, code, &step.rule))
         return step_stack_top(r->u, 0);
     return step;
@@ -286,14 +318,8 @@ static struct frame_step exact_cfi(const struct unwind_run *r, const struct unwi
 static bool is_epilog(const struct unwind_run *r, const struct unwind_place *at,
                       const struct unwind_function *function, uint64_t addr, struct frame_rule *out)
 {
-    uint8_t bytes[EPILOG_BYTES];
-    uint64_t left = function->end - addr;
-    size_t size = left < sizeof bytes ? (size_t)left : sizeof bytes;
-    if (!r->u->machine->epilog)
-        return false;
     bool in_prolog = function->info.size > 1 && addr - function->begin < function->info.data[1];
-    return !in_prolog && unwind_run_code(r->u, at->ip, bytes, size) &&
-           r->u->machine->epilog(span_of(bytes, size), addr, function->begin, function->end, out);
+    return !in_prolog && is_epilog_in(r, at, addr, function->begin, function->end, out);
 }
 
 static struct frame_step exact_managed(const struct unwind_run *r, const struct unwind_place *at,

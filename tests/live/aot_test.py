@@ -17,6 +17,9 @@ MADE = re.compile(r"<unbox>|<DynamicInvoke>|GetFieldHelper|Thunk|__<Get[A-Za-z]+
 # of a generic one.
 SHARED = re.compile(r"___ctor(_\d+)?$|__Invoke$")
 
+# Where stacks begin, and what those begin with that tell of themselves that they do not.
+STARTS = re.compile(r"_start$|clone3?$|\[truncated\]$|\[broken\]$|entry_SYSCALL")
+
 BUSY = ("throws",)  # the other one mostly waits
 
 
@@ -81,6 +84,10 @@ def recording(checks, work, program, sample):
     stack = succeeded(clrperf("report", out)).stdout
     whole = re.search(r"stacks +([\d.]+) % whole", stack)
     checks.check("stacks are whole", whole and float(whole[1]) >= 99.5, whole and whole[0])
+    stacks = [line.split(";") for line in succeeded(clrperf("export", out, "-o", "-", "--format", "folded")).stdout.splitlines()]
+    strays = [stack for stack in stacks if len(stack) > 1 and not STARTS.match(stack[1].split(" ")[0])]
+    checks.check("and none ends in the middle of the program", len(stacks) > 50 and not strays,
+                 f"{len(stacks)} stacks, {len(strays)} strays: {strays[:3]}")
 
 
 def main():

@@ -32,6 +32,7 @@ enum {
     COROUTINE = ELF_START + 0x1900,
     FORKER = ELF_START + 0x1a00, /* from its second byte on the return address is in a register */
     SAVED = ELF_START + 0x1b00,  /* SP is kept at SP + 16, at SP + 8 * r9 and at SP - 8, then in r10 */
+    AHEAD = ELF_START + 0x1c00, /* a method compiled ahead: as PUSHED, but the tables never tell of epilogs */
     ELF_END = ELF_START + 0x2000,
     METHOD = 0x700000,
     METHOD_BYTES = 0x100,
@@ -144,12 +145,15 @@ static void compile(struct world *w)
     eh_fixture_fde(&s, plain, COROUTINE - ELF_BIAS, 0x20, NULL, 0);
     eh_fixture_fde(&s, plain, FORKER - ELF_BIAS, 0x20, forker, sizeof forker);
     eh_fixture_fde(&s, plain, SAVED - ELF_BIAS, 0x20, saved, sizeof saved);
+    eh_fixture_fde(&s, plain, AHEAD - ELF_BIAS, 0x80, pushed, sizeof pushed);
     eh_fixture_end(&s);
     assert_true(eh_rows_compile(buffer_span(&s), EH_FIXTURE_ADDR, 0x1000, ELF_X86_64, &w->elf.rows, NULL));
     buffer_done(&s);
     w->elf.entry = ENTRY - ELF_BIAS;
     w->elf.hijack = TRAP - ELF_BIAS;
     w->elf.hijack_end = TRAP - ELF_BIAS + 0x40;
+    w->elf.ahead = AHEAD - ELF_BIAS;
+    w->elf.ahead_end = AHEAD - ELF_BIAS + 0x80;
     assert_true(jit_unwind_read(&unwind_format_x64, read_method, w, METHOD, &w->jit, NULL));
 }
 
@@ -321,6 +325,24 @@ static const struct world_case cases[] = {
       { AT(9), ROOT + 5 },
       .code = { METHOD + 0x60, { 0x5d, 0xc3 }, 2 },
       .frames = { METHOD + 0x60, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_UNWIND_INFO },
+    { "a method compiled ahead",
+      AHEAD + 0x20,
+      0,
+      1,
+      { 0, LEAF + 1, 0, ROOT + 5 },
+      .code = { AHEAD + 0x22, { 0x5b, 0xc3 }, 2 },
+      .frames = { AHEAD + 0x20, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_CFI },
+    { "its epilog",
+      AHEAD + 0x22,
+      0,
+      1,
+      { 0, ROOT + 5, 0, LEAF + 1 },
+      .code = { AHEAD + 0x22, { 0x5b, 0xc3 }, 2 },
+      .frames = { AHEAD + 0x22, ROOT + 5 },
       .end = UNWIND_END_ROOT,
       .last = UNWIND_FOUND_UNWIND_INFO },
     { "a funclet called by a method",
@@ -714,6 +736,23 @@ static void test_null_call(void **state)
     unwinder_free(u);
 }
 
+/* A switch in code without tables: on top of its stack is a method's address, which nothing returns to. */
+static void test_bare_frame(void **state)
+{
+    struct world *w = *state;
+    struct unwind_space space = { &machine_x86_64, world_find, world_read, w };
+    struct unwinder *u = unwinder_new(&space, 6);
+    struct world_case c = { "", .ip = NOWHERE + 4, .fp = AT(2), .words = { COROUTINE, 0, AT(9), ROOT + 5 },
+                            .code = { NOWHERE + 4, { 0xff, 0xe0 }, 2 } };
+    w->code[1] = (struct piece){ COROUTINE - 8, { 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90 }, 8 };
+    struct unwind_result r = world_run(w, u, &c, ARRAY_LEN(w->frames));
+    w->code[1] = (struct piece){ 0 };
+    assert_int_equal(r.count, 2);
+    assert_int_equal(w->frames[1].ip, ROOT + 5);
+    assert_int_equal(w->frames[1].found, UNWIND_FOUND_FRAME_POINTER);
+    unwinder_free(u);
+}
+
 static void test_trap_is_marked(void **state)
 {
     struct world *w = *state;
@@ -889,6 +928,7 @@ int main(void)
         cmocka_unit_test(test_null_call),      cmocka_unit_test(test_tails),
         cmocka_unit_test(test_later),          cmocka_unit_test(test_depth),
         cmocka_unit_test(test_trap_is_marked), cmocka_unit_test(test_truncated),
+        cmocka_unit_test(test_bare_frame),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
