@@ -71,14 +71,20 @@ struct memory_names *memory_names_new(struct trace_builder *b, const struct targ
     return names;
 }
 
+static void close_session(struct known_memory *known)
+{
+    unpacked_images_free(known->images);
+    memory_session_close(known->session);
+    known->images = NULL;
+    known->session = NULL;
+}
+
 void memory_names_free(struct memory_names *names)
 {
     if (!names)
         return;
-    for (size_t i = 0; i < names->capacity; i++) {
-        unpacked_images_free(names->processes[i].images);
-        memory_session_close(names->processes[i].session);
-    }
+    for (size_t i = 0; i < names->capacity; i++)
+        close_session(&names->processes[i]);
     il_offsets_free(names->il_offsets);
     stub_kinds_free(names->stub_kinds);
     free(names->processes);
@@ -388,21 +394,37 @@ static void tell_modules(struct known_memory *known, bool all)
     known->asked = known->names->b->trace.codes.count - 1;
 }
 
+static void finish(struct known_memory *known)
+{
+    memory_session_expire(known->session);
+    read_sampled_code(known); /* that of the last samples */
+    tell_images(known);
+    name_all_sampled(known);
+    tell_modules(known, true);
+    struct il_map_reader maps = memory_session_il_maps(known->session);
+    il_offsets_finish(known->names->il_offsets, known->process, &maps);
+}
+
 void memory_names_finish(struct memory_names *names)
 {
     for (size_t i = 0; i < names->capacity; i++) {
         /* one that was told to be a .NET process only lately was not opened yet */
         if (!names->processes[i].names || !memory_session_of(names, (uint32_t)i))
             continue;
+        finish(&names->processes[i]);
+        code_walk_trim(memory_session_walk(names->processes[i].session));
+    }
+}
+
+void memory_names_close_ended(struct memory_names *names, uint64_t before_ns)
+{
+    for (size_t i = 0; i < names->capacity; i++) {
         struct known_memory *known = &names->processes[i];
-        memory_session_expire(known->session);
-        read_sampled_code(known); /* that of the last samples */
-        tell_images(known);
-        name_all_sampled(known);
-        tell_modules(known, true);
-        struct il_map_reader maps = memory_session_il_maps(known->session);
-        il_offsets_finish(names->il_offsets, known->process, &maps);
-        code_walk_trim(memory_session_walk(known->session));
+        uint64_t ended_ns = known->session ? names->b->trace.processes.rows[i].to_ns : 0;
+        if (!ended_ns || ended_ns >= before_ns)
+            continue;
+        finish(known);
+        close_session(known);
     }
 }
 

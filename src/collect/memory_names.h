@@ -55,6 +55,8 @@ bool memory_names_knows(const struct memory_names *names, uint32_t process);
 void memory_names_look(struct memory_names *names, bool sampled);
 /* Whether such code comes all the time, or what was sampled was gone: what is sampled of it is gone soon. */
 bool memory_names_churn(const struct memory_names *names);
+/* The same, and the end, of processes that ended before that time: their last samples have come. */
+void memory_names_close_ended(struct memory_names *names, uint64_t before_ns);
 /* After the last sample: names what was sampled and has no method yet, and gives back what was read for it.
  */
 void memory_names_finish(struct memory_names *names);

@@ -137,6 +137,7 @@ static bool recorder_flush(struct recorder *r, uint64_t now, struct error *err)
     if (now - r->flushed_ns < RECORDER_FLUSH_MS * MS_NS)
         return true;
     r->flushed_ns = now;
+    memory_names_close_ended(r->memory, now - RECORDER_ENDED_MS * MS_NS);
     trace_builder_forget_ended(r->b, now - RECORDER_ENDED_MS * MS_NS);
     recorder_put_modules(r, false);
     return trace_writer_flush(r->w, r->b, err);

@@ -10,13 +10,12 @@
 #include "base/own.h"
 #include "base/utf16.h"
 #include "base/utf8.h"
-#include "clr/host_command.h"
-#include "clr/module_name.h"
 #include "clr/provider_names.h"
 #include "import/gc_stops.h"
 #include "import/import_note.h"
 #include "import/kept_import.h"
 #include "import/nettrace_methods.h"
+#include "import/process_facts.h"
 #include "import/provider_uses.h"
 #include "import/stack_mark.h"
 #include "import/stream_threads.h"
@@ -318,53 +317,6 @@ static uint64_t same_until(void *user, uint64_t time_ns)
     return event_course_same_until(&in->b->trace.course, time_ns);
 }
 
-/* "dotnet webapi.dll --urls ..." as one text: what runs is the first word, or what `dotnet` runs. */
-static void name_process(struct nettrace_import *in, const char *command_line)
-{
-    struct trace_process *row = &in->b->trace.processes.rows[in->process];
-    AUTO_FREE char *words = mem_copy_string(command_line);
-    size_t size = strlen(words);
-    for (size_t i = 0; i < size; i++)
-        if (words[i] == ' ')
-            words[i] = 0;
-    struct span first = span_of(words, strlen(words));
-    struct span name = module_simple_name(first);
-    if (span_equals(name, span_of("dotnet", 6))) {
-        struct host_command command = host_command_read(span_of(words, size + 1));
-        if (command.assembly_path.size)
-            name = module_simple_name(command.assembly_path);
-    }
-    if (!row->name && name.size)
-        row->name = intern_add(&in->b->trace.strings, name);
-}
-
-static void take_process_info(struct nettrace_import *in, const struct nettrace_event *event)
-{
-    struct trace *t = &in->b->trace;
-    struct runtime_process_info info;
-    if (!runtime_process_info_read(event->payload, &info, NULL))
-        return;
-    uint32_t command_line = add_utf16(in, info.command_line);
-    t->processes.rows[in->process].command_line = command_line;
-    name_process(in, trace_string(t, command_line));
-    if (info.arch.size)
-        trace_set_fact(t, FACT_ARCH, trace_string(t, add_utf16(in, info.arch)));
-}
-
-static void take_runtime_info(struct nettrace_import *in, const struct nettrace_event *event)
-{
-    struct trace *t = &in->b->trace;
-    struct runtime_information_event e;
-    char version[64];
-    if (!runtime_information_read(event->payload, &e, NULL))
-        return;
-    if (e.major >= 5)
-        snprintf(version, sizeof version, "%u.%u.%u", e.major, e.minor, e.build / 100);
-    else /* .NET Core 3 counts in another way */
-        snprintf(version, sizeof version, "3.x (%u.%u.%u)", e.major, e.minor, e.build);
-    t->processes.rows[in->process].runtime_version = trace_add_string(t, version);
-}
-
 /* Makes the process of this number the one whose events come. Of several an event may not say whose it is. */
 static void turn_to(struct nettrace_import *in, uint64_t pid)
 {
@@ -432,10 +384,10 @@ static bool on_event(void *user, const struct nettrace_event *event, struct erro
         nettrace_methods_tell_module(&in->methods, in->b, in->process, event->type->version, event->payload);
         break;
     case JOB_PROCESS_INFO:
-        take_process_info(in, event);
+        process_facts_command(in->b, in->process, event->payload);
         break;
     case JOB_RUNTIME_INFO:
-        take_runtime_info(in, event);
+        process_facts_runtime(in->b, in->process, event->payload);
         break;
     case JOB_UNIVERSAL:
         take_universal(in, type, event);

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 
-from live import (CLRPERF, Checks, Recording, Skip, Target, Work, busy, clrperf, cpu_clock_ns, dump, folded, helper, need_command,
+from live import (CLRPERF, Checks, Recording, Skip, Target, Work, busy, clrperf, comes_true, cpu_clock_ns, dump, folded, helper, need_command,
                   need_root, record, report, sample_command, sessions, succeeded, wait_cpu, wait_for)
 
 NOBODY_ID = 65533  # a user of this test's own: that of others may run programs that could be listened to
@@ -310,6 +310,35 @@ def all_processes(checks, work):
         checks.check("-a says why a runtime tells nothing", f"events of process {mute.pid} are missing" in done.stderr and
                      "DOTNET_EnableDiagnostics=0" in done.stderr, done.stderr)
     forks_of_the_unseen(checks, work.file("forks.clrperf"))
+
+
+def ended_are_let_go(checks, work):
+    """A recording of hours must not keep what each program took that ran meanwhile."""
+    out, line = work.file("ended.clrperf"), " ".join(shlex.quote(word) for word in sample_command("10", "primes") + ["1"])
+    command = [CLRPERF, "record", "-q", "--force", "-o", out, "--", "sh", "-c", f"{line}; {line}; {line}; echo ended; exec sleep 60"]
+    recorder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        while recorder.stdout.readline() != "ended\n":
+            pass
+        held = pidfds_of_dead(recorder.pid)
+        let_go = comes_true(lambda: pidfds_of_dead(recorder.pid) == 0, 15)
+    finally:
+        recorder.terminate()
+        recorder.communicate()
+    checks.check("what ended is let go", held > 0 and let_go, f"{held} held at first")
+    named = sum(count for stack, count in folded(out) if "Primes.Program.CountPrimes" in stack)
+    checks.check("and has its names", named > 100, f"{named} samples")
+
+
+def pidfds_of_dead(pid):
+    dead = 0
+    for path in glob.glob(f"/proc/{pid}/fdinfo/*"):
+        try:
+            with open(path, encoding="ascii") as info:
+                dead += "\nPid:\t-1\n" in info.read()
+        except OSError:
+            continue  # it was closed
+    return dead
 
 
 def forks_of_the_unseen(checks, out):
@@ -700,7 +729,7 @@ def kernel_kept(checks, work):
 
 
 GROUPS = (kernel_kept, command, command_of_moments, command_killed, command_beside, command_ends, command_is_short, command_names, closed_descriptors, signals, ordinary_user, events_without_rights, no_rights, targets,
-          all_processes, latecomers, target_exits, main_thread_exits, short_lived, lazy_binding, target_updated,
+          all_processes, ended_are_let_go, latecomers, target_exits, main_thread_exits, short_lived, lazy_binding, target_updated,
           target_chrooted, target_execs, target_stopped, frame_pointers, beside_another, ahead_of_time, deaf_runtime)
 
 
