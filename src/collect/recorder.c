@@ -52,6 +52,7 @@ enum {
     RECORDER_RUNDOWN_MS = 60000,
     RECORDER_SILENCE_MS = 15000,
     RECORDER_STOPPED_SILENCE_MS = 1000,
+    RECORDER_IDLE_TICKS = 5, /* of CPU time in RECORDER_MUTE_MS: who makes a list takes more */
 };
 
 #define MS_NS 1000000ull
@@ -301,6 +302,39 @@ static void recorder_hear_last_words(struct recorder *r)
     runtime_names_spare_end(r->runtimes);
 }
 
+/* Since when runtimes that are to list their methods have sent nothing, and have been looked at for whether
+ * they are at it. */
+struct silence {
+    uint64_t heard_ns, looked_ns, ticks, bytes;
+};
+
+static void recorder_look_at_work(struct recorder *r, struct silence *s, uint64_t now)
+{
+    s->looked_ns = now;
+    s->ticks = runtime_names_cpu_ticks(r->runtimes);
+}
+
+static void recorder_hear(struct recorder *r, struct silence *s, uint64_t now)
+{
+    s->heard_ns = now;
+    s->bytes = runtime_names_bytes(r->runtimes);
+    recorder_look_at_work(r, s, now);
+}
+
+/* A list is made before it is sent. Whether no runtime sends one, nor makes one. */
+static bool recorder_lists_nothing(struct recorder *r, struct silence *s, uint64_t now)
+{
+    if (runtime_names_bytes(r->runtimes) != s->bytes)
+        recorder_hear(r, s, now);
+    if (recorder_all_mute(r, now - s->heard_ns, RECORDER_SILENCE_MS))
+        return true;
+    if (now - s->looked_ns < RECORDER_MUTE_MS * MS_NS)
+        return false;
+    uint64_t before = s->ticks;
+    recorder_look_at_work(r, s, now);
+    return s->ticks - before < RECORDER_IDLE_TICKS;
+}
+
 /* All that the last samples ask of the targets, while their runtimes have been told to end. */
 static void recorder_finish_samples(struct recorder *r)
 {
@@ -311,23 +345,21 @@ static void recorder_finish_samples(struct recorder *r)
 
 static void recorder_rundown(struct recorder *r)
 {
-    uint64_t begin = clock_monotonic_ns(), bytes = 0;
+    uint64_t begin = clock_monotonic_ns();
+    struct silence silence;
     watched_processes_finish(&r->watched, RECORDER_LAST_LOOK_MS);
     bool any = runtime_names_running(r->runtimes);
     runtime_names_spare(r->runtimes);
     recorder_finish_samples(r);
     recorder_hear_last_words(r);
     runtime_names_stop(r->runtimes);
-    uint64_t heard = clock_monotonic_ns();
-    for (uint64_t now = heard; runtime_names_running(r->runtimes); now = clock_monotonic_ns()) {
-        if (runtime_names_bytes(r->runtimes) != bytes)
-            heard = now;
-        if (now - begin >= RECORDER_RUNDOWN_MS * MS_NS ||
-            recorder_all_mute(r, now - heard, RECORDER_SILENCE_MS))
+    recorder_hear(r, &silence, clock_monotonic_ns());
+    while (runtime_names_running(r->runtimes)) {
+        uint64_t now = clock_monotonic_ns();
+        if (now - begin >= RECORDER_RUNDOWN_MS * MS_NS || recorder_lists_nothing(r, &silence, now))
             break;
-        bytes = runtime_names_bytes(r->runtimes);
-        if (recorder_await_runtimes(r, RECORDER_TICK_MS))
-            heard = clock_monotonic_ns();
+        if (recorder_await_runtimes(r, RECORDER_TICK_MS)) /* our delay is not theirs */
+            recorder_hear(r, &silence, clock_monotonic_ns());
     }
     runtime_names_give_up(r->runtimes);
     r->stats.rundown_ns = any ? clock_monotonic_ns() - begin : 0;

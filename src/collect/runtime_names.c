@@ -616,6 +616,17 @@ bool runtime_names_stopped(const struct runtime_names *names)
     return true;
 }
 
+uint64_t runtime_names_cpu_ticks(const struct runtime_names *names)
+{
+    uint64_t ticks = 0;
+    for (size_t i = 0; i < names->process_count; i++) {
+        struct proc_stat stat;
+        if (names->processes[i]->session && proc_file_stat((pid_t)names->processes[i]->pid, &stat, NULL))
+            ticks += stat.user_ticks + stat.system_ticks;
+    }
+    return ticks;
+}
+
 uint64_t runtime_names_bytes(const struct runtime_names *names)
 {
     uint64_t bytes = 0;

@@ -97,6 +97,8 @@ bool runtime_names_running(const struct runtime_names *names);
 /* Whether nothing more can come for now: every process of a running session is stopped (SIGSTOP, a debugger).
  */
 bool runtime_names_stopped(const struct runtime_names *names);
+/* CPU time of all processes of running sessions, in USER_HZ: grows while a runtime makes its list. */
+uint64_t runtime_names_cpu_ticks(const struct runtime_names *names);
 /* A runtime told of the event that ends the recording. */
 bool runtime_names_stop_seen(const struct runtime_names *names);
 /* What all runtimes told, those that ended too. */

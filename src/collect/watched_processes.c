@@ -15,8 +15,9 @@
 #include "read/procfs.h"
 
 enum {
-    ATTACH_MS = 3000,      /* for the answer of a runtime that was there before us */
+    ATTACH_MS = 3000,      /* for the answer of a runtime that has called us */
     FIRST_MS = 600,        /* for its first one, until it is asked beside the recording */
+    SESSION_MS = 1000,     /* for the next ones, likewise */
     KNOWN_ATTACH_MS = 500, /* of one whose methods can be told from its memory */
     LATE_MS = 250,         /* a runtime needs some 60 until it can be listened to */
     DEAF_MS = 10,          /* one that has called runs its program at once */
@@ -280,7 +281,7 @@ static void attach_now(struct watched_processes *w, uint32_t pid)
     bool hasty = known && !w->options.events;
     struct runtime_session_options ask = w->options.ask;
     ask.connect_timeout_ms = ask.first_timeout_ms = hasty ? KNOWN_ATTACH_MS : FIRST_MS;
-    ask.reply_timeout_ms = hasty ? KNOWN_ATTACH_MS : ATTACH_MS;
+    ask.reply_timeout_ms = hasty ? KNOWN_ATTACH_MS : SESSION_MS;
     ask.no_list = known;
     struct error err;
     if (runtime_names_attach(w->options.runtimes, pid, &ask, &err))

@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../nettrace_sample.h"
@@ -46,7 +47,10 @@ enum stream {
     STREAM_HUGE_BLOCK, /* claims 2 GB */
     STREAM_ODD,        /* clock back, frequency 0, lone surrogates, sequence reset, empty names */
     STREAM_STUCK,      /* starts, then nothing, whatever happens */
+    STREAM_LATE,       /* works for a while after Stop before it sends its list */
 };
+
+enum { WORK_S = 3 };
 
 enum listen {
     LISTEN_WELL,
@@ -115,6 +119,9 @@ static const struct mode modes[] = {
     { "second-closing", 3, 8, 0, 0, 0, 0, .second_answer = ANSWER_BY_CLOSING },
     { "ahead-of-time", 6, 8, 0, 0, 0, 0, .ahead_of_time = true },
     { "ahead-of-time-never", 6, 8, ANSWER_NEVER, ANSWER_NEVER, 0, 0, .ahead_of_time = true },
+    { "ahead-of-time-collect-never", 6, 8, 0, ANSWER_NEVER, 0, 0, .ahead_of_time = true },
+    { "ahead-of-time-stuck", 6, 8, 0, 0, STREAM_STUCK, 0, .ahead_of_time = true },
+    { "ahead-of-time-late", 6, 8, 0, 0, STREAM_LATE, 0, .ahead_of_time = true },
 };
 
 /* What the third stream is known by: no other asks for exceptions alone. */
@@ -362,6 +369,15 @@ static void stream_endlessly(const struct session *s)
     }
 }
 
+/* As one does that has many methods. */
+static void work(void)
+{
+    struct timespec used;
+    do
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    while (used.tv_sec < WORK_S);
+}
+
 static void stop_stream(const struct mode *mode, struct session *s, int fd)
 {
     size_t rest = s->bytes.size - s->live;
@@ -376,6 +392,9 @@ static void stop_stream(const struct mode *mode, struct session *s, int fd)
         return;
     case STREAM_BREAKS:
         rest /= 2;
+        break;
+    case STREAM_LATE:
+        work();
         break;
     default:
         break;

@@ -692,6 +692,16 @@ def deaf_runtime(checks, work):
     for name in options:
         usual, deaf = took["ahead-of-time", name], took["ahead-of-time-never", name]
         checks.check(f"a runtime that never answers: {name} ends within a second", deaf <= usual + 1, f"{deaf:.2f} s, else {usual:.2f} s")
+    with Target([helper("fakert"), "ahead-of-time-late"], env=dict(os.environ, TMPDIR=work.path)) as program:
+        done = clrperf("record", "-e", "gc", "--force", "-o", work.file("deaf"), "-p", program.pid, "-d", "1s")
+        checks.check("a runtime that works at its list for 3 s is waited for", done.returncode == 0 and "warning" not in done.stderr, done.stderr)
+    for mode, most_s, said in (("collect-never", 1.5, "did not answer in time"), ("stuck", 2.5, "did not list its methods in time")):
+        with Target([helper("fakert"), f"ahead-of-time-{mode}"], env=dict(os.environ, TMPDIR=work.path)) as program:
+            begin = time.monotonic()
+            done = clrperf("record", "-e", "gc", "--force", "-o", work.file("deaf"), "-p", program.pid, "-d", "2s")
+            deaf, usual = time.monotonic() - begin, took["ahead-of-time", "-e gc"]
+            checks.check(f"a runtime that is {mode}: it is said", said in done.stderr, done.stderr)
+            checks.check(f"a runtime that is {mode}: it ends within {most_s} s", deaf <= usual + most_s, f"{deaf:.2f} s, else {usual:.2f} s")
     with Target(sample_command("10", "primes") + ["0"]) as target:
         [path] = glob.glob(f"/tmp/dotnet-diagnostic-{target.pid}-*")
         held = socket.socket(socket.AF_UNIX)
