@@ -357,6 +357,7 @@ static bool derive_records(struct derivation *d)
     uint16_t generic_size = (uint16_t)(by_count ? count - l->generic.count : name - l->dynamic.name);
     uint16_t dynamic_size = (uint16_t)(by_name ? name - l->dynamic.name : generic_size);
     l->generic.count = (uint16_t)(l->generic.count + generic_size);
+    l->generic.arguments = (uint16_t)(l->generic.arguments + generic_size);
     l->dynamic.signature = (uint16_t)(l->dynamic.signature + dynamic_size);
     l->dynamic.signature_size = (uint16_t)(l->dynamic.signature_size + dynamic_size);
     l->dynamic.flags = (uint16_t)(l->dynamic.flags + dynamic_size);

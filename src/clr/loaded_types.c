@@ -149,11 +149,9 @@ static bool spell_desc(struct loaded_types *types, uint64_t desc, unsigned depth
     return true;
 }
 
-static bool spell_arguments(struct loaded_types *types, const struct method_table *table, unsigned depth,
-                            struct buffer *out)
+static bool spell_list(struct loaded_types *types, uint64_t list, unsigned count, unsigned depth,
+                       struct buffer *out)
 {
-    uint64_t list = 0;
-    unsigned count = method_table_arguments(types->pages, table, &list);
     for (unsigned i = 0; i < count; i++) {
         buffer_u8(out, i ? ',' : '[');
         if (!spell_handle(types, memory_pages_u64(types->pages, list + 8 * (uint64_t)i), depth, out))
@@ -162,6 +160,14 @@ static bool spell_arguments(struct loaded_types *types, const struct method_tabl
     if (count)
         buffer_u8(out, ']');
     return true;
+}
+
+static bool spell_arguments(struct loaded_types *types, const struct method_table *table, unsigned depth,
+                            struct buffer *out)
+{
+    uint64_t list = 0;
+    unsigned count = method_table_arguments(types->pages, table, &list);
+    return spell_list(types, list, count, depth, out);
 }
 
 /* `module`: index + 1. */
@@ -245,6 +251,11 @@ const struct loaded_type *loaded_types_find_nameless(struct loaded_types *types,
 {
     uint32_t id = find_type(types, table);
     return id ? &types->types[id - 1] : NULL;
+}
+
+bool loaded_types_spell_list(struct loaded_types *types, uint64_t list, unsigned count, struct buffer *out)
+{
+    return spell_list(types, list, count, 0, out) && !out->failed;
 }
 
 bool loaded_types_has_module(const struct loaded_types *types, uint64_t module)

@@ -53,6 +53,8 @@ void loaded_types_renew(struct loaded_types *types);
 const struct loaded_type *loaded_types_find(struct loaded_types *types, uint64_t table);
 /* The same, its name not spelled for it: that can take the metadata of further modules. */
 const struct loaded_type *loaded_types_find_nameless(struct loaded_types *types, uint64_t table);
+/* Appends "[A,B]" of `count` types whose handles are in the target at `list`. False: perhaps a part of it. */
+bool loaded_types_spell_list(struct loaded_types *types, uint64_t list, unsigned count, struct buffer *out);
 /* Whether the module that a MethodTable belongs to is one that was read already. */
 bool loaded_types_has_module(const struct loaded_types *types, uint64_t module);
 /* The module that defines it. */

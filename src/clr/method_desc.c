@@ -149,9 +149,13 @@ unsigned method_table_arguments(struct memory_pages *pages, const struct method_
 }
 
 unsigned method_desc_arguments(struct memory_pages *pages, const struct runtime_layout *layout,
-                               const struct method_desc *method)
+                               const struct method_desc *method, uint64_t *out_list)
 {
-    return method->kind == METHOD_GENERIC ? memory_pages_u16(pages, method->addr + layout->generic.count) : 0;
+    *out_list = 0;
+    if (method->kind != METHOD_GENERIC)
+        return 0;
+    *out_list = memory_pages_u64(pages, method->addr + layout->generic.arguments);
+    return memory_pages_u16(pages, method->addr + layout->generic.count);
 }
 
 void dynamic_method_name(struct memory_pages *pages, const struct runtime_layout *layout,

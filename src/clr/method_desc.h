@@ -64,9 +64,9 @@ static inline bool method_table_is_array(const struct method_table *table)
 /* The list of type arguments (8 bytes each) and their number; 0 for a type that has none. */
 unsigned method_table_arguments(struct memory_pages *pages, const struct method_table *table,
                                 uint64_t *out_list);
-/* Number of type arguments of a generic method; 0 when they are unknown. */
+/* The list of a generic method's type arguments (8 bytes each; 0: unknown) and their number, or 0. */
 unsigned method_desc_arguments(struct memory_pages *pages, const struct runtime_layout *layout,
-                               const struct method_desc *method);
+                               const struct method_desc *method, uint64_t *out_list);
 
 /* What a method without metadata is for. */
 enum dynamic_kind {

@@ -8,6 +8,7 @@
 
 struct parts {
     struct span type, method; /* "Ns.Type`1[Args]", "Method" */
+    struct span arguments;    /* "[Args]", the method's own, or empty */
     struct span parameters;   /* with the parentheses, or empty */
     bool is_thunk;
 };
@@ -38,6 +39,26 @@ bool method_name_is_async_thunk(struct span raw)
     return span_ends(raw, METHOD_ASYNC_THUNK);
 }
 
+/* "[System.Int32]" behind a method's name, from `out_name`'s end on; empty where there is none. */
+static struct span take_arguments(struct span *name)
+{
+    size_t depth = 0, at = name->size;
+    while (at > 1) {
+        uint8_t c = name->data[--at];
+        if (name->data[at - 1] == '\\')
+            continue;
+        depth += c == ']';
+        depth -= c == '[' && depth;
+        if (depth == 0)
+            break;
+    }
+    if (name->size < 2 || depth || name->data[at] != '[')
+        return (struct span){ 0 };
+    struct span arguments = span_between(*name, at, name->size);
+    *name = span_between(*name, 0, at);
+    return arguments;
+}
+
 /* C++ has "a::b::c", blanks before the name, and templates; the runtime has one "::" and none of these. */
 static bool split(struct span raw, struct parts *out)
 {
@@ -56,7 +77,8 @@ static bool split(struct span raw, struct parts *out)
     struct span method = span_between(rest, 0, end);
     if (method.size == 0 || contains(method, "::"))
         return false;
-    *out = (struct parts){ type, method, span_between(rest, end, rest.size), is_thunk };
+    struct span arguments = take_arguments(&method);
+    *out = (struct parts){ type, method, arguments, span_between(rest, end, rest.size), is_thunk };
     return true;
 }
 
@@ -175,8 +197,11 @@ static bool is_fsharp_closure(struct span segment)
     return at && at + 1 < segment.data + segment.size && at[1] >= '0' && at[1] <= '9';
 }
 
-static void show_method_params(struct span names, struct buffer *out)
+/* Names stand for what is not told, or for code that is shared. */
+static void show_method_params(struct span arguments, struct span names, struct buffer *out)
 {
+    if (arguments.size && type_name_show_arguments(arguments, names, out))
+        return;
     if (names.size == 0)
         return;
     buffer_u8(out, '<');
@@ -233,7 +258,7 @@ static void show_managed(const struct parts *parts, const struct type_name *type
     if (!is_body) {
         buffer_u8(out, '.');
         member_name_show(parts->method, out);
-        show_method_params(params.method, out);
+        show_method_params(parts->arguments, params.method, out);
     }
     buffer_string(out, note);
 }
@@ -278,6 +303,16 @@ void method_name_show_type(struct span raw, const char *type_params, struct buff
         return;
     show_owner(&type, split_params(type_params).type, OWNER_TYPE, out);
     remove_controls(out, start, true);
+}
+
+bool method_name_is_instance(struct span raw, struct span of)
+{
+    struct parts parts;
+    if (!split(raw, &parts) || parts.arguments.size == 0 || raw.size != of.size + parts.arguments.size)
+        return false;
+    size_t before = (size_t)(parts.arguments.data - raw.data), behind = before + parts.arguments.size;
+    return memcmp(raw.data, of.data, before) == 0 &&
+           memcmp(raw.data + behind, of.data + before, raw.size - behind) == 0;
 }
 
 bool method_name_is_managed(struct span raw)

@@ -1,11 +1,13 @@
 /*
  * method_name: a managed method's name as people write it, made from the runtime's own spelling.
  *
- * The runtime's (--raw-names): "Ns.Type`1+Nested[Args]::Method(parameters)". Shown: without
- * parameters, nesting with '.', type arguments in <> with C# keywords and without namespaces, and what
- * compilers generated traced back to the method in the source:
+ * The runtime's (--raw-names): "Ns.Type`1+Nested[Args]::Method[Args](parameters)"; the runtime's events leave
+ * out what a generic method's own arguments are, the method's parameters' names stand for them. Shown:
+ * without parameters, nesting with '.', type arguments in <> with C# keywords and without namespaces, and
+ * what compilers generated traced back to the method in the source:
  *
  *   System.Collections.Generic.List`1[System.Int32]::Sort(...)   System.Collections.Generic.List<int>.Sort
+ *   System.Array::IndexOf[System.Int32](...)                     System.Array.IndexOf<int>
  *   App.Program+<GetAsync>d__5::MoveNext()                       App.Program.GetAsync (async)
  *   App.Program+<>c::<Main>b__0_1(...)                           App.Program.Main lambda #2
  *   App.Program::<Main>g__Add|0_0(...)                           App.Program.Main.Add
@@ -45,6 +47,10 @@ void method_name_show_type(struct span raw, const char *type_params, struct buff
  */
 #define METHOD_ASYNC_THUNK " [async thunk]"
 bool method_name_is_async_thunk(struct span raw);
+
+/* Whether a name is another one with a generic method's own arguments in it: "T::M[A](int32)", "T::M(int32)".
+ */
+bool method_name_is_instance(struct span raw, struct span of);
 
 /*
  * For names of unknown origin: true when it has the runtime's form and is unlikely to be C++. A C++

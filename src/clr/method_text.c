@@ -25,11 +25,12 @@ static enum method_agreement check(struct loaded_types *types, const struct load
     if (!md || ecma_rows(md, ECMA_METHOD_DEF) == 0 || method_table_is_array(&type->table))
         return AGREEMENT_UNKNOWN;
     uint32_t first;
+    uint64_t arguments;
     if (!ecma_is_method_of(md, method->row, type->table.row))
         return AGREEMENT_WRONG;
     if (method->kind == METHOD_GENERIC &&
         ecma_generic_params(md, ECMA_OWNER_IS_METHOD, method->row, &first) !=
-            method_desc_arguments(types->pages, types->layout, method))
+            method_desc_arguments(types->pages, types->layout, method, &arguments))
         return AGREEMENT_WRONG;
     return AGREEMENT_RIGHT;
 }
@@ -75,6 +76,16 @@ static bool append_added(struct loaded_types *types, const struct method_desc *m
     return true;
 }
 
+/* "[System.Int32]": what a generic method is of. Nothing where it cannot be spelled. */
+static void append_arguments(struct loaded_types *types, const struct method_desc *method, struct buffer *out)
+{
+    uint64_t list;
+    unsigned count = method_desc_arguments(types->pages, types->layout, method, &list);
+    size_t start = out->size;
+    if (list && !loaded_types_spell_list(types, list, count, out))
+        out->size = start;
+}
+
 static bool append_defined(struct loaded_types *types, const struct method_desc *method, struct buffer *out)
 {
     if (append_added(types, method, out))
@@ -88,6 +99,9 @@ static bool append_defined(struct loaded_types *types, const struct method_desc 
     buffer_append(out, type->name, type->name_size);
     buffer_string(out, "::");
     buffer_append(out, name.data, name.size);
+    append_arguments(types, method, out);
+    type = loaded_types_find_nameless(types, method->table); /* types and modules may have come meanwhile */
+    md = &loaded_types_module(types, type)->md;
     if (name.size == 0 || !append_signature(md, ecma_blob(md, signature), out))
         return false;
     if (method_desc_is_async_thunk(types->pages, types->layout, method))

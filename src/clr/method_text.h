@@ -1,8 +1,9 @@
 /*
  * method_text: spells a method found in a runtime's memory as the runtime's events do.
  *
- * "Ns.Type`1[Args]::Method(args)", or "dynamicClass::Name(args)" for what has no metadata: byte by byte what
- * runtime_method_append_name() makes of the runtime's own events.
+ * "Ns.Type`1[Args]::Method[Args](args)", or "dynamicClass::Name(args)" for what has no metadata: byte by byte
+ * what runtime_method_append_name() makes of the runtime's own events, but for a generic method's own
+ * arguments, which these do not tell.
  */
 #ifndef CLRPERF_CLR_METHOD_TEXT_H
 #define CLRPERF_CLR_METHOD_TEXT_H

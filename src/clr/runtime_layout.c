@@ -15,7 +15,8 @@ enum { LAYOUT_BASE = 0x08 };
 /* The MethodDesc, whose size is the one thing that changes, and what follows it. */
 #define METHOD_FIELDS(bytes, data, program_bit, runtime_bit)                                                 \
     .method = { .size = (bytes), .remainder = 0, .chunk_index = 2, .flags = 6, .code_data = (data) },        \
-    .generic = { .size = (bytes) + 0x18, .count = (bytes) + 0x12 }, .async = { .flags = LAYOUT_NONE },       \
+    .generic = { .size = (bytes) + 0x18, .count = (bytes) + 0x12, .arguments = (bytes) + 0x08 },             \
+    .async = { .flags = LAYOUT_NONE },                                                                       \
     .dynamic = { .signature = (bytes),                                                                       \
                  .signature_size = (bytes) + 8,                                                              \
                  .flags = (bytes) + 0xc,                                                                     \
@@ -165,6 +166,7 @@ static const struct described described[] = {
     DESCRIBED("MethodDescChunk", "FlagsAndTokenRange", chunk.range),
     DESCRIBED("InstantiatedMethodDesc", "NumGenericArgs", generic.count),
     OPTIONAL("InstantiatedMethodDesc", "!", generic.size),
+    OPTIONAL("InstantiatedMethodDesc", "PerInstInfo", generic.arguments),
     OPTIONAL("AsyncMethodData", "Flags", async.flags),
     DESCRIBED("StoredSigMethodDesc", "Sig", dynamic.signature),
     DESCRIBED("StoredSigMethodDesc", "cSig", dynamic.signature_size),

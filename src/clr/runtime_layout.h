@@ -44,8 +44,8 @@ struct runtime_layout {
         uint16_t size, table, length, range;
     } chunk; /* MethodDescChunk */
     struct {
-        uint16_t size, count;
-    } generic; /* InstantiatedMethodDesc */
+        uint16_t size, count, arguments; /* how many there are, and where the list of them is */
+    } generic;                           /* InstantiatedMethodDesc */
     struct {
         uint16_t flags;
     } async; /* AsyncMethodData, behind a MethodDesc and its slots; LAYOUT_NONE before 11 */

@@ -239,6 +239,20 @@ void type_name_show_segment(const struct type_name *type, unsigned segment, stru
     show_segment(type, segment, names, used, 0, out);
 }
 
+bool type_name_show_arguments(struct span list, struct span names, struct buffer *out)
+{
+    struct type_name type = { 0 };
+    size_t end = 0;
+    if (list.size < 2 || list.data[0] != '[' || !split_arguments(list, 0, &type, &end) || end != list.size)
+        return false;
+    for (unsigned i = 0; i < type.argument_count; i++) {
+        buffer_u8(out, i ? ',' : '<');
+        show_argument(&type, i, names, 0, out);
+    }
+    buffer_u8(out, '>');
+    return true;
+}
+
 /* Nullable<T> and tuples have a syntax of their own. */
 static bool show_special(const struct type_name *type, unsigned depth, struct buffer *out)
 {

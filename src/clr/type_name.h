@@ -38,6 +38,8 @@ bool type_name_is_closure(struct span segment);
  */
 void type_name_show_segment(const struct type_name *type, unsigned segment, struct span names, unsigned *used,
                             struct buffer *out);
+/* Appends "<int,T>" of "[System.Int32,System.__Canon]"; false, with nothing appended, for another form. */
+bool type_name_show_arguments(struct span list, struct span names, struct buffer *out);
 /* Appends a whole type, with C# keywords: "Dictionary<int,_>.Entry[]". */
 void type_name_show(struct span text, struct buffer *out);
 /*

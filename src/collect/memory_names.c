@@ -160,15 +160,17 @@ static bool may_be_jitted(const struct trace *t, const struct trace_location *ro
     return !row->mapping || kind == IMAGE_JIT || kind == IMAGE_ANON;
 }
 
-/* The addresses that a process was sampled at, of which no method is known; from a row on. The caller frees.
- */
-static uint64_t *unnamed_addrs(const struct trace *t, uint32_t process, size_t from, size_t *count)
+/* The addresses that a process was sampled at, of which no method is known, or not which instance of it; from
+ * a row on. The caller frees. */
+static uint64_t *unnamed_addrs(const struct memory_names *names, uint32_t process, size_t from, size_t *count)
 {
+    const struct trace *t = &names->b->trace;
     uint64_t *addrs = mem_alloc(t->locations.count - from + 1, sizeof *addrs);
     *count = 0;
     for (size_t i = from; i < t->locations.count; i++) {
         const struct trace_location *row = &t->locations.rows[i];
-        if (row->process == process && !row->code && may_be_jitted(t, row))
+        bool unknown = !row->code || runtime_names_is_any_instance(names->methods, row->code);
+        if (row->process == process && unknown && may_be_jitted(t, row))
             addrs[(*count)++] = row->addr - (row->is_return ? 1 : 0);
     }
     qsort(addrs, *count, sizeof *addrs, addr_compare);
@@ -179,7 +181,7 @@ static uint64_t *unnamed_addrs(const struct trace *t, uint32_t process, size_t f
 static uint64_t *new_unnamed_addrs(struct known_memory *known, size_t *count)
 {
     const struct trace *t = &known->names->b->trace;
-    uint64_t *addrs = unnamed_addrs(t, known->process, known->seen, count);
+    uint64_t *addrs = unnamed_addrs(known->names, known->process, known->seen, count);
     known->seen = t->locations.count;
     return addrs;
 }
@@ -188,7 +190,7 @@ static uint64_t *new_unnamed_addrs(struct known_memory *known, size_t *count)
 static void name_all_sampled(struct known_memory *known)
 {
     size_t count;
-    AUTO_FREE uint64_t *addrs = unnamed_addrs(&known->names->b->trace, known->process, 1, &count);
+    AUTO_FREE uint64_t *addrs = unnamed_addrs(known->names, known->process, 1, &count);
     struct runtime_sink sink = memory_sink(known);
     memory_session_name(known->session, addrs, count, &sink, NULL);
 }

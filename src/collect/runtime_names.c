@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "clr/method_name.h"
 #include "clr/module_name.h"
 #include "collect/proc_file.h"
 #include "collect/runtime_log.h"
@@ -47,7 +48,7 @@ struct code_change {
     uint8_t change;       /* enum runtime_method_change */
     uint8_t tier;
     uint8_t resolver; /* enum resolver */
-    bool dynamic;
+    bool dynamic, generic;
 };
 
 /* What the trace's row does not have room for. */
@@ -55,6 +56,7 @@ struct code_origin {
     uint64_t module_id;
     uint32_t name, type_params;
     bool dynamic;
+    bool is_any; /* of a generic method, and not said which instance it is */
 };
 
 struct runtime_names {
@@ -285,6 +287,7 @@ static struct code_change names_change(struct runtime_names *names, uint32_t pro
         .tier = method->tier,
         .resolver = resolver,
         .dynamic = method->dynamic,
+        .generic = method->generic,
     };
 }
 
@@ -451,6 +454,13 @@ static uint32_t names_function(struct runtime_names *names, const struct code_or
                                             });
 }
 
+/* Memory tells the arguments of a generic method, events do not. */
+static bool is_instance(const struct runtime_names *names, uint32_t name, uint32_t of)
+{
+    const struct trace *t = &names->b->trace;
+    return method_name_is_instance(trace_string_span(t, name), trace_string_span(t, of));
+}
+
 /* Whether the code was told of before, by memory or by events, which know since when it lives. */
 static bool names_has(const struct runtime_names *names, const struct code_change *change)
 {
@@ -459,21 +469,36 @@ static bool names_has(const struct runtime_names *names, const struct code_chang
     const struct trace_code *code = &t->codes.rows[id];
     if (!id || id >= names->origin_capacity)
         return false;
+    uint32_t name = names->origins[id].name;
     bool same = code->addr == change->addr && code->size_bytes == change->size_bytes &&
-                names->origins[id].name == change->name;
+                (name == change->name || (change->generic && is_instance(names, name, change->name)));
     if (code->resolver == change->resolver)
         return same && change->time_ns == CODE_FROM_EVER;
     return same || change->resolver == RESOLVER_MEMORY;
 }
 
-/* What a stub serves memory alone tells; events may have told of the stub before. */
+/* Whether this says of which instance code is that events told of. */
+static bool names_says_instance(const struct runtime_names *names, const struct code_change *change)
+{
+    uint32_t id = trace_builder_code_at(names->b, change->process, change->addr);
+    return change->resolver == RESOLVER_MEMORY && change->generic && id &&
+           runtime_names_is_any_instance(names, id) &&
+           is_instance(names, change->name, names->origins[id].name);
+}
+
+/* What a stub serves, and which instance code is, memory alone tells; events may have told of it before. */
 static void names_complete(struct runtime_names *names, const struct code_change *change)
 {
     uint32_t id = trace_builder_code_at(names->b, change->process, change->addr);
     struct code_origin *origin = &names->origins[id];
-    if (!change->type_params || origin->type_params || origin->name != change->name)
+    bool serves = change->type_params && !origin->type_params && origin->name == change->name;
+    bool instance = names_says_instance(names, change);
+    if (!serves && !instance)
         return;
-    origin->type_params = change->type_params;
+    if (serves)
+        origin->type_params = change->type_params;
+    origin->name = change->name;
+    origin->is_any &= !instance;
     names->b->trace.codes.rows[id].function = names_function(names, origin, 0);
     trace_builder_changed(names->b, CHANGED_CODE, id);
 }
@@ -481,13 +506,16 @@ static void names_complete(struct runtime_names *names, const struct code_change
 static void names_apply(struct runtime_names *names, const struct code_change *change)
 {
     bool ends = change->change == RUNTIME_METHOD_UNLOADED;
-    if (change->change == RUNTIME_METHOD_LOADED && names_has(names, change)) {
+    bool known = change->change == RUNTIME_METHOD_LOADED && names_has(names, change);
+    if (known || (!ends && names_says_instance(names, change))) {
         names_complete(names, change);
         return;
     }
     if (ends && trace_builder_code_end(names->b, change->process, change->addr, change->time_ns))
         return;
-    struct code_origin origin = { change->module_id, change->name, change->type_params, change->dynamic };
+    bool is_any = change->generic && change->resolver == RESOLVER_EVENTPIPE;
+    struct code_origin origin = { change->module_id, change->name, change->type_params, change->dynamic,
+                                  is_any };
     struct trace_code code = {
         .process = change->process,
         .function = names_function(names, &origin, 0),
@@ -523,6 +551,11 @@ void runtime_names_method(struct runtime_names *names, uint32_t process, uint8_t
         names_apply(names, &change);
     else
         names_wait(names, &change);
+}
+
+bool runtime_names_is_any_instance(const struct runtime_names *names, uint32_t code)
+{
+    return code < names->origin_capacity && names->origins[code].is_any;
 }
 
 static bool module_is_known(const struct runtime_names *names, uint32_t process, uint64_t module_id)

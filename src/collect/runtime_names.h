@@ -66,6 +66,8 @@ void runtime_names_add(struct runtime_names *names, uint32_t process, uint32_t p
 void runtime_names_method(struct runtime_names *names, uint32_t process, uint8_t resolver,
                           const struct runtime_method *method);
 void runtime_names_module(struct runtime_names *names, uint32_t process, const struct runtime_module *module);
+/* Whether a code is of a generic method, and nobody has said of which instance: memory tells. */
+bool runtime_names_is_any_instance(const struct runtime_names *names, uint32_t code);
 /*
  * The next code of a process's behind *code (0 at first) whose module is not known; false when there is none.
  * A runtime tells of modules that were loaded before only in its list at the end.

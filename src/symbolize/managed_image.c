@@ -128,13 +128,31 @@ static void append_signature(struct managed_image *image, const struct ecma_meta
                       image->signature.size - (size_t)(parenthesis - image->signature.data));
 }
 
-static void append_method(struct managed_image *image, const struct ecma_metadata *md, bool is_member_ref,
-                          uint32_t row)
+/* "[System.Int32]": what a generic method is of; `sig` NULL for one that is not, or not known. */
+static void append_arguments(struct managed_image *image, const struct assembly *scope,
+                             const struct r2r_method_signature *sig)
 {
+    if (!sig)
+        return;
+    struct ecma_scope tokens = { &scope->md, module_metadata, image };
+    struct cursor c = cursor_over(sig->arguments);
+    for (uint32_t i = 0; i < sig->argument_count && cursor_ok(&c); i++) {
+        buffer_u8(&image->name, i ? ',' : '[');
+        ecma_spell_type(&c, &tokens, &image->name);
+    }
+    if (sig->argument_count)
+        buffer_u8(&image->name, ']');
+}
+
+static void append_method(struct managed_image *image, const struct ecma_metadata *md,
+                          const struct assembly *scope, const struct r2r_method_signature *sig, uint32_t row)
+{
+    bool is_member_ref = sig && sig->is_member_ref;
     struct span name = is_member_ref ? ecma_cell_string(md, ECMA_MEMBER_REF, row, ECMA_MEMBER_REF_NAME)
                                      : ecma_cell_string(md, ECMA_METHOD_DEF, row, ECMA_METHOD_DEF_NAME);
     buffer_string(&image->name, "::");
     buffer_append(&image->name, name.data, name.size);
+    append_arguments(image, scope, sig);
     append_signature(image, md,
                      is_member_ref ? ecma_cell(md, ECMA_MEMBER_REF, row, ECMA_MEMBER_REF_SIGNATURE)
                                    : ecma_cell(md, ECMA_METHOD_DEF, row, ECMA_METHOD_DEF_SIGNATURE));
@@ -157,7 +175,7 @@ static void spell_method_def(struct managed_image *image, const struct r2r_body 
     }
     def->type = ecma_method_owner(&def->assembly->md, body->method_row);
     append_owner(image, def->assembly, def->type);
-    append_method(image, &def->assembly->md, false, body->method_row);
+    append_method(image, &def->assembly->md, NULL, NULL, body->method_row);
 }
 
 /* string, nint and their like have one-byte signatures and are all at home in the core library. */
@@ -261,14 +279,14 @@ static void spell_instance_method(struct managed_image *image, struct assembly *
 {
     if (sig->is_member_ref) {
         const struct ecma_metadata *md = &scope->md;
-        append_method(image, md, true, sig->row);
+        append_method(image, md, scope, sig, sig->row);
         if (def->assembly)
             def->method = find_method(
                 &def->assembly->md, def->type,
                 ecma_cell_string(md, ECMA_MEMBER_REF, sig->row, ECMA_MEMBER_REF_NAME),
                 ecma_blob(md, ecma_cell(md, ECMA_MEMBER_REF, sig->row, ECMA_MEMBER_REF_SIGNATURE)));
     } else if (def->assembly) {
-        append_method(image, &def->assembly->md, false, sig->row);
+        append_method(image, &def->assembly->md, scope, sig, sig->row);
         def->method = sig->row;
     } else {
         buffer_string(&image->name, "::");

@@ -8,13 +8,15 @@ both know with the same size; dynamic methods by name and address. Tiers are com
 import re
 import sys
 
+from live import as_told
+
 
 def read_walk(path):
     found = {}
     for line in open(path, encoding="utf-8", errors="replace"):
         fields = line.rstrip("\n").split("\t")
         addr, size, kind, tier, token, name = fields[0].split(" ", 5)
-        found[int(addr, 16)] = (int(size, 16), kind, tier, int(token, 16), name)
+        found[int(addr, 16)] = (int(size, 16), kind, tier, int(token, 16), as_told(name))
     return found
 
 

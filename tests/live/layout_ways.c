@@ -59,6 +59,7 @@ static const struct {
     NUMBER(chunk.length),
     NUMBER(chunk.range),
     NUMBER(generic.count),
+    NUMBER(generic.arguments),
     NUMBER(dynamic.signature),
     NUMBER(dynamic.signature_size),
     NUMBER(dynamic.flags),

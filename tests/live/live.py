@@ -457,6 +457,19 @@ def record_busy(out, pid, rate, cpu_s, at_most_s=60, options=()):
     return summary
 
 
+def as_told(name):
+    """A method's name in the runtime's spelling, as its events and perf map have it: without a generic method's own arguments."""
+    head, paren, parameters = name.partition("(")
+    at, depth = len(head), 0
+    while head.endswith("]") and at:
+        at -= 1
+        depth += (head[at] == "]") - (head[at] == "[")
+        if depth == 0:
+            break
+    owned = "::" in head[:at] and not head[:at].endswith("::")
+    return (head[:at] if owned else head) + paren + parameters
+
+
 def report(path, *arguments, **options):
     return json.loads(succeeded(clrperf("report", path, "--json", *arguments, **options)).stdout)
 

@@ -196,8 +196,19 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
+def for_all_arguments(name):
+    """Without a generic method's own arguments, which the runtime does not tell."""
+    at, depth = len(name), 0
+    while name.endswith(">") and at:
+        at -= 1
+        depth += (name[at] == ">") - (name[at] == "<")
+        if depth == 0:
+            return name[:at]
+    return name
+
+
 def check_runtime_tells(checks, work, target, variant):
-    """Without a right to the memory the runtime tells the methods, and gives them the same names."""
+    """Without a right to the memory the runtime tells the methods, and gives them the same names, but for instances of generic methods."""
     done = subprocess.run([sys.executable, "-c", WITHOUT_MEMORY, CLRPERF, "map", "-p", str(target.pid), "--json", "-o",
                            work.file("told.map")], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, check=False, timeout=120)
@@ -206,7 +217,7 @@ def check_runtime_tells(checks, work, target, variant):
     succeeded(clrperf("map", "-p", target.pid, "-o", work.file("read.map")))
     told, read = ({row[0]: row[2] for row in read_map(work.file(name))} for name in ("told.map", "read.map"))
     both = [addr for addr in told if addr in read and told[addr][0] != "["]
-    differ = [(told[addr], read[addr]) for addr in both if told[addr] != read[addr]]
+    differ = [(told[addr], read[addr]) for addr in both if for_all_arguments(told[addr]) != for_all_arguments(read[addr])]
     # a dynamic method's place may have been used again between the two
     checks.check(f"{variant}: what the runtime tells and what its memory holds have the same names",
                  json.loads(done.stdout)["resolver"] == "eventpipe" and len(both) > 10000 and len(differ) <= 5,

@@ -11,6 +11,8 @@ was too little to compare.
 import re
 import sys
 
+from live import as_told
+
 # Between two looks; a record is of the time before the look that found it.
 LOOK_NS = 2_000_000_000
 COMPARED_MIN = 100
@@ -21,7 +23,7 @@ def read(path):
         if line.startswith("module"):
             continue
         change, time_ns, addr, size, _, _, _, _, name = line.rstrip("\n").split(" ", 8)
-        yield change, int(time_ns), int(addr, 16), int(size, 16), name
+        yield change, int(time_ns), int(addr, 16), int(size, 16), as_told(name)
 
 
 def announced(path):

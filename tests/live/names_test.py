@@ -104,6 +104,15 @@ def check_shares(checks, name, stacks, seconds):
     checks.check(f"{name}: every phase shows", not missing, ", ".join(missing))
 
 
+# Over values a generic method has code of its own; that over references is shared.
+INSTANCES = {"Generics.Spin<double>", "Generics.Spin<T>", "Box<T>.Convert<long>", "LoudVisitor.Visit<DayOfWeek>", "LoudVisitor.Visit<T>"}
+
+
+def check_instances(checks, name, stacks):
+    frames = {frame.removeprefix("Shapes.") for stack, _ in stacks for frame in stack}
+    checks.check(f"{name}: instances of generic methods have names of their own", INSTANCES <= frames, f"{INSTANCES - frames} missing")
+
+
 def telltales(truth):
     """By phase: the sample's own methods that only this phase expects. Any of them will do: a frame-pointer stack skips the
     caller of a leaf, so that the outermost one is missing as soon as the JIT leaves the inner one without a frame."""
@@ -171,6 +180,8 @@ def check_sample(checks, variant, sample, work):
         check_hot_method(checks, name, folded(capture), "Primes.Program.CountPrimes")
     elif not is_web:
         check_shares(checks, name, folded(capture), seconds)
+    if sample == "shapes" and "aot" not in variant:
+        check_instances(checks, name, folded(capture))
 
 
 def main():

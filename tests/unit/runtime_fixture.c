@@ -70,6 +70,15 @@ static void build_module(struct runtime_fixture *f, struct span assembly)
     put32(f, image_layout + 0x14, 0x72);
 }
 
+/* Every argument is a plain type. */
+static uint64_t build_arguments(struct runtime_fixture *f, uint32_t count)
+{
+    uint64_t list = take(f, 8 * (uint64_t)count);
+    for (uint32_t i = 0; i < count; i++)
+        put64(f, list + 8 * (uint64_t)i, f->plain);
+    return list;
+}
+
 static void build_table(struct runtime_fixture *f, const struct ecma_metadata *md, uint32_t row)
 {
     const struct runtime_layout *l = f->layout;
@@ -85,15 +94,13 @@ static void build_table(struct runtime_fixture *f, const struct ecma_metadata *m
         runtime_fixture_put(f, table + l->table.type_row, row, 2);
     else
         put32(f, table + l->table.type_row, row << 8);
-    if (generics) { /* every argument is a plain type */
-        uint64_t instance = take(f, 0x20) + 0x10, list = take(f, 8 * (uint64_t)generics);
+    if (generics) {
+        uint64_t instance = take(f, 0x20) + 0x10;
         put32(f, table + l->table.flags, 0x10);
         put64(f, table + l->table.instance, instance);
         runtime_fixture_put(f, instance - 4, 1, 2);
         runtime_fixture_put(f, instance - 2, generics, 2);
-        put64(f, instance, list);
-        for (uint32_t i = 0; i < generics; i++)
-            put64(f, list + 8 * (uint64_t)i, f->plain);
+        put64(f, instance, build_arguments(f, generics));
     }
 }
 
@@ -117,8 +124,10 @@ static void build_methods(struct runtime_fixture *f, const struct ecma_metadata 
     for (uint32_t row = 1; row <= ecma_rows(md, ECMA_METHOD_DEF); row += step) {
         uint32_t first, generics = ecma_generic_params(md, ECMA_OWNER_IS_METHOD, row, &first);
         uint64_t method = build_record(f, f->table[ecma_method_owner(md, row)], row, generics ? 5 : 0);
-        if (generics)
+        if (generics) {
             runtime_fixture_put(f, method + f->layout->generic.count, generics, 2);
+            put64(f, method + f->layout->generic.arguments, build_arguments(f, generics));
+        }
         f->methods[f->method_count++] = method;
     }
 }

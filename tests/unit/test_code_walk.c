@@ -48,7 +48,7 @@ static int free_assembly(void **state)
 struct seen {
     unsigned methods, named, dynamic, stubs;
     uint64_t last_begin;
-    char first[512], made[512], generic[512];
+    char first[512], made[512], generic[512], own[512];
 };
 
 static bool note(void *user, const struct found_method *m)
@@ -62,6 +62,8 @@ static bool note(void *user, const struct found_method *m)
     seen->named += m->name[0] != 0;
     if (m->kind == FOUND_METHOD && !seen->first[0])
         snprintf(seen->first, sizeof seen->first, "%s", m->name);
+    if (m->generic)
+        snprintf(seen->own, sizeof seen->own, "%s", m->name);
     if (m->kind == FOUND_METHOD && strstr(m->name, "Outer`1+Inner`1["))
         snprintf(seen->generic, sizeof seen->generic, "%s", m->name);
     if (m->kind == FOUND_DYNAMIC)
@@ -128,6 +130,7 @@ static void test_all_layouts(void **state)
         assert_string_equal(seen.made, "dynamicClass::Made(int32)");
         assert_non_null(strstr(seen.first, "::"));
         assert_non_null(strchr(seen.generic, ']'));
+        assert_non_null(strstr(seen.own, "]("));
         assert_int_equal(report->broken, 0);
         assert_false(report->cut);
         code_walk_close(walk);

@@ -46,6 +46,7 @@ static struct runtime_layout future(void)
     l.header.unwind_count = 0x2c;
     l.header.unwinds = 0x30;
     l.generic.count += 8;
+    l.generic.arguments += 8;
     l.dynamic.signature += 8;
     l.dynamic.signature_size += 8;
     l.dynamic.flags += 8;
@@ -103,6 +104,7 @@ static void check_derived(const struct runtime_layout *layout)
     SAME(header.unwind_count);
     SAME(header.unwinds);
     SAME(generic.count);
+    SAME(generic.arguments);
     SAME(dynamic.signature);
     SAME(dynamic.signature_size);
     SAME(dynamic.flags);
@@ -146,7 +148,7 @@ static bool note(void *user, const struct found_method *m)
 {
     struct seen *seen = user;
     seen->methods += m->kind == FOUND_METHOD;
-    seen->named += strcmp(m->name, "T::M()") == 0;
+    seen->named += m->generic ? strncmp(m->name, "T::M[T", 6) == 0 : strcmp(m->name, "T::M()") == 0;
     return true;
 }
 

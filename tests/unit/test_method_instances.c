@@ -1,0 +1,65 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/own.h"
+#include "collect/runtime_names.h"
+
+enum { PID = 7, CODE = 0x1000, CODE_BYTES = 0x40 };
+
+static void tell(struct runtime_names *names, uint32_t process, enum resolver resolver, uint64_t time_ns,
+                 const char *name)
+{
+    const struct runtime_method method = { .change = RUNTIME_METHOD_LOADED,
+                                           .time_ns = time_ns,
+                                           .addr = CODE,
+                                           .size_bytes = CODE_BYTES,
+                                           .name = span_of(name, strlen(name)),
+                                           .jitted = true,
+                                           .generic = true };
+    runtime_names_method(names, process, (uint8_t)resolver, &method);
+}
+
+/* Events tell which generic method code is of, memory also of which instance: in either order that stays. */
+static void test_instances(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *event, *memory, *shown;
+        bool memory_first;
+    } cases[] = {
+        { "T::M(int32)", "T::M[System.Int32](int32)", "T::M[System.Int32](int32)", false },
+        { "T::M(int32)", "T::M[System.Int32](int32)", "T::M[System.Int32](int32)", true },
+        { "T::M(int32)", "T::N[System.Int32](int32)", "T::M(int32)", false }, /* of another one by now */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct trace_builder b;
+        trace_builder_init(&b, 64);
+        uint32_t process = trace_builder_process_start(&b, PID, 0);
+        struct runtime_names *names = runtime_names_new(&b, true, false, NULL, NULL);
+        if (cases[i].memory_first)
+            tell(names, process, RESOLVER_MEMORY, CODE_FROM_EVER, cases[i].memory);
+        tell(names, process, RESOLVER_EVENTPIPE, 100, cases[i].event);
+        assert_int_equal(runtime_names_is_any_instance(names, b.trace.codes.count - 1),
+                         !cases[i].memory_first);
+        tell(names, process, RESOLVER_MEMORY, CODE_FROM_EVER, cases[i].memory);
+        assert_int_equal(b.trace.codes.count, 2);
+        const struct trace_code *code = &b.trace.codes.rows[1];
+        assert_string_equal(trace_string(&b.trace, b.trace.functions.rows[code->function].name),
+                            cases[i].shown);
+        runtime_names_free(names);
+        trace_builder_done(&b);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_instances),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
