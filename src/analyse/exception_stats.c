@@ -43,7 +43,7 @@ static void read_event(struct exception_reading *r, const struct told_event *e)
     uint32_t node = event_stacks_node(&stats->stacks, told_row(told, e)->stack);
     if (thrown_before_passed_on(&r->before,
                                 thrown_before_kind(e->process, buffer_span(type), buffer_span(message)),
-                                event_stacks_leaf(&stats->stacks, node))) {
+                                &stats->stacks, node, told_row(told, e)->thread)) {
         stats->rethrown++;
         return;
     }

@@ -1,8 +1,8 @@
 #include "analyse/thrown_before.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-#include "analyse/event_stacks.h"
 #include "base/mem.h"
 
 static void kinds_done(struct thrown_kinds *k)
@@ -16,6 +16,7 @@ void thrown_before_done(struct thrown_before *t)
 {
     kinds_done(&t->kinds[0]);
     kinds_done(&t->kinds[1]);
+    free(t->awaits);
 }
 
 uint64_t thrown_before_kind(uint32_t process, struct span type, struct span message)
@@ -54,10 +55,56 @@ void thrown_before_add(struct thrown_before *t, uint64_t kind)
     id_map_add(&k->ids, kind, (uint32_t)k->count);
 }
 
-bool thrown_before_passed_on(struct thrown_before *t, uint64_t kind, const struct profile_frame *leaf)
+static bool is_of(const struct event_stacks *stacks, uint32_t node, const char *start)
 {
-    if (leaf && event_frame_is_of(leaf, "System.Runtime.ExceptionServices.ExceptionDispatchInfo.Throw"))
-        return thrown_before_has(t, kind);
-    thrown_before_add(t, kind);
+    const struct profile_frame *frame = event_stacks_leaf(stacks, node);
+    return frame && event_frame_is_of(frame, start);
+}
+
+/* Who awaits what is thrown there: above the awaiters. */
+static uint32_t awaiting(const struct event_stacks *stacks, uint32_t node)
+{
+    while (is_of(stacks, node, "System.Runtime.") || is_of(stacks, node, "System.Threading.Tasks."))
+        node = event_stacks_caller(stacks, node);
+    return node;
+}
+
+/* The frame of a path to `node` right below `above`; 0 when that is not on it, or its end. */
+static uint32_t below(const struct event_stacks *stacks, uint32_t above, uint32_t node)
+{
+    uint32_t last = 0;
+    for (; node && node != above; node = event_stacks_caller(stacks, node))
+        last = node;
+    return node ? last : 0;
+}
+
+/* An async method that fails tells its task so, and who awaits that goes on at once; it does not start one.
+ */
+static bool tells_task(const struct event_stacks *stacks, uint32_t node)
+{
+    return is_of(stacks, node, "System.Threading.Tasks.") ||
+           (is_of(stacks, node, "System.Runtime.CompilerServices.Async") &&
+            !strstr(event_stacks_leaf(stacks, node)->name, "Start"));
+}
+
+/* What nobody but awaits throws: whether the thread's last one threw the same object. */
+static bool awaited_again(struct thrown_before *t, uint64_t kind, const struct event_stacks *stacks,
+                          uint32_t node, uint32_t thread)
+{
+    t->awaits = mem_grow_zeroed(t->awaits, &t->await_capacity, (size_t)thread + 1, sizeof *t->awaits);
+    struct thrown_await *last = &t->awaits[thread], now = { .kind = kind, .site = awaiting(stacks, node) };
+    bool again = thread && last->kind == kind && now.site && last->site &&
+                 (below(stacks, now.site, last->site) || tells_task(stacks, below(stacks, last->site, node)));
+    *last = now;
+    return again;
+}
+
+bool thrown_before_passed_on(struct thrown_before *t, uint64_t kind, const struct event_stacks *stacks,
+                             uint32_t node, uint32_t thread)
+{
+    if (!is_of(stacks, node, "System.Runtime.ExceptionServices.ExceptionDispatchInfo.Throw"))
+        thrown_before_add(t, kind);
+    else
+        return thrown_before_has(t, kind) || awaited_again(t, kind, stacks, node, thread);
     return false;
 }

@@ -2,9 +2,11 @@
  * thrown_before: which exceptions, by type and message, were thrown by who made them.
  *
  * An await of a task that failed throws the task's exception object again, by ExceptionDispatchInfo.Throw, at
- * each level of async methods, and the runtime does not say so. It is an object of its own where nobody threw
- * one of that type and message before: a task can be given one that never was thrown. What is passed on is so
- * soon: of more than THROWN_BEFORE_MAX kinds the oldest are forgotten.
+ * each level of async methods, and the runtime does not say so. A task can be given one that never was
+ * thrown: then nobody but awaits threw one of that type and message, and the innermost of them counts. The
+ * others are known by what comes next on the thread: the method around the one that failed awaits it, or goes
+ * on where that one told its task to have failed. One that goes on on another thread counts again. What is
+ * passed on is so soon: of more than THROWN_BEFORE_MAX kinds the oldest are forgotten.
  */
 #ifndef CLRPERF_ANALYSE_THROWN_BEFORE_H
 #define CLRPERF_ANALYSE_THROWN_BEFORE_H
@@ -13,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analyse/profile.h"
+#include "analyse/event_stacks.h"
 #include "base/cursor.h"
 #include "base/id_map.h"
 
@@ -26,6 +28,11 @@ struct thrown_before {
         uint64_t *hashes;
         size_t count, capacity;
     } kinds[2]; /* the latest, and those before */
+    struct thrown_await {
+        uint64_t kind; /* what an await threw last, while nobody else threw such; 0: nothing */
+        uint32_t site; /* who awaits; a node */
+    } * awaits;        /* by thread of the trace */
+    size_t await_capacity;
 };
 
 void thrown_before_done(struct thrown_before *t);
@@ -35,9 +42,10 @@ bool thrown_before_has(const struct thrown_before *t, uint64_t kind);
 /* Who made it threw one. */
 void thrown_before_add(struct thrown_before *t, uint64_t kind);
 /*
- * Whether an exception that was thrown at `leaf` was passed on by an await; else who threw it is remembered
- * to have made it. NULL: not known where.
+ * Whether an exception that a thread threw at `node` of the same `stacks` each time (0: not known where) was
+ * passed on by an await; else who threw it is remembered to have made it.
  */
-bool thrown_before_passed_on(struct thrown_before *t, uint64_t kind, const struct profile_frame *leaf);
+bool thrown_before_passed_on(struct thrown_before *t, uint64_t kind, const struct event_stacks *stacks,
+                             uint32_t node, uint32_t thread);
 
 #endif

@@ -148,7 +148,7 @@ static bool is_thrown_again(struct thrown_reading *r, const struct told_event *e
     uint32_t node = event_stacks_node(&r->stacks, told_row(&r->told, e)->stack);
     return thrown_before_passed_on(
         &r->before, thrown_before_kind(e->process, buffer_span(&r->type), buffer_span(&r->message)),
-        event_stacks_leaf(&r->stacks, node));
+        &r->stacks, node, told_row(&r->told, e)->thread);
 }
 
 static void add_exception(struct building *b, struct thrown_reading *r, const struct told_event *e,

@@ -141,6 +141,49 @@ static void test_passed_on(void **state)
     told_fixture_end(&f);
 }
 
+/* What a task was given: the innermost await counts, and each time; those around it pass it on. */
+static void test_given_to_tasks(void **state)
+{
+    (void)state;
+#define AWAIT                                                                                                \
+    "System.Runtime.CompilerServices.TaskAwaiter::GetResult()",                                              \
+        "System.Runtime.ExceptionServices.ExceptionDispatchInfo::Throw()", NULL
+#define START "System.Runtime.CompilerServices.AsyncMethodBuilderCore::Start()"
+#define TELL                                                                                                 \
+    "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1[System.Int32]::SetException()",                \
+        "System.Threading.Tasks.Task::RunContinuations()"
+    static const struct {
+        const char *frames[10];
+        bool again;
+    } cases[] = {
+        { { "A::MoveNext()", START, "B::MoveNext()", AWAIT }, false },
+        { { "A::MoveNext()", AWAIT }, true },                          /* it had called the one that failed */
+        { { "A::MoveNext()", AWAIT }, false },                         /* another one, of its own */
+        { { "A::MoveNext()", START, "B::MoveNext()", AWAIT }, false }, /* it tries again */
+        { { "B::MoveNext()", AWAIT }, false },
+        { { "B::MoveNext()", TELL, "A::MoveNext()", AWAIT },
+          true }, /* it goes on when the other has failed */
+        { { "C::MoveNext()", AWAIT }, false },
+    };
+#undef AWAIT
+#undef START
+#undef TELL
+    struct told_fixture f;
+    struct exception_stats stats;
+    uint64_t thrown_again = 0;
+    told_fixture_begin(&f);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        f.stack = told_stack(&f, "", cases[i].frames);
+        thrown(&f, 10 + i, "System.TimeoutException", "late", 16);
+        thrown_again += cases[i].again;
+        exception_stats_init(&stats, &f.b.trace, false, 0, 0);
+        assert_int_equal(stats.rethrown, thrown_again);
+        assert_int_equal(stats.tally.total.count, i + 1 - thrown_again);
+        exception_stats_done(&stats);
+    }
+    told_fixture_end(&f);
+}
+
 /* The latest kinds are known, many of them. */
 static void test_many_kinds(void **state)
 {
@@ -186,9 +229,10 @@ static void test_cut_payloads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),     cmocka_unit_test(test_helpers_are_cut),
-        cmocka_unit_test(test_type_names), cmocka_unit_test(test_passed_on),
-        cmocka_unit_test(test_many_kinds), cmocka_unit_test(test_cut_payloads),
+        cmocka_unit_test(test_counts),         cmocka_unit_test(test_helpers_are_cut),
+        cmocka_unit_test(test_type_names),     cmocka_unit_test(test_passed_on),
+        cmocka_unit_test(test_given_to_tasks), cmocka_unit_test(test_many_kinds),
+        cmocka_unit_test(test_cut_payloads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
