@@ -511,6 +511,33 @@ static void test_many_lost_rows(void **state)
     buffer_done(&payload);
 }
 
+/* Weights whose sum would wrap count as less, and are counted as malformed. */
+static void test_large_weights(void **state)
+{
+    enum { SAMPLES = 3, COLUMNS_BEFORE = 3, COLUMNS_BEHIND = 2 };
+    struct buffer payload;
+    struct trace t;
+    buffer_init(&payload, 1 << 16);
+    append_section(&payload, FORMAT_SAMPLES, 0, SAMPLES);
+    buffer_varuint(&payload, START_NS);
+    for (unsigned i = 0; i < COLUMNS_BEFORE * SAMPLES; i++)
+        buffer_varuint(&payload, 0);
+    buffer_zigzag64(&payload, INT64_MAX);
+    buffer_zigzag64(&payload, 0);
+    buffer_zigzag64(&payload, 5 - INT64_MAX);
+    for (unsigned i = 0; i < COLUMNS_BEHIND * SAMPLES; i++)
+        buffer_u8(&payload, 0);
+    load_block(*state, &payload, &t);
+    assert_int_equal(t.samples.count, SAMPLES);
+    assert_int_equal(t.samples.weight[0], INT64_MAX / SAMPLES);
+    assert_int_equal(t.samples.weight[1], INT64_MAX / SAMPLES);
+    assert_int_equal(t.samples.weight[2], 5);
+    assert_int_equal(t.losses.rows[1].reason, LOSS_MALFORMED);
+    assert_int_equal(t.losses.rows[1].count, 2);
+    trace_done(&t);
+    buffer_done(&payload);
+}
+
 static void test_deep_stack(void **state)
 {
     enum { DEPTH = 3 * TRACE_STACK_DEPTH_MAX };
@@ -649,10 +676,10 @@ int main(void)
         cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_every_length),
         cmocka_unit_test(test_every_bit),      cmocka_unit_test(test_hole_and_tail),
         cmocka_unit_test(test_missing_bytes),  cmocka_unit_test(test_failed_write),
-        cmocka_unit_test(test_many_lost_rows), cmocka_unit_test(test_deep_stack),
-        cmocka_unit_test(test_many_facts),     cmocka_unit_test(test_false_blocks),
-        cmocka_unit_test(test_endless_name),   cmocka_unit_test(test_bad_events),
-        cmocka_unit_test(test_bomb),
+        cmocka_unit_test(test_many_lost_rows), cmocka_unit_test(test_large_weights),
+        cmocka_unit_test(test_deep_stack),     cmocka_unit_test(test_many_facts),
+        cmocka_unit_test(test_false_blocks),   cmocka_unit_test(test_endless_name),
+        cmocka_unit_test(test_bad_events),     cmocka_unit_test(test_bomb),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
