@@ -124,7 +124,7 @@ static bool take_name(struct loaded_types *types, uint64_t table, struct async_t
     const struct loaded_module *module = loaded_types_module(types, type);
     out->name = mem_copy_string(type->name ? type->name : "");
     out->module = mem_copy_string(module->name);
-    out->path = mem_copy_string(module->path);
+    out->path = mem_copy_string(module->file_path);
     if (out->kind == ASYNC_METHOD)
         out->token = move_next(&module->md, type->table.row);
     return true;

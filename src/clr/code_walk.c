@@ -86,7 +86,7 @@ static struct named_method name_method(struct code_walk *w, const struct method_
         const struct loaded_module *module = loaded_types_module(&w->fit.types, type);
         named.module_id = module->addr;
         named.module = module->name;
-        named.path = module->path;
+        named.path = module->file_path;
     }
     return named;
 }

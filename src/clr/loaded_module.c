@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/utf16.h"
 #include "read/pe.h"
+#include "read/procfs.h"
 
 enum {
     METADATA_BYTES_MAX = 128 << 20,
@@ -174,8 +175,9 @@ static bool is_loaded_one(struct memory_pages *pages, const struct loaded_module
            same_bytes(pages, m->metadata + (uint64_t)(mvid.data - all.data), mvid);
 }
 
+/* *out_other: there is an assembly, but not the one that is loaded, for all that memory tells. */
 static bool load_from_file(struct memory_pages *pages, const struct module_files *files,
-                           struct loaded_module *m)
+                           struct loaded_module *m, bool *out_other)
 {
     struct source file;
     struct pe pe;
@@ -187,10 +189,11 @@ static bool load_from_file(struct memory_pages *pages, const struct module_files
     if (files->close)
         files->close(files->user, &file);
     m->origin = METADATA_FILE;
+    bool is_assembly = m->in_file && ecma_metadata_open_lazy(m->in_file, &m->md, NULL);
     /* of a dump the image's own pages may be missing: then there is nothing to compare with */
-    if (m->in_file && ecma_metadata_open_lazy(m->in_file, &m->md, NULL) &&
-        (!m->metadata || is_loaded_one(pages, m)))
+    if (is_assembly && (!m->metadata || is_loaded_one(pages, m)))
         return true;
+    *out_other = is_assembly;
     forget_metadata(m);
     return false;
 }
@@ -251,10 +254,13 @@ void loaded_module_read(struct memory_pages *pages, const struct runtime_layout 
     m.path = image ? loaded_image_path(pages, image) : mem_copy_string("");
     if (image && !find_image_metadata(pages, layout, image, &m.metadata, &size))
         m.metadata = 0;
+    bool other = false;
     if (!image)
         load_emitted(pages, layout, &m);
-    else if (!load_from_file(pages, files, &m) && m.metadata)
+    else if (!load_from_file(pages, files, &m, &other) && m.metadata)
         load_from_memory(pages, &m, m.metadata, size, METADATA_MEMORY);
+    bool replaced = other && m.origin == METADATA_MEMORY;
+    m.file_path = mem_format("%s%s", m.path, replaced ? PROCFS_DELETED : "");
     m.name = module_name(&m);
     *out = m;
 }
@@ -264,6 +270,7 @@ void loaded_module_done(struct loaded_module *module)
     lazy_bytes_close(module->in_file);
     buffer_done(&module->in_memory);
     free(module->path);
+    free(module->file_path);
     free(module->name);
     *module = (struct loaded_module){ 0 };
 }

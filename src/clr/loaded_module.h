@@ -29,13 +29,15 @@ struct module_files {
 enum metadata_origin { METADATA_NONE, METADATA_FILE, METADATA_MEMORY, METADATA_EMITTED };
 
 struct loaded_module {
-    uint64_t addr;              /* of the Module */
-    char *path;                 /* as the runtime has it; "" when it is in no file. Owned */
-    char *name;                 /* the assembly's simple name, "" when unknown. Owned */
-    uint8_t origin;             /* enum metadata_origin */
-    uint64_t file;              /* address of the PEAssembly, or 0 */
-    uint64_t image;             /* address of the PEImage, or 0 */
-    uint64_t metadata;          /* address of the metadata in the target, or 0 */
+    uint64_t addr;     /* of the Module */
+    char *path;        /* as the runtime has it; "" when it is in no file. Owned */
+    char *file_path;   /* the same for who opens it: with PROCFS_DELETED when another build lies there now.
+                          Owned */
+    char *name;        /* the assembly's simple name, "" when unknown. Owned */
+    uint8_t origin;    /* enum metadata_origin */
+    uint64_t file;     /* address of the PEAssembly, or 0 */
+    uint64_t image;    /* address of the PEImage, or 0 */
+    uint64_t metadata; /* address of the metadata in the target, or 0 */
     struct lazy_bytes *in_file; /* the metadata, by its origin */
     struct buffer in_memory;
     struct ecma_metadata md;

@@ -2,6 +2,8 @@
 
 #include <strings.h>
 
+#include "read/procfs.h"
+
 enum { ENDING_BYTES = 4 };
 
 bool module_path_is_assembly(struct span path)
@@ -14,6 +16,7 @@ bool module_path_is_assembly(struct span path)
 
 struct span module_simple_name(struct span path)
 {
+    procfs_take_deleted(&path);
     size_t from = path.size;
     while (from && path.data[from - 1] != '/' && path.data[from - 1] != '\\')
         from--;

@@ -498,6 +498,18 @@ def lazy_binding(checks, work):
                  whole >= 0.995 * through and named >= 0.8 * through, f"{whole}, {named} of {through}: {stacks[:3]}")
 
 
+def own_build(pid, address):
+    """Of the assembly that the code there is of."""
+    return json.loads(succeeded(clrperf("addr", "-p", pid, address, "--json")).stdout)["rows"][0]["mvid"]
+
+
+def own_code(pid):
+    """The address of a call in the program's own method, and its assembly's build."""
+    threads = json.loads(succeeded(clrperf("stack", "-p", pid, "--json")).stdout)["threads"]
+    address = next(frame["address"] for thread in threads for frame in thread["frames"] if frame["function"] == "Primes.Program.Main")
+    return address, own_build(pid, address)
+
+
 def target_updated(checks, work):
     """Its folder holds another build now, with another runtime: what runs is what was there when it began."""
     need_root()
@@ -506,6 +518,7 @@ def target_updated(checks, work):
         shutil.copytree(os.path.dirname(sample_command(variant, "primes")[0]), copy)
     with Target([os.path.join(folder, "primes"), "0"]) as target:
         wait_cpu([target.pid], 0.5)
+        place, build = own_code(target.pid)
         os.rename(folder, work.file("gone"))
         shutil.rmtree(work.file("gone"))
         os.rename(newer, folder)
@@ -517,6 +530,8 @@ def target_updated(checks, work):
         checks.check("an updated service: its names", totals["frames"]["unnamed"] < 0.01 * totals["frames"]["user"], str(totals["frames"]))
         checks.check("an updated service: its runtime", seen["processes"][0]["runtime_version"].startswith("9."),
                      f"{seen['processes'][0]['runtime_version']}, {said['events']} events")
+        told = own_build(target.pid, place)
+        checks.check("an updated service: no other build of its assembly is believed", told in (build, None), f"{told}, {build}")
         threads = json.loads(clrperf("stack", "-p", target.pid, "--json").stdout)["threads"]
         checks.check("an updated service: where it stands", all(thread["end"] == "whole" for thread in threads),
                      str(collections.Counter(thread["end"] for thread in threads)))
