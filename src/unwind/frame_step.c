@@ -84,6 +84,36 @@ static struct frame_step or_signal(const struct unwinder *u, uint64_t ip, struct
     return told || !is_signal_return(u, ip) ? step : (struct frame_step){ STEP_CFI, u->machine->signal_rule };
 }
 
+static bool is_fault_entry(const struct unwinder *u, const struct unwind_code *code, uint64_t addr)
+{
+    uint8_t bytes[MACHINE_FAULT_BYTES];
+    uint64_t begin, end;
+    return code->elf->ahead && u->machine->is_fault_entry &&
+           elf_unwind_function(code->elf, addr, &begin, &end) &&
+           unwind_run_code(u, begin + code->bias, bytes, sizeof bytes) &&
+           u->machine->is_fault_entry(span_of(bytes, sizeof bytes));
+}
+
+/* `step` is what tables tell of `addr`; of what a fault leads into they take the fault for a call. */
+static struct frame_step or_fault(const struct unwinder *u, const struct unwind_code *code, uint64_t addr,
+                                  struct frame_step step)
+{
+    if (step.kind != STEP_CFI || !is_fault_entry(u, code, addr))
+        return step;
+    int32_t record = step.rule.cfa_off - u->machine->fault_record;
+    if (record < 0) /* not pushed yet */
+        return (struct frame_step){ STEP_NO_RULE, step.rule };
+    step.rule = (struct frame_rule){ .cfa = FRAME_CFA_DEREF,
+                                     .cfa_register = FRAME_REGISTER_SP,
+                                     .fp = FRAME_AT_SP,
+                                     .ra = FRAME_AT_SP,
+                                     .signal_frame = true,
+                                     .cfa_off = record + WORD_BYTES,
+                                     .fp_off = record + 2 * WORD_BYTES,
+                                     .ra_off = record };
+    return step;
+}
+
 /* The call of a thread's function, behind which the thread ends: in musl's clone(). */
 static bool is_thread_root(const struct unwinder *u, uint64_t ip)
 {
@@ -107,7 +137,8 @@ static struct frame_step resolve_native(const struct unwinder *u, const struct u
 {
     if (code->elf->hijack && ip - code->bias == code->elf->hijack)
         return (struct frame_step){ STEP_HIJACKED, { 0 } };
-    struct frame_step step = or_signal(u, ip, step_cfi(code->elf, ip - 1 - code->bias));
+    uint64_t addr = ip - 1 - code->bias;
+    struct frame_step step = or_fault(u, code, addr, or_signal(u, ip, step_cfi(code->elf, addr)));
     if (step.kind == STEP_NO_RULE && step.rule.cfa == FRAME_CFA_NONE && is_made_root(u, code, ip))
         return (struct frame_step){ STEP_ROOT, { 0 }, .no_call = true };
     if (step.kind == STEP_NO_RULE && step.rule.cfa == FRAME_CFA_NONE && is_thread_root(u, ip))
@@ -304,7 +335,8 @@ static bool is_ahead_epilog(const struct unwind_run *r, const struct unwind_plac
 static struct frame_step exact_cfi(const struct unwind_run *r, const struct unwind_place *at,
                                    const struct unwind_code *code)
 {
-    struct frame_step step = or_signal(r->u, at->ip, step_cfi(code->elf, at->ip - code->bias));
+    uint64_t addr = at->ip - code->bias;
+    struct frame_step step = or_fault(r->u, code, addr, or_signal(r->u, at->ip, step_cfi(code->elf, addr)));
     if (step.kind == STEP_NO_RULE && step.rule.cfa == FRAME_CFA_NONE)
         return step_without_cfi(r, at, code);
     if (step.kind == STEP_CFI && is_ahead_epilog(r, at, code, &step.rule))

@@ -52,6 +52,8 @@ const struct machine machine_x86_64 = {
                      .cfa_off = X64_SIGNAL_SP,
                      .fp_off = X64_SIGNAL_FP,
                      .ra_off = X64_SIGNAL_IP },
+    .is_fault_entry = x64_is_fault_entry,
+    .fault_record = X64_FAULT_RECORD,
 };
 
 /* x0..x30 sp pc */

@@ -17,6 +17,7 @@
 enum {
     MACHINE_REGISTERS_MAX = 33,
     MACHINE_SIGNAL_RETURN_BYTES = 9, /* the longest code that is_signal_return() knows */
+    MACHINE_FAULT_BYTES = 7,         /* what is_fault_entry() looks at */
     MACHINE_CODE_BYTES = 16,         /* before and behind an address, that the functions below like to see */
 };
 
@@ -49,7 +50,11 @@ struct machine {
     bool (*is_tail_jump)(struct span code, uint64_t addr, uint64_t begin, uint64_t end);
     bool (*is_signal_return)(struct span code);
     struct frame_rule signal_rule; /* there */
-    int32_t signal_link_off;       /* from SP, of the link register that the interrupted code had */
+    /* Whether `code`, a function's start, is that of Native AOT into which a fault leads; how far below the
+     * CFA that tables tell of it the fault's IP, SP and frame pointer are kept there. */
+    bool (*is_fault_entry)(struct span code);
+    int32_t fault_record;
+    int32_t signal_link_off; /* from SP, of the link register that the interrupted code had */
 };
 
 extern const struct machine machine_x86_64, machine_arm64;

@@ -252,3 +252,9 @@ bool x64_is_hijack(struct span code)
 {
     return starts_with(code, "\x50\x55\x53\x41\x57\x41\x56\x41\x55\x41\x54", X64_HIJACK_BYTES);
 }
+
+bool x64_is_fault_entry(struct span code)
+{
+    /* mov rax, rsp; and rsp, -16 */
+    return starts_with(code, "\x48\x89\xe0\x48\x83\xe4\xf0", X64_FAULT_BYTES);
+}

@@ -50,5 +50,12 @@ uint32_t x64_bare_depth(struct span before, struct span code);
  */
 bool x64_is_hijack(struct span code);
 enum { X64_HIJACK_BYTES = 11 };
+/*
+ * Whether a function that starts with `code` is RhpThrowHwEx of Native AOT, into which a fault leads as if
+ * the code there had called it. It aligns SP, of which its unwind information knows nothing, and pushes seven
+ * words, then the frame pointer, SP and IP of the fault.
+ */
+bool x64_is_fault_entry(struct span code);
+enum { X64_FAULT_BYTES = 7, X64_FAULT_RECORD = 88 /* below the CFA that is told: the last of them */ };
 
 #endif

@@ -20,6 +20,9 @@ SHARED = re.compile(r"___ctor(_\d+)?$|__Invoke$")
 # Where stacks begin, and what those begin with that tell of themselves that they do not.
 STARTS = re.compile(r"_start$|clone3?$|\[truncated\]$|\[broken\]$|entry_SYSCALL")
 
+FAULT = "System.Runtime.EH.RhThrowHwEx"
+FAULTY = re.compile(r"\.(NullDereference|DivideByZero)$")
+
 BUSY = ("throws",)  # the other one mostly waits
 
 
@@ -88,6 +91,9 @@ def recording(checks, work, program, sample):
     strays = [stack for stack in stacks if len(stack) > 1 and not STARTS.match(stack[1].split(" ")[0])]
     checks.check("and none ends in the middle of the program", len(stacks) > 50 and not strays,
                  f"{len(stacks)} stacks, {len(strays)} strays: {strays[:3]}")
+    faults = [stack[stack.index(FAULT) - 2] for stack in stacks if FAULT in stack]
+    checks.check("whose fault an exception is is in the stack", faults and all(FAULTY.search(method) for method in faults),
+                 f"{len(faults)} stacks: {sorted(set(faults))}")
 
 
 def main():

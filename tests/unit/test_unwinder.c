@@ -33,6 +33,7 @@ enum {
     FORKER = ELF_START + 0x1a00, /* from its second byte on the return address is in a register */
     SAVED = ELF_START + 0x1b00,  /* SP is kept at SP + 16, at SP + 8 * r9 and at SP - 8, then in r10 */
     AHEAD = ELF_START + 0x1c00, /* a method compiled ahead: as PUSHED, but the tables never tell of epilogs */
+    FAULT = ELF_START + 0x1d00, /* what a fault in such a method leads into, with 96 bytes of stack */
     ELF_END = ELF_START + 0x2000,
     METHOD = 0x700000,
     METHOD_BYTES = 0x100,
@@ -127,6 +128,7 @@ static void compile(struct world *w)
     static const uint8_t signal[] = { 0x0f, 3, 0x77, 24, 0x06, 0x10, 6, 2, 0x77, 8, 0x10, 16, 2, 0x77, 16 };
     static const uint8_t trap[] = { 0x41, 0x0e, 16, 0x41, 0x0e, 24, 0x86, 3 };
     static const uint8_t pushed[] = { 0x41, 0x0e, 32 };
+    static const uint8_t fault[] = { 0x41, 0x0e, 96 };
     static const uint8_t wrapper[] = { 0x0e, 0x88, 1, 0x90, 17, 0x41, 0x0e, 0x90, 1, 0x86, 18 };
     static const uint8_t forker[] = { 0x41, 0x0e, 0, 0x09, 16, 0 }; /* the one that `ax` fills */
     static const uint8_t saved[] = { 0x0f, 5,    0x77, 16,   0x06, 0x23, 8,    0x42, 0x0f, 10,   0x77,
@@ -146,6 +148,7 @@ static void compile(struct world *w)
     eh_fixture_fde(&s, plain, FORKER - ELF_BIAS, 0x20, forker, sizeof forker);
     eh_fixture_fde(&s, plain, SAVED - ELF_BIAS, 0x20, saved, sizeof saved);
     eh_fixture_fde(&s, plain, AHEAD - ELF_BIAS, 0x80, pushed, sizeof pushed);
+    eh_fixture_fde(&s, plain, FAULT - ELF_BIAS, 0x80, fault, sizeof fault);
     eh_fixture_end(&s);
     assert_true(eh_rows_compile(buffer_span(&s), EH_FIXTURE_ADDR, 0x1000, ELF_X86_64, &w->elf.rows, NULL));
     buffer_done(&s);
@@ -345,6 +348,33 @@ static const struct world_case cases[] = {
       .frames = { AHEAD + 0x22, ROOT + 5 },
       .end = UNWIND_END_ROOT,
       .last = UNWIND_FOUND_UNWIND_INFO },
+    { "what a fault leads into",
+      FAULT + 0x20,
+      0,
+      1,
+      { 0, FRAMED, AT(8), AT(9), 0, 0, 0, 0, ROOT + 5, 0, 0, LEAF + 1 },
+      .code = { FAULT, { 0x48, 0x89, 0xe0, 0x48, 0x83, 0xe4, 0xf0 }, 7 },
+      .frames = { FAULT + 0x20, FRAMED, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_CFI },
+    { "as a caller",
+      LEAF + 1,
+      0,
+      1,
+      { FAULT + 0x20, 0, FRAMED, AT(8), AT(9), 0, 0, 0, ROOT + 5 },
+      .code = { FAULT, { 0x48, 0x89, 0xe0, 0x48, 0x83, 0xe4, 0xf0 }, 7 },
+      .frames = { LEAF + 1, FAULT + 0x20, FRAMED, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_CFI },
+    { "at its start, where nothing is kept yet",
+      FAULT,
+      AT(3),
+      1,
+      { LEAF + 1, 0, 0, 0, ROOT + 5 },
+      .code = { FAULT, { 0x48, 0x89, 0xe0, 0x48, 0x83, 0xe4, 0xf0 }, 7 },
+      .frames = { FAULT, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_FRAME_POINTER },
     { "a funclet called by a method",
       FUNCLET + 0x50,
       9,
