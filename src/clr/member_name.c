@@ -46,6 +46,26 @@ static const struct {
     { "op_CheckedDecrement", "operator checked --" },
     { "op_True", "operator true" },
     { "op_False", "operator false" },
+    /* of instances, which they change: since C# 14 */
+    { "op_AdditionAssignment", "operator +=" },
+    { "op_CheckedAdditionAssignment", "operator checked +=" },
+    { "op_SubtractionAssignment", "operator -=" },
+    { "op_CheckedSubtractionAssignment", "operator checked -=" },
+    { "op_MultiplicationAssignment", "operator *=" },
+    { "op_CheckedMultiplicationAssignment", "operator checked *=" },
+    { "op_DivisionAssignment", "operator /=" },
+    { "op_CheckedDivisionAssignment", "operator checked /=" },
+    { "op_ModulusAssignment", "operator %=" },
+    { "op_BitwiseAndAssignment", "operator &=" },
+    { "op_BitwiseOrAssignment", "operator |=" },
+    { "op_ExclusiveOrAssignment", "operator ^=" },
+    { "op_LeftShiftAssignment", "operator <<=" },
+    { "op_RightShiftAssignment", "operator >>=" },
+    { "op_UnsignedRightShiftAssignment", "operator >>>=" },
+    { "op_IncrementAssignment", "operator ++" },
+    { "op_CheckedIncrementAssignment", "operator checked ++" },
+    { "op_DecrementAssignment", "operator --" },
+    { "op_CheckedDecrementAssignment", "operator checked --" },
 };
 
 static const struct {

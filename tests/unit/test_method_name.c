@@ -39,6 +39,8 @@ static const struct {
     { "App.Money::op_Implicit(int32)", "", "App.Money.implicit operator" },
     { "App.Money::op_Explicit(int32)", "", "App.Money.explicit operator" },
     { "App.Money::op_UnsignedRightShift(int32)", "", "App.Money.operator >>>" },
+    { "App.Money::op_CheckedAdditionAssignment(int32)", "", "App.Money.operator checked +=" },
+    { "App.Money::op_IncrementAssignment()", "", "App.Money.operator ++" },
     { "App.Money::op_NotKnown(int32)", "", "App.Money.op_NotKnown" },
     { "App.Order::<Clone>$()", "", "App.Order.Clone" },
     { "App.Order::PrintMembers(class System.Text.StringBuilder)", "", "App.Order.PrintMembers" },
