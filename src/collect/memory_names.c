@@ -139,7 +139,7 @@ static void memory_method(void *user, const struct runtime_method *method)
 static void memory_module(void *user, const struct runtime_module *module)
 {
     const struct known_memory *known = user;
-    runtime_names_module(known->names->methods, known->process, module);
+    told_code_module(runtime_names_code(known->names->methods), known->process, module);
 }
 
 static struct runtime_sink memory_sink(struct known_memory *known)
@@ -169,7 +169,7 @@ static uint64_t *unnamed_addrs(const struct memory_names *names, uint32_t proces
     *count = 0;
     for (size_t i = from; i < t->locations.count; i++) {
         const struct trace_location *row = &t->locations.rows[i];
-        bool unknown = !row->code || runtime_names_is_any_instance(names->methods, row->code);
+        bool unknown = !row->code || told_code_is_any_instance(runtime_names_code(names->methods), row->code);
         if (row->process == process && unknown && may_be_jitted(t, row))
             addrs[(*count)++] = row->addr - (row->is_return ? 1 : 0);
     }
@@ -390,8 +390,9 @@ static void tell_modules(struct known_memory *known, bool all)
 {
     struct runtime_sink sink = memory_sink(known);
     uint32_t code = all ? 0 : known->asked;
+    const struct told_code *told = runtime_names_code(known->names->methods);
     uint64_t addr;
-    while (runtime_names_next_without_module(known->names->methods, known->process, &code, &addr))
+    while (told_code_next_without_module(told, known->process, &code, &addr))
         memory_session_module(known->session, addr, &sink);
     known->asked = known->names->b->trace.codes.count - 1;
 }

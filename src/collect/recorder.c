@@ -130,7 +130,7 @@ static void recorder_drain(struct recorder *r, bool last)
 static void recorder_put_modules(struct recorder *r, bool all)
 {
     memory_names_modules(r->memory, all);
-    runtime_names_put_modules(r->runtimes);
+    told_code_put_modules(runtime_names_code(r->runtimes));
 }
 
 static bool recorder_flush(struct recorder *r, uint64_t now, struct error *err)

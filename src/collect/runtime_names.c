@@ -9,8 +9,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
-#include "clr/method_name.h"
-#include "clr/module_name.h"
 #include "collect/proc_file.h"
 #include "collect/runtime_log.h"
 #include "collect/thread_ids.h"
@@ -33,32 +31,6 @@ struct named_process {
     bool stopped;
 };
 
-/* A module's file. */
-struct named_module {
-    uint64_t module_id;
-    uint32_t process;
-    uint32_t path; /* string */
-};
-
-/* What the queue carries: one change of one method. */
-struct code_change {
-    uint64_t time_ns, addr, size_bytes, module_id;
-    uint32_t process, name, token;
-    uint32_t type_params; /* string; 0: none that are told */
-    uint8_t change;       /* enum runtime_method_change */
-    uint8_t tier;
-    uint8_t resolver; /* enum resolver */
-    bool dynamic, generic;
-};
-
-/* What the trace's row does not have room for. */
-struct code_origin {
-    uint64_t module_id;
-    uint32_t name, type_params;
-    bool dynamic;
-    bool is_any; /* of a generic method, and not said which instance it is */
-};
-
 struct runtime_names {
     struct trace_builder *b;
     bool enabled, events;
@@ -66,11 +38,7 @@ struct runtime_names {
     void *user;
     struct named_process *processes[NAMES_SESSIONS_MAX];
     size_t process_count;
-    struct named_module *modules;
-    size_t module_count, module_capacity;
-    size_t put_modules, put_codes; /* how many there were when the codes got their modules last */
-    struct code_origin *origins;   /* by code id */
-    size_t origin_capacity;
+    struct told_code *code;
     struct time_queue *queue; /* borrowed, or NULL */
     uint64_t drained_ns;      /* when the last drain began */
     /* from the stop on: sampled addresses of which no method is known; others are not worth a row */
@@ -94,6 +62,7 @@ struct runtime_names *runtime_names_new(struct trace_builder *b, bool enabled, b
 {
     struct runtime_names *names = mem_alloc(1, sizeof *names);
     names->b = b;
+    names->code = told_code_new(b);
     names->enabled = enabled;
     names->events = events;
     names->note = note;
@@ -110,11 +79,15 @@ void runtime_names_free(struct runtime_names *names)
         thread_ids_free(names->processes[i]->threads);
         free(names->processes[i]);
     }
-    free(names->modules);
-    free(names->origins);
+    told_code_free(names->code);
     free(names->wanted);
     free(names->refused);
     free(names);
+}
+
+struct told_code *runtime_names_code(struct runtime_names *names)
+{
+    return names->code;
 }
 
 void runtime_names_watch(struct runtime_names *names, const struct method_watcher *watcher)
@@ -271,26 +244,6 @@ static bool names_wants(const struct runtime_names *names, uint32_t process, uin
            names->wanted[low].addr - addr < size_bytes;
 }
 
-static struct code_change names_change(struct runtime_names *names, uint32_t process, uint8_t resolver,
-                                       const struct runtime_method *method)
-{
-    return (struct code_change){
-        .time_ns = method->time_ns,
-        .addr = method->addr,
-        .size_bytes = method->size_bytes,
-        .module_id = method->module_id,
-        .process = process,
-        .name = intern_add(&names->b->trace.strings, method->name),
-        .token = method->dynamic ? 0 : method->token,
-        .type_params = method->type_params.size ? trace_add_span(&names->b->trace, method->type_params) : 0,
-        .change = (uint8_t)method->change,
-        .tier = method->tier,
-        .resolver = resolver,
-        .dynamic = method->dynamic,
-        .generic = method->generic,
-    };
-}
-
 /* Now, or in its turn; out of turn is better than lost. */
 static void names_wait(struct runtime_names *names, const struct code_change *change)
 {
@@ -315,7 +268,7 @@ static void names_method(void *user, const struct runtime_method *method)
         return;
     if (named->methods++ >= NAMES_METHODS_MAX)
         return;
-    struct code_change change = names_change(names, named->process, RESOLVER_EVENTPIPE, method);
+    struct code_change change = told_code_change(names->code, named->process, RESOLVER_EVENTPIPE, method);
     /* what is told is of a while ago: what comes and goes can be another one by now */
     bool is_old = change.dynamic && names_are_known(names, named->process);
     names_tell_watcher(names, &change, is_old || method->change == RUNTIME_METHOD_UNLOADED);
@@ -326,7 +279,7 @@ static void names_module(void *user, const struct runtime_module *module)
 {
     struct named_process *named = user;
     if (module->change != RUNTIME_METHOD_UNLOADED && named->modules++ < NAMES_MODULES_MAX)
-        runtime_names_module(named->names, named->process, module);
+        told_code_module(named->names->code, named->process, module);
 }
 
 static void names_event(void *user, const struct runtime_event *event)
@@ -334,17 +287,6 @@ static void names_event(void *user, const struct runtime_event *event)
     const struct named_process *named = user;
     uint32_t tid = thread_ids_find(named->threads, event->thread_id, named->names->drained_ns);
     runtime_log_add(named->names->b, named->process, tid, event, named->names->queue);
-}
-
-void runtime_names_module(struct runtime_names *names, uint32_t process, const struct runtime_module *module)
-{
-    names->modules =
-        mem_grow(names->modules, &names->module_capacity, names->module_count + 1, sizeof *names->modules);
-    names->modules[names->module_count++] = (struct named_module){
-        .module_id = module->module_id,
-        .process = process,
-        .path = intern_add(&names->b->trace.strings, module->path),
-    };
 }
 
 static uint64_t over(uint64_t count, uint64_t most)
@@ -444,143 +386,24 @@ bool runtime_names_drain(struct runtime_names *names)
     return lagging;
 }
 
-static uint32_t names_function(struct runtime_names *names, const struct code_origin *origin, uint32_t module)
-{
-    return trace_builder_function(names->b, &(struct trace_function){
-                                                .name = origin->name,
-                                                .module = module,
-                                                .type_params = origin->type_params,
-                                                .kind = origin->dynamic ? CODE_DYNAMIC : CODE_JIT,
-                                            });
-}
-
-/* Memory tells the arguments of a generic method, events do not. */
-static bool is_instance(const struct runtime_names *names, uint32_t name, uint32_t of)
-{
-    const struct trace *t = &names->b->trace;
-    return method_name_is_instance(trace_string_span(t, name), trace_string_span(t, of));
-}
-
-/* Whether the code was told of before, by memory or by events, which know since when it lives. */
-static bool names_has(const struct runtime_names *names, const struct code_change *change)
-{
-    const struct trace *t = &names->b->trace;
-    uint32_t id = trace_builder_code_at(names->b, change->process, change->addr);
-    const struct trace_code *code = &t->codes.rows[id];
-    if (!id || id >= names->origin_capacity)
-        return false;
-    uint32_t name = names->origins[id].name;
-    bool same = code->addr == change->addr && code->size_bytes == change->size_bytes &&
-                (name == change->name || (change->generic && is_instance(names, name, change->name)));
-    if (code->resolver == change->resolver)
-        return same && change->time_ns == CODE_FROM_EVER;
-    return same || change->resolver == RESOLVER_MEMORY;
-}
-
-/* Whether this says of which instance code is that events told of. */
-static bool names_says_instance(const struct runtime_names *names, const struct code_change *change)
-{
-    uint32_t id = trace_builder_code_at(names->b, change->process, change->addr);
-    return change->resolver == RESOLVER_MEMORY && change->generic && id &&
-           runtime_names_is_any_instance(names, id) &&
-           is_instance(names, change->name, names->origins[id].name);
-}
-
-/* What a stub serves, and which instance code is, memory alone tells; events may have told of it before. */
-static void names_complete(struct runtime_names *names, const struct code_change *change)
-{
-    uint32_t id = trace_builder_code_at(names->b, change->process, change->addr);
-    struct code_origin *origin = &names->origins[id];
-    bool serves = change->type_params && !origin->type_params && origin->name == change->name;
-    bool instance = names_says_instance(names, change);
-    if (!serves && !instance)
-        return;
-    if (serves)
-        origin->type_params = change->type_params;
-    origin->name = change->name;
-    origin->is_any &= !instance;
-    names->b->trace.codes.rows[id].function = names_function(names, origin, 0);
-    trace_builder_changed(names->b, CHANGED_CODE, id);
-}
-
-static void names_apply(struct runtime_names *names, const struct code_change *change)
-{
-    bool ends = change->change == RUNTIME_METHOD_UNLOADED;
-    bool known = change->change == RUNTIME_METHOD_LOADED && names_has(names, change);
-    if (known || (!ends && names_says_instance(names, change))) {
-        names_complete(names, change);
-        return;
-    }
-    if (ends && trace_builder_code_end(names->b, change->process, change->addr, change->time_ns))
-        return;
-    bool is_any = change->generic && change->resolver == RESOLVER_EVENTPIPE;
-    struct code_origin origin = { change->module_id, change->name, change->type_params, change->dynamic,
-                                  is_any };
-    struct trace_code code = {
-        .process = change->process,
-        .function = names_function(names, &origin, 0),
-        .addr = change->addr,
-        .size_bytes = change->size_bytes,
-        .from_ns = change->change == RUNTIME_METHOD_LOADED ? change->time_ns : 0,
-        .to_ns = ends ? change->time_ns : 0,
-        .token = change->token,
-        .tier = change->tier,
-        .resolver = change->resolver,
-    };
-    uint32_t id = trace_builder_code(names->b, &code);
-    names->origins = mem_grow_zeroed(names->origins, &names->origin_capacity, id + 1, sizeof *names->origins);
-    if (id)
-        names->origins[id] = origin;
-}
-
 void runtime_names_apply(struct runtime_names *names, struct span item)
 {
     struct code_change change;
     if (item.size != sizeof change)
         return;
     memcpy(&change, item.data, sizeof change);
-    names_apply(names, &change);
+    told_code_apply(names->code, &change);
 }
 
 void runtime_names_method(struct runtime_names *names, uint32_t process, uint8_t resolver,
                           const struct runtime_method *method)
 {
-    struct code_change change = names_change(names, process, resolver, method);
+    struct code_change change = told_code_change(names->code, process, resolver, method);
     names_tell_watcher(names, &change, method->change == RUNTIME_METHOD_UNLOADED);
     if (method->change == RUNTIME_METHOD_EXISTS_AT_END)
-        names_apply(names, &change);
+        told_code_apply(names->code, &change);
     else
         names_wait(names, &change);
-}
-
-bool runtime_names_is_any_instance(const struct runtime_names *names, uint32_t code)
-{
-    return code < names->origin_capacity && names->origins[code].is_any;
-}
-
-static bool module_is_known(const struct runtime_names *names, uint32_t process, uint64_t module_id)
-{
-    for (size_t i = 0; i < names->module_count; i++)
-        if (names->modules[i].module_id == module_id && names->modules[i].process == process)
-            return true;
-    return false;
-}
-
-bool runtime_names_next_without_module(const struct runtime_names *names, uint32_t process, uint32_t *code,
-                                       uint64_t *addr)
-{
-    const struct trace *t = &names->b->trace;
-    for (uint32_t id = *code + 1; id < t->codes.count && id < names->origin_capacity; id++) {
-        const struct code_origin *origin = &names->origins[id];
-        const struct trace_code *row = &t->codes.rows[id];
-        if (row->process != process || row->to_ns || row->module_path || origin->dynamic ||
-            !origin->module_id || module_is_known(names, process, origin->module_id))
-            continue;
-        *code = id;
-        *addr = row->addr;
-        return true;
-    }
-    return false;
 }
 
 bool runtime_names_listens(const struct runtime_names *names, uint32_t process)
@@ -694,42 +517,6 @@ void runtime_names_wait(const struct runtime_names *names, int timeout_ms)
     poll(polls, count, timeout_ms);
 }
 
-static int module_compare(const void *a, const void *b)
-{
-    const struct named_module *x = a, *y = b;
-    if (x->process != y->process)
-        return x->process < y->process ? -1 : 1;
-    return (x->module_id > y->module_id) - (x->module_id < y->module_id);
-}
-
-void runtime_names_put_modules(struct runtime_names *names)
-{
-    struct trace *t = &names->b->trace;
-    if (names->module_count == names->put_modules && t->codes.count == names->put_codes)
-        return;
-    names->put_modules = names->module_count;
-    names->put_codes = t->codes.count;
-    if (!names->module_count)
-        return;
-    qsort(names->modules, names->module_count, sizeof *names->modules, module_compare);
-    for (uint32_t id = 1; id < t->codes.count && id < names->origin_capacity; id++) {
-        const struct code_origin *origin = &names->origins[id];
-        /* memory does not tell where dynamic methods belong, and most belong to nothing of the program's */
-        if (!origin->name || origin->dynamic || t->codes.rows[id].module_path)
-            continue;
-        struct named_module wanted = { .process = t->codes.rows[id].process, .module_id = origin->module_id };
-        const struct named_module *module =
-            bsearch(&wanted, names->modules, names->module_count, sizeof *names->modules, module_compare);
-        if (!module || !module->path)
-            continue;
-        uint32_t function = names_function(
-            names, origin, trace_add_span(t, module_simple_name(trace_string_span(t, module->path))));
-        t->codes.rows[id].function = function;
-        t->codes.rows[id].module_path = module->path;
-        trace_builder_changed(names->b, CHANGED_CODE, id);
-    }
-}
-
 static void names_take(void *user, const struct time_item *item, struct span bytes)
 {
     (void)item;
@@ -750,6 +537,6 @@ void runtime_names_tell_all(struct runtime_names *names, unsigned patience_ms)
         time_queue_release(&queue, UINT64_MAX, names_take, names);
     }
     runtime_names_queue(names, NULL);
-    runtime_names_put_modules(names);
+    told_code_put_modules(names->code);
     time_queue_done(&queue);
 }

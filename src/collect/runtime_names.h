@@ -15,6 +15,7 @@
 #include "base/time_queue.h"
 #include "collect/queue_item.h"
 #include "collect/runtime_session.h"
+#include "collect/told_code.h"
 #include "trace/builder.h"
 
 struct runtime_names;
@@ -35,6 +36,8 @@ typedef void method_change_fn(void *user, uint32_t process, const struct method_
 struct runtime_names *runtime_names_new(struct trace_builder *b, bool enabled, bool events,
                                         void (*note)(void *user, const char *text), void *user);
 void runtime_names_free(struct runtime_names *names);
+/* What they told of code so far, to which others may add. */
+struct told_code *runtime_names_code(struct runtime_names *names);
 /* Who else has to do with methods; functions may be NULL. */
 struct method_watcher {
     /* told of every method from now on; `ends`, too, when what is there now is better asked of the memory */
@@ -59,21 +62,9 @@ bool runtime_names_attach(struct runtime_names *names, uint32_t pid,
 /* Takes over a session that is open already; `process`: its row. */
 void runtime_names_add(struct runtime_names *names, uint32_t process, uint32_t pid,
                        struct runtime_session *session);
-/*
- * Something else than its session tells of a process's method or module. `resolver`: enum resolver. Where the
- * session told of a method at that place, too, that is believed: it knows since when.
- */
+/* Something else than its session tells of a process's method. `resolver`: enum resolver. */
 void runtime_names_method(struct runtime_names *names, uint32_t process, uint8_t resolver,
                           const struct runtime_method *method);
-void runtime_names_module(struct runtime_names *names, uint32_t process, const struct runtime_module *module);
-/* Whether a code is of a generic method, and nobody has said of which instance: memory tells. */
-bool runtime_names_is_any_instance(const struct runtime_names *names, uint32_t code);
-/*
- * The next code of a process's behind *code (0 at first) whose module is not known; false when there is none.
- * A runtime tells of modules that were loaded before only in its list at the end.
- */
-bool runtime_names_next_without_module(const struct runtime_names *names, uint32_t process, uint32_t *code,
-                                       uint64_t *addr);
 /* Whether a session tells of the process's methods as they come and go. */
 bool runtime_names_listens(const struct runtime_names *names, uint32_t process);
 /* No session could be opened, and none will be: `note` is told why, once a process. */
@@ -113,8 +104,6 @@ uint64_t runtime_names_bytes(const struct runtime_names *names);
 void runtime_names_give_up(struct runtime_names *names);
 /* Sleeps until a session has something, at most so long. */
 void runtime_names_wait(const struct runtime_names *names, int timeout_ms);
-/* Tells each method its assembly, where that is known by now. */
-void runtime_names_put_modules(struct runtime_names *names);
 /* All of the end in one call: stops the sessions and takes what they tell, for at most `patience_ms`. */
 void runtime_names_tell_all(struct runtime_names *names, unsigned patience_ms);
 

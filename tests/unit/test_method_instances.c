@@ -44,7 +44,7 @@ static void test_instances(void **state)
         if (cases[i].memory_first)
             tell(names, process, RESOLVER_MEMORY, CODE_FROM_EVER, cases[i].memory);
         tell(names, process, RESOLVER_EVENTPIPE, 100, cases[i].event);
-        assert_int_equal(runtime_names_is_any_instance(names, b.trace.codes.count - 1),
+        assert_int_equal(told_code_is_any_instance(runtime_names_code(names), b.trace.codes.count - 1),
                          !cases[i].memory_first);
         tell(names, process, RESOLVER_MEMORY, CODE_FROM_EVER, cases[i].memory);
         assert_int_equal(b.trace.codes.count, 2);
