@@ -17,6 +17,8 @@ enum {
     PART_BYTES = 64 << 10, /* of code read at once */
     RELATIVE = 8,          /* R_X86_64_RELATIVE */
     ALIGNMENT = 16,        /* of functions, unless they follow each other at once */
+    MUCH_CODE_BYTES = 8 << 20,
+    PARTS_TOLD = 64, /* all but one of so many: nearly all */
 };
 
 struct search {
@@ -193,6 +195,19 @@ static bool find_code(struct search *s, struct error *err)
         s->code[s->code_count++] = section;
     }
     return true;
+}
+
+bool code_starts_are_worth_it(const struct elf *e, const struct eh_ranges *functions)
+{
+    struct search s = { .elf = e };
+    uint64_t code_bytes = 0, told_bytes = 0;
+    if (!find_code(&s, NULL))
+        return false;
+    for (size_t i = 0; i < s.code_count; i++)
+        code_bytes += s.code[i]->size_bytes;
+    for (size_t i = 0; i < functions->count; i++)
+        told_bytes += functions->rows[i].size_bytes;
+    return code_bytes <= MUCH_CODE_BYTES || told_bytes < code_bytes - code_bytes / PARTS_TOLD;
 }
 
 bool code_starts_read(const struct elf *e, const struct eh_ranges *functions, struct code_starts *out,

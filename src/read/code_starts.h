@@ -29,6 +29,11 @@ struct code_starts {
  */
 bool code_starts_read(const struct elf *e, const struct eh_ranges *functions, struct code_starts *out,
                       struct error *err);
+/*
+ * Whether that may name anything to speak of: not where there is much code, and the tables tell of nearly all
+ * of it. Compilers and browsers have 20 to 150 MiB, which take a second to be read.
+ */
+bool code_starts_are_worth_it(const struct elf *e, const struct eh_ranges *functions);
 void code_starts_done(struct code_starts *starts);
 /* The nearest start at or before `addr`; false when there is none. */
 bool code_starts_before(const struct code_starts *starts, uint64_t addr, uint64_t *out_start);

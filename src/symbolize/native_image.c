@@ -442,7 +442,8 @@ static bool find_start(struct native_image *image, uint64_t addr, uint64_t *out_
     uint64_t start = 0;
     if (!image->starts_tried) {
         image->starts_tried = true;
-        code_starts_read(&image->elf, &image->functions, &image->starts, NULL);
+        if (code_starts_are_worth_it(&image->elf, &image->functions))
+            code_starts_read(&image->elf, &image->functions, &image->starts, NULL);
     }
     return code_starts_find(&image->starts, &image->elf, &image->functions, addr, out_start) &&
            !find_in_layers(image, *out_start, &resolver, &start);
