@@ -55,13 +55,21 @@ static bool has_managed(const struct shown_stack *stack)
     return false;
 }
 
+static bool waits_for_finalizers(const struct shown_stack *stack)
+{
+    for (size_t i = 0; i < stack->count; i++)
+        if (is_finalizer_loop(&stack->frames[i]))
+            return true;
+    return false;
+}
+
 /* Somewhere in the runtime's own code, and nowhere in the program's. */
 static bool is_of_runtime(const struct shown_stack *stack)
 {
     bool in_runtime = false;
     for (size_t i = 0; i < stack->count; i++)
         in_runtime |= stack->frames[i].frame->kind == CODE_RUNTIME;
-    return in_runtime && !has_managed(stack);
+    return in_runtime;
 }
 
 const char *idle_thread_kind(const char *name, const struct shown_stack *stack, bool blocked)
@@ -76,5 +84,7 @@ const char *idle_thread_kind(const char *name, const struct shown_stack *stack, 
             continue;
         return fits && !(rule->absent && has_frame(stack, rule->absent)) ? rule->kind : NULL;
     }
-    return blocked && name[0] == 0 && is_of_runtime(stack) ? "runtime" : NULL;
+    if (!blocked || name[0] || has_managed(stack))
+        return NULL;
+    return waits_for_finalizers(stack) ? "finalizer" : is_of_runtime(stack) ? "runtime" : NULL;
 }

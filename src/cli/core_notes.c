@@ -19,6 +19,6 @@ void core_notes_warn(const struct core_target *core, const struct error *no_meth
     if ((count = core_target_images(core, CORE_IMAGE_OTHER, &path)) > 0)
         message_warning("%zu mapped file%s not the same any more and not used: %s%s", count,
                         count == 1 ? " is" : "s are", path, count == 1 ? "" : ", ...");
-    if (no_methods && core->has_runtime)
+    if (no_methods && core->runtime == RUNTIME_CORECLR)
         message_warning("jitted methods have no names: %s", no_methods->what);
 }

@@ -5,11 +5,13 @@
 
 #include "base/mem.h"
 #include "cli/stack_threads.h"
+#include "clr/aot_thread_name.h"
 #include "clr/managed_thread_name.h"
 
 enum {
     KERNEL_NAME_BYTES = 15, /* TASK_COMM_LEN without its end */
     NAME_BYTES_MAX = 4 * MANAGED_THREAD_NAME_MAX,
+    PAGES_BYTES_MAX = 16 << 20,
 };
 
 #define RUNTIME_NAMES ".NET "
@@ -23,14 +25,19 @@ static bool is_wanted(const struct stack_row *row)
            (strlen(name) == KERNEL_NAME_BYTES && strncmp(name, RUNTIME_NAMES, strlen(RUNTIME_NAMES)) != 0);
 }
 
-/* One that begins otherwise was not read while it stood still, or the kernel was told another one. */
 static void name_row(struct stack_row *row, struct span name)
+{
+    free(row->name);
+    row->name = mem_format("%.*s", (int)name.size, (const char *)name.data);
+}
+
+/* One that begins otherwise was not read while it stood still, or the kernel was told another one. */
+static void extend_name(struct stack_row *row, struct span name)
 {
     size_t known = strlen(row->name);
     if (name.size < known || memcmp(name.data, row->name, known) != 0)
         return;
-    free(row->name);
-    row->name = mem_format("%.*s", (int)name.size, (const char *)name.data);
+    name_row(row, name);
 }
 
 static void name_rows(struct stack_view *view, struct memory_pages *pages,
@@ -44,9 +51,80 @@ static void name_rows(struct stack_view *view, struct memory_pages *pages,
             is_wanted(row) ? managed_threads_by_tid(threads, row->thread->ns_tid) : NULL;
         buffer_clear(&name);
         if (thread && managed_thread_name_read(pages, place, thread, &name))
-            name_row(row, buffer_span(&name));
+            extend_name(row, buffer_span(&name));
     }
     buffer_done(&name);
+}
+
+static bool is_thread_start(const struct shown_frame *frame)
+{
+    size_t size = strlen(AOT_THREAD_START);
+    const char *name = frame->frame->name;
+    return strncmp(name, AOT_THREAD_START, size) == 0 && (name[size] == 0 || name[size] == '(');
+}
+
+/* The last of a stack's first `words` that is an address in the code of a frame's caller; SIZE_MAX: none. Of
+ * earlier calls something may be left below. */
+static size_t find_return(const struct taken_thread *thread, size_t words, const struct shown_frame *caller)
+{
+    while (words > 0) {
+        uint64_t word = load_u64le(thread->stack + 8 * --words);
+        if (word == caller->location->addr)
+            return words;
+    }
+    return SIZE_MAX;
+}
+
+/* Between the return addresses into it and into its caller. */
+static bool find_start_frame(const struct stack_row *row, struct span *out)
+{
+    const struct shown_stack *stack = row->stack;
+    for (size_t i = 1; stack && i + 1 < stack->count; i++) {
+        if (!is_thread_start(&stack->frames[i]))
+            continue;
+        size_t end = find_return(row->thread, row->thread->stack_bytes / 8, &stack->frames[i + 1]);
+        size_t begin = end != SIZE_MAX ? find_return(row->thread, end, &stack->frames[i]) : SIZE_MAX;
+        if (begin == SIZE_MAX)
+            return false;
+        *out = span_of(row->thread->stack + 8 * (begin + 1), 8 * (end - begin - 1));
+        return true;
+    }
+    return false;
+}
+
+/* The kernel has the process's name of a thread that was given none: .NET 8 does not tell it those of
+ * programs that were compiled ahead. */
+static bool is_inherited(const struct stack_view *view, const struct stack_row *row)
+{
+    pid_t pid = view->stacks->target.pid;
+    for (size_t i = 0; row->thread->tid != pid && i < view->row_count; i++)
+        if (view->rows[i].thread->tid == pid)
+            return strcmp(row->thread->name, view->rows[i].thread->name) == 0;
+    return false;
+}
+
+/* Of a program that was compiled ahead. */
+static void name_rows_of_aot(struct stack_view *view)
+{
+    struct memory_pages pages;
+    struct buffer name;
+    memory_pages_init(&pages, view->stacks->target.memory, PAGES_BYTES_MAX);
+    buffer_init(&name, NAME_BYTES_MAX);
+    for (size_t i = 0; i < view->row_count; i++) {
+        struct stack_row *row = &view->rows[i];
+        struct span frame;
+        bool inherited = is_inherited(view, row);
+        buffer_clear(&name);
+        if (!(inherited || is_wanted(row)) || !find_start_frame(row, &frame) ||
+            !aot_thread_name_read(&pages, frame, &name))
+            continue;
+        if (inherited)
+            name_row(row, buffer_span(&name));
+        else
+            extend_name(row, buffer_span(&name));
+    }
+    buffer_done(&name);
+    memory_pages_done(&pages);
 }
 
 void stack_names_read(struct stack_view *view)
@@ -56,6 +134,8 @@ void stack_names_read(struct stack_view *view)
         view->rows[i].name = mem_copy_string(view->rows[i].thread->name);
         wanted |= is_wanted(&view->rows[i]);
     }
+    if (!view->stacks->walk)
+        name_rows_of_aot(view);
     if (!wanted || !view->stacks->walk)
         return;
     struct loaded_types *types = code_walk_types(view->stacks->walk);

@@ -61,9 +61,9 @@ bool stack_view_make(struct stack_view *view, const struct process_stacks *stack
     view->rows = mem_alloc(view->row_count + 1, sizeof *view->rows);
     for (size_t i = 0; i < view->row_count; i++)
         view->rows[i].thread = &stacks->threads.rows[i];
-    stack_names_read(view);
     if (!show_stacks(view, false, err))
         return false;
+    stack_names_read(view);
     for (size_t i = 0; i < view->row_count; i++) {
         count_row(view, &view->rows[i]);
         if (view->rows[i].stack)

@@ -148,19 +148,19 @@ static void live_read_async(struct stack_view *view, struct live_target *live,
 
 /* What is managed cannot be told of a program compiled ahead that does not tell its methods: nothing is left
  * out rather than everything. */
-static bool tells_managed(const struct stack_view *view, const struct target *target)
+static bool tells_managed(const struct stack_view *view, enum runtime_kind runtime)
 {
-    bool any = target->runtime != RUNTIME_NATIVEAOT;
+    bool any = runtime != RUNTIME_NATIVEAOT;
     for (size_t i = 0; i < view->row_count && !any; i++)
         any = view->rows[i].managed;
     return any;
 }
 
-static bool live_print(struct stack_view *view, const struct target *target, const struct stack_values *v,
-                       bool first, struct error *err)
+static bool print_as_told(struct stack_view *view, enum runtime_kind runtime, const struct stack_values *v,
+                          bool first, struct error *err)
 {
     struct stack_values own = *v;
-    own.managed = v->managed && tells_managed(view, target);
+    own.managed = v->managed && tells_managed(view, runtime);
     if (first && v->managed && !own.managed)
         message_warning("--managed shows all frames: this Native AOT program does not tell its methods");
     return stack_print(view, &own, err);
@@ -190,7 +190,7 @@ static bool live_look(struct live_target *live, const struct stack_caches *cache
         live_memory_finish(live->memory);
     if (ok && first)
         view_warn(&view);
-    ok = ok && live_print(&view, &live->list.items[0], v, first, err);
+    ok = ok && print_as_told(&view, live->list.items[0].runtime, v, first, err);
     stack_view_done(&view);
     return ok;
 }
@@ -246,7 +246,7 @@ static bool core_look(struct core_target *core, struct process_stacks *stacks,
     }
     if (ok)
         view_warn(&view);
-    ok = ok && stack_print(&view, v, err);
+    ok = ok && print_as_told(&view, core->runtime, v, true, err);
     stack_view_done(&view);
     return ok;
 }

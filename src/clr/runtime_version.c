@@ -24,6 +24,13 @@ static bool is_version_char(uint8_t c)
            c == '-' || c == '+';
 }
 
+const char *runtime_version_or_kind(enum runtime_kind kind, const struct runtime_version *version)
+{
+    static const char *const kinds[] = { [RUNTIME_NATIVEAOT] = "Native AOT", [RUNTIME_MONO] = "Mono" };
+    bool tells = version->text[0] || kind == RUNTIME_NONE || kind == RUNTIME_CORECLR;
+    return tells ? version->text : kinds[kind];
+}
+
 bool runtime_version_from_name(struct span name, struct runtime_version *out)
 {
     struct runtime_version version = { 0 };

@@ -27,6 +27,10 @@ struct runtime_version {
 
 /* "coreclr" and so on, as the JSON output has it; NULL for RUNTIME_NONE. */
 const char *runtime_kind_name(enum runtime_kind kind);
+/* What a process's runtime is shown as: its version, "Native AOT" where that is not known, ...; "" when
+ * nothing is.
+ */
+const char *runtime_version_or_kind(enum runtime_kind kind, const struct runtime_version *version);
 /* "10.0.12" and the like, of untrusted bytes; false when it is no version. */
 bool runtime_version_from_name(struct span name, struct runtime_version *out);
 /* From the folder that a runtime file lies in; false when that is no version. */

@@ -261,12 +261,12 @@ static void find_runtime(struct core_target *target)
         const char *path = target->core.memory.mappings[i].path, *slash = strrchr(path, '/');
         if (!slash || strcmp(slash + 1, "libcoreclr.so") != 0)
             continue;
-        target->has_runtime = true;
+        target->runtime = RUNTIME_CORECLR;
         if (!runtime_version_from_path(span_of(path, strlen(path)), &target->version))
             scan_image(target, path);
         return;
     }
-    target->has_runtime = scan_image(target, executable_of(&target->core)) == RUNTIME_CORECLR;
+    target->runtime = scan_image(target, executable_of(&target->core));
 }
 
 bool core_target_open(const char *path, struct core_target *out, struct error *err)
@@ -413,7 +413,8 @@ uint32_t core_target_describe(const struct core_target *target, struct trace_bui
     row->name = trace_add_string(&b->trace, name);
     row->command_line = trace_add_string(&b->trace, (const char *)command.data);
     buffer_done(&command);
-    row->runtime_version = trace_add_string(&b->trace, target->version.text);
+    row->runtime_version =
+        trace_add_string(&b->trace, runtime_version_or_kind(target->runtime, &target->version));
     process_scan_add_memory(b, process, &target->memory, now_ns);
     return process;
 }

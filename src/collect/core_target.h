@@ -38,7 +38,7 @@ struct core_target {
     struct core_image *images;
     size_t image_count, image_capacity;
     struct runtime_version version; /* "" when not known: in a file that is not here, or ahead of time */
-    bool has_runtime;
+    enum runtime_kind runtime;
 };
 
 /* As core_file_open(). Undo with core_target_close(). `out` must not move meanwhile. */

@@ -56,9 +56,7 @@ const char *target_label(const struct target *t)
 
 const char *target_runtime_text(const struct target *t)
 {
-    static const char *const kinds[] = { [RUNTIME_NATIVEAOT] = "Native AOT", [RUNTIME_MONO] = "Mono" };
-    bool tells = t->version.text[0] || t->runtime == RUNTIME_NONE || t->runtime == RUNTIME_CORECLR;
-    return tells ? t->version.text : kinds[t->runtime];
+    return runtime_version_or_kind(t->runtime, &t->version);
 }
 
 static bool open_pidfd(pid_t pid, int *out_fd, struct error *err)

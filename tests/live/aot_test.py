@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""aot_test.py VARIANT [SAMPLE...]: names of methods in programs that were compiled ahead of time (Native AOT).
+"""aot_test.py VARIANT [SAMPLE...]: names of methods and threads in programs that were compiled ahead of time (Native AOT).
 
 The judge is the linker's symbol table, which the compiler puts into a debug file beside the program: the program itself has
 none, and is looked at without that file."""
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 
-from live import HELPERS, Checks, Work, clrperf, need_command, run, sample_command, succeeded
+from live import HELPERS, Checks, Target, Work, clrperf, core_dumps, need_command, run, sample_command, succeeded, wait_at_rest
 
 # What the compiler makes besides methods: it has no names for stack traces.
 MADE = re.compile(r"<unbox>|<DynamicInvoke>|GetFieldHelper|Thunk|__<Get[A-Za-z]+>|_MainMethodWrapper|__managed__")
@@ -96,6 +97,29 @@ def recording(checks, work, program, sample):
                  f"{len(faults)} stacks: {sorted(set(faults))}")
 
 
+def thread_names(checks, work, program):
+    """What the program called its threads: .NET 8 does not tell the kernel, which cuts what it is told, and no dump has it."""
+    alone = work.file("deadlock")
+    shutil.copy(program, alone)
+    wanted = {"by-signal-that-never-comes", "by-holder", "by-thin", "by-waiter", "cycle-0", "cycle-1"}
+
+    def look(*what):
+        return json.loads(succeeded(clrperf("stack", "--json", *what)).stdout)
+
+    def called(view):
+        return {thread["name"] for thread in view["threads"]}
+
+    with Target([alone, "0", "two"]) as target:
+        wait_at_rest(target.pid)
+        view = look("-p", target.pid)
+        checks.check("threads have the names that the program gave them", wanted <= called(view), str(called(view)))
+        [(_, path)] = core_dumps(work, target.pid, "aot")
+    core = look(path)
+    checks.check("in a dump, too", wanted <= called(core) and called(core) - wanted == {None}, str(called(core)))
+    checks.check("of which it is told what it is of", core["runtime_version"] == view["runtime_version"] == "Native AOT",
+                 f"{core['runtime_version']}, {view['runtime_version']}")
+
+
 def main():
     checks = Checks()
     variant, samples = sys.argv[1], sys.argv[2:] or ["throws", "asyncchain"]
@@ -108,8 +132,13 @@ def main():
             if sample in BUSY:
                 recording(checks, work, program, sample)
 
+    def threads(checks):
+        with Work() as work:
+            thread_names(checks, work, sample_command(variant, "deadlock")[-1])
+
     for sample in samples:
         checks.run(f"{variant} {sample}", one, sample)
+    checks.run(f"{variant} threads", threads)
     checks.exit()
 
 

@@ -111,8 +111,10 @@ static void test_finalizer(void **state)
     build(ahead, named, &stack);
     assert_string_equal(idle_thread_kind(".NET Finalizer", &stack, true), "finalizer");
     assert_null(idle_thread_kind(".NET Finalizer", &stack, false));
+    assert_string_equal(idle_thread_kind("", &stack, true), "finalizer"); /* of a core dump */
     build(at_work, named, &stack);
     assert_null(idle_thread_kind(".NET Finalizer", &stack, true));
+    assert_null(idle_thread_kind("", &stack, true));
 }
 
 int main(void)
