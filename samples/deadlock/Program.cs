@@ -13,7 +13,8 @@ namespace Deadlock
     /// <summary>
     /// Threads that wait for each other, and threads that only look like it. The second argument chooses: `two`, `three`
     /// (cycles of monitors), `lock` (of System.Threading.Lock, from .NET 9 on), `busy` (locks at full speed, no cycle);
-    /// `task`, `async`, `all`, `ring` (cycles of locks and tasks), `free` (such that somebody can end).
+    /// `task`, `async`, `all`, `each`, `ring` (cycles of locks and tasks), `free` (such that somebody can end), `hasty` (locks and tasks at
+    /// full speed, no cycle).
     /// </summary>
     public static class Program
     {
@@ -23,6 +24,7 @@ namespace Deadlock
         private static readonly object hashed = new object(), thin = new object(), signalled = new object();
         private static CountdownEvent holding = new CountdownEvent(0);
         private static Run? run;
+        private static int visits;
 
         public static void Main(string[] args)
         {
@@ -42,8 +44,12 @@ namespace Deadlock
                     Start("task-0", () => HoldAndAwait(a, () => Outer(a)));
                 else if (mode == "all")
                     Start("task-0", () => HoldAndAwait(a, () => Task.WhenAll(Task.Delay(Timeout.Infinite), Outer(a))));
+                else if (mode == "each")
+                    Start("task-0", () => WaitForEach(a, Task.Run(() => Sleep()), Task.Run(() => Want(a))));
                 else if (mode == "ring")
                     StartRing();
+                else if (mode == "hasty")
+                    StartHasty();
                 else if (mode == "free")
                     StartFree();
                 else
@@ -107,6 +113,15 @@ namespace Deadlock
         {
             lock (own)
                 work().GetAwaiter().GetResult();
+        }
+
+        private static void Sleep() => Thread.Sleep(Timeout.Infinite);
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static void WaitForEach(object own, params Task[] tasks)
+        {
+            lock (own)
+                Task.WaitAll(tasks);
         }
 
         [MethodImpl(MethodImplOptions.NoInlining)]
@@ -190,6 +205,42 @@ namespace Deadlock
                 run!.Truth.Count("impossible");
         }
 #endif
+
+        /// <summary>Who holds a lock waits for tasks that want others only.</summary>
+        private static void StartHasty()
+        {
+            for (int i = 0; i < 4; i++)
+            {
+                object own = i % 2 == 0 ? (object)a : b;
+                bool direct = i < 2;
+                Start("hasty-" + i, () =>
+                {
+                    while (!run!.Over)
+                    {
+                        HoldAndAwait(own, () => direct ? Task.Run(() => Visit(c)) : VisitLater(c));
+                        run.Truth.Count("rounds");
+                    }
+                });
+            }
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static void Visit(object wanted)
+        {
+            lock (wanted)
+            {
+                if (visits++ % 4 == 0)
+                    Thread.Sleep(20);
+                else
+                    Thread.SpinWait(20000);
+            }
+        }
+
+        private static async Task VisitLater(object wanted)
+        {
+            await Task.Yield();
+            Visit(wanted);
+        }
 
         /// <summary>Everybody wants the same locks, always in the same order.</summary>
         private static void StartBusy()

@@ -1,5 +1,14 @@
 #include "analyse/shown_stack.h"
 
+#include <string.h>
+
+bool shown_frame_is_called(const struct shown_frame *frame, const char *method)
+{
+    size_t size = strlen(method);
+    const char *name = frame->frame->name;
+    return strncmp(name, method, size) == 0 && (name[size] == 0 || name[size] == '(');
+}
+
 bool shown_frame_is_managed(const struct shown_frame *frame)
 {
     uint8_t kind = frame->frame->kind;

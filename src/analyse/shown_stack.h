@@ -25,6 +25,8 @@ struct shown_stack {
 /* `node` of `p` is what a sample with `stack` of `t` became there. */
 void shown_stack_read(const struct trace *t, uint32_t stack, const struct profile *p, uint32_t node,
                       struct shown_stack *out);
+/* Whether its name, as people read it, is that of a method, with or without parameters. */
+bool shown_frame_is_called(const struct shown_frame *frame, const char *method);
 /* Code of a .NET program or library, however compiled. */
 bool shown_frame_is_managed(const struct shown_frame *frame);
 

@@ -56,13 +56,6 @@ static void name_rows(struct stack_view *view, struct memory_pages *pages,
     buffer_done(&name);
 }
 
-static bool is_thread_start(const struct shown_frame *frame)
-{
-    size_t size = strlen(AOT_THREAD_START);
-    const char *name = frame->frame->name;
-    return strncmp(name, AOT_THREAD_START, size) == 0 && (name[size] == 0 || name[size] == '(');
-}
-
 /* The last of a stack's first `words` that is an address in the code of a frame's caller; SIZE_MAX: none. Of
  * earlier calls something may be left below. */
 static size_t find_return(const struct taken_thread *thread, size_t words, const struct shown_frame *caller)
@@ -80,7 +73,7 @@ static bool find_start_frame(const struct stack_row *row, struct span *out)
 {
     const struct shown_stack *stack = row->stack;
     for (size_t i = 1; stack && i + 1 < stack->count; i++) {
-        if (!is_thread_start(&stack->frames[i]))
+        if (!shown_frame_is_called(&stack->frames[i], AOT_THREAD_START))
             continue;
         size_t end = find_return(row->thread, row->thread->stack_bytes / 8, &stack->frames[i + 1]);
         size_t begin = end != SIZE_MAX ? find_return(row->thread, end, &stack->frames[i]) : SIZE_MAX;

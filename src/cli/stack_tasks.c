@@ -38,10 +38,15 @@ static bool is_worth_it(const struct stack_view *view)
     return waits;
 }
 
+static bool runs_on(struct reading *r, uint64_t task, size_t row)
+{
+    return task_runs_on(&r->reader, task, stack_of(r->view, row), r->view->rows[row].executes);
+}
+
 static bool runs_elsewhere(struct reading *r)
 {
     for (size_t i = 0; i < r->view->row_count; i++)
-        if (i != r->runner && task_runs_on(&r->reader, r->task, stack_of(r->view, i)))
+        if (i != r->runner && runs_on(r, r->task, i))
             return true;
     return false;
 }
@@ -82,7 +87,7 @@ static void read_row(struct reading *r, size_t row)
     r->task = 0;
     for (size_t i = 0; i < stack.size / 8; i++) {
         uint64_t word = load_u64le(stack.data + 8 * i);
-        if (word == r->task || !task_is_running(&r->reader, word) || !task_runs_on(&r->reader, word, stack))
+        if (word == r->task || !task_is_running(&r->reader, word) || !runs_on(r, word, row))
             continue;
         r->task = word;
         task_waits_find(&r->reader, word, take_wait, r);

@@ -8,13 +8,16 @@
 #include "analyse/managed_wait.h"
 #include "base/mem.h"
 #include "cli/stack_names.h"
+#include "clr/task_run.h"
 
 /* What a thread does, by names as people write them. */
 static void look_at(struct stack_row *row)
 {
     bool blocked = row->thread->waiting_on[0] != 0;
-    for (size_t i = 0; i < row->stack->count; i++)
+    for (size_t i = 0; i < row->stack->count; i++) {
         row->managed |= shown_frame_is_managed(&row->stack->frames[i]);
+        row->executes |= shown_frame_is_called(&row->stack->frames[i], TASK_EXECUTE);
+    }
     row->idle = row->thread->signal ? NULL : idle_thread_kind(row->name, row->stack, blocked);
     row->waits = blocked ? managed_wait_name(row->stack) : NULL;
     row->waits_by_condition = managed_wait_is_by(row->stack, "Condition.Wait");

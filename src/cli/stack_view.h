@@ -36,6 +36,7 @@ struct stack_row {
     const char *idle;                  /* what it is there for when it is idle by design, or NULL */
     const char *waits;                 /* managed_wait_name(), or NULL */
     bool waits_by_condition;           /* by what Monitor.Wait is made of from .NET 11 on */
+    bool executes;                     /* TASK_EXECUTE is on its stack */
     struct stack_lock lock;
     uint64_t waits_at; /* the object, a monitor's or a lock, that it waits at for a signal; 0: none */
     uint32_t cycle;    /* number of the deadlock it is part of, or 0 */

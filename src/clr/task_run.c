@@ -161,14 +161,14 @@ static bool notes_current(struct task_reader *r, uint64_t task, struct span stac
     return false;
 }
 
-bool task_runs_on(struct task_reader *r, uint64_t task, struct span stack)
+bool task_runs_on(struct task_reader *r, uint64_t task, struct span stack, bool executes)
 {
     const struct task_type *kind = kind_of(r, task);
     if (kind->role != ROLE_TASK)
         return false;
     return kind->async.kind == ASYNC_METHOD
                ? holds(stack, task) && holds(stack, machine_of(r, task, &kind->async))
-               : notes_current(r, task, stack);
+               : executes && notes_current(r, task, stack);
 }
 
 /* Who waits. */

@@ -18,6 +18,9 @@
 #include "base/cursor.h"
 #include "clr/loaded_types.h"
 
+/* The method that runs delegates of tasks. */
+#define TASK_EXECUTE "System.Threading.Tasks.Task.ExecuteWithThreadLocal"
+
 struct task_type;
 
 struct task_reader {
@@ -32,9 +35,12 @@ void task_reader_done(struct task_reader *reader);
 
 /* Whether at `addr`, any word, there is a Task that some thread runs now. */
 bool task_is_running(struct task_reader *reader, uint64_t addr);
-/* Whether a thread's stack says that it is this one, of a task that is running. What is left on a stack of
- * earlier calls can say so, too: it is certain where one thread's stack does, and the others' do not. */
-bool task_runs_on(struct task_reader *reader, uint64_t task, struct span stack);
+/*
+ * Whether a thread's stack says that it is this one, of a task that is running. `executes`: TASK_EXECUTE is
+ * on it. What is left on a stack of earlier calls can say so, too: it is certain where one thread's stack
+ * does, and the others' do not.
+ */
+bool task_runs_on(struct task_reader *reader, uint64_t task, struct span stack, bool executes);
 
 /* A wait for the end of a task. */
 struct task_wait {

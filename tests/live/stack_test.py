@@ -121,7 +121,7 @@ def circle(view):
 
 def check_task_deadlocks(checks, variant, work):
     """Who holds a lock waits for a task of which another thread that waits for that lock runs a part."""
-    for mode, count in (("task", 2), ("async", 2), ("all", 2), ("ring", 4)):
+    for mode, count in (("task", 2), ("async", 2), ("all", 2), ("each", 2), ("ring", 4)):
         with deadlocked(variant, mode) as target:
             checks.check(f"{variant} {mode}: a deadlock of {count} threads is found",
                          comes_true(lambda: in_circle(target.pid, count)), "")
@@ -221,6 +221,17 @@ def check_at_once(checks, variant):
             else:
                 checks.check(f"{variant}: one that stays is named", done.returncode == 4 and
                              f"is traced by process {debugger.pid}," in done.stderr, done.stderr)
+
+
+def check_hasty(checks, variant):
+    with deadlocked(variant, "hasty") as target:
+        done = succeeded(clrperf("stack", "-p", target.pid, "--json", "--repeat", LOOKS, "--every", "1ms", timeout=300))
+        views = [json.loads(line) for line in done.stdout.splitlines()]
+        locks = [thread["lock"] for view in views for thread in view["threads"] if thread["lock"]]
+        checks.check(f"{variant}: no false deadlock of tasks in {LOOKS} looks", len(views) == LOOKS and
+                     all(view["deadlocks"] == [] for view in views), "")
+        checks.check(f"{variant}: somebody waits for a task that needs another thread", any(lock["kind"] == "task" for lock in locks),
+                     f"{len(locks)} waits")
 
 
 def check_busy(checks, variant):
@@ -472,6 +483,7 @@ def main():
         checks.run("at once", check_at_once, variant)
         checks.run("busy", check_busy, variant)
         checks.run("vdso", check_vdso)
+        checks.run("hasty", check_hasty, variant)
         checks.run("positions", check_positions, variant)
         checks.run("crashes", check_crashes, variant, work)
         if variant.endswith("-musl"):
