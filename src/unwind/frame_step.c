@@ -260,13 +260,14 @@ struct frame_step frame_step_caller_flow(const struct unwind_run *r, const struc
     return step;
 }
 
-/* Where the word there is no return address the code has a frame, which a frame pointer may tell of. */
+/* Where the word there is native code's, and no return address, the code has a frame, which a frame pointer
+ * may tell of. */
 static struct frame_step step_top_return(const struct unwind_run *r, const struct unwind_place *at,
                                          int32_t depth)
 {
     uint64_t word;
     if (!r->u->machine->has_link && unwind_run_word(r, at->sp + (uint32_t)depth, &word) == OUTCOME_OK &&
-        !unwind_run_is_return(r->u, word))
+        unwind_run_code_at(r->u, word).kind == UNWIND_CODE_ELF && !unwind_run_is_return(r->u, word))
         return (struct frame_step){ STEP_NO_RULE, { 0 } };
     return step_stack_top(r->u, depth);
 }
