@@ -102,8 +102,9 @@ static void write_lock(const struct stack_view *view, const struct stack_row *ro
     json_key(w, "type");
     json_quoted(w, lock->type);
     json_key(w, "owner");
-    if (lock->owner < view->row_count)
-        json_i64(w, view->rows[lock->owner].thread->tid);
+    pid_t owner = stack_lock_owner(view, lock);
+    if (owner)
+        json_i64(w, owner);
     else
         json_absent(w);
     json_end_object(w);
@@ -217,7 +218,7 @@ void stack_view_json(const struct stack_view *view, bool managed_only, struct js
     else
         json_absent(w);
     json_key(w, "deadlocks");
-    if (view->stacks->walk && view->locks_problem.kind == ERROR_NONE)
+    if (view->stacks->walk && view->locks_problem.kind == ERROR_NONE && !view->stacks->threads.other_count)
         write_deadlocks(view, w);
     else
         json_absent(w);

@@ -40,6 +40,16 @@ static size_t row_of(const struct stack_view *view, pid_t ns_tid)
     return WAIT_NOBODY;
 }
 
+/* Of one that was not asked for; 0: there is none such. */
+static pid_t other_tid(const struct stack_view *view, pid_t ns_tid)
+{
+    const struct taken_threads *threads = &view->stacks->threads;
+    for (size_t i = 0; i < threads->other_count; i++)
+        if (threads->others[i].ns_tid == ns_tid)
+            return threads->others[i].tid;
+    return 0;
+}
+
 static void name_type(struct reading *r, uint64_t table, struct stack_lock *out)
 {
     const char *name = table ? code_walk_type_name(r->view->stacks->walk, table) : NULL;
@@ -58,6 +68,7 @@ static void set_lock(struct reading *r, struct stack_row *row, enum stack_lock_k
     row->lock.kind = kind;
     row->lock.object = lock->object;
     row->lock.owner = lock->owner ? row_of(r->view, lock->owner) : WAIT_NOBODY;
+    row->lock.owner_tid = lock->owner ? other_tid(r->view, lock->owner) : 0;
     name_type(r, lock->table, &row->lock);
 }
 
@@ -286,7 +297,8 @@ static bool waits_for_unknown(const struct stack_row *row)
 {
     bool enters = waits_in(row, "Lock.Enter") || waits_in(row, "Monitor.Enter");
     bool locked = row->lock.kind == STACK_LOCK_MONITOR || row->lock.kind == STACK_LOCK_LOCK;
-    return locked ? row->lock.owner == WAIT_NOBODY : row->lock.kind == STACK_LOCK_NONE && enters;
+    bool unowned = row->lock.owner == WAIT_NOBODY && !row->lock.owner_tid;
+    return locked ? unowned : row->lock.kind == STACK_LOCK_NONE && enters;
 }
 
 /* A small dump has the threads, not who holds what they wait for: that no circle is seen means nothing then.

@@ -14,10 +14,14 @@ static int compare_tids(const void *a, const void *b)
 bool stack_threads_open(const struct process_stacks *stacks, struct memory_pages *pages,
                         struct managed_threads *out, struct error *err)
 {
-    AUTO_FREE pid_t *tids = mem_alloc(stacks->threads.count + 1, sizeof *tids);
-    for (size_t i = 0; i < stacks->threads.count; i++)
-        tids[i] = stacks->threads.rows[i].ns_tid;
-    qsort(tids, stacks->threads.count, sizeof *tids, compare_tids);
+    const struct taken_threads *threads = &stacks->threads;
+    size_t count = threads->count + threads->other_count;
+    AUTO_FREE pid_t *tids = mem_alloc(count + 1, sizeof *tids);
+    for (size_t i = 0; i < threads->count; i++)
+        tids[i] = threads->rows[i].ns_tid;
+    for (size_t i = 0; i < threads->other_count; i++)
+        tids[threads->count + i] = threads->others[i].ns_tid;
+    qsort(tids, count, sizeof *tids, compare_tids);
     return managed_threads_open(pages, code_walk_root(stacks->walk), code_walk_report(stacks->walk)->layout,
-                                tids, stacks->threads.count, out, err);
+                                tids, count, out, err);
 }

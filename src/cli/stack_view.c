@@ -110,6 +110,11 @@ const char *stack_lock_kind_name(enum stack_lock_kind kind)
     return names[kind];
 }
 
+pid_t stack_lock_owner(const struct stack_view *view, const struct stack_lock *lock)
+{
+    return lock->owner < view->row_count ? view->rows[lock->owner].thread->tid : lock->owner_tid;
+}
+
 void stack_row_lock(const struct stack_view *view, const struct stack_row *row, struct buffer *out)
 {
     static const char *const words[] = { "", "monitor", "signal (Monitor.Wait)", "lock", "task" };
@@ -121,9 +126,10 @@ void stack_row_lock(const struct stack_view *view, const struct stack_row *row, 
         buffer_format(out, "%s %s", lock->kind == STACK_LOCK_TASK ? "" : " of", lock->type);
     if (lock->object)
         buffer_format(out, " 0x%" PRIx64, lock->object);
-    if (lock->owner < view->row_count)
+    pid_t owner = stack_lock_owner(view, lock);
+    if (owner)
         buffer_format(out, " %s thread %d", lock->kind == STACK_LOCK_TASK ? "that needs" : "held by",
-                      (int)view->rows[lock->owner].thread->tid);
+                      (int)owner);
 }
 
 void stack_row_wait(const struct stack_view *view, const struct stack_row *row, struct buffer *out)

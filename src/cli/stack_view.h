@@ -25,7 +25,8 @@ struct stack_lock {
     char *type;      /* of the object, or NULL. Owned */
     size_t owner; /* row of the thread that holds it, or that the task needs; WAIT_NOBODY: none does, or it is
                      not known */
-    bool timed;   /* it gives up after a while */
+    pid_t owner_tid; /* the same where it has no row, as it was not asked for; or 0 */
+    bool timed;      /* it gives up after a while */
 };
 
 struct stack_row {
@@ -80,6 +81,8 @@ void stack_row_lock(const struct stack_view *view, const struct stack_row *row, 
  */
 size_t stack_view_cycle(const struct stack_view *view, uint32_t cycle);
 const char *stack_lock_kind_name(enum stack_lock_kind kind);
+/* The thread that holds it, or that the task needs; 0: none does, or it is not known. */
+pid_t stack_lock_owner(const struct stack_view *view, const struct stack_lock *lock);
 /* "running", "sleeping", ...; NULL when unknown */
 const char *stack_row_state(const struct stack_row *row);
 

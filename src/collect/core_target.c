@@ -380,6 +380,8 @@ void core_target_take(struct core_target *target, struct process_stacks *stacks,
         const struct core_thread *core = &target->core.threads[i];
         if (!only_tid || core->tid == only_tid)
             take_thread(target, core, taken_threads_add(&stacks->threads, core->tid));
+        else
+            taken_threads_add_other(&stacks->threads, core->tid, core->tid);
     }
 }
 

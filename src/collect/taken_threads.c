@@ -33,13 +33,14 @@ void taken_threads_renew(struct taken_threads *threads)
 {
     for (size_t i = 0; i < threads->count; i++)
         thread_done(&threads->rows[i]);
-    threads->count = 0;
+    threads->count = threads->other_count = 0;
 }
 
 void taken_threads_done(struct taken_threads *threads)
 {
     taken_threads_renew(threads);
     free(threads->rows);
+    free(threads->others);
     *threads = (struct taken_threads){ 0 };
 }
 
@@ -49,6 +50,13 @@ struct taken_thread *taken_threads_add(struct taken_threads *threads, pid_t tid)
     struct taken_thread *thread = &threads->rows[threads->count++];
     *thread = (struct taken_thread){ .tid = tid, .ns_tid = tid };
     return thread;
+}
+
+void taken_threads_add_other(struct taken_threads *threads, pid_t tid, pid_t ns_tid)
+{
+    threads->others = mem_grow(threads->others, &threads->other_capacity, threads->other_count + 1,
+                               sizeof *threads->others);
+    threads->others[threads->other_count++] = (struct thread_numbers){ tid, ns_tid };
 }
 
 static int compare_tids(const void *a, const void *b)
@@ -62,10 +70,13 @@ static bool list_threads(struct taken_threads *threads, pid_t pid, pid_t only_ti
     char folder[64];
     snprintf(folder, sizeof folder, "/proc/%d/task", (int)pid);
     DIR *dir = opendir(folder);
-    for (struct dirent *entry; dir && threads->count < TAKEN_THREADS_MAX && (entry = readdir(dir));) {
+    for (struct dirent *entry;
+         dir && threads->count + threads->other_count < TAKEN_THREADS_MAX && (entry = readdir(dir));) {
         pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
         if (tid > 0 && (!only_tid || tid == only_tid))
             taken_threads_add(threads, tid);
+        else if (tid > 0)
+            taken_threads_add_other(threads, tid, tid);
     }
     if (dir)
         closedir(dir);
@@ -93,15 +104,15 @@ static void read_state(pid_t pid, struct taken_thread *thread)
 
 /* Its number as the process has it itself. False when that is known to be the same, as of all threads then.
  */
-static bool read_ns_tid(pid_t pid, struct taken_thread *thread)
+static bool read_ns_tid(pid_t pid, pid_t tid, pid_t *out_ns_tid)
 {
     struct proc_status status;
     struct buffer lines;
     buffer_init(&lines, STAT_BYTES_MAX);
-    bool known = proc_file_read_task(pid, thread->tid, "status", &lines, NULL) &&
+    bool known = proc_file_read_task(pid, tid, "status", &lines, NULL) &&
                  procfs_read_status(buffer_span(&lines), &status, NULL);
     if (known)
-        thread->ns_tid = status.ns_pid;
+        *out_ns_tid = status.ns_pid;
     buffer_done(&lines);
     return !known || status.ns_depth > 0;
 }
@@ -109,12 +120,14 @@ static bool read_ns_tid(pid_t pid, struct taken_thread *thread)
 /* What the kernel says of them, before they are stopped. */
 static void read_states(struct taken_threads *threads, pid_t pid)
 {
-    bool nested = read_ns_tid(pid, &threads->rows[0]);
+    bool nested = read_ns_tid(pid, threads->rows[0].tid, &threads->rows[0].ns_tid);
     for (size_t i = 0; i < threads->count; i++) {
         read_state(pid, &threads->rows[i]);
         if (nested && i > 0)
-            read_ns_tid(pid, &threads->rows[i]);
+            read_ns_tid(pid, threads->rows[i].tid, &threads->rows[i].ns_tid);
     }
+    for (size_t i = 0; nested && i < threads->other_count; i++)
+        read_ns_tid(pid, threads->others[i].tid, &threads->others[i].ns_tid);
 }
 
 /* What lies above are the arguments. */

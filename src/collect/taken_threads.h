@@ -33,10 +33,16 @@ struct taken_thread {
     uint32_t trace_stack; /* once unwound: its stack in the trace, or 0 */
 };
 
+struct thread_numbers {
+    pid_t tid, ns_tid; /* as above */
+};
+
 /* All zero at first. */
 struct taken_threads {
     struct taken_thread *rows; /* sorted by tid where they are a running process's */
     size_t count, capacity;
+    struct thread_numbers *others; /* the process's threads that were not asked for */
+    size_t other_count, other_capacity;
 };
 
 void taken_threads_done(struct taken_threads *threads);
@@ -44,6 +50,8 @@ void taken_threads_done(struct taken_threads *threads);
 void taken_threads_renew(struct taken_threads *threads);
 /* The next one, to be filled in. */
 struct taken_thread *taken_threads_add(struct taken_threads *threads, pid_t tid);
+/* One that is not taken. */
+void taken_threads_add_other(struct taken_threads *threads, pid_t tid, pid_t ns_tid);
 
 /*
  * Takes the threads of the running process `pid`, or only `only_tid`, each stopped for a moment, in place of

@@ -108,6 +108,11 @@ def check_deadlocks(checks, variant):
             raw = look("-p", target.pid, "--raw-names")
             checks.check(f"{variant} {mode}: the runtime's spelling changes names, not what they wait for",
                          waiting(raw) == waiting(view) and len(raw["deadlocks"]) == 1, f"{waiting(raw)}, {waiting(view)}")
+            one = succeeded(clrperf("stack", "--json", "-p", target.pid, "--thread", members[0]["tid"]))
+            alone = json.loads(one.stdout)
+            checks.check(f"{variant} {mode}: of one thread it is said who holds the lock, and nothing of deadlocks",
+                         [t["lock"] for t in alone["threads"]] == [members[0]["lock"]] and alone["deadlocks"] is None and not one.stderr,
+                         f"{alone['deadlocks']} {one.stderr}")
             text = succeeded(clrperf("stack", "-p", target.pid)).stdout
             checks.check(f"{variant} {mode}: people read of it first", f"\ndeadlock: {count} threads" in text[:300], text[:300])
 
