@@ -94,6 +94,22 @@ static void read_row(struct reading *r, size_t row)
     }
 }
 
+static bool may_run_task(const struct reading *r, size_t row)
+{
+    return r->waits_for[row] != WAIT_NOBODY || waits_for_task(&r->view->rows[row]);
+}
+
+/* What stacks refer to is read together. */
+static void fetch(struct reading *r)
+{
+    for (size_t row = 0; row < r->view->row_count; row++) {
+        struct span stack = may_run_task(r, row) ? stack_of(r->view, row) : (struct span){ 0 };
+        for (size_t i = 0; i < stack.size / 8; i++)
+            task_want(&r->reader, load_u64le(stack.data + 8 * i));
+    }
+    memory_pages_fetch(r->reader.pages);
+}
+
 void stack_tasks_read(const struct stack_view *view, struct memory_pages *pages, const size_t *waits_for,
                       struct stack_task *out)
 {
@@ -102,8 +118,9 @@ void stack_tasks_read(const struct stack_view *view, struct memory_pages *pages,
     if (!is_worth_it(view))
         return;
     task_reader_init(&r.reader, code_walk_types(view->stacks->walk), pages);
+    fetch(&r);
     for (size_t i = 0; i < view->row_count; i++)
-        if (waits_for[i] != WAIT_NOBODY || waits_for_task(&view->rows[i]))
+        if (may_run_task(&r, i))
             read_row(&r, i);
     task_reader_done(&r.reader);
 }

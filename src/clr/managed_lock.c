@@ -113,12 +113,15 @@ uint64_t managed_object_table(struct memory_pages *pages, uint64_t object)
     return object && object % 8 == 0 ? memory_pages_u64(pages, object) & ~UINT64_C(7) : 0;
 }
 
-uint64_t managed_object_at(struct memory_pages *pages, uint64_t addr)
+bool managed_object_may_be_at(const struct memory_pages *pages, uint64_t addr)
 {
     const struct memory_mapping *m = addr % 8 == 0 ? memory_mapping_at(pages->memory, addr) : NULL;
-    if (!m || !m->writable || m->path[0])
-        return 0;
-    uint64_t table = managed_object_table(pages, addr);
+    return m && m->writable && !m->path[0];
+}
+
+uint64_t managed_object_at(struct memory_pages *pages, uint64_t addr)
+{
+    uint64_t table = managed_object_may_be_at(pages, addr) ? managed_object_table(pages, addr) : 0;
     const struct memory_mapping *there = table ? memory_mapping_at(pages->memory, table) : NULL;
     /* of a dump the rights of memory that has the name of a file, as /memfd:doublemapper, can be a
      * neighbour's */

@@ -37,6 +37,8 @@ bool managed_lock_read_object(struct memory_pages *pages, const struct managed_t
                               uint64_t object, struct managed_lock *out);
 /* The MethodTable of an object, or 0. */
 uint64_t managed_object_table(struct memory_pages *pages, uint64_t object);
+/* Whether `addr`, any word, is where objects can be. */
+bool managed_object_may_be_at(const struct memory_pages *pages, uint64_t addr);
 /* The same where `addr` is any word, and perhaps no object: 0 when it cannot be one. */
 uint64_t managed_object_at(struct memory_pages *pages, uint64_t addr);
 

@@ -38,10 +38,11 @@ void task_reader_init(struct task_reader *reader, struct loaded_types *types, st
 
 void task_reader_done(struct task_reader *reader)
 {
-    for (size_t i = 0; i < reader->kind_count; i++)
+    for (size_t i = 1; i < reader->kind_count; i++)
         if (reader->kinds[i].role == ROLE_TASK)
             async_type_done(&reader->kinds[i].async);
     free(reader->kinds);
+    id_map_done(&reader->kind_ids);
 }
 
 /* Types. */
@@ -81,6 +82,11 @@ static void read_kind(struct task_reader *r, struct task_type *kind)
     }
 }
 
+static bool is_kind(const void *kinds, uint32_t id, const void *table)
+{
+    return ((const struct task_type *)kinds)[id].table == *(const uint64_t *)table;
+}
+
 /* The kind of what is at an address, any word. Valid until the next call. */
 static const struct task_type *kind_of(struct task_reader *r, uint64_t addr)
 {
@@ -88,15 +94,19 @@ static const struct task_type *kind_of(struct task_reader *r, uint64_t addr)
     uint64_t table = managed_object_at(r->pages, addr);
     if (!table)
         return &none;
-    for (size_t i = 0; i < r->kind_count; i++)
-        if (r->kinds[i].table == table)
-            return &r->kinds[i];
-    if (r->kind_count == KINDS_MAX)
+    uint64_t hash = hash_pair(table, 0);
+    uint32_t id = id_map_find(&r->kind_ids, hash, is_kind, r->kinds, &table);
+    if (id)
+        return &r->kinds[id];
+    if (r->kind_count == 0)
+        r->kind_count = 1;
+    if (r->kind_count > KINDS_MAX)
         return &none;
     struct task_type kind = { .table = table };
     read_kind(r, &kind);
     r->kinds = mem_grow(r->kinds, &r->kind_capacity, r->kind_count + 1, sizeof *r->kinds);
     r->kinds[r->kind_count] = kind;
+    id_map_add(&r->kind_ids, hash, (uint32_t)r->kind_count);
     return &r->kinds[r->kind_count++];
 }
 
@@ -112,6 +122,12 @@ static uint64_t machine_of(struct task_reader *r, uint64_t task, const struct as
 {
     uint64_t place = task + type->machine;
     return type->by_reference ? memory_pages_u64(r->pages, place) : place;
+}
+
+void task_want(struct task_reader *r, uint64_t addr)
+{
+    if (managed_object_may_be_at(r->pages, addr))
+        memory_pages_want(r->pages, addr, sizeof addr);
 }
 
 bool task_is_running(struct task_reader *r, uint64_t addr)

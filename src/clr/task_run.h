@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/cursor.h"
+#include "base/id_map.h"
 #include "clr/loaded_types.h"
 
 /* The method that runs delegates of tasks. */
@@ -26,13 +27,16 @@ struct task_type;
 struct task_reader {
     struct loaded_types *types; /* borrowed, as the next: what types say does not change */
     struct memory_pages *pages; /* what objects say does */
-    struct task_type *kinds;    /* of the types that were met */
+    struct id_map kind_ids;     /* by MethodTable */
+    struct task_type *kinds;    /* of the types that were met; [0] is unused */
     size_t kind_count, kind_capacity;
 };
 
 void task_reader_init(struct task_reader *reader, struct loaded_types *types, struct memory_pages *pages);
 void task_reader_done(struct task_reader *reader);
 
+/* Has the object at `addr`, any word, read with others at the next memory_pages_fetch(). */
+void task_want(struct task_reader *reader, uint64_t addr);
 /* Whether at `addr`, any word, there is a Task that some thread runs now. */
 bool task_is_running(struct task_reader *reader, uint64_t addr);
 /*
