@@ -35,8 +35,9 @@ if ! dotnet build -m:1 -c Release -o "$work/out" "$work/app" >"$work/build.log" 
 fi
 
 # Stub granularity 2: with whole blocks the runtime's dump ends early.
-python3 - "$clrperf" "$work" <<'PY'
+PYTHONPATH=$here python3 - "$clrperf" "$work" <<'PY'
 import glob, os, re, struct, subprocess, sys
+from live import as_told
 
 clrperf, work = sys.argv[1:3]
 env = dict(os.environ, DOTNET_PerfMapEnabled="2", DOTNET_PerfMapStubGranularity="2",
@@ -95,7 +96,7 @@ for address, size, name in records:
     if not there:
         wrong["start"].append(name)
         continue
-    if there[2] != name[match.end():].split("(")[0]:
+    if as_told(there[2]) != name[match.end():].split("(")[0]:
         wrong["name"].append((name, there))
     if there[1] != match.group(1):
         wrong["module"].append((name, there))
