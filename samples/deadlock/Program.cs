@@ -45,7 +45,7 @@ namespace Deadlock
                 else if (mode == "all")
                     Start("task-0", () => HoldAndAwait(a, () => Task.WhenAll(Task.Delay(Timeout.Infinite), Outer(a))));
                 else if (mode == "each")
-                    Start("task-0", () => WaitForEach(a, Task.Run(() => Sleep()), Task.Run(() => Want(a))));
+                    Start("task-0", () => WaitForEach(a));
                 else if (mode == "ring")
                     StartRing();
                 else if (mode == "hasty")
@@ -118,10 +118,10 @@ namespace Deadlock
         private static void Sleep() => Thread.Sleep(Timeout.Infinite);
 
         [MethodImpl(MethodImplOptions.NoInlining)]
-        private static void WaitForEach(object own, params Task[] tasks)
+        private static void WaitForEach(object own)
         {
             lock (own)
-                Task.WaitAll(tasks);
+                Task.WaitAll(Task.Run(() => Sleep()), Task.Run(() => Want(own)));
         }
 
         [MethodImpl(MethodImplOptions.NoInlining)]
