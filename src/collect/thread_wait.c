@@ -19,7 +19,7 @@ enum timeout_form {
     TIMEOUT_UNTIL,    /* a pointer, NULL: for ever; a time of day, or relative */
 };
 
-/* System calls in which threads wait. */
+/* System calls in which threads wait, or are seen at work. */
 struct waiting_call {
     const char *words;
     uint16_t numbers[MACHINES];
@@ -33,7 +33,11 @@ static const struct waiting_call calls[] = {
     { "read", { 0, 63 }, 0, NO_ARGUMENT, 0 },
     { "write", { 1, 64 }, 0, NO_ARGUMENT, 0 },
     { "open", { 2, NO_CALL }, NO_ARGUMENT, NO_ARGUMENT, 0 },
+    { "close", { 3, 57 }, 0, NO_ARGUMENT, 0 },
     { "poll", { 7, NO_CALL }, NO_ARGUMENT, 2, TIMEOUT_MS, .polls = true },
+    { "mmap", { 9, 222 }, NO_ARGUMENT, NO_ARGUMENT, 0 },
+    { "mprotect", { 10, 226 }, NO_ARGUMENT, NO_ARGUMENT, 0 },
+    { "munmap", { 11, 215 }, NO_ARGUMENT, NO_ARGUMENT, 0 },
     { "ioctl", { 16, 29 }, 0, NO_ARGUMENT, 0 },
     { "read", { 17, 67 }, 0, NO_ARGUMENT, 0 },
     { "write", { 18, 68 }, 0, NO_ARGUMENT, 0 },
@@ -41,6 +45,8 @@ static const struct waiting_call calls[] = {
     { "write", { 20, 66 }, 0, NO_ARGUMENT, 0 },
     { "select", { 23, NO_CALL }, NO_ARGUMENT, NO_ARGUMENT, 0 },
     { "sched_yield", { 24, 124 }, NO_ARGUMENT, NO_ARGUMENT, 0 },
+    { "mremap", { 25, 216 }, NO_ARGUMENT, NO_ARGUMENT, 0 },
+    { "madvise", { 28, 233 }, NO_ARGUMENT, NO_ARGUMENT, 0 },
     { "pause", { 34, NO_CALL }, NO_ARGUMENT, NO_ARGUMENT, 0 },
     { "sleep", { 35, 101 }, NO_ARGUMENT, 0, TIMEOUT_TIMESPEC },
     { "connect", { 42, 203 }, 0, NO_ARGUMENT, 0 },
@@ -57,6 +63,7 @@ static const struct waiting_call calls[] = {
     { "fsync", { 75, 83 }, 0, NO_ARGUMENT, 0 },
     { "signal", { 128, 137 }, NO_ARGUMENT, 2, TIMEOUT_TIMESPEC },
     { "signal", { 130, 133 }, NO_ARGUMENT, NO_ARGUMENT, 0 },
+    { "clock_gettime", { 228, 113 }, NO_ARGUMENT, NO_ARGUMENT, 0 },
     { "sleep", { 230, 115 }, NO_ARGUMENT, 2, TIMEOUT_UNTIL },
     { "epoll", { 232, NO_CALL }, 0, 3, TIMEOUT_MS },
     { "wait for a child process", { 247, 95 }, NO_ARGUMENT, NO_ARGUMENT, 0 },
@@ -67,6 +74,7 @@ static const struct waiting_call calls[] = {
     { "accept", { 288, 242 }, 0, NO_ARGUMENT, 0 },
     { "read", { 295, 69 }, 0, NO_ARGUMENT, 0 },
     { "receive", { 299, 243 }, 0, NO_ARGUMENT, 0 },
+    { "membarrier", { 324, 283 }, NO_ARGUMENT, NO_ARGUMENT, 0 },
     { "io_uring", { 426, 426 }, 0, NO_ARGUMENT, 0 },
     { "epoll", { 441, 441 }, 0, 3, TIMEOUT_TIMESPEC },
 };
