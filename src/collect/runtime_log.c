@@ -4,13 +4,12 @@
 
 #include "base/clock.h"
 #include "base/own.h"
-#include "base/utf16.h"
 #include "clr/runtime_events.h"
 
 /* Each is written before it is read: clearing them first would take longer than all the rest. */
 #define NOT_CLEARED __attribute__((uninitialized))
 
-enum { TEXT_MAX = 1 << 20, FRAMES_MAX = TRACE_STACK_DEPTH_MAX, ACTIVITY_BYTES = 16 };
+enum { FRAMES_MAX = TRACE_STACK_DEPTH_MAX, ACTIVITY_BYTES = 16 };
 
 /* What the queue carries; behind it the addresses of the stack, the activities, the payload. */
 struct logged_event {
@@ -57,22 +56,12 @@ void runtime_log_end(struct trace_builder *b, const struct runtime_log *log)
         b->trace.subscriptions.rows[log->first + i].to_ns = clock_monotonic_ns();
 }
 
-static uint32_t log_text(struct trace_builder *b, struct span utf16)
-{
-    struct buffer text;
-    buffer_init(&text, TEXT_MAX);
-    utf16_append_utf8(&text, utf16);
-    uint32_t id = trace_add_span(&b->trace, buffer_span(&text));
-    buffer_done(&text);
-    return id;
-}
-
 static uint32_t log_type(struct trace_builder *b, const struct runtime_event *event)
 {
     const struct nettrace_type *type = event->type;
     return trace_builder_event_type(b, &(struct trace_event_type){
-                                           .provider = log_text(b, type->provider),
-                                           .name = log_text(b, type->name),
+                                           .provider = trace_add_utf16(&b->trace, type->provider),
+                                           .name = trace_add_utf16(&b->trace, type->name),
                                            .event_id = type->event_id,
                                            .version = type->version,
                                            .fields = trace_add_span(&b->trace, type->fields),

@@ -66,13 +66,6 @@ struct nettrace_import {
     uint64_t no_room; /* events that were not kept */
 };
 
-static uint32_t add_utf16(struct nettrace_import *in, struct span text)
-{
-    buffer_clear(&in->text);
-    utf16_append_utf8(&in->text, text);
-    return intern_add(&in->b->trace.strings, buffer_span(&in->text));
-}
-
 /* Types. */
 
 /* The process whose event is looked at has one of this type: somebody asked its provider for it. */
@@ -90,7 +83,7 @@ static uint32_t add_type(struct nettrace_import *in, uint32_t provider, const st
     return trace_builder_event_type(
         in->b, &(struct trace_event_type){
                    .provider = provider,
-                   .name = add_utf16(in, type->name),
+                   .name = trace_add_utf16(&in->b->trace, type->name),
                    .event_id = type->event_id,
                    .version = type->version,
                    .fields = trace_add_span(t, type->fields),
@@ -131,7 +124,7 @@ static void take_kept(struct nettrace_import *in, const struct nettrace_type *ty
 static bool on_type(void *user, struct nettrace_type *type, struct error *err)
 {
     struct nettrace_import *in = user;
-    uint32_t provider = add_utf16(in, type->provider);
+    uint32_t provider = trace_add_utf16(&in->b->trace, type->provider);
     const char *name = trace_string(&in->b->trace, provider);
     struct imported_type row = {
         .kind = (uint8_t)runtime_event_kind_named(name, type->event_id),
@@ -141,8 +134,8 @@ static bool on_type(void *user, struct nettrace_type *type, struct error *err)
     (void)err;
     if (strcmp(name, KEPT_PROVIDER) == 0 && in->process)
         take_kept(in, type);
-    row.universal =
-        (uint8_t)universal_event_named(name, trace_string(&in->b->trace, add_utf16(in, type->name)));
+    row.universal = (uint8_t)universal_event_named(
+        name, trace_string(&in->b->trace, trace_add_utf16(&in->b->trace, type->name)));
     row.job = (uint8_t)type_job_of(&(struct type_job_facts){
         .provider = name,
         .event_id = type->event_id,

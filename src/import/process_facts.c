@@ -5,23 +5,10 @@
 
 #include "base/mem.h"
 #include "base/own.h"
-#include "base/utf16.h"
 #include "clr/host_command.h"
 #include "clr/module_name.h"
 #include "clr/runtime_events.h"
 #include "trace/facts.h"
-
-enum { TEXT_MAX = 1 << 20 };
-
-static uint32_t add_utf16(struct trace *t, struct span text)
-{
-    struct buffer utf8;
-    buffer_init(&utf8, TEXT_MAX);
-    utf16_append_utf8(&utf8, text);
-    uint32_t id = intern_add(&t->strings, buffer_span(&utf8));
-    buffer_done(&utf8);
-    return id;
-}
 
 /* "dotnet webapi.dll --urls ..." as one text: what runs is the first word, or what `dotnet` runs. */
 static void name_process(struct trace *t, uint32_t process, const char *command_line)
@@ -49,11 +36,11 @@ void process_facts_command(struct trace_builder *b, uint32_t process, struct spa
     struct runtime_process_info info;
     if (!runtime_process_info_read(payload, &info, NULL))
         return;
-    uint32_t command_line = add_utf16(t, info.command_line);
+    uint32_t command_line = trace_add_utf16(t, info.command_line);
     t->processes.rows[process].command_line = command_line;
     name_process(t, process, trace_string(t, command_line));
     if (info.arch.size)
-        trace_set_fact(t, FACT_ARCH, trace_string(t, add_utf16(t, info.arch)));
+        trace_set_fact(t, FACT_ARCH, trace_string(t, trace_add_utf16(t, info.arch)));
 }
 
 void process_facts_runtime(struct trace_builder *b, uint32_t process, struct span payload)

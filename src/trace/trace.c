@@ -7,8 +7,13 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/utf16.h"
 
-enum { TRACE_TEXT_CEILING = 1 << 30, TRACE_PAYLOADS_CEILING = 1 << 30 };
+enum {
+    TRACE_TEXT_CEILING = 1 << 30,
+    TRACE_PAYLOADS_CEILING = 1 << 30,
+    UTF8_BYTES_MAX = 1 << 20, /* of one text */
+};
 
 void *trace_push_(void *rows, size_t *count, size_t *capacity, size_t row_size)
 {
@@ -91,6 +96,16 @@ uint32_t trace_add_string(struct trace *t, const char *text)
 uint32_t trace_add_span(struct trace *t, struct span text)
 {
     return intern_add(&t->strings, text);
+}
+
+uint32_t trace_add_utf16(struct trace *t, struct span text)
+{
+    struct buffer utf8;
+    buffer_init(&utf8, UTF8_BYTES_MAX);
+    utf16_append_utf8(&utf8, text);
+    uint32_t id = trace_add_span(t, buffer_span(&utf8));
+    buffer_done(&utf8);
+    return id;
 }
 
 struct span trace_event_payload(const struct trace *t, const struct trace_event *event)

@@ -335,6 +335,8 @@ bool trace_name_is_place(const char *name, uint64_t *out);
 struct span trace_string_span(const struct trace *t, uint32_t id);
 uint32_t trace_add_string(struct trace *t, const char *text);
 uint32_t trace_add_span(struct trace *t, struct span text);
+/* The same of UTF-16LE, kept as UTF-8. */
+uint32_t trace_add_utf16(struct trace *t, struct span text);
 /* An event's payload, valid until the next event is added. */
 struct span trace_event_payload(const struct trace *t, const struct trace_event *event);
 /* Bytes of a pointer in it: 4 or 8. */

@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include "analyse/event_query.h"
-#include "analyse/native_leaf.h"
 #include "analyse/sample_events.h"
 #include "base/cursor.h"
 #include "told_fixture.h"
@@ -57,7 +56,7 @@ static void test_among_events(void **state)
     told_fixture_end(&f);
 }
 
-/* It has its native frames, and borrows none. */
+/* What has native frames of its own is told from what lacks them. */
 static void test_own_stack(void **state)
 {
     (void)state;
