@@ -12,6 +12,7 @@ enum {
     GROUP = 4,       /* neighbours, whose places are in one line of the CPU's caches */
     AHEAD_PAGES = 4, /* a page that is missed comes with its neighbours in this many, aligned */
     BATCH_PAGES = 256,
+    PREFETCH_AHEAD = 8,
     KEPT_CHUNKS = 4, /* over a drop at least */
     WANTED_MAX = 1 << 16,
     AGAIN_MAX = 1024, /* a look at more than these was a listing of everything */
@@ -387,6 +388,20 @@ void memory_pages_follow(struct memory_pages *pages, uint64_t since, const struc
     struct following following = { pages, since };
     if (memory->follow && !memory_path_walk(path, peek_held, &following))
         memory->follow(memory->user, path, take_page, &following);
+}
+
+void memory_pages_follow_all(struct memory_pages *pages, uint64_t *addrs, size_t count, uint64_t offset)
+{
+    for (size_t i = 0; i < count; i++)
+        if (addrs[i])
+            memory_pages_want(pages, addrs[i] + offset, 8);
+    memory_pages_fetch(pages);
+    for (size_t i = 0; i < count; i++) {
+        if (i + PREFETCH_AHEAD < count && addrs[i + PREFETCH_AHEAD])
+            memory_pages_prefetch(pages, addrs[i + PREFETCH_AHEAD] + offset);
+        if (addrs[i])
+            addrs[i] = memory_pages_u64(pages, addrs[i] + offset) & ~UINT64_C(7);
+    }
 }
 
 /* The bytes when they are in one page, which was asked for before and has the first place for it; else NULL.

@@ -62,6 +62,12 @@ void memory_pages_fetch(struct memory_pages *pages);
  */
 void memory_pages_follow(struct memory_pages *pages, uint64_t since, const struct memory_path *path);
 
+/*
+ * Replaces each address by the pointer at `offset` from it, without the three low bits, in which runtimes
+ * keep marks; 0 leads nowhere. The pages of all are read in a few large reads.
+ */
+void memory_pages_follow_all(struct memory_pages *pages, uint64_t *addrs, size_t count, uint64_t offset);
+
 /* Says that a byte will be looked at soon: when its page is at hand, the CPU's caches get it meanwhile. */
 void memory_pages_prefetch(const struct memory_pages *pages, uint64_t addr);
 

@@ -32,11 +32,9 @@ void stack_crash_read(struct stack_view *view)
     if (i == view->row_count || !view->stacks->walk)
         return;
     struct loaded_types *types = code_walk_types(view->stacks->walk);
-    struct managed_threads threads;
-    if (!stack_threads_open(view->stacks, types->pages, &threads, NULL))
-        return;
-    const struct managed_thread *thread = managed_threads_by_tid(&threads, view->rows[i].thread->ns_tid);
+    const struct managed_threads *threads = stack_threads_of(view, NULL);
+    const struct managed_thread *thread =
+        threads ? managed_threads_by_tid(threads, view->rows[i].thread->ns_tid) : NULL;
     if (thread)
         managed_exception_list(types, thread, take_exception, view);
-    managed_threads_done(&threads);
 }

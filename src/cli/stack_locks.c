@@ -27,8 +27,8 @@ enum {
 struct reading {
     struct stack_view *view;
     struct memory_pages pages;
-    struct managed_threads threads;
-    size_t *waits_for; /* by row */
+    struct managed_threads *threads; /* the view's */
+    size_t *waits_for;               /* by row */
     struct stack_task *tasks;
 };
 
@@ -76,7 +76,7 @@ static bool read_monitor(struct reading *r, struct stack_row *row, const struct 
 {
     struct managed_lock lock;
     if (thread->blocking == BLOCKING_NONE ||
-        !managed_lock_read_monitor(&r->pages, &r->threads, thread->sync_block, &lock))
+        !managed_lock_read_monitor(&r->pages, r->threads, thread->sync_block, &lock))
         return false;
     set_lock(r, row, thread->blocking == BLOCKING_ENTER ? STACK_LOCK_MONITOR : STACK_LOCK_SIGNAL, &lock);
     row->lock.timed = thread->timeout_ms >= 0;
@@ -98,7 +98,7 @@ typedef bool lock_of_fn(struct reading *r, const struct taken_thread *thread, ui
 static bool lock_itself(struct reading *r, const struct taken_thread *thread, uint64_t object,
                         struct managed_lock *out)
 {
-    return managed_lock_read_object(&r->pages, &r->threads, object, out) && out->owner != thread->ns_tid;
+    return managed_lock_read_object(&r->pages, r->threads, object, out) && out->owner != thread->ns_tid;
 }
 
 /* One of a System.Threading.Condition's fields is the Lock; whoever holds it does not matter. */
@@ -111,7 +111,7 @@ static bool lock_of_condition(struct reading *r, const struct taken_thread *thre
         if (!is_object_of(r, lock, LOCK_TYPE))
             continue;
         *out = (struct managed_lock){ .object = lock };
-        managed_lock_read_object(&r->pages, &r->threads, lock, out);
+        managed_lock_read_object(&r->pages, r->threads, lock, out);
         return true;
     }
     return false;
@@ -141,7 +141,7 @@ static bool find_on_stack(struct reading *r, const struct taken_thread *thread, 
 /* The lock is that of a monitor: it is told by its object. */
 static bool as_monitor(struct reading *r, struct managed_lock *lock)
 {
-    uint64_t object = managed_lock_monitor_of(&r->pages, &r->threads, lock->object);
+    uint64_t object = managed_lock_monitor_of(&r->pages, r->threads, lock->object);
     if (!object)
         return false;
     lock->object = object;
@@ -157,7 +157,7 @@ static bool waits_in(const struct stack_row *row, const char *method)
 /* Whom the stack tells to wait for a lock; the frames tell of which kind. */
 static bool read_lock_object(struct reading *r, struct stack_row *row)
 {
-    bool monitors = managed_lock_in_monitors(&r->threads), tries = waits_in(row, "Monitor.TryEnter");
+    bool monitors = managed_lock_in_monitors(r->threads), tries = waits_in(row, "Monitor.TryEnter");
     bool enters = waits_in(row, "Lock.Enter") || (monitors && (tries || waits_in(row, "Monitor.Enter")));
     struct managed_lock lock;
     if (enters && find_on_stack(r, row->thread, LOCK_TYPE, lock_itself, &lock)) {
@@ -200,7 +200,7 @@ static void read_edges(struct reading *r)
     struct stack_view *view = r->view;
     for (size_t i = 0; i < view->row_count; i++) {
         struct stack_row *row = &view->rows[i];
-        const struct managed_thread *thread = managed_threads_by_tid(&r->threads, row->thread->ns_tid);
+        const struct managed_thread *thread = managed_threads_by_tid(r->threads, row->thread->ns_tid);
         row->lock.kind = STACK_LOCK_NONE;
         row->lock.timed = false;
         row->waits_at = 0;
@@ -257,7 +257,7 @@ static size_t find_cycles(struct reading *r)
     struct stack_view *view = r->view;
     AUTO_FREE uint32_t *cycle_of = mem_alloc(view->row_count + 1, sizeof *cycle_of);
     memory_pages_drop(&r->pages);
-    size_t count = managed_threads_read(&r->threads, &r->pages)
+    size_t count = managed_threads_read(r->threads, &r->pages)
                        ? (read_edges(r), wait_cycles_find(r->waits_for, view->row_count, cycle_of))
                        : 0;
     for (size_t i = 0; i < view->row_count; i++)
@@ -319,8 +319,9 @@ void stack_locks_read(struct stack_view *view, bool live)
     struct reading r = { .view = view };
     if (!view->stacks->walk)
         return;
+    r.threads = stack_threads_of(view, &view->locks_problem);
     memory_pages_init(&r.pages, view->stacks->target.memory, PAGES_BYTES_MAX);
-    if (stack_threads_open(view->stacks, &r.pages, &r.threads, &view->locks_problem)) {
+    if (r.threads) {
         r.waits_for = mem_alloc(view->row_count + 1, sizeof *r.waits_for);
         r.tasks = mem_alloc(view->row_count + 1, sizeof *r.tasks);
         view->deadlocks = find_cycles(&r);
@@ -330,7 +331,6 @@ void stack_locks_read(struct stack_view *view, bool live)
             note_unread(view);
         free(r.waits_for);
         free(r.tasks);
-        managed_threads_done(&r.threads);
     }
     memory_pages_done(&r.pages);
 }

@@ -132,11 +132,8 @@ void stack_names_read(struct stack_view *view)
     if (!wanted || !view->stacks->walk)
         return;
     struct loaded_types *types = code_walk_types(view->stacks->walk);
-    struct managed_threads threads;
+    struct managed_threads *threads = stack_threads_of(view, NULL);
     struct managed_thread_name_place place;
-    if (!stack_threads_open(view->stacks, types->pages, &threads, NULL))
-        return;
-    if (managed_thread_name_place_find(types, &threads, &place))
-        name_rows(view, types->pages, &threads, &place);
-    managed_threads_done(&threads);
+    if (threads && managed_thread_name_place_find(types, threads, &place))
+        name_rows(view, types->pages, threads, &place);
 }

@@ -25,3 +25,17 @@ bool stack_threads_open(const struct process_stacks *stacks, struct memory_pages
     return managed_threads_open(pages, code_walk_root(stacks->walk), code_walk_report(stacks->walk)->layout,
                                 tids, count, out, err);
 }
+
+struct managed_threads *stack_threads_of(struct stack_view *view, struct error *err)
+{
+    struct memory_pages *pages = code_walk_types(view->stacks->walk)->pages;
+    if (!view->threads_asked) {
+        view->threads_asked = true;
+        stack_threads_open(view->stacks, pages, &view->threads, &view->threads_problem);
+    }
+    if (!view->threads_problem.kind)
+        return &view->threads;
+    if (err)
+        *err = view->threads_problem;
+    return NULL;
+}

@@ -91,6 +91,7 @@ void stack_view_done(struct stack_view *view)
     if (view->async)
         stack_async_done(view->async);
     free(view->async);
+    managed_threads_done(&view->threads);
     if (view->p)
         profile_free(view->p);
     trace_builder_done(&view->b);

@@ -8,6 +8,7 @@
 #include "analyse/wait_cycle.h"
 #include "base/json_writer.h"
 #include "cli/stack_async.h"
+#include "clr/managed_threads.h"
 #include "collect/process_stacks.h"
 
 enum stack_lock_kind {
@@ -60,6 +61,9 @@ struct stack_view {
     uint64_t stopped_max_ns, stopped_sum_ns;
     size_t stopped_count, whole;
     size_t deadlocks;
+    struct managed_threads threads; /* of stack_threads_of(), with the next two */
+    bool threads_asked;
+    struct error threads_problem;
     struct error locks_problem;         /* kind ERROR_NONE: locks were looked at */
     struct stack_exception *exceptions; /* of who died, each the cause of the one before. Owned */
     size_t exception_count, exception_capacity;

@@ -62,25 +62,12 @@ static void prefetch_ahead(const struct methods *m, size_t count, size_t i, uint
         memory_pages_prefetch(m->pages, m->trail[i + PREFETCH_AHEAD] + offset);
 }
 
-/* Replaces each address by the pointer at `offset` from it, once the pages of all are there. */
-static void follow(struct methods *m, size_t count, uint64_t offset)
-{
-    for (size_t i = 0; i < count; i++)
-        if (m->trail[i])
-            memory_pages_want(m->pages, m->trail[i] + offset, 8);
-    memory_pages_fetch(m->pages);
-    for (size_t i = 0; i < count; i++) {
-        prefetch_ahead(m, count, i, offset);
-        if (m->trail[i])
-            m->trail[i] = memory_pages_u64(m->pages, m->trail[i] + offset) & ~UINT64_C(7);
-    }
-}
-
-/* The same; leaves out what leads nowhere and what comes twice in a row, and returns what is left. */
+/* As memory_pages_follow_all() of the trail; leaves out what leads nowhere and what comes twice in a row, and
+ * returns what is left. */
 static size_t follow_few(struct methods *m, size_t count, uint64_t offset)
 {
     size_t kept = 0;
-    follow(m, count, offset);
+    memory_pages_follow_all(m->pages, m->trail, count, offset);
     for (size_t i = 0; i < count; i++)
         if (m->trail[i] && (kept == 0 || m->trail[kept - 1] != m->trail[i]))
             m->trail[kept++] = m->trail[i];
@@ -160,9 +147,9 @@ static void find_tiers(struct methods *m)
         return;
     for (size_t i = 0; i < m->count; i++)
         m->trail[i] = m->methods[i].addr;
-    follow(m, m->count, layout->method.code_data);
-    follow(m, m->count, layout->version.state);
-    follow(m, m->count, layout->version.first);
+    memory_pages_follow_all(m->pages, m->trail, m->count, layout->method.code_data);
+    memory_pages_follow_all(m->pages, m->trail, m->count, layout->version.state);
+    memory_pages_follow_all(m->pages, m->trail, m->count, layout->version.first);
     for (unsigned round = 0; left && round < METHOD_VERSIONS_MAX; round++) {
         left = 0;
         for (size_t i = 0; i < m->count; i++)

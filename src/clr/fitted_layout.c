@@ -93,11 +93,23 @@ static void check_precodes(struct fitted_layout *fit)
     }
 }
 
+/* Of the methods that are compared whatever module they are of. */
+static void read_modules_ahead(const struct fitted_layout *fit, const struct code_list *list)
+{
+    uint64_t tables[CHECK_MIN];
+    size_t count = 0;
+    for (size_t i = 0; i < list->count && count < CHECK_MIN; i++)
+        if (list->codes[i].described)
+            tables[count++] = list->codes[i].method.table;
+    loaded_types_read_ahead(&fit->types, tables, count);
+}
+
 static void check_methods(struct fitted_layout *fit, size_t at_most)
 {
     struct code_choice some = { .at_most = at_most, .no_tiers = true };
     struct code_list list = code_survey_list(&fit->survey, &some);
     fit->checked = fit->agreed = 0;
+    read_modules_ahead(fit, &list);
     for (size_t i = 0; i < list.count; i++)
         if (list.codes[i].described)
             count_agreement(fit, &list.codes[i].method);

@@ -30,11 +30,34 @@ static bool is_thread_object(struct loaded_types *types, uint64_t table)
     return type && type->name && strcmp(type->name, THREAD_TYPE) == 0;
 }
 
+static bool may_be_handle(const struct memory_pages *pages, uint64_t value)
+{
+    return value && value % 8 == 0 && memory_mapping_at(pages->memory, value);
+}
+
+/* Reads ahead all objects that what may be a handle leads to. */
+static void read_objects(struct memory_pages *pages, uint64_t thread)
+{
+    uint64_t handles[MANAGED_THREAD_BYTES / 8];
+    size_t count = 0;
+    memory_pages_want(pages, thread, MANAGED_THREAD_BYTES);
+    memory_pages_fetch(pages);
+    for (uint32_t at = 0; at < MANAGED_THREAD_BYTES; at += 8) {
+        uint64_t handle = memory_pages_u64(pages, thread + at);
+        if (may_be_handle(pages, handle))
+            handles[count++] = handle;
+    }
+    memory_pages_follow_all(pages, handles, count, 0);
+    memory_pages_follow_all(pages, handles, count, 0);
+}
+
 static bool find_in_thread(struct loaded_types *types, uint64_t thread, struct managed_thread_name_place *out)
 {
     struct memory_pages *pages = types->pages;
+    read_objects(pages, thread);
     for (uint32_t handle = 0; handle < MANAGED_THREAD_BYTES; handle += 8) {
-        uint64_t object = managed_handle_object(pages, memory_pages_u64(pages, thread + handle));
+        uint64_t value = memory_pages_u64(pages, thread + handle);
+        uint64_t object = may_be_handle(pages, value) ? managed_handle_object(pages, value) : 0;
         uint64_t table =
             object && leads_back(pages, object, thread) ? managed_object_table(pages, object) : 0;
         if (!table || !is_thread_object(types, table))

@@ -14,6 +14,7 @@ enum {
     LINKS_AHEAD = MEMORY_PATH_STEPS_MAX / 2,
     ITEM_KIND = 0x10,
     ITEM_TIMEOUT = 0x14,
+    ITEM_BYTES = 0x18,
     KIND_ENTER = 0,
     KIND_WAIT = 1,
 };
@@ -194,8 +195,26 @@ void managed_threads_done(struct managed_threads *threads)
     threads->count = threads->capacity = 0;
 }
 
+/* What the list told last time: of nearly all threads that is where they still are. */
+static void read_known(const struct managed_threads *t, struct memory_pages *pages)
+{
+    const struct managed_thread_offsets *o = &t->offsets;
+    const uint16_t pointers[] = { o->runtime_local, o->blocking };
+    for (size_t i = 0; i < t->count; i++)
+        memory_pages_want(pages, t->items[i].addr, MANAGED_THREAD_BYTES);
+    memory_pages_fetch(pages);
+    for (size_t i = 0; i < 2 * t->count; i++) {
+        uint16_t place = pointers[i % 2];
+        uint64_t at = place ? memory_pages_u64(pages, t->items[i / 2].addr + place) : 0;
+        if (at)
+            memory_pages_want(pages, at, i % 2 ? ITEM_BYTES : o->context + 16);
+    }
+    memory_pages_fetch(pages);
+}
+
 bool managed_threads_read(struct managed_threads *threads, struct memory_pages *pages)
 {
+    read_known(threads, pages);
     return read_list(threads, pages, threads->store);
 }
 

@@ -29,6 +29,7 @@ enum {
     NOTE_SEGMENT = 4,
     LOAD_SEGMENT = 1,
     NOTES_BYTES_MAX = 4096,
+    WAIT_PAGES_BYTES_MAX = 4 << 20,
     NOTE_BUILD_ID = 3,
     COMMAND_BYTES_MAX = CORE_COMMAND_ARGUMENTS_MAX * (CORE_COMMAND_ARGUMENT_BYTES_MAX + 1) + 1,
 };
@@ -361,10 +362,10 @@ static void take_signal(const struct core_target *target, const struct core_thre
     thread->fault_addr = fault->addr;
 }
 
-static void take_thread(struct core_target *target, const struct core_thread *core,
-                        struct taken_thread *thread)
+static void take_thread(struct core_target *target, struct memory_pages *pages,
+                        const struct core_thread *core, struct taken_thread *thread)
 {
-    struct thread_wait_sources sources = { &target->memory, NULL, NULL };
+    struct thread_wait_sources sources = { pages, NULL, NULL };
     thread_registers_read(machine_of_elf(target->core.machine),
                           span_of(core->user_regs, sizeof core->user_regs), &thread->registers);
     taken_thread_describe_wait(thread, &sources);
@@ -375,14 +376,17 @@ static void take_thread(struct core_target *target, const struct core_thread *co
 
 void core_target_take(struct core_target *target, struct process_stacks *stacks, pid_t only_tid)
 {
+    struct memory_pages pages;
     taken_threads_renew(&stacks->threads);
+    memory_pages_init(&pages, &target->memory, WAIT_PAGES_BYTES_MAX);
     for (size_t i = 0; i < target->core.thread_count; i++) {
         const struct core_thread *core = &target->core.threads[i];
         if (!only_tid || core->tid == only_tid)
-            take_thread(target, core, taken_threads_add(&stacks->threads, core->tid));
+            take_thread(target, &pages, core, taken_threads_add(&stacks->threads, core->tid));
         else
             taken_threads_add_other(&stacks->threads, core->tid, core->tid);
     }
+    memory_pages_done(&pages);
 }
 
 /* As /proc/PID/cmdline; from the stack, else what the dump's own words have of it. */

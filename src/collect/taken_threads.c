@@ -16,6 +16,7 @@
 enum {
     WAIT_TEXT_MAX = 8192,
     STAT_BYTES_MAX = 4096,
+    WAIT_PAGES_BYTES_MAX = 16 << 20,
     REFUSALS_MAX = 4, /* without anybody seen who traces */
     TRACER_LOOK_MS = 2,
     TRACER_LOOK_MAX_MS = 32,
@@ -285,11 +286,22 @@ void taken_thread_describe_wait(struct taken_thread *thread, const struct thread
 
 void taken_threads_describe_waits(struct taken_threads *threads, pid_t pid, const struct memory *memory)
 {
-    struct thread_wait_sources sources = { memory, name_fd, &pid };
+    struct memory_pages pages;
+    struct thread_wait_sources sources = { &pages, name_fd, &pid };
+    memory_pages_init(&pages, memory, WAIT_PAGES_BYTES_MAX);
+    for (size_t i = 0; i < threads->count; i++)
+        if (!threads->rows[i].problem)
+            thread_wait_want_code(&threads->rows[i].registers, &pages);
+    memory_pages_fetch(&pages);
+    for (size_t i = 0; i < threads->count; i++)
+        if (!threads->rows[i].problem)
+            thread_wait_want_arguments(&threads->rows[i].registers, &sources);
+    memory_pages_fetch(&pages);
     for (size_t i = 0; i < threads->count; i++) {
         if (threads->rows[i].problem)
             threads->rows[i].waiting_on = mem_copy_string("");
         else
             taken_thread_describe_wait(&threads->rows[i], &sources);
     }
+    memory_pages_done(&pages);
 }

@@ -5,7 +5,13 @@
 #include "base/own.h"
 #include "base/units.h"
 
-enum { NS_PER_S = 1000000000, NO_ARGUMENT = 0xff, FUTEX_COMMAND = 0x7f };
+enum {
+    NS_PER_S = 1000000000,
+    NO_ARGUMENT = 0xff,
+    FUTEX_COMMAND = 0x7f,
+    CALL_CODE_BYTES = 7, /* of the instructions that begin a system call */
+    TIMESPEC_BYTES = 16,
+};
 
 /* Machines number system calls in their own way (asm/unistd.h). */
 enum { X86_64, ARM64, MACHINES };
@@ -106,7 +112,7 @@ static void append_polled(const struct thread_wait_sources *sources, const struc
 {
     uint32_t fd;
     uint64_t count = r->arguments[1];
-    if (count == 0 || !memory_read(sources->memory, r->arguments[0], &fd, sizeof fd))
+    if (count == 0 || !memory_pages_read(sources->pages, r->arguments[0], &fd, sizeof fd))
         return;
     buffer_string(out, " of ");
     append_fd(sources, (int)fd, out);
@@ -116,8 +122,8 @@ static void append_polled(const struct thread_wait_sources *sources, const struc
 
 static bool read_time(const struct thread_wait_sources *sources, uint64_t addr, uint64_t *out_ns)
 {
-    uint8_t bytes[16];
-    if (!addr || !memory_read(sources->memory, addr, bytes, sizeof bytes))
+    uint8_t bytes[TIMESPEC_BYTES];
+    if (!addr || !memory_pages_read(sources->pages, addr, bytes, sizeof bytes))
         return false;
     uint64_t seconds = load_u64le(bytes), ns = load_u64le(bytes + 8);
     if (ns >= NS_PER_S || seconds > UINT64_MAX / NS_PER_S - 1)
@@ -154,9 +160,9 @@ static void describe_futex(const struct thread_registers *r, struct buffer *out)
  */
 static int64_t restarted_call(const struct thread_wait_sources *sources, const struct thread_registers *r)
 {
-    uint8_t code[7];
-    if (!memory_read(sources->memory, r->general.ip - sizeof code, code, sizeof code) || code[0] != 0xb8 ||
-        code[5] != 0x0f || code[6] != 0x05)
+    uint8_t code[CALL_CODE_BYTES];
+    if (!memory_pages_read(sources->pages, r->general.ip - sizeof code, code, sizeof code) ||
+        code[0] != 0xb8 || code[5] != 0x0f || code[6] != 0x05)
         return r->syscall;
     return load_u32le(code + 1);
 }
@@ -165,7 +171,8 @@ static int64_t restarted_call(const struct thread_wait_sources *sources, const s
 static bool is_at_call(const struct thread_wait_sources *sources, const struct thread_registers *r)
 {
     uint8_t code[4];
-    return memory_read(sources->memory, r->general.ip, code, sizeof code) && load_u32le(code) == 0xd4000001;
+    return memory_pages_read(sources->pages, r->general.ip, code, sizeof code) &&
+           load_u32le(code) == 0xd4000001;
 }
 
 /* The system call it waits in, or -1. */
@@ -176,10 +183,47 @@ static int64_t call_of(const struct thread_wait_sources *sources, const struct t
     return r->syscall == special_calls[CALL_RESTART][X86_64] ? restarted_call(sources, r) : r->syscall;
 }
 
+static unsigned machine_of(const struct thread_registers *r)
+{
+    return r->machine == &machine_arm64 ? ARM64 : X86_64;
+}
+
+/* NULL: none that is listed. */
+static const struct waiting_call *find_call(unsigned machine, int64_t number)
+{
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++)
+        if (calls[i].numbers[machine] == number)
+            return &calls[i];
+    return NULL;
+}
+
+/* Small numbers are no addresses. */
+static void want(struct memory_pages *pages, uint64_t addr, uint64_t size)
+{
+    if (addr >= MEMORY_PAGE_BYTES)
+        memory_pages_want(pages, addr, size);
+}
+
+void thread_wait_want_code(const struct thread_registers *r, struct memory_pages *pages)
+{
+    if (r->syscall >= 0 && (machine_of(r) == ARM64 || r->syscall == special_calls[CALL_RESTART][X86_64]))
+        want(pages, r->general.ip - CALL_CODE_BYTES, 2 * CALL_CODE_BYTES);
+}
+
+void thread_wait_want_arguments(const struct thread_registers *r, const struct thread_wait_sources *sources)
+{
+    int64_t number = call_of(sources, r);
+    const struct waiting_call *call = number < 0 ? NULL : find_call(machine_of(r), number);
+    if (call && call->polls)
+        want(sources->pages, r->arguments[0], sizeof(uint32_t));
+    if (call && (call->form == TIMEOUT_TIMESPEC || call->form == TIMEOUT_UNTIL))
+        want(sources->pages, r->arguments[call->timeout], TIMESPEC_BYTES);
+}
+
 void thread_wait_describe(const struct thread_registers *r, const struct thread_wait_sources *sources,
                           struct buffer *out)
 {
-    unsigned machine = r->machine == &machine_arm64 ? ARM64 : X86_64;
+    unsigned machine = machine_of(r);
     int64_t number = call_of(sources, r);
     if (number < 0)
         return;
@@ -191,19 +235,17 @@ void thread_wait_describe(const struct thread_registers *r, const struct thread_
         buffer_format(out, "%" PRIu64 " futexes", r->arguments[1]);
         return;
     }
-    for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
-        const struct waiting_call *call = &calls[i];
-        if (call->numbers[machine] != number)
-            continue;
-        buffer_string(out, call->words);
-        if (call->polls)
-            append_polled(sources, r, out);
-        if (call->fd != NO_ARGUMENT) {
-            buffer_string(out, " of ");
-            append_fd(sources, (int)r->arguments[call->fd], out);
-        }
-        append_timeout(sources, call, r, out);
+    const struct waiting_call *call = find_call(machine, number);
+    if (!call) {
+        buffer_format(out, "system call %" PRId64, number);
         return;
     }
-    buffer_format(out, "system call %" PRId64, number);
+    buffer_string(out, call->words);
+    if (call->polls)
+        append_polled(sources, r, out);
+    if (call->fd != NO_ARGUMENT) {
+        buffer_string(out, " of ");
+        append_fd(sources, (int)r->arguments[call->fd], out);
+    }
+    append_timeout(sources, call, r, out);
 }

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 #include "base/buffer.h"
-#include "base/memory.h"
+#include "base/memory_pages.h"
 #include "collect/thread_registers.h"
 
 #define THREAD_WAIT_LIMITED ", for a limited time" /* the last words, where a wait ends by itself */
@@ -19,11 +19,16 @@
 typedef bool thread_wait_fd_fn(void *user, int fd, struct buffer *out);
 
 struct thread_wait_sources {
-    const struct memory *memory; /* for times and sets of descriptors */
-    thread_wait_fd_fn *fd;       /* or NULL */
+    struct memory_pages *pages; /* for times and sets of descriptors */
+    thread_wait_fd_fn *fd;      /* or NULL */
     void *user;
 };
 
+/* Want what thread_wait_describe() will read, see memory_pages_want(); the second once the first was fetched.
+ */
+void thread_wait_want_code(const struct thread_registers *registers, struct memory_pages *pages);
+void thread_wait_want_arguments(const struct thread_registers *registers,
+                                const struct thread_wait_sources *sources);
 /* Appends the words; nothing when the thread is in no system call. */
 void thread_wait_describe(const struct thread_registers *registers, const struct thread_wait_sources *sources,
                           struct buffer *out);

@@ -335,7 +335,9 @@ static void test_waits(void **state)
 {
     (void)state;
     struct memory memory = { .read = read_made_up };
-    struct thread_wait_sources sources = { &memory, name_fd, NULL };
+    struct memory_pages pages;
+    struct thread_wait_sources sources = { &pages, name_fd, NULL };
+    memory_pages_init(&pages, &memory, 1 << 20);
     for (size_t i = 0; i < ARRAY_LEN(waits); i++) {
         struct thread_registers r = { .syscall = waits[i].syscall };
         struct buffer text;
