@@ -94,8 +94,10 @@ bool live_target_take(struct live_target *live, pid_t only_tid, struct error *er
         return false;
     if (!live_memory_refresh(live->memory, err))
         return false;
-    if (!live->looked) /* not before: a thread stops when it gets a CPU, and ours would take it */
+    if (!live->looked) { /* not before: a thread stops when it gets a CPU, and ours would take it */
         live->reading = thread_start(&live->reader, read_ahead, live);
+        live_memory_keep_near(live->memory);
+    }
     live->looked = true;
     taken_threads_describe_waits(&live->stacks.threads, live->stacks.target.pid,
                                  live_memory_view(live->memory));

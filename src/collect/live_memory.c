@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/pidfd.h"
+#include "base/thread.h"
 #include "collect/memory_reader.h"
 #include "collect/proc_file.h"
 #include "collect/process_mappings.h"
@@ -293,6 +294,12 @@ bool live_memory_open(pid_t pid, uint64_t start_ticks, struct live_memory **out,
     }
     *out = live;
     return true;
+}
+
+void live_memory_keep_near(struct live_memory *live)
+{
+    if (live->reader.child > 0)
+        thread_keep_cpu(live->reader.child);
 }
 
 void live_memory_finish(struct live_memory *live)

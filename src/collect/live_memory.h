@@ -35,6 +35,8 @@ struct live_memory *live_memory_new(void);
 bool live_memory_attach(struct live_memory *live, pid_t pid, uint64_t start_ticks, struct error *err);
 /* NULL is fine. */
 void live_memory_close(struct live_memory *live);
+/* The calling thread will ask for little, again and again: see thread_keep_cpu(). */
+void live_memory_keep_near(struct live_memory *live);
 /* Nothing is read any more: the child ends while others work. */
 void live_memory_finish(struct live_memory *live);
 /* Lists the mappings anew: what memory.mappings pointed to before is gone. On failure the old list stays. */
