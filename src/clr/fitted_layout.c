@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
+#include "base/own.h"
 #include "clr/derived_layout.h"
 #include "clr/method_text.h"
 #include "clr/nibble_map.h"
@@ -93,26 +95,55 @@ static void check_precodes(struct fitted_layout *fit)
     }
 }
 
-/* Of the methods that are compared whatever module they are of. */
-static void read_modules_ahead(const struct fitted_layout *fit, const struct code_list *list)
+/* A method to compare; of how many its module is the owner. */
+struct compared {
+    const struct method_desc *method;
+    uint64_t module;
+    size_t of_module;
+};
+
+static int compare_modules(const void *a, const void *b)
 {
-    uint64_t tables[CHECK_MIN];
-    size_t count = 0;
-    for (size_t i = 0; i < list->count && count < CHECK_MIN; i++)
-        if (list->codes[i].described)
-            tables[count++] = list->codes[i].method.table;
-    loaded_types_read_ahead(&fit->types, tables, count);
+    const struct compared *x = a, *y = b;
+    return (x->module > y->module) - (x->module < y->module);
+}
+
+static int compare_frequency(const void *a, const void *b)
+{
+    const struct compared *x = a, *y = b;
+    return x->of_module != y->of_module ? (x->of_module < y->of_module) - (x->of_module > y->of_module)
+                                        : compare_modules(a, b);
+}
+
+/* First those of the module that has most of them, and so on: to read the metadata of each takes its time. */
+static void sort_by_module(struct compared *all, size_t count)
+{
+    qsort(all, count, sizeof *all, compare_modules);
+    for (size_t begin = 0, end = 0; begin < count; begin = end) {
+        while (end < count && all[end].module == all[begin].module)
+            end++;
+        for (size_t i = begin; i < end; i++)
+            all[i].of_module = end - begin;
+    }
+    qsort(all, count, sizeof *all, compare_frequency);
 }
 
 static void check_methods(struct fitted_layout *fit, size_t at_most)
 {
     struct code_choice some = { .at_most = at_most, .no_tiers = true };
     struct code_list list = code_survey_list(&fit->survey, &some);
+    AUTO_FREE struct compared *all = mem_alloc(list.count, sizeof *all);
+    size_t count = 0;
+    for (size_t i = 0; i < list.count; i++) {
+        const struct method_desc *method = &list.codes[i].method;
+        struct method_table table;
+        if (list.codes[i].described && method_table_read(fit->pages, &fit->layout, method->table, &table))
+            all[count++] = (struct compared){ method, table.module, 0 };
+    }
+    sort_by_module(all, count);
     fit->checked = fit->agreed = 0;
-    read_modules_ahead(fit, &list);
-    for (size_t i = 0; i < list.count; i++)
-        if (list.codes[i].described)
-            count_agreement(fit, &list.codes[i].method);
+    for (size_t i = 0; i < count; i++)
+        count_agreement(fit, all[i].method);
     free(list.codes);
 }
 

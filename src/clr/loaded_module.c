@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/own.h"
 #include "base/utf16.h"
 #include "read/pe.h"
 #include "read/procfs.h"
@@ -14,12 +13,10 @@ enum {
     EMITTED_BYTES_MAX = 64 << 20,
     PATH_UNITS_MAX = 4096,
     PATH_BYTES_MAX = 3 * PATH_UNITS_MAX,
-    PATH_BYTES_USUAL = 256, /* in the target */
     NAME_BYTES_MAX = 512,
     HEADER_BYTES = 4096,
     CLI_HEADER_BYTES = 72,
     ROOT_BYTES = 128, /* of the metadata, to compare */
-    MVID_BYTES = 16,
     FILE_IMAGE = 0x08,
     IMAGE_PATH = 0x10,
     LAYOUT_SIZE = 0x08, /* from its base on */
@@ -84,38 +81,21 @@ static bool image_addr(const struct loaded_image *image, const struct pe *pe, ui
     return true;
 }
 
-static uint64_t header_size(const struct loaded_image *image)
-{
-    return image->size < HEADER_BYTES ? image->size : HEADER_BYTES;
-}
-
-/* The header of what is managed in an image, by those of the image. */
-static bool find_cli(struct memory_pages *pages, const struct loaded_image *image, struct pe *out,
-                     uint64_t *out_cli)
-{
-    uint8_t header[HEADER_BYTES];
-    memory_pages_read(pages, image->base, header, header_size(image));
-    struct source source = source_over_span(span_of(header, header_size(image)));
-    return pe_read(&source, out, NULL) &&
-           image_addr(image, out, out->directories[PE_DIRECTORY_CLI].rva, CLI_HEADER_BYTES, out_cli);
-}
-
-/* Where an image's metadata should be in memory. */
-static bool find_metadata_place(struct memory_pages *pages, const struct loaded_image *image,
-                                uint64_t *out_addr, uint32_t *out_size)
-{
-    struct pe pe;
-    uint64_t cli;
-    if (!find_cli(pages, image, &pe, &cli))
-        return false;
-    *out_size = memory_pages_u32(pages, cli + 12);
-    return image_addr(image, &pe, memory_pages_u32(pages, cli + 8), *out_size, out_addr);
-}
-
+/* Where the image's metadata is in memory, by its headers. */
 static bool find_metadata(struct memory_pages *pages, const struct loaded_image *image, uint64_t *out_addr,
                           uint32_t *out_size)
 {
-    return find_metadata_place(pages, image, out_addr, out_size) &&
+    uint8_t header[HEADER_BYTES];
+    uint64_t cli;
+    struct pe pe;
+    size_t size = image->size < sizeof header ? image->size : sizeof header;
+    memory_pages_read(pages, image->base, header, size);
+    struct source source = source_over_span(span_of(header, size));
+    if (!pe_read(&source, &pe, NULL) ||
+        !image_addr(image, &pe, pe.directories[PE_DIRECTORY_CLI].rva, CLI_HEADER_BYTES, &cli))
+        return false;
+    *out_size = memory_pages_u32(pages, cli + 12);
+    return image_addr(image, &pe, memory_pages_u32(pages, cli + 8), *out_size, out_addr) &&
            memory_pages_u32(pages, *out_addr) == METADATA_MAGIC;
 }
 
@@ -260,89 +240,6 @@ static void follow_module(struct memory_pages *pages, const struct runtime_layou
     memory_path_add_pointer(&path, memory_path_add_pointer(&path, image, layout->image.flat),
                             layout->image.base);
     memory_pages_follow(pages, 0, &path);
-}
-
-/* What is wanted next of a module's image, once what was wanted before is there: the PEImage at `addr`... */
-static void want_places(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t addr)
-{
-    memory_pages_want(pages, addr + IMAGE_PATH, 8);
-    memory_pages_want(pages, addr + layout->image.loaded, 8);
-    memory_pages_want(pages, addr + layout->image.flat, 8);
-}
-
-static void want_layout(struct memory_pages *pages, const struct runtime_layout *layout, uint64_t addr,
-                        uint64_t layout_addr)
-{
-    memory_pages_want(pages, memory_pages_u64(pages, addr + IMAGE_PATH), PATH_BYTES_USUAL);
-    memory_pages_want(pages, layout_addr + layout->image.base, LAYOUT_FLAGS + 4);
-}
-
-/* ... and what one of its layouts tells. */
-typedef void want_fn(struct memory_pages *pages, const struct loaded_image *image);
-
-static void want_headers(struct memory_pages *pages, const struct loaded_image *image)
-{
-    memory_pages_want(pages, image->base, header_size(image));
-}
-
-static void want_cli(struct memory_pages *pages, const struct loaded_image *image)
-{
-    struct pe pe;
-    uint64_t cli;
-    if (find_cli(pages, image, &pe, &cli))
-        memory_pages_want(pages, cli, CLI_HEADER_BYTES);
-}
-
-static void want_root(struct memory_pages *pages, const struct loaded_image *image)
-{
-    uint64_t metadata;
-    uint32_t size;
-    if (find_metadata_place(pages, image, &metadata, &size))
-        memory_pages_want(pages, metadata, ROOT_BYTES);
-}
-
-static void want_mvid(struct memory_pages *pages, const struct loaded_image *image)
-{
-    uint8_t root[ROOT_BYTES];
-    uint64_t metadata;
-    uint32_t size, guids;
-    if (find_metadata(pages, image, &metadata, &size) &&
-        memory_pages_read(pages, metadata, root, sizeof root) &&
-        (guids = ecma_guids_offset(span_of(root, sizeof root))))
-        memory_pages_want(pages, metadata + guids, MVID_BYTES);
-}
-
-void loaded_modules_read_ahead(struct memory_pages *pages, const struct runtime_layout *layout,
-                               const uint64_t *addrs, size_t count)
-{
-    static want_fn *const steps[] = { want_headers, want_cli, want_root, want_mvid };
-    const uint16_t places[] = { layout->image.loaded, layout->image.flat };
-    AUTO_FREE uint64_t *images = mem_alloc(count, sizeof *images);
-    memcpy(images, addrs, count * sizeof *images);
-    memory_pages_follow_all(pages, images, count, layout->module.file);
-    memory_pages_follow_all(pages, images, count, FILE_IMAGE);
-    for (size_t i = 0; i < count; i++)
-        if (images[i])
-            want_places(pages, layout, images[i]);
-    memory_pages_fetch(pages);
-    size_t layout_count = 0;
-    AUTO_FREE uint64_t *layouts = mem_alloc(2 * count, sizeof *layouts);
-    for (size_t i = 0; i < 2 * count; i++) {
-        uint64_t image = images[i / 2], at = image ? memory_pages_u64(pages, image + places[i % 2]) : 0;
-        if (!at)
-            continue;
-        want_layout(pages, layout, image, at);
-        layouts[layout_count++] = at;
-    }
-    memory_pages_fetch(pages);
-    for (size_t step = 0; step < ARRAY_LEN(steps); step++) {
-        for (size_t i = 0; i < layout_count; i++) {
-            struct loaded_image image;
-            if (read_image(pages, layouts[i], layout->image.base, &image))
-                steps[step](pages, &image);
-        }
-        memory_pages_fetch(pages);
-    }
 }
 
 void loaded_module_read(struct memory_pages *pages, const struct runtime_layout *layout,

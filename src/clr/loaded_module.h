@@ -54,9 +54,6 @@ struct span loaded_module_bytes(const struct loaded_module *module);
 /* Always fills *out, if only with an address. Undo with loaded_module_done(). */
 void loaded_module_read(struct memory_pages *pages, const struct runtime_layout *layout,
                         const struct module_files *files, uint64_t addr, struct loaded_module *out);
-/* Reads ahead what loaded_module_read() of those Modules will look at, in a few large reads. */
-void loaded_modules_read_ahead(struct memory_pages *pages, const struct runtime_layout *layout,
-                               const uint64_t *addrs, size_t count);
 void loaded_module_done(struct loaded_module *module);
 /* Whether the Module at the address still is what was read; what the program emits grows. The first asks the
  * target for nothing: whether it can be. */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/own.h"
 #include "read/ecma_signature.h"
 
 enum {
@@ -262,28 +261,6 @@ bool loaded_types_spell_list(struct loaded_types *types, uint64_t list, unsigned
 bool loaded_types_has_module(const struct loaded_types *types, uint64_t module)
 {
     return id_map_find(&types->module_ids, hash_addr(module), is_module, types->modules, &module);
-}
-
-static int compare_addrs(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-void loaded_types_read_ahead(const struct loaded_types *types, const uint64_t *tables, size_t count)
-{
-    AUTO_FREE uint64_t *modules = mem_alloc(count, sizeof *modules);
-    size_t used = 0, kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct method_table table;
-        if (method_table_read(types->pages, types->layout, tables[i], &table))
-            modules[used++] = table.module;
-    }
-    qsort(modules, used, sizeof *modules, compare_addrs);
-    for (size_t i = 0; i < used; i++)
-        if ((kept == 0 || modules[kept - 1] != modules[i]) && !loaded_types_has_module(types, modules[i]))
-            modules[kept++] = modules[i];
-    loaded_modules_read_ahead(types->pages, types->layout, modules, kept);
 }
 
 const struct loaded_module *loaded_types_module(const struct loaded_types *types,

@@ -57,8 +57,6 @@ const struct loaded_type *loaded_types_find_nameless(struct loaded_types *types,
 bool loaded_types_spell_list(struct loaded_types *types, uint64_t list, unsigned count, struct buffer *out);
 /* Whether the module that a MethodTable belongs to is one that was read already. */
 bool loaded_types_has_module(const struct loaded_types *types, uint64_t module);
-/* Reads ahead what the modules of these MethodTables are told by, of those that were not read yet. */
-void loaded_types_read_ahead(const struct loaded_types *types, const uint64_t *tables, size_t count);
 /* The module that defines it. */
 const struct loaded_module *loaded_types_module(const struct loaded_types *types,
                                                 const struct loaded_type *type);

@@ -218,52 +218,6 @@ static void read_referenced_counts(struct span pdb, uint32_t *counts)
         counts[t] = referenced >> t & 1 ? cursor_u32le(&c) : 0;
 }
 
-/* The signature, then the version; the cursor is at the first stream after it. */
-static bool read_root(struct cursor *c, unsigned *out_streams, struct error *err)
-{
-    if (cursor_u32le(c) != ROOT_SIGNATURE)
-        return error_set(err, ERROR_INPUT, "metadata without its signature");
-    cursor_skip(c, 8);
-    cursor_skip(c, cursor_u32le(c));
-    cursor_skip(c, 2);
-    *out_streams = cursor_u16le(c);
-    return *out_streams <= STREAMS_MAX ||
-           error_set(err, ERROR_LIMIT, "metadata with %u streams", *out_streams);
-}
-
-struct stream {
-    uint32_t offset, size;
-    struct span name;
-};
-
-static struct stream read_stream(struct cursor *c)
-{
-    struct stream stream = { .offset = cursor_u32le(c) };
-    stream.size = cursor_u32le(c);
-    stream.name = cursor_zstring(c);
-    cursor_align(c, 4);
-    return stream;
-}
-
-static bool is_named(const struct stream *stream, const char *name)
-{
-    return span_equals(stream->name, span_of(name, strlen(name)));
-}
-
-uint32_t ecma_guids_offset(struct span root)
-{
-    struct cursor c = cursor_over(root);
-    unsigned streams;
-    if (!read_root(&c, &streams, NULL))
-        return 0;
-    for (unsigned i = 0; i < streams && cursor_ok(&c); i++) {
-        struct stream stream = read_stream(&c);
-        if (cursor_ok(&c) && is_named(&stream, "#GUID"))
-            return stream.offset;
-    }
-    return 0;
-}
-
 static bool open_metadata(struct span bytes, struct lazy_bytes *lazy, struct ecma_metadata *out,
                           struct error *err)
 {
@@ -271,20 +225,28 @@ static bool open_metadata(struct span bytes, struct lazy_bytes *lazy, struct ecm
     struct cursor c =
         cursor_over(span_part(bytes, 0, bytes.size < ROOT_BYTES_MAX ? bytes.size : ROOT_BYTES_MAX));
     need(&md, bytes.data, ROOT_BYTES_MAX);
-    unsigned streams;
-    if (!read_root(&c, &streams, err))
-        return false;
+    if (cursor_u32le(&c) != ROOT_SIGNATURE)
+        return error_set(err, ERROR_INPUT, "metadata without its signature");
+    cursor_skip(&c, 8);
+    cursor_skip(&c, cursor_u32le(&c));
+    cursor_skip(&c, 2);
+    unsigned streams = cursor_u16le(&c);
+    if (streams > STREAMS_MAX)
+        return error_set(err, ERROR_LIMIT, "metadata with %u streams", streams);
     struct span tables = { 0 };
     for (unsigned i = 0; i < streams && cursor_ok(&c); i++) {
-        struct stream stream = read_stream(&c);
+        uint32_t offset = cursor_u32le(&c);
+        uint32_t size = cursor_u32le(&c);
+        struct span name = cursor_zstring(&c);
+        cursor_align(&c, 4);
         struct {
             const char *name;
             struct span *into;
         } known[] = { { "#~", &tables },      { "#-", &tables },      { "#Strings", &md.strings },
                       { "#Blob", &md.blobs }, { "#GUID", &md.guids }, { "#Pdb", &md.pdb } };
         for (size_t k = 0; k < ARRAY_LEN(known); k++)
-            if (is_named(&stream, known[k].name))
-                *known[k].into = span_part(bytes, stream.offset, stream.size);
+            if (span_equals(name, span_of(known[k].name, strlen(known[k].name))))
+                *known[k].into = span_part(bytes, offset, size);
     }
     if (!cursor_finish(&c, err, "metadata root"))
         return false;

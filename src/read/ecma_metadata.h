@@ -125,8 +125,6 @@ struct ecma_metadata {
 /* Reads the root and the table directory; `bytes` is borrowed for as long as *out is used. */
 bool ecma_metadata_open(struct span bytes, struct ecma_metadata *out, struct error *err);
 /* The same of bytes that are read as they are needed. */
-/* Where GUIDs begin in metadata, by its first bytes; 0: these do not tell. */
-uint32_t ecma_guids_offset(struct span root);
 bool ecma_metadata_open_lazy(struct lazy_bytes *bytes, struct ecma_metadata *out, struct error *err);
 
 static inline uint32_t ecma_rows(const struct ecma_metadata *md, enum ecma_table_id table)
