@@ -19,6 +19,7 @@
 #include "collect/memory_names.h"
 #include "collect/process_scan.h"
 #include "collect/queue_item.h"
+#include "collect/runtime_ending.h"
 #include "collect/runtime_log.h"
 #include "collect/runtime_names.h"
 #include "collect/sample_stacks.h"
@@ -44,15 +45,6 @@ enum {
     RECORDER_PROGRESS_MS = 150,
     RECORDER_QUEUE_BYTES = 64 << 20,
     RECORDER_LAST_LOOK_MS = 900, /* at processes that have just started: the end is waited for */
-    /* for what runtimes have when they are told to end; who asked for events wants them all */
-    RECORDER_LAST_WORDS_MS = 150,
-    RECORDER_LAST_EVENTS_MS = 5000,
-    RECORDER_MUTE_MS = 2000, /* who is silent for so long then has nothing, or is stuck */
-    /* how long runtimes may take at the end to tell their methods, and how long they may be silent then */
-    RECORDER_RUNDOWN_MS = 60000,
-    RECORDER_SILENCE_MS = 15000,
-    RECORDER_STOPPED_SILENCE_MS = 1000,
-    RECORDER_IDLE_TICKS = 5, /* of CPU time in RECORDER_MUTE_MS: who makes a list takes more */
 };
 
 #define MS_NS 1000000ull
@@ -73,7 +65,6 @@ struct recorder {
     size_t seen; /* processes and mappings, at the last look */
     unsigned tick_ms;
     uint64_t started_ns, flushed_ns, progress_ns;
-    bool idle; /* nothing is left to be done while runtimes are waited for */
     struct listen_check listening;
     struct cpu_account *account; /* of processes whose CPU time is all that is sampled; else NULL */
 };
@@ -262,106 +253,28 @@ static void recorder_count(struct recorder *r)
     r->stats.lost = counts.lost + more;
 }
 
-static void recorder_work_meanwhile(struct recorder *r)
-{
-    r->idle = r->idle || !r->options.meanwhile || !r->options.meanwhile(r->options.user);
-}
-
-/* Takes what runtimes send, and uses the time until it comes. Returns whether there was a use for it. */
-static bool recorder_await_runtimes(struct recorder *r, int timeout_ms)
-{
-    recorder_work_meanwhile(r);
-    runtime_names_wait(r->runtimes, r->idle ? timeout_ms : 0);
-    runtime_names_drain(r->runtimes);
-    return !r->idle;
-}
-
-/* Whether runtimes were silent for so long that nothing more comes; of stopped processes that is known soon.
- */
-static bool recorder_all_mute(const struct recorder *r, uint64_t silent_ns, unsigned silence_ms)
-{
-    return silent_ns >= silence_ms * MS_NS ||
-           (silent_ns >= RECORDER_STOPPED_SILENCE_MS * MS_NS && runtime_names_stopped(r->runtimes));
-}
-
-static void recorder_hear_last_words(struct recorder *r)
-{
-    unsigned patience_ms = recorder_wants_events(r) ? RECORDER_LAST_EVENTS_MS : RECORDER_LAST_WORDS_MS;
-    uint64_t now = clock_monotonic_ns(), end = now + patience_ms * MS_NS, heard = now;
-    uint64_t bytes = runtime_names_bytes(r->runtimes);
-    while (runtime_names_spares(r->runtimes) && now < end &&
-           !recorder_all_mute(r, now - heard, RECORDER_MUTE_MS)) {
-        bool worked = recorder_await_runtimes(r, RECORDER_TICK_MS);
-        now = clock_monotonic_ns();
-        if (worked) /* our delay is not theirs */
-            end = now + patience_ms * MS_NS;
-        if (worked || runtime_names_bytes(r->runtimes) != bytes)
-            heard = now;
-        bytes = runtime_names_bytes(r->runtimes);
-    }
-    runtime_names_spare_end(r->runtimes);
-}
-
-/* Since when runtimes that are to list their methods have sent nothing, and have been looked at for whether
- * they are at it. */
-struct silence {
-    uint64_t heard_ns, looked_ns, ticks, bytes;
-};
-
-static void recorder_look_at_work(struct recorder *r, struct silence *s, uint64_t now)
-{
-    s->looked_ns = now;
-    s->ticks = runtime_names_cpu_ticks(r->runtimes);
-}
-
-static void recorder_hear(struct recorder *r, struct silence *s, uint64_t now)
-{
-    s->heard_ns = now;
-    s->bytes = runtime_names_bytes(r->runtimes);
-    recorder_look_at_work(r, s, now);
-}
-
-/* A list is made before it is sent. Whether no runtime sends one, nor makes one. */
-static bool recorder_lists_nothing(struct recorder *r, struct silence *s, uint64_t now)
-{
-    if (runtime_names_bytes(r->runtimes) != s->bytes)
-        recorder_hear(r, s, now);
-    if (recorder_all_mute(r, now - s->heard_ns, RECORDER_SILENCE_MS))
-        return true;
-    if (now - s->looked_ns < RECORDER_MUTE_MS * MS_NS)
-        return false;
-    uint64_t before = s->ticks;
-    recorder_look_at_work(r, s, now);
-    return s->ticks - before < RECORDER_IDLE_TICKS;
-}
-
 /* All that the last samples ask of the targets, while their runtimes have been told to end. */
-static void recorder_finish_samples(struct recorder *r)
+static void recorder_finish_samples(struct recorder *r, struct runtime_ending *ending)
 {
     sample_stacks_finish(r->stacks);
-    recorder_work_meanwhile(r); /* others begin */
+    runtime_ending_work(ending); /* others begin */
     memory_names_finish(r->memory);
 }
 
 static void recorder_rundown(struct recorder *r)
 {
     uint64_t begin = clock_monotonic_ns();
-    struct silence silence;
+    struct runtime_ending ending = { .runtimes = r->runtimes,
+                                     .wants_events = recorder_wants_events(r),
+                                     .meanwhile = r->options.meanwhile,
+                                     .user = r->options.user };
     watched_processes_finish(&r->watched, RECORDER_LAST_LOOK_MS);
     bool any = runtime_names_running(r->runtimes);
     runtime_names_spare(r->runtimes);
-    recorder_finish_samples(r);
-    recorder_hear_last_words(r);
+    recorder_finish_samples(r, &ending);
+    runtime_ending_hear(&ending);
     runtime_names_stop(r->runtimes);
-    recorder_hear(r, &silence, clock_monotonic_ns());
-    while (runtime_names_running(r->runtimes)) {
-        uint64_t now = clock_monotonic_ns();
-        if (now - begin >= RECORDER_RUNDOWN_MS * MS_NS || recorder_lists_nothing(r, &silence, now))
-            break;
-        if (recorder_await_runtimes(r, RECORDER_TICK_MS)) /* our delay is not theirs */
-            recorder_hear(r, &silence, clock_monotonic_ns());
-    }
-    runtime_names_give_up(r->runtimes);
+    runtime_ending_await_lists(&ending);
     r->stats.rundown_ns = any ? clock_monotonic_ns() - begin : 0;
 }
 

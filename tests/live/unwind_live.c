@@ -332,8 +332,10 @@ static double spent_us(const struct live *live, unsigned percent_of)
 
 static void report(struct live *live)
 {
-    static const char *const found[] = { "leaf", "eh_frame",      "UNWIND_INFO",  "stack top",
-                                         "code", "frame pointer", "kernel chain", "root tail" };
+    static const char *const found[UNWIND_FOUND_KINDS] = {
+        "leaf",          "eh_frame",     "UNWIND_INFO", "stack top",    "code",
+        "frame pointer", "kernel chain", "root tail",   "later memory",
+    };
     double samples = live->samples ? (double)live->samples : 1;
     printf("%" PRIu64 " samples, %" PRIu64 " without user registers, %" PRIu64 " lost\n", live->samples,
            live->no_user, live->lost);
