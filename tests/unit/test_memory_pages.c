@@ -74,8 +74,26 @@ static void test_forget(void **state)
     memory_pages_done(&pages);
 }
 
+/* One read for both; marks are left out, and what leads nowhere stays so. */
+static void test_follow_all(void **state)
+{
+    (void)state;
+    struct memory_pages pages;
+    uint64_t addrs[] = { BASE, 0, BASE + 200 * PAGE };
+    flat_memory_put64(&flat, BASE + 16, 0x1235);
+    flat_memory_put64(&flat, BASE + 200 * PAGE + 16, 0x5678);
+    memory_pages_init(&pages, &memory, 2 * sizeof bytes);
+    memory_pages_follow_all(&pages, addrs, 3, 16);
+    assert_int_equal(addrs[0], 0x1230);
+    assert_int_equal(addrs[1], 0);
+    assert_int_equal(addrs[2], 0x5678);
+    assert_int_equal(pages.reads, 2);
+    memory_pages_done(&pages);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_read_since), cmocka_unit_test(test_forget) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_read_since), cmocka_unit_test(test_forget),
+                                        cmocka_unit_test(test_follow_all) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

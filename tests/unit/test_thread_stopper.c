@@ -287,9 +287,11 @@ static void read_made_up(void *user, struct memory_piece *pieces, size_t count)
                       : from == polled ? sizeof polled
                       : from == svc    ? sizeof svc
                                        : sizeof code;
-        p->got = from ? (size < p->size ? size : p->size) : 0;
-        if (p->got)
-            memcpy(p->into, from, p->got);
+        p->got = from ? p->size : 0;
+        if (from) {
+            memset(p->into, 0, p->size);
+            memcpy(p->into, from, size);
+        }
     }
 }
 
@@ -337,18 +339,25 @@ static void test_waits(void **state)
     struct memory memory = { .read = read_made_up };
     struct memory_pages pages;
     struct thread_wait_sources sources = { &pages, name_fd, NULL };
-    memory_pages_init(&pages, &memory, 1 << 20);
     for (size_t i = 0; i < ARRAY_LEN(waits); i++) {
+        memory_pages_init(&pages, &memory, 1 << 20);
         struct thread_registers r = { .syscall = waits[i].syscall };
         struct buffer text;
         memcpy(r.arguments, waits[i].arguments, sizeof r.arguments);
         r.machine = waits[i].arm64 ? &machine_arm64 : &machine_x86_64;
         r.general.ip = waits[i].arm64 ? waits[i].arm64 : 0x3007;
         buffer_init(&text, 1024);
+        thread_wait_want_code(&r, &pages);
+        memory_pages_fetch(&pages);
+        thread_wait_want_arguments(&r, &sources);
+        memory_pages_fetch(&pages);
+        uint64_t reads = pages.reads;
         thread_wait_describe(&r, &sources, &text);
+        assert_int_equal(pages.reads, reads); /* all was read ahead */
         buffer_u8(&text, 0);
         assert_string_equal((const char *)text.data, waits[i].words);
         buffer_done(&text);
+        memory_pages_done(&pages);
     }
 }
 
