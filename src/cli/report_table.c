@@ -92,9 +92,9 @@ static void place_text(struct place place, struct buffer *out)
 /* A function's name, cut so that its place still fits. */
 static void put_function(struct buffer *out, const char *name, const char *place, size_t columns, bool pad)
 {
-    size_t behind = utf8_width(span_of(place, strlen(place)));
-    size_t before = columns >= behind + PLACE_NAME_MIN ? columns - behind : columns;
-    size_t width = utf8_width(span_of(name, strlen(name)));
+    size_t behind = text_width(place), width = text_width(name);
+    size_t least = width < PLACE_NAME_MIN ? width : PLACE_NAME_MIN;
+    size_t before = columns >= behind + least ? columns - behind : columns;
     put_cut(out, name, before, pad && before == columns);
     if (before == columns)
         return;
@@ -318,13 +318,14 @@ void report_head(const struct capture *c, const struct profile *p, size_t width,
 /* Columns behind the numbers. */
 struct report_columns {
     size_t name, module; /* 0: none */
+    size_t least_name;   /* that much of a name, and the place behind it, comes before other columns */
     bool kind, when;
 };
 
 /* As wide as the rows are. */
 static struct report_columns columns_of(const struct hot_table *table, size_t rows, bool lines)
 {
-    struct report_columns c = { .name = 8, .module = 7 };
+    struct report_columns c = { .name = 8, .module = 7, .least_name = REPORT_NAME_MIN };
     struct buffer place;
     buffer_init(&place, PLACE_BYTES_MAX);
     for (size_t i = 0; i < rows; i++) {
@@ -333,7 +334,9 @@ static struct report_columns columns_of(const struct hot_table *table, size_t ro
         if (lines) {
             place_text(place_of_row(row, true), &place);
             size_t behind = text_width((const char *)place.data);
-            name = (behind && name < PLACE_NAME_MIN ? PLACE_NAME_MIN : name) + behind;
+            size_t least = behind + (name < PLACE_NAME_MIN ? name : PLACE_NAME_MIN);
+            c.least_name = least > c.least_name ? least : c.least_name;
+            name += behind;
         }
         c.name = name > c.name ? name : c.name;
         c.module = module > c.module ? module : c.module;
@@ -357,8 +360,8 @@ static struct report_columns fit_columns(struct report_columns c, size_t width)
 {
     if (!width)
         return c;
-    size_t wanted = c.name < REPORT_NAME_MIN ? c.name : REPORT_NAME_MIN;
-    c.when = c.when && room_for_name(c, width) >= REPORT_NAME_MIN;
+    size_t wanted = c.name < c.least_name ? c.name : c.least_name;
+    c.when = c.when && room_for_name(c, width) >= c.least_name;
     c.kind = c.kind && room_for_name(c, width) >= wanted;
     if (room_for_name(c, width) < wanted)
         c.module = c.module < REPORT_MODULE_LEAST ? c.module : REPORT_MODULE_LEAST;

@@ -3,21 +3,47 @@
 
 A case is a folder: `command` (arguments of clrperf, run inside the folder), `expected` (standard output),
 and where they matter `errors` (standard error) and `status` (the exit code, else 0). `piped` names a file that comes
-through a pipe as standard input.
+through a pipe as standard input. `columns` makes standard output a terminal of so many columns.
 `run.py CLRPERF --keep` writes down what is printed now; read the difference before you commit it.
 """
+import fcntl
 import os
 import pathlib
+import pty
 import shlex
+import struct
 import subprocess
 import sys
+import termios
 
 here = pathlib.Path(__file__).resolve().parent
+
+
+def on_terminal(command, columns, **how):
+    """Exit code and what the command printed on a terminal, and on standard error."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(command, stdout=theirs, stderr=subprocess.PIPE, **how)
+    os.close(theirs)
+    printed = b""
+    try:
+        while piece := os.read(ours, 65536):
+            printed += piece
+    except OSError:  # EIO: nobody has the other end open any more
+        pass
+    os.close(ours)
+    errors = process.stderr.read()
+    return process.wait(), printed.replace(b"\r\n", b"\n"), errors
 
 
 def run_case(clrperf, case):
     command = shlex.split((case / "command").read_text())
     environment = {"PATH": os.environ["PATH"], "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+    columns = case / "columns"
+    if columns.exists():
+        status, printed, errors = on_terminal([clrperf] + command, int(columns.read_text()), cwd=case, env=environment,
+                                              stdin=subprocess.DEVNULL)
+        return {"expected": printed.decode(), "errors": errors.decode(), "status": f"{status}\n"}
     piped = case / "piped"
     given = {"input": (case / piped.read_text().strip()).read_bytes()} if piped.exists() else {"stdin": subprocess.DEVNULL}
     done = subprocess.run([clrperf] + command, cwd=case, capture_output=True, timeout=60, env=environment, **given)
