@@ -14,12 +14,14 @@
 #include "trace/code_symbols.h"
 
 enum { JIT_NAMES_READ_MAX = 8192 };
+enum { SHUTDOWN_NS = 1000000000 }; /* more than a runtime takes to tell of all of its methods */
 
 /* A method's code; a copy, so that sorting needs no context. */
 struct code_entry {
     uint64_t addr, end;
     uint64_t from_ns, to_ns;
     uint32_t code;
+    bool dynamic;
 };
 
 struct jit_names {
@@ -41,6 +43,36 @@ static int code_compare(const void *a, const void *b)
     return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
 }
 
+/*
+ * A runtime that shuts down tells that all of its methods are gone, and other threads go on in them until the
+ * process is: these ends are none. When nothing else is left it was that. Dynamic methods were freed, maybe.
+ */
+static void jit_names_without_shutdown(struct jit_names *names)
+{
+    uint64_t last_ns = 0, first_ns = UINT64_MAX;
+    size_t gone = 0, left = 0;
+    for (size_t i = 0; i < names->code_count; i++)
+        if (names->codes[i].to_ns > last_ns)
+            last_ns = names->codes[i].to_ns;
+    uint64_t since_ns = last_ns > SHUTDOWN_NS ? last_ns - SHUTDOWN_NS : 0;
+    for (size_t i = 0; i < names->code_count; i++) {
+        const struct code_entry *code = &names->codes[i];
+        if (code->dynamic || code->to_ns <= since_ns)
+            continue;
+        gone++;
+        first_ns = code->to_ns < first_ns ? code->to_ns : first_ns;
+    }
+    for (size_t i = 0; i < names->code_count; i++) {
+        const struct code_entry *code = &names->codes[i];
+        left += !code->dynamic && !code->to_ns && code->from_ns < first_ns;
+    }
+    if (left * 10 > gone)
+        return;
+    for (size_t i = 0; i < names->code_count; i++)
+        if (!names->codes[i].dynamic && names->codes[i].to_ns > since_ns)
+            names->codes[i].to_ns = 0;
+}
+
 static void jit_names_index(struct jit_names *names)
 {
     const struct trace *t = names->naming->t;
@@ -49,8 +81,11 @@ static void jit_names_index(struct jit_names *names)
         const struct trace_code *row = &t->codes.rows[id];
         if (row->process == names->process && row->function)
             names->codes[names->code_count++] =
-                (struct code_entry){ row->addr, row->addr + row->size_bytes, row->from_ns, row->to_ns, id };
+                (struct code_entry){ row->addr,    row->addr + row->size_bytes,
+                                     row->from_ns, row->to_ns,
+                                     id,           t->functions.rows[row->function].kind == CODE_DYNAMIC };
     }
+    jit_names_without_shutdown(names);
     qsort(names->codes, names->code_count, sizeof *names->codes, code_compare);
 }
 

@@ -321,6 +321,46 @@ static void test_code_of_the_time(void **state)
     trace_builder_done(&b);
 }
 
+/* Threads go on after the runtime told, at its end, that all methods are gone; not in those that are. */
+static void test_code_of_a_shutdown(void **state)
+{
+    enum { METHODS = 40, TOLD_MS = 10000, END_MS = 10200 };
+    static const struct {
+        uint64_t gone;  /* how many of the methods */
+        uint64_t at_ms; /* when */
+        enum code_kind kind;
+        bool named;
+    } cases[] = {
+        { METHODS, TOLD_MS, CODE_JIT, true },      { METHODS - 1, TOLD_MS, CODE_JIT, true },
+        { METHODS, TOLD_MS, CODE_DYNAMIC, false }, { METHODS / 2, TOLD_MS, CODE_JIT, false },
+        { 1, TOLD_MS, CODE_JIT, false },           { 1, 1000, CODE_JIT, false },
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct trace_builder b;
+        struct target target = { .path = "" };
+        trace_builder_init(&b, 16);
+        uint32_t process = trace_builder_process_start(&b, 10, 0);
+        for (uint32_t m = 0; m < METHODS; m++) {
+            struct trace_function function = { .name = trace_add_string(&b.trace, "A::M()"),
+                                               .kind = m ? CODE_JIT : (uint8_t)cases[i].kind };
+            struct trace_code code = { .process = process,
+                                       .function = trace_builder_function(&b, &function),
+                                       .addr = 0x5000 + 0x40 * m,
+                                       .size_bytes = 0x40,
+                                       .from_ns = 1000 };
+            trace_builder_code(&b, &code);
+        }
+        for (uint32_t m = 0; m < cases[i].gone; m++)
+            trace_builder_code_end(&b, process, 0x5000 + 0x40 * m, cases[i].at_ms * 1000000 + m);
+        uint32_t location = add_location(&b.trace, process, 0, 0x5010, END_MS * 1000000ULL);
+        symbolize(&b, &target, false);
+        if ((b.trace.locations.rows[location].function != 0) != cases[i].named)
+            fail_msg("case %zu: '%s'", i, name_of(&b.trace, location));
+        trace_builder_done(&b);
+    }
+}
+
 static int open_map(void *user, uint32_t process, bool jitdump, const char *path, struct error *err)
 {
     (void)err;
@@ -417,6 +457,7 @@ int main(void)
         cmocka_unit_test(test_bundle_looked_for),
         cmocka_unit_test(test_vdso_of_another_kernel),
         cmocka_unit_test(test_code_of_the_time),
+        cmocka_unit_test(test_code_of_a_shutdown),
         cmocka_unit_test(test_our_own_map),
         cmocka_unit_test(test_mapped_dump),
         cmocka_unit_test(test_named_while_others_add),
