@@ -306,6 +306,9 @@ static void take_line(struct script_import *in, struct span line)
         else if (!in->in_sample)
             in->other_lines++;
         break;
+    case PERF_SCRIPT_RECORD:
+        finish_sample(in);
+        break;
     case PERF_SCRIPT_OTHER:
         /* below a frame: its source line */
         in->other_lines += !in->in_sample;

@@ -266,6 +266,17 @@ static bool parse_event_without_time(struct span line, struct perf_script_event 
     return false;
 }
 
+static bool is_record(struct span line)
+{
+    static const char begins[] = "PERF_RECORD_";
+    for (size_t pos = 0; pos < line.size;) {
+        struct span word = next_word(line, &pos);
+        if (word.size >= sizeof begins && memcmp(word.data, begins, sizeof begins - 1) == 0)
+            return true;
+    }
+    return false;
+}
+
 enum perf_script_line perf_script_read_line(struct span line, struct perf_script_event *out_event,
                                             struct perf_script_frame *out_frame)
 {
@@ -277,6 +288,8 @@ enum perf_script_line perf_script_read_line(struct span line, struct perf_script
         return PERF_SCRIPT_COMMENT;
     if (line.data[0] == '\t')
         return parse_frame(line, false, out_frame) ? PERF_SCRIPT_FRAME : PERF_SCRIPT_OTHER;
+    if (is_record(line))
+        return PERF_SCRIPT_RECORD;
     if (parse_event_with_time(line, &e)) {
         *out_event = e;
         return PERF_SCRIPT_EVENT;
@@ -318,6 +331,8 @@ bool perf_script_recognises(struct span head)
             break;
         case PERF_SCRIPT_FRAME:
             return has_event;
+        case PERF_SCRIPT_RECORD:
+            return true;
         case PERF_SCRIPT_OTHER:
             return false;
         default:

@@ -39,7 +39,9 @@ enum perf_script_line {
     PERF_SCRIPT_COMMENT, /* "# hostname : vm" */
     PERF_SCRIPT_EVENT,
     PERF_SCRIPT_FRAME,
-    PERF_SCRIPT_OTHER, /* source lines and whatever else options add */
+    PERF_SCRIPT_RECORD, /* no sample: "comm pid time: PERF_RECORD_MMAP2 ..." of --show-mmap-events and the
+                           like */
+    PERF_SCRIPT_OTHER,  /* source lines and whatever else options add */
 };
 
 /* What a line without its end is; fills the struct of its kind. */

@@ -39,6 +39,13 @@ static const struct {
     { "", PERF_SCRIPT_BLANK, NULL, NULL, 0, 0, 0, 0, 0 },
     { "  \t ", PERF_SCRIPT_BLANK, NULL, NULL, 0, 0, 0, 0, 0 },
     { "# hostname : vm", PERF_SCRIPT_COMMENT, NULL, NULL, 0, 0, 0, 0, 0 },
+    { "odd     0     0.000000: PERF_RECORD_COMM: odd:3038/3038", PERF_SCRIPT_RECORD, NULL, NULL, 0, 0, 0, 0,
+      0 },
+    { ".NET TP Worker 12/13 [001] 1.5: PERF_RECORD_MMAP2 12/12: [0x563eed94f000(0xc000) @ 0x6000 fe:00 1 0]: "
+      "r-xp "
+      "/tmp/odd",
+      PERF_SCRIPT_RECORD, NULL, NULL, 0, 0, 0, 0, 0 },
+    { "w 1 1.5: PERF_RECORD_LOST lost 7", PERF_SCRIPT_RECORD, NULL, NULL, 0, 0, 0, 0, 0 },
     { "<html>", PERF_SCRIPT_OTHER, NULL, NULL, 0, 0, 0, 0, 0 },
     { "w 99999999999 1.5: cycles:", PERF_SCRIPT_OTHER, NULL, NULL, 0, 0, 0, 0, 0 },
 };
@@ -156,6 +163,8 @@ static void test_recognises(void **state)
     } cases[] = {
         { "# ========\n# hostname : vm\n#\nw 1 1.5: 1 cycles: \n\t 12 f (x)\n\n", true, false },
         { "w 1/1 \n\t 1234 f (x)\n", true, false },
+        { "swapper 0 0.0: PERF_RECORD_MMAP -1/0: [0xff81000000(0x12) @ 0]: x [kernel.kallsyms]_text\n", true,
+          false },
         { "main;f 12\nmain 3\n", false, true },
         { "main 3\nmain;g 4\n", false, true },
         { "# a comment\nmain;f 12.5\n", false, true },
