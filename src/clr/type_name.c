@@ -277,6 +277,13 @@ static bool show_special(const struct type_name *type, unsigned depth, struct bu
     return true;
 }
 
+/* The state machine of a lambda: what its method is called says the closure that it is in, too. */
+static bool is_around_machine(const struct type_name *type, unsigned segment)
+{
+    return segment + 1 < type->segment_count && type_name_is_closure(type->segments[segment]) &&
+           member_name_is_machine(type->segments[segment + 1]);
+}
+
 static void show_type(struct span text, unsigned depth, struct buffer *out)
 {
     struct type_name type;
@@ -289,9 +296,14 @@ static void show_type(struct span text, unsigned depth, struct buffer *out)
         return;
     }
     unsigned used = 0;
+    size_t from = out->size;
     if (!show_special(&type, depth, out))
         for (unsigned i = 0; i < type.segment_count; i++) {
-            if (i)
+            if (is_around_machine(&type, i)) {
+                used += type.arities[i];
+                continue;
+            }
+            if (out->size > from)
                 buffer_u8(out, '.');
             show_segment(&type, i, (struct span){ 0 }, &used, depth, out);
         }

@@ -128,6 +128,10 @@ static const struct {
       "TResult,TStateMachine",
       "System.Runtime.CompilerServices.AsyncTaskMethodBuilder<TResult>.AsyncStateMachineBox<Store.GetAsync>."
       "MoveNext" },
+    { "App.Box`1[App.Store+<>c+<<Run>b__4_1>d]::Go()", "T", "App.Box<Store.Run lambda #2>.Go" },
+    { "App.Box`1[App.Store+<>c__DisplayClass4_0`1+<<Run>b__1>d[System.Int32]]::Go()", "T",
+      "App.Box<Store.Run lambda #2>.Go" },
+    { "App.Box`1[App.Store+<>c__DisplayClass4_0]::Go()", "T", "App.Box<Store.closure>.Go" },
     { "App.Form+VB$StateMachine_4_LoadAsync::MoveNext()", ";;async", "App.Form.LoadAsync (async)" },
     /* explicit interface implementations */
     { "App.Sq::App.IShape.Area()", "", "App.Sq.IShape.Area" },
