@@ -86,10 +86,9 @@ static bool check_call(const struct verb *verb, const struct verb_call *call, st
     if (call->arg_count > verb->args_max) {
         const char *first = call->args[verb->args_max];
         error_set(err, ERROR_USAGE, "'%s' does not take the argument '%s'", verb->name, first);
-        if (!verb->takes_command)
-            return error_hint(err, "clrperf %s --help shows what it takes", verb->name);
-        bool number = strspn(first, "0123456789") == strlen(first);
-        return error_hint(err, number ? "clrperf %s -p %s" : "clrperf %s -- %s ... runs that command",
+        return error_hint(err,
+                          verb->takes_command ? "clrperf %s -- %s ... runs that command"
+                                              : "clrperf %s --help shows what it takes",
                           verb->name, first);
     }
     if (call->command && !verb->takes_command) {
@@ -101,6 +100,19 @@ static bool check_call(const struct verb *verb, const struct verb_call *call, st
         return error_hint(err, "clrperf %s -- dotnet app.dll", verb->name);
     }
     return true;
+}
+
+/* A number that a verb which looks at processes could do nothing with is one of theirs. */
+static void hint_at_process(const struct verb *verb, const struct verb_call *call, struct error *err)
+{
+    bool takes_process = verb->options && option_find(verb->options, "--pid");
+    for (size_t i = 0; takes_process && i < call->arg_count; i++) {
+        char quoted[32];
+        const char *arg = call->args[i];
+        snprintf(quoted, sizeof quoted, "'%s'", arg);
+        if (arg[0] && strspn(arg, "0123456789") == strlen(arg) && strstr(err->what, quoted))
+            error_hint(err, "-p %s chooses that process", arg);
+    }
 }
 
 static bool run_verb(const char *program, const struct verb *verb, int argc, const char **argv, int *out_exit,
@@ -119,6 +131,8 @@ static bool run_verb(const char *program, const struct verb *verb, int argc, con
             values, rest.args, rest.arg_count, rest.command, rest.command_count, EXIT_OK
         };
         ok = check_call(verb, &call, err) && verb->run(&call, err);
+        if (!ok && (err->kind == ERROR_USAGE || err->os_error == ENOENT))
+            hint_at_process(verb, &call, err);
         *out_exit = call.exit_code;
     }
     option_values_done(options, values);
