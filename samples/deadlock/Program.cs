@@ -13,8 +13,8 @@ namespace Deadlock
     /// <summary>
     /// Threads that wait for each other, and threads that only look like it. The second argument chooses: `two`, `three`
     /// (cycles of monitors), `lock` (of System.Threading.Lock, from .NET 9 on), `busy` (locks at full speed, no cycle);
-    /// `task`, `async`, `all`, `each`, `ring` (cycles of locks and tasks), `free` (such that somebody can end), `hasty` (locks and tasks at
-    /// full speed, no cycle).
+    /// `task`, `async`, `all`, `each`, `ring` (cycles of locks and tasks), `join` (of a lock and the end of a thread), `free` (such that
+    /// somebody can end), `hasty` (locks, tasks and threads at full speed, no cycle).
     /// </summary>
     public static class Program
     {
@@ -48,6 +48,8 @@ namespace Deadlock
                     Start("task-0", () => WaitForEach(a));
                 else if (mode == "ring")
                     StartRing();
+                else if (mode == "join")
+                    Start("join-0", () => HoldAndJoin(a, "join-1", sleeperFirst: true));
                 else if (mode == "hasty")
                     StartHasty();
                 else if (mode == "free")
@@ -61,8 +63,14 @@ namespace Deadlock
             Environment.Exit(0);
         }
 
-        private static void Start(string name, ThreadStart body) =>
-            new Thread(body) { IsBackground = true, Name = name }.Start();
+        private static void Start(string name, ThreadStart body) => StartOne(name, body);
+
+        private static Thread StartOne(string name, ThreadStart body)
+        {
+            var thread = new Thread(body) { IsBackground = true, Name = name };
+            thread.Start();
+            return thread;
+        }
 
         /// <summary>Waits that are no deadlock: for a signal, for a time, for a lock whose owner sleeps.</summary>
         private static void StartBystanders()
@@ -113,6 +121,17 @@ namespace Deadlock
         {
             lock (own)
                 work().GetAwaiter().GetResult();
+        }
+
+        /// <summary>Of two threads that it started, one of which wants what it holds, it waits for the last.</summary>
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static void HoldAndJoin(object own, string name, bool sleeperFirst)
+        {
+            lock (own)
+            {
+                StartOne(name, sleeperFirst ? Sleep : () => Want(own));
+                StartOne(name, sleeperFirst ? () => Want(own) : Sleep).Join();
+            }
         }
 
         private static void Sleep() => Thread.Sleep(Timeout.Infinite);
@@ -171,6 +190,7 @@ namespace Deadlock
                 Task.Run(() => source.SetResult(Want(c)));
                 return source.Task;
             }));
+            Start("joins", () => HoldAndJoin(new object(), "joined", sleeperFirst: false));
         }
 
         private static void StartLocks()
@@ -209,15 +229,18 @@ namespace Deadlock
         /// <summary>Who holds a lock waits for tasks that want others only.</summary>
         private static void StartHasty()
         {
-            for (int i = 0; i < 4; i++)
+            for (int i = 0; i < 6; i++)
             {
                 object own = i % 2 == 0 ? (object)a : b;
-                bool direct = i < 2;
+                int way = i / 2;
                 Start("hasty-" + i, () =>
                 {
                     while (!run!.Over)
                     {
-                        HoldAndAwait(own, () => direct ? Task.Run(() => Visit(c)) : VisitLater(c));
+                        if (way == 2)
+                            HoldAndVisitBy(own);
+                        else
+                            HoldAndAwait(own, () => way == 0 ? Task.Run(() => Visit(c)) : VisitLater(c));
                         run.Truth.Count("rounds");
                     }
                 });
@@ -234,6 +257,12 @@ namespace Deadlock
                 else
                     Thread.SpinWait(20000);
             }
+        }
+
+        private static void HoldAndVisitBy(object own)
+        {
+            lock (own)
+                StartOne("visitor", () => Visit(c)).Join();
         }
 
         private static async Task VisitLater(object wanted)

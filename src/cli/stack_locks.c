@@ -7,6 +7,7 @@
 #include "analyse/wait_cycle.h"
 #include "base/mem.h"
 #include "base/own.h"
+#include "cli/stack_joins.h"
 #include "cli/stack_tasks.h"
 #include "cli/stack_threads.h"
 #include "clr/managed_lock.h"
@@ -178,6 +179,22 @@ static bool read_lock_object(struct reading *r, struct stack_row *row)
     return true;
 }
 
+/* The end of a thread is held up by that thread. */
+static bool read_join(struct reading *r, struct stack_row *row)
+{
+    uint64_t object = 0;
+    const struct managed_thread *thread =
+        row->join_caller ? stack_join_target(r->view, row, &r->pages, &object) : NULL;
+    if (!thread)
+        return false;
+    const struct managed_lock as_lock = { .object = object,
+                                          .table = managed_object_table(&r->pages, object),
+                                          .owner = thread->tid };
+    set_lock(r, row, STACK_LOCK_THREAD, &as_lock);
+    row->lock.timed = strstr(row->thread->waiting_on, THREAD_WAIT_LIMITED) != NULL;
+    return true;
+}
+
 /* In the place of the signal that a wait for a task is made of. */
 static void add_tasks(struct reading *r)
 {
@@ -208,7 +225,7 @@ static void read_edges(struct reading *r)
         if (!thread || !row->stack)
             continue;
         row->managed = true;
-        bool found = read_monitor(r, row, thread) || read_lock_object(r, row);
+        bool found = read_monitor(r, row, thread) || read_lock_object(r, row) || read_join(r, row);
         if (found && row->lock.kind != STACK_LOCK_SIGNAL && row->lock.owner != i)
             r->waits_for[i] = row->lock.owner;
     }

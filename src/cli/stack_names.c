@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "cli/stack_threads.h"
+#include "cli/stack_words.h"
 #include "clr/aot_thread_name.h"
 #include "clr/managed_thread_name.h"
 
@@ -56,18 +57,6 @@ static void name_rows(struct stack_view *view, struct memory_pages *pages,
     buffer_done(&name);
 }
 
-/* The last of a stack's first `words` that is an address in the code of a frame's caller; SIZE_MAX: none. Of
- * earlier calls something may be left below. */
-static size_t find_return(const struct taken_thread *thread, size_t words, const struct shown_frame *caller)
-{
-    while (words > 0) {
-        uint64_t word = load_u64le(thread->stack + 8 * --words);
-        if (word == caller->location->addr)
-            return words;
-    }
-    return SIZE_MAX;
-}
-
 /* Between the return addresses into it and into its caller. */
 static bool find_start_frame(const struct stack_row *row, struct span *out)
 {
@@ -75,8 +64,8 @@ static bool find_start_frame(const struct stack_row *row, struct span *out)
     for (size_t i = 1; stack && i + 1 < stack->count; i++) {
         if (!shown_frame_is_called(&stack->frames[i], AOT_THREAD_START))
             continue;
-        size_t end = find_return(row->thread, row->thread->stack_bytes / 8, &stack->frames[i + 1]);
-        size_t begin = end != SIZE_MAX ? find_return(row->thread, end, &stack->frames[i]) : SIZE_MAX;
+        size_t end = stack_words_return(row->thread, stack_words_count(row->thread), &stack->frames[i + 1]);
+        size_t begin = end != SIZE_MAX ? stack_words_return(row->thread, end, &stack->frames[i]) : SIZE_MAX;
         if (begin == SIZE_MAX)
             return false;
         *out = span_of(row->thread->stack + 8 * (begin + 1), 8 * (end - begin - 1));

@@ -7,6 +7,7 @@
 #include "analyse/idle_thread.h"
 #include "analyse/managed_wait.h"
 #include "base/mem.h"
+#include "cli/stack_joins.h"
 #include "cli/stack_names.h"
 #include "clr/task_run.h"
 
@@ -20,6 +21,8 @@ static void look_at(struct stack_row *row)
     }
     row->idle = row->thread->signal ? NULL : idle_thread_kind(row->name, row->stack, blocked);
     row->waits = blocked ? managed_wait_name(row->stack) : NULL;
+    row->join_caller =
+        row->waits && strcmp(row->waits, "Thread.Join") == 0 ? stack_join_caller(row->stack) : 0;
     row->waits_by_condition = managed_wait_is_by(row->stack, "Condition.Wait");
 }
 
@@ -107,7 +110,7 @@ size_t stack_view_cycle(const struct stack_view *view, uint32_t cycle)
 
 const char *stack_lock_kind_name(enum stack_lock_kind kind)
 {
-    static const char *const names[] = { NULL, "monitor", "signal", "lock", "task" };
+    static const char *const names[] = { NULL, "monitor", "signal", "lock", "task", "thread" };
     return names[kind];
 }
 
@@ -118,19 +121,19 @@ pid_t stack_lock_owner(const struct stack_view *view, const struct stack_lock *l
 
 void stack_row_lock(const struct stack_view *view, const struct stack_row *row, struct buffer *out)
 {
-    static const char *const words[] = { "", "monitor", "signal (Monitor.Wait)", "lock", "task" };
+    static const char *const words[] = { "", "monitor", "signal (Monitor.Wait)", "lock", "task", "end of" };
+    static const char *const relations[] = { "", " held by", " held by", " held by", " that needs", "" };
     const struct stack_lock *lock = &row->lock;
     if (lock->kind == STACK_LOCK_NONE)
         return;
     buffer_string(out, words[lock->kind]);
-    if (lock->type && lock->kind != STACK_LOCK_LOCK)
+    if (lock->type && lock->kind != STACK_LOCK_LOCK && lock->kind != STACK_LOCK_THREAD)
         buffer_format(out, "%s %s", lock->kind == STACK_LOCK_TASK ? "" : " of", lock->type);
-    if (lock->object)
+    if (lock->object && lock->kind != STACK_LOCK_THREAD)
         buffer_format(out, " 0x%" PRIx64, lock->object);
     pid_t owner = stack_lock_owner(view, lock);
     if (owner)
-        buffer_format(out, " %s thread %d", lock->kind == STACK_LOCK_TASK ? "that needs" : "held by",
-                      (int)owner);
+        buffer_format(out, "%s thread %d", relations[lock->kind], (int)owner);
 }
 
 void stack_row_wait(const struct stack_view *view, const struct stack_row *row, struct buffer *out)
@@ -138,6 +141,8 @@ void stack_row_wait(const struct stack_view *view, const struct stack_row *row, 
     const char *kernel = row->thread->waiting_on;
     /* Monitor.Wait is how others wait: their name says more */
     bool inner = row->lock.kind == STACK_LOCK_SIGNAL && row->waits && strcmp(row->waits, "Monitor.Wait") != 0;
+    if (row->lock.kind == STACK_LOCK_THREAD)
+        buffer_string(out, "Thread.Join until the ");
     if (kernel[0] && row->lock.kind != STACK_LOCK_NONE && !inner)
         stack_row_lock(view, row, out);
     else if (row->waits)

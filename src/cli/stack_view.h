@@ -17,6 +17,7 @@ enum stack_lock_kind {
     STACK_LOCK_SIGNAL,  /* it waits in Monitor.Wait to be signalled */
     STACK_LOCK_LOCK,    /* it waits for a System.Threading.Lock */
     STACK_LOCK_TASK,    /* it waits for a task that cannot end without another thread */
+    STACK_LOCK_THREAD,  /* it waits for the end of a thread */
 };
 
 /* What a thread waits for, by the runtime's own records. */
@@ -24,8 +25,8 @@ struct stack_lock {
     enum stack_lock_kind kind;
     uint64_t object; /* 0: not known */
     char *type;      /* of the object, or NULL. Owned */
-    size_t owner; /* row of the thread that holds it, or that the task needs; WAIT_NOBODY: none does, or it is
-                     not known */
+    size_t owner;    /* row of the thread that holds it, that the task needs, or that is to end; WAIT_NOBODY:
+                        none    does, or it is not known */
     pid_t owner_tid; /* the same where it has no row, as it was not asked for; or 0 */
     bool timed;      /* it gives up after a while */
 };
@@ -39,6 +40,7 @@ struct stack_row {
     const char *waits;                 /* managed_wait_name(), or NULL */
     bool waits_by_condition;           /* by what Monitor.Wait is made of from .NET 11 on */
     bool executes;                     /* TASK_EXECUTE is on its stack */
+    size_t join_caller;                /* stack_join_caller(), 0 where it does not wait in Thread.Join */
     struct stack_lock lock;
     uint64_t waits_at; /* the object, a monitor's or a lock, that it waits at for a signal; 0: none */
     uint32_t cycle;    /* number of the deadlock it is part of, or 0 */
@@ -78,14 +80,14 @@ void stack_view_done(struct stack_view *view);
 
 /* What a thread waits for, in one text: .NET's words, with the kernel's behind. "" when it runs. */
 void stack_row_wait(const struct stack_view *view, const struct stack_row *row, struct buffer *out);
-/* "monitor of LockB 0x7f12 held by thread 4711", "task Task<int> 0x7f34 that needs thread 4711"; nothing when
- * it waits for neither. */
+/* "monitor of LockB 0x7f12 held by thread 4711", "task Task<int> 0x7f34 that needs thread 4711", "end of
+ * thread 4711"; nothing when it waits for none of them. */
 void stack_row_lock(const struct stack_view *view, const struct stack_row *row, struct buffer *out);
 /* The first row of a deadlock, 1 to view->deadlocks; the next is the owner of what it waits for, and so on.
  */
 size_t stack_view_cycle(const struct stack_view *view, uint32_t cycle);
 const char *stack_lock_kind_name(enum stack_lock_kind kind);
-/* The thread that holds it, or that the task needs; 0: none does, or it is not known. */
+/* The thread that holds it, that the task needs, or that is to end; 0: none does, or it is not known. */
 pid_t stack_lock_owner(const struct stack_view *view, const struct stack_lock *lock);
 /* "running", "sleeping", ...; NULL when unknown */
 const char *stack_row_state(const struct stack_row *row);

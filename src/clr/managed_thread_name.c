@@ -4,6 +4,7 @@
 
 #include "clr/managed_lock.h"
 #include "clr/managed_string.h"
+#include "clr/managed_thread_object.h"
 #include "clr/type_fields.h"
 
 enum {
@@ -11,9 +12,7 @@ enum {
     OBJECT_BYTES = 0x80, /* of its object: the Thread is among its first words */
 };
 
-#define THREAD_TYPE  "System.Threading.Thread"
-#define NAME_FIELD   "_name"
-#define THREAD_FIELD "_DONT_USE_InternalThread"
+#define NAME_FIELD "_name"
 
 /* Asked before anything that takes metadata. */
 static bool leads_back(struct memory_pages *pages, uint64_t object, uint64_t thread)
@@ -22,12 +21,6 @@ static bool leads_back(struct memory_pages *pages, uint64_t object, uint64_t thr
         if (memory_pages_u64(pages, object + at) == thread)
             return true;
     return false;
-}
-
-static bool is_thread_object(struct loaded_types *types, uint64_t table)
-{
-    const struct loaded_type *type = loaded_types_find(types, table);
-    return type && type->name && strcmp(type->name, THREAD_TYPE) == 0;
 }
 
 static bool may_be_handle(const struct memory_pages *pages, uint64_t value)
@@ -60,9 +53,9 @@ static bool find_in_thread(struct loaded_types *types, uint64_t thread, struct m
         uint64_t object = may_be_handle(pages, value) ? managed_handle_object(pages, value) : 0;
         uint64_t table =
             object && leads_back(pages, object, thread) ? managed_object_table(pages, object) : 0;
-        if (!table || !is_thread_object(types, table))
+        if (!table || !managed_thread_is_type(types, table))
             continue;
-        uint32_t back = type_fields_in_object(types, table, THREAD_FIELD);
+        uint32_t back = type_fields_in_object(types, table, MANAGED_THREAD_FIELD);
         uint32_t name = type_fields_in_object(types, table, NAME_FIELD);
         if (back == TYPE_FIELD_NONE || name == TYPE_FIELD_NONE ||
             memory_pages_u64(pages, object + back) != thread)

@@ -153,6 +153,33 @@ def check_task_deadlocks(checks, variant, work):
         views = [look("-p", target.pid) for _ in range(3)]
         checks.check(f"{variant}: no deadlock where the wait can be cancelled, or something else can end it",
                      all(view["deadlocks"] == [] for view in views), str([circle(view) for view in views]))
+        joins = by_name(views[0])["joins"]
+        checks.check(f"{variant}: it is not the thread that wants what is held whose end is waited for",
+                     joins["lock"] is None or waits_of(views[0])[joins["lock"]["owner"]].startswith("Thread.Sleep"), str(joins["lock"]))
+
+
+def check_join_deadlock(checks, variant, work):
+    """Who holds a lock waits for the end of a thread that wants it."""
+    with deadlocked(variant, "join") as target:
+        checks.check(f"{variant} join: a deadlock of 2 threads is found", comes_true(lambda: in_circle(target.pid, 2)), "")
+        view = look("-p", target.pid)
+        threads = {thread["tid"]: thread for thread in view["threads"]}
+        joins, wants = sorted((threads[tid] for tid in view["deadlocks"][0]), key=lambda thread: thread["name"])
+        checks.check(f"{variant} join: of who waits for the end of a thread, and that thread", joins["name"] == "join-0" and
+                     (joins["lock"]["kind"], joins["lock"]["type"], joins["lock"]["owner"]) == ("thread", "Thread", wants["tid"]) and
+                     wants["lock"]["owner"] == joins["tid"], f"{joins['lock']} {wants['lock']}")
+        text = succeeded(clrperf("stack", "-p", target.pid)).stdout
+        checks.check(f"{variant} join: people read of it", f"waits for the end of thread {wants['tid']}\n" in text and
+                     f"in Thread.Join until the end of thread {wants['tid']} (" in text, text[:400])
+        alone = look("-p", target.pid, "--thread", joins["tid"], "--raw-names")["threads"][0]
+        checks.check(f"{variant} join: of one thread, and by the runtime's names, too", alone["lock"] == joins["lock"], str(alone["lock"]))
+        for kind, path in core_dumps(work, target.pid, f"{variant}-join"):
+            if kind != "mini":
+                checks.check(f"{variant} {kind}: a dump tells of the thread, too", sorted(circle(look(path))) == sorted(circle(view)), str(circle(look(path))))
+
+
+def waits_of(view):
+    return {thread["tid"]: thread["waiting_on"] for thread in view["threads"]}
 
 
 def owners(view):
@@ -245,8 +272,8 @@ def check_hasty(checks, variant):
         locks = [thread["lock"] for view in views for thread in view["threads"] if thread["lock"]]
         checks.check(f"{variant}: no false deadlock of tasks in {LOOKS} looks", len(views) == LOOKS and
                      all(view["deadlocks"] == [] for view in views), "")
-        checks.check(f"{variant}: somebody waits for a task that needs another thread", any(lock["kind"] == "task" for lock in locks),
-                     f"{len(locks)} waits")
+        checks.check(f"{variant}: somebody waits for a task that needs another thread, and for the end of one",
+                     {"task", "thread"} <= {lock["kind"] for lock in locks}, f"{len(locks)} waits")
 
 
 def check_busy(checks, variant):
@@ -493,6 +520,7 @@ def main():
     with Work() as work:
         checks.run("deadlocks", check_deadlocks, variant)
         checks.run("deadlocks of tasks", check_task_deadlocks, variant, work)
+        checks.run("deadlocks of joins", check_join_deadlock, variant, work)
         checks.run("whole", check_whole, variant)
         checks.run("left alone", check_left_alone, variant)
         checks.run("at once", check_at_once, variant)
