@@ -230,7 +230,8 @@ void stack_view_json(const struct stack_view *view, bool managed_only, struct js
     json_key(w, "threads");
     json_begin_array(w);
     for (size_t i = 0; i < view->row_count; i++)
-        write_thread(view, &view->rows[i], managed_only, w);
+        if (!view->rows[i].hidden)
+            write_thread(view, &view->rows[i], managed_only, w);
     json_end_array(w);
     json_key(w, "whole");
     json_u64(w, view->whole);

@@ -26,8 +26,8 @@ static void text_head(const struct stack_view *view, struct buffer *out)
         buffer_string(out, ", .NET ");
         append_safe(out, version);
     }
-    buffer_format(out, ": %zu thread%s, %zu stack%s whole", view->row_count, view->row_count == 1 ? "" : "s",
-                  view->whole, view->whole == 1 ? "" : "s");
+    buffer_format(out, ": %zu thread%s, %zu stack%s whole", view->shown_count,
+                  view->shown_count == 1 ? "" : "s", view->whole, view->whole == 1 ? "" : "s");
     if (view->stopped_count)
         buffer_format(out, "; each stopped for %s on average, %s at most",
                       units_duration(view->stopped_sum_ns / view->stopped_count).text,
@@ -161,7 +161,7 @@ static size_t make_group(struct stack_view *view, size_t first, bool idle_too)
     size_t count = 0;
     for (size_t i = first; i < view->row_count; i++) {
         struct stack_row *row = &view->rows[i];
-        if (row->group || !same_group(&view->rows[first], row) || (row->idle && !idle_too))
+        if (row->group || row->hidden || !same_group(&view->rows[first], row) || (row->idle && !idle_too))
             continue;
         row->group = first + 1;
         count++;
@@ -196,8 +196,13 @@ static void text_deadlock(struct stack_view *view, uint32_t cycle, const struct 
                           struct buffer *out)
 {
     size_t first = stack_view_cycle(view, cycle), count = 0;
-    for (size_t i = 0; i < view->row_count; i++)
+    bool asked_for = false;
+    for (size_t i = 0; i < view->row_count; i++) {
         count += view->rows[i].cycle == cycle;
+        asked_for |= view->rows[i].cycle == cycle && !view->rows[i].hidden;
+    }
+    if (!asked_for)
+        return;
     buffer_format(out, "\ndeadlock: %zu threads wait for each other\n", count);
     for (size_t pass = 0, at = first; pass < 2 * count && at < view->row_count; pass++) {
         struct stack_row *row = &view->rows[at];
@@ -238,7 +243,7 @@ static void text_end_of_process(struct stack_view *view, const struct stack_prin
 {
     for (size_t i = 0; i < view->row_count; i++) {
         struct stack_row *row = &view->rows[i];
-        if (!row->thread->signal)
+        if (!row->thread->signal || row->hidden)
             continue;
         buffer_format(out, "\nended by %s", row->thread->signal);
         if (row->thread->has_fault)
@@ -285,7 +290,7 @@ static void text_problems(const struct stack_view *view, struct buffer *out)
 {
     for (size_t i = 0; i < view->row_count; i++) {
         const struct stack_row *row = &view->rows[i];
-        if (row->stack)
+        if (row->stack || row->hidden)
             continue;
         buffer_string(out, "\nthread ");
         text_thread_name(row, out);
@@ -306,7 +311,7 @@ void stack_view_text(struct stack_view *view, const struct stack_print *how, str
         stack_async_text(view->async, out);
     for (size_t i = 0; i < view->row_count; i++) {
         const struct stack_row *row = &view->rows[i];
-        if (row->stack && !row->group && !(row->idle && !how->idle_too))
+        if (row->stack && !row->group && !row->hidden && !(row->idle && !how->idle_too))
             text_group(view, i, how, out);
     }
     text_problems(view, out);

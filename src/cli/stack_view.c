@@ -6,6 +6,7 @@
 
 #include "analyse/idle_thread.h"
 #include "analyse/managed_wait.h"
+#include "base/glob_text.h"
 #include "base/mem.h"
 #include "cli/stack_joins.h"
 #include "cli/stack_names.h"
@@ -52,6 +53,7 @@ static bool show_stacks(struct stack_view *view, bool raw_names, struct error *e
 static void count_row(struct stack_view *view, const struct stack_row *row)
 {
     uint64_t stopped_ns = row->thread->stopped_ns;
+    view->shown_count++;
     view->whole += row->stack && row->stack->end == STACK_WHOLE;
     view->stopped_count += stopped_ns > 0;
     view->stopped_sum_ns += stopped_ns;
@@ -76,6 +78,19 @@ bool stack_view_make(struct stack_view *view, const struct process_stacks *stack
             look_at(&view->rows[i]);
     }
     return !raw_names || show_stacks(view, true, err);
+}
+
+bool stack_view_choose(struct stack_view *view, const char *glob)
+{
+    view->stopped_max_ns = view->stopped_sum_ns = 0;
+    view->shown_count = view->stopped_count = view->whole = 0;
+    for (size_t i = 0; i < view->row_count; i++) {
+        struct stack_row *row = &view->rows[i];
+        row->hidden = !glob_matches(glob, row->name);
+        if (!row->hidden)
+            count_row(view, row);
+    }
+    return view->shown_count > 0;
 }
 
 void stack_view_done(struct stack_view *view)

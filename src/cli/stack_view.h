@@ -43,6 +43,7 @@ struct stack_row {
     size_t join_caller;                /* stack_join_caller(), 0 where it does not wait in Thread.Join */
     struct stack_lock lock;
     uint64_t waits_at; /* the object, a monitor's or a lock, that it waits at for a signal; 0: none */
+    bool hidden;       /* others were asked for: by stack_view_choose() */
     uint32_t cycle;    /* number of the deadlock it is part of, or 0 */
     uint32_t node;     /* of the profile: equal stacks have equal ones */
     size_t group;      /* 1 + the first row that it is shown with; 0: not shown yet */
@@ -60,8 +61,8 @@ struct stack_view {
     struct profile *p;
     struct stack_row *rows; /* as the look's threads */
     size_t row_count;
-    uint64_t stopped_max_ns, stopped_sum_ns;
-    size_t stopped_count, whole;
+    uint64_t stopped_max_ns, stopped_sum_ns; /* of those that are not hidden, as the next three */
+    size_t shown_count, stopped_count, whole;
     size_t deadlocks;
     struct managed_threads threads; /* of stack_threads_of(), with the next two */
     bool threads_asked;
@@ -76,6 +77,8 @@ struct stack_view {
 /* After the stacks were unwound into view->b and its names were found. */
 bool stack_view_make(struct stack_view *view, const struct process_stacks *stacks, bool raw_names,
                      struct error *err);
+/* Hides all threads but those whose names match `glob`, as glob_matches() has it. False when none does. */
+bool stack_view_choose(struct stack_view *view, const char *glob);
 void stack_view_done(struct stack_view *view);
 
 /* What a thread waits for, in one text: .NET's words, with the kernel's behind. "" when it runs. */

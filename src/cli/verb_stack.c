@@ -109,12 +109,21 @@ static void view_read_async(struct stack_view *view, struct process_stacks *stac
     stack_async_read(stacks, live, &naming, view->async);
 }
 
-/* The number of the only thread that is meant; 0 when none is named, or what is named is no number of a
- * thread. */
+/* The number of the only thread that is meant; 0 when none is, or those of a name are. */
 static pid_t stack_thread(const struct stack_values *v)
 {
     uint64_t tid;
     return v->thread && units_parse_count(v->thread, &tid) && tid <= INT32_MAX ? (pid_t)tid : 0;
+}
+
+/* Where threads are meant by name, these alone. `whose`: of which there are none. */
+static bool choose_threads(struct stack_view *view, const struct stack_values *v, const char *whose,
+                           struct error *err)
+{
+    if (!v->thread || stack_thread(v) || stack_view_choose(view, v->thread))
+        return true;
+    error_set(err, ERROR_TARGET, "no thread of %s is called '%s'", whose, v->thread);
+    return error_hint(err, "without --thread all are shown, with their names");
 }
 
 /* Says once what the result lacks. */
@@ -181,7 +190,8 @@ static bool live_look(struct live_target *live, const struct stack_caches *cache
     live_symbolize(live, caches, &view.b);
     if (first)
         stack_warn(stacks, &live->list.items[0]);
-    bool ok = stack_view_make(&view, stacks, v->raw_names, err);
+    bool ok =
+        stack_view_make(&view, stacks, v->raw_names, err) && choose_threads(&view, v, "the process", err);
     if (ok)
         stack_locks_read(&view, true);
     if (ok && v->async)
@@ -232,7 +242,7 @@ static bool core_look(struct core_target *core, struct process_stacks *stacks,
     process_stacks_unwind(stacks, &view.b, view.process);
     symbolizer_run(&view.b.trace, &view.b.functions, &options, &result);
     core_notes_warn(core, stacks->walk ? NULL : &stacks->walk_error);
-    bool ok = stack_view_make(&view, stacks, v->raw_names, err);
+    bool ok = stack_view_make(&view, stacks, v->raw_names, err) && choose_threads(&view, v, "the dump", err);
     if (ok) {
         stack_locks_read(&view, false);
         stack_crash_read(&view);
@@ -269,8 +279,6 @@ static bool core_stacks(const char *path, const struct stack_caches *caches, con
 
 static bool stack_check(const struct stack_values *v, struct error *err)
 {
-    if (v->thread && !stack_thread(v))
-        return error_set(err, ERROR_USAGE, "--thread wants a thread's number, not '%s'", v->thread);
     if (v->thread && v->async)
         return error_set(err, ERROR_USAGE, "--async shows what belongs to no thread: not with --thread");
     if (v->repeat == 0)
@@ -301,7 +309,8 @@ static bool stack_run(struct verb_call *call, struct error *err)
 }
 
 static const struct option_spec stack_options[] = {
-    { "thread", 't', OPTION_STRING, offsetof(struct stack_values, thread), "only this one", "TID", NULL },
+    { "thread", 't', OPTION_STRING, offsetof(struct stack_values, thread),
+      "only this one, by number or name; * and ? match", "TID|NAME", NULL },
     { "managed", 0, OPTION_FLAG, offsetof(struct stack_values, managed), "only managed frames", NULL, NULL },
     { "async", 0, OPTION_FLAG, offsetof(struct stack_values, async),
       "chains of waiting async methods too, from the heap; the process stands still while it is read", NULL,

@@ -202,6 +202,16 @@ def check_whole(checks, variant):
         one = look("-p", target.pid, "--thread", by_name(view)["by-thin"]["tid"], "--managed")
         checks.check(f"{variant}: one thread, managed frames only", len(one["threads"]) == 1 and
                      {f["kind"] for f in one["threads"][0]["frames"]} <= set(MANAGED) and one["threads"][0]["frames"], "")
+        named = look("-p", target.pid, "--thread", "BY-*")
+        bystanders = [name for name in by_name(view) if name.startswith("by-")]
+        checks.check(f"{variant}: threads by name, with what they wait for", sorted(by_name(named)) == sorted(bystanders) and
+                     named["whole"] == len(bystanders) and waiting(named) == {name: waiting(view)[name] for name in bystanders}, str(waiting(named)))
+        text = clrperf("stack", "-p", target.pid, "--thread", "by-signal-that-never-comes").stdout
+        checks.check(f"{variant}: of others nothing is printed", ": 1 thread, 1 stack whole" in text and text.count("thread ") == 2, text[:300])
+        text = clrperf("stack", "-p", target.pid, "--thread", "cycle-1").stdout
+        checks.check(f"{variant}: but for a deadlock that one is in", text.count("\nthread ") == 2 and "\ndeadlock: 2 threads" in text, text[:300])
+        missing = clrperf("stack", "-p", target.pid, "--thread", "nobody")
+        checks.check(f"{variant}: a name that no thread has is an error", missing.returncode == 3 and "'nobody'" in missing.stderr, missing.stderr)
         missing = clrperf("stack", "-p", target.pid, "--thread", 1)
         checks.check(f"{variant}: a thread that is not there is an error", missing.returncode == 3, missing.stderr)
 
