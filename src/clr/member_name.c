@@ -111,14 +111,14 @@ static size_t closing(struct span text)
     return 0;
 }
 
-/* Position of the last separator outside <>, or 0; '.' and, in names of types, '-'. */
-static size_t last_separator(struct span text, char separator)
+/* Position of the last '.' outside <>, or 0. */
+static size_t last_dot(struct span text)
 {
     size_t found = 0;
     int depth = 0;
     for (size_t i = 0; i < text.size; i++) {
         depth += text.data[i] == '<' ? 1 : text.data[i] == '>' ? -1 : 0;
-        if (text.data[i] == (uint8_t)separator && depth == 0)
+        if (text.data[i] == '.' && depth == 0)
             found = i;
     }
     return found;
@@ -126,8 +126,8 @@ static size_t last_separator(struct span text, char separator)
 
 static bool is_name_byte(uint8_t c)
 {
-    return c == '_' || c == '.' || c == '-' || is_digit(c) || (c >= 'a' && c <= 'z') ||
-           (c >= 'A' && c <= 'Z') || c >= 0x80;
+    return c == '_' || c == '.' || is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           c >= 0x80;
 }
 
 /* A type in a source spelling, "System.IComparable<App.Order>", without its namespaces. */
@@ -141,7 +141,7 @@ static void show_source_type(struct span type, struct buffer *out)
         if (name.size) {
             const char *keyword = type_keyword(name);
             size_t dot = name.size;
-            while (dot && name.data[dot - 1] != '.' && name.data[dot - 1] != '-')
+            while (dot && name.data[dot - 1] != '.')
                 dot--;
             if (keyword)
                 buffer_string(out, keyword);
@@ -153,10 +153,10 @@ static void show_source_type(struct span type, struct buffer *out)
     }
 }
 
-static void show(struct span name, bool in_type, unsigned depth, struct buffer *out);
+static void show(struct span name, unsigned depth, struct buffer *out);
 
 /* `name` is "<INNER>TAIL"; false when the tail is no form of the compilers'. */
-static bool show_generated(struct span name, bool in_type, unsigned depth, struct buffer *out)
+static bool show_generated(struct span name, unsigned depth, struct buffer *out)
 {
     size_t close = closing(name);
     if (close == 0)
@@ -172,21 +172,21 @@ static bool show_generated(struct span name, bool in_type, unsigned depth, struc
         return true;
     }
     if (tail.size == 0 || span_begins(tail, "$") || span_begins(tail, "k__BackingField")) {
-        show(inner, in_type, depth + 1, out);
+        show(inner, depth + 1, out);
         if (tail.size == 0)
             buffer_string(out, " (entry point)");
     } else if (span_begins(tail, "b__")) {
-        show(inner, in_type, depth + 1, out);
+        show(inner, depth + 1, out);
         buffer_string(out, " lambda");
         if (last_number(tail))
             buffer_format(out, " #%" PRIu32, last_number(tail) + 1);
     } else if (span_begins(tail, "g__")) {
-        show(inner, in_type, depth + 1, out);
+        show(inner, depth + 1, out);
         const uint8_t *bar = memchr(tail.data, '|', tail.size);
         buffer_u8(out, '.');
         buffer_append(out, tail.data + 3, bar ? (size_t)(bar - tail.data) - 3 : tail.size - 3);
     } else if (tail.data[0] == 'd') {
-        show(inner, in_type, depth + 1, out);
+        show(inner, depth + 1, out);
     } else {
         return false;
     }
@@ -209,14 +209,14 @@ static bool show_operator_or_accessor(struct span name, struct buffer *out)
     return false;
 }
 
-static void show(struct span name, bool in_type, unsigned depth, struct buffer *out)
+static void show(struct span name, unsigned depth, struct buffer *out)
 {
     if (depth > NESTING_MAX || name.size == 0) {
         append(out, name);
         return;
     }
     if (name.data[0] == '<') {
-        if (!show_generated(name, in_type, depth, out))
+        if (!show_generated(name, depth, out))
             append(out, name);
         return;
     }
@@ -224,8 +224,8 @@ static void show(struct span name, bool in_type, unsigned depth, struct buffer *
         buffer_format(out, "lambda #%" PRIu32, last_number(name) + 1);
         return;
     }
-    /* An explicit interface implementation; in a type's name the compiler writes '-' for '.'. */
-    size_t dot = name.data[0] == '.' ? 0 : last_separator(name, in_type ? '-' : '.');
+    /* an explicit interface implementation */
+    size_t dot = name.data[0] == '.' ? 0 : last_dot(name);
     if (dot && dot + 1 < name.size) {
         show_source_type((struct span){ name.data, dot }, out);
         buffer_u8(out, '.');
@@ -237,7 +237,7 @@ static void show(struct span name, bool in_type, unsigned depth, struct buffer *
 
 void member_name_show(struct span name, struct buffer *out)
 {
-    show(name, false, 0, out);
+    show(name, 0, out);
 }
 
 static struct span visual_basic_machine(struct span type_name)
@@ -263,5 +263,12 @@ bool member_name_is_machine(struct span type_name)
 void member_name_show_machine(struct span type_name, struct buffer *out)
 {
     struct span basic = visual_basic_machine(type_name);
-    show(basic.size ? basic : type_name, true, 0, out);
+    struct buffer method;
+    buffer_init(&method, type_name.size + 1);
+    append(&method, basic.size ? basic : type_name);
+    for (size_t i = 0; i < method.size; i++) /* in a type's name compilers write '-' for '.' */
+        if (method.data[i] == '-')
+            method.data[i] = '.';
+    show(buffer_span(&method), 0, out);
+    buffer_done(&method);
 }

@@ -122,6 +122,11 @@ static const struct {
     { "App.Store+<<Run>g__Step|4_0>d::MoveNext()", ";;async", "App.Store.Run.Step (async)" },
     { "App.Set`1+<System-Collections-Generic-IEnumerable<T>-GetEnumerator>d__1[System.__Canon]::MoveNext()",
       "T;;iterator", "App.Set<T>.IEnumerable<T>.GetEnumerator (iterator)" },
+    { "App.Store+<App-IRead<System-Collections-Generic-List<System-String>>-GetAsync>d__1::MoveNext()",
+      ";;async", "App.Store.IRead<List<string>>.GetAsync (async)" },
+    { "App.Store+<>c+<<-ctor>b__1_0>d::MoveNext()", ";;async", "App.Store..ctor lambda (async)" },
+    { "App.Store+<>c+<<-cctor>b__2_1>d::MoveNext()", ";;async", "App.Store..cctor lambda #2 (async)" },
+    { "App.Store+<App-IRead-get_Rows>d__4::MoveNext()", ";;iterator", "App.Store.IRead.Rows.get (iterator)" },
     { "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1[System.__Canon,App."
       "Store+"
       "<GetAsync>d__5]::MoveNext()",
