@@ -171,6 +171,17 @@ static bool spell_arguments(struct loaded_types *types, const struct method_tabl
 }
 
 /* `module`: index + 1. */
+static bool spell_definition(const struct loaded_types *types, const struct method_table *table,
+                             uint32_t module, struct buffer *out)
+{
+    const struct ecma_metadata *md = module ? &types->modules[module - 1].md : NULL;
+    if (!md || table->row == 0 || table->row > ecma_rows(md, ECMA_TYPE_DEF))
+        return false;
+    ecma_spell_type_token(md, table->row << ECMA_TYPE_TAG_BITS | ECMA_TYPE_IS_DEF, out);
+    return true;
+}
+
+/* `module`: index + 1. */
 static bool spell_table(struct loaded_types *types, const struct method_table *table, uint32_t module,
                         unsigned depth, struct buffer *out)
 {
@@ -181,11 +192,7 @@ static bool spell_table(struct loaded_types *types, const struct method_table *t
         buffer_string(out, "[]");
         return true;
     }
-    const struct ecma_metadata *md = module ? &types->modules[module - 1].md : NULL;
-    if (!md || table->row == 0 || table->row > ecma_rows(md, ECMA_TYPE_DEF))
-        return false;
-    ecma_spell_type_token(md, table->row << ECMA_TYPE_TAG_BITS | ECMA_TYPE_IS_DEF, out);
-    return spell_arguments(types, table, depth, out);
+    return spell_definition(types, table, module, out) && spell_arguments(types, table, depth, out);
 }
 
 /* Index + 1 of the type, or 0. */
@@ -251,6 +258,12 @@ const struct loaded_type *loaded_types_find_nameless(struct loaded_types *types,
 {
     uint32_t id = find_type(types, table);
     return id ? &types->types[id - 1] : NULL;
+}
+
+bool loaded_types_spell_definition(const struct loaded_types *types, const struct loaded_type *type,
+                                   struct buffer *out)
+{
+    return !method_table_is_array(&type->table) && spell_definition(types, &type->table, type->module, out);
 }
 
 bool loaded_types_spell_list(struct loaded_types *types, uint64_t list, unsigned count, struct buffer *out)

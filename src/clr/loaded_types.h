@@ -55,6 +55,9 @@ const struct loaded_type *loaded_types_find(struct loaded_types *types, uint64_t
 const struct loaded_type *loaded_types_find_nameless(struct loaded_types *types, uint64_t table);
 /* Appends "[A,B]" of `count` types whose handles are in the target at `list`. False: perhaps a part of it. */
 bool loaded_types_spell_list(struct loaded_types *types, uint64_t list, unsigned count, struct buffer *out);
+/* Appends its name without what it is of, "Ns.Outer`1+Inner". False when it has no name of its own. */
+bool loaded_types_spell_definition(const struct loaded_types *types, const struct loaded_type *type,
+                                   struct buffer *out);
 /* Whether the module that a MethodTable belongs to is one that was read already. */
 bool loaded_types_has_module(const struct loaded_types *types, uint64_t module);
 /* The module that defines it. */

@@ -86,17 +86,26 @@ static void append_arguments(struct loaded_types *types, const struct method_des
         out->size = start;
 }
 
+/* A small dump does not have all types that its methods' types are of. */
+static bool append_type(const struct loaded_types *types, const struct loaded_type *type, struct buffer *out)
+{
+    if (!type->name)
+        return loaded_types_spell_definition(types, type, out);
+    buffer_append(out, type->name, type->name_size);
+    return true;
+}
+
 static bool append_defined(struct loaded_types *types, const struct method_desc *method, struct buffer *out)
 {
     if (append_added(types, method, out))
         return true;
     const struct loaded_type *type = loaded_types_find(types, method->table);
-    if (!type || !type->name || method->kind == METHOD_ARRAY || check(types, type, method) != AGREEMENT_RIGHT)
+    if (!type || method->kind == METHOD_ARRAY || check(types, type, method) != AGREEMENT_RIGHT ||
+        !append_type(types, type, out))
         return false;
     const struct ecma_metadata *md = &loaded_types_module(types, type)->md;
     struct span name = ecma_cell_string(md, ECMA_METHOD_DEF, method->row, ECMA_METHOD_DEF_NAME);
     uint32_t signature = ecma_cell(md, ECMA_METHOD_DEF, method->row, ECMA_METHOD_DEF_SIGNATURE);
-    buffer_append(out, type->name, type->name_size);
     buffer_string(out, "::");
     buffer_append(out, name.data, name.size);
     append_arguments(types, method, out);

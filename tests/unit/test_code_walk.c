@@ -392,6 +392,42 @@ static void test_wrong_record_has_no_name(void **state)
     memory_snapshot_done(&snapshot);
 }
 
+static uint64_t built_word(uint64_t addr)
+{
+    return load_u64le(fixture.data + (addr - FIXTURE_DATA));
+}
+
+static bool count_nested(void *user, const struct found_method *m)
+{
+    assert_null(strstr(m->name, "Outer`1+Inner`1["));
+    *(unsigned *)user += strstr(m->name, "Outer`1+Inner`1::") != NULL;
+    return true;
+}
+
+/* A small dump has the methods on its stacks, not all types that theirs are of. */
+static void test_types_of_which_arguments_are_missing(void **state)
+{
+    (void)state;
+    struct memory_snapshot snapshot;
+    struct error err;
+    unsigned nested = 0;
+    const struct runtime_layout *l = &runtime_layouts[1];
+    runtime_fixture_build(&fixture, l, buffer_span(&assembly), true);
+    for (size_t row = 0; row < ARRAY_LEN(fixture.table); row++) {
+        uint64_t table = fixture.table[row];
+        if (table && (built_word(table + l->table.flags) & 0x30) == 0x10)
+            runtime_fixture_put(&fixture, built_word(built_word(table + l->table.instance)), 0x7f5000000000,
+                                8);
+    }
+    struct code_walk *walk = open_walk(&snapshot, &err);
+    assert_non_null(walk);
+    assert_true(code_walk_list(walk, WALK_ALL, count_nested, &nested));
+    assert_true(nested > 0);
+    assert_int_equal(code_walk_report(walk)->unnamed, 0);
+    code_walk_close(walk);
+    memory_snapshot_done(&snapshot);
+}
+
 /* Hot reload gives a type methods that its file does not have. */
 static void test_added_method(void **state)
 {
@@ -661,6 +697,7 @@ int main(void)
         cmocka_unit_test(test_list_at),
         cmocka_unit_test(test_wrong_layout_is_refused),
         cmocka_unit_test(test_wrong_record_has_no_name),
+        cmocka_unit_test(test_types_of_which_arguments_are_missing),
         cmocka_unit_test(test_added_method),
         cmocka_unit_test(test_module_in_place_of_another),
         cmocka_unit_test(test_freed_code_has_no_name),
