@@ -54,7 +54,16 @@ static const struct {
     { "Process.WaitForExit", "Process.WaitForExit" },
     { "ProcessWaitState.WaitForExit", "Process.WaitForExit" },
     { "GC.WaitForPendingFinalizers", "GC.WaitForPendingFinalizers" },
+    /* the runtime's side of them from .NET 10 on: compiled code calls it itself where the method is inlined
+     */
     { "GCInterface_WaitForPendingFinalizers", "GC.WaitForPendingFinalizers" },
+    { "Monitor_Enter_Slowpath", "Monitor.Enter" },
+    { "Monitor_TryEnter_Slowpath", "Monitor.TryEnter" },
+    { "Monitor_Wait", "Monitor.Wait" },
+    { "ThreadNative_Join", "Thread.Join" },
+    { "ThreadNative_Sleep", "Thread.Sleep" },
+    { "WaitHandle_WaitOneCore", "WaitHandle.WaitOne" },
+    { "WaitHandle_WaitMultipleIgnoringSyncContext", "WaitHandle.WaitAny" },
 };
 
 /* Where the type arguments begin that end at `end`: at "<" of "List<KeyValuePair<int,T>>"; 0: nowhere. */

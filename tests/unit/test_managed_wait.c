@@ -62,6 +62,10 @@ static const struct {
     { "GC.WaitForPendingFinalizers",
       { FUTEX, RUNTIME("GCInterface_WaitForPendingFinalizers", RESOLVER_QCALL),
         JITTED("Shop.Program.Main", "shop") } },
+    { "Thread.Join",
+      { FUTEX, RUNTIME("ThreadNative_Join", RESOLVER_QCALL), JITTED("Shop.Program.Main", "shop") } },
+    { "SemaphoreSlim.Wait",
+      { FUTEX, RUNTIME("Monitor_Wait", RESOLVER_QCALL), METHOD("System.Threading.SemaphoreSlim.WaitCore") } },
     { NULL, /* it waits itself; whoever called it does not */
       { FUTEX, JITTED("Shop.Native.Poll", "shop"), METHOD("System.Threading.Tasks.Task.Wait") } },
     { NULL, /* a method that is called alike */
