@@ -43,8 +43,9 @@ struct stream_run {
     struct target_list targets;
     struct diagnostic_port *port;
     struct diagnostic_caller caller; /* pid 0: nobody called */
+    bool resumed;                    /* and it waits no more */
     struct launch launch;
-    bool launched;
+    bool launched, released;      /* the command waits until it is released */
     bool created, export_created; /* and gone again at the end */
     pid_t pid;
     uint64_t start_ticks;
@@ -143,10 +144,18 @@ static bool launch(struct stream_run *run, const struct verb_call *call, struct 
     struct launch_options how = record_port_launch(run->values, run->port);
     const char *slash = strrchr(call->command[0], '/');
     run->name = slash ? slash + 1 : call->command[0];
-    if (!launch_start(call->command, &how, &run->launch, err))
-        return false;
-    run->launched = true;
-    if (write(run->launch.release_fd, "", 1) != 1)
+    run->launched = launch_start(call->command, &how, &run->launch, err);
+    run->pid = run->launch.pid;
+    return run->launched;
+}
+
+/* The command begins, once what it is recorded into is there. */
+static bool release(struct stream_run *run, const struct verb_call *call, struct error *err)
+{
+    if (!run->launched)
+        return true;
+    run->released = write(run->launch.release_fd, "", 1) == 1;
+    if (!run->released)
         return error_set(err, ERROR_SYSTEM, "cannot start the command");
     if (!launch_started(&run->launch, call->command[0], err) ||
         !record_port_wait(run->port, run->launch.pid, run->stopped, &run->caller, err))
@@ -212,8 +221,10 @@ static bool started(void *user, struct error *err)
         run->line.events = true;
         buffer_done(&what);
     }
-    if (run->caller.pid)
+    if (run->caller.pid) {
+        run->resumed = true;
         return record_port_resume(v, run->port, &run->caller, err);
+    }
     if (v->resume != SWITCH_OFF)
         event_peer_resume(&(struct event_peer){ .pid = run->pid,
                                                 .start_ticks = run->start_ticks,
@@ -305,7 +316,7 @@ static bool run_whole(struct stream_run *run, const struct verb_call *call, stru
 {
     struct error failure;
     if (!read_values(run, call, err) || !select_runtime(run, call, err) || !create_file(run, err) ||
-        !create_export(run, err))
+        !create_export(run, err) || !release(run, call, err))
         return false;
     if (!record(run, err)) {
         tell_failure(run, err);
@@ -317,6 +328,18 @@ static bool run_whole(struct stream_run *run, const struct verb_call *call, stru
     *err = failure;
     tell(run, NULL);
     return false;
+}
+
+/* It runs to its end, recorded or not: a runtime that has called stands still until it is let go. */
+static void await_command(struct stream_run *run, struct verb_call *call, bool ok, struct error *err)
+{
+    if (!ok && run->caller.pid && !run->resumed)
+        record_port_resume(run->values, run->port, &run->caller, NULL);
+    if (!ok)
+        message_warning("%s; the end of '%s' is waited for", err->what, call->command[0]);
+    call->exit_code = launch_wait(&run->launch, run->stopped);
+    if (ok && run->stats.ended_by == RECORD_ENDED_TARGET_EXIT && !run->values->quiet)
+        launch_warn_killed(&run->launch, call->command[0]);
 }
 
 bool record_stream(const struct record_values *v, struct verb_call *call, struct error *err)
@@ -331,13 +354,10 @@ bool record_stream(const struct record_values *v, struct verb_call *call, struct
         unlink(run.export_path);
     if (run.port && !ok)
         diagnostic_port_let_all_go(run.port);
-    if (run.launched && !ok)
-        message_warning("%s; the end of '%s' is waited for", err->what, call->command[0]);
-    if (run.launched) {
-        call->exit_code = launch_wait(&run.launch, run.stopped);
-        if (ok && run.stats.ended_by == RECORD_ENDED_TARGET_EXIT && !v->quiet)
-            launch_warn_killed(&run.launch, call->command[0]);
-    }
+    if (run.released)
+        await_command(&run, call, ok, err);
+    else if (run.launched)
+        launch_abandon(&run.launch);
     diagnostic_port_close(run.port);
     stopping_event_free(run.stopping);
     record_sources_done(&run.sources);

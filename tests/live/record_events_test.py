@@ -68,6 +68,10 @@ def check_stream(checks, work, command, variant):
     checks.check(f"{variant}: a .nettrace file of a launched program has every exception",
                  seen["count"] == counts["thrown"] and seen["rethrown"] == again(counts, variant) and
                  said["events_lost"] == 0 and done.returncode == 0, f"{seen} of {counts['thrown']}")
+    for where in (path, work.file("no/folder.nettrace")):
+        done = clrperf("record", "--clrevents", "gc", "-o", where, "--", *command, 2, timeout=60)
+        checks.check(f"{variant}: a file that cannot be created: the program is not started", done.returncode == 1 and not truths_of(done)
+                     and "cannot create" in done.stderr and "waited for" not in done.stderr, done.stderr)
 
 
 def missing(ticks):
