@@ -91,7 +91,9 @@ bool event_frame_is_of(const struct profile_frame *f, const char *start)
     return true;
 }
 
-static bool is_cut(const struct event_stacks *stacks, uint32_t frame)
+/* `below`: what it called is cut. The runtime's native code throws what a method could not be compiled for.
+ */
+static bool is_cut(const struct event_stacks *stacks, uint32_t frame, bool below)
 {
     static const char *const *const types[] = { [EVENT_CUT_COLLECT] = collect_types,
                                                 [EVENT_CUT_THROW] = throw_types,
@@ -101,6 +103,8 @@ static bool is_cut(const struct event_stacks *stacks, uint32_t frame)
     const struct profile_frame *f = &stacks->names->frames[frame];
     if (stacks->cut == EVENT_CUT_NOTHING)
         return false;
+    if (below && f->kind == CODE_RUNTIME)
+        return true;
     for (const char *const *type = types[stacks->cut]; *type; type++)
         if (event_frame_is_of(f, *type))
             return true;
@@ -119,7 +123,7 @@ uint32_t event_stacks_node(struct event_stacks *stacks, uint32_t stack)
     for (uint32_t at = stack; at >= STACK_ROOTS && depth < TRACE_STACK_DEPTH_MAX;
          at = t->stacks.rows[at].parent)
         path[depth++] = frame_table_location(&stacks->frames, t->stacks.rows[at].location);
-    while (leaf < depth && is_cut(stacks, path[leaf]))
+    while (leaf < depth && is_cut(stacks, path[leaf], leaf > 0))
         leaf++;
     if (leaf == depth)
         leaf = 0; /* nothing else is there */

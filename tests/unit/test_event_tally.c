@@ -27,6 +27,21 @@ static uint32_t core_stack(struct told_fixture *f, const char *leaf)
     return trace_builder_named_stack(&f->b, functions, 2);
 }
 
+/* Native code of the runtime throws for a method, as when its assembly cannot be found; `leaf` calls that. */
+static uint32_t native_stack(struct told_fixture *f, const char *leaf)
+{
+    static const char *const modules[] = { "app", "libcoreclr.so", CORE };
+    static const enum code_kind kinds[] = { CODE_JIT, CODE_RUNTIME, CODE_R2R };
+    const char *names[] = { "App.Main", "libcoreclr.so!0x5fb350", leaf };
+    uint32_t functions[3];
+    for (size_t i = 0; i < 3; i++)
+        functions[i] = trace_builder_function(
+            &f->b, &(struct trace_function){ .name = trace_add_string(&f->b.trace, names[i]),
+                                             .module = trace_add_string(&f->b.trace, modules[i]),
+                                             .kind = kinds[i] });
+    return trace_builder_named_stack(&f->b, functions, 3);
+}
+
 static const char *leaf_of(struct told_fixture *f, uint32_t stack, enum event_cut cut, char out[128])
 {
     struct event_stacks stacks;
@@ -69,6 +84,10 @@ static void test_cut(void **state)
     uint32_t other =
         told_stack(&f, "app", (const char *const[]){ "M", "System.Runtime.EH::DispatchEx()", NULL });
     assert_string_equal(leaf_of(&f, other, EVENT_CUT_THROW, leaf), "System.Runtime.EH.DispatchEx");
+    uint32_t native = native_stack(&f, "System.Runtime.EH::DispatchEx()");
+    assert_string_equal(leaf_of(&f, native, EVENT_CUT_THROW, leaf), "App.Main");
+    assert_string_equal(leaf_of(&f, native, EVENT_CUT_NOTHING, leaf), "System.Runtime.EH.DispatchEx");
+    assert_string_equal(leaf_of(&f, native_stack(&f, "App.Throw"), EVENT_CUT_THROW, leaf), "App.Throw");
     assert_string_equal(leaf_of(&f, 0, EVENT_CUT_THROW, leaf), "none");
     assert_string_equal(leaf_of(&f, 4000000, EVENT_CUT_THROW, leaf), "none");
     told_fixture_end(&f);
