@@ -319,6 +319,7 @@ static void sum_modules(struct jit_stats *stats, const struct trace *t)
             stats->modules[stats->module_count++].name = sorted[i]->module;
         struct jit_module *module = &stats->modules[stats->module_count - 1];
         sum_add(&module->sum, sorted[i]);
+        module->dynamic += sorted[i]->is_dynamic;
         if (sorted[i]->trigger == JIT_TRIGGER_FOREGROUND && sorted[i]->tier == TIER_0 &&
             !sorted[i]->is_dynamic)
             sum_add(&module->ahead, sorted[i]);

@@ -59,7 +59,8 @@ struct jit_sum {
 };
 
 struct jit_module {
-    const char *name;
+    const char *name; /* "": not known, or dynamic methods, which are of none */
+    uint64_t dynamic; /* methods of it that are */
     struct jit_sum sum;
     struct jit_sum ahead; /* of it: what a thread waited for, and could have been compiled ahead of time */
     bool is_precompiled;  /* code of it was seen that is: what was left out then will be again */

@@ -246,6 +246,11 @@ static void add_sum(struct text_table *table, const char *what, const char *name
     text_table_add(table, name);
 }
 
+static const char *module_label(const struct jit_module *m)
+{
+    return *m->name ? m->name : m->dynamic == m->sum.count ? "[dynamic]" : "[unknown]";
+}
+
 static void put_sums(const struct jit_answer *a, struct buffer *out)
 {
     static const struct text_column columns[] = {
@@ -262,7 +267,7 @@ static void put_sums(const struct jit_answer *a, struct buffer *out)
         if (s->by_tier[i].count)
             add_sum(&table, "tier", code_tier_name((enum code_tier)i), &s->by_tier[i]);
     for (size_t i = 0; i < s->module_count && i < JIT_MODULES_SHOWN; i++)
-        add_sum(&table, "module", *s->modules[i].name ? s->modules[i].name : "[unknown]", &s->modules[i].sum);
+        add_sum(&table, "module", module_label(&s->modules[i]), &s->modules[i].sum);
     buffer_u8(out, '\n');
     if (table.cells)
         text_table_print(&table, stdout_width(), out);

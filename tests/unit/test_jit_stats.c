@@ -101,6 +101,27 @@ static void test_pairs(void **state)
     told_fixture_end(&f);
 }
 
+/* They are of no module, which is something else than of one that is not known. */
+static void test_dynamic(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    struct jit_stats stats;
+    told_fixture_begin(&f);
+    for (uint64_t i = 1; i <= 3; i++) {
+        started(&f, 1000 * i, MAIN, i, "IL_STUB");
+        loaded(&f, 1000 * i + 500, MAIN, i, "IL_STUB",
+               flags_of(RUNTIME_TIER_OPTIMIZED) | (i < 3 ? RUNTIME_METHOD_DYNAMIC : 0));
+    }
+    jit_stats_init(&stats, &f.b.trace, false, 0, 0);
+    assert_int_equal(stats.module_count, 1);
+    assert_string_equal(stats.modules[0].name, "");
+    assert_int_equal(stats.modules[0].sum.count, 3);
+    assert_int_equal(stats.modules[0].dynamic, 2);
+    jit_stats_done(&stats);
+    told_fixture_end(&f);
+}
+
 /* Precompiled code of a module shows that what is jitted of it was left out then. */
 static void test_precompiled(void **state)
 {
@@ -261,7 +282,7 @@ int main(void)
         cmocka_unit_test(test_pairs),           cmocka_unit_test(test_precompiled),
         cmocka_unit_test(test_cold_parts),      cmocka_unit_test(test_triggers),
         cmocka_unit_test(test_unknown_threads), cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_cut_payloads),
+        cmocka_unit_test(test_cut_payloads),    cmocka_unit_test(test_dynamic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
