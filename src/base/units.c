@@ -105,16 +105,20 @@ static uint64_t take_unit(const char **text, const struct unit *units)
     return best->size;
 }
 
-/* [dd:]hh:mm:ss, as the dotnet tools take it */
+/* [dd:]hh:mm:ss[.fff], as the dotnet tools take it; also dd.hh:mm:ss */
 static bool parse_clock(const char *text, uint64_t *out_ns)
 {
-    uint64_t parts[4];
+    const char *seconds = strrchr(text, ':') + 1;
+    bool has_days = strcspn(text, ".") < strcspn(text, ":");
+    uint64_t parts[4], fraction = 0, scale = 1;
     size_t count = 0;
     do {
-        if (count == 4 || !take_number(&text, &parts[count++]))
+        if (!(text == seconds ? take_decimal(&text, &parts[count], &fraction, &scale)
+                              : take_number(&text, &parts[count])))
             return false;
-    } while (*text++ == ':');
-    if (text[-1] != 0 || count < 3)
+        count++;
+    } while (count < 4 && (*text == ':' || (*text == '.' && count == 1)) && *text++);
+    if (*text || count < 3 || (has_days && count < 4))
         return false;
     const uint64_t *p = parts + (count - 3);
     uint64_t hours = p[0];
@@ -122,7 +126,8 @@ static bool parse_clock(const char *text, uint64_t *out_ns)
         return false;
     uint64_t sum = 0;
     if ((count == 4 && !scaled(parts[0], 0, 1, 86400 * SECOND_NS, &sum)) ||
-        !scaled(hours, 0, 1, 3600 * SECOND_NS, &sum) || !scaled(p[1] * 60 + p[2], 0, 1, SECOND_NS, &sum))
+        !scaled(hours, 0, 1, 3600 * SECOND_NS, &sum) ||
+        !scaled(p[1] * 60 + p[2], fraction, scale, SECOND_NS, &sum))
         return false;
     *out_ns = sum;
     return true;

@@ -244,7 +244,7 @@ static bool parse_long(struct parser *p, const char *word)
     return store(found, option, NULL, p->err);
 }
 
-/* -a, -ab for flags, -n20, -n 20, -n=20 */
+/* -a, -ab for flags, -n20, -n 20, -n=20, -n:20 */
 static bool parse_short(struct parser *p, const char *word)
 {
     for (const char *letter = word + 1; *letter; letter++) {
@@ -253,7 +253,7 @@ static bool parse_short(struct parser *p, const char *word)
         if (!found.spec)
             return unknown(p->table, letter == word + 1 ? word : option, p->err);
         if (found.spec->kind != OPTION_FLAG) {
-            const char *attached = letter[1] ? letter + 1 + (letter[1] == '=') : NULL;
+            const char *attached = letter[1] ? letter + 1 + (letter[1] == '=' || letter[1] == ':') : NULL;
             return take_value(p, found, option, attached);
         }
         if (!store(found, option, NULL, p->err))

@@ -67,7 +67,7 @@ static void test_all_kinds(void **state)
     struct values v;
     struct option_rest rest;
     assert_true(
-        parse("file -ja -n5 --output=x=y -d 1m --buffer-size 64k -F=99 -p 1,2 --pid 3 --process-id=4 - "
+        parse("file -ja -n5 --output=x=y -d:1m --buffer-size 64k -F=99 -p 1,2 --pid 3 --process-id=4 - "
               "-- cmd -n 3",
               &v, &rest, NULL));
     assert_true(v.json && v.all);
