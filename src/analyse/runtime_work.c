@@ -225,10 +225,20 @@ static void functions_init(struct runtime_work *work)
     }
 }
 
+/* Of code that nobody could name its memory says whether it is managed: of a program that is gone, as a rule.
+ */
+static uint8_t unnamed_role(const struct trace *t, const struct trace_location *row)
+{
+    const struct trace_mapping *mapping = &t->mappings.rows[row->mapping];
+    enum image_kind kind = (enum image_kind)t->images.rows[mapping->image].kind;
+    return row->mapping && (kind == IMAGE_JIT || kind == IMAGE_ANON || kind == IMAGE_PE) ? ROLE_MANAGED
+                                                                                         : ROLE_NATIVE;
+}
+
 static uint8_t location_role(const struct runtime_work *work, uint32_t location)
 {
-    uint32_t function = work->trace->locations.rows[location].function;
-    return work->functions[function].role; /* [0], for a location without a name, is ROLE_NATIVE */
+    const struct trace_location *row = &work->trace->locations.rows[location];
+    return row->function ? work->functions[row->function].role : unnamed_role(work->trace, row);
 }
 
 static bool role_is_own(uint8_t role)

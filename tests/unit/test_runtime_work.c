@@ -177,6 +177,39 @@ static void test_classes(void **state)
     trace_builder_done(&b);
 }
 
+/* Of a perf.data whose process is gone jitted code has no names; the runtime that called it does not run it.
+ */
+static void test_unnamed(void **state)
+{
+    static const struct {
+        enum image_kind leaf;
+        enum runtime_work_class work;
+    } kinds[] = { { IMAGE_JIT, WORK_USER },
+                  { IMAGE_ANON, WORK_USER },
+                  { IMAGE_PE, WORK_USER },
+                  { IMAGE_ELF, WORK_OTHER } };
+    static const uint64_t addrs[] = { 0x20010, 0x10010 };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        struct trace_builder b;
+        trace_builder_init(&b, 64);
+        uint32_t process = trace_builder_process_start(&b, 1, 0), thread = thread_of(&b, 1, "app");
+        uint32_t runtime = trace_builder_image(&b, span_of("/libcoreclr.so", 14), IMAGE_ELF, 8, 1, 1);
+        uint32_t leaf = trace_builder_image(&b, span_of("/leaf", 5), kinds[i].leaf, 8, 1, 2);
+        trace_builder_mapping(&b, process, 0x10000, 0x1000, 0, runtime, 0);
+        trace_builder_mapping(&b, process, 0x20000, 0x1000, 0, leaf, 0);
+        uint32_t stack = trace_builder_stack(&b, process, addrs, ARRAY_LEN(addrs), true, 1, STACK_WHOLE);
+        for (uint32_t at = 1; at < b.trace.locations.count; at++)
+            if (b.trace.locations.rows[at].addr == addrs[1])
+                b.trace.locations.rows[at].function = function_of(&b, 'x');
+        struct runtime_work work;
+        runtime_work_init(&work, &b.trace);
+        assert_int_equal(runtime_work_of(&work, stack, thread, GC_TIME_UNTOLD, NULL), kinds[i].work);
+        runtime_work_done(&work);
+        trace_builder_done(&b);
+    }
+}
+
 static void test_times(void **state)
 {
     (void)state;
@@ -290,9 +323,8 @@ static void test_folding(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_classes),
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_without_runtime),
+        cmocka_unit_test(test_classes), cmocka_unit_test(test_times),
+        cmocka_unit_test(test_unnamed), cmocka_unit_test(test_without_runtime),
         cmocka_unit_test(test_folding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
