@@ -94,7 +94,7 @@ static struct span shown_type(struct alloc_reading *r, struct span told)
     buffer_clear(&r->type);
     utf16_append_utf8(&r->raw, told);
     struct span raw = buffer_span(&r->raw);
-    if (r->raw_names || !type_name_is_told(raw))
+    if (r->raw_names || !runtime_text_is_told(raw))
         return r->raw_names ? raw : (struct span){ 0 };
     type_name_show_full(raw, &r->type);
     return buffer_span(&r->type);

@@ -40,6 +40,8 @@ static void read_event(struct exception_reading *r, const struct told_event *e)
     event_value_append_text(type, &type_value);
     if (told_field(told, e, "ExceptionMessage", &message_value))
         event_value_append_text(message, &message_value);
+    if (!runtime_text_is_told(buffer_span(message)))
+        buffer_clear(message);
     uint32_t node = event_stacks_node(&stats->stacks, told_row(told, e)->stack);
     if (thrown_before_passed_on(&r->before,
                                 thrown_before_kind(e->process, buffer_span(type), buffer_span(message)),

@@ -161,8 +161,10 @@ static void add_exception(struct building *b, struct thrown_reading *r, const st
     if (again)
         buffer_string(text, "thrown again: ");
     type_name_show_full(buffer_span(&r->type), text);
-    buffer_string(text, ": ");
-    field_text(&r->told, e, "ExceptionMessage", text);
+    if (runtime_text_is_told(buffer_span(&r->message))) {
+        buffer_string(text, ": ");
+        buffer_append(text, r->message.data, r->message.size);
+    }
     add_mark(b,
              (struct timeline_mark){ .kind = TIMELINE_EXCEPTION,
                                      .from_ns = row->time_ns,

@@ -13,6 +13,7 @@
 #include "clr/exception_events.h"
 #include "clr/gc_events.h"
 #include "clr/provider_names.h"
+#include "clr/runtime_events.h"
 #include "clr/type_name.h"
 
 enum { SCRATCH_BYTES = 1 << 17, PORT_TEXT = 24 };
@@ -71,7 +72,7 @@ static struct span type_field(struct trace_lines *l, const struct stream_schema 
 {
     struct span raw = text_field(l, of, payload, name);
     buffer_clear(&l->type);
-    if (type_name_is_told(raw))
+    if (runtime_text_is_told(raw))
         type_name_show_full(raw, &l->type);
     else
         buffer_string(&l->type, "[unknown]");
@@ -157,8 +158,10 @@ static void tell_exception(struct trace_lines *l, const struct stream_schema *of
     put_time(l, event->time_ns);
     buffer_string(&l->out, again ? "exception  thrown again: " : "exception  ");
     utf8_escape(&l->out, type_field(l, of, payload, "ExceptionType"));
-    buffer_string(&l->out, ": ");
-    put_text(l, of, payload, "ExceptionMessage");
+    if (runtime_text_is_told(text_field(l, of, payload, "ExceptionMessage"))) {
+        buffer_string(&l->out, ": ");
+        put_text(l, of, payload, "ExceptionMessage");
+    }
     buffer_format(&l->out, " (thread %" PRIu64 ")\n", event->thread_id);
 }
 

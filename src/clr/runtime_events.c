@@ -204,3 +204,9 @@ size_t runtime_method_append_name(struct buffer *out, const struct runtime_metho
     replaced += utf16_append_utf8(out, span_part(m->signature, paren, m->signature.size - paren));
     return replaced;
 }
+
+bool runtime_text_is_told(struct span text)
+{
+    static const char none[] = "NULL";
+    return !span_equals(text, span_of(none, sizeof none - 1));
+}

@@ -173,4 +173,10 @@ static inline bool runtime_method_is_cold(const struct runtime_method_event *m)
  */
 size_t runtime_method_append_name(struct buffer *out, const struct runtime_method_event *m);
 
+/*
+ * Whether an event has a text at all: for none the runtime says "NULL", as for each type of Native AOT, or
+ * the message of an exception that was given none.
+ */
+bool runtime_text_is_told(struct span text);
+
 #endif

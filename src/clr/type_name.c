@@ -132,12 +132,6 @@ bool type_name_split(struct span text, struct type_name *out)
     return true;
 }
 
-bool type_name_is_told(struct span text)
-{
-    static const char nameless[] = "NULL";
-    return !span_equals(text, span_of(nameless, sizeof nameless - 1));
-}
-
 bool type_name_is_closure(struct span segment)
 {
     return is_text(segment, "<>c") || span_begins(segment, "<>c__") || span_begins(segment, "_Closure$__");

@@ -27,8 +27,6 @@ struct type_name {
 
 /* False when the text is not of the runtime's form. */
 bool type_name_split(struct span text, struct type_name *out);
-/* Whether events tell of a type at all: Native AOT has no names of types, and says so. */
-bool type_name_is_told(struct span text);
 /* A type that the compiler made to hold what lambdas capture: it has no name in the source. */
 bool type_name_is_closure(struct span segment);
 

@@ -86,7 +86,7 @@ static void test_counts(void **state)
     thrown(&f, 20, "System.FormatException", "no price", 16);
     thrown(&f, 30, "System.FormatException", "another", 16);
     f.stack = 0;
-    thrown(&f, 40, "System.ArgumentException", "", 16 | INNER | NESTED);
+    thrown(&f, 40, "System.ArgumentException", "NULL", 16 | INNER | NESTED);
     thrown(&f, 50, "System.ArgumentException", "", 16 | RETHROWN);
     exception_stats_init(&stats, &f.b.trace, false, 0, 0);
     assert_int_equal(stats.tally.total.count, 4);
@@ -100,6 +100,9 @@ static void test_counts(void **state)
     const struct tally_row *most = event_group_row(&groups, &groups.rows[0], 0);
     assert_string_equal(intern_text(&stats.tally.texts, most->detail), "no price");
     assert_string_equal(event_stacks_leaf(&stats.stacks, most->node)->name, "App.Price.Parse");
+    /* for no message the runtime says "NULL" */
+    most = event_group_row(&groups, &groups.rows[1], 0);
+    assert_string_equal(intern_text(&stats.tally.texts, most->detail), "");
     event_groups_done(&groups);
     exception_stats_done(&stats);
     /* in a stretch of time */

@@ -87,13 +87,15 @@ static void test_exceptions_thrown_again(void **state)
     thrown(&f, "App.Late", "too late", 0);
     thrown(&f, "App.Late", "too late", EXCEPTION_FLAG_RETHROWN);
     thrown(&f, "App.Late", "too late", EXCEPTION_FLAG_NESTED);
+    thrown(&f, "App.Late", "NULL", 0);
     trace_lines_end(&f.lines, 1000000000, 0);
     assert_string_equal(said(&f), "     0.001  exception  App.Late: too late (thread 7)\n"
                                   "     0.002  exception  thrown again: App.Late: too late (thread 7)\n"
                                   "     0.003  exception  App.Late: too late (thread 7)\n"
+                                  "     0.004  exception  App.Late (thread 7)\n"
                                   "\n"
-                                  "exceptions  2 (2/s), 1 times thrown again, by type:\n"
-                                  "   100.0 %           2  App.Late\n");
+                                  "exceptions  3 (3/s), 1 times thrown again, by type:\n"
+                                  "   100.0 %           3  App.Late\n");
     end(&f);
 }
 
