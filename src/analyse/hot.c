@@ -109,18 +109,26 @@ struct hot_row hot_row_like(const struct profile_frame *f)
                              .tier = f->tier };
 }
 
+/* A module's or type's row. Its code can be of several kinds: then the row is of none. */
+static uint32_t hot_row_of_group(struct hot_build *b, struct span name, const char *module, uint8_t kind)
+{
+    const struct hot_row like = { .kind = kind };
+    uint32_t id = hot_row_of(b, name, module, &like);
+    struct hot_row *row = &b->table->rows[id - 1];
+    if (row->kind != kind)
+        row->kind = CODE_UNKNOWN;
+    return id;
+}
+
 static uint32_t hot_row_of_frame(struct hot_build *b, uint32_t frame, enum hot_by by)
 {
     const struct profile_frame *f = &b->p->frames[frame];
-    struct hot_row like = { .kind = f->kind };
     const char *module = module_label(f);
-    if (by == HOT_BY_MODULE)
-        return hot_row_of(b, span_of(module, strlen(module)), module, &like);
-    if (by == HOT_BY_TYPE && code_kind_is_managed(f->kind) && !f->unnamed)
-        return hot_row_of(b, type_of_frame(f), module, &like);
-    if (by == HOT_BY_TYPE)
-        return hot_row_of(b, span_of(module, strlen(module)), module, &like);
-    like = hot_row_like(f);
+    bool of_type = by == HOT_BY_TYPE && code_kind_is_managed(f->kind) && !f->unnamed;
+    if (by == HOT_BY_MODULE || by == HOT_BY_TYPE)
+        return hot_row_of_group(b, of_type ? type_of_frame(f) : span_of(module, strlen(module)), module,
+                                f->kind);
+    const struct hot_row like = hot_row_like(f);
     return hot_row_of(b, span_of(f->name, strlen(f->name)), f->module, &like);
 }
 

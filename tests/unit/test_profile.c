@@ -397,6 +397,30 @@ static void test_by_type(void **state)
     trace_builder_done(&b);
 }
 
+/* A program's executable and its assembly have the same name. */
+static void test_kind_of_module(void **state)
+{
+    static const char *const native[] = { "main" };
+    (void)state;
+    for (int mixed = 0; mixed < 2; mixed++) {
+        struct trace_builder b;
+        struct hot_table table;
+        trace_builder_init(&b, 64);
+        b.trace.symbolized = true;
+        if (mixed)
+            add(&b, 0, native, 1, 1);
+        add_managed(&b, "App.P::Hot()", TIER_1, 1);
+        add_managed(&b, "App.P::Cold()", TIER_1, 1);
+        struct profile *p = built(&b, &(struct profile_options){ 0 });
+        hot_table_build(p, HOT_BY_MODULE, false, 0, &table);
+        assert_int_equal(table.count, 1);
+        assert_int_equal(table.rows[0].kind, mixed ? CODE_UNKNOWN : CODE_JIT);
+        hot_table_done(&table);
+        profile_free(p);
+        trace_builder_done(&b);
+    }
+}
+
 static void test_lines(void **state)
 {
     (void)state;
@@ -636,6 +660,7 @@ int main(void)
         cmocka_unit_test(test_recursion_is_its_own_callee),
         cmocka_unit_test(test_tier_that_took_most),
         cmocka_unit_test(test_by_type),
+        cmocka_unit_test(test_kind_of_module),
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_inlined),
         cmocka_unit_test(test_hostile_module),
