@@ -87,6 +87,13 @@ static void add_section(struct walk *w, uint64_t section, uint64_t link)
     out->ranges[out->count++] = r;
 }
 
+/* A fragment has the range of its section, until that is freed and overwritten. */
+static bool is_of_section(struct walk *w, uint64_t section, uint64_t begin, uint64_t end)
+{
+    return memory_pages_u64(w->pages, section + w->layout->section.begin) == begin &&
+           memory_pages_u64(w->pages, section + w->layout->section.end) == end;
+}
+
 /* `link`: address of the pointer to the first one. */
 static void walk_fragments(struct walk *w, uint64_t link, uint64_t slot_begin)
 {
@@ -99,8 +106,10 @@ static void walk_fragments(struct walk *w, uint64_t link, uint64_t slot_begin)
         /* a fragment may be shared by all slots it spans, so it may begin before this one */
         if (begin >= end || begin > slot_last || end <= slot_begin || section == 0)
             note_insane(w);
-        else if (section != w->last_section)
+        else if (section != w->last_section && is_of_section(w, section, begin, end))
             add_section(w, section, link);
+        else if (section != w->last_section)
+            note_insane(w);
         w->last_section = section;
         link = fragment + l->fragment.next;
     }

@@ -404,6 +404,24 @@ static bool count_nested(void *user, const struct found_method *m)
     return true;
 }
 
+/* What lay where the record of a region was has become of other use: the record begins elsewhere now. */
+static void test_freed_range_hides_no_other(void **state)
+{
+    (void)state;
+    struct memory_snapshot snapshot;
+    struct found_method found;
+    uint64_t second = FIXTURE_CODE + (1 << 17), record = FIXTURE_DATA;
+    struct code_walk *walk = open_exported(&snapshot);
+    while (built_word(record) != second)
+        record += 8;
+    *held_byte(&snapshot, record + 4) = (uint8_t)(FIXTURE_DATA >> 32);
+    code_walk_renew(walk);
+    assert_true(code_walk_find(walk, fixture.first_body, &found));
+    assert_string_not_equal(found.name, "");
+    code_walk_close(walk);
+    memory_snapshot_done(&snapshot);
+}
+
 /* A small dump has the methods on its stacks, not all types that theirs are of. */
 static void test_types_of_which_arguments_are_missing(void **state)
 {
@@ -697,6 +715,7 @@ int main(void)
         cmocka_unit_test(test_list_at),
         cmocka_unit_test(test_wrong_layout_is_refused),
         cmocka_unit_test(test_wrong_record_has_no_name),
+        cmocka_unit_test(test_freed_range_hides_no_other),
         cmocka_unit_test(test_types_of_which_arguments_are_missing),
         cmocka_unit_test(test_added_method),
         cmocka_unit_test(test_module_in_place_of_another),
