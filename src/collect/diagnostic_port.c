@@ -88,7 +88,11 @@ static bool listen_at(struct diagnostic_port *p, struct error *err)
     umask(before);
     if (!bound) {
         p->path[0] = '\0'; /* not ours to remove */
-        return error_system(err, e, "cannot listen at '%s'", address.sun_path);
+        error_system(err, e, "cannot listen at '%s'", address.sun_path);
+        if (e == EADDRINUSE)
+            error_hint(err, "who listens there has it, or was killed and left it behind: choose another "
+                            "path, or remove that file");
+        return false;
     }
     p->ready = epoll_create1(EPOLL_CLOEXEC);
     return (listen(p->fd, BACKLOG) == 0 && p->ready >= 0 && watch(p, EPOLL_CTL_ADD, p->fd, EPOLLIN)) ||

@@ -299,6 +299,7 @@ static void test_no_place(void **state)
     AUTO_FD int fd = mkstemp(there);
     assert_true(fd >= 0);
     assert_false(diagnostic_port_open(there, &p, &err));
+    assert_non_null(strstr(err.hint, "remove that file"));
     assert_int_equal(access(there, F_OK), 0);
     unlink(there);
 }
