@@ -56,7 +56,8 @@ static void sum_gen(const struct gc_stats *stats, struct gc_record *r, unsigned 
         heaps++;
     }
     sum->has_survival = collected && heaps;
-    sum->survival_share = heaps ? survival / heaps : 0;
+    /* what is allocated while one goes on in the background survives it, too */
+    sum->survival_share = !heaps ? 0 : survival > heaps ? 1 : survival / heaps;
 }
 
 /* What was allocated in a generation since `previous`: only where objects are allocated, not promoted to. */

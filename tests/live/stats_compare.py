@@ -78,7 +78,8 @@ def gc_row_of_peer(their, our, previous):
     for i, gen in enumerate(their["gen"]):
         for name in ("before", "after", "in", "out", "fragmentation", "budget"):
             row[f"gen{i} {name}"] = gen[name]
-        row[f"gen{i} survival_percent"] = gen["survival_percent"]
+        survival = gen["survival_percent"]  # there more than 100 where what came meanwhile survived, too
+        row[f"gen{i} survival_percent"] = None if survival is None else min(survival, 100)
     return row
 
 

@@ -64,8 +64,8 @@ static void stats(struct told_fixture *f, uint64_t time_ns)
     told_event(f, time_ns, COLLECTOR, GC_EVENT_HEAP_STATS, 2);
 }
 
-/* A heap with `before` bytes in generation 0, of which a tenth is free, and half of the rest survives. */
-static void put_heap(struct buffer *payload, uint32_t heap, uint64_t before)
+/* A heap with `before` bytes in generation 0, of which a tenth is free. */
+static void put_surviving(struct buffer *payload, uint32_t heap, uint64_t before, uint64_t survived)
 {
     buffer_u16le(payload, 1);
     for (unsigned i = 0; i < 6; i++)
@@ -79,12 +79,16 @@ static void put_heap(struct buffer *payload, uint32_t heap, uint64_t before)
     buffer_u64le(payload, 0);
     buffer_u32le(payload, GC_EVENT_GENS);
     for (unsigned gen = 0; gen < GC_EVENT_GENS; gen++) {
-        const uint64_t sizes[10] = {
-            before, before / 10, 0, before / 2, 10, 20, 5, 0, before * 9 / 20, 4096
-        };
+        const uint64_t sizes[10] = { before, before / 10, 0, before / 2, 10, 20, 5, 0, survived, 4096 };
         for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
             buffer_u64le(payload, gen ? 0 : sizes[i]);
     }
+}
+
+/* Half of its objects survive. */
+static void put_heap(struct buffer *payload, uint32_t heap, uint64_t before)
+{
+    put_surviving(payload, heap, before, before * 9 / 20);
 }
 
 static void heap(struct told_fixture *f, uint64_t time_ns, uint32_t tid, uint32_t number, uint64_t before)
@@ -171,20 +175,25 @@ static void test_blocking(void **state)
     told_fixture_end(&f);
 }
 
-/* What the program allocated meanwhile is there when it ends: a heap was at least as large as it then was. */
+/*
+ * What the program allocated meanwhile is there when it ends: a heap was at least as large as it then was,
+ * and no more than all of it survived.
+ */
 static void test_grown_meanwhile(void **state)
 {
     (void)state;
     static const struct {
-        uint64_t before, peak;
-    } cases[] = { { 2000, 4500 }, { 7000, 7000 } };
+        uint64_t before, survived, peak;
+        double share;
+    } cases[] = { { 2000, 450, 4500, 0.25 }, { 7000, 9000, 7000, 1 } };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct told_fixture f;
         struct gc_stats gc;
         told_fixture_begin(&f);
         suspend(&f, 1000, COLLECTOR, RUNTIME_SUSPEND_GC);
         start(&f, 1100, 1, 2, 0, RUNTIME_GC_BLOCKING);
-        heap(&f, 1200, HEAP_A, 0, cases[i].before);
+        put_surviving(&f.payload, 0, cases[i].before, cases[i].survived);
+        told_event(&f, 1200, HEAP_A, GC_EVENT_HEAP_HISTORY, 3);
         history(&f, 1210, 0);
         end(&f, 1800, 1);
         stats(&f, 1850);
@@ -193,6 +202,7 @@ static void test_grown_meanwhile(void **state)
         gc_stats_init(&gc, &f.b.trace, 0, 0);
         assert_int_equal(gc.rows[0].heap_after, 4500);
         assert_int_equal(gc.rows[0].peak, cases[i].before);
+        assert_true(gc.rows[0].gen[0].survival_share == cases[i].share);
         assert_int_equal(gc.processes[0].all.peak_max, cases[i].peak);
         gc_stats_done(&gc);
         told_fixture_end(&f);
