@@ -15,7 +15,8 @@
 /* Decimal digits only. */
 bool units_parse_count(const char *text, uint64_t *out);
 bool units_parse_digits(struct span text, uint64_t *out);
-/* `250us 500ms 10s 2m 1h 1d 1h30m 1.5s`, a bare number is seconds, and `hh:mm:ss`, `dd:hh:mm:ss`, `dd.hh:mm:ss`, `hh:mm:ss.fff`. */
+/* `250us 500ms 10s 2m 1h 1d 1h30m 1.5s`, a bare number is seconds, and `hh:mm:ss`, `dd:hh:mm:ss`,
+ * `dd.hh:mm:ss`, `hh:mm:ss.fff`. */
 bool units_parse_duration(const char *text, uint64_t *out_ns);
 /* `4096 64k 16M 2G 1T`, in powers of 1024; `kB`, `KiB` and the like mean the same. */
 bool units_parse_size(const char *text, uint64_t *out_bytes);
