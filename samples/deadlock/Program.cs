@@ -14,7 +14,7 @@ namespace Deadlock
     /// Threads that wait for each other, and threads that only look like it. The second argument chooses: `two`, `three`
     /// (cycles of monitors), `lock` (of System.Threading.Lock, from .NET 9 on), `busy` (locks at full speed, no cycle);
     /// `task`, `async`, `all`, `each`, `ring` (cycles of locks and tasks), `join` (of a lock and the end of a thread), `free` (such that
-    /// somebody can end), `hasty` (locks, tasks and threads at full speed, no cycle).
+    /// somebody can end), `hasty`, `joins` (locks and tasks, or threads, at full speed, no cycle).
     /// </summary>
     public static class Program
     {
@@ -50,8 +50,8 @@ namespace Deadlock
                     StartRing();
                 else if (mode == "join")
                     Start("join-0", () => HoldAndJoin(a, "join-1", sleeperFirst: true));
-                else if (mode == "hasty")
-                    StartHasty();
+                else if (mode == "hasty" || mode == "joins")
+                    StartHasty(joins: mode == "joins");
                 else if (mode == "free")
                     StartFree();
                 else
@@ -226,21 +226,21 @@ namespace Deadlock
         }
 #endif
 
-        /// <summary>Who holds a lock waits for tasks that want others only.</summary>
-        private static void StartHasty()
+        /// <summary>Who holds a lock waits for tasks, or for threads, that want others only.</summary>
+        private static void StartHasty(bool joins)
         {
-            for (int i = 0; i < 6; i++)
+            for (int i = 0; i < 4; i++)
             {
                 object own = i % 2 == 0 ? (object)a : b;
-                int way = i / 2;
+                bool direct = i < 2;
                 Start("hasty-" + i, () =>
                 {
                     while (!run!.Over)
                     {
-                        if (way == 2)
+                        if (joins)
                             HoldAndVisitBy(own);
                         else
-                            HoldAndAwait(own, () => way == 0 ? Task.Run(() => Visit(c)) : VisitLater(c));
+                            HoldAndAwait(own, () => direct ? Task.Run(() => Visit(c)) : VisitLater(c));
                         run.Truth.Count("rounds");
                     }
                 });

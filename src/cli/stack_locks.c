@@ -185,7 +185,8 @@ static bool read_join(struct reading *r, struct stack_row *row)
     uint64_t object = 0;
     const struct managed_thread *thread =
         row->join_caller ? stack_join_target(r->view, row, &r->pages, &object) : NULL;
-    if (!thread)
+    /* one that began after the look is none of its threads */
+    if (!thread || (row_of(r->view, thread->tid) == WAIT_NOBODY && !other_tid(r->view, thread->tid)))
         return false;
     const struct managed_lock as_lock = { .object = object,
                                           .table = managed_object_table(&r->pages, object),

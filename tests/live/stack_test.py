@@ -276,14 +276,16 @@ def check_at_once(checks, variant):
 
 
 def check_hasty(checks, variant):
-    with deadlocked(variant, "hasty") as target:
-        done = succeeded(clrperf("stack", "-p", target.pid, "--json", "--repeat", LOOKS, "--every", "1ms", timeout=300))
-        views = [json.loads(line) for line in done.stdout.splitlines()]
-        locks = [thread["lock"] for view in views for thread in view["threads"] if thread["lock"]]
-        checks.check(f"{variant}: no false deadlock of tasks in {LOOKS} looks", len(views) == LOOKS and
-                     all(view["deadlocks"] == [] for view in views), "")
-        checks.check(f"{variant}: somebody waits for a task that needs another thread, and for the end of one",
-                     {"task", "thread"} <= {lock["kind"] for lock in locks}, f"{len(locks)} waits")
+    for mode, kind in (("hasty", "task"), ("joins", "thread")):
+        with deadlocked(variant, mode) as target:
+            done = succeeded(clrperf("stack", "-p", target.pid, "--json", "--repeat", LOOKS, "--every", "1ms", timeout=300))
+            views = [json.loads(line) for line in done.stdout.splitlines()]
+            locks = [thread["lock"] for view in views for thread in view["threads"] if thread["lock"]]
+            checks.check(f"{variant} {mode}: no false deadlock in {LOOKS} looks", len(views) == LOOKS and
+                         all(view["deadlocks"] == [] for view in views), "")
+            owners_of_kind = [lock["owner"] for lock in locks if lock["kind"] == kind]
+            checks.check(f"{variant} {mode}: somebody waits for a {kind}, and it is known what thread that needs",
+                         owners_of_kind and all(owners_of_kind), f"{len(owners_of_kind)} of {len(locks)} waits")
 
 
 def check_busy(checks, variant):
