@@ -389,7 +389,7 @@ static void events_warn(struct events_answer *a)
 static bool events_answer_part(struct events_answer *a, const struct question_call *call, struct error *err)
 {
     const struct report_values *v = call->values;
-    if (!question_scope_init(&a->scope, call, err) || !event_wanted_read(&v->events, &a->wanted, err))
+    if (!question_scope_of_part(&a->scope, call, err) || !event_wanted_read(&v->events, &a->wanted, err))
         return false;
     const struct event_wish wish = {
         .provider = v->events.provider,

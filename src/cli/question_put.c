@@ -26,7 +26,7 @@ static struct capture_time shown_part(const struct capture_time *all, const stru
     return shown;
 }
 
-bool question_scope_init(struct question_scope *scope, const struct question_call *call, struct error *err)
+bool question_scope_of_part(struct question_scope *scope, const struct question_call *call, struct error *err)
 {
     const struct trace *t = &call->capture->b.trace;
     struct profile_options options;
@@ -41,7 +41,15 @@ bool question_scope_init(struct question_scope *scope, const struct question_cal
     scope->from_ns = scope->time.start_ns + options.from_ns;
     scope->to_ns = options.to_ns ? scope->time.start_ns + options.to_ns : 0;
     scope->shown = shown_part(&scope->time, &options);
-    if (options.from_ns && options.from_ns >= scope->time.duration_ns)
+    return true;
+}
+
+bool question_scope_init(struct question_scope *scope, const struct question_call *call, struct error *err)
+{
+    if (!question_scope_of_part(scope, call, err))
+        return false;
+    uint64_t from_ns = scope->from_ns - scope->time.start_ns;
+    if (from_ns && from_ns >= scope->time.duration_ns)
         message_warning("--time %s begins after the end: the recording lasts %s", call->values->choice.time,
                         units_duration(scope->time.duration_ns).text);
     return true;

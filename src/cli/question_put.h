@@ -23,6 +23,9 @@ struct question_scope {
 
 /* What --time says. */
 bool question_scope_init(struct question_scope *scope, const struct question_call *call, struct error *err);
+/* The same, without a word about --time: of what was warned of before. */
+bool question_scope_of_part(struct question_scope *scope, const struct question_call *call,
+                            struct error *err);
 
 /*
  * Fails when nobody was asked for the events of `question` and there are none (`any` says there are some),
