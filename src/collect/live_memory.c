@@ -324,6 +324,14 @@ const struct memory *live_memory_view(const struct live_memory *live)
     return &live->view;
 }
 
+void live_memory_try_again(struct live_memory *live)
+{
+    if (live->hangs < LIVE_MEMORY_HANGS_MAX)
+        return;
+    live->hangs = LIVE_MEMORY_HANGS_MAX - 1;
+    live->ended = !live_memory_lives(live);
+}
+
 unsigned live_memory_hangs(const struct live_memory *live)
 {
     return live->hangs;

@@ -45,6 +45,9 @@ bool live_memory_refresh(struct live_memory *live, struct error *err);
 bool live_memory_lives(const struct live_memory *live);
 /* Owned by `live`, as long as it. Reads nothing any more once the process has ended. */
 const struct memory *live_memory_view(const struct live_memory *live);
+/* Reads once more where batches met their deadline too often; the next one that does ends it: what stood
+ * still may have been the machine. */
+void live_memory_try_again(struct live_memory *live);
 /* How often a batch met its deadline, of late. */
 unsigned live_memory_hangs(const struct live_memory *live);
 

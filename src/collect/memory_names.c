@@ -408,6 +408,14 @@ static void finish(struct known_memory *known)
     il_offsets_finish(known->names->il_offsets, known->process, &maps);
 }
 
+pid_t memory_names_hung(const struct memory_names *names)
+{
+    for (size_t i = 0; i < names->capacity; i++)
+        if (names->processes[i].session && memory_session_hangs(names->processes[i].session))
+            return (pid_t)names->b->trace.processes.rows[i].pid;
+    return 0;
+}
+
 void memory_names_finish(struct memory_names *names)
 {
     for (size_t i = 0; i < names->capacity; i++) {

@@ -60,6 +60,8 @@ void memory_names_close_ended(struct memory_names *names, uint64_t before_ns);
 /* After the last sample: names what was sampled and has no method yet, and gives back what was read for it.
  */
 void memory_names_finish(struct memory_names *names);
+/* The pid of a process whose memory is not read any more, as it kept us waiting; 0: of none that is open. */
+pid_t memory_names_hung(const struct memory_names *names);
 /* The modules of methods that runtimes told of, which they had before: of those new since the last call, or,
  * after what they told last, of `all` that are still missing. */
 void memory_names_modules(struct memory_names *names, bool all);

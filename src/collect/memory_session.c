@@ -159,6 +159,8 @@ static bool renew(struct memory_session *s, uint64_t maps_age_ns, struct error *
 void memory_session_expire(struct memory_session *s)
 {
     s->mapped_ns = 0;
+    if (s->live)
+        live_memory_try_again(s->live);
 }
 
 static void tell_module(struct memory_session *s, const struct found_method *found)
@@ -443,6 +445,11 @@ bool memory_session_il_map(struct memory_session *s, unsigned major, uint64_t be
     if (err)
         *err = failure;
     return false;
+}
+
+bool memory_session_hangs(const struct memory_session *s)
+{
+    return s->live && live_memory_hangs(s->live) >= LIVE_MEMORY_HANGS_MAX;
 }
 
 const struct memory *memory_session_memory(const struct memory_session *s)

@@ -63,7 +63,8 @@ bool memory_session_name(struct memory_session *s, const uint64_t *addrs, size_t
  */
 bool memory_session_learn(struct memory_session *s, const uint64_t *addrs, size_t count,
                           const struct runtime_sink *sink, struct error *err);
-/* The next question sees the mappings as they are then; else they are at most five seconds old. */
+/* The next question sees the mappings as they are then; else they are at most five seconds old. Memory that
+ * kept us waiting too often is tried once more. */
 void memory_session_expire(struct memory_session *s);
 /* Tells of all jitted code, in the same way. */
 bool memory_session_name_all(struct memory_session *s, const struct runtime_sink *sink, struct error *err);
@@ -81,6 +82,8 @@ void memory_session_follow(struct memory_session *s, uint64_t time_ns, uint64_t 
  * since, it is at hand.
  */
 bool memory_session_read(struct memory_session *s, uint64_t time_ns, uint64_t addr, void *into, size_t size);
+/* Whether it kept us waiting so often that it is not read any more, see LIVE_MEMORY_HANGS_MAX. */
+bool memory_session_hangs(const struct memory_session *s);
 /* Its memory, and files as it sees them. Owned by `s`. */
 const struct memory *memory_session_memory(const struct memory_session *s);
 const struct module_files *memory_session_files(const struct memory_session *s);

@@ -315,6 +315,19 @@ static void recorder_note_missed(struct recorder *r)
     r->options.note(r->options.user, text);
 }
 
+static void recorder_note_hung(struct recorder *r)
+{
+    pid_t pid = r->memory ? memory_names_hung(r->memory) : 0;
+    char text[256];
+    if (!pid || !r->options.note)
+        return;
+    snprintf(
+        text, sizeof text,
+        "the memory of process %d could not be read in time: methods that it has jitted may have no names",
+        (int)pid);
+    r->options.note(r->options.user, text);
+}
+
 static void recorder_note_late(struct recorder *r)
 {
     size_t late = r->watched.late;
@@ -371,6 +384,7 @@ bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *
     recorder_put_modules(r, true);
     recorder_count(r);
     recorder_note_gap(r, used_ns);
+    recorder_note_hung(r);
     recorder_forget_targets(r);
     r->stats.processes = r->b->trace.processes.count - 1 - r->watched.execs;
     r->stats.threads = r->b->trace.threads.count - 1;

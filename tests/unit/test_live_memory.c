@@ -302,6 +302,10 @@ static void test_page_that_never_arrives(void **state)
     for (int i = 0; i < 2; i++) /* patience ends */
         assert_false(memory_read(memory, (uintptr_t)told.memory + (uint64_t)SILENT * PAGE, bytes, 1));
     assert_false(memory_read(memory, (uintptr_t)told.memory, bytes, 1));
+    live_memory_try_again(live);
+    assert_true(memory_read(memory, (uintptr_t)told.memory, bytes, 1));
+    assert_false(memory_read(memory, (uintptr_t)told.memory + (uint64_t)SILENT * PAGE, bytes, 1));
+    assert_false(memory_read(memory, (uintptr_t)told.memory, bytes, 1)); /* once is enough */
     live_memory_close(live);
     end_target(pid);
 }
