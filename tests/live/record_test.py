@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """record_test.py [GROUP...]: what `record` does about commands, signals, rights, and targets that come and go."""
 import collections
+import contextlib
 import glob
 import json
 import os
@@ -13,7 +14,7 @@ import sys
 import threading
 import time
 
-from live import (CLRPERF, Checks, Recording, Skip, Target, Work, busy, clrperf, comes_true, cpu_clock_ns, dump, folded, helper, need_command,
+from live import (CLRPERF, PLAIN_ENVIRONMENT, Checks, Recording, Skip, Target, Work, busy, clrperf, comes_true, cpu_clock_ns, dump, folded, helper, need_command,
                   need_root, record, report, sample_command, sessions, succeeded, wait_cpu, wait_for)
 
 NOBODY_ID = 65533  # a user of this test's own: that of others may run programs that could be listened to
@@ -730,6 +731,45 @@ def deaf_runtime(checks, work):
         checks.check("a runtime that answers later is heard", said["events"] > 0 and "missing" not in recording.errors(), f"{said} {recording.errors()}")
 
 
+def is_running_child(child, pid):
+    try:
+        with open(f"/proc/{child}/stat") as file:
+            state, parent = file.read().rpartition(")")[2].split()[:2]
+    except OSError:  # it is gone
+        return False
+    return int(parent) == pid and state not in "TZ"
+
+
+def stop_children(pid, seconds):
+    """What a process starts stands still at once, for so long."""
+    end, stopped = time.monotonic() + seconds, set()
+    while time.monotonic() < end:
+        for child in (int(name) for name in os.listdir("/proc") if name.isdigit()):
+            if is_running_child(child, pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child, signal.SIGSTOP)
+                stopped.add(child)
+    return stopped
+
+
+def stalled_reader(checks, work):
+    """Who reads the target's memory stood still for seconds, as on a machine that did: it is asked once more at the end."""
+    with Target(sample_command("10", "primes") + ["0"], env={**PLAIN_ENVIRONMENT, "DOTNET_EnableDiagnostics": "0"}) as target:
+        target.wait_busy(2)
+        for what, seconds, length in (("at first", 4, 6), ("to the end", 8, 5)):
+            out = work.file("stalled.clrperf")
+            recording = subprocess.Popen([CLRPERF, "record", "--force", "-F", "499", "-d", str(length), "-p", str(target.pid), "-o", out],
+                                         stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            stopped = stop_children(recording.pid, seconds)
+            said = recording.communicate(timeout=60)[1]
+            frames = report(out, "--top", "1")["totals"]["frames"]
+            unnamed = frames["unnamed"] / frames["user"]
+            checks.check(f"who reads memory and stands still {what} is killed, again and again", len(stopped) >= 4, str(stopped))
+            checks.check(f"{what}: names are there, or it is said that they are not",
+                         unnamed < 0.01 or (what == "to the end" and "warning:" in said),
+                         f"{unnamed:.2%} {said}")
+
+
 def kernel_kept(checks, work):
     """The kernel's symbols are kept by the first recording; the second one has the same names by them."""
     with open("/proc/kallsyms") as file:
@@ -755,7 +795,7 @@ def kernel_kept(checks, work):
 
 GROUPS = (kernel_kept, command, command_of_moments, command_killed, command_beside, command_ends, command_is_short, command_names, closed_descriptors, signals, ordinary_user, events_without_rights, no_rights, targets,
           all_processes, ended_are_let_go, latecomers, target_exits, main_thread_exits, short_lived, lazy_binding, target_updated,
-          target_chrooted, target_execs, target_stopped, frame_pointers, beside_another, ahead_of_time, deaf_runtime)
+          target_chrooted, target_execs, target_stopped, frame_pointers, beside_another, ahead_of_time, deaf_runtime, stalled_reader)
 
 
 def main():
