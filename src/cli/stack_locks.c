@@ -10,6 +10,7 @@
 #include "cli/stack_joins.h"
 #include "cli/stack_tasks.h"
 #include "cli/stack_threads.h"
+#include "cli/stack_words.h"
 #include "clr/managed_lock.h"
 #include "clr/type_name.h"
 #include "collect/thread_rest.h"
@@ -126,11 +127,11 @@ static bool find_on_stack(struct reading *r, const struct taken_thread *thread, 
     size_t best_count = 0;
     size_t words = (thread->stack_bytes < LOCK_STACK_BYTES ? thread->stack_bytes : LOCK_STACK_BYTES) / 8;
     for (size_t i = 0; i < words; i++) {
-        uint64_t object = load_u64le(thread->stack + 8 * i);
+        uint64_t object = stack_words_at(thread, i);
         size_t count = 0;
         struct managed_lock lock;
         for (size_t k = i; k < words; k++)
-            count += load_u64le(thread->stack + 8 * k) == object;
+            count += stack_words_at(thread, k) == object;
         if (count > best_count && is_object_of(r, object, type) && lock_of(r, thread, object, &lock)) {
             *out = lock;
             best_count = count;

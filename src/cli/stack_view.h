@@ -26,7 +26,7 @@ struct stack_lock {
     uint64_t object; /* 0: not known */
     char *type;      /* of the object, or NULL. Owned */
     size_t owner;    /* row of the thread that holds it, that the task needs, or that is to end; WAIT_NOBODY:
-                        none    does, or it is not known */
+                        none does, or it is not known */
     pid_t owner_tid; /* the same where it has no row, as it was not asked for; or 0 */
     bool timed;      /* it gives up after a while */
 };

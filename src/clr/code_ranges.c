@@ -104,12 +104,11 @@ static void walk_fragments(struct walk *w, uint64_t link, uint64_t slot_begin)
         uint64_t end = memory_pages_u64(w->pages, fragment + l->fragment.end);
         uint64_t section = pointer(w->pages, fragment + l->fragment.section);
         /* a fragment may be shared by all slots it spans, so it may begin before this one */
-        if (begin >= end || begin > slot_last || end <= slot_begin || section == 0)
+        if (begin >= end || begin > slot_last || end <= slot_begin || section == 0 ||
+            (section != w->last_section && !is_of_section(w, section, begin, end)))
             note_insane(w);
-        else if (section != w->last_section && is_of_section(w, section, begin, end))
-            add_section(w, section, link);
         else if (section != w->last_section)
-            note_insane(w);
+            add_section(w, section, link);
         w->last_section = section;
         link = fragment + l->fragment.next;
     }

@@ -329,6 +329,7 @@ void live_memory_try_again(struct live_memory *live)
     if (live->hangs < LIVE_MEMORY_HANGS_MAX)
         return;
     live->hangs = LIVE_MEMORY_HANGS_MAX - 1;
+    live->hung_ns = clock_monotonic_ns(); /* it is not forgotten */
     live->ended = !live_memory_lives(live);
 }
 

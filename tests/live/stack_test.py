@@ -239,7 +239,7 @@ def check_left_alone(checks, variant):
         checks.check(f"{variant}: and it works on", comes_true(lambda: target.truth()["counts"]["rounds"] > before), "")
 
 
-# Holds all threads of a process for so long, as a debugger does. That lets go of them once it has read symbols, at its leisure.
+# Holds all threads of a process for so long. A debugger lets go of them when it has read symbols, which takes as long as it likes.
 HOLDER = """
 import ctypes, os, sys, time
 ptrace = ctypes.CDLL(None, use_errno=True).ptrace
