@@ -219,15 +219,22 @@ static struct unwind_code anonymous_code(struct process_code *p, uint64_t addr)
     return unpacked ? process_code_at(p, addr) : code;
 }
 
+/* Nothing is known to be mapped there: a code heap that grew since, or no code at all. */
+static struct unwind_code unmapped_code(struct process_code *p, uint64_t addr)
+{
+    if (!p->access.refresh && !method_map_at(&p->methods, addr)) /* else asked of what is found mapped */
+        ask_for_method(p, addr);
+    if (method_map_at(&p->methods, addr))
+        return generated_code(p, addr);
+    p->missed = true; /* a mapping that became executable later is not told of */
+    return (struct unwind_code){ .kind = UNWIND_CODE_NONE };
+}
+
 struct unwind_code process_code_at(struct process_code *p, uint64_t addr)
 {
     struct code_range *range = range_at(p, addr);
-    if (!range) {
-        if (method_map_at(&p->methods, addr))
-            return generated_code(p, addr);
-        p->missed = true; /* a mapping that became executable later is not told of */
-        return (struct unwind_code){ .kind = UNWIND_CODE_NONE };
-    }
+    if (!range)
+        return unmapped_code(p, addr);
     if (!p->access.open)
         return generated_code(p, addr);
     if (range->image == PROCESS_CODE_NO_IMAGE)

@@ -32,9 +32,9 @@ struct process_code_access {
     void (*refresh)(void *user);
     /*
      * Finds the method that holds an address of generated code, telling process_code_method(); or that an
-     * image was unpacked there, telling process_code_map(). Asked where none is known: for one address again
-     * after PROCESS_CODE_ASK_MS, then after twice as long each time. False when nobody could be asked yet:
-     * then soon again.
+     * image was unpacked there, telling process_code_map(). Asked where none is known, without refresh() also
+     * where nothing is mapped: for one address again after PROCESS_CODE_ASK_MS, then after twice as long each
+     * time. False when nobody could be asked yet: then soon again.
      */
     bool (*find_method)(void *user, uint64_t addr);
     void *user;

@@ -431,6 +431,35 @@ static void tell_methods(void *user, uint64_t begin)
         process_code_method(m->code, begin, METHOD_BYTES, true);
 }
 
+static bool find_one(void *user, uint64_t addr)
+{
+    struct methods *m = user;
+    m->follows++;
+    if (addr - method_at(0) < METHOD_BYTES)
+        process_code_method(m->code, method_at(0), METHOD_BYTES, false);
+    return true;
+}
+
+/* perf lists what is mapped a moment before it samples: a code heap has grown since, and nothing tells of it.
+ */
+static void test_unmapped_method(void **state)
+{
+    (void)state;
+    struct methods m = { 0 };
+    struct unwind_images *images = unwind_images_new();
+    m.code = process_code_new(images, &(struct process_code_access){ .machine = machine_of_elf(ELF_X86_64),
+                                                                     .read = read_methods,
+                                                                     .find_method = find_one,
+                                                                     .user = &m });
+    process_code_map(m.code, METHODS - METHOD_BYTES, METHOD_BYTES, 0, PROCESS_CODE_NO_IMAGE);
+    assert_int_equal(process_code_at(m.code, method_at(0) + 8).kind, UNWIND_CODE_JITTED);
+    assert_int_equal(process_code_at(m.code, method_at(1)).kind, UNWIND_CODE_NONE);
+    assert_int_equal(process_code_at(m.code, method_at(1)).kind, UNWIND_CODE_NONE);
+    assert_int_equal(m.follows, 2); /* once each */
+    process_code_free(m.code);
+    unwind_images_free(images);
+}
+
 /* Who is asked for what a method needs can tell of methods, which moves the one that is being read. */
 static void test_told_while_read(void **state)
 {
@@ -554,17 +583,12 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whole),
-        cmocka_unit_test(test_callback),
-        cmocka_unit_test(test_signal),
-        cmocka_unit_test(test_recursion),
-        cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_mappings),
-        cmocka_unit_test(test_refresh),
-        cmocka_unit_test(test_vdso),
-        cmocka_unit_test(test_code_is_kept),
-        cmocka_unit_test(test_mapped_over),
-        cmocka_unit_test(test_told_while_read),
+        cmocka_unit_test(test_whole),       cmocka_unit_test(test_callback),
+        cmocka_unit_test(test_signal),      cmocka_unit_test(test_recursion),
+        cmocka_unit_test(test_cut),         cmocka_unit_test(test_mappings),
+        cmocka_unit_test(test_refresh),     cmocka_unit_test(test_unmapped_method),
+        cmocka_unit_test(test_vdso),        cmocka_unit_test(test_code_is_kept),
+        cmocka_unit_test(test_mapped_over), cmocka_unit_test(test_told_while_read),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
