@@ -8,6 +8,9 @@
 enum {
     FIRST_CHUNK_BYTES = 16 * 1024, /* enough for what is quiet */
     CHUNK_BYTES = 256 * 1024,
+    LINE_BYTES = 64,
+    BRING_AHEAD = 8, /* items, from memory before they are handed over: they were written a while ago */
+    TELL_AHEAD = 4,
     WANTED_DECAY = 16, /* rounds, in which a burst is forgotten by two thirds */
 };
 
@@ -204,6 +207,25 @@ static void chunk_take(struct time_queue *q, size_t index)
     q->busy--;
 }
 
+static struct span item_bytes(const struct time_queue *q, const struct time_item *item)
+{
+    return span_of(q->chunks[item->chunk].bytes + item->offset, item->size);
+}
+
+/* What comes after the first item, so that nobody waits for memory then. */
+static void look_ahead(const struct time_queue *q, void *user)
+{
+    const struct time_item *first = &q->items[q->first];
+    size_t count = q->count - q->first;
+    if (count > BRING_AHEAD) {
+        const uint8_t *bytes = item_bytes(q, &first[BRING_AHEAD]).data;
+        __builtin_prefetch(bytes);
+        __builtin_prefetch(bytes + LINE_BYTES);
+    }
+    if (q->expect && count > TELL_AHEAD)
+        q->expect(user, &first[TELL_AHEAD], item_bytes(q, &first[TELL_AHEAD]));
+}
+
 void time_queue_hand_over(struct time_queue *q, uint64_t until_ns, time_queue_fn *take, void *user)
 {
     sort_once(q);
@@ -212,8 +234,9 @@ void time_queue_hand_over(struct time_queue *q, uint64_t until_ns, time_queue_fn
         q->wanted = q->busy;
     for (; q->first < q->count && q->items[q->first].time_ns <= until_ns; q->first++) {
         struct time_item item = q->items[q->first]; /* whoever takes it may add others */
+        look_ahead(q, user);
         q->live_bytes -= item.size;
-        take(user, &item, span_of(q->chunks[item.chunk].bytes + item.offset, item.size));
+        take(user, &item, item_bytes(q, &item));
         chunk_take(q, item.chunk);
     }
 }

@@ -15,6 +15,9 @@
 
 #include "base/cursor.h"
 
+struct time_item;
+typedef void time_queue_fn(void *user, const struct time_item *item, struct span bytes);
+
 struct time_item {
     uint64_t time_ns;
     uint32_t chunk, offset, size;
@@ -28,6 +31,9 @@ struct time_chunk {
 };
 
 struct time_queue {
+    /* NULL, or told of an item a few before it is handed over: what it will need is brought from memory then.
+     * It may not be handed over yet, or never. */
+    time_queue_fn *expect;
     struct time_chunk *chunks;
     size_t chunk_count, chunk_capacity;
     size_t filling; /* the chunk that is written to */
@@ -50,7 +56,6 @@ uint8_t *time_queue_room(struct time_queue *q, size_t size_max);
 /* Adds the item that was put there. */
 void time_queue_add_made(struct time_queue *q, uint64_t time_ns, uint32_t kind, size_t size);
 
-typedef void time_queue_fn(void *user, const struct time_item *item, struct span bytes);
 /* Hands over, in order, every item up to `until_ns`. The bytes are valid during the call only. */
 void time_queue_release(struct time_queue *q, uint64_t until_ns, time_queue_fn *take, void *user);
 /*

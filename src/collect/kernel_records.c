@@ -46,12 +46,15 @@ static void count_lost(struct kernel_records *r, enum loss_reason reason, uint64
 
 /* What is followed. */
 
+/* All zero when its process is not one that is recorded. */
 static struct recent_thread thread_of(struct kernel_records *r, const struct perf_sample_id *who)
 {
     const struct kernel_records_options *o = &r->options;
     struct recent_thread *recent = &r->threads[who->tid % RECENT_THREADS];
     if (recent->thread && recent->tid == who->tid && recent->pid == who->pid)
         return *recent;
+    if (o->events->system_wide && !o->everybody && !trace_builder_process(o->b, who->pid))
+        return (struct recent_thread){ 0 };
     uint32_t process = watched_processes_row(o->watched, who->pid, who->time_ns);
     uint32_t thread = trace_builder_thread(o->b, who->pid, who->tid, who->time_ns);
     *recent = (struct recent_thread){ who->pid, who->tid, process, thread };
@@ -62,12 +65,13 @@ static void follow_sample(struct kernel_records *r, const struct perf_sample *sa
 {
     const struct kernel_records_options *o = &r->options;
     const struct perf_sample_id *who = &sample->who;
-    bool other = o->events->system_wide && !o->everybody && !trace_builder_process(o->b, who->pid);
-    if (other || (o->from_exec && !o->watched->execs)) {
+    struct recent_thread recent = { 0 };
+    if (!o->from_exec || o->watched->execs)
+        recent = thread_of(r, who);
+    if (!recent.thread) {
         r->counts.filtered++;
         return;
     }
-    struct recent_thread recent = thread_of(r, who);
     bool is_switch = perf_events_source(o->events, who->id) == PERF_EVENT_SWITCH;
     struct raw_sample raw = {
         .time_ns = who->time_ns,

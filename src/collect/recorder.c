@@ -88,6 +88,13 @@ static void recorder_sample(struct recorder *r, struct span item)
     r->stats.broken += end == STACK_BROKEN;
 }
 
+static void recorder_expect(void *user, const struct time_item *item, struct span bytes)
+{
+    struct recorder *r = user;
+    if (item->kind == QUEUE_SAMPLE)
+        sample_stacks_expect(r->stacks, bytes);
+}
+
 static void recorder_take(void *user, const struct time_item *item, struct span bytes)
 {
     struct recorder *r = user;
@@ -589,6 +596,7 @@ bool recorder_start(const struct recorder_options *options, struct trace_builder
     r->w = w;
     r->tick_ms = RECORDER_TICK_MS;
     time_queue_init(&r->queue, RECORDER_QUEUE_BYTES);
+    r->queue.expect = recorder_expect;
     if (!recorder_prepare(r, err)) {
         recorder_free(r);
         return false;

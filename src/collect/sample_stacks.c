@@ -140,6 +140,12 @@ static uint32_t add_chain(struct sample_stacks *stacks, struct raw_sample *raw)
     return trace_builder_sample(stacks->b, raw);
 }
 
+void sample_stacks_expect(struct sample_stacks *stacks, struct span item)
+{
+    struct raw_sample raw = waiting_sample_get(item);
+    trace_builder_sample_expect(stacks->b, &raw);
+}
+
 enum stack_end sample_stacks_add(struct sample_stacks *stacks, struct span item)
 {
     struct raw_sample raw = waiting_sample_get(item);

@@ -33,6 +33,8 @@ void sample_stacks_mapped(struct sample_stacks *stacks, uint32_t process, uint64
  */
 bool sample_stacks_find(struct sample_stacks *stacks, uint32_t process, const struct perf_sample *sample,
                         struct raw_sample *raw, struct time_queue *queue);
+/* Such an item's turn comes soon: what it will need is brought from memory. */
+void sample_stacks_expect(struct sample_stacks *stacks, struct span item);
 /* Adds such an item to the trace, in its turn. Returns how its stack ended. */
 enum stack_end sample_stacks_add(struct sample_stacks *stacks, struct span item);
 

@@ -5,6 +5,7 @@
 /* Followed by the frames of the kernel, those of the program, and of each of these whether it is exact; or by
  * the chain. */
 struct waiting_head {
+    struct chain_key hash;
     uint64_t time_ns, weight;
     uint32_t thread;
     uint32_t kernel_count, user_count, chain_size;
@@ -30,6 +31,7 @@ void waiting_sample_put(const struct raw_sample *s, uint8_t *into)
 {
     bool frames = s->chain.size == 0;
     const struct waiting_head head = {
+        .hash = raw_sample_hash(s),
         .time_ns = s->time_ns,
         .weight = s->weight,
         .thread = s->thread,
@@ -53,6 +55,8 @@ struct raw_sample waiting_sample_get(struct span bytes)
     const uint64_t *kernel = (const uint64_t *)(head + 1), *user = kernel + head->kernel_count;
     const bool *exact = (const bool *)(user + head->user_count);
     return (struct raw_sample){
+        .hash = head->hash,
+        .is_hashed = true,
         .time_ns = head->time_ns,
         .weight = head->weight,
         .kernel = kernel,

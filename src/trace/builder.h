@@ -136,8 +136,10 @@ struct raw_sample {
     /* what the frames were made of and nothing else, to know it when it comes again; empty: the frames are
      * compared */
     struct span chain;
-    uint32_t thread;   /* its row, or 0: */
-    uint32_t pid, tid; /* the one that has these numbers now, added when new */
+    struct chain_key hash; /* raw_sample_hash(), when it */
+    bool is_hashed;        /* was taken already */
+    uint32_t thread;       /* its row, or 0: */
+    uint32_t pid, tid;     /* the one that has these numbers now, added when new */
     uint16_t cpu;
     enum sample_kind kind;
     enum stack_end end;         /* when there is no judge */
@@ -150,9 +152,11 @@ struct raw_sample {
     struct chain_key key, callers[RAW_SAMPLE_CALLERS];
 };
 
+/* Of the chain, or of the frames where there is none: cheap while they were just written. */
+struct chain_key raw_sample_hash(const struct raw_sample *s);
 /*
- * Says that a sample with a `chain` comes, so that what is known of it is brought from memory meanwhile.
- * Until it is added, with what this left in it, nothing but samples may be.
+ * Says that a sample of a known thread comes, so that what is known of it is brought from memory meanwhile.
+ * Until it is added with what this left in it nothing but samples may be.
  */
 void trace_builder_sample_expect(struct trace_builder *b, struct raw_sample *s);
 /* Whether its `chain` is one that trace_builder_sample_again() would know: then its frames are not looked at.

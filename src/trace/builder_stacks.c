@@ -143,8 +143,9 @@ static bool may_know_callers(const struct raw_sample *s)
 static struct chain_key callers_key(const struct raw_sample *s, size_t skipped, uint64_t context)
 {
     size_t kernel = skipped < s->kernel_count ? skipped : s->kernel_count, user = skipped - kernel;
-    return chain_key_of(s->kernel + kernel, s->kernel_count - kernel, s->user + user, s->user_count - user,
-                        context | (user ? 0 : CALLERS_EXACT));
+    struct chain_key hash =
+        chain_hash_of(s->kernel + kernel, s->kernel_count - kernel, s->user + user, s->user_count - user);
+    return chain_key_in(hash, context | (user ? 0 : CALLERS_EXACT));
 }
 
 /* The path of the first `count` frames; false when these may have a say in how many of the others count. */
@@ -202,11 +203,17 @@ static void add_callers(struct trace_builder *b, const struct raw_sample *s, uin
     }
 }
 
+struct chain_key raw_sample_hash(const struct raw_sample *s)
+{
+    return s->chain.size ? chain_hash_of_bytes(s->chain)
+                         : chain_hash_of(s->kernel, s->kernel_count, s->user, s->user_count);
+}
+
 static struct chain_key sample_key(struct trace_builder *b, uint32_t process, const struct raw_sample *s)
 {
     uint64_t context = (uint64_t)space_then(b, process, s->time_ns) << 2;
-    return s->chain.size ? chain_key_of_bytes(s->chain, context)
-                         : chain_key_of(s->kernel, s->kernel_count, s->user, s->user_count, context ^ s->end);
+    return chain_key_in(s->is_hashed ? s->hash : raw_sample_hash(s),
+                        s->chain.size ? context : context ^ s->end);
 }
 
 static void sample_look(struct trace_builder *b, struct raw_sample *s)
@@ -297,7 +304,7 @@ uint32_t trace_builder_stack(struct trace_builder *b, uint32_t process, const ui
     /* the same addresses mean other places when the leaf is not exact; a sample's chain has no end here */
     uint64_t space = space_then(b, process, time_ns);
     uint64_t context = (uint64_t)!leaf_exact << 63 ^ space << 2 ^ end;
-    struct chain_key key = chain_key_of_bytes(span_of(addrs, count * sizeof *addrs), context);
+    struct chain_key key = chain_key_in(chain_hash_of_bytes(span_of(addrs, count * sizeof *addrs)), context);
     uint32_t stack = chain_cache_find(b->chains, key);
     if (!stack) {
         stack = stack_table_add(&b->stacks, &b->trace, path_of(b, process, &s, b->paths));

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 
 enum { HASH_PIECE_BYTES = 240 };
+#define HASH_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
 /* 96 bits of the key are kept: looking a chain up is one wait for memory, so that four entries share a line.
  */
@@ -43,27 +44,33 @@ void chain_cache_free(struct chain_cache *cache)
 
 /* In pieces for which XXH3 needs no start and no end; a seed would make it derive its secret anew each time.
  */
-struct chain_key chain_key_of_bytes(struct span chain, uint64_t context)
+static struct chain_key hash_more(struct chain_key key, struct span chain)
 {
-    struct chain_key key = { context * 0x9e3779b97f4a7c15ull, context };
     do {
         size_t size = chain.size < HASH_PIECE_BYTES ? chain.size : HASH_PIECE_BYTES;
         XXH128_hash_t hash = XXH3_128bits(chain.data, size);
-        key.low = key.low * 0x9e3779b97f4a7c15ull ^ hash.low64;
-        key.high = key.high * 0x9e3779b97f4a7c15ull ^ hash.high64;
+        key.low = key.low * HASH_FACTOR ^ hash.low64;
+        key.high = key.high * HASH_FACTOR ^ hash.high64;
         chain = span_part(chain, size, chain.size - size);
     } while (chain.size);
     return key;
 }
 
-struct chain_key chain_key_of(const uint64_t *kernel, size_t kernel_count, const uint64_t *user,
-                              size_t user_count, uint64_t context)
+struct chain_key chain_hash_of_bytes(struct span chain)
 {
-    struct chain_key key = chain_key_of_bytes(span_of(user, user_count * sizeof *user), context);
-    if (kernel_count == 0)
-        return key;
-    struct chain_key above = chain_key_of_bytes(span_of(kernel, kernel_count * sizeof *kernel), key.low);
-    return (struct chain_key){ above.low, key.high * 0x9e3779b97f4a7c15ull ^ above.high };
+    return hash_more((struct chain_key){ 0 }, chain);
+}
+
+struct chain_key chain_hash_of(const uint64_t *kernel, size_t kernel_count, const uint64_t *user,
+                               size_t user_count)
+{
+    struct chain_key hash = chain_hash_of_bytes(span_of(user, user_count * sizeof *user));
+    return kernel_count ? hash_more(hash, span_of(kernel, kernel_count * sizeof *kernel)) : hash;
+}
+
+struct chain_key chain_key_in(struct chain_key hash, uint64_t context)
+{
+    return (struct chain_key){ hash.low ^ context * HASH_FACTOR, hash.high * HASH_FACTOR ^ context };
 }
 
 static struct chain_entry *chain_cache_slot(const struct chain_cache *cache, struct chain_key key)

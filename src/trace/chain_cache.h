@@ -20,11 +20,13 @@ struct chain_cache;
 /* `limit`: entries it may hold; when full it starts afresh. */
 struct chain_cache *chain_cache_new(size_t limit);
 void chain_cache_free(struct chain_cache *cache);
-/* `context`: everything else that decides what the addresses mean. */
-struct chain_key chain_key_of(const uint64_t *kernel, size_t kernel_count, const uint64_t *user,
-                              size_t user_count, uint64_t context);
+/* Of the addresses alone. */
+struct chain_key chain_hash_of(const uint64_t *kernel, size_t kernel_count, const uint64_t *user,
+                               size_t user_count);
 /* The same of a callchain as it was captured. */
-struct chain_key chain_key_of_bytes(struct span chain, uint64_t context);
+struct chain_key chain_hash_of_bytes(struct span chain);
+/* `context`: everything else that decides what the addresses mean. */
+struct chain_key chain_key_in(struct chain_key hash, uint64_t context);
 /* Has the key's place brought from memory, for a chain_cache_find() that comes a little later. */
 void chain_cache_prefetch(const struct chain_cache *cache, struct chain_key key);
 /* The stack, or 0. */

@@ -222,11 +222,52 @@ static void test_large_item(void **state)
     time_queue_done(&q);
 }
 
+struct expected {
+    size_t told, taken, wrong;
+};
+
+static void expect_item(void *user, const struct time_item *item, struct span bytes)
+{
+    struct expected *e = user;
+    assert_int_equal(bytes.size, 1);
+    e->wrong += e->told && item->time_ns != e->told + 1; /* in their order */
+    e->told = (size_t)item->time_ns;
+}
+
+static void take_expected(void *user, const struct time_item *item, struct span bytes)
+{
+    struct expected *e = user;
+    assert_int_equal(bytes.data[0], (uint8_t)item->time_ns);
+    e->taken++;
+    e->wrong += item->time_ns != e->taken;
+    e->wrong += e->told && e->told < item->time_ns; /* in time, but for the last ones */
+}
+
+/* Who takes items is told of each a little before, also of what is not due yet. */
+static void test_expected(void **state)
+{
+    (void)state;
+    struct time_queue q;
+    struct expected e = { 0 };
+    time_queue_init(&q, 4096);
+    q.expect = expect_item;
+    for (unsigned i = 1; i <= 100; i++)
+        assert_true(time_queue_add(&q, i, 0, span_of(&(uint8_t){ (uint8_t)i }, 1)));
+    time_queue_release(&q, 50, take_expected, &e);
+    assert_int_equal(e.taken, 50);
+    assert_in_range(e.told, 51, 60);
+    time_queue_release(&q, UINT64_MAX, take_expected, &e);
+    assert_int_equal(e.taken, 100);
+    assert_int_equal(e.told, 100);
+    assert_int_equal(e.wrong, 0);
+    time_queue_done(&q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_order),       cmocka_unit_test(test_full),
                                         cmocka_unit_test(test_handed_over), cmocka_unit_test(test_many_runs),
                                         cmocka_unit_test(test_memory),      cmocka_unit_test(test_large_item),
-                                        cmocka_unit_test(test_alignment) };
+                                        cmocka_unit_test(test_alignment),   cmocka_unit_test(test_expected) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,6 +49,9 @@ static void test_frames(void **state)
     assert_memory_equal(got.user_exact, exact, sizeof exact);
     assert_int_equal(got.chain.size, 0);
     assert_null(got.judge);
+    assert_true(got.is_hashed);
+    struct chain_key hash = raw_sample_hash(&s);
+    assert_memory_equal(&got.hash, &hash, sizeof hash);
 }
 
 static void test_chain(void **state)
