@@ -50,6 +50,7 @@ struct data_import {
     struct other_events others;
     uint64_t samples, of_idle_cpus, without_user_chain;
     uint64_t newest_ns, first_sample_ns, last_sample_ns;
+    uint64_t lost, lost_in_all; /* as records told one by one, and as perf counted at its end */
     struct root_images roots;
     struct open_throttle throttles[THROTTLES_OPEN_MAX];
     size_t throttle_count;
@@ -452,6 +453,23 @@ static void take_throttle(struct data_import *in, const struct perf_record *r)
         in->throttles[i] = in->throttles[--in->throttle_count];
 }
 
+enum { MISC_LOST_BY_FILTER = 1 << 15 }; /* PERF_RECORD_MISC_LOST_SAMPLES_BPF: nobody wanted them */
+
+/*
+ * A ring tells of a loss with the next record that fits. perf (from 6.1 on) adds what each event lost in all
+ * at the end, without a time: the same losses again, and those that no record followed.
+ */
+static void take_lost(struct data_import *in, const struct perf_record *r, uint64_t before_ns)
+{
+    bool in_all = r->type == PERF_RECORD_LOST_SAMPLES && !r->who.time_ns;
+    if (in_all && !(r->misc & MISC_LOST_BY_FILTER))
+        in->lost_in_all += r->lost.count;
+    if (in_all)
+        return;
+    in->lost += r->lost.count;
+    trace_builder_loss(in->b, LOSS_RING, 0, before_ns, r->who.time_ns, r->lost.count);
+}
+
 static bool take_any_sample(struct data_import *in, uint32_t event, const struct perf_record *r,
                             struct error *err)
 {
@@ -493,7 +511,7 @@ static bool take_record(void *user, uint32_t event, const struct perf_record *r,
         break;
     case PERF_RECORD_LOST:
     case PERF_RECORD_LOST_SAMPLES:
-        trace_builder_loss(in->b, LOSS_RING, 0, before_ns, r->who.time_ns, r->lost.count);
+        take_lost(in, r, before_ns);
         break;
     case PERF_RECORD_THROTTLE:
     case PERF_RECORD_UNTHROTTLE:
@@ -538,6 +556,8 @@ static void set_losses(struct data_import *in)
     const struct perf_data_stats *stats = &in->data.stats;
     for (size_t i = 0; i < in->throttle_count; i++)
         trace_builder_loss(in->b, LOSS_THROTTLED, 0, in->throttles[i].from_ns, in->newest_ns, 1);
+    if (in->lost_in_all > in->lost)
+        trace_builder_loss(in->b, LOSS_RING, 0, in->newest_ns, in->newest_ns, in->lost_in_all - in->lost);
     if (stats->malformed)
         trace_builder_loss(in->b, LOSS_MALFORMED, 0, 0, 0, stats->malformed);
     if (stats->damage_bytes) {

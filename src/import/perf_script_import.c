@@ -308,6 +308,9 @@ static void take_line(struct script_import *in, struct span line)
         break;
     case PERF_SCRIPT_RECORD:
         finish_sample(in);
+        if (e.lost)
+            trace_builder_loss(in->b, LOSS_RING, 0, in->now.has_time ? in->now.time_ns : e.time_ns, e.time_ns,
+                               e.lost);
         break;
     case PERF_SCRIPT_OTHER:
         /* below a frame: its source line */

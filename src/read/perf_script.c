@@ -266,13 +266,21 @@ static bool parse_event_without_time(struct span line, struct perf_script_event 
     return false;
 }
 
-static bool is_record(struct span line)
+/* "comm pid time: PERF_RECORD_MMAP2 ...": of "PERF_RECORD_LOST lost 7" how many, too. */
+static bool parse_record(struct span line, struct perf_script_event *e)
 {
-    static const char begins[] = "PERF_RECORD_";
+    static const char begins[] = "PERF_RECORD_", loss[] = "PERF_RECORD_LOST";
     for (size_t pos = 0; pos < line.size;) {
         struct span word = next_word(line, &pos);
-        if (word.size >= sizeof begins && memcmp(word.data, begins, sizeof begins - 1) == 0)
-            return true;
+        if (parse_time(word, &e->time_ns))
+            e->has_time = true;
+        if (word.size < sizeof begins || memcmp(word.data, begins, sizeof begins - 1) != 0)
+            continue;
+        size_t end = line.size;
+        bool lost = word.size >= sizeof loss - 1 && memcmp(word.data, loss, sizeof loss - 1) == 0;
+        if (!lost || !units_parse_digits(last_word(line, &end), &e->lost))
+            e->lost = 0;
+        return true;
     }
     return false;
 }
@@ -288,8 +296,11 @@ enum perf_script_line perf_script_read_line(struct span line, struct perf_script
         return PERF_SCRIPT_COMMENT;
     if (line.data[0] == '\t')
         return parse_frame(line, false, out_frame) ? PERF_SCRIPT_FRAME : PERF_SCRIPT_OTHER;
-    if (is_record(line))
+    if (parse_record(line, &e)) {
+        *out_event = e;
         return PERF_SCRIPT_RECORD;
+    }
+    e = (struct perf_script_event){ 0 };
     if (parse_event_with_time(line, &e)) {
         *out_event = e;
         return PERF_SCRIPT_EVENT;

@@ -32,6 +32,7 @@ struct perf_script_event {
     bool has_both_ids; /* pid and tid */
     bool has_frame;    /* `frame` stood on the same line */
     struct perf_script_frame frame;
+    uint64_t lost; /* samples, as a record says */
 };
 
 enum perf_script_line {
@@ -44,7 +45,7 @@ enum perf_script_line {
     PERF_SCRIPT_OTHER,  /* source lines and whatever else options add */
 };
 
-/* What a line without its end is; fills the struct of its kind. */
+/* What a line without its end is; fills the struct of its kind, of a record the time and what was lost. */
 enum perf_script_line perf_script_read_line(struct span line, struct perf_script_event *out_event,
                                             struct perf_script_frame *out_frame);
 

@@ -68,6 +68,23 @@ def check_sample(checks, variant, sample, work):
     check_depths(checks, f"{name}, gone", path, work)
 
 
+def check_lost(checks, work):
+    """What rings lost: perf says it of each loss in turn, and once more of all together."""
+    path = work.file("lost.data")
+    subprocess.run(["perf", "record", "-q", "-m", "1", "-F", "49999", "-e", "cpu-clock", "--call-graph", f"dwarf,{STACK_BYTES}",
+                    "-o", path, "--", "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"], check=True,
+                   stderr=subprocess.DEVNULL)
+    text = subprocess.run(["perf", "script", "--show-lost-events", "-i", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          text=True, errors="replace", check=True).stdout
+    told = sum(int(lost) for lost in re.findall(r"PERF_RECORD_LOST lost (\d+)", text))
+    script = work.file("lost.txt")
+    with open(script, "w") as file:
+        file.write(text)
+    binary, by_script = (report(kept, "--top", "1")["totals"]["lost"] for kept in (path, script))
+    checks.check("what perf lost is counted once", told > 100 and told <= binary <= told * 1.01 + 100, f"{binary} of {told}")
+    checks.check("text of perf script tells of losses, too", by_script == told, f"{by_script} of {told}")
+
+
 def main():
     checks = Checks()
     variant = sys.argv[1]
@@ -75,6 +92,7 @@ def main():
     with Work() as work:
         for sample in ("shapes", "pinvoke"):
             checks.run(f"{variant} {sample}", check_sample, variant, sample, work)
+        checks.run("lost", check_lost, work)
     checks.exit()
 
 

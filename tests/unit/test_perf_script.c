@@ -46,6 +46,9 @@ static const struct {
       "/tmp/odd",
       PERF_SCRIPT_RECORD, NULL, NULL, 0, 0, 0, 0, 0 },
     { "w 1 1.5: PERF_RECORD_LOST lost 7", PERF_SCRIPT_RECORD, NULL, NULL, 0, 0, 0, 0, 0 },
+    { "w 1 1.5: PERF_RECORD_LOST_SAMPLES lost 7", PERF_SCRIPT_RECORD, NULL, NULL, 0, 0, 0, 0, 0 },
+    { "w 1 1.5: PERF_RECORD_LOST lost many", PERF_SCRIPT_RECORD, NULL, NULL, 0, 0, 0, 0, 0 },
+    { "w 1 1.5: PERF_RECORD_MMAP2 lost 8", PERF_SCRIPT_RECORD, NULL, NULL, 0, 0, 0, 0, 0 },
     { "<html>", PERF_SCRIPT_OTHER, NULL, NULL, 0, 0, 0, 0, 0 },
     { "w 99999999999 1.5: cycles:", PERF_SCRIPT_OTHER, NULL, NULL, 0, 0, 0, 0, 0 },
 };
@@ -67,6 +70,7 @@ static void test_event_lines(void **state)
         enum perf_script_line kind = perf_script_read_line(text_of(line), &e, &f);
         if (kind != events[i].kind)
             fail_msg("'%s' is %d, not %d", line, kind, events[i].kind);
+        assert_int_equal(e.lost, strstr(line, "lost 7") ? 7 : 0);
         if (kind != PERF_SCRIPT_EVENT)
             continue;
         check_text(line, e.comm, events[i].comm);
