@@ -8,7 +8,6 @@
 enum {
     FIRST_CHUNK_BYTES = 16 * 1024, /* enough for what is quiet */
     CHUNK_BYTES = 256 * 1024,
-    LINE_BYTES = 64,
     BRING_AHEAD = 8, /* items, from memory before they are handed over: they were written a while ago */
     TELL_AHEAD = 4,
     WANTED_DECAY = 16, /* rounds, in which a burst is forgotten by two thirds */
@@ -220,7 +219,7 @@ static void look_ahead(const struct time_queue *q, void *user)
     if (count > BRING_AHEAD) {
         const uint8_t *bytes = item_bytes(q, &first[BRING_AHEAD]).data;
         __builtin_prefetch(bytes);
-        __builtin_prefetch(bytes + LINE_BYTES);
+        __builtin_prefetch(bytes + MEM_LINE_BYTES);
     }
     if (q->expect && count > TELL_AHEAD)
         q->expect(user, &first[TELL_AHEAD], item_bytes(q, &first[TELL_AHEAD]));

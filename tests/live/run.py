@@ -54,7 +54,7 @@ TESTS = [
     Test("names_3.1", "names_test.py", "3.1", "primes", "r2rhot", "pinvoke", "shapes", seconds=1200, sdk=False),
     *(Test(f"stacks_{variant}", "stacks_test.py", variant, seconds=900, sdk=variant == "10") for variant in ("10", "10-musl", "9", "8")),
     Test("perf_dwarf", "perf_dwarf_test.py", "10", seconds=600),
-    Test("record", "record_test.py", seconds=600),
+    *(Test(f"record_{part}", "record_test.py", f"{part}/2", seconds=600) for part in (1, 2)),
     Test("capture", "capture_test.py", seconds=600),
     Test("collect", "collect_test.py", "10", seconds=600),
     *(Test(f"trace_{variant}", "trace_test.py", variant, seconds=600, sdk=variant == "10") for variant in ("10", "8")),
