@@ -260,10 +260,13 @@ STACKS = (("whole stacks", (), (24, 12)), ("frame pointers", ("--frame-pointers"
 TRIES_MAX = 5
 
 
+def record_command(b, pid, rate, file, *options):
+    return [str(word) for word in (b.clrperf, "record", "-p", pid, "-F", rate, "-o", file, "--force", "--json", "-q", *options)]
+
+
 def record_ours(b, pid, rate, seconds, file, *options):
     summary = b.work / "record.json"
-    cost = b.cost([b.clrperf, "record", "-p", pid, "-F", rate, "-o", file, "--force", "--json", "-q", *options], summary,
-                  interrupt_after_s=seconds)
+    cost = b.cost(record_command(b, pid, rate, file, *options), summary, interrupt_after_s=seconds)
     return cost, json.loads(summary.read_text())
 
 
@@ -331,9 +334,8 @@ def record_steady(b, pid, rate, seconds, file, *options):
 
     Also what the whole of it used, and what it says.
     """
-    command = [b.clrperf, "record", "-p", pid, "-F", rate, "-o", file, "--force", "--json", "-q", *options]
-    with subprocess.Popen([str(a) for a in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          text=True) as recording:
+    with subprocess.Popen(record_command(b, pid, rate, file, *options), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True) as recording:
         began = time.monotonic()
         used_ns, at_s = [], []
         for until_s in (seconds / 4, seconds):

@@ -31,8 +31,8 @@ struct time_chunk {
 };
 
 struct time_queue {
-    /* NULL, or told of an item a few before it is handed over: what it will need is brought from memory then.
-     * It may not be handed over yet, or never. */
+    /* NULL, or told of an item a few before its turn: what it will need is brought from memory meanwhile. Not
+     * all are told of, and one that is may stay for a later round. */
     time_queue_fn *expect;
     struct time_chunk *chunks;
     size_t chunk_count, chunk_capacity;

@@ -330,7 +330,8 @@ static void recorder_note_hung(struct recorder *r)
         return;
     snprintf(
         text, sizeof text,
-        "the memory of process %d could not be read in time: methods that it has jitted may have no names",
+        "the memory of process %d could not be read in time: methods that it has jitted may have no names; "
+        "record once more when the machine is less busy",
         (int)pid);
     r->options.note(r->options.user, text);
 }

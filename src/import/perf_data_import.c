@@ -453,19 +453,12 @@ static void take_throttle(struct data_import *in, const struct perf_record *r)
         in->throttles[i] = in->throttles[--in->throttle_count];
 }
 
-enum { MISC_LOST_BY_FILTER = 1 << 15 }; /* PERF_RECORD_MISC_LOST_SAMPLES_BPF: nobody wanted them */
-
-/*
- * A ring tells of a loss with the next record that fits. perf (from 6.1 on) adds what each event lost in all
- * at the end, without a time: the same losses again, and those that no record followed.
- */
 static void take_lost(struct data_import *in, const struct perf_record *r, uint64_t before_ns)
 {
-    bool in_all = r->type == PERF_RECORD_LOST_SAMPLES && !r->who.time_ns;
-    if (in_all && !(r->misc & MISC_LOST_BY_FILTER))
+    if (r->lost.is_sum) {
         in->lost_in_all += r->lost.count;
-    if (in_all)
         return;
+    }
     in->lost += r->lost.count;
     trace_builder_loss(in->b, LOSS_RING, 0, before_ns, r->who.time_ns, r->lost.count);
 }

@@ -8,6 +8,7 @@
 enum {
     MISC_SWITCH_OUT_PREEMPT = 1 << 14,
     MISC_MMAP_BUILD_ID = 1 << 14,
+    MISC_LOST_BY_FILTER = 1 << 15, /* PERF_RECORD_MISC_LOST_SAMPLES_BPF */
     BUILD_ID_BYTES_MAX = 20,
     BRANCH_ENTRY_BYTES = 24,
 };
@@ -335,6 +336,9 @@ static bool decode_other(struct span body, struct perf_record *r)
         break;
     case PERF_RECORD_LOST_SAMPLES:
         r->lost.count = cursor_u64le(&c);
+        if (r->misc & MISC_LOST_BY_FILTER) /* nobody wanted them */
+            r->lost.count = 0;
+        r->lost.is_sum = !r->who.time_ns;
         break;
     case PERF_RECORD_THROTTLE:
     case PERF_RECORD_UNTHROTTLE:

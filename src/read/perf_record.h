@@ -91,6 +91,9 @@ struct perf_record {
         struct perf_task task; /* FORK, EXIT */
         struct {
             uint64_t id, count;
+            /* What an event lost in all, without a time, as perf (from 6.1 on) adds it at its end: what LOST
+             * told of again, and what no record followed. */
+            bool is_sum;
         } lost; /* LOST: records; LOST_SAMPLES: samples, id is 0 */
         struct {
             uint64_t time_ns, id, stream_id;

@@ -270,17 +270,17 @@ static bool parse_event_without_time(struct span line, struct perf_script_event 
 static bool parse_record(struct span line, struct perf_script_event *e)
 {
     static const char begins[] = "PERF_RECORD_", loss[] = "PERF_RECORD_LOST";
+    struct span before = { 0 };
     for (size_t pos = 0; pos < line.size;) {
         struct span word = next_word(line, &pos);
-        if (parse_time(word, &e->time_ns))
-            e->has_time = true;
-        if (word.size < sizeof begins || memcmp(word.data, begins, sizeof begins - 1) != 0)
-            continue;
-        size_t end = line.size;
-        bool lost = word.size >= sizeof loss - 1 && memcmp(word.data, loss, sizeof loss - 1) == 0;
-        if (!lost || !units_parse_digits(last_word(line, &end), &e->lost))
-            e->lost = 0;
-        return true;
+        if (span_begins(word, begins)) {
+            size_t end = line.size;
+            e->has_time = parse_time(before, &e->time_ns);
+            if (!span_begins(word, loss) || !units_parse_digits(last_word(line, &end), &e->lost))
+                e->lost = 0;
+            return true;
+        }
+        before = word;
     }
     return false;
 }

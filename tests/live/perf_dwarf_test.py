@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 
-from live import Checks, Target, Work, clrperf, folded, need_command, report, sample_command, succeeded
+from live import Checks, Target, Work, clrperf, folded, need_command, report, run, sample_command, succeeded
 from stacks_test import CALLERS, judge
 
 RATE = 499
@@ -71,11 +71,9 @@ def check_sample(checks, variant, sample, work):
 def check_lost(checks, work):
     """What rings lost: perf says it of each loss in turn, and once more of all together."""
     path = work.file("lost.data")
-    subprocess.run(["perf", "record", "-q", "-m", "1", "-F", "49999", "-e", "cpu-clock", "--call-graph", f"dwarf,{STACK_BYTES}",
-                    "-o", path, "--", "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"], check=True,
-                   stderr=subprocess.DEVNULL)
-    text = subprocess.run(["perf", "script", "--show-lost-events", "-i", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          text=True, errors="replace", check=True).stdout
+    run("perf", "record", "-q", "-m", "1", "-F", "49999", "-e", "cpu-clock", "--call-graph", f"dwarf,{STACK_BYTES}", "-o", path, "--",
+        "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
+    text = run("perf", "script", "--show-lost-events", "-i", path, errors="replace")
     told = sum(int(lost) for lost in re.findall(r"PERF_RECORD_LOST lost (\d+)", text))
     script = work.file("lost.txt")
     with open(script, "w") as file:

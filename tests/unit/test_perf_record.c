@@ -297,9 +297,21 @@ static void test_other_records(void **state)
     add_trailer(&b);
     assert_true(perf_record_decode(finish(&b), &layout, &r, &err));
     assert_int_equal(r.lost.count, 12);
+    assert_false(r.lost.is_sum);
     b.size -= 8;
     assert_false(perf_record_decode(finish(&b), &layout, &r, &err));
     buffer_done(&b);
+
+    for (unsigned filtered = 0; filtered < 2; filtered++) {
+        uint8_t trailer[64] = { 0 }; /* without a time */
+        begin(&b, PERF_RECORD_LOST_SAMPLES, (uint16_t)(filtered << 15));
+        words(&b, (uint64_t[]){ 12 }, 1);
+        buffer_append(&b, trailer, layout.trailer_bytes);
+        assert_true(perf_record_decode(finish(&b), &layout, &r, &err));
+        assert_true(r.lost.is_sum);
+        assert_int_equal(r.lost.count, filtered ? 0 : 12);
+        buffer_done(&b);
+    }
 }
 
 /* How many bytes a record's own fields take, at least. */
