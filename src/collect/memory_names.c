@@ -11,6 +11,7 @@
 #include "collect/il_offsets.h"
 #include "collect/memory_session.h"
 #include "collect/process_scan.h"
+#include "collect/read_pace.h"
 #include "collect/stub_kinds.h"
 #include "collect/unpacked_images.h"
 
@@ -20,8 +21,6 @@ enum {
     MEMORY_TRY_MS = 10,   /* before the second try; then twice as long each time */
     MEMORY_LOOK_MS = 250, /* between looks; then twice as long each time that nothing is new */
     MEMORY_LOOK_MS_MAX = 1000,
-    MEMORY_READ_MS_MAX = 4000, /* between reads of what was sampled, which get rarer as new places do: */
-    MEMORY_READ_AGE = 3,       /* after a part of the time for which it was looked at */
     MEMORY_HURRY_MS = 1000,
 };
 
@@ -36,10 +35,10 @@ struct known_memory {
     unsigned tries;
     bool given_up;
     uint64_t next_try_ns;
-    uint32_t asked;  /* code up to which modules were asked for */
-    size_t seen;     /* locations that were looked through */
-    size_t read_for; /* locations whose code was read */
-    uint64_t opened_ns, next_look_ns, next_read_ns;
+    uint32_t asked; /* code up to which modules were asked for */
+    size_t seen;    /* locations that were looked through */
+    struct read_pace pace;
+    uint64_t next_look_ns;
     unsigned look_ms;
 };
 
@@ -153,13 +152,6 @@ static int addr_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Jitted code is in no file. */
-static bool may_be_jitted(const struct trace *t, const struct trace_location *row)
-{
-    uint8_t kind = t->images.rows[t->mappings.rows[row->mapping].image].kind;
-    return !row->mapping || kind == IMAGE_JIT || kind == IMAGE_ANON;
-}
-
 /* The addresses that a process was sampled at, of which no method is known, or not which instance of it; from
  * a row on. The caller frees. */
 static uint64_t *unnamed_addrs(const struct memory_names *names, uint32_t process, size_t from, size_t *count)
@@ -170,7 +162,7 @@ static uint64_t *unnamed_addrs(const struct memory_names *names, uint32_t proces
     for (size_t i = from; i < t->locations.count; i++) {
         const struct trace_location *row = &t->locations.rows[i];
         bool unknown = !row->code || told_code_is_any_instance(runtime_names_code(names->methods), row->code);
-        if (row->process == process && unknown && may_be_jitted(t, row))
+        if (row->process == process && unknown && trace_location_may_be_jitted(t, row))
             addrs[(*count)++] = row->addr - (row->is_return ? 1 : 0);
     }
     qsort(addrs, *count, sizeof *addrs, addr_compare);
@@ -229,7 +221,7 @@ static struct memory_session *memory_session_of(struct memory_names *names, uint
         memory_refused(names, known, &err);
     if (!known->session)
         return NULL;
-    known->opened_ns = clock_monotonic_ns();
+    read_pace_begin(&known->pace, clock_monotonic_ns());
     known->images =
         unpacked_images_new(memory_session_memory(known->session), memory_session_files(known->session));
     tell_images(known);
@@ -285,6 +277,12 @@ bool memory_names_find(struct memory_names *names, uint32_t process, uint64_t ad
     return found;
 }
 
+void memory_names_sampled(struct memory_names *names, uint32_t process, uint32_t stack)
+{
+    if (memory_names_knows(names, process))
+        read_pace_sample(&names->processes[process].pace, &names->b->trace, stack);
+}
+
 void memory_names_look_at_stub(struct memory_names *names, uint32_t process, uint64_t addr)
 {
     if (memory_names_knows(names, process) &&
@@ -317,18 +315,15 @@ static void learn_sampled_methods(struct known_memory *known)
         memory_session_learn(known->session, addrs, count, &sink, NULL);
 }
 
-/* It is read soon, for a process that ends takes it along. */
 static void read_sampled(struct known_memory *known, uint64_t now_ns, bool sampled)
 {
     struct memory_names *names = known->names;
-    size_t locations = names->b->trace.locations.count;
-    bool pauses = now_ns < known->next_read_ns && !memory_names_churn(names);
-    if (known->read_for == locations || pauses)
+    const struct trace *t = &names->b->trace;
+    bool due = memory_names_churn(names) ? read_pace_has_news(&known->pace, t)
+                                         : read_pace_is_due(&known->pace, t, now_ns);
+    if (!due)
         return;
-    known->read_for = locations;
-    uint64_t pause_ns = (now_ns - known->opened_ns) / MEMORY_READ_AGE;
-    known->next_read_ns =
-        now_ns + (pause_ns < MEMORY_READ_MS_MAX * MS_NS ? pause_ns : MEMORY_READ_MS_MAX * MS_NS);
+    read_pace_read(&known->pace, t, now_ns);
     read_sampled_code(known);
     if (sampled && runtime_names_listens(names->methods, known->process))
         learn_sampled_methods(known);

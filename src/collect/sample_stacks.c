@@ -151,6 +151,7 @@ enum stack_end sample_stacks_add(struct sample_stacks *stacks, struct span item)
     struct raw_sample raw = waiting_sample_get(item);
     raw.by_callers = true;
     uint32_t stack = raw.chain.size ? add_chain(stacks, &raw) : trace_builder_sample(stacks->b, &raw);
+    memory_names_sampled(stacks->memory, stacks->b->trace.threads.rows[raw.thread].process, stack);
     return trace_builder_stack_end(stacks->b, stack);
 }
 

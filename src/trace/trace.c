@@ -158,6 +158,12 @@ const struct trace_event_activity *trace_event_activity(const struct trace *t, u
     return found ? &t->event_activities.rows[low] : NULL;
 }
 
+bool trace_location_may_be_jitted(const struct trace *t, const struct trace_location *row)
+{
+    uint8_t kind = t->images.rows[t->mappings.rows[row->mapping].image].kind;
+    return !row->mapping || kind == IMAGE_JIT || kind == IMAGE_ANON;
+}
+
 enum stack_end trace_stack_end(const struct trace *t, uint32_t stack)
 {
     while (stack >= STACK_ROOTS && stack < t->stacks.count)

@@ -347,6 +347,8 @@ bool trace_push_event(struct trace *t, const struct trace_event *event, struct s
 void trace_push_event_activity(struct trace *t, struct span id, struct span related);
 /* What an event belongs to, or NULL. */
 const struct trace_event_activity *trace_event_activity(const struct trace *t, uint32_t event);
+/* Whether it is in no file: jitted code is in none. */
+bool trace_location_may_be_jitted(const struct trace *t, const struct trace_location *row);
 /* How the stack ended. */
 enum stack_end trace_stack_end(const struct trace *t, uint32_t stack);
 /* A fact's value, or NULL. */
