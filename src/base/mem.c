@@ -31,26 +31,52 @@ void mem_share_heap(void)
 #endif
 }
 
-void mem_expect(size_t bytes, enum mem_pages pages)
+/* Of what is freed, `bytes` are kept. */
+static void keep_freed(size_t bytes)
 {
     mem_share_heap();
 #ifdef __GLIBC__
     mallopt(M_TRIM_THRESHOLD, (int)(2 * bytes));
     mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_MAX);
+#else
+    (void)bytes;
+#endif
+}
+
+/* A piece of so many bytes or more goes back to the system. */
+static void return_pieces(size_t bytes)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, (int)bytes);
+#else
+    (void)bytes;
+#endif
+}
+
+void mem_expect(size_t bytes, size_t ready)
+{
+    keep_freed(bytes);
+    char *grown = malloc(bytes);
+    if (grown)
+        mem_bring_in(grown, ready);
+    free(grown);
+    return_pieces(bytes / 8);
+}
+
+void mem_expect_large(size_t bytes)
+{
+    keep_freed(bytes);
     size_t taken = bytes + LARGE_PAGE_BYTES; /* not all of which are of large pages */
     char *grown = malloc(taken);
     uintptr_t first = (uintptr_t)grown;
     uintptr_t begin = (first + LARGE_PAGE_BYTES - 1) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
     uintptr_t end = (first + taken) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
-    if (grown && pages == MEM_PAGES_SMALL)
-        mem_bring_in(grown, bytes / 2);
-    if (grown && pages == MEM_PAGES_LARGE && begin < end) {
+    if (grown && begin < end) {
         madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* where that is unknown, all is as ever */
         mem_bring_in(grown, begin - first);
     }
     free(grown);
-    mallopt(M_MMAP_THRESHOLD, (int)(bytes / (pages == MEM_PAGES_LARGE ? 4 : 8)));
-#endif
+    return_pieces(bytes / 4);
 }
 
 void mem_bring_in(void *begin, size_t size)

@@ -19,13 +19,16 @@ void *mem_resize(void *old, size_t count, size_t item_size);
 void mem_share_heap(void);
 /*
  * For who will soon need about `bytes`, at most MEM_EXPECTED_MAX: mem_share_heap(), what is freed of them is
- * kept, and a piece of an eighth of them or more goes back to the system. Half of them are brought in at
- * once; or they come in large pages, where the kernel has such, which is faster and takes more memory: then
- * pieces of up to a quarter are of them, too.
+ * kept, and a piece of an eighth of them or more goes back to the system. The first `ready` of them are
+ * brought in at once.
  */
-enum mem_pages { MEM_PAGES_SMALL, MEM_PAGES_LARGE };
 enum { MEM_EXPECTED_MAX = 28 << 20 }; /* below what M_MMAP_THRESHOLD can be (mallopt(3)) */
-void mem_expect(size_t bytes, enum mem_pages pages);
+void mem_expect(size_t bytes, size_t ready);
+/*
+ * The same, and they come in large pages, where the kernel has such, which is faster and takes more memory:
+ * then only a piece of a quarter of them or more goes back.
+ */
+void mem_expect_large(size_t bytes);
 /*
  * The pages of `size` bytes are there at once, which takes a fraction of what it takes to bring them in one
  * by one as they are written to. Where the kernel (before 5.14) does not know how, nothing happens.

@@ -248,7 +248,7 @@ static void expect_memory(const struct byte_stream *stream)
 {
     uint64_t size = stream->source.size;
     if (byte_stream_is_seekable(stream) && size >= CAPTURE_LARGE_BYTES)
-        mem_expect(size < MEM_EXPECTED_MAX ? (size_t)size : MEM_EXPECTED_MAX, MEM_PAGES_LARGE);
+        mem_expect_large(size < MEM_EXPECTED_MAX ? (size_t)size : MEM_EXPECTED_MAX);
 }
 
 bool capture_read(const char *path, const struct import_options *how, struct capture *out, struct error *err)

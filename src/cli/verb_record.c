@@ -500,7 +500,7 @@ static bool record_whole(struct record_run *run, struct verb_call *call, struct 
     if (!record_select(run, call, err))
         return false;
     /* not before: until a forked child ends, each page is copied */
-    mem_expect(RECORD_MEMORY_BYTES, MEM_PAGES_SMALL);
+    mem_expect(RECORD_MEMORY_BYTES, RECORD_MEMORY_BYTES / 2);
     if (!record_open(run, call, err) || !record_start(run, err))
         return false;
     if (run->launched && !launch_started(&run->launch, call->command[0], err))

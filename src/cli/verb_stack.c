@@ -266,7 +266,7 @@ static bool core_stacks(const char *path, const struct stack_caches *caches, con
 {
     struct core_target core;
     struct process_stacks stacks;
-    mem_expect(LIVE_TARGET_MEMORY_BYTES, MEM_PAGES_LARGE);
+    mem_expect_large(LIVE_TARGET_MEMORY_BYTES);
     if (!core_target_open(path, &core, err))
         return false;
     struct stacks_target target = core_target_stacks(&core);

@@ -3,6 +3,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,15 +20,18 @@
 #include "collect/traced_thread.h"
 
 enum {
-    AT_A_TIME = 4, /* threads that are asked to stop before the first of them has */
-    BATCH_THREADS = 64,
-    BATCH_STACK_BYTES = 8 * THREAD_STACK_BYTES_MAX,
+    BATCH_THREADS = 64, /* asked to stop before the first of them has */
+    AT_A_TIME = 4,      /* the same where others may run in our place while they stand still */
+    BATCH_STACK_BYTES = (BATCH_THREADS + 1) * THREAD_STACK_BYTES_MAX,
     PAGE_BYTES = 4096,
     READ_PIECES = 128,
     WARM_BYTES = 64 << 10,
-    WARM_FIRST_BYTES = 1 << 20,
+    WARM_FIRST_BYTES = 256 << 10,
     LOOKS_US = 100, /* one batch follows another */
 };
+
+/* So long what stopped is not let go while others are expected to stop. */
+#define HOLD_NS UINT64_C(150000)
 
 enum stop_outcome { STOP_NOT_ASKED, STOP_ASKED, STOP_OK, STOP_REFUSED, STOP_GONE };
 
@@ -36,7 +40,11 @@ struct stop_result {
     pid_t tid;
     enum stop_outcome outcome;
     int os_error;
-    uint64_t asked_ns, stopped_ns;
+    bool held;         /* it stands still, */
+    int signal_number; /* and goes on with this signal */
+    uint64_t asked_ns;
+    uint64_t still_ns; /* from then on, at most */
+    uint64_t stopped_ns;
     uint8_t user_regs[THREAD_USER_REGS_BYTES_MAX];
     uint64_t thread_base; /* where those do not have it */
     size_t stack_at, stack_bytes;
@@ -104,6 +112,8 @@ static bool get_registers(pid_t tid, unsigned set, void *into, size_t size)
 struct batch {
     struct stop_exchange *x;
     size_t started, open; /* results that were begun; of these, how many are waited for */
+    size_t held;          /* results whose thread stands still */
+    uint64_t held_ns;     /* since the first of these was taken */
     size_t used, warm;    /* bytes of `stacks`: that are taken, and that need not be brought in any more */
     uint64_t quiet_ns;    /* when nobody stood still for us, last */
     bool at_once;         /* we run as soon as we can */
@@ -169,17 +179,76 @@ static struct stop_result *asked_of(const struct batch *b, pid_t tid)
     return NULL;
 }
 
+static void release_held(struct batch *b)
+{
+    for (size_t i = 0; i < b->started && b->held; i++) {
+        struct stop_result *r = &b->x->results[i];
+        if (!r->held)
+            continue;
+        traced_thread_release(r->tid, r->signal_number);
+        r->stopped_ns = clock_monotonic_ns() - r->still_ns;
+        r->held = false;
+        b->held--;
+    }
+}
+
+/* Of a thread that stopped; it waits while it is blocked. */
+static sigset_t stop_signal(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    return set;
+}
+
+/* How long those that are held may stand still before they are let go. */
+static uint64_t hold_left_ns(const struct batch *b)
+{
+    uint64_t since_ns = clock_monotonic_ns() - b->held_ns;
+    return b->held && b->at_once && since_ns < HOLD_NS ? HOLD_NS - since_ns : 0;
+}
+
+/* Waits until a thread stops, or that is over. */
+static void wait_while_held(struct batch *b)
+{
+    sigset_t child = stop_signal();
+    struct timespec left = { .tv_nsec = (long)hold_left_ns(b) };
+    sigtimedwait(&child, NULL, &left); /* it may be of one that was taken already */
+    b->quiet_ns = clock_monotonic_ns();
+}
+
 /* Whichever stops first. The time from which on it may have stood still is in b->quiet_ns, at most. */
 static pid_t wait_any(struct batch *b, int *status)
 {
-    pid_t tid = waitpid(-1, status, __WALL | WNOHANG);
+    pid_t tid;
+    while ((tid = waitpid(-1, status, __WALL | WNOHANG)) == 0 && hold_left_ns(b))
+        wait_while_held(b);
     if (tid != 0)
         return tid;
+    release_held(b);
     b->quiet_ns = clock_monotonic_ns();
     tid = waitpid(-1, status, __WALL);
     if (b->at_once) /* else it may have stood still for a while before we got a CPU */
         b->quiet_ns = clock_monotonic_ns();
     return tid;
+}
+
+/* It takes no CPU from those that are asked and wait for one. */
+static void hold(struct batch *b, struct stop_result *r, int signal_number)
+{
+    r->held = true;
+    r->signal_number = signal_number;
+    if (b->held++ == 0)
+        b->held_ns = clock_monotonic_ns();
+}
+
+/* None is ours any more. */
+static void lose_all(struct batch *b)
+{
+    for (size_t i = 0; i < b->started; i++)
+        if (b->x->results[i].outcome == STOP_ASKED)
+            b->x->results[i].outcome = STOP_GONE;
+    b->open = 0;
 }
 
 static void take_any(struct batch *b)
@@ -188,29 +257,25 @@ static void take_any(struct batch *b)
     pid_t tid = wait_any(b, &status);
     struct stop_result *r = tid > 0 ? asked_of(b, tid) : NULL;
     bool stopped = tid > 0 && traced_thread_is_stopped(status, &signal_number);
-    if (tid <= 0) { /* none is ours any more */
-        for (size_t i = 0; i < b->started; i++)
-            if (b->x->results[i].outcome == STOP_ASKED)
-                b->x->results[i].outcome = STOP_GONE;
-        b->open = 0;
-        return;
-    }
-    if (r && stopped)
-        take_stopped(b, r);
-    else if (r)
-        r->outcome = STOP_GONE;
-    if (stopped)
+    if (tid <= 0)
+        lose_all(b);
+    if (stopped && !r)
         traced_thread_release(tid, signal_number);
     if (!r)
         return;
-    r->stopped_ns = clock_monotonic_ns() - (r->asked_ns > b->quiet_ns ? r->asked_ns : b->quiet_ns);
+    r->still_ns = r->asked_ns > b->quiet_ns ? r->asked_ns : b->quiet_ns;
+    r->outcome = STOP_GONE;
+    if (stopped) {
+        take_stopped(b, r);
+        hold(b, r, signal_number);
+    }
     b->used += (r->stack_bytes + 15) / 16 * 16;
     b->open--;
 }
 
 static bool has_room(const struct batch *b)
 {
-    return b->open < AT_A_TIME && b->started < b->x->count &&
+    return b->open < (b->at_once ? BATCH_THREADS : AT_A_TIME) && b->started < b->x->count &&
            b->used + (b->open + 1) * THREAD_STACK_BYTES_MAX <= BATCH_STACK_BYTES;
 }
 
@@ -222,14 +287,20 @@ static void take_batch(struct batch *b)
             ask_next(b);
         if (b->open)
             take_any(b);
-        warm(b, WARM_BYTES);
+        if (!hold_left_ns(b))
+            release_held(b);
+        if (!b->held)
+            warm(b, WARM_BYTES);
     }
+    release_held(b);
 }
 
 static void serve(void *user)
 {
     struct stop_exchange *x = user;
     struct batch batch = { .x = x };
+    sigset_t child = stop_signal();
+    sigprocmask(SIG_BLOCK, &child, NULL);
     /* where allowed: a thread that stands still must not wait for us to get a CPU */
     batch.at_once = sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 }) == 0;
     warm(&batch, WARM_FIRST_BYTES);

@@ -36,11 +36,10 @@ static void *use_pieces(void *user)
     return NULL;
 }
 
-static void use_by_threads(enum mem_pages pages)
+static void use_by_threads(void)
 {
     pthread_t threads[2];
     bool ok[ARRAY_LEN(threads)];
-    mem_expect(EXPECTED_BYTES, pages);
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < ARRAY_LEN(threads); i++)
             assert_int_equal(pthread_create(&threads[i], NULL, use_pieces, &ok[i]), 0);
@@ -54,8 +53,10 @@ static void use_by_threads(enum mem_pages pages)
 static void test_expect(void **state)
 {
     (void)state;
-    use_by_threads(MEM_PAGES_SMALL);
-    use_by_threads(MEM_PAGES_LARGE);
+    mem_expect(EXPECTED_BYTES, EXPECTED_BYTES / 2);
+    use_by_threads();
+    mem_expect_large(EXPECTED_BYTES);
+    use_by_threads();
 }
 
 int main(void)
