@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -216,10 +217,62 @@ static void test_many(void **state)
                     assert_true(stops[i].registers.general.sp != stops[k].registers.general.sp);
         }
     }
+    for (size_t i = 0; i <= THREADS; i++)
+        if (i != ONE_IS_GONE)
+            wait_state(stops[i].tid, 'S'); /* all are let go */
     thread_stopper_close(stopper);
-    wait_state(child, 'S');
     end_child(child);
     munmap(marked, sizeof *marked);
+}
+
+/*
+ * A thread that started a process by vfork() waits until that executes something else, and does not stop
+ * before. `user`: where the thread says who it is, in memory that parent and child share.
+ */
+static void *wait_for_vforked(void *user)
+{
+    atomic_store((atomic_int *)user, gettid());
+    if (vfork() == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        pause();
+        _exit(0);
+    }
+    return NULL;
+}
+
+/* Those that stopped do not stand still until the one that does not is given up. */
+static void test_one_never_stops(void **state)
+{
+    (void)state;
+    struct thread_stopper *stopper;
+    struct thread_stop stops[2];
+    atomic_int *stuck = share_count(), *marked = share_count();
+    pid_t child = child_fork();
+    if (child == 0) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, wait_for_vforked, stuck);
+        wait_with_mark(marked);
+    }
+    for (int tries = 0; tries < 10000 && !(atomic_load(stuck) && atomic_load(marked)); tries++)
+        usleep(1000);
+    wait_state(child, 'S');
+    wait_state(atomic_load(stuck), 'D');
+    stops[0] = (struct thread_stop){ .tid = atomic_load(stuck) };
+    stops[1] = (struct thread_stop){ .tid = child };
+    assert_true(thread_stopper_open(&stopper, NULL));
+    size_t count = thread_stopper_take(stopper, 0, stops, 2);
+    if (stops[0].problem.kind == ERROR_PERMISSION)
+        skip();
+    assert_int_equal(count, 2);
+    assert_int_equal(stops[0].problem.kind, ERROR_LIMIT);
+    assert_int_equal(stops[1].problem.kind, ERROR_NONE);
+    assert_true(has_mark(&stops[1]));
+    assert_true(stops[1].stopped_ns < THREAD_STOP_DEADLINE_MS * UINT64_C(1000000) / 2);
+    wait_state(child, 'S');
+    thread_stopper_close(stopper);
+    end_child(child);
+    munmap(marked, sizeof *marked);
+    munmap(stuck, sizeof *stuck);
 }
 
 static void test_registers(void **state)
@@ -364,8 +417,13 @@ static void test_waits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_take),  cmocka_unit_test(test_traced),    cmocka_unit_test(test_gone),
-        cmocka_unit_test(test_many),  cmocka_unit_test(test_registers), cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_take),
+        cmocka_unit_test(test_traced),
+        cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_one_never_stops),
+        cmocka_unit_test(test_registers),
+        cmocka_unit_test(test_sizes),
         cmocka_unit_test(test_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
