@@ -20,9 +20,10 @@
 #include "collect/traced_thread.h"
 
 enum {
-    BATCH_THREADS = 64, /* asked to stop before the first of them has */
-    AT_A_TIME = 4,      /* the same where others may run in our place while they stand still */
-    BATCH_STACK_BYTES = (BATCH_THREADS + 1) * THREAD_STACK_BYTES_MAX,
+    AT_A_TIME = 16,     /* threads that are asked to stop before the first of them has */
+    AT_A_TIME_LATE = 4, /* the same, where others may run in our place while those stand still */
+    BATCH_THREADS = 64,
+    BATCH_STACK_BYTES = 2 * AT_A_TIME * THREAD_STACK_BYTES_MAX,
     PAGE_BYTES = 4096,
     READ_PIECES = 128,
     WARM_BYTES = 64 << 10,
@@ -275,7 +276,7 @@ static void take_any(struct batch *b)
 
 static bool has_room(const struct batch *b)
 {
-    return b->open < (b->at_once ? BATCH_THREADS : AT_A_TIME) && b->started < b->x->count &&
+    return b->open < (b->at_once ? AT_A_TIME : AT_A_TIME_LATE) && b->started < b->x->count &&
            b->used + (b->open + 1) * THREAD_STACK_BYTES_MAX <= BATCH_STACK_BYTES;
 }
 
