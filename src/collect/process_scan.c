@@ -144,7 +144,10 @@ bool process_scan_identity(struct trace_builder *b, uint32_t process, const stru
         return false;
     row.ns_pid = (uint32_t)target->ns_pid;
     row.start_ticks = target->start_ticks;
-    row.name = trace_add_string(t, target_label(target));
+    /* a program that we saw start keeps the name it was started by: sh, not the dash that a link leads to,
+     * which would depend on its living long enough for a look */
+    if (!row.from_ns || !row.name || target->runtime != RUNTIME_NONE)
+        row.name = trace_add_string(t, target_label(target));
     row.command_line = target->command_line ? trace_add_string(t, target->command_line) : 0;
     row.container = target->container_id ? trace_add_string(t, target->container_id) : 0;
     row.runtime_version = trace_add_string(t, target_runtime_text(target));

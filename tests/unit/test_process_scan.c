@@ -46,8 +46,30 @@ static void test_identity(void **state)
     target_done(&t);
 }
 
+/* sh may be a link to dash: whether there was time to look must not decide what it is called. */
+static void test_name_of_one_that_began(void **state)
+{
+    (void)state;
+    struct target t;
+    assert_true(target_open(getpid(), &t, NULL));
+    for (int is_runtime = 0; is_runtime < 2; is_runtime++) {
+        struct trace_builder b;
+        trace_builder_init(&b, 16);
+        uint32_t pid = (uint32_t)getpid();
+        trace_builder_process_exec(&b, pid, span_of("link", 4), clock_monotonic_ns());
+        uint32_t process = trace_builder_process(&b, pid);
+        t.runtime = is_runtime ? RUNTIME_NATIVEAOT : RUNTIME_NONE;
+        assert_true(process_scan_identity(&b, process, &t));
+        assert_string_equal(trace_string(&b.trace, b.trace.processes.rows[process].name),
+                            is_runtime ? target_label(&t) : "link");
+        trace_builder_done(&b);
+    }
+    target_done(&t);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_identity) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_identity),
+                                        cmocka_unit_test(test_name_of_one_that_began) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
