@@ -100,6 +100,13 @@ bool capture_file_create(const char *path, bool force, int *out_fd, struct error
     return true;
 }
 
+bool capture_file_will_replace(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+           faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
+}
+
 void capture_file_promise(int fd, const char *where)
 {
     AUTO_FREE char *text =
