@@ -60,7 +60,8 @@ static bool not_overwritten(const char *path, const char *why, struct error *err
 static bool create_refused(const char *path, int e, struct error *err)
 {
     struct stat st;
-    if (e == EEXIST && lstat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+    /* ENXIO: a pipe with a name that nobody reads, or a socket */
+    if ((e == EEXIST || e == ENXIO) && lstat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
         if (!S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode))
             return not_overwritten(path, "is not a regular file", err);
         e = S_ISDIR(st.st_mode) ? EISDIR : ELOOP;
