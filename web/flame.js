@@ -873,7 +873,8 @@ function showWhen() {
 
 function showWhenSoon() {
     clearTimeout(whenTimer);
-    whenTimer = setTimeout(showWhen, 120);
+    if (meta.duration_ns)
+        whenTimer = setTimeout(showWhen, 120);
 }
 
 function largestNodeOf(f) {
@@ -914,7 +915,8 @@ function showFacts() {
     fact(meta.event + (meta.rate_hz ? ' ' + meta.rate_hz + ' Hz' : ''), '', false, 'What was sampled, and how often');
     if (meta.start_realtime_ms)
         fact(new Date(meta.start_realtime_ms).toISOString().slice(0, 19).replace('T', ' '), 'UTC', false, 'Start of the recording');
-    fact(duration(meta.duration_ns), 'recorded');
+    if (meta.duration_ns)
+        fact(duration(meta.duration_ns), 'recorded');
     fact(grouped.format(nodes.samples), nodes.samples === c.samples ? 'samples' : 'of ' + grouped.format(c.samples) + ' samples');
     fact(grouped.format(c.lost), 'lost', c.lost > 0, 'Samples of the whole recording that were lost: ' + (Object.entries(c.lost_by).map(([why, n]) => why + ' ' + n).join(', ') || 'none'));
     const broken = stacks ? (c.broken + c.truncated) / stacks : 0;
@@ -1383,6 +1385,7 @@ async function start() {
     sortTable();
     byId('table').hidden = !state.table;
     showDirection();
+    timeline.hidden = !meta.duration_ns; /* folded stacks tell no times */
     measureGraph();
     showAll();
     showThreads();

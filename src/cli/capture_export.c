@@ -37,15 +37,16 @@ void capture_export_warn_empty(const struct capture *c, const struct export_form
             made);
 }
 
-bool capture_export_write(const struct capture *c, const struct export_format *format,
-                          const struct profile_choice *choice, const struct export_options *shape, int fd,
-                          struct error *err)
+bool capture_export_build(const struct capture *c, const struct export_format *format,
+                          const struct profile_choice *choice, struct profile **out, struct error *err)
 {
     const struct trace *t = &c->b.trace;
     struct profile_options options;
-    struct profile *p;
-    if (format->write_trace)
-        return export_trace_to_fd(format, t, fd, err);
+    struct profile *p = NULL;
+    if (format->write_trace) {
+        *out = NULL;
+        return true;
+    }
     /* a recording of events alone is no failure: marks of them can be all that is wanted */
     bool chosen = (c->is_ours || choice->may_be_none) && !choice->event && !profile_choice_has_samples(t);
     if (!profile_choice_options(choice, &options, err) ||
@@ -59,7 +60,25 @@ bool capture_export_write(const struct capture *c, const struct export_format *f
     if (p->timeline.left_out)
         message_warning("%s collections, pauses and exceptions were left out: more than fit",
                         units_count(p->timeline.left_out).text);
-    bool ok = export_profile_to_fd(format, p, shape, fd, err);
+    *out = p;
+    return true;
+}
+
+bool capture_export_put(const struct capture *c, const struct export_format *format, const struct profile *p,
+                        const struct export_options *shape, int fd, struct error *err)
+{
+    return p ? export_profile_to_fd(format, p, shape, fd, err)
+             : export_trace_to_fd(format, &c->b.trace, fd, err);
+}
+
+bool capture_export_write(const struct capture *c, const struct export_format *format,
+                          const struct profile_choice *choice, const struct export_options *shape, int fd,
+                          struct error *err)
+{
+    struct profile *p;
+    if (!capture_export_build(c, format, choice, &p, err))
+        return false;
+    bool ok = capture_export_put(c, format, p, shape, fd, err);
     profile_free(p);
     return ok;
 }

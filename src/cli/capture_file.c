@@ -60,7 +60,8 @@ static bool not_overwritten(const char *path, const char *why, struct error *err
 static bool create_refused(const char *path, int e, struct error *err)
 {
     struct stat st;
-    if (e == EEXIST && lstat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+    /* ENXIO: a pipe with a name that nobody reads, or a socket */
+    if ((e == EEXIST || e == ENXIO) && lstat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
         if (!S_ISDIR(st.st_mode) && !S_ISLNK(st.st_mode))
             return not_overwritten(path, "is not a regular file", err);
         e = S_ISDIR(st.st_mode) ? EISDIR : ELOOP;
@@ -98,6 +99,13 @@ bool capture_file_create(const char *path, bool force, int *out_fd, struct error
     give_to_invoker(fd);
     *out_fd = take_fd(&fd);
     return true;
+}
+
+bool capture_file_will_replace(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1 &&
+           faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0;
 }
 
 void capture_file_promise(int fd, const char *where)

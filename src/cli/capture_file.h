@@ -15,6 +15,8 @@
  * a file that is there, unless `force`, and then only over a regular file. The caller closes *out_fd.
  */
 bool capture_file_create(const char *path, bool force, int *out_fd, struct error *err);
+/* Whether that with `force` would overwrite a file: what it holds can be kept until it has to go. */
+bool capture_file_will_replace(const char *path);
 /*
  * For what is written into a created file at the end only: says in it meanwhile that it was not, for who
  * finds it when we were killed, and `where` the recording is then; and empties it again.

@@ -19,7 +19,7 @@ static bool choice_time(const char *text, struct profile_options *out, struct er
         memcpy(to, dash + 1, strlen(dash + 1));
         if ((!from[0] || units_parse_duration(from, &out->from_ns)) &&
             (!to[0] || units_parse_duration(to, &out->to_ns)) && (from[0] || to[0]) &&
-            (!out->to_ns || out->from_ns < out->to_ns))
+            (!to[0] || out->from_ns < out->to_ns))
             return true;
     }
     return error_set(err, ERROR_USAGE, "--time wants FROM-TO, as in 2s-7.5s, 10s- or -1m, not '%s'", text);

@@ -154,11 +154,10 @@ static bool release(struct stream_run *run, const struct verb_call *call, struct
 {
     if (!run->launched)
         return true;
-    run->released = write(run->launch.release_fd, "", 1) == 1;
-    if (!run->released)
+    if (write(run->launch.release_fd, "", 1) != 1)
         return error_set(err, ERROR_SYSTEM, "cannot start the command");
-    if (!launch_started(&run->launch, call->command[0], err) ||
-        !record_port_wait(run->port, run->launch.pid, run->stopped, &run->caller, err))
+    run->released = launch_started(&run->launch, call->command[0], err);
+    if (!run->released || !record_port_wait(run->port, run->launch.pid, run->stopped, &run->caller, err))
         return false;
     run->pid = run->caller.pid;
     run->start_ticks = run->caller.start_ticks;
@@ -179,6 +178,12 @@ static bool select_runtime(struct stream_run *run, const struct verb_call *call,
     return ok;
 }
 
+static bool open_file(struct stream_run *run, struct error *err)
+{
+    run->created = capture_file_create(run->path, run->values->force, &run->fd, err);
+    return run->created;
+}
+
 static bool create_file(struct stream_run *run, struct error *err)
 {
     run->path = run->values->out;
@@ -189,8 +194,8 @@ static bool create_file(struct stream_run *run, struct error *err)
         snprintf(run->made_path, sizeof run->made_path, "%.100s.nettrace", name);
         run->path = run->made_path;
     }
-    run->created = capture_file_create(run->path, run->values->force, &run->fd, err);
-    return run->created;
+    /* what is to be overwritten is kept until the recording can start */
+    return (run->values->force && capture_file_will_replace(run->path)) || open_file(run, err);
 }
 
 /* The same name with the other format's extension, as dotnet-trace has it. It is written at the end, but a
@@ -316,7 +321,7 @@ static bool run_whole(struct stream_run *run, const struct verb_call *call, stru
 {
     struct error failure;
     if (!read_values(run, call, err) || !select_runtime(run, call, err) || !create_file(run, err) ||
-        !create_export(run, err) || !release(run, call, err))
+        !create_export(run, err) || !release(run, call, err) || (run->fd < 0 && !open_file(run, err)))
         return false;
     if (!record(run, err)) {
         tell_failure(run, err);

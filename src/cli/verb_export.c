@@ -63,19 +63,31 @@ static bool export_choose(const struct export_values *v, const struct export_for
     return error_hint(err, "end it with one of:%s; or give --format", known);
 }
 
-static bool export_write(const struct export_values *v, const struct export_format *format,
-                         const struct capture *c, struct error *err)
+static bool export_put(const struct export_values *v, const struct export_format *format,
+                       const struct capture *c, const struct profile *p, struct error *err)
 {
     if (strcmp(v->out, "-") == 0)
-        return capture_export_write(c, format, &v->choice, &v->shape, STDOUT_FILENO, err) ||
+        return capture_export_put(c, format, p, &v->shape, STDOUT_FILENO, err) ||
                error_context(err, "writing to standard output");
     AUTO_FD int file = -1;
     if (!capture_file_create(v->out, v->force, &file, err))
         return false;
-    if (capture_export_write(c, format, &v->choice, &v->shape, file, err))
+    if (capture_export_put(c, format, p, &v->shape, file, err))
         return true;
     unlink(v->out); /* half a file is none in any of the formats */
     return error_context(err, "writing '%s'", v->out);
+}
+
+/* A file that is there is lost when its place is taken: not for a slip of the pen in what is to be shown. */
+static bool export_write(const struct export_values *v, const struct export_format *format,
+                         const struct capture *c, struct error *err)
+{
+    struct profile *p;
+    if (!capture_export_build(c, format, &v->choice, &p, err))
+        return false;
+    bool ok = export_put(v, format, c, p, err);
+    profile_free(p);
+    return ok;
 }
 
 /* Beside the file, with the format's ending in the place of its own, as dotnet-trace has it. The caller

@@ -173,17 +173,11 @@ static const char *record_target_name(const struct record_run *run, const struct
     return slash ? slash + 1 : call->command[0];
 }
 
-static bool record_open(struct record_run *run, const struct verb_call *call, struct error *err)
+static bool record_create(struct record_run *run, struct error *err)
 {
-    const struct record_values *v = run->values;
-    run->path = v->out ? v->out : run->made_path;
-    if (!v->out)
-        capture_file_name(record_target_name(run, call), run->pid_count == 1 ? (uint32_t)run->pids[0] : 0,
-                          run->made_path, sizeof run->made_path);
-    run->export = v->out ? export_format_for_path(v->out) : NULL;
     int fd;
     /* an export is written at the end, but a name that cannot be written is refused now */
-    if (!capture_file_create(run->path, v->force, &fd, err))
+    if (!capture_file_create(run->path, run->values->force, &fd, err))
         return false;
     run->created = true;
     if (run->export) {
@@ -194,6 +188,19 @@ static bool record_open(struct record_run *run, const struct verb_call *call, st
         run->capture_fd = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     }
     return trace_writer_open(fd, &run->w, err);
+}
+
+/* A name that cannot be written is refused before anything starts. What is to be overwritten is kept until
+ * the recording has started: it may be the last good one. */
+static bool record_open(struct record_run *run, const struct verb_call *call, struct error *err)
+{
+    const struct record_values *v = run->values;
+    run->path = v->out ? v->out : run->made_path;
+    if (!v->out)
+        capture_file_name(record_target_name(run, call), run->pid_count == 1 ? (uint32_t)run->pids[0] : 0,
+                          run->made_path, sizeof run->made_path);
+    run->export = v->out ? export_format_for_path(v->out) : NULL;
+    return (v->force && capture_file_will_replace(run->path)) || record_create(run, err);
 }
 
 static void record_note(void *user, const char *text)
@@ -304,7 +311,7 @@ static bool record_start(struct record_run *run, struct error *err)
         .meanwhile = record_meanwhile,
         .user = run,
     };
-    if (!recorder_start(&options, &run->b, run->w, &run->recorder, err))
+    if (!recorder_start(&options, &run->b, &run->recorder, err))
         return false;
     return !run->caller.pid || record_port_resume(v, run->port, &run->caller, err);
 }
@@ -505,13 +512,15 @@ static bool record_whole(struct record_run *run, struct verb_call *call, struct 
         return false;
     if (run->launched && !launch_started(&run->launch, call->command[0], err))
         return false;
+    if (!run->w && !record_create(run, err))
+        return false;
     if (!run->export)
         run->created = false;
     if (!run->values->quiet)
         record_begin_line(run, call);
     record_describe(run, call);
     struct error failure = { 0 };
-    bool ok = recorder_run(run->recorder, &run->stats, &failure);
+    bool ok = recorder_run(run->recorder, run->w, &run->stats, &failure);
     record_progress_clear(&run->line);
     bool finished = record_finish(run, err);
     if (!ok) {

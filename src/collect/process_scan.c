@@ -136,6 +136,19 @@ static bool is_later_process(const struct trace_process *row, uint64_t start_tic
     return start_ticks > heard_ns / tick_ns + 1;
 }
 
+/*
+ * A program that we saw start keeps the name it was started by: sh, not the dash that a link leads to, which
+ * would depend on its living long enough for a look. But one that the kernel cut is made whole.
+ */
+static bool keeps_name(const struct trace *t, const struct trace_process *row, const struct target *target)
+{
+    enum { KERNEL_NAME_BYTES = 15 };
+    struct span name = trace_string_span(t, row->name);
+    bool is_cut = name.size == KERNEL_NAME_BYTES &&
+                  strncmp(target_label(target), (const char *)name.data, name.size) == 0;
+    return row->from_ns && name.size && !is_cut && target->runtime == RUNTIME_NONE;
+}
+
 bool process_scan_identity(struct trace_builder *b, uint32_t process, const struct target *target)
 {
     struct trace *t = &b->trace;
@@ -144,7 +157,8 @@ bool process_scan_identity(struct trace_builder *b, uint32_t process, const stru
         return false;
     row.ns_pid = (uint32_t)target->ns_pid;
     row.start_ticks = target->start_ticks;
-    row.name = trace_add_string(t, target_label(target));
+    if (!keeps_name(t, &row, target))
+        row.name = trace_add_string(t, target_label(target));
     row.command_line = target->command_line ? trace_add_string(t, target->command_line) : 0;
     row.container = target->container_id ? trace_add_string(t, target->container_id) : 0;
     row.runtime_version = trace_add_string(t, target_runtime_text(target));

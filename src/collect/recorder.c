@@ -373,8 +373,9 @@ static void recorder_note_gap(struct recorder *r, uint64_t used_ns)
     r->options.note(r->options.user, text);
 }
 
-bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *err)
+bool recorder_run(struct recorder *r, struct trace_writer *w, struct record_stats *stats, struct error *err)
 {
+    r->w = w;
     int nice = recorder_hurry();
     /* a ring overflows, and code is freed, while who reads them waits for a CPU */
     struct cpu_lease *lease = cpu_lease_begin(RECORDER_LEASE_MS, RECORDER_LEASE_PERCENT);
@@ -586,15 +587,14 @@ static bool recorder_prepare(struct recorder *r, struct error *err)
     return true;
 }
 
-bool recorder_start(const struct recorder_options *options, struct trace_builder *b, struct trace_writer *w,
-                    struct recorder **out, struct error *err)
+bool recorder_start(const struct recorder_options *options, struct trace_builder *b, struct recorder **out,
+                    struct error *err)
 {
     struct recorder *r = mem_alloc(1, sizeof *r);
     r->options = *options;
     r->events = (struct perf_events){ .filter = { -1, -1 },
                                       .births = { -1, -1 } }; /* none, when they cannot be opened */
     r->b = b;
-    r->w = w;
     r->tick_ms = RECORDER_TICK_MS;
     time_queue_init(&r->queue, RECORDER_QUEUE_BYTES);
     r->queue.expect = recorder_expect;

@@ -54,13 +54,16 @@ struct recorder_options {
 struct recorder;
 
 /*
- * Prepares everything and starts sampling. `b` and `w` are borrowed and must outlive the recorder.
+ * Prepares everything and starts sampling. `b` is borrowed and must outlive the recorder.
  * Fails with what the kernel or the target refused.
  */
-bool recorder_start(const struct recorder_options *options, struct trace_builder *b, struct trace_writer *w,
-                    struct recorder **out, struct error *err);
-/* Records until the end; what was read before a failure is in the trace. */
-bool recorder_run(struct recorder *r, struct record_stats *stats, struct error *err);
+bool recorder_start(const struct recorder_options *options, struct trace_builder *b, struct recorder **out,
+                    struct error *err);
+/*
+ * Records until the end into `w`, which is borrowed and must outlive the recorder; what was read before a
+ * failure is in the trace.
+ */
+bool recorder_run(struct recorder *r, struct trace_writer *w, struct record_stats *stats, struct error *err);
 /* The files of the processes that were watched. Owned by the recorder. */
 const struct target_files *recorder_files(const struct recorder *r);
 void recorder_free(struct recorder *r);

@@ -77,13 +77,13 @@ static bool parse_hex(struct span text, uint64_t *out)
     return true;
 }
 
-/* "4711", "4711/4712", "-1" */
+/* "4711", "4711/4712"; "-1" and "-1/-1" of a task that has gone */
 static bool parse_ids(struct span word, struct perf_script_event *e)
 {
     const uint8_t *slash = word.size ? memchr(word.data, '/', word.size) : NULL;
     size_t first = slash ? (size_t)(slash - word.data) : word.size;
     uint64_t a, b;
-    if (word.size == 2 && memcmp(word.data, "-1", 2) == 0) {
+    if (span_equals(word, span_of("-1", 2)) || span_equals(word, span_of("-1/-1", 5))) {
         e->pid = e->tid = 0;
         e->has_both_ids = true;
         return true;

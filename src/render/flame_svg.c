@@ -129,9 +129,12 @@ static void put_facts(struct svg *s)
         put_literal(b, " · ");
         put_when(b, p->start_realtime_ns);
     }
+    if (p->duration_ns) { /* folded stacks tell no times */
+        put_literal(b, " · ");
+        put_decimal(b, p->duration_ns / 100000000, 1);
+        put_literal(b, " s");
+    }
     put_literal(b, " · ");
-    put_decimal(b, p->duration_ns / 100000000, 1);
-    put_literal(b, " s · ");
     put_grouped(b, c->samples);
     put_literal(b, " samples · ");
     put_grouped(b, c->lost);

@@ -78,7 +78,7 @@ bool folded_write(const struct profile *p, const struct export_options *options,
     frame_texts_init(&frames, p, options, render_frame);
     path_text_init(&path, p, &frames, ';');
     sample_groups_init(&groups, p, root_of);
-    bool samples = !p->weights_are_samples && p->rate_hz > 0;
+    bool samples = p->rate_hz > 0;
     write_lines(&groups, &roots, &path, samples, out);
     sample_groups_done(&groups);
     path_text_done(&path);

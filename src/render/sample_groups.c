@@ -34,7 +34,7 @@ void sample_groups_init(struct sample_groups *groups, const struct profile *p, c
             id = (uint32_t)groups->count;
             id_map_add(&ids, hash, id);
         }
-        groups->rows[id - 1].samples++;
+        groups->rows[id - 1].samples += profile_samples_at(p, i);
         groups->rows[id - 1].weight += p->sample_weight[i];
     }
     id_map_done(&ids);

@@ -59,8 +59,13 @@ def command(checks, work):
     done = clrperf("record", "--json", "--force", "-o", out, "--", "sh", "-c", "echo hello")
     checks.check("with --json the result is alone on stdout", "schema" in json.loads(done.stdout) and "hello\n" in done.stderr,
                  repr((done.stdout, done.stderr)))
+    with open(out, "rb") as file:
+        before = file.read()
     done = clrperf("record", "-q", "--force", "-o", out, "--", "/nonexistent/program")
     checks.check("a command that is not there fails", done.returncode == 1 and "cannot run" in done.stderr, done.stderr)
+    with open(out, "rb") as file:
+        checks.check("a recording that does not begin leaves the file that it would have overwritten",
+                     file.read() == before)
 
 
 # where nobody has mounted tracefs, as many machines

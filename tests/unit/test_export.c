@@ -346,6 +346,35 @@ static void test_pprof_refers_to_what_it_has(void **state)
     profile_fixture_done(&p);
 }
 
+/* Folded stacks of others: a line stands for as many samples as it counts, and there is no other weight. */
+static void test_pprof_counts_lines(void **state)
+{
+    (void)state;
+    static const struct profile_frame frames[] = { { 0 }, { .name = "f", .module = "" } };
+    static const struct profile_thread threads[] = { { 0 }, { .name = "t", .process_name = "shop" } };
+    static const struct fixture_sample samples[] = { { 1, 3, 1, 0, { 1 } }, { 2, 5, 1, 0, { 1 } } };
+    struct profile p;
+    struct buffer got;
+    uint64_t value;
+    struct span bytes = { 0 };
+    profile_fixture_build(&(struct fixture){ frames, 2, threads, 2, NULL, 0, samples, 2 }, &p);
+    p.weight_unit = "samples";
+    p.weights_are_samples = true;
+    buffer_init(&got, 1 << 20);
+    export_to(&got, "x.pb", &p, &(struct export_options){ 0 });
+    struct cursor c = cursor_over(buffer_span(&got));
+    while (next_field(&c, &value, &bytes) != 2)
+        ;
+    struct cursor sample = cursor_over(bytes);
+    while (next_field(&sample, &value, &bytes) != 2)
+        ;
+    struct cursor values = cursor_over(bytes);
+    assert_int_equal(cursor_varuint64(&values), 8);
+    assert_int_equal(cursor_left(&values), 0);
+    buffer_done(&got);
+    profile_fixture_done(&p);
+}
+
 static void test_every_format_reports_a_full_sink(void **state)
 {
     (void)state;
@@ -423,6 +452,7 @@ int main(void)
         cmocka_unit_test(test_large_profile_keeps_its_samples),
         cmocka_unit_test(test_rates_that_are_no_numbers),
         cmocka_unit_test(test_pprof_refers_to_what_it_has),
+        cmocka_unit_test(test_pprof_counts_lines),
         cmocka_unit_test(test_every_format_reports_a_full_sink),
         cmocka_unit_test(test_format_for_path),
     };

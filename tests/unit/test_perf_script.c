@@ -36,6 +36,8 @@ static const struct {
     { "w 25529 [001] cycles:u: ", PERF_SCRIPT_EVENT, "w", "cycles:u", 25529, 25529, 1, 0, 0 },
     { "  1234  10.000001: cycles: ", PERF_SCRIPT_EVENT, "", "cycles", 1234, 1234, 0, 10000001000, 0 },
     { "dead -1 [000] 10.0: cycles: ", PERF_SCRIPT_EVENT, "dead", "cycles", 0, 0, 0, 10000000000, 0 },
+    { ":-1    -1/-1    [001] 10.0:     250000 cpu-clock: ", PERF_SCRIPT_EVENT, ":-1", "cpu-clock", 0, 0, 1,
+      10000000000, 250000 },
     { "", PERF_SCRIPT_BLANK, NULL, NULL, 0, 0, 0, 0, 0 },
     { "  \t ", PERF_SCRIPT_BLANK, NULL, NULL, 0, 0, 0, 0, 0 },
     { "# hostname : vm", PERF_SCRIPT_COMMENT, NULL, NULL, 0, 0, 0, 0, 0 },

@@ -46,8 +46,40 @@ static void test_identity(void **state)
     target_done(&t);
 }
 
+/* sh may be a link to dash: whether there was time to look must not decide what it is called. */
+static void test_name_of_one_that_began(void **state)
+{
+    (void)state;
+    struct target t;
+    assert_true(target_open(getpid(), &t, NULL));
+    const struct {
+        const char *started_as;
+        enum runtime_kind runtime;
+        bool keeps;
+    } cases[] = {
+        { "link", RUNTIME_NONE, true },
+        { "link", RUNTIME_NATIVEAOT, false },
+        { "test_process_sc", RUNTIME_NONE, false }, /* as the kernel cuts it */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct trace_builder b;
+        trace_builder_init(&b, 16);
+        uint32_t pid = (uint32_t)getpid();
+        const char *name = cases[i].started_as;
+        trace_builder_process_exec(&b, pid, span_of(name, strlen(name)), clock_monotonic_ns());
+        uint32_t process = trace_builder_process(&b, pid);
+        t.runtime = cases[i].runtime;
+        assert_true(process_scan_identity(&b, process, &t));
+        assert_string_equal(trace_string(&b.trace, b.trace.processes.rows[process].name),
+                            cases[i].keeps ? name : target_label(&t));
+        trace_builder_done(&b);
+    }
+    target_done(&t);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_identity) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_identity),
+                                        cmocka_unit_test(test_name_of_one_that_began) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
