@@ -23,6 +23,7 @@ struct activity_reading {
     const struct trace *t;
     struct event_schemas schemas;
     uint8_t *edges; /* by type: enum event_opcode */
+    bool *alone;    /* by type: no event has the other edge of its name */
     uint32_t kind;
     struct buffer name, task;     /* of one event */
     struct named_activity *named; /* [0] is unused */
@@ -103,6 +104,34 @@ static void cut_edge(struct buffer *name)
     }
 }
 
+/* "Shop/Order" of the events "OrderStart" and "OrderStop". */
+static struct span type_task(struct activity_reading *r, uint32_t type)
+{
+    const char *name = event_schema_name(event_schemas_get(&r->schemas, type));
+    const char *slash = strrchr(name, '/');
+    buffer_clear(&r->task);
+    buffer_format(&r->task, "%s/", trace_string(r->t, r->t->event_types.rows[type].provider));
+    buffer_append(&r->task, name, slash ? (size_t)(slash - name) : strlen(name));
+    return buffer_span(&r->task);
+}
+
+static void find_alone(struct activity_reading *r)
+{
+    size_t count = r->t->event_types.count;
+    AUTO_FREE uint32_t *tasks = mem_alloc(count + 1, sizeof *tasks);
+    AUTO_FREE uint8_t *edges = mem_alloc(count + 1, sizeof *edges); /* of a task */
+    struct intern names;
+    intern_init(&names, NAME_BUFFER_BYTES);
+    for (uint32_t i = 1; i < count; i++) {
+        if (r->edges[i])
+            tasks[i] = intern_add(&names, type_task(r, i));
+        edges[tasks[i]] |= (uint8_t)(1 << r->edges[i]);
+    }
+    for (uint32_t i = 1; i < count; i++)
+        r->alone[i] = tasks[i] && edges[tasks[i]] == 1 << r->edges[i];
+    intern_done(&names);
+}
+
 /* "Shop/Order": who began what. One provider tells what all DiagnosticSources do, and whose it is. */
 static struct span task_name(struct activity_reading *r, const struct edge_event *e)
 {
@@ -119,20 +148,22 @@ static struct span task_name(struct activity_reading *r, const struct edge_event
             return buffer_span(task);
         }
     }
-    const char *name = event_schema_name(event_schemas_get(&r->schemas, r->t->events.rows[e->event].type));
-    const char *slash = strrchr(name, '/');
-    buffer_clear(task);
-    buffer_format(task, "%s/", provider);
-    buffer_append(task, name, slash ? (size_t)(slash - name) : strlen(name));
-    return buffer_span(task);
+    return type_task(r, r->t->events.rows[e->event].type);
 }
 
-/* Events of other names can share an activity; and tasks, which are in the same table, have other keys. */
+/*
+ * Events of other names can share an activity; and tasks, which are in the same table, have other keys. A
+ * source may call the end of an activity something else than its begin: the same task makes them a pair,
+ * which is not told.
+ */
 static void key_of(struct activity_reading *r, const struct edge_event *e, uint8_t key[16])
 {
-    struct span task = task_name(r, e);
+    const struct trace_event *row = &r->t->events.rows[e->event];
     bool by_thread = activity_path_is_none(&e->path);
-    uint64_t path = by_thread ? r->t->events.rows[e->event].thread : hash_bytes(&e->path, sizeof e->path);
+    struct span task = task_name(r, e);
+    if (r->alone[row->type] && !by_thread)
+        task = trace_string_span(r->t, r->t->event_types.rows[row->type].provider);
+    uint64_t path = by_thread ? row->thread : hash_bytes(&e->path, sizeof e->path);
     uint32_t name = (uint32_t)hash_bytes(task.data, task.size);
     memset(key, 0, 16);
     memcpy(key, &path, sizeof path);
@@ -252,11 +283,13 @@ bool activity_spans_add(struct span_table *table, const struct trace *t, uint64_
     r.edges = mem_alloc(t->event_types.count + 1, sizeof *r.edges);
     for (uint32_t i = 1; i < t->event_types.count; i++)
         r.edges[i] = (uint8_t)event_type_edge(t, i);
+    r.alone = mem_alloc(t->event_types.count + 1, sizeof *r.alone);
     r.kind = intern_cstr(&table->texts, "activity");
     event_schemas_init(&r.schemas, t);
     activity_parents_init(&r.parents, t);
     buffer_init(&r.name, NAME_BUFFER_BYTES);
     buffer_init(&r.task, NAME_BUFFER_BYTES);
+    find_alone(&r);
     size_t count = find_edges(&r, from_ns, to_ns, &edges);
     for (size_t i = 0; i < count; i++)
         read_edge(&r, &edges[i]);
@@ -267,6 +300,7 @@ bool activity_spans_add(struct span_table *table, const struct trace *t, uint64_
     id_map_done(&r.named_ids);
     free(r.named);
     free(r.edges);
+    free(r.alone);
     *out_by_thread = r.by_thread;
     return count != 0;
 }

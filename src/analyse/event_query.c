@@ -147,6 +147,8 @@ static bool compare_numbers(const struct event_value *v, const char *text, int *
     double number = strtod(text, &end);
     if (end == text || *end)
         return false;
+    if (v->kind == EVENT_VALUE_FLOAT && v->size == sizeof(float))
+        number = (float)number; /* 0.1 is not the same as both */
     *out = v->f < number ? -1 : v->f > number;
     return true;
 }
@@ -178,12 +180,21 @@ static const char *query_text(struct event_query *q, const struct event_value *v
     return q->text.failed ? "" : (const char *)q->text.data;
 }
 
+/* NaN is neither less nor more than anything, nor is anything than NaN. False: there is none. */
+static bool compare_nan(const struct event_condition *c, const struct event_value *v, bool *out)
+{
+    bool is = v->kind == EVENT_VALUE_FLOAT && isnan(v->f), asked = strcasecmp(c->value, "NaN") == 0;
+    *out = (is && asked ? EVENT_IS : EVENT_IS_NOT) == c->relation;
+    return is || asked;
+}
+
 static bool condition_holds(struct event_query *q, const struct event_condition *c,
                             const struct event_value *v)
 {
     int order;
-    if (v->kind == EVENT_VALUE_FLOAT && isnan(v->f)) /* is neither less nor more than anything */
-        return (strcasecmp(c->value, "NaN") == 0 ? EVENT_IS : EVENT_IS_NOT) == c->relation;
+    bool holds;
+    if (event_value_is_number(v) && compare_nan(c, v, &holds))
+        return holds;
     if (event_value_is_number(v) && compare_numbers(v, c->value, &order))
         return relation_holds(c->relation, order);
     const char *text = query_text(q, v);

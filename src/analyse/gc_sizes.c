@@ -60,6 +60,30 @@ static void sum_gen(const struct gc_stats *stats, struct gc_record *r, unsigned 
     sum->survival_share = !heaps ? 0 : survival > heaps ? 1 : survival / heaps;
 }
 
+static bool goes_on(const struct gc_record *r, uint64_t at_ns)
+{
+    return r->kind == GC_KIND_BACKGROUND && r->end_ns > at_ns;
+}
+
+/* What `by` left of a generation, as it began where it still goes on. */
+static uint64_t objects_left(const struct gc_heap_gen *g, unsigned gen, const struct gc_record *by,
+                             uint64_t at_ns)
+{
+    uint64_t left = objects_after(g);
+    bool not_looked_at = gen >= GC_EVENT_LARGE && !left && by->generation == 0;
+    return not_looked_at || goes_on(by, at_ns) ? objects_before(g) : left;
+}
+
+/*
+ * What was made while `by` went on in the background: it is measured as it begins and as it ends. Ticks tell
+ * of all until then.
+ */
+static uint64_t made_meanwhile(const struct gc_heap_gen *g, const struct gc_record *by, uint64_t at_ns)
+{
+    bool is_told = by->kind != GC_KIND_BACKGROUND || by->has_ticks || goes_on(by, at_ns);
+    return is_told ? 0 : less(g->after, g->before);
+}
+
 /* What was allocated in a generation since `previous`: only where objects are allocated, not promoted to. */
 static void sum_allocated(const struct gc_stats *stats, struct gc_record *r, const struct gc_record *previous,
                           unsigned gen)
@@ -68,10 +92,8 @@ static void sum_allocated(const struct gc_stats *stats, struct gc_record *r, con
         const struct gc_heap_gen *then = heap_gen(stats, previous, h->told.heap, gen);
         if (gen >= h->told.gens || !then)
             continue;
-        uint64_t left = objects_after(then);
-        if (gen >= GC_EVENT_LARGE && !left && previous->generation == 0)
-            left = objects_before(then); /* not looked at then */
-        r->gen[gen].allocated += less(objects_before(&h->told.gen[gen]), left);
+        uint64_t made = objects_before(&h->told.gen[gen]) + made_meanwhile(then, previous, r->start_ns);
+        r->gen[gen].allocated += less(made, objects_left(then, gen, previous, r->start_ns));
     }
     r->allocated += r->gen[gen].allocated;
 }

@@ -193,19 +193,27 @@ static bool read_object(struct description *d, struct event_field *out)
 }
 
 /*
- * Events that EventSource.Write() sends have their fields in one object without a name; in those a Boolean
- * takes one byte, while it takes four in all others, under the same code.
+ * Only event sources that describe themselves send objects and arrays. In their events a Boolean takes one
+ * byte, while it takes four in all others, under the same code.
  */
-static void flatten(struct event_fields *f, bool v6)
+static void narrow_bools(struct event_fields *f)
+{
+    bool describes_itself = false;
+    for (size_t i = 0; i < f->count; i++)
+        describes_itself |= f->rows[i].type == FIELD_OBJECT || f->rows[i].type == FIELD_ARRAY;
+    for (size_t i = 0; describes_itself && i < f->count; i++)
+        if (f->rows[i].type == FIELD_BOOL)
+            f->rows[i].size = 1;
+}
+
+/* Events that EventSource.Write() sends have their fields in one object without a name. */
+static void flatten(struct event_fields *f)
 {
     const struct event_field *root = &f->rows[f->root];
     if (f->root_count != 1 || root->type != FIELD_OBJECT || root->name[0])
         return;
     f->root_count = root->members;
     f->root = root->first;
-    for (size_t i = 0; i < f->count; i++)
-        if (f->rows[i].type == FIELD_BOOL && !v6) /* version 6 has a code for each */
-            f->rows[i].size = 1;
 }
 
 void event_description_read(const struct event_description *d, struct event_fields *out)
@@ -220,6 +228,8 @@ void event_description_read(const struct event_description *d, struct event_fiel
         r.dialect = DIALECT_V2;
         read_fields(&r, &out->root, &out->root_count);
     }
+    if (!d->v6) /* version 6 has a code for each */
+        narrow_bools(out);
     if (out->root_count)
-        flatten(out, d->v6);
+        flatten(out);
 }

@@ -88,6 +88,15 @@ static void recorder_sample(struct recorder *r, struct span item)
     r->stats.broken += end == STACK_BROKEN;
 }
 
+static void recorder_event(struct recorder *r, struct span item)
+{
+    const struct trace *t = &r->b->trace;
+    size_t before = t->events.count;
+    runtime_log_apply(r->b, item);
+    if (t->events.count > before)
+        memory_names_sampled(r->memory, t->events.rows[before].process, t->events.rows[before].stack);
+}
+
 static void recorder_expect(void *user, const struct time_item *item, struct span bytes)
 {
     struct recorder *r = user;
@@ -106,7 +115,7 @@ static void recorder_take(void *user, const struct time_item *item, struct span 
         runtime_names_apply(r->runtimes, bytes);
         break;
     case QUEUE_EVENT:
-        runtime_log_apply(r->b, bytes);
+        recorder_event(r, bytes);
         break;
     case QUEUE_PERF_RECORD: /* waits elsewhere */
         break;
@@ -237,7 +246,8 @@ static bool recorder_loop(struct recorder *r, struct cpu_lease *lease, struct er
         }
         watched_processes_look(&r->watched);
         recorder_take_callers(r);
-        memory_names_look(r->memory, r->options.kernel_chains);
+        /* nobody looks for methods as these stacks come */
+        memory_names_look(r->memory, r->options.kernel_chains || recorder_wants_events(r));
         recorder_progress(r, now);
         if (!going)
             r->stats.ended_by = RECORD_ENDED_SIGNAL;

@@ -156,6 +156,22 @@ def check_stopping(checks, work, command, variant):
                          done.returncode == 0 and "the stopping event did not come" in done.stderr, repr(done.stderr[-200:]))
 
 
+def check_killed(checks, work, command, variant):
+    """A program that is killed lists no methods, and its memory is gone: those from before were asked of it while it lived."""
+    path = work.file("killed.clrperf")
+    with Target([*command, "0"]) as target:
+        recording = Recording(path, "-p", target.pid, "-e", "exceptions")
+        wait_cpu([target.pid], 1)
+        os.kill(target.pid, signal.SIGKILL)
+        recording.end()
+    frames = collections.Counter()
+    for row in thrown(path)["rows"]:
+        for frame in row["stack"] or ():
+            frames["[unknown]" in frame] += row["count"]
+    checks.check(f"{variant}: methods from before, of a program that was killed", frames[False] > 100 and not frames[True],
+                 f"{frames[True]} of {frames.total()} frames unnamed")
+
+
 def check_port(checks, work, command, variant):
     """A runtime that calls us waits until it is recorded."""
     port, path = work.file("port"), work.file("port.clrperf")
@@ -268,8 +284,8 @@ def check_metrics(checks, work, command, variant):
 
 # Each with the sample that it looks at.
 ALONE = [(check_exact, "throws"), (check_stream, "throws"), (check_flood, "flood"), (check_descendants, "throws")]
-BESIDE = [(check_unharmed, "throws"), (check_stopping, "throws"), (check_port, "throws"), (check_children, "throws"),
-          (check_several, "throws"), (check_container, "throws"), (check_metrics, "throws")]
+BESIDE = [(check_unharmed, "throws"), (check_stopping, "throws"), (check_killed, "throws"), (check_port, "throws"),
+          (check_children, "throws"), (check_several, "throws"), (check_container, "throws"), (check_metrics, "throws")]
 
 
 def check_program(checks, check, work, program, variant):

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -145,6 +146,54 @@ static void test_conditions(void **state)
         "1@11 ");
 }
 
+/* An event with a float and a double of the same value, described as event sources do. */
+static void told_floats(struct told_fixture *f, uint32_t id, double value)
+{
+    struct buffer fields;
+    buffer_init(&fields, 100);
+    buffer_u32le(&fields, 2);
+    buffer_u32le(&fields, 13);
+    utf16_append(&fields, "small");
+    buffer_u16le(&fields, 0);
+    buffer_u32le(&fields, 14);
+    utf16_append(&fields, "large");
+    buffer_u16le(&fields, 0);
+    struct trace_event_type type = { .provider = trace_add_string(&f->b.trace, "Floats"),
+                                     .event_id = id,
+                                     .fields = trace_add_span(&f->b.trace, buffer_span(&fields)) };
+    float small = (float)value;
+    buffer_append(&f->payload, &small, sizeof small);
+    buffer_append(&f->payload, &value, sizeof value);
+    const struct trace_event row = { .time_ns = id * MS, .type = trace_builder_event_type(&f->b, &type) };
+    trace_push_event(&f->b.trace, &row, buffer_span(&f->payload));
+    buffer_clear(&f->payload);
+    buffer_done(&fields);
+}
+
+static void test_floats(void **state)
+{
+    (void)state;
+    static const struct {
+        struct event_condition condition;
+        const char *found;
+    } cases[] = {
+        { { "small", EVENT_IS, "0.1" }, "1@0 " },   { { "large", EVENT_IS, "0.1" }, "1@0 " },
+        { { "small", EVENT_MORE, "0.1" }, "2@0 " }, { { "small", EVENT_AT_MOST, "0.1" }, "1@0 " },
+        { { "small", EVENT_IS, "nan" }, "3@0 " },   { { "large", EVENT_IS_NOT, "NaN" }, "1@0 2@0 " },
+        { { "large", EVENT_AT_LEAST, "NaN" }, "" }, { { "large", EVENT_IS_NOT, "0.1" }, "2@0 3@0 " },
+    };
+    struct told_fixture f;
+    told_fixture_begin(&f);
+    told_floats(&f, 1, 0.1);
+    told_floats(&f, 2, 0.2);
+    told_floats(&f, 3, NAN);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct event_wish wish = { .conditions = &cases[i].condition, .condition_count = 1 };
+        assert_string_equal(found(&f.b.trace, &wish), cases[i].found);
+    }
+    told_fixture_end(&f);
+}
+
 /* Slices become longer as events come; none is lost, and each is where it was, to a slice. */
 static void test_course(void **state)
 {
@@ -225,7 +274,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_in_order_of_time), cmocka_unit_test(test_filters),
         cmocka_unit_test(test_unknown_field),    cmocka_unit_test(test_conditions),
-        cmocka_unit_test(test_counts),           cmocka_unit_test(test_course),
+        cmocka_unit_test(test_floats),           cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_course),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -719,6 +719,33 @@ static void test_self_describing(void **state)
     buffer_done(&p);
 }
 
+/* WriteEvent(inner, ok, last) of such a source, where `inner` is a class of two: it has no name. */
+static void test_object_beside_others(void **state)
+{
+    (void)state;
+    struct buffer fields, p;
+    buffer_init(&fields, TEXT_MAX);
+    buffer_init(&p, TEXT_MAX);
+    buffer_u32le(&fields, 3);
+    buffer_u32le(&fields, 1);
+    buffer_u32le(&fields, 2);
+    put_v1(&fields, 3, "open");
+    put_v1(&fields, 9, "n");
+    put_name(&fields, "");
+    put_v1(&fields, 3, "ok");
+    put_v1(&fields, 9, "last");
+    buffer_u8(&p, 1);
+    buffer_u32le(&p, 8);
+    buffer_u8(&p, 0);
+    buffer_u32le(&p, 9);
+    struct event_schema *s = described("Two", 0, &fields, NULL, false);
+    assert_string_equal(visited(s, buffer_span(&p), true), "{open=true;n=8;}ok=false;last=9;");
+    check_reads(s, buffer_span(&p));
+    event_schema_free(s);
+    buffer_done(&fields);
+    buffer_done(&p);
+}
+
 /* As DiagnosticSource sends: only the "V2 params" say what it is, an array of pairs. */
 static void test_arrays(void **state)
 {
@@ -870,6 +897,7 @@ int main(void)
         cmocka_unit_test(test_few_are_wider),
         cmocka_unit_test(test_narrow_bool),
         cmocka_unit_test(test_self_describing),
+        cmocka_unit_test(test_object_beside_others),
         cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_version_6),
         cmocka_unit_test(test_bad_descriptions),

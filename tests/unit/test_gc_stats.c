@@ -64,8 +64,9 @@ static void stats(struct told_fixture *f, uint64_t time_ns)
     told_event(f, time_ns, COLLECTOR, GC_EVENT_HEAP_STATS, 2);
 }
 
-/* A heap with `before` bytes in generation 0, of which a tenth is free. */
-static void put_surviving(struct buffer *payload, uint32_t heap, uint64_t before, uint64_t survived)
+/* A heap with `before` bytes in generation 0, of which a tenth is free, and `after` bytes with 30 free. */
+static void put_sizes(struct buffer *payload, uint32_t heap, uint64_t before, uint64_t after,
+                      uint64_t survived)
 {
     buffer_u16le(payload, 1);
     for (unsigned i = 0; i < 6; i++)
@@ -79,10 +80,15 @@ static void put_surviving(struct buffer *payload, uint32_t heap, uint64_t before
     buffer_u64le(payload, 0);
     buffer_u32le(payload, GC_EVENT_GENS);
     for (unsigned gen = 0; gen < GC_EVENT_GENS; gen++) {
-        const uint64_t sizes[10] = { before, before / 10, 0, before / 2, 10, 20, 5, 0, survived, 4096 };
+        const uint64_t sizes[10] = { before, before / 10, 0, after, 10, 20, 5, 0, survived, 4096 };
         for (size_t i = 0; i < ARRAY_LEN(sizes); i++)
             buffer_u64le(payload, gen ? 0 : sizes[i]);
     }
+}
+
+static void put_surviving(struct buffer *payload, uint32_t heap, uint64_t before, uint64_t survived)
+{
+    put_sizes(payload, heap, before, before / 2, survived);
 }
 
 /* Half of its objects survive. */
@@ -388,6 +394,39 @@ static void test_allocated(void **state)
     told_fixture_end(&f);
 }
 
+/* One in the background is measured as it begins and as it ends; what comes in between is not left by it. */
+static void test_allocated_meanwhile(void **state)
+{
+    (void)state;
+    for (unsigned ends_first = 0; ends_first < 2; ends_first++) {
+        struct told_fixture f;
+        struct gc_stats gc;
+        told_fixture_begin(&f);
+        suspend(&f, 1000, COLLECTOR, RUNTIME_SUSPEND_GC);
+        start(&f, 1030, 1, 2, 0, RUNTIME_GC_BACKGROUND);
+        plain(&f, 1100, COLLECTOR, GC_EVENT_RESTART_BEGIN);
+        plain(&f, 1110, COLLECTOR, GC_EVENT_RESTART_END);
+        uint64_t end_ns = ends_first ? 1500 : 2500;
+        suspend(&f, 2000, WORKER, RUNTIME_SUSPEND_GC);
+        start(&f, 2010, 2, 0, 0, ends_first ? RUNTIME_GC_BLOCKING : RUNTIME_GC_IN_BACKGROUND);
+        heap(&f, 2020, WORKER, 0, 2000);
+        end(&f, 2050, 2);
+        stats(&f, 2060);
+        plain(&f, 2070, WORKER, GC_EVENT_RESTART_BEGIN);
+        plain(&f, 2080, WORKER, GC_EVENT_RESTART_END);
+        put_sizes(&f.payload, 0, 400, 900, 100);
+        told_event(&f, end_ns - 10, COLLECTOR, GC_EVENT_HEAP_HISTORY, 3);
+        end(&f, end_ns, 1);
+        stats(&f, end_ns + 10);
+        gc_stats_init(&gc, &f.b.trace, 0, 0);
+        assert_true(gc.rows[0].complete && gc.rows[1].complete && gc.rows[1].has_allocated);
+        assert_int_equal(gc.rows[1].allocated,
+                         ends_first ? (2000 - 200) - (900 - 30 - (900 - 400)) : (2000 - 200) - (400 - 40));
+        gc_stats_done(&gc);
+        told_fixture_end(&f);
+    }
+}
+
 /* Every payload cut at every byte, and garbage: nothing is read that is not there. */
 static void test_malformed(void **state)
 {
@@ -488,11 +527,17 @@ static void test_readers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocking),       cmocka_unit_test(test_grown_meanwhile),
-        cmocka_unit_test(test_background),     cmocka_unit_test(test_turned_blocking),
-        cmocka_unit_test(test_two_in_a_pause), cmocka_unit_test(test_others),
-        cmocka_unit_test(test_missing_ends),   cmocka_unit_test(test_allocated),
-        cmocka_unit_test(test_malformed),      cmocka_unit_test(test_readers),
+        cmocka_unit_test(test_blocking),
+        cmocka_unit_test(test_grown_meanwhile),
+        cmocka_unit_test(test_background),
+        cmocka_unit_test(test_turned_blocking),
+        cmocka_unit_test(test_two_in_a_pause),
+        cmocka_unit_test(test_others),
+        cmocka_unit_test(test_missing_ends),
+        cmocka_unit_test(test_allocated),
+        cmocka_unit_test(test_allocated_meanwhile),
+        cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_readers),
         cmocka_unit_test(test_finalized),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -418,6 +418,34 @@ static void test_activities(void **state)
     told_fixture_end(&f);
 }
 
+/* An activity's end can have another name, if it has no begin of its own. */
+static void test_other_names(void **state)
+{
+    (void)state;
+    uint64_t by_thread;
+    struct told_fixture f;
+    struct span_table table;
+    told_fixture_begin(&f);
+    source_event(&f, "Shop", "OrderStart", 1, 1000, ONE, request);
+    source_event(&f, "Shop", "PackStart", 2, 1100, ONE, inner);
+    source_event(&f, "Shop", "LogStop", 6, 1200, ONE, inner); /* began before */
+    source_event(&f, "Bank", "PaidStop", 7, 1300, ONE, inner);
+    source_event(&f, "Shop", "ShippedStop", 3, 1400, TWO, inner);
+    source_event(&f, "Shop", "LogStart", 5, 1500, TWO, other);
+    source_event(&f, "Shop", "OrderStop", 4, 2000, TWO, request);
+    span_table_init(&table);
+    activity_spans_add(&table, &f.b.trace, 0, 0, &by_thread);
+    span_table_seal(&table, &f.b.trace);
+    assert_int_equal(table.count, 2);
+    assert_string_equal(intern_text(&table.texts, table.rows[0].name), "Shop/Order > Shop/Pack");
+    assert_int_equal(span_ns(&table.rows[0]), 300);
+    assert_int_equal(span_ns(&table.rows[1]), 1000);
+    assert_int_equal(table.unbegun, 2);
+    assert_int_equal(table.unfinished, 1);
+    span_table_done(&table);
+    told_fixture_end(&f);
+}
+
 /* An id of three bytes and their checksum. */
 static void put_id(uint32_t three, uint8_t out[ID_BYTES])
 {
@@ -575,19 +603,13 @@ static void test_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_told),
-        cmocka_unit_test(test_course),
-        cmocka_unit_test(test_lost_switch),
-        cmocka_unit_test(test_assumed),
-        cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_unknown_of_several),
-        cmocka_unit_test(test_known_of_one),
-        cmocka_unit_test(test_by_thread),
-        cmocka_unit_test(test_settle),
-        cmocka_unit_test(test_activities),
-        cmocka_unit_test(test_told_parents),
-        cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_diagnostic_sources),
+        cmocka_unit_test(test_told),         cmocka_unit_test(test_course),
+        cmocka_unit_test(test_lost_switch),  cmocka_unit_test(test_assumed),
+        cmocka_unit_test(test_unknown),      cmocka_unit_test(test_unknown_of_several),
+        cmocka_unit_test(test_known_of_one), cmocka_unit_test(test_by_thread),
+        cmocka_unit_test(test_settle),       cmocka_unit_test(test_activities),
+        cmocka_unit_test(test_other_names),  cmocka_unit_test(test_told_parents),
+        cmocka_unit_test(test_limit),        cmocka_unit_test(test_diagnostic_sources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
