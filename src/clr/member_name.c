@@ -46,6 +46,11 @@ static const struct {
     { "op_CheckedDecrement", "operator checked --" },
     { "op_True", "operator true" },
     { "op_False", "operator false" },
+    /* of Visual Basic only */
+    { "op_Concatenate", "operator &" },
+    { "op_Exponent", "operator ^" },
+    { "op_IntegerDivision", "operator \\" },
+    { "op_Like", "operator Like" },
     /* of instances, which they change: since C# 14 */
     { "op_AdditionAssignment", "operator +=" },
     { "op_CheckedAdditionAssignment", "operator checked +=" },

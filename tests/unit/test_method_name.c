@@ -138,6 +138,8 @@ static const struct {
       "App.Box<Store.Run lambda #2>.Go" },
     { "App.Box`1[App.Store+<>c__DisplayClass4_0]::Go()", "T", "App.Box<Store.closure>.Go" },
     { "App.Form+VB$StateMachine_4_LoadAsync::MoveNext()", ";;async", "App.Form.LoadAsync (async)" },
+    { "App.Form+VB$StateMachine_4_Rows`1[System.__Canon]::MoveNext()", "SM$T;;iterator",
+      "App.Form.Rows<T> (iterator)" },
     /* explicit interface implementations */
     { "App.Sq::App.IShape.Area()", "", "App.Sq.IShape.Area" },
     { "App.Sq::System.IComparable<App.Sq>.CompareTo(class App.Sq)", "", "App.Sq.IComparable<Sq>.CompareTo" },
@@ -160,6 +162,7 @@ static const struct {
     { "App.Program+main@8::Invoke(int32)", "", "App.Program.main closure line 8" },
     { "App.Program+load@66::MoveNext()", "", "App.Program.load closure line 66 (async)" },
     { "App.Program+rows@74-1::GenerateNext(int32&)", "", "App.Program.rows closure line 74.GenerateNext" },
+    { "App.Name::op_Like(class App.Name)", "", "App.Name.operator Like" },
     { "App.Form+_Closure$__::_Lambda$__3-0(int32)", "", "App.Form.lambda #1" },
     { "A.Odd\\,Name\\+X::M()", "", "A.Odd,Name+X.M" },
     /* code without metadata */
