@@ -163,6 +163,10 @@ static const struct {
     { "App.Program+load@66::MoveNext()", "", "App.Program.load closure line 66 (async)" },
     { "App.Program+rows@74-1::GenerateNext(int32&)", "", "App.Program.rows closure line 74.GenerateNext" },
     { "App.Name::op_Like(class App.Name)", "", "App.Name.operator Like" },
+    { "App.Parse::op_GreaterGreaterEquals(class A,class B)", ";T,U", "App.Parse.(>>=)<T,U>" },
+    { "App.Parse::op_LessBarGreater(class A,class B)", "", "App.Parse.(<|>)" },
+    { "App.Parse::op_LessOrMore(class A,class B)", "", "App.Parse.op_LessOrMore" },
+    { "App.Parse::op_(class A)", "", "App.Parse.op_" },
     { "App.Form+_Closure$__::_Lambda$__3-0(int32)", "", "App.Form.lambda #1" },
     { "A.Odd\\,Name\\+X::M()", "", "A.Odd,Name+X.M" },
     /* code without metadata */
