@@ -6,7 +6,7 @@
 #include "base/own.h"
 #include "clr/type_keyword.h"
 
-enum { NESTING_MAX = 8 };
+enum { NESTING_MAX = 8, OPERATOR_SIGNS_MAX = 16 };
 
 static const struct {
     const char *metadata, *shown;
@@ -46,6 +46,11 @@ static const struct {
     { "op_CheckedDecrement", "operator checked --" },
     { "op_True", "operator true" },
     { "op_False", "operator false" },
+    /* of Visual Basic only */
+    { "op_Concatenate", "operator &" },
+    { "op_Exponent", "operator ^" },
+    { "op_IntegerDivision", "operator \\" },
+    { "op_Like", "operator Like" },
     /* of instances, which they change: since C# 14 */
     { "op_AdditionAssignment", "operator +=" },
     { "op_CheckedAdditionAssignment", "operator checked +=" },
@@ -66,6 +71,17 @@ static const struct {
     { "op_CheckedIncrementAssignment", "operator checked ++" },
     { "op_DecrementAssignment", "operator --" },
     { "op_CheckedDecrementAssignment", "operator checked --" },
+};
+
+/* Of which F# makes the names of all other operators: op_GreaterGreaterEquals (F# specification, 4.1). */
+static const struct {
+    const char *metadata;
+    char shown;
+} operator_signs[] = {
+    { "Greater", '>' }, { "Less", '<' },    { "Plus", '+' }, { "Minus", '-' },   { "Multiply", '*' },
+    { "Divide", '/' },  { "Equals", '=' },  { "Bar", '|' },  { "Amp", '&' },     { "Dot", '.' },
+    { "Bang", '!' },    { "Dollar", '$' },  { "Hat", '^' },  { "Percent", '%' }, { "Qmark", '?' },
+    { "At", '@' },      { "Twiddle", '~' },
 };
 
 static const struct {
@@ -193,6 +209,26 @@ static bool show_generated(struct span name, unsigned depth, struct buffer *out)
     return true;
 }
 
+/* `signs` is "GreaterGreaterEquals"; nothing is appended when something else is in it. */
+static bool show_operator_signs(struct span signs, struct buffer *out)
+{
+    char shown[OPERATOR_SIGNS_MAX + 1] = "";
+    size_t count = 0;
+    while (signs.size && count < OPERATOR_SIGNS_MAX) {
+        size_t i = 0;
+        while (i < ARRAY_LEN(operator_signs) && !span_begins(signs, operator_signs[i].metadata))
+            i++;
+        if (i == ARRAY_LEN(operator_signs))
+            return false;
+        shown[count++] = operator_signs[i].shown;
+        signs = without(signs, strlen(operator_signs[i].metadata));
+    }
+    if (count == 0 || signs.size)
+        return false;
+    buffer_format(out, "(%s)", shown);
+    return true;
+}
+
 static bool show_operator_or_accessor(struct span name, struct buffer *out)
 {
     for (size_t i = 0; i < ARRAY_LEN(operators); i++)
@@ -200,6 +236,8 @@ static bool show_operator_or_accessor(struct span name, struct buffer *out)
             buffer_string(out, operators[i].shown);
             return true;
         }
+    if (span_begins(name, "op_") && show_operator_signs(without(name, 3), out))
+        return true;
     for (size_t i = 0; i < ARRAY_LEN(accessors); i++)
         if (span_begins(name, accessors[i].prefix) && name.size > strlen(accessors[i].prefix)) {
             append(out, without(name, strlen(accessors[i].prefix)));

@@ -17,6 +17,7 @@
  *   get_Count                 Count.get           op_Addition              operator +
  *   <Main>b__0_0              Main lambda         <Main>b__0_2             Main lambda #3
  *   <Main>g__Add|0_1          Main.Add            <Main>$                  Main
+ *   op_GreaterGreaterEquals   (>>=)
  *   System.IDisposable.Dispose   IDisposable.Dispose
  * What is not of such a form is appended as it is.
  */

@@ -161,26 +161,6 @@ static bool show_il_stub(struct span method, struct span serves, struct buffer *
     return true;
 }
 
-/* Methods without metadata: the runtime's stubs, and what programs made with Reflection.Emit. */
-static void show_dynamic(struct span method, struct span serves, struct buffer *out)
-{
-    static const char invoke[] = "InvokeStub_", lambda[] = "lambda_method", stub[] = "IL_STUB_";
-    if (show_il_stub(method, serves, out))
-        return;
-    const char *note = " [dynamic]";
-    if (span_begins(method, stub)) {
-        method = span_between(method, sizeof stub - 1, method.size);
-        note = " [IL stub]";
-    } else if (span_begins(method, invoke)) {
-        method = span_between(method, sizeof invoke - 1, method.size);
-        note = " [reflection invoke]";
-    } else if (span_begins(method, lambda)) {
-        note = " [compiled expression]";
-    }
-    buffer_append(out, method.data, method.size);
-    buffer_string(out, note);
-}
-
 static const char *machine_note(struct span kind, const struct buffer *out, size_t start)
 {
     if (is_text(kind, "async"))
@@ -260,6 +240,46 @@ static void show_managed(const struct parts *parts, const struct type_name *type
         member_name_show(parts->method, out);
         show_method_params(parts->arguments, params.method, out);
     }
+    buffer_string(out, note);
+}
+
+/* What reflection calls is told as "TYPE.METHOD": TYPE without its namespace and the types around it. */
+static void show_invoked(struct span name, struct buffer *out)
+{
+    size_t dot = 0, depth = 0;
+    for (; dot < name.size && (name.data[dot] != '.' || depth > 0); dot++) {
+        depth += name.data[dot] == '<';
+        depth -= name.data[dot] == '>' && depth;
+    }
+    struct parts parts = { .type = span_between(name, 0, dot),
+                           .method = span_between(name, dot + 1, name.size) };
+    struct type_name type;
+    if (parts.type.size == 0 || parts.method.size == 0 || !type_name_split(parts.type, &type))
+        buffer_append(out, name.data, name.size);
+    else if (type_name_is_closure(type.segments[0]))
+        member_name_show(parts.method, out);
+    else
+        show_managed(&parts, &type, "", out);
+}
+
+/* Methods without metadata: the runtime's stubs, and what programs made with Reflection.Emit. */
+static void show_dynamic(struct span method, struct span serves, struct buffer *out)
+{
+    static const char invoke[] = "InvokeStub_", lambda[] = "lambda_method", stub[] = "IL_STUB_";
+    if (show_il_stub(method, serves, out))
+        return;
+    const char *note = " [dynamic]";
+    if (span_begins(method, stub)) {
+        method = span_between(method, sizeof stub - 1, method.size);
+        note = " [IL stub]";
+    } else if (span_begins(method, invoke)) {
+        show_invoked(span_between(method, sizeof invoke - 1, method.size), out);
+        method = (struct span){ 0 };
+        note = " [reflection invoke]";
+    } else if (span_begins(method, lambda)) {
+        note = " [compiled expression]";
+    }
+    buffer_append(out, method.data, method.size);
     buffer_string(out, note);
 }
 

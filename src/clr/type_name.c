@@ -183,9 +183,11 @@ static bool show_fsharp_closure(struct span segment, struct buffer *out)
 /* A whole type, with C# keywords: "Dictionary<int,_>.Entry[]". */
 static void show_type(struct span text, unsigned depth, struct buffer *out);
 
-/* A generic parameter of an anonymous type is "<Name>j__TPar". */
+/* A generic parameter of an anonymous type is "<Name>j__TPar", of Visual Basic's state machines "SM$T". */
 static struct span parameter_name(struct span name)
 {
+    if (span_begins(name, "SM$"))
+        return part(name, 3, name.size);
     const uint8_t *close = name.size > 2 && name.data[0] == '<' ? memchr(name.data, '>', name.size) : NULL;
     return close ? part(name, 1, (size_t)(close - name.data)) : name;
 }

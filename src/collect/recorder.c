@@ -30,6 +30,8 @@
 
 enum {
     RECORDER_TICK_MS = 50,
+    RECORDER_FIRST_TICK_MS = 10, /* for the first of a command's life, which is all of it for some */
+    RECORDER_FIRST_MS = 500,
     RECORDER_QUIET_TICK_MS = 200,  /* while nothing is new: each look finds its caches cold */
     RECORDER_CHURN_TICK_MS = 5,    /* while sampled code is freed at once, or deep stacks change */
     RECORDER_SWITCHES_TICK_MS = 5, /* of which there can be tens of thousands a second */
@@ -194,6 +196,8 @@ static unsigned recorder_tick_ms(struct recorder *r)
     bool newcomers = !r->options.perf.pids || r->options.perf.on_exec;
     if (memory_names_churn(r->memory) || sample_stacks_are_pressed(r->stacks))
         return RECORDER_CHURN_TICK_MS;
+    if (r->options.perf.on_exec && clock_monotonic_ns() - r->started_ns < RECORDER_FIRST_MS * MS_NS)
+        return RECORDER_FIRST_TICK_MS;
     if (newcomers || seen != r->seen)
         r->tick_ms = RECORDER_TICK_MS;
     else if (r->tick_ms < RECORDER_QUIET_TICK_MS)

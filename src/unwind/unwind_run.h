@@ -73,6 +73,7 @@ struct unwind_run {
     bool at_leaf;             /* the registers are those of the sample */
     bool above_leaf;          /* the leaf is native code, which may have kept them for its caller */
     size_t later;             /* so many frames came of the sample; 0 while all do */
+    uint64_t sample_sp;       /* SP of the outermost of those */
     struct unwind_left *left; /* UNWIND_LEFT_MAX: the first of those that were left, leaf first */
     size_t left_count;
     bool left_all; /* these are all of them so far */

@@ -179,16 +179,48 @@ static bool run_later(struct unwind_run *r, const struct unwind_place *at, const
     return true;
 }
 
-/* Whether all that the kernel found behind the sample's bytes is among what memory told later. */
+/*
+ * How many of its frames the kernel found below `sp`, as far as the stack still tells. Where our frames are
+ * some of them can be none of ours, and no callers at all: it follows frame pointers, and above that of a
+ * method which replaced its first version while it ran (OSR) is a word that was left over, in place of the
+ * method's caller.
+ */
+static size_t kernel_frames_below(const struct unwind_run *r, uint64_t sp)
+{
+    const struct unwind_sample *s = r->sample;
+    uint64_t fp = s->registers->fp, caller;
+    size_t count = 1;
+    while (count < s->kernel_count && fp < sp && sp - fp > WORD_BYTES &&
+           unwind_run_word(r, fp + WORD_BYTES, &caller) == OUTCOME_OK &&
+           (caller & r->u->address_mask) == s->kernel_chain[count] &&
+           unwind_run_word(r, fp, &fp) == OUTCOME_OK)
+        count++;
+    return count;
+}
+
+/* The index in the kernel's chain behind the frames that came of the sample; 0 when it has none of them. */
+static size_t kernel_goes_on(const struct unwind_run *r, const struct unwind_frame *frames, size_t count)
+{
+    const struct unwind_sample *s = r->sample;
+    size_t i = chain_splice(frames, count, s->kernel_chain, s->kernel_count);
+    size_t below = i ? kernel_frames_below(r, r->sample_sp) : 0;
+    return below > i ? below : i;
+}
+
+/*
+ * Whether all that the kernel found behind the sample's bytes is among what memory told later, or is there
+ * still where the kernel found it.
+ */
 static bool is_as_kernel_says(const struct unwind_run *r, const struct unwind_frame *frames, size_t count)
 {
     const struct unwind_sample *s = r->sample;
-    size_t i = chain_splice(frames, r->later, s->kernel_chain, s->kernel_count), at = r->later;
+    size_t i = kernel_goes_on(r, frames, r->later), at = r->later;
     for (; i > 0 && i < s->kernel_count; i++) {
         while (at < count && frames[at].ip != s->kernel_chain[i])
             at++;
         if (at == count)
-            return frame_step_caller(r->u, s->kernel_chain[i]).kind == STEP_NO_CODE; /* it went astray */
+            return frame_step_caller(r->u, s->kernel_chain[i]).kind == STEP_NO_CODE || /* it went astray */
+                   kernel_frames_below(r, UINT64_MAX) == s->kernel_count;
     }
     return true;
 }
@@ -225,7 +257,7 @@ static void run_splice(struct unwind_run *r, struct unwind_frame *frames, size_t
                        struct unwind_result *result)
 {
     const struct unwind_sample *s = r->sample;
-    size_t i = chain_splice(frames, result->count, s->kernel_chain, s->kernel_count);
+    size_t i = kernel_goes_on(r, frames, result->count);
     for (; i > 0 && i < s->kernel_count; i++) {
         struct unwind_place next = { .ip = s->kernel_chain[i] };
         if (!is_code(r, &next))
@@ -273,6 +305,8 @@ struct unwind_result unwinder_run(struct unwinder *u, const struct unwind_sample
     while (result.count < max) {
         frames[result.count++] =
             (struct unwind_frame){ at.ip, (uint8_t)found, at.exact || at.no_call, at.hijacked };
+        if (!r.later)
+            r.sample_sp = at.sp;
         bool advanced = run_advance(&r, &at, &found, &result.end);
         if (!advanced && run_later(&r, &at, &result))
             advanced = run_advance(&r, &at, &found, &result.end);

@@ -133,6 +133,12 @@ def command_is_short(checks, work):
     found = totals["found_by"]
     checks.check("the frames of a short program are not guessed",
                  found["unwind_info"] > 200 and found.get("frame_pointer", 0) <= 0.002 * sum(found.values()), f"{found}")
+    frames = []
+    for _ in range(3):
+        clrperf("record", "-q", "--force", "-F", 999, "-o", out, "--", *sample_command("10", "primes"), "0.01")
+        frames.append(report(out, "--top", "1")["totals"]["frames"])
+    checks.check("those of one that is gone at once have names",
+                 sum(f["unnamed"] for f in frames) <= 0.005 * sum(f["user"] for f in frames), f"{frames}")
 
 
 def command_names(checks, work):

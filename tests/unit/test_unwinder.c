@@ -478,6 +478,16 @@ static const struct world_case cases[] = {
       .frames = { METHOD + 0x50, FRAMED + 9, METHOD + 9 },
       .end = UNWIND_END_CUT,
       .last = UNWIND_FOUND_KERNEL },
+    { "cut, the kernel took a word that was left over for a caller",
+      METHOD + 0x50,
+      AT(0),
+      1,
+      { AT(90), METHOD + 9, AT(90), FRAMED + 9 },
+      4,
+      { METHOD + 0x50, METHOD + 9, ROOT + 5 },
+      .frames = { METHOD + 0x50, FRAMED + 9, ROOT + 5 },
+      .end = UNWIND_END_ROOT,
+      .last = UNWIND_FOUND_KERNEL },
     { "no bytes at all",
       METHOD + 0x50,
       9,
@@ -855,6 +865,14 @@ static const struct later_case {
     { "all is there still", 0, FRAMED + 9, { 0 }, { 0 }, 0, true },
     { "so the kernel says", 0, FRAMED + 9, { LEAF + 4, FRAMED + 9, PUSHED + 9 }, { 0 }, STACK + 72, true },
     { "the kernel's chain went astray", 0, FRAMED + 9, { LEAF + 4, FRAMED + 9, 0x77 }, { 0 }, 0, true },
+    { "the kernel took a word that was left over for a caller",
+      7,
+      METHOD + 9,
+      { LEAF + 4, PUSHED + 9, METHOD + 9 },
+      { 0 },
+      0,
+      true },
+    { "that word has changed", 7, METHOD + 8, { LEAF + 4, PUSHED + 9, METHOD + 9 }, { 0 }, 0, false },
     { "FRAMED calls another", 0, FRAMED + 19, { 0 }, { 0 }, 0, false },
     { "FRAMED's caller has gone", 4, 0x77, { 0 }, { 0 }, 0, false },
     { "FRAMED has another caller", 4, METHOD + 0x50, { LEAF + 4, FRAMED + 9, PUSHED + 9 }, { 0 }, 0, false },
@@ -881,7 +899,7 @@ static void test_later(void **state)
                                   .fp = AT(3),
                                   .word_count = 2,
                                   .code = c->code,
-                                  .words = { FRAMED + 9, 0, 0, 0, PUSHED + 9, 0, 0, 0, ROOT + 5 } };
+                                  .words = { FRAMED + 9, 0, 0, AT(6), PUSHED + 9, 0, 0, 0, ROOT + 5 } };
         uint64_t now[STACK_WORDS] = { 0 };
         memcpy(now, cut.words, sizeof cut.words);
         now[c->word] = c->now;
