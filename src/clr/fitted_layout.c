@@ -12,9 +12,11 @@
 
 enum {
     CHECK_MIN = 50,        /* methods to compare before a layout is believed */
+    CHECK_MIN_TOLD = 15,   /* of the layout that the runtime describes itself */
     CHECK_MIN_PARTIAL = 8, /* in a dump that holds what stacks need, and little else */
-    CHECK_MIN_TOLD = 2,    /* there, of the layout that the runtime describes itself */
-    CHECK_FIRST = 80,      /* enough where all of them agree: each costs reads */
+    CHECK_MIN_PARTIAL_TOLD = 2,
+    CHECK_FIRST = 80, /* enough where all of them agree: each costs reads */
+    CHECK_FIRST_TOLD = 25,
     CHECK_MAX = 200,
     CHECK_TRIES_MAX = 200000, /* places of precodes to look at */
     CHECK_PER_CENT = 99,
@@ -50,12 +52,26 @@ void fitted_layout_done(struct fitted_layout *fit)
 
 /* The check. */
 
+/* Enough; a dump that holds little may have fewer. */
+static uint32_t checks_hoped_for(const struct fitted_layout *fit)
+{
+    return fit->way == LAYOUT_DESCRIBED ? CHECK_MIN_TOLD : CHECK_MIN;
+}
+
+static uint32_t checks_wanted(const struct fitted_layout *fit)
+{
+    if (!fit->pages->memory->partial)
+        return checks_hoped_for(fit);
+    return fit->way == LAYOUT_DESCRIBED ? CHECK_MIN_PARTIAL_TOLD : CHECK_MIN_PARTIAL;
+}
+
 /* Once enough methods were compared, those of one module more say little for the reading of its metadata. */
 static bool is_worth_comparing(struct fitted_layout *fit, const struct method_desc *method)
 {
     struct method_table table;
-    return fit->checked < CHECK_MIN || (method_table_read(fit->pages, &fit->layout, method->table, &table) &&
-                                        loaded_types_has_module(&fit->types, table.module));
+    return fit->checked < checks_hoped_for(fit) ||
+           (method_table_read(fit->pages, &fit->layout, method->table, &table) &&
+            loaded_types_has_module(&fit->types, table.module));
 }
 
 static void count_agreement(struct fitted_layout *fit, const struct method_desc *method)
@@ -65,13 +81,6 @@ static void count_agreement(struct fitted_layout *fit, const struct method_desc 
     enum method_agreement agreement = method_text_check(&fit->types, method);
     fit->checked += agreement != AGREEMENT_UNKNOWN;
     fit->agreed += agreement == AGREEMENT_RIGHT;
-}
-
-static uint32_t checks_wanted(const struct fitted_layout *fit)
-{
-    if (!fit->pages->memory->partial)
-        return CHECK_MIN;
-    return fit->way == LAYOUT_DESCRIBED ? CHECK_MIN_TOLD : CHECK_MIN_PARTIAL;
 }
 
 /* A small program has little jitted code; methods also have records behind their precodes. */
@@ -151,10 +160,10 @@ static void check_methods(struct fitted_layout *fit, size_t at_most)
 static bool agrees(struct fitted_layout *fit)
 {
     fitted_layout_survey(fit);
-    check_methods(fit, CHECK_FIRST);
-    if (fit->checked < CHECK_MIN || fit->agreed < fit->checked)
+    check_methods(fit, fit->way == LAYOUT_DESCRIBED ? CHECK_FIRST_TOLD : CHECK_FIRST);
+    if (fit->checked < checks_hoped_for(fit) || fit->agreed < fit->checked)
         check_methods(fit, CHECK_MAX);
-    if (fit->checked < CHECK_MIN)
+    if (fit->checked < checks_hoped_for(fit))
         check_precodes(fit);
     return fit->checked >= checks_wanted(fit) &&
            (uint64_t)fit->agreed * 100 >= (uint64_t)fit->checked * CHECK_PER_CENT;
