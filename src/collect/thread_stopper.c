@@ -126,6 +126,8 @@ static void warm(struct batch *b, size_t bytes)
     size_t end = b->used + bytes;
     if (end > BATCH_STACK_BYTES)
         end = BATCH_STACK_BYTES;
+    if (b->warm < b->used) /* while threads were held none were */
+        b->warm = b->used;
     if (end > b->warm) {
         mem_bring_in(b->x->stacks + b->warm, end - b->warm);
         memset(b->x->stacks + b->warm, 0, end - b->warm);

@@ -145,13 +145,15 @@ static void test_gone(void **state)
 
 enum { THREADS = 150, ONE_IS_GONE = 70 };
 
-/* `user`: counts who has its mark, in memory that parent and child share. */
+/* Far up a stack that takes some pages. `user`: counts who has its mark, in memory that parent and child
+ * share. */
 static void *wait_with_mark(void *user)
 {
-    volatile uint64_t mark = MARK;
+    volatile uint64_t words[2048] = { 0 };
     atomic_int *marked = user;
+    words[ARRAY_LEN(words) - 1] = MARK;
     atomic_fetch_add(marked, 1);
-    while (mark)
+    while (words[ARRAY_LEN(words) - 1])
         pause();
     return NULL;
 }
