@@ -69,10 +69,10 @@ def check_sample(checks, variant, sample, work):
 
 
 def check_lost(checks, work):
-    """What rings lost: perf says it of each loss in turn, and once more of all together."""
+    """What rings lost: perf says it of each loss in turn, with the next sample that has room, and once more of all together."""
     path = work.file("lost.data")
     run("perf", "record", "-q", "-m", "1", "-F", "49999", "-e", "cpu-clock", "--call-graph", f"dwarf,{STACK_BYTES}", "-o", path, "--",
-        "sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
+        "sh", "-c", "n() { i=0; while [ $i -lt $1 ]; do i=$((i+1)); done; }; n 200000; sleep 1; n 2000")
     text = run("perf", "script", "--show-lost-events", "-i", path, errors="replace")
     told = sum(int(lost) for lost in re.findall(r"PERF_RECORD_LOST lost (\d+)", text))
     script = work.file("lost.txt")
