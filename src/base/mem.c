@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,15 +32,15 @@ void mem_share_heap(void)
 #endif
 }
 
-/* Of what is freed, `bytes` are kept. */
-static void keep_freed(size_t bytes)
+/* Of what is freed, `bytes` are kept. False where that cannot be had. */
+static bool keep_freed(size_t bytes)
 {
     mem_share_heap();
 #ifdef __GLIBC__
-    mallopt(M_TRIM_THRESHOLD, (int)(2 * bytes));
-    mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_MAX);
+    return mallopt(M_TRIM_THRESHOLD, (int)(2 * bytes)) && mallopt(M_MMAP_THRESHOLD, MMAP_THRESHOLD_MAX);
 #else
     (void)bytes;
+    return false;
 #endif
 }
 
@@ -55,7 +56,8 @@ static void return_pieces(size_t bytes)
 
 void mem_expect(size_t bytes, size_t ready)
 {
-    keep_freed(bytes);
+    if (!keep_freed(bytes))
+        return;
     char *grown = malloc(bytes);
     if (grown)
         mem_bring_in(grown, ready);
@@ -65,7 +67,8 @@ void mem_expect(size_t bytes, size_t ready)
 
 void mem_expect_large(size_t bytes)
 {
-    keep_freed(bytes);
+    if (!keep_freed(bytes))
+        return;
     size_t taken = bytes + LARGE_PAGE_BYTES; /* not all of which are of large pages */
     char *grown = malloc(taken);
     uintptr_t first = (uintptr_t)grown;

@@ -39,7 +39,7 @@ bool memory_names_read(struct memory_names *names, uint32_t process, uint64_t ti
  */
 bool memory_names_find(struct memory_names *names, uint32_t process, uint64_t addr, uint64_t time_ns,
                        struct method_place *out);
-/* A sample of a process came: how many lead to what is not named decides how soon it is. */
+/* A sample or an event of a process came: how many lead to what is not named decides how soon it is. */
 void memory_names_sampled(struct memory_names *names, uint32_t process, uint32_t stack);
 /* Finds out what kind of stub is at `addr`, as it was sampled just now. */
 void memory_names_look_at_stub(struct memory_names *names, uint32_t process, uint64_t addr);

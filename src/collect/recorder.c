@@ -250,7 +250,7 @@ static bool recorder_loop(struct recorder *r, struct cpu_lease *lease, struct er
         }
         watched_processes_look(&r->watched);
         recorder_take_callers(r);
-        /* nobody looks for methods as these stacks come */
+        /* methods are looked for as stacks are unwound, which neither the kernel's nor those of events are */
         memory_names_look(r->memory, r->options.kernel_chains || recorder_wants_events(r));
         recorder_progress(r, now);
         if (!going)

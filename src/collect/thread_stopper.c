@@ -116,7 +116,7 @@ struct batch {
     size_t held;          /* results whose thread stands still */
     uint64_t held_ns;     /* since the first of these was taken */
     size_t used, warm;    /* bytes of `stacks`: that are taken, and that need not be brought in any more */
-    uint64_t quiet_ns;    /* when nobody stood still for us, last */
+    uint64_t quiet_ns;    /* when none that was asked stood still, last */
     bool at_once;         /* we run as soon as we can */
 };
 

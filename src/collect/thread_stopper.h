@@ -3,10 +3,10 @@
  *
  * By PTRACE_SEIZE and PTRACE_INTERRUPT (ptrace(2)): no signal is sent, nobody who watches the process sees it
  * stop, and a process that is stopped already stays so. A thread stops when it gets a CPU, which is what
- * takes long: many are asked at a time, and those that stopped take none from the others: they are held until
- * the last has stopped, or for a moment that is short for who waits for them. A child process of ours does it
- * and reads the stacks; when we or it die, the kernel lets the threads go on. Where a page of a stack never
- * arrives the child is killed. A system call that was under way is restarted by the kernel;
+ * takes long: many are asked at a time, and those that stopped are held until the last has, for at most
+ * 0.15 ms, so that they take no CPU from the others. A child process of ours does it and reads the stacks;
+ * when we or it die, the kernel lets the threads go on. Where a page of a stack never arrives the child is
+ * killed. A system call that was under way is restarted by the kernel;
  * epoll_wait() and a few others return EINTR, as after any debugger (signal(7)). Belongs to one thread.
  * x86-64 and arm64.
  */

@@ -145,9 +145,8 @@ static void symbolize_ask(const struct symbolizer *s, struct questions *kernel, 
             continue;
         }
         const struct trace_mapping *m = &t->mappings.rows[row->mapping];
-        uint8_t kind = t->images.rows[m->image].kind;
         row->unnamed = row->mapping ? UNNAMED_NO_IMAGE : UNNAMED_NO_MAPPING;
-        if (row->code || kind == IMAGE_JIT || kind == IMAGE_ANON || !row->mapping)
+        if (row->code || trace_location_may_be_jitted(t, row))
             questions_add(jit, (struct question){ id, row->process, location_inside(row) });
         else
             questions_add(images,
