@@ -142,6 +142,30 @@ namespace Shapes
                           "Shapes.Once<T>..cctor");
         }
 
+        /// <summary>Compiled now, and run when all others have had their turn: a second later.</summary>
+        public static void AddLast(Catalogue catalogue)
+        {
+            Early(7L, 0);
+            catalogue.Add("GenericMethodCompiledBefore", loops => Early(7L, loops), "Shapes.Generics.Early<T>",
+                          "Shapes.Generics.SpinEarly");
+        }
+
+        /// <summary>Never compiled again.</summary>
+        [MethodImpl(MethodImplOptions.NoInlining | MethodImplOptions.NoOptimization)]
+        private static ulong Early<T>(T seed, int loops)
+        {
+            return SpinEarly(loops) + (seed is null ? 1u : 2u);
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        private static ulong SpinEarly(int loops)
+        {
+            ulong x = 3;
+            for (int i = 0; i < loops; i++)
+                x = x * 31 + 7;
+            return x;
+        }
+
         [MethodImpl(MethodImplOptions.NoInlining)]
         private static ulong Spin<T>(T seed, int loops)
         {

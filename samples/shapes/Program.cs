@@ -22,6 +22,7 @@ namespace Shapes
 #if !NETCOREAPP3_1
             Modern.AddTo(catalogue);
 #endif
+            Generics.AddLast(catalogue);
             run.AnswerInput();
             run.Ready();
 

@@ -305,7 +305,8 @@ static void read_sampled_code(struct known_memory *known)
     stub_kinds_update(names->stub_kinds, known->process, memory_session_memory(known->session));
 }
 
-/* Of a runtime that tells of its methods: those that were there before. */
+/* Of a runtime that tells of its methods: those that were there before, and of which instance the others are.
+ */
 static void learn_sampled_methods(struct known_memory *known)
 {
     size_t count;
@@ -315,7 +316,7 @@ static void learn_sampled_methods(struct known_memory *known)
         memory_session_learn(known->session, addrs, count, &sink, NULL);
 }
 
-static void read_sampled(struct known_memory *known, uint64_t now_ns, bool sampled)
+static void read_sampled(struct known_memory *known, uint64_t now_ns)
 {
     struct memory_names *names = known->names;
     const struct trace *t = &names->b->trace;
@@ -325,7 +326,7 @@ static void read_sampled(struct known_memory *known, uint64_t now_ns, bool sampl
         return;
     read_pace_read(&known->pace, t, now_ns);
     read_sampled_code(known);
-    if (sampled && runtime_names_listens(names->methods, known->process))
+    if (runtime_names_listens(names->methods, known->process))
         learn_sampled_methods(known);
 }
 
@@ -367,7 +368,7 @@ void memory_names_look(struct memory_names *names, bool sampled)
         struct known_memory *known = &names->processes[i];
         if (!known->session)
             continue;
-        read_sampled(known, now_ns, sampled);
+        read_sampled(known, now_ns);
         if (due)
             look_when_due(known, now_ns, sampled);
     }

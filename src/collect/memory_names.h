@@ -50,9 +50,9 @@ int memory_names_retry_ms(const struct memory_names *names, uint32_t process);
 /* Whether the process's methods can be told from its memory now. */
 bool memory_names_knows(const struct memory_names *names, uint32_t process);
 /*
- * Looks for code that can be freed and is new, in processes whose runtime does not tell of it itself. To be
- * called now and then. `sampled`: names what samples led to since, too; else memory_names_find() is asked for
- * it.
+ * Looks for code that can be freed and is new, in processes whose runtime does not tell of it itself; in the
+ * others for what the runtime leaves out of methods that were sampled. To be called now and then. `sampled`:
+ * of the former names what samples led to since, too; else memory_names_find() is asked for it.
  */
 void memory_names_look(struct memory_names *names, bool sampled);
 /* Whether such code comes all the time, or what was sampled was gone: what is sampled of it is gone soon. */

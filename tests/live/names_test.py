@@ -9,7 +9,7 @@ import sys
 import threading
 from collections import Counter
 
-from live import Checks, Load, Target, Watch, Work, cpu_clock_ns, dump, folded, record_busy, report, sample_command
+from live import Checks, Load, Target, Watch, Work, cpu_clock_ns, dump, folded, record, record_busy, report, sample_command
 
 RATE = 999
 # How much CPU time of the target a recording must hold; primes' must outweigh what the session's start costs.
@@ -105,7 +105,8 @@ def check_shares(checks, name, stacks, seconds):
 
 
 # Over values a generic method has code of its own; that over references is shared.
-INSTANCES = {"Generics.Spin<double>", "Generics.Spin<T>", "Box<T>.Convert<long>", "LoudVisitor.Visit<DayOfWeek>", "LoudVisitor.Visit<T>"}
+INSTANCES = {"Generics.Spin<double>", "Generics.Spin<T>", "Box<T>.Convert<long>", "LoudVisitor.Visit<DayOfWeek>", "LoudVisitor.Visit<T>",
+             "Generics.Early<long>"}
 
 
 def check_instances(checks, name, stacks):
@@ -182,6 +183,10 @@ def check_sample(checks, variant, sample, work):
         check_shares(checks, name, folded(capture), seconds)
     if sample == "shapes" and "aot" not in variant:
         check_instances(checks, name, folded(capture))
+        # the runtime has told of a method when it is sampled first, and not of which instance; its memory is gone at the end
+        ended = work.file("shapes-ended.clrperf")
+        record(ended, "-F", RATE, "--", *command[:-1], "6")
+        check_instances(checks, f"{name}, from its start to its end", folded(ended))
 
 
 def main():
