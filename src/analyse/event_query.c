@@ -90,7 +90,7 @@ static bool type_wanted(struct event_query *q, uint32_t type)
     return all;
 }
 
-static bool any_type_has(struct event_query *q, const char *field)
+bool event_query_has_field(struct event_query *q, const char *field)
 {
     for (uint32_t type = 1; type < q->trace->event_types.count; type++)
         if (type_named(q, type) && event_schema_field(event_schemas_get(&q->schemas, type), field) >= 0)
@@ -98,12 +98,28 @@ static bool any_type_has(struct event_query *q, const char *field)
     return false;
 }
 
-const char *event_query_unknown_field(struct event_query *q)
+static bool is_among(const char *name, const char *const *names, size_t count)
 {
-    for (size_t i = 0; i < q->wish.condition_count; i++)
-        if (!any_type_has(q, q->wish.conditions[i].field))
-            return q->wish.conditions[i].field;
-    return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+size_t event_query_fields(struct event_query *q, const char **names, size_t most)
+{
+    size_t count = 0;
+    for (uint32_t type = 1; type < q->trace->event_types.count; type++) {
+        if (!type_named(q, type))
+            continue;
+        const struct event_schema *s = event_schemas_get(&q->schemas, type);
+        for (uint32_t i = 0; i < event_schema_fields(s) && count < most; i++) {
+            const char *name = event_schema_field_name(s, i);
+            if (name && !is_among(name, names, count))
+                names[count++] = name;
+        }
+    }
+    return count;
 }
 
 static bool process_wanted(struct event_query *q, uint32_t id)

@@ -54,8 +54,10 @@ void event_query_done(struct event_query *q);
 
 /* The next event that is wanted; 0 at the end. */
 uint32_t event_query_next(struct event_query *q);
-/* A field of the wish's conditions that no event of that provider and name has; NULL: there is none such. */
-const char *event_query_unknown_field(struct event_query *q);
+/* Whether an event of the wish's provider and name has this field. */
+bool event_query_has_field(struct event_query *q, const char *field);
+/* What fields they have, each once, at most so many; names are the query's. Returns how many. */
+size_t event_query_fields(struct event_query *q, const char **names, size_t most);
 static inline const struct event_schema *event_query_schema(struct event_query *q, uint32_t event)
 {
     return event_schemas_get(&q->schemas, q->trace->events.rows[event].type);

@@ -29,13 +29,13 @@ static size_t append_ascii(struct buffer *out, struct span text)
     return units;
 }
 
-size_t utf16_append_utf8(struct buffer *out, struct span text)
+static size_t append_utf8(struct buffer *out, struct span text, bool keep_zeros)
 {
     size_t replaced = 0;
     size_t units = text.size / 2;
     for (size_t i = append_ascii(out, text); i < units; i++) {
         uint32_t unit = load_u16le(text.data + 2 * i);
-        if (unit - 0xd800 < 0x800 || unit == 0) {
+        if (unit - 0xd800 < 0x800 || (unit == 0 && !keep_zeros)) {
             uint32_t low = i + 1 < units ? load_u16le(text.data + 2 * i + 2) : 0;
             if (unit != 0 && unit < 0xdc00 && low - 0xdc00 < 0x400) {
                 unit = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
@@ -48,6 +48,16 @@ size_t utf16_append_utf8(struct buffer *out, struct span text)
         utf8_append(out, unit);
     }
     return replaced;
+}
+
+size_t utf16_append_utf8(struct buffer *out, struct span text)
+{
+    return append_utf8(out, text, false);
+}
+
+void utf16_append_whole(struct buffer *out, struct span text)
+{
+    append_utf8(out, text, true);
 }
 
 static size_t append_units(struct buffer *out, struct span text)

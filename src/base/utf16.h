@@ -14,6 +14,8 @@
  * ignored. Returns how many units were replaced.
  */
 size_t utf16_append_utf8(struct buffer *out, struct span text);
+/* The same, and zero units stay what they are. */
+void utf16_append_whole(struct buffer *out, struct span text);
 
 /*
  * Appends UTF-8 `text` as UTF-16LE without a terminator. Bytes that are not UTF-8 become U+FFFD each.

@@ -334,7 +334,7 @@ void capture_warn(const struct capture *c)
         message_warning("'%s' was not ended in order; everything up to its last second is shown", c->path);
     const char *notes = trace_fact_value(t, FACT_NOTES);
     if (notes)
-        message_warning("%s", notes);
+        message_warning("'%s': %s", import_shown_path(c->path), notes);
 }
 
 void capture_json_losses(struct json_writer *j, const struct trace *t)

@@ -56,6 +56,10 @@ void event_value_json(struct json_writer *j, const struct event_value *v, struct
     case EVENT_VALUE_BYTES:
         event_bytes_hex(v->bytes, scratch);
         break;
+    case EVENT_VALUE_TEXT16:
+    case EVENT_VALUE_TEXT8:
+        event_value_append_whole(scratch, v);
+        break;
     default:
         event_value_append(scratch, v);
         break;

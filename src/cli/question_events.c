@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/glob_text.h"
+#include "base/mem.h"
 #include "base/units.h"
 #include "cli/csv_text.h"
 #include "cli/event_fields.h"
@@ -377,12 +378,34 @@ static bool events_print(struct events_answer *a, const struct report_values *v,
     return v->json ? question_events_json(a, err) : v->csv ? events_csv(a, err) : events_table(a, err);
 }
 
+static void warn_unknown_field(struct events_answer *a, const char *field, const char *option)
+{
+    enum { NAMES_MAX = 4096 };
+    const char **names = mem_alloc(NAMES_MAX, sizeof *names);
+    const char *close = option_suggest(field, names, event_query_fields(&a->query, names, NAMES_MAX));
+    if (close)
+        message_warning("none of these events has a field '%s' (%s); did you mean '%s'?", field, option,
+                        close);
+    else
+        message_warning(
+            "none of these events has a field '%s' (%s); the table without %s shows what they have", field,
+            option, option);
+    free(names);
+}
+
+/* Of events that come in parts the last one tells of fields that none of them had. */
 static void events_warn(struct events_answer *a)
 {
-    const char *field = event_query_unknown_field(&a->query);
-    if (field)
-        message_warning(
-            "none of these events has a field '%s'; the table without --where shows what they have", field);
+    for (size_t i = 0; i < a->wanted.condition_count; i++)
+        a->conditions_known[i] |= event_query_has_field(&a->query, a->wanted.conditions[i].field);
+    for (size_t i = 0; i < a->wanted.column_count; i++)
+        a->columns_known[i] |= event_query_has_field(&a->query, a->wanted.columns[i]);
+    for (size_t i = 0; a->is_last && i < a->wanted.condition_count; i++)
+        if (!a->conditions_known[i])
+            warn_unknown_field(a, a->wanted.conditions[i].field, "--where");
+    for (size_t i = 0; a->is_last && i < a->wanted.column_count; i++)
+        if (!a->columns_known[i])
+            warn_unknown_field(a, a->wanted.columns[i], "--columns");
 }
 
 /* Answers for what is in memory: all, or a part of it. */
@@ -409,7 +432,7 @@ static bool events_answer_part(struct events_answer *a, const struct question_ca
     event_stacks_init(&a->stacks, a->scope.trace, a->scope.raw_names, EVENT_CUT_NOTHING);
     native_leaves_init(&a->leaves, &a->stacks, a->scope.trace);
     bool ok = events_print(a, v, err);
-    if (ok && a->is_first && a->is_last) /* of a part it would not be known */
+    if (ok)
         events_warn(a);
     native_leaves_done(&a->leaves);
     event_stacks_done(&a->stacks);

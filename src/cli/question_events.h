@@ -22,6 +22,8 @@ struct events_answer {
     bool has_processes;     /* rows say whose event it is */
     uint64_t shown, more;   /* rows so far, and events that were left out behind them */
     bool is_first, is_last; /* of the parts that it is answered in */
+    /* some event so far has the field */
+    bool conditions_known[EVENT_CONDITIONS_MAX], columns_known[EVENT_COLUMNS_MAX];
 };
 
 /* The event's type, for what its schema does not say. */

@@ -198,6 +198,14 @@ static bool create_file(struct stream_run *run, struct error *err)
     return (run->values->force && capture_file_will_replace(run->path)) || open_file(run, err);
 }
 
+static bool open_export(struct stream_run *run, struct error *err)
+{
+    run->export_created = capture_file_create(run->export_path, run->values->force, &run->export_fd, err);
+    if (run->export_created)
+        capture_file_promise(run->export_fd, "is in the .nettrace file beside it");
+    return run->export_created;
+}
+
 /* The same name with the other format's extension, as dotnet-trace has it. It is written at the end, but a
  * name that cannot be written is refused now. */
 static bool create_export(struct stream_run *run, struct error *err)
@@ -207,10 +215,14 @@ static bool create_export(struct stream_run *run, struct error *err)
         return true;
     snprintf(run->export_path, sizeof run->export_path, "%.*s%s", (int)size, run->path,
              run->export->extension);
-    run->export_created = capture_file_create(run->export_path, run->values->force, &run->export_fd, err);
-    if (run->export_created)
-        capture_file_promise(run->export_fd, "is in the .nettrace file beside it");
-    return run->export_created;
+    return (run->values->force && capture_file_will_replace(run->export_path)) || open_export(run, err);
+}
+
+/* What was kept until now makes way. */
+static bool open_kept(struct stream_run *run, struct error *err)
+{
+    return (run->fd >= 0 || open_file(run, err)) &&
+           (!run->export || run->export_fd >= 0 || open_export(run, err));
 }
 
 /* A runtime that waits at its start goes on now; of one that does not wait nothing is heard. */
@@ -321,7 +333,7 @@ static bool run_whole(struct stream_run *run, const struct verb_call *call, stru
 {
     struct error failure;
     if (!read_values(run, call, err) || !select_runtime(run, call, err) || !create_file(run, err) ||
-        !create_export(run, err) || !release(run, call, err) || (run->fd < 0 && !open_file(run, err)))
+        !create_export(run, err) || !release(run, call, err) || !open_kept(run, err))
         return false;
     if (!record(run, err)) {
         tell_failure(run, err);

@@ -142,8 +142,7 @@ bool throw_sites_ask_target(void *user, const uint64_t *addrs, size_t count, enu
     if (t->target->runtime != RUNTIME_CORECLR)
         return false; /* methods of Native AOT have other names */
     if (!look_at(t->target, addrs, count, &facts, &err)) {
-        if (err.kind != ERROR_TARGET) /* which has ended */
-            note_loss(t, &err);
+        note_loss(t, &err); /* it may have ended, with exceptions of it still on their way to us */
         return false;
     }
     for (size_t i = 0; i < count; i++)

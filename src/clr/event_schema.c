@@ -373,6 +373,12 @@ int event_schema_field(const struct event_schema *s, const char *name)
     return -1;
 }
 
+const char *event_schema_field_name(const struct event_schema *s, uint32_t index)
+{
+    const struct event_field *f = &s->fields.rows[s->fields.root + index];
+    return index < s->fields.root_count && f->type != FIELD_PAD ? f->name : NULL;
+}
+
 void event_schema_free(struct event_schema *s)
 {
     if (!s)

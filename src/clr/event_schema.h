@@ -32,6 +32,8 @@ const char *event_schema_name(const struct event_schema *s);
 uint32_t event_schema_fields(const struct event_schema *s);
 /* The field of this name, or -1. Names are as TraceEvent's PayloadNames. */
 int event_schema_field(const struct event_schema *s, const char *name);
+/* The name of a field, by its index; NULL of what has none. */
+const char *event_schema_field_name(const struct event_schema *s, uint32_t index);
 
 /* One top-level field. False, and *out untouched, when there is none or the payload ends before its end. */
 bool event_schema_read(const struct event_schema *s, struct span payload, int index, struct event_value *out);

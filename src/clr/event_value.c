@@ -3,9 +3,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/float_text.h"
+#include "base/mem.h"
+#include "base/own.h"
 #include "base/utf16.h"
 
 enum { FILETIME_PER_SECOND = 10000000 };
@@ -17,6 +20,33 @@ void event_value_append_text(struct buffer *out, const struct event_value *v)
         utf16_append_utf8(out, v->bytes);
     else if (v->kind == EVENT_VALUE_TEXT8)
         buffer_append(out, v->bytes.data, v->bytes.size);
+}
+
+void event_value_append_whole(struct buffer *out, const struct event_value *v)
+{
+    if (v->kind == EVENT_VALUE_TEXT16)
+        utf16_append_whole(out, v->bytes);
+    else
+        event_value_append_text(out, v);
+}
+
+/* Who shows it takes a NUL for its end. */
+static void append_shown(struct buffer *out, const struct event_value *v)
+{
+    size_t at = out->size;
+    event_value_append_whole(out, v);
+    if (out->size == at || !memchr(out->data + at, 0, out->size - at))
+        return;
+    size_t size = out->size - at;
+    AUTO_FREE uint8_t *text = mem_alloc(size, 1);
+    memcpy(text, out->data + at, size);
+    out->size = at;
+    for (size_t i = 0; i < size; i++) {
+        if (text[i])
+            buffer_u8(out, text[i]);
+        else
+            buffer_string(out, "\\x00");
+    }
 }
 
 bool event_value_is_number(const struct event_value *v)
@@ -76,7 +106,7 @@ void event_value_append(struct buffer *out, const struct event_value *v)
         return;
     case EVENT_VALUE_TEXT16:
     case EVENT_VALUE_TEXT8:
-        event_value_append_text(out, v);
+        append_shown(out, v);
         return;
     case EVENT_VALUE_GUID:
         append_guid(out, v->bytes);

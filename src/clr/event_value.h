@@ -38,11 +38,14 @@ struct event_value {
     const struct event_enum *names; /* of numbers that have names, or NULL */
 };
 
-/* Text of a TEXT16 or TEXT8 as UTF-8; nothing of other kinds. */
+/* Text of a TEXT16 or TEXT8 as UTF-8, zero units of UTF-16 as U+FFFD; nothing of other kinds. */
 void event_value_append_text(struct buffer *out, const struct event_value *v);
+/* The same with zeros as they are: a `char` may be one. */
+void event_value_append_whole(struct buffer *out, const struct event_value *v);
 /*
- * What a person reads: text as it is, names of enumerations, 0x7f00 of a pointer, a GUID in its usual
- * spelling, an UTC time, "[3 items]" of an array, "{24 bytes}" of an object or bytes.
+ * What a person reads: text as it is, but "\\x00" for a zero in it, names of enumerations, 0x7f00 of a
+ * pointer, a GUID in its usual spelling, an UTC time, "[3 items]" of an array, "{24 bytes}" of an object or
+ * bytes.
  */
 void event_value_append(struct buffer *out, const struct event_value *v);
 /* Whether it is a number, with `f` and `i` or `u` to be compared. */

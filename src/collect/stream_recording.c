@@ -57,7 +57,9 @@ static bool write_whole(struct stream_recording *r, size_t size, struct error *e
         ssize_t put = write(r->options->out_fd, r->received + done, size - done);
         if (put < 0 && errno != EINTR) {
             error_system(err, errno, "cannot write the event stream");
-            return error_hint(err, "what was written before is readable; free some space and record again");
+            return error_hint(
+                err, r->bytes + done ? "what was written before is readable; free some space and record again"
+                                     : "nothing was written; free some space, or record to another place");
         }
         done += put > 0 ? (size_t)put : 0;
     }

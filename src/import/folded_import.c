@@ -25,6 +25,7 @@ static enum code_kind kind_of(char annotation)
 struct folded_counts {
     uint64_t sum;
     uint64_t malformed, too_large, rounded; /* lines */
+    uint64_t first_malformed;               /* the number of the first, from 1 */
 };
 
 static void take_stack(struct trace_builder *b, uint32_t thread, const struct folded_line *line)
@@ -49,11 +50,12 @@ static void take_stack(struct trace_builder *b, uint32_t thread, const struct fo
 }
 
 static void take_line(struct trace_builder *b, uint32_t thread, struct folded_counts *counts,
-                      struct span text)
+                      struct span text, uint64_t number)
 {
     struct folded_line line;
     if (!folded_read_line(text, &line)) {
-        counts->malformed++;
+        if (counts->malformed++ == 0)
+            counts->first_malformed = number;
     } else if (line.count > INT64_MAX - counts->sum) { /* what is summed up later must not wrap */
         counts->too_large++;
     } else {
@@ -69,8 +71,14 @@ static void tell_counts(struct trace_builder *b, const struct folded_counts *cou
     uint64_t refused = counts->malformed + counts->too_large;
     if (refused)
         trace_builder_loss(b, LOSS_MALFORMED, 0, 0, 0, refused);
-    if (counts->malformed)
-        import_note(t, "%" PRIu64 " lines are not folded stacks", counts->malformed);
+    if (counts->malformed == 1)
+        import_note(t, "line %" PRIu64 " is left out: it is no folded stack ('a;b;c 12')",
+                    counts->first_malformed);
+    else if (counts->malformed)
+        import_note(t,
+                    "%" PRIu64 " lines are left out, the first is line %" PRIu64
+                    ": they are no folded stacks ('a;b;c 12')",
+                    counts->malformed, counts->first_malformed);
     if (counts->too_large)
         import_note(t, "%" PRIu64 " lines have counts that are too large: all together may be 2^63 - 1",
                     counts->too_large);
@@ -85,15 +93,15 @@ bool folded_import(struct byte_stream *stream, const struct import_options *opti
     uint32_t thread = trace_builder_thread(b, 0, 0, 0);
     struct folded_counts counts = { 0 };
     (void)options;
-    for (;;) {
+    for (uint64_t number = 1;; number++) {
         struct span text;
         bool any;
         if (!byte_stream_line(stream, &text, &any, err))
             return false;
         if (!any)
             break;
-        if (text.size && text.data[0] != '#')
-            take_line(b, thread, &counts, text);
+        if (folded_is_stack(text))
+            take_line(b, thread, &counts, text, number);
     }
     trace_set_fact(t, FACT_FORMAT, "folded");
     trace_set_fact(t, FACT_UNIT, "samples");

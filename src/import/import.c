@@ -48,6 +48,12 @@ static bool import_unknown(struct span head, uint64_t off, struct error *err)
                          "it begins as text of perf script or folded stacks, but is no text: it holds a NUL "
                          "at byte %" PRIu64,
                          off + before.size);
+    struct folded_head seen = folded_look(head);
+    if (!nul && seen.first_bad > 1 && seen.has_callers)
+        return error_set(err, ERROR_INPUT,
+                         "line %" PRIu64 " is no folded stack ('a;b;c 12'), as %u of the first %u are none: "
+                         "too many for a file of folded stacks",
+                         seen.first_bad, seen.bad, seen.good + seen.bad);
     char start[9] = "";
     for (size_t i = 0; i < 8 && i < head.size; i++)
         start[i] = head.data[i] >= ' ' && head.data[i] < 0x7f ? (char)head.data[i] : '.';

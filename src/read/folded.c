@@ -84,25 +84,48 @@ bool folded_next_frame(struct span *stack, struct span *out_name, char *out_kind
     return true;
 }
 
-bool folded_recognises(struct span head)
+static bool next_line(struct span text, size_t *pos, struct span *out)
+{
+    if (*pos >= text.size)
+        return false;
+    const uint8_t *newline = memchr(text.data + *pos, '\n', text.size - *pos);
+    size_t end = newline ? (size_t)(newline - text.data) : text.size;
+    *out = span_part(text, *pos, end - *pos);
+    *pos = end + 1;
+    return true;
+}
+
+bool folded_is_stack(struct span line)
+{
+    return line.size > 0 && line.data[0] != '#' && !(line.size == 1 && line.data[0] == '\r');
+}
+
+struct folded_head folded_look(struct span head)
 {
     enum { LINES_ENOUGH = 20 };
-    size_t pos = 0;
-    unsigned lines = 0;
-    struct folded_line line;
+    struct folded_head seen = { 0 };
+    struct span text;
+    uint64_t number = 0;
+    for (size_t pos = 0; seen.good + seen.bad < LINES_ENOUGH && next_line(head, &pos, &text);) {
+        struct folded_line line;
+        number++;
+        if (!folded_is_stack(text))
+            continue;
+        if (folded_read_line(text, &line)) {
+            seen.good++;
+            seen.has_callers |= memchr(line.stack.data, ';', line.stack.size) != NULL;
+        } else if (pos <= head.size || seen.good + seen.bad == 0) { /* the last one may be cut */
+            seen.bad++;
+            seen.first_bad = seen.first_bad ? seen.first_bad : number;
+        }
+    }
+    return seen;
+}
+
+bool folded_recognises(struct span head)
+{
     if (head.size == 0 || memchr(head.data, 0, head.size))
         return false;
-    while (pos < head.size && lines < LINES_ENOUGH) {
-        const uint8_t *newline = memchr(head.data + pos, '\n', head.size - pos);
-        size_t end = newline ? (size_t)(newline - head.data) : head.size;
-        struct span text = span_part(head, pos, end - pos);
-        pos = newline ? end + 1 : end;
-        if (text.size == 0 || text.data[0] == '#')
-            continue;
-        /* the last line may be cut by the end of what was looked at */
-        if (!folded_read_line(text, &line))
-            return lines > 0 && !newline;
-        lines++;
-    }
-    return lines > 0;
+    struct folded_head seen = folded_look(head);
+    return seen.bad == 0 ? seen.good > 0 : seen.good >= seen.bad && seen.has_callers;
 }

@@ -25,7 +25,22 @@ bool folded_read_line(struct span line, struct folded_line *out);
  * none left.
  */
 bool folded_next_frame(struct span *stack, struct span *out_name, char *out_kind);
-/* Does a text begin like this? */
+/* False for comments and empty lines, which are passed over. */
+bool folded_is_stack(struct span line);
+
+/* What the first 20 lines of a text are that are neither. */
+struct folded_head {
+    unsigned good, bad;
+    bool has_callers;   /* a good one has more than one frame */
+    uint64_t first_bad; /* the number of its line in the text, from 1; 0: none is bad */
+};
+
+struct folded_head folded_look(struct span head);
+/*
+ * Does a text begin like this? Somebody may have put a line of another kind between, as tools print that are
+ * part of a pipe: half of the lines have to be folded stacks, and some of more than one frame where not all
+ * are.
+ */
 bool folded_recognises(struct span head);
 
 #endif

@@ -28,7 +28,9 @@ static bool write_bytes(struct block_writer *w, const void *bytes, size_t size, 
                 ftruncate(w->fd, (off_t)w->bytes); /* else a reader drops the torn block by its checksum */
             (void)ignored;
             error_system(&w->failure, e, "cannot write the capture");
-            error_hint(&w->failure, "what was written before is readable; free some space and record again");
+            error_hint(&w->failure,
+                       w->bytes ? "what was written before is readable; free some space and record again"
+                                : "nothing was written; free some space, or record to another place");
             if (err)
                 *err = w->failure;
             return false;

@@ -101,6 +101,11 @@ def check_second_file(checks, work, target):
     done = collect(target, path, "--format", "Speedscope")
     checks.check("a second file that is there: refused before anything is recorded", done.returncode == 1 and "--force" in done.stderr
                  and content(second) == "precious" and not os.path.exists(path), f"{done.returncode} {done.stderr}")
+    with open(path, "w", encoding="ascii") as file:
+        file.write("precious, too")
+    done = clrperf("collect", "-o", path, "--format", "Speedscope", "--force", "--", "/nonexistent/program")
+    checks.check("--force keeps both files when the command cannot be run", done.returncode != 0 and
+                 (content(path), content(second)) == ("precious, too", "precious"), done.stderr)
     # nothing to be shown is no failure, as of dotnet-trace
     path, second = work.file("none.nettrace"), work.file("none.speedscope.json")
     done = collect(target, path, "--format", "Speedscope", "--providers", "Nobody-Of-That-Name:1:1", "--rundown", "false")

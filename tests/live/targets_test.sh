@@ -182,6 +182,7 @@ done
 check "no file is left" exits 2 ls "$work/none.clrperf" "$work/none.nettrace"
 check "a native process may be chosen by pid" exits 0 "$clrperf" doctor -p "$pid_native"
 check "orientation lists the processes" says "Napper" "$clrperf"
+check "... and says how to choose one of several" says "record -p PID -d 10s" "$clrperf"
 check "a full disk is noticed" exits 1 bash -c "'$clrperf' ps --json >/dev/full"
 ln -s "$clrperf" "$work/dotnet-clrperf"
 check "answers to dotnet-clrperf" says "usage: dotnet clrperf ps" "$work/dotnet-clrperf" ps --help

@@ -244,27 +244,25 @@ static void test_counts(void **state)
     event_query_done(&q);
 }
 
-static void test_unknown_field(void **state)
+static void test_fields(void **state)
 {
     const struct told_fixture *f = *state;
-    const struct event_condition known = { "Reason", EVENT_IS, "nothing" };
-    const struct event_condition both[] = { known, { "Reasons", EVENT_IS, "1" } };
     static const struct {
-        const char *event;
-        size_t conditions;
-        const char *unknown;
-    } cases[] = { { NULL, 1, NULL }, { NULL, 2, "Reasons" }, { "GC/*", 1, NULL }, { "80", 1, "Reason" } };
+        const char *event, *field;
+        bool is_known;
+    } cases[] = { { NULL, "Reason", true },  { NULL, "Reasons", false }, { "GC/*", "Reason", true },
+                  { "80", "Reason", false }, { NULL, "TypeName", true }, { NULL, "reason", false } };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *names[64];
         struct event_query q;
-        struct event_wish wish = { .event = cases[i].event,
-                                   .conditions = both,
-                                   .condition_count = cases[i].conditions };
+        const struct event_wish wish = { .event = cases[i].event };
         event_query_init(&q, &f->b.trace, &wish, false);
-        const char *unknown = event_query_unknown_field(&q);
-        if (cases[i].unknown)
-            assert_string_equal(unknown, cases[i].unknown);
-        else
-            assert_null(unknown);
+        assert_int_equal(event_query_has_field(&q, cases[i].field), cases[i].is_known);
+        size_t listed = 0, count = event_query_fields(&q, names, ARRAY_LEN(names));
+        for (size_t k = 0; k < count; k++)
+            listed += strcmp(names[k], cases[i].field) == 0;
+        assert_int_equal(listed, cases[i].is_known);
+        assert_int_equal(event_query_fields(&q, names, 2), 2);
         event_query_done(&q);
     }
 }
@@ -273,7 +271,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_in_order_of_time), cmocka_unit_test(test_filters),
-        cmocka_unit_test(test_unknown_field),    cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_fields),           cmocka_unit_test(test_conditions),
         cmocka_unit_test(test_floats),           cmocka_unit_test(test_counts),
         cmocka_unit_test(test_course),
     };

@@ -461,6 +461,36 @@ static void test_folded(void **state)
     trace_builder_done(&r.b);
 }
 
+/* A line of another kind among those that decide what the file is. */
+static void test_folded_bad_lines(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t samples;    /* 0: it is refused */
+        const char *words; /* a note, or in what is said of a refused one */
+    } cases[] = {
+        { "# made by hand\na;b 5\noops\nc;d 6\n", 2,
+          "line 3 is left out: it is no folded stack ('a;b;c 12')" },
+        { "oops\na;b 5\na 1\nbroken\r\n\r\nb 1\n", 3,
+          "2 lines are left out, the first is line 1: they are no folded stacks ('a;b;c 12')" },
+        { "a;b 5\noops\nmore\nand more\n", 0,
+          "line 2 is no folded stack ('a;b;c 12'), as 3 of the first 4 are none: too many" },
+        { "oops\nmore\n", 0, "it begins at byte 0 with 'oops.mor'" },
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct result r;
+        import_text(&r, cases[i].text, NULL);
+        bool as_said = r.ok ? strcmp(fact(&r, FACT_NOTES), cases[i].words) == 0
+                            : strstr(r.err.what, cases[i].words) != NULL;
+        if (r.ok != (cases[i].samples > 0) || (r.ok && r.b.trace.samples.count != cases[i].samples) ||
+            !as_said)
+            fail_msg("%zu: %zu samples, '%s'", i, r.b.trace.samples.count,
+                     r.ok ? fact(&r, FACT_NOTES) : r.err.what);
+        trace_builder_done(&r.b);
+    }
+}
+
 /* Of what is not taken as it stands nothing is silent. */
 static void test_folded_counts(void **state)
 {
@@ -652,6 +682,7 @@ int main(void)
         cmocka_unit_test(test_large_weights),
         cmocka_unit_test(test_perf_script_idle),
         cmocka_unit_test(test_folded),
+        cmocka_unit_test(test_folded_bad_lines),
         cmocka_unit_test(test_folded_counts),
         cmocka_unit_test(test_text_with_nul),
         cmocka_unit_test(test_folded_deep),

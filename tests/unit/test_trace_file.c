@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <zstd.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -384,6 +385,19 @@ static void test_missing_bytes(void **state)
     }
 }
 
+/* Nothing is readable then, and nothing is said to be. */
+static void test_full_from_the_start(void **state)
+{
+    (void)state;
+    AUTO_FD int fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    struct trace_writer *w;
+    struct error err = { 0 };
+    assert_true(fd >= 0);
+    assert_false(trace_writer_open(fd, &w, &err));
+    assert_int_equal(err.os_error, ENOSPC);
+    assert_string_equal(err.hint, "nothing was written; free some space, or record to another place");
+}
+
 /* The file stays one of whole blocks when a write fails, and every later flush fails too. */
 static void test_failed_write(void **state)
 {
@@ -403,6 +417,7 @@ static void test_failed_write(void **state)
     add_samples(&b, SAMPLES_PER_FLUSH);
     assert_false(trace_writer_flush(w, &b, &err));
     assert_int_equal(err.kind, ERROR_PERMISSION); /* EPERM: of a sealed file */
+    assert_non_null(strstr(err.hint, "what was written before is readable"));
     assert_false(trace_writer_flush(w, &b, &err));
     struct trace_written written;
     assert_false(trace_writer_close(w, &b, &written, &err));
@@ -673,13 +688,21 @@ static void test_bomb(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_every_length),
-        cmocka_unit_test(test_every_bit),      cmocka_unit_test(test_hole_and_tail),
-        cmocka_unit_test(test_missing_bytes),  cmocka_unit_test(test_failed_write),
-        cmocka_unit_test(test_many_lost_rows), cmocka_unit_test(test_large_weights),
-        cmocka_unit_test(test_deep_stack),     cmocka_unit_test(test_many_facts),
-        cmocka_unit_test(test_false_blocks),   cmocka_unit_test(test_endless_name),
-        cmocka_unit_test(test_bad_events),     cmocka_unit_test(test_bomb),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_every_length),
+        cmocka_unit_test(test_every_bit),
+        cmocka_unit_test(test_hole_and_tail),
+        cmocka_unit_test(test_missing_bytes),
+        cmocka_unit_test(test_failed_write),
+        cmocka_unit_test(test_full_from_the_start),
+        cmocka_unit_test(test_many_lost_rows),
+        cmocka_unit_test(test_large_weights),
+        cmocka_unit_test(test_deep_stack),
+        cmocka_unit_test(test_many_facts),
+        cmocka_unit_test(test_false_blocks),
+        cmocka_unit_test(test_endless_name),
+        cmocka_unit_test(test_bad_events),
+        cmocka_unit_test(test_bomb),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -1,14 +1,18 @@
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/own.h"
 #include "base/utf16.h"
+#include "child.h"
 #include "cli/trace_lines.h"
 #include "clr/exception_events.h"
 #include "clr/gc_events.h"
@@ -326,6 +330,34 @@ static void test_requests_sent(void **state)
     }
 }
 
+static void take_note(void *user, const char *text)
+{
+    snprintf(user, 300, "%s", text);
+}
+
+/* What its last exceptions were is not known then, and that is said. */
+static void test_target_that_ended(void **state)
+{
+    (void)state;
+    char told[300] = "";
+    enum throw_site site = THROW_SITE_UNKNOWN;
+    const uint64_t addr = 0x7f0000001000;
+    struct error err = { 0 };
+    struct target target;
+    pid_t child = child_fork();
+    if (child == 0)
+        for (;;)
+            pause();
+    assert_true(target_open(child, &target, &err));
+    target.runtime = RUNTIME_CORECLR;
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    struct throw_site_target thrown_in = { .target = &target, .note = take_note, .user = told };
+    assert_false(throw_sites_ask_target(&thrown_in, &addr, 1, &site));
+    assert_non_null(strstr(told, "exceptions that an await throws again are counted as new ones: "));
+    target_done(&target);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +369,7 @@ int main(void)
         cmocka_unit_test(test_collections),
         cmocka_unit_test(test_what_has_a_line),
         cmocka_unit_test(test_requests_sent),
+        cmocka_unit_test(test_target_that_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
