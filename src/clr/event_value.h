@@ -43,7 +43,7 @@ void event_value_append_text(struct buffer *out, const struct event_value *v);
 /* The same with zeros as they are: a `char` may be one. */
 void event_value_append_whole(struct buffer *out, const struct event_value *v);
 /*
- * What a person reads: text as it is, but "\\x00" for a zero in it, names of enumerations, 0x7f00 of a
+ * What a person reads: text as it is, but "\x00" for a zero in it, names of enumerations, 0x7f00 of a
  * pointer, a GUID in its usual spelling, an UTC time, "[3 items]" of an array, "{24 bytes}" of an object or
  * bytes.
  */
