@@ -58,8 +58,10 @@ static void head_sizes(const struct gc_answer *a, const struct gc_process_stats 
     if (p->all.peak_max)
         buffer_format(out, "at most %s, ", units_size(p->all.peak_max).text);
     buffer_format(out, "%s after the last", units_size(last->heap_after).text);
+    /* what collections freed that were not told is not known: those that make room for a no-GC region */
     if (p->all.allocated)
-        buffer_format(out, "; allocated %s", units_size(p->all.allocated).text);
+        buffer_format(out, "; allocated %s%s", p->other_pauses ? "at least " : "",
+                      units_size(p->all.allocated).text);
     if (p->all.allocated && told_ns)
         buffer_format(out, " (%s/s)",
                       units_size((uint64_t)((double)p->all.allocated * 1e9 / (double)told_ns)).text);
