@@ -144,7 +144,7 @@ static size_t distance(const char *a, const char *b, size_t limit)
 const char *option_suggest(const char *typed, const char *const *words, size_t count)
 {
     size_t size = strlen(typed);
-    size_t limit = size < 4 ? 1 : size < 8 ? 2 : 3;
+    size_t limit = size < 5 ? 1 : size < 8 ? 2 : 3;
     const char *best = NULL;
     for (size_t i = 0; i < count; i++) {
         /* a beginning of the word is a guess too, when nothing is closer */

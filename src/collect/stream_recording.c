@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fd_write.h"
 #include "base/mem.h"
 #include "collect/proc_file.h"
 #include "read/nettrace.h"
@@ -55,12 +56,8 @@ static bool write_whole(struct stream_recording *r, size_t size, struct error *e
 {
     for (size_t done = 0; r->options->out_fd >= 0 && done < size;) {
         ssize_t put = write(r->options->out_fd, r->received + done, size - done);
-        if (put < 0 && errno != EINTR) {
-            error_system(err, errno, "cannot write the event stream");
-            return error_hint(
-                err, r->bytes + done ? "what was written before is readable; free some space and record again"
-                                     : "nothing was written; free some space, or record to another place");
-        }
+        if (put < 0 && errno != EINTR)
+            return fd_write_failed(err, errno, r->bytes + done, "cannot write the event stream");
         done += put > 0 ? (size_t)put : 0;
     }
     r->bytes += size;

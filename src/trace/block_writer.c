@@ -10,33 +10,23 @@
 
 #include "base/clock.h"
 #include "base/crc32c.h"
+#include "base/fd_write.h"
 #include "base/mem.h"
 
 enum { WRITER_ZSTD_LEVEL = 1 };
 
 static bool write_bytes(struct block_writer *w, const void *bytes, size_t size, struct error *err)
 {
-    const uint8_t *at = bytes;
-    for (size_t left = size; left;) {
-        ssize_t put = write(w->fd, at, left);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put <= 0) {
-            int e = put < 0 ? errno : EIO;
-            w->failed = true;
-            int ignored =
-                ftruncate(w->fd, (off_t)w->bytes); /* else a reader drops the torn block by its checksum */
-            (void)ignored;
-            error_system(&w->failure, e, "cannot write the capture");
-            error_hint(&w->failure,
-                       w->bytes ? "what was written before is readable; free some space and record again"
-                                : "nothing was written; free some space, or record to another place");
-            if (err)
-                *err = w->failure;
-            return false;
-        }
-        at += put;
-        left -= (size_t)put;
+    if (!fd_write(w->fd, span_of(bytes, size))) {
+        int e = errno;
+        int ignored =
+            ftruncate(w->fd, (off_t)w->bytes); /* else a reader drops the torn block by its checksum */
+        (void)ignored;
+        w->failed = true;
+        fd_write_failed(&w->failure, e, w->bytes, "cannot write the capture");
+        if (err)
+            *err = w->failure;
+        return false;
     }
     w->bytes += size;
     return true;

@@ -183,8 +183,8 @@ def check_sample(checks, variant, sample, work):
         check_shares(checks, name, folded(capture), seconds)
     if sample == "shapes" and "aot" not in variant:
         check_instances(checks, name, folded(capture))
-        # the runtime has told of a method when it is sampled first, and not of which instance; its memory is gone at the end. Two rounds:
-        # what comes last need not be asked in time
+        # the runtime has told of a method when it is sampled first, and not of which instance; its memory is gone at the end. Long
+        # enough for looks at it behind the first samples of all: the pause between two is as long as the recording then is
         ended = work.file("shapes-ended.clrperf")
         record(ended, "-F", RATE, "--", *command[:-1], "14")
         check_instances(checks, f"{name}, from its start to its end", folded(ended))

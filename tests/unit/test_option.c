@@ -172,6 +172,8 @@ static void test_suggest(void **state)
     assert_string_equal(option_suggest("doc", words, 4), "doctor");
     assert_null(option_suggest("flamegraph", words, 4));
     assert_null(option_suggest("", words, 4));
+    /* two of four letters are another word */
+    assert_null(option_suggest("rapt", (const char *const[]){ "part" }, 1));
 }
 
 static void test_complete(void **state)
