@@ -15,8 +15,8 @@
 #include "base/target_root.h"
 #include "clr/diagnostics_ipc.h"
 #include "collect/proc_file.h"
+#include "collect/socket_name.h"
 #include "collect/target_user.h"
-#include "collect/time_namespace.h"
 #include "read/procfs.h"
 
 enum {
@@ -58,20 +58,18 @@ static bool timed_out(struct error *err)
 struct socket_owner {
     pid_t pid;
     uint64_t start_ticks; /* as we see it */
-    uint64_t key;         /* the same as the target sees it */
-    uint32_t ns_pid;
+    struct socket_keys keys;
     uid_t uid;
     gid_t gid;
     char folder[512]; /* where its runtime puts the socket, in the target's root */
 };
 
-static bool read_identity(struct socket_owner *t, struct buffer *scratch, struct error *err)
+static bool read_identity(struct socket_owner *t, struct error *err)
 {
     struct proc_status status;
-    if (!proc_file_read(t->pid, "status", scratch, err) ||
-        !procfs_read_status(buffer_span(scratch), &status, err))
+    if (!proc_file_status(t->pid, &status, err))
         return false;
-    t->ns_pid = (uint32_t)status.ns_pid;
+    socket_keys_of(t->pid, (uint32_t)status.ns_pid, t->start_ticks, &t->keys);
     t->uid = status.fs_uid;
     t->gid = status.fs_gid;
     return true;
@@ -104,12 +102,11 @@ static bool read_owner(pid_t pid, uint64_t start_ticks, struct socket_owner *out
     struct buffer scratch;
     buffer_init(&scratch, PROC_FILE_MAX);
     *out = (struct socket_owner){ .pid = pid };
-    bool ok = proc_file_start_ticks(pid, &out->start_ticks, err) && read_identity(out, &scratch, err) &&
+    bool ok = proc_file_start_ticks(pid, &out->start_ticks, err) && read_identity(out, err) &&
               read_folder(out, &scratch, err);
     buffer_done(&scratch);
     if (ok && start_ticks && start_ticks != out->start_ticks)
         return has_ended(pid, err);
-    out->key = time_namespace_start_ticks(pid, out->start_ticks);
     return ok;
 }
 
@@ -126,7 +123,7 @@ static bool has_stale_socket(int root_fd, const struct socket_owner *t)
         return false;
     }
     char start[64];
-    int length = snprintf(start, sizeof start, "dotnet-diagnostic-%" PRIu32 "-", t->ns_pid);
+    int length = snprintf(start, sizeof start, "dotnet-diagnostic-%" PRIu32 "-", t->keys.ns_pid);
     bool found = false;
     struct dirent *entry;
     for (unsigned i = 0; !found && i < FOLDER_ENTRIES_MAX && (entry = readdir(folder)); i++)
@@ -155,12 +152,9 @@ static bool open_socket(const struct socket_owner *t, int *out_fd, struct error 
     AUTO_FD int root_fd = -1;
     if (!target_root_open(t->pid, &root_fd, err))
         return false;
-    char path[sizeof t->folder + 80];
-    snprintf(path, sizeof path, "%s/dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket", t->folder, t->ns_pid,
-             t->key);
-    struct target_file_rules rules = { .kind = TARGET_FILE_SOCKET };
+    char path[sizeof t->folder + SOCKET_NAME_MAX];
     struct own_user own = target_user_become(t->uid, t->gid);
-    bool ok = target_root_open_path(root_fd, path, rules, out_fd, err);
+    bool ok = socket_keys_open(&t->keys, root_fd, t->folder, path, sizeof path, out_fd, err);
     if (!ok && err && err->os_error == ENOENT)
         no_socket(root_fd, t, err);
     target_user_leave(&own);

@@ -11,37 +11,11 @@
 #include "base/mem.h"
 #include "base/units.h"
 #include "collect/proc_file.h"
+#include "collect/socket_name.h"
 #include "collect/time_namespace.h"
 #include "read/procfs.h"
 
 enum { PROC_BYTES_MAX = 1 << 16, SOCKETS_MAX = 65536 };
-
-static bool take_digits(const char **text, uint64_t *out)
-{
-    char digits[24];
-    size_t size = strspn(*text, "0123456789");
-    if (size == 0 || size >= sizeof digits)
-        return false;
-    memcpy(digits, *text, size);
-    digits[size] = 0;
-    *text += size;
-    return units_parse_count(digits, out);
-}
-
-bool stale_socket_name_read(const char *name, pid_t *out_pid, uint64_t *out_key)
-{
-    static const char prefix[] = "dotnet-diagnostic-";
-    uint64_t pid, key;
-    if (strncmp(name, prefix, sizeof prefix - 1) != 0)
-        return false;
-    name += sizeof prefix - 1;
-    if (!take_digits(&name, &pid) || *name++ != '-' || !take_digits(&name, &key) ||
-        strcmp(name, "-socket") != 0 || pid == 0 || pid > INT32_MAX)
-        return false;
-    *out_pid = (pid_t)pid;
-    *out_key = key;
-    return true;
-}
 
 /* When which process started: what makes a socket alive. */
 struct start {
@@ -80,7 +54,7 @@ static bool is_alive(const struct starts *starts, const struct stale_socket *s, 
     struct proc_status status;
     for (size_t i = 0; i < starts->count; i++) {
         const struct start *start = &starts->items[i];
-        if (start->ticks == s->start_ticks &&
+        if ((start->ticks == s->start_ticks || s->start_ticks == 0) &&
             (start->pid == s->pid ||
              (proc_file_read(start->pid, "status", scratch, NULL) &&
               procfs_read_status(buffer_span(scratch), &status, NULL) && status.ns_pid == s->pid)))
@@ -103,9 +77,8 @@ static void look_at_entry(int dir, const char *folder, const char *name, const s
 {
     struct stale_socket s = { 0 };
     struct stat st;
-    if (!stale_socket_name_read(name, &s.pid, &s.start_ticks) ||
-        fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISSOCK(st.st_mode) ||
-        is_alive(starts, &s, scratch))
+    if (!socket_name_read(name, &s.pid, &s.start_ticks) || fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+        !S_ISSOCK(st.st_mode) || is_alive(starts, &s, scratch))
         return;
     s.path = mem_format("%s/%s", folder, name);
     s.owner = st.st_uid;

@@ -30,11 +30,9 @@ struct stale_socket_list {
 
 /*
  * Looks into `folder` of our own root. A socket shared by a container counts as alive when any process
- * started at that tick and has that pid in its own namespace.
+ * started at that tick, or one that could not tell, and has that pid in its own namespace.
  */
 bool stale_socket_list_read(const char *folder, struct stale_socket_list *out, struct error *err);
 void stale_socket_list_done(struct stale_socket_list *list);
-/* Takes `dotnet-diagnostic-PID-KEY-socket` apart; false for any other name. */
-bool stale_socket_name_read(const char *name, pid_t *out_pid, uint64_t *out_key);
 
 #endif

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +17,10 @@
 #include "base/target_root.h"
 #include "collect/container_name.h"
 #include "collect/proc_file.h"
+#include "collect/socket_name.h"
 #include "collect/target_probe.h"
 #include "collect/target_runtime.h"
 #include "collect/target_user.h"
-#include "collect/time_namespace.h"
 #include "read/procfs.h"
 
 enum { PROC_BYTES_MAX = 32 << 20, PATH_BYTES_MAX = 4096, SILENT_THREADS = 16 };
@@ -166,31 +165,22 @@ static void socket_folder(struct target *t, struct buffer *scratch, char *out, s
     }
 }
 
-/* A socket at `path` inside the root, and whose it is. */
-static bool socket_at(int root_fd, const char *path, uid_t *out_owner)
+/* The socket inside the root, and whose it is. */
+static void find_socket(struct target *t, int root_fd, const char *folder, const struct socket_keys *keys)
 {
-    AUTO_FD int handle = -1;
+    char path[PATH_BYTES_MAX + SOCKET_NAME_MAX];
     struct stat st;
-    if (!target_root_open_path(root_fd, path, (struct target_file_rules){ .kind = TARGET_FILE_SOCKET },
-                               &handle, NULL) ||
-        fstat(handle, &st) < 0)
-        return false;
-    *out_owner = st.st_uid;
-    return true;
-}
-
-static void find_socket(struct target *t, int root_fd, const char *folder, uint64_t key)
-{
-    char path[PATH_BYTES_MAX + 80];
     AUTO_FD int own_root = -1;
+    AUTO_FD int handle = -1;
     if (root_fd < 0) {
         /* its root is closed to us: it may be ours, and then the name is telling enough */
         own_root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
         root_fd = own_root;
     }
-    snprintf(path, sizeof path, "%s/dotnet-diagnostic-%d-%" PRIu64 "-socket", folder, (int)t->ns_pid, key);
-    if (socket_at(root_fd, path, &t->socket_owner))
-        t->socket = mem_copy_string(path);
+    if (!socket_keys_open(keys, root_fd, folder, path, sizeof path, &handle, NULL) || fstat(handle, &st) < 0)
+        return;
+    t->socket_owner = st.st_uid;
+    t->socket = mem_copy_string(path);
 }
 
 static void read_executable(struct target *t, char *exe, size_t exe_size)
@@ -223,10 +213,11 @@ static void look(struct target *t)
     read_cgroup(t, &scratch);
     socket_folder(t, &scratch, folder, sizeof folder);
     target_find_runtime(t, buffer_span(&cmdline), exe);
-    uint64_t key = time_namespace_start_ticks(t->pid, t->start_ticks);
+    struct socket_keys keys;
+    socket_keys_of(t->pid, (uint32_t)t->ns_pid, t->start_ticks, &keys);
     struct own_user own = target_user_become(t->uid, t->gid);
     target_find_version(t, root);
-    find_socket(t, root, folder, key);
+    find_socket(t, root, folder, &keys);
     if (t->container_id && !t->container_name)
         t->container_name = container_host_name(t->container_id, root);
     if (t->socket && t->runtime == RUNTIME_NONE && t->maps_denied)

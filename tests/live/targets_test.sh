@@ -67,7 +67,7 @@ if not eval(sys.argv[1]):
 PY
 }
 
-mkdir "$work/app" "$work/shared" "$work/nobody"
+mkdir "$work/app" "$work/shared" "$work/nobody" "$work/oldproc"
 cat >"$work/app/Napper.csproj" <<'XML'
 <Project Sdk="Microsoft.NET.Sdk"><PropertyGroup><OutputType>Exe</OutputType>
 <TargetFramework>$(BundledNETCoreAppTargetFrameworkVersion)</TargetFramework></PropertyGroup></Project>
@@ -101,6 +101,7 @@ start root dotnet "$work/out/Napper.dll"
 start user $as_nobody env TMPDIR="$work/nobody" "$work/out/Napper"
 start box1 unshare -p -f --mount-proc env TMPDIR="$work/shared" dotnet "$work/out/Napper.dll"
 start box2 unshare -p -f --mount-proc env TMPDIR="$work/shared" dotnet "$work/out/Napper.dll"
+start oldproc unshare -p -f --kill-child env TMPDIR="$work/oldproc" dotnet "$work/out/Napper.dll"
 start tmpfs unshare -m bash -c "mount -t tmpfs none /var/tmp && exec env TMPDIR=/var/tmp dotnet $work/out/Napper.dll"
 start deaf env DOTNET_EnableDiagnostics=0 dotnet "$work/out/Napper.dll"
 evil=$work/out/$'x\e[31m) R 1 (\n'
@@ -130,6 +131,10 @@ check "ps: an apphost of another user, TMPDIR elsewhere" json \
 check "ps: two pid namespaces with one folder, both pid 1" json \
     "ps[$pid_box1]['ns_pid'] == 1 == ps[$pid_box2]['ns_pid'] and ps[$pid_box1]['socket'] != ps[$pid_box2]['socket'] and all('/dotnet-diagnostic-1-' in ps[i]['socket'] for i in ($pid_box1, $pid_box2))" \
     "$clrperf" ps --json
+check "ps: a new pid namespace that sees the old /proc: its socket has another process's start time" json \
+    "ps[$pid_oldproc]['ns_pid'] == 1 and ps[$pid_oldproc]['socket'].endswith('/dotnet-diagnostic-1-%s-socket' % open('/proc/1/stat').read().rsplit(')', 1)[1].split()[19])" \
+    "$clrperf" ps --json
+check "its runtime events" exits 0 "$clrperf" record -e gc -d 1 -p "$pid_oldproc" -o "$work/oldproc.clrperf"
 check "ps: another mount namespace" json "ps[$pid_tmpfs]['socket'].startswith('/var/tmp/dotnet-diagnostic-')" "$clrperf" ps --json
 check "ps: diagnostics switched off" json \
     "ps[$pid_deaf]['socket'] is None and 'DOTNET_EnableDiagnostics=0' in ps[$pid_deaf]['can']['events']['reason'] and ps[$pid_deaf]['can']['sample']['ok']" \

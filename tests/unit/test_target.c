@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "base/own.h"
 #include "child.h"
-#include "collect/stale_socket.h"
+#include "collect/socket_name.h"
 #include "collect/target_files.h"
 #include "collect/target_select.h"
 #include "collect/target_user.h"
@@ -217,7 +217,7 @@ static void test_socket_names(void **state)
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         pid_t pid = 0;
         uint64_t key = 0;
-        if (stale_socket_name_read(names[i].name, &pid, &key) != names[i].ok)
+        if (socket_name_read(names[i].name, &pid, &key) != names[i].ok)
             fail_msg("'%s'", names[i].name);
         if (names[i].ok)
             assert_true(pid == 4711 && key == 352300);
