@@ -23,6 +23,7 @@
 #include "cli/message.h"
 #include "cli/record_port.h"
 #include "cli/record_progress.h"
+#include "cli/record_shortfall.h"
 #include "cli/record_sources.h"
 #include "cli/record_stream.h"
 #include "cli/record_summary.h"
@@ -33,7 +34,6 @@
 #include "cli/target_finder.h"
 #include "cli/verb.h"
 #include "collect/cgroup.h"
-#include "collect/proc_file.h"
 #include "collect/recorder.h"
 #include "symbolize/symbolizer.h"
 #include "trace/facts.h"
@@ -401,57 +401,20 @@ static struct record_summary record_outcome(const struct record_run *run)
     };
 }
 
-/* The one target that was watched is stopped; 0: there are more, or it is not. */
-static pid_t record_stopped_target(const struct record_run *run)
-{
-    return run->pid_count == 1 && proc_file_is_stopped(run->pids[0]) ? run->pids[0] : 0;
-}
-
-/* At a low rate that may be the CPU time of seconds: the kernel counts it for each thread and CPU by itself.
- */
-static void record_tell_no_samples(const struct record_run *run)
-{
-    enum { RATE_LOW = 20 };
-    pid_t stopped = record_stopped_target(run);
-    if (stopped)
-        message_note(
-            "no samples: process %d is stopped, by a signal (kill -CONT %d) or a debugger; clrperf stack "
-            "-p %d shows where",
-            (int)stopped, (int)stopped, (int)stopped);
-    else if (run->values->rate_hz < RATE_LOW)
-        message_note("no samples: at %" PRIu64
-                     " Hz one stands for %s of a thread's CPU time; a higher -F sees more",
-                     run->values->rate_hz, units_duration(1000000000u / run->values->rate_hz).text);
-    else if (run->stats.cpu_missed_ns == 0)
-        message_note(
-            "no samples: the target used the CPU too briefly for one, or not at all, while it was watched");
-}
-
-/* Why there is less than was asked for. */
-static void record_tell_end(const struct record_run *run)
-{
-    pid_t stopped = record_stopped_target(run);
-    if (run->stats.ended_by == RECORD_ENDED_TARGET_EXIT && !run->launched)
-        message_note("%s ended after %s: there was nothing more to record",
-                     run->pid_count == 1 ? "the process" : "all processes",
-                     units_duration(run->stats.duration_ns).text);
-    else if (stopped && run->stats.samples)
-        message_note(
-            "process %d is stopped, by a signal (kill -CONT %d) or a debugger: it has no samples since "
-            "then",
-            (int)stopped, (int)stopped);
-}
-
 static void record_tell(const struct record_run *run)
 {
     struct record_summary s = record_outcome(run);
     if (run->values->quiet)
         return;
     record_summary_text(&s);
-    record_tell_end(run);
+    record_shortfall_tell(&(struct record_shortfall){
+        .stats = &run->stats,
+        .targets = run->pid_count,
+        .only_target = run->pid_count == 1 ? run->pids[0] : 0,
+        .launched = run->launched,
+        .rate_hz = s.samples ? run->values->rate_hz : 0,
+    });
     record_summary_warn_stopping(&run->stats, run->stopping);
-    if (s.samples && run->stats.samples == 0)
-        record_tell_no_samples(run);
     if (run->stats.samples + run->stats.events && !run->export) {
         AUTO_FREE char *path = shell_word_new(run->path);
         message_note("next: clrperf report %s, clrperf export %s -o flame.html", path, path);
