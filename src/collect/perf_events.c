@@ -21,6 +21,7 @@ enum {
     EVENTS_CPUS_MAX = 4096,
     EVENTS_THREADS_MAX = 1 << 16,
     EVENTS_LIST_PASSES = 16,
+    RING_PAGES_MIN = 8,
     FORMAT_LOST = 1 << 4, /* PERF_FORMAT_LOST, from Linux 6.0 on */
 };
 
@@ -244,8 +245,14 @@ static bool events_to_ring(struct perf_events *events, size_t ring, int fd,
                            const struct perf_events_options *options, struct error *err)
 {
     if (!events->rings[ring].page) {
+        struct error why;
         events->ring_fds[ring] = fd;
-        return perf_ring_open(&events->rings[ring], fd, options->ring_pages, err);
+        if (perf_ring_open(&events->rings[ring], fd, options->ring_pages, &why))
+            return true;
+        events->no_room = why.os_error == EPERM || why.os_error == ENOMEM;
+        if (err)
+            *err = why;
+        return false;
     }
     if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, events->ring_fds[ring]) == 0)
         return true;
@@ -380,6 +387,7 @@ static void raise_open_files(void)
     }
 }
 
+/* Fails with out->no_room where a ring was not given, and a smaller one may be. */
 static bool events_open(const struct perf_events_options *options, struct perf_events *out, struct error *err)
 {
     int cpus[EVENTS_CPUS_MAX] = { 0 };
@@ -404,34 +412,26 @@ static bool events_open(const struct perf_events_options *options, struct perf_e
     }
     if (events.cpu_id_count)
         qsort(events.cpu_ids, events.cpu_id_count, sizeof *events.cpu_ids, id_compare);
+    bool no_room = events.no_room;
     if (!ok) {
         perf_events_close(&events);
-        return false;
+        events.no_room = no_room;
     }
     *out = events;
-    return true;
-}
-
-size_t perf_events_ring_bytes(const struct perf_events *events)
-{
-    size_t smallest = SIZE_MAX;
-    for (size_t i = 0; i < events->ring_count; i++)
-        if (events->rings[i].page && events->rings[i].size_bytes < smallest)
-            smallest = events->rings[i].size_bytes;
-    return smallest;
+    return ok;
 }
 
 bool perf_events_open(const struct perf_events_options *options, struct perf_events *out, struct error *err)
 {
     struct perf_events_options granted = *options;
-    if (!events_open(options, out, err))
-        return false;
-    granted.ring_pages = perf_events_ring_bytes(out) / (size_t)sysconf(_SC_PAGESIZE);
-    if (granted.ring_pages >= options->ring_pages)
-        return true;
-    /* the kernel wakes us when half of what was asked for is full: all of a ring, or more */
-    perf_events_close(out);
-    return events_open(&granted, out, err);
+    /* All at one size: where the first is larger the last may be none at all. */
+    while (!events_open(&granted, out, err)) {
+        if (!out->no_room || granted.ring_pages / 2 < RING_PAGES_MIN)
+            return false;
+        granted.ring_pages /= 2;
+    }
+    out->ring_bytes = granted.ring_pages * (size_t)sysconf(_SC_PAGESIZE);
+    return true;
 }
 
 void perf_events_close(struct perf_events *events)

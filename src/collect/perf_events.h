@@ -41,6 +41,8 @@ struct perf_events {
     struct perf_ring *rings; /* one per online CPU */
     int *ring_fds;           /* the event each ring belongs to: to poll */
     size_t ring_count;
+    size_t ring_bytes; /* of each */
+    bool no_room;      /* for a ring of that size, in the pool of locked memory */
     uint64_t *cpu_ids; /* what the kernel calls events of PERF_EVENT_CPU in their samples, sorted; empty when
                           there is one source only */
     size_t cpu_id_count, cpu_id_capacity;
@@ -58,13 +60,11 @@ struct perf_events {
 };
 
 /*
- * Opens everything, disabled. The rings are smaller than asked for where the kernel grants no more. Fails
- * with ERROR_PERMISSION and the fix when the kernel forbids, ERROR_TARGET when a process is gone.
+ * Opens everything, disabled. The rings are smaller than asked for, all of them, where the kernel grants no
+ * more. Fails with ERROR_PERMISSION and the fix when the kernel forbids, ERROR_TARGET when a process is gone.
  */
 bool perf_events_open(const struct perf_events_options *options, struct perf_events *out, struct error *err);
 void perf_events_close(struct perf_events *events);
-/* Of the smallest ring. */
-size_t perf_events_ring_bytes(const struct perf_events *events);
 /* What made a sample. */
 enum perf_event_source perf_events_source(const struct perf_events *events, uint64_t sample_id);
 bool perf_events_enable(const struct perf_events *events, struct error *err);

@@ -11,31 +11,24 @@
 
 enum {
     RING_RECORD_MAX = 65536,
-    RING_PAGES_MIN = 8,
     RING_GIVE_BACK_BYTES = 256 << 10, /* that much is read: the kernel may write there again */
 };
 
 bool perf_ring_open(struct perf_ring *ring, int event_fd, size_t pages, struct error *err)
 {
     size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    int reason = 0;
-    for (; pages >= RING_PAGES_MIN; pages /= 2) {
-        void *memory = mmap(NULL, (pages + 1) * page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, event_fd, 0);
-        if (memory != MAP_FAILED) {
-            *ring = (struct perf_ring){
-                .page = memory,
-                .data = (const uint8_t *)memory + page_bytes,
-                .size_bytes = pages * page_bytes,
-            };
-            return true;
-        }
-        reason = errno;
-        if (reason != EPERM && reason != ENOMEM)
-            break;
+    void *memory = mmap(NULL, (pages + 1) * page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, event_fd, 0);
+    if (memory == MAP_FAILED) {
+        error_system(err, errno, "cannot map a ring for samples");
+        return error_hint(err, "another profiler may hold the pool of locked memory; "
+                               "raise it: sysctl kernel.perf_event_mlock_kb=2048");
     }
-    error_system(err, reason, "cannot map a ring for samples");
-    return error_hint(err, "another profiler may hold the pool of locked memory; "
-                           "raise it: sysctl kernel.perf_event_mlock_kb=2048");
+    *ring = (struct perf_ring){
+        .page = memory,
+        .data = (const uint8_t *)memory + page_bytes,
+        .size_bytes = pages * page_bytes,
+    };
+    return true;
 }
 
 void perf_ring_close(struct perf_ring *ring)

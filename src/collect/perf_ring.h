@@ -22,8 +22,8 @@ struct perf_ring {
 };
 
 /*
- * Maps the ring of an open event. `pages` is a power of two; when the kernel grants less, halves are
- * tried down to 8. Fails with the kernel's reason.
+ * Maps the ring of an open event. `pages` is a power of two. Fails with the kernel's reason: EPERM and
+ * ENOMEM where fewer may be granted.
  */
 bool perf_ring_open(struct perf_ring *ring, int event_fd, size_t pages, struct error *err);
 void perf_ring_close(struct perf_ring *ring);

@@ -23,7 +23,7 @@ enum {
      */
     HOLD_WELL_MS = 800,
     RING_PAGES_MAX = 1024,
-    RING_PAGES_DEEP = 4096, /* where so many are needed, and are enough, for DEEP_STACK_BYTES */
+    RING_PAGES_DEEP = 4096, /* where those are not enough for DEEP_STACK_BYTES */
     RINGS_BYTES = 64 << 20, /* of all CPUs */
     CHAIN_RING_BYTES = 192, /* for each Hz: it is half full later than it would be read anyway */
     SWITCH_RING_FACTOR = 4, /* switches come in bursts of tens of thousands a second */
@@ -55,8 +55,7 @@ static bool is_large_enough(size_t ring_bytes, const struct perf_events_options 
 static size_t most_pages(uint32_t rate_hz, size_t page_bytes)
 {
     bool is_usual = user_stack_bytes_for(RING_PAGES_MAX * page_bytes, rate_hz) == DEEP_STACK_BYTES;
-    bool is_deep = user_stack_bytes_for(RING_PAGES_DEEP * page_bytes, rate_hz) == DEEP_STACK_BYTES;
-    return is_deep && !is_usual ? RING_PAGES_DEEP : RING_PAGES_MAX;
+    return is_usual ? RING_PAGES_MAX : RING_PAGES_DEEP;
 }
 
 static size_t ring_pages_for(const struct perf_events_options *wanted, size_t page_bytes)
@@ -100,7 +99,7 @@ bool stack_room_open(const struct perf_events_options *wanted, struct perf_event
     perf.user_stack_bytes = user_stack_bytes_for(perf.ring_pages * page_bytes, perf.rate_hz);
     if (!perf_events_open(&perf, out, err))
         return false;
-    size_t granted = perf_events_ring_bytes(out);
+    size_t granted = out->ring_bytes;
     uint32_t fits = user_stack_bytes_for(granted, perf.rate_hz);
     uint32_t switch_fits = switch_stack_bytes_for(granted);
     if (fits >= perf.user_stack_bytes && switch_fits >= perf.switch_stack_bytes)

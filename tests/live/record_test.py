@@ -180,6 +180,22 @@ def signals(checks, work):
                          seen.stderr)
 
 
+POOL_BYTES = 8 << 20  # of locked memory, as ordinary users have it
+
+
+def check_rings(checks, command):
+    """Rings of all CPUs share the pool. At 999 Hz more is asked for: what the first gets more the others get less."""
+    recording = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    sizes, end = [], time.monotonic() + 2
+    while time.monotonic() < end:
+        with open(f"/proc/{recording.pid}/maps", encoding="utf-8") as maps:
+            rings = [line.split()[0].split("-") for line in maps if "[perf_event]" in line]
+        sizes = [int(last, 16) - int(first, 16) for first, last in rings] or sizes
+        time.sleep(0.1)
+    recording.wait()
+    checks.check("rings of all CPUs are equally large, and half of the pool is used", len(set(sizes)) == 1 and sum(sizes) >= POOL_BYTES / 2, sizes)
+
+
 def ordinary_user(checks, work):
     need_root()
     need_command("setpriv")
@@ -201,6 +217,8 @@ def ordinary_user(checks, work):
         checks.check("an ordinary user records an own process", done.returncode == 0, done.stderr[-400:])
         checks.check("it is said once that there are no kernel frames", done.stderr.count("user frames only") == 1, done.stderr)
         checks.check("of a thread that runs on nothing is missed", "samples stand for" not in done.stderr, done.stderr)
+        check_rings(checks, [*NOBODY, "prlimit", f"--memlock={POOL_BYTES}", binary, "record", "-p", str(target.pid), "-F", "999", "-d", "3", "-q",
+                             "-o", f"{out}-rings"])
         for tries in range(3):  # nobody who is an ordinary user gets a CPU at once where others want it
             done = subprocess.run([*NOBODY, "prlimit", "--memlock=65536", binary, "record", "-p", str(target.pid), "-F", "20000",
                                    "--frame-pointers", "-d", "2", "--json", "-q", "-o", f"{out}-fast{tries}"],
