@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -129,11 +130,25 @@ const char *import_shown_path(const char *path)
     return is_stdin(path) ? "standard input" : path;
 }
 
+/* `perf record --kcore` and `--threads` make a folder, of which the file `data` is the perf.data. */
+static int open_file_or_folder(const char *path)
+{
+    AUTO_FD int opened = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    struct stat st;
+    if (opened < 0 || fstat(opened, &st) < 0 || !S_ISDIR(st.st_mode))
+        return take_fd(&opened);
+    AUTO_FD int data = openat(opened, "data", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    uint8_t head[8];
+    bool is_perf = data >= 0 && pread(data, head, sizeof head, 0) == (ssize_t)sizeof head &&
+                   perf_header_recognises(span_of(head, sizeof head));
+    return is_perf ? take_fd(&data) : take_fd(&opened);
+}
+
 bool import_open_stream(const char *path, int *out_fd, struct byte_stream *out, struct error *err)
 {
     AUTO_FD int opened = -1;
     if (!is_stdin(path)) {
-        opened = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        opened = open_file_or_folder(path);
         if (opened < 0)
             return error_system(err, errno, "cannot open '%s'", path);
     }
