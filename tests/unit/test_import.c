@@ -615,19 +615,29 @@ static void test_unknown(void **state)
 {
     (void)state;
     static const struct {
-        const char *text, *wanted;
+        const char *text, *wanted, *hint;
     } cases[] = {
-        { "", "it is empty" },
-        { "{\"traceEvents\":[]}", "it begins at byte 0 with '{\"traceE'" },
+        { "", "it is empty", "" },
+        { "{\"traceEvents\":[]}", "it begins at byte 0 with '{\"traceE'", "what was exported is not read" },
+        { "<!DOCTYPE html>", "it begins at byte 0", "what was exported is not read" },
+        { "\x1f\x8b\x08\x08 gz", "it is packed by gzip", "gunzip -c FILE | clrperf report -" },
+        { "PK\3\4\x14", "it is packed by zip", "perf.data.txt" },
+        { "\x28\xb5\x2f\xfd\x24", "it is packed by zstd", "zstd -dc" },
+        { "\xfd"
+          "7zXZ",
+          "it is packed by xz", "xz -dc" },
+        { "PK\3", "it begins at byte 0", "" },
         { "\x7f"
           "ELF\2\1\1",
-          "it begins at byte 0 with '.ELF...'" },
+          "it begins at byte 0 with '.ELF...'", "" },
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct result r;
         import_text(&r, cases[i].text, NULL);
         if (r.ok || r.is_recognised || !strstr(r.err.what, cases[i].wanted) || !strstr(r.err.what, "/proc/"))
             fail_msg("%zu: %s", i, r.err.what);
+        if (*cases[i].hint ? !strstr(r.err.hint, cases[i].hint) : *r.err.hint)
+            fail_msg("%zu: %s", i, r.err.hint);
         trace_builder_done(&r.b);
     }
     struct result r;
