@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analyse/activity_parents.h"
+#include "analyse/diagnostic_activity.h"
 #include "analyse/event_schemas.h"
 #include "base/mem.h"
 #include "base/own.h"
@@ -37,7 +38,9 @@ struct activity_reading {
 struct edge_event {
     uint64_t time_ns;
     uint32_t event;
-    struct activity_path path; /* none: its thread has to tell */
+    struct activity_path path;   /* none: its thread has to tell */
+    struct activity_path parent; /* where the activity tells itself what it was begun in */
+    bool tells_itself;
 };
 
 bool activity_spans_wants(const char *provider, uint32_t event_id)
@@ -183,8 +186,9 @@ static bool is_birth(const struct activity_reading *r, const struct edge_event *
 /* "Shop/Order", behind what it was begun in. */
 static uint32_t name_of(struct activity_reading *r, const struct edge_event *e, uint32_t process)
 {
-    struct activity_path outer = activity_parents_of(&r->parents, process, &e->path);
-    uint32_t own = is_birth(r, e) ? 0 : named_find(r, &e->path, process);
+    struct activity_path outer =
+        e->tells_itself ? e->parent : activity_parents_of(&r->parents, process, &e->path);
+    uint32_t own = e->tells_itself || is_birth(r, e) ? 0 : named_find(r, &e->path, process);
     uint32_t around = own ? own : named_find(r, &outer, process);
     buffer_clear(&r->name);
     if (around) {
@@ -219,7 +223,8 @@ static void begin_in_activity(struct activity_reading *r, const struct edge_even
                               struct span_row *span)
 {
     span->name = name_of(r, e, span->process);
-    memcpy(span->activity, trace_event_activity(r->t, e->event)->id, sizeof span->activity);
+    if (!e->tells_itself)
+        memcpy(span->activity, trace_event_activity(r->t, e->event)->id, sizeof span->activity);
     span_table_begin_beside(r->table, key, span->process, span);
 }
 
@@ -249,6 +254,26 @@ static int edge_compare(const void *a, const void *b)
     return (x->event > y->event) - (x->event < y->event);
 }
 
+/* Which activity the event is of; where nobody says so, its thread has to be known. */
+static bool find_activity(struct activity_reading *r, struct edge_event *edge)
+{
+    const struct trace *t = r->t;
+    const struct trace_event *row = &t->events.rows[edge->event];
+    const struct trace_event_activity *activity = trace_event_activity(t, edge->event);
+    if (activity && activity_path_read(activity->id, &edge->path))
+        return true;
+    const char *provider = trace_string(t, t->event_types.rows[row->type].provider);
+    struct diagnostic_activity told;
+    if (strcmp(provider, DIAGNOSTIC_SOURCE_PROVIDER) != 0 ||
+        !diagnostic_activity_read(event_schemas_get(&r->schemas, row->type), trace_event_payload(t, row),
+                                  &told))
+        return row->thread != 0;
+    edge->path = told.own;
+    edge->parent = told.parent;
+    edge->tells_itself = true;
+    return true;
+}
+
 /* In time order: a begin and its end can be told by different threads. */
 static size_t find_edges(struct activity_reading *r, uint64_t from_ns, uint64_t to_ns,
                          struct edge_event **out)
@@ -262,8 +287,7 @@ static size_t find_edges(struct activity_reading *r, uint64_t from_ns, uint64_t 
         if (!is_asked || !r->edges[row->type])
             continue;
         struct edge_event edge = { .time_ns = row->time_ns, .event = i };
-        const struct trace_event_activity *activity = trace_event_activity(t, i);
-        if (!(activity && activity_path_read(activity->id, &edge.path)) && !row->thread)
+        if (!find_activity(r, &edge))
             continue;
         edges = mem_grow(edges, &capacity, count + 1, sizeof *edges);
         edges[count++] = edge;

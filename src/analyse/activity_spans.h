@@ -3,7 +3,8 @@
  *
  * They are matched by the activity the events belong to, which a runtime keeps track of when its task library
  * is asked to. A name says what an activity was begun in, the outermost first: "Shop/Order > Shop/Payment".
- * Events in no activity, as their source may want it (EventActivityOptions.Disable), are matched by thread.
+ * Where it was not, activities of an ActivitySource tell of themselves (analyse/diagnostic_activity.h). Other
+ * events in no activity, as their source may want it (EventActivityOptions.Disable), are matched by thread.
  */
 #ifndef CLRPERF_ANALYSE_ACTIVITY_SPANS_H
 #define CLRPERF_ANALYSE_ACTIVITY_SPANS_H

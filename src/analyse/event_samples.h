@@ -11,9 +11,10 @@
 #include "trace/trace.h"
 
 /*
- * Adds the stacks of the first kind of event that has any as samples, under its name ("GC/Triggered"). False,
- * and nothing added, when the trace has samples, or no event with a stack.
+ * Adds the stacks of one kind of event as samples, under its name ("GC/Triggered"): of `name`, or, when that
+ * is NULL, of the first that has any. False, and nothing added, when the trace has samples, or no such event
+ * with a stack.
  */
-bool event_samples_add(struct trace *t);
+bool event_samples_add(struct trace *t, const char *name);
 
 #endif

@@ -6,6 +6,7 @@
 #include "analyse/alloc_stats.h"
 #include "analyse/exception_stats.h"
 #include "analyse/lock_stats.h"
+#include "analyse/thrown_events.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "clr/exception_events.h"
@@ -142,13 +143,14 @@ static void add_events(struct course_reading *r)
         r->event_kinds[i] = (uint8_t)event_kind(provider, t->event_types.rows[i].event_id);
         r->skipped[i] = strcmp(provider, RUNTIME_SAMPLER_PROVIDER) == 0;
     }
+    AUTO_FREE bool *thrown_again = thrown_events_all_again(t);
     for (size_t i = 1; i < t->events.count; i++) {
         const struct trace_event *row = &t->events.rows[i];
         if (!row->thread || r->skipped[row->type])
             continue;
         struct thread_mark mark = { .time_ns = row->time_ns,
                                     .thread = row->thread,
-                                    .kind = r->event_kinds[row->type] };
+                                    .kind = thrown_again[i] ? MARK_SEEN : r->event_kinds[row->type] };
         if (mark.kind == MARK_ALLOCATION)
             mark.weight = alloc_event_bytes(t, row);
         add_mark(r, &mark);

@@ -31,7 +31,7 @@ enum thread_state {
 struct thread_times {
     uint64_t ns[THREAD_STATES]; /* the stretches are their sum */
     uint64_t sampled_ns;        /* that samples of the CPU stand for, outside collections */
-    uint64_t exceptions;
+    uint64_t exceptions;        /* an object that is thrown again counts once */
     double allocated_bytes;
 };
 

@@ -3,21 +3,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analyse/event_stacks.h"
 #include "analyse/exception_stats.h"
 #include "analyse/gc_history.h"
 #include "analyse/gc_stats.h"
-#include "analyse/thrown_before.h"
-#include "analyse/told_events.h"
+#include "analyse/thrown_events.h"
 #include "base/mem.h"
-#include "clr/exception_events.h"
 #include "clr/runtime_events.h"
 #include "clr/type_name.h"
 
-enum {
-    TEXT_BYTES_MAX = 1024,
-    EXCEPTION_BYTES_MAX = 1 << 18, /* a payload of 64 KiB has no more */
-};
+enum { TEXT_BYTES_MAX = 1024 };
 
 bool timeline_wants(const char *provider, uint32_t event_id)
 {
@@ -120,50 +114,19 @@ static void add_collections(struct building *b, struct buffer *text)
     gc_stats_done(&stats);
 }
 
-static void field_text(struct told_events *told, const struct told_event *e, const char *field,
-                       struct buffer *out)
-{
-    struct event_value value;
-    if (told_field(told, e, field, &value))
-        event_value_append_text(out, &value);
-}
-
-/* Exceptions while they are read. */
-struct thrown_reading {
-    struct told_events told;
-    struct event_stacks stacks;
-    struct thrown_before before;
-    struct buffer type, message; /* of one */
-};
-
-/* Reads the type and message, too. */
-static bool is_thrown_again(struct thrown_reading *r, const struct told_event *e)
-{
-    buffer_clear(&r->type);
-    buffer_clear(&r->message);
-    field_text(&r->told, e, "ExceptionType", &r->type);
-    field_text(&r->told, e, "ExceptionMessage", &r->message);
-    if (told_number(&r->told, e, "ExceptionFlags", 0) & EXCEPTION_FLAG_RETHROWN)
-        return true;
-    uint32_t node = event_stacks_node(&r->stacks, told_row(&r->told, e)->stack);
-    return thrown_before_passed_on(
-        &r->before, thrown_before_kind(e->process, buffer_span(&r->type), buffer_span(&r->message)),
-        &r->stacks, node, told_row(&r->told, e)->thread);
-}
-
-static void add_exception(struct building *b, struct thrown_reading *r, const struct told_event *e,
+static void add_exception(struct building *b, struct thrown_events *thrown, const struct told_event *e,
                           struct buffer *text)
 {
-    const struct trace_event *row = told_row(&r->told, e);
-    bool again = is_thrown_again(r, e);
+    const struct trace_event *row = told_row(&thrown->told, e);
+    bool again = thrown_events_again(thrown, e);
     if (!is_asked(b, row->process, row->time_ns))
         return;
     if (again)
         buffer_string(text, "thrown again: ");
-    type_name_show_full(buffer_span(&r->type), text);
-    if (runtime_text_is_told(buffer_span(&r->message))) {
+    type_name_show_full(buffer_span(&thrown->type), text);
+    if (runtime_text_is_told(buffer_span(&thrown->message))) {
         buffer_string(text, ": ");
-        buffer_append(text, r->message.data, r->message.size);
+        buffer_append(text, thrown->message.data, thrown->message.size);
     }
     add_mark(b,
              (struct timeline_mark){ .kind = TIMELINE_EXCEPTION,
@@ -176,19 +139,11 @@ static void add_exception(struct building *b, struct thrown_reading *r, const st
 
 static void add_exceptions(struct building *b, struct buffer *text)
 {
-    static const uint16_t ids[] = { EXCEPTION_EVENT_THROWN, 0 };
-    struct thrown_reading r = { 0 };
-    buffer_init(&r.type, EXCEPTION_BYTES_MAX);
-    buffer_init(&r.message, EXCEPTION_BYTES_MAX);
-    event_stacks_init(&r.stacks, b->t, false, EVENT_CUT_THROW);
-    told_events_init(&r.told, b->t, &(struct told_choice){ RUNTIME_PROVIDER, ids, b->from_ns, b->to_ns });
-    for (size_t i = 0; i < r.told.count; i++)
-        add_exception(b, &r, &r.told.rows[i], text);
-    told_events_done(&r.told);
-    event_stacks_done(&r.stacks);
-    thrown_before_done(&r.before);
-    buffer_done(&r.type);
-    buffer_done(&r.message);
+    struct thrown_events thrown;
+    thrown_events_init(&thrown, b->t, b->from_ns, b->to_ns);
+    for (size_t i = 0; i < thrown.told.count; i++)
+        add_exception(b, &thrown, &thrown.told.rows[i], text);
+    thrown_events_done(&thrown);
 }
 
 static int mark_compare(const void *a, const void *b)

@@ -281,8 +281,8 @@ static enum import_want wants_all_stacks(const void *user, const char *provider,
     return want > IMPORT_EVENTS ? want : IMPORT_EVENTS;
 }
 
-bool capture_read_stacks(const char *path, const struct import_options *how, struct capture *out,
-                         struct error *err)
+bool capture_read_stacks(const char *path, const struct import_options *how, const char *event,
+                         struct capture *out, struct error *err)
 {
     const struct import_options all = { .wants = wants_all_stacks, .user = how };
     if (!capture_read(path, how, out, err))
@@ -292,7 +292,7 @@ bool capture_read_stacks(const char *path, const struct import_options *how, str
         if (!capture_read(path, &all, out, err))
             return false;
     }
-    event_samples_add(&out->b.trace);
+    event_samples_add(&out->b.trace, event);
     return true;
 }
 
@@ -301,7 +301,7 @@ bool capture_read_made(const struct source *file, const char *path, struct captu
     *out = (struct capture){ .path = path };
     trace_builder_init(&out->b, CAPTURE_CHAINS);
     if (capture_load(out, file, err)) {
-        event_samples_add(&out->b.trace);
+        event_samples_add(&out->b.trace, NULL);
         return true;
     }
     capture_done(out);

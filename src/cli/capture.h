@@ -25,10 +25,10 @@ struct capture {
 bool capture_open(const char *path, struct capture *out, struct error *err);
 /* The two halves of it, for what may need no names, or not all of a file of another tool: `how` says what. */
 bool capture_read(const char *path, const struct import_options *how, struct capture *out, struct error *err);
-/* The same for what shows samples: where nobody sampled, the first kind of event that has stacks is taken
- * instead. */
-bool capture_read_stacks(const char *path, const struct import_options *how, struct capture *out,
-                         struct error *err);
+/* The same for what shows samples: where nobody sampled, a kind of event that has stacks is taken instead,
+ * that of the name `event` or, when that is NULL, the first. */
+bool capture_read_stacks(const char *path, const struct import_options *how, const char *event,
+                         struct capture *out, struct error *err);
 /* False of standard input and pipes, whose bytes come once. */
 bool capture_can_read_again(const char *path);
 /* A capture of ours that was just made, under this name. */

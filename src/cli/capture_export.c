@@ -21,8 +21,8 @@ bool capture_export_read(const char *path, const struct export_format *format,
         .user = format,
         .runs = format->tree_only && !choice->time,
     };
-    bool ok = format->write_trace || choice->event ? capture_read(path, &how, out, err)
-                                                   : capture_read_stacks(path, &how, out, err);
+    bool ok = format->write_trace ? capture_read(path, &how, out, err)
+                                  : capture_read_stacks(path, &how, choice->event, out, err);
     if (ok)
         capture_name(out);
     return ok;

@@ -111,9 +111,14 @@ static bool choice_has_none(const struct profile_choice *choice, const struct tr
             err, "clrperf report FILE events --counts tells which events it has, if any; dotnet-trace "
                  "samples with --profile dotnet-sampled-thread-time");
     }
-    error_set(err, ERROR_USAGE, "this file has no samples, only events");
-    return error_hint(err, "clrperf report --help lists questions about events; dotnet-trace samples with "
-                           "--profile dotnet-sampled-thread-time");
+    if (choice->event)
+        error_set(err, ERROR_USAGE, "this file has no samples, and no events '%s' with stacks",
+                  choice->event);
+    else
+        error_set(err, ERROR_USAGE, "this file has no samples, only events");
+    return error_hint(err, "clrperf report FILE events --counts lists its events; clrperf report --help the "
+                           "questions about them; dotnet-trace samples with --profile "
+                           "dotnet-sampled-thread-time");
 }
 
 static bool choice_is_named(const struct event_choice *choice, const char *name)
@@ -176,8 +181,9 @@ void profile_choice_warn_empty(const struct profile_choice *choice, const struct
 const struct option_spec profile_choice_specs[] = {
     { NULL, 0, OPTION_HEADING, 0, "which samples", NULL, NULL },
     { "event", 0, OPTION_STRING, offsetof(struct profile_choice, event),
-      "of a capture with several events: cpu, wall, context-switches; of the question events: a glob", "NAME",
-      NULL },
+      "of a capture with several events: cpu, wall, context-switches; of one without samples: an "
+      "event with stacks, GC/Triggered; of the question events: a glob",
+      "NAME", NULL },
     { "time", 0, OPTION_STRING, offsetof(struct profile_choice, time),
       "only between two times since the start", "FROM-TO", NULL },
     { "process", 0, OPTION_STRING, offsetof(struct profile_choice, who.process), "only of this process",

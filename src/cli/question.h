@@ -60,6 +60,7 @@ struct question {
     /* Judges the options before the capture is read, which can take a while; or NULL. */
     bool (*check)(const struct report_values *v, struct error *err);
     /* Prints the answer. */
+    void (*prepare)(struct trace *t); /* what it adds to what was read, or NULL */
     bool (*run)(struct question_call *call, struct error *err);
 };
 

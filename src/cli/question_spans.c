@@ -316,7 +316,8 @@ static void put_inside_slowest(const struct spans_answer *a, struct buffer *out)
         if (!a->accounts->rows[i].known[SPAN_THREADS_UNKNOWN])
             rows[count++] = &a->table->rows[i];
     qsort(rows, count, sizeof(struct span_row *), by_duration);
-    buffer_string(out, "\nthe slowest\n\n");
+    buffer_string(out,
+                  count < a->table->count ? "\nthe slowest of which it is known\n\n" : "\nthe slowest\n\n");
     init_inside(a, "at s", "took", columns, &table);
     for (size_t i = 0; i < count && i < SLOWEST_SHOWN; i++) {
         snprintf(cell, sizeof cell, "%.3f", capture_time_s(&a->scope.time, rows[i]->start_ns));

@@ -101,12 +101,12 @@ static bool topn_run(struct question_call *call, struct error *err)
     return ok;
 }
 
-/* Of events only what ends the last look at a thread (analyse/thread_span.h). */
+/* Of events only those that are looks at a thread (analyse/thread_span.h). */
 static enum import_want topn_wants(const void *user, const char *provider, uint32_t event_id)
 {
     (void)user;
-    (void)event_id;
-    return strcmp(provider, RUNTIME_STREAM_PROVIDER) == 0 ? IMPORT_EVENTS : IMPORT_NOTHING;
+    bool is_look = strcmp(provider, RUNTIME_STREAM_PROVIDER) == 0 || thread_span_wants(provider, event_id);
+    return is_look ? IMPORT_EVENTS : IMPORT_NOTHING;
 }
 
 extern const struct question question_topn;
@@ -115,7 +115,7 @@ const struct question question_topn = {
     .summary = "the functions threads spent their wall time in, weighed as dotnet-trace report topN does",
     .takes = QUESTION_TAKES_SAMPLES " top inclusive json",
     .names_code = true,
-    .shows_sums = true,
+    .prepare = thread_span_add_allocations,
     .wants = topn_wants,
     .check = topn_check,
     .run = topn_run,

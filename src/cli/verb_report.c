@@ -80,10 +80,12 @@ static bool report_read(const char *path, const struct question *question, const
         .part = part,
         .runs = question->shows_sums && !v->choice.time,
     };
-    if (!*question->name && !v->choice.event)
-        return capture_read_stacks(path, &how, c, err);
+    if (!*question->name)
+        return capture_read_stacks(path, &how, v->choice.event, c, err);
     if (!capture_read(path, &how, c, err))
         return false;
+    if (question->prepare)
+        question->prepare(&c->b.trace);
     if (v->events.samples && !sample_events_add(&c->b.trace))
         message_warning("there are too many samples to show all of them among the events");
     return true;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/own.h"
@@ -36,11 +37,48 @@ static const struct {
     { folded_recognises, folded_import },
 };
 
+/* What people send files in, by how it begins. */
+static const struct {
+    const char *magic;
+    size_t size;
+    const char *name, *hint;
+} packings[] = {
+    { "\x1f\x8b", 2, "gzip", "unpack it: gunzip -c FILE | clrperf report -" },
+    { "PK\3\4", 4, "zip",
+      "unpack it, and name the .nettrace in it, or the perf.data.txt of perfcollect: "
+      "unzip -p FILE '*.nettrace' | clrperf report -" },
+    { "\x28\xb5\x2f\xfd", 4, "zstd", "unpack it: zstd -dc FILE | clrperf report -" },
+    { "\xfd"
+      "7zXZ",
+      5, "xz", "unpack it: xz -dc FILE | clrperf report -" },
+};
+
+static bool import_is_packed(struct span head, struct error *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(packings); i++)
+        if (head.size >= packings[i].size && memcmp(head.data, packings[i].magic, packings[i].size) == 0) {
+            error_set(err, ERROR_INPUT, "it is packed by %s", packings[i].name);
+            error_hint(err, "%s", packings[i].hint);
+            return true;
+        }
+    return false;
+}
+
+/* JSON, HTML or SVG, as other tools are given: names and times without what they were made of. */
+static void import_hint_export(struct span head, struct error *err)
+{
+    if (head.data[0] == '{' || head.data[0] == '[' || head.data[0] == '<')
+        error_hint(err, "what was exported is not read: name the capture, perf.data or .nettrace that it was "
+                        "made of");
+}
+
 /* `head` is what the file holds from `off` on. */
 static bool import_unknown(struct span head, uint64_t off, struct error *err)
 {
     if (head.size == 0)
         return error_set(err, ERROR_INPUT, "it is empty");
+    if (import_is_packed(head, err))
+        return false;
     const uint8_t *nul = memchr(head.data, 0, head.size);
     struct span before = span_of(head.data, nul ? (size_t)(nul - head.data) : 0);
     if (perf_script_recognises(before) || folded_recognises(before))
@@ -57,11 +95,13 @@ static bool import_unknown(struct span head, uint64_t off, struct error *err)
     char start[9] = "";
     for (size_t i = 0; i < 8 && i < head.size; i++)
         start[i] = head.data[i] >= ' ' && head.data[i] < 0x7f ? (char)head.data[i] : '.';
-    return error_set(err, ERROR_INPUT,
-                     "it begins at byte 0 with '%s', and not as a perf.data ('PERFILE2'), a .nettrace "
-                     "('Nettrace'), the text of perf script ('comm pid time: event:') or folded stacks "
-                     "('a;b;c 12')",
-                     start);
+    error_set(err, ERROR_INPUT,
+              "it begins at byte 0 with '%s', and not as a perf.data ('PERFILE2'), a .nettrace "
+              "('Nettrace'), the text of perf script ('comm pid time: event:') or folded stacks "
+              "('a;b;c 12')",
+              start);
+    import_hint_export(head, err);
+    return false;
 }
 
 enum import_want import_wants_samples(const void *user, const char *provider, uint32_t event_id)
@@ -129,11 +169,25 @@ const char *import_shown_path(const char *path)
     return is_stdin(path) ? "standard input" : path;
 }
 
+/* `perf record --kcore` and `--threads` make a folder, of which the file `data` is the perf.data. */
+static int open_file_or_folder(const char *path)
+{
+    AUTO_FD int opened = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    struct stat st;
+    if (opened < 0 || fstat(opened, &st) < 0 || !S_ISDIR(st.st_mode))
+        return take_fd(&opened);
+    AUTO_FD int data = openat(opened, "data", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    uint8_t head[8];
+    bool is_perf = data >= 0 && pread(data, head, sizeof head, 0) == (ssize_t)sizeof head &&
+                   perf_header_recognises(span_of(head, sizeof head));
+    return is_perf ? take_fd(&data) : take_fd(&opened);
+}
+
 bool import_open_stream(const char *path, int *out_fd, struct byte_stream *out, struct error *err)
 {
     AUTO_FD int opened = -1;
     if (!is_stdin(path)) {
-        opened = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        opened = open_file_or_folder(path);
         if (opened < 0)
             return error_system(err, errno, "cannot open '%s'", path);
     }

@@ -314,6 +314,13 @@ static bool open_file(struct perf_data *p, struct error *err)
         error_set(err, ERROR_UNSUPPORTED, "a perf.data in file layout cannot be read from a pipe");
         return error_hint(err, "give the file's name, or record with 'perf record -o -'");
     }
+    if (p->parts.is_of_folder) {
+        error_set(err, ERROR_UNSUPPORTED,
+                  "'perf record --threads' made it, which writes its samples into files "
+                  "of their own beside it");
+        return error_hint(err, "record without --threads, or have perf read its folder: "
+                               "perf script -F +pid -i FOLDER | clrperf report -");
+    }
     if (!perf_header_read_events(&p->header, &s->source, &p->parts, err))
         return false;
     p->stats.is_unfinished = p->parts.data_size == 0;

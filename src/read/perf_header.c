@@ -34,6 +34,7 @@ enum feature {
     FEATURE_CMDLINE = 11,
     FEATURE_EVENT_DESC = 12,
     FEATURE_SAMPLE_TIME = 21,
+    FEATURE_DIR_FORMAT = 24,
     FEATURE_CLOCK_DATA = 29,
     FEATURES_MAX = 256,
 };
@@ -384,6 +385,7 @@ bool perf_header_read_parts(struct span head, struct perf_file_parts *out, struc
     cursor_skip(&c, SECTION_BYTES); /* event types, no longer written */
     for (unsigned i = 0; i < ARRAY_LEN(p.features); i++)
         p.features[i] = cursor_u64le(&c);
+    p.is_of_folder = p.features[0] >> FEATURE_DIR_FORMAT & 1;
     if (!cursor_finish(&c, err, "the header of perf.data"))
         return false;
     if (p.attr_size < ATTR_BYTES_MIN + IDS_SECTION_BYTES || p.attr_size > ATTR_BYTES_MAX)

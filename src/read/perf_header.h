@@ -68,7 +68,8 @@ uint32_t perf_header_event_of(const struct perf_header *h, uint64_t id);
 
 /* Where the parts of a file are. */
 struct perf_file_parts {
-    bool is_pipe; /* no parts: everything comes as records, from data_off on */
+    bool is_pipe;      /* no parts: everything comes as records, from data_off on */
+    bool is_of_folder; /* of `perf record --threads`: the samples are in files beside this one */
     uint64_t data_off, data_size;
     uint64_t attrs_off, attrs_size, attr_size;
     uint64_t features[4];

@@ -23,7 +23,7 @@ TOTAL_OFF_MS, TOTAL_OFF = 100.0, 0.01
 
 
 def collect(tracer, pid, file):
-    run(*tracer, "collect", "-p", pid, "--profile", "dotnet-sampled-thread-time,dotnet-common", "--duration",
+    run(*tracer, "collect", "-p", pid, "--profile", "dotnet-sampled-thread-time,dotnet-common,gc-verbose", "--duration",
         f"00:00:0{SECONDS}", "-o", file, timeout=240)
 
 

@@ -14,6 +14,7 @@
 #include "base/buffer.h"
 #include "base/own.h"
 #include "import/import.h"
+#include "temp_folder.h"
 #include "trace/facts.h"
 
 enum { GOLDEN_SAMPLES = 40 };
@@ -124,6 +125,43 @@ static void test_killed_recorder(void **state)
     assert_int_equal(r.b.trace.gaps.count, 2);
     assert_non_null(strstr(fact(&r, FACT_NOTES), "was killed"));
     trace_builder_done(&r.b);
+}
+
+/* What `perf record --kcore` makes is read; of --threads `data` alone would have no samples. */
+static void test_perf_data_folder(void **state)
+{
+    (void)state;
+    uint8_t bytes[20000];
+    AUTO_STREAM FILE *golden = fopen(GOLDEN_DIR "/perf_data"
+                                                "/small.perf.data",
+                                     "rb");
+    assert_non_null(golden);
+    size_t size = fread(bytes, 1, sizeof bytes, golden);
+    char folder[200], data[210];
+    assert_true(temp_folder_make(folder, sizeof folder));
+    snprintf(data, sizeof data, "%s/data", folder);
+    for (int of_threads = 0; of_threads <= 1; of_threads++) {
+        bytes[72 + 3] = (uint8_t)(bytes[72 + 3] | of_threads); /* bit 24 of the features */
+        AUTO_STREAM FILE *file = fopen(data, "wb");
+        assert_non_null(file);
+        assert_int_equal(fwrite(bytes, 1, size, file), size);
+        fflush(file);
+        for (int i = 0; i <= 1; i++) {
+            struct result r;
+            import_path(&r, i ? data : folder, NULL);
+            assert_int_equal(r.ok, !of_threads);
+            if (of_threads) {
+                assert_int_equal(r.err.kind, ERROR_UNSUPPORTED);
+                assert_non_null(strstr(r.err.what, folder));
+                assert_non_null(strstr(r.err.hint, "record without --threads"));
+            } else {
+                assert_int_equal(r.b.trace.samples.count, GOLDEN_SAMPLES);
+            }
+            trace_builder_done(&r.b);
+        }
+    }
+    unlink(data);
+    rmdir(folder);
 }
 
 static const char script[] =
@@ -577,19 +615,29 @@ static void test_unknown(void **state)
 {
     (void)state;
     static const struct {
-        const char *text, *wanted;
+        const char *text, *wanted, *hint;
     } cases[] = {
-        { "", "it is empty" },
-        { "{\"traceEvents\":[]}", "it begins at byte 0 with '{\"traceE'" },
+        { "", "it is empty", "" },
+        { "{\"traceEvents\":[]}", "it begins at byte 0 with '{\"traceE'", "what was exported is not read" },
+        { "<!DOCTYPE html>", "it begins at byte 0", "what was exported is not read" },
+        { "\x1f\x8b\x08\x08 gz", "it is packed by gzip", "gunzip -c FILE | clrperf report -" },
+        { "PK\3\4\x14", "it is packed by zip", "perf.data.txt" },
+        { "\x28\xb5\x2f\xfd\x24", "it is packed by zstd", "zstd -dc" },
+        { "\xfd"
+          "7zXZ",
+          "it is packed by xz", "xz -dc" },
+        { "PK\3", "it begins at byte 0", "" },
         { "\x7f"
           "ELF\2\1\1",
-          "it begins at byte 0 with '.ELF...'" },
+          "it begins at byte 0 with '.ELF...'", "" },
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct result r;
         import_text(&r, cases[i].text, NULL);
         if (r.ok || r.is_recognised || !strstr(r.err.what, cases[i].wanted) || !strstr(r.err.what, "/proc/"))
             fail_msg("%zu: %s", i, r.err.what);
+        if (*cases[i].hint ? !strstr(r.err.hint, cases[i].hint) : *r.err.hint)
+            fail_msg("%zu: %s", i, r.err.hint);
         trace_builder_done(&r.b);
     }
     struct result r;
@@ -675,6 +723,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_perf_data),
         cmocka_unit_test(test_killed_recorder),
+        cmocka_unit_test(test_perf_data_folder),
         cmocka_unit_test(test_many_kernel_frames),
         cmocka_unit_test(test_idle),
         cmocka_unit_test(test_several_events),

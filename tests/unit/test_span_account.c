@@ -136,6 +136,49 @@ static void check_parts(const struct span_accounts *accounts, const struct span_
     }
 }
 
+static void thrown(struct told_fixture *f, uint64_t time_ns, uint16_t flags)
+{
+    told_text(f, "App.Refused");
+    told_text(f, "no");
+    buffer_u64le(&f->payload, 0x7f00);
+    buffer_u32le(&f->payload, 0x80131537);
+    buffer_u16le(&f->payload, flags);
+    buffer_u16le(&f->payload, 1);
+    told_event(f, time_ns, ONE, 80, 1);
+}
+
+/* One exception on its way through awaits and a `throw;` counts once, as in exception_stats. */
+static void test_thrown_again(void **state)
+{
+    (void)state;
+    static const char *const thrower[] = { "App.Shop::Pay()", NULL };
+    static const char *const awaits[] = { "App.Shop::Buy()",
+                                          "System.Runtime.ExceptionServices.ExceptionDispatchInfo::Throw()",
+                                          NULL };
+    enum { RETHROWN = 4 };
+    struct told_fixture f;
+    struct http_spans spans;
+    struct span_accounts accounts;
+    told_fixture_begin(&f);
+    take_up(&f, 1000, ONE, request);
+    begin(&f, 1000, ONE, request);
+    f.stack = told_stack(&f, "app", thrower);
+    thrown(&f, 2000, 16);
+    f.stack = told_stack(&f, "System.Private.CoreLib", awaits);
+    thrown(&f, 3000, 16);
+    thrown(&f, 4000, 16);
+    f.stack = 0;
+    thrown(&f, 5000, 16 | RETHROWN);
+    end(&f, 6000, ONE, request);
+    http_spans_init(&spans, &f.b.trace, false, 0, 0);
+    span_accounts_init(&accounts, &spans.table, &f.b.trace);
+    assert_int_equal(accounts.count, 1);
+    assert_int_equal(accounts.rows[0].times.exceptions, 1);
+    span_accounts_done(&accounts);
+    http_spans_done(&spans);
+    told_fixture_end(&f);
+}
+
 /* One thread works, is away, works; nobody does; another one goes on, in an inner activity. */
 static void test_told(void **state)
 {
@@ -603,13 +646,21 @@ static void test_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_told),         cmocka_unit_test(test_course),
-        cmocka_unit_test(test_lost_switch),  cmocka_unit_test(test_assumed),
-        cmocka_unit_test(test_unknown),      cmocka_unit_test(test_unknown_of_several),
-        cmocka_unit_test(test_known_of_one), cmocka_unit_test(test_by_thread),
-        cmocka_unit_test(test_settle),       cmocka_unit_test(test_activities),
-        cmocka_unit_test(test_other_names),  cmocka_unit_test(test_told_parents),
-        cmocka_unit_test(test_limit),        cmocka_unit_test(test_diagnostic_sources),
+        cmocka_unit_test(test_told),
+        cmocka_unit_test(test_thrown_again),
+        cmocka_unit_test(test_course),
+        cmocka_unit_test(test_lost_switch),
+        cmocka_unit_test(test_assumed),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_unknown_of_several),
+        cmocka_unit_test(test_known_of_one),
+        cmocka_unit_test(test_by_thread),
+        cmocka_unit_test(test_settle),
+        cmocka_unit_test(test_activities),
+        cmocka_unit_test(test_other_names),
+        cmocka_unit_test(test_told_parents),
+        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_diagnostic_sources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

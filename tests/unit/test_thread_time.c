@@ -9,8 +9,10 @@
 
 #include "analyse/thread_span.h"
 #include "base/own.h"
+#include "clr/gc_events.h"
 #include "import/gc_stops.h"
 #include "import/thread_time.h"
+#include "told_fixture.h"
 #include "trace/builder.h"
 #include "trace/facts.h"
 
@@ -198,12 +200,41 @@ static void test_stops(void **state)
     gc_stops_done(&stops);
 }
 
+/* A thread that allocates is seen where it does, between its samples, whatever it does that tells of it. */
+static void test_allocations(void **state)
+{
+    (void)state;
+    enum { THREAD = 7, OTHER = 8, TICK = GC_EVENT_ALLOCATION_TICK, TRIGGERED = 35 };
+    struct told_fixture f;
+    told_fixture_begin(&f);
+    uint32_t at_rest = told_stack(&f, "app", (const char *const[]){ "App.P::Rest()", NULL });
+    uint32_t thread = trace_builder_thread(&f.b, f.pid, THREAD, 0);
+    trace_push_sample(&f.b.trace.samples, 100, thread, at_rest, 50, SAMPLE_WALL, 0);
+    trace_push_sample(&f.b.trace.samples, 400, thread, at_rest, 50, SAMPLE_WALL, 0);
+    told_event(&f, 150, THREAD, TICK, 4); /* has no stack */
+    f.stack = told_stack(&f, "app", (const char *const[]){ "App.P::Allocate()", NULL });
+    told_event(&f, 180, THREAD, TRIGGERED, 0);
+    told_event(&f, 200, THREAD, TICK, 4);
+    told_event(&f, 250, OTHER, TICK, 4);
+    told_event(&f, 270, 0, TICK, 4);
+    thread_span_add_allocations(&f.b.trace);
+    assert_int_equal(f.b.trace.samples.count, 4);
+    AUTO_FREE uint64_t *spans = thread_span_weights(&f.b.trace);
+    const uint64_t expected[] = { 100, 0, 200, 0 };
+    for (size_t i = 0; i < ARRAY_LEN(expected); i++)
+        assert_int_equal(spans[i], expected[i]);
+    assert_int_equal(f.b.trace.samples.stack[2], f.stack);
+    assert_int_equal(f.b.trace.samples.kind[2], SAMPLE_WALL);
+    told_fixture_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_weights),        cmocka_unit_test(test_runs),
         cmocka_unit_test(test_runs_tell_when), cmocka_unit_test(test_time_goes_back),
         cmocka_unit_test(test_processes),      cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
