@@ -257,7 +257,8 @@ static void head_stacks(const struct trace *t, const struct profile *p, struct b
     head_found(p->frames_found, out);
     const char *how = trace_fact_value(t, FACT_STACKS);
     if (how && strcmp(how, "frame pointers") == 0)
-        buffer_string(out, "; they are frame-pointer stacks: callers of libc and of prologs can be missing");
+        buffer_string(out, "; they are frame-pointer stacks: callers of libc, of prologs and of methods in "
+                           "tier osr can be missing");
     buffer_u8(out, '\n');
 }
 
