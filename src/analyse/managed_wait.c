@@ -66,6 +66,12 @@ static const struct {
     { "WaitHandle_WaitMultipleIgnoringSyncContext", "WaitHandle.WaitAny" },
 };
 
+/*
+ * What a type's first use calls from .NET 10 on; it runs the type's static constructor, or waits for the
+ * thread that does. Nothing managed is below it while it waits.
+ */
+static const char first_use[] = "InitClassHelper";
+
 /* Where the type arguments begin that end at `end`: at "<" of "List<KeyValuePair<int,T>>"; 0: nowhere. */
 static size_t arguments_begin(const char *shown, size_t end)
 {
@@ -127,10 +133,13 @@ const char *managed_wait_name(const struct shown_stack *stack)
     const char *found = NULL;
     size_t at = 0;
     unsigned looked = 0;
-    for (const struct shown_frame *frame; (frame = next_frame(stack, &at, &looked));)
+    for (const struct shown_frame *frame; (frame = next_frame(stack, &at, &looked));) {
+        if (looked == 1 && is_native_method(frame) && is_method(frame->frame->name, first_use))
+            found = "wait for a static constructor";
         for (size_t k = 0; k < ARRAY_LEN(waits); k++)
             if (is_method(frame->frame->name, waits[k].frame))
                 found = waits[k].words;
+    }
     return found;
 }
 

@@ -66,6 +66,15 @@ static const struct {
       { FUTEX, RUNTIME("ThreadNative_Join", RESOLVER_QCALL), JITTED("Shop.Program.Main", "shop") } },
     { "SemaphoreSlim.Wait",
       { FUTEX, RUNTIME("Monitor_Wait", RESOLVER_QCALL), METHOD("System.Threading.SemaphoreSlim.WaitCore") } },
+    { "wait for a static constructor",
+      { FUTEX, RUNTIME("libcoreclr.so!0x3dcb00", RESOLVER_EH_FRAME),
+        RUNTIME("InitClassHelper", RESOLVER_QCALL),
+        METHOD("System.Runtime.CompilerServices.InitHelpers.InitClassSlow"),
+        JITTED("Shop.Order.Get", "shop") } },
+    { NULL, /* it runs that */
+      { FUTEX, METHOD("System.Net.Socket..cctor"), RUNTIME("InitClassHelper", RESOLVER_QCALL),
+        METHOD("System.Runtime.CompilerServices.InitHelpers.InitClassSlow"),
+        JITTED("Shop.Order.Get", "shop") } },
     { NULL, /* it waits itself; whoever called it does not */
       { FUTEX, JITTED("Shop.Native.Poll", "shop"), METHOD("System.Threading.Tasks.Task.Wait") } },
     { NULL, /* a method that is called alike */
