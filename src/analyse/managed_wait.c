@@ -6,6 +6,8 @@
 
 enum { FRAMES_LOOKED_AT = 12 }; /* managed ones, from the leaf */
 
+#define FIRST_USE_WAIT "wait for a static constructor"
+
 static const struct {
     const char *frame; /* what its name ends with, before any type arguments and parameters */
     const char *words;
@@ -24,6 +26,9 @@ static const struct {
     { "Thread.Sleep", "Thread.Sleep" },
     { "Thread.SleepInternal", "Thread.Sleep" },
     { "Thread.Join", "Thread.Join" },
+    { "Thread.JoinInternal", "Thread.Join" }, /* Native AOT, as the next two */
+    { "SynchronizedMethodHelpers.MonitorEnter", "Monitor.Enter" },
+    { "ClassConstructorRunner.DeadlockAwareAcquire", FIRST_USE_WAIT },
     { "Task.Wait", "Task.Wait" },
     { "Task.InternalWait", "Task.Wait" },
     { "Task.InternalWaitCore", "Task.Wait" },
@@ -47,6 +52,10 @@ static const struct {
     { "ReaderWriterLockSlim.TryEnterWriteLockCore", "ReaderWriterLockSlim.EnterWriteLock" },
     { "ReaderWriterLockSlim.TryEnterUpgradeableReadLockCore",
       "ReaderWriterLockSlim.EnterUpgradeableReadLock" },
+    { "ReaderWriterLock.AcquireReaderLock", "ReaderWriterLock.AcquireReaderLock" },
+    { "ReaderWriterLock.AcquireWriterLock", "ReaderWriterLock.AcquireWriterLock" },
+    { "ReaderWriterLock.UpgradeToWriterLock", "ReaderWriterLock.UpgradeToWriterLock" },
+    { "SpinWait.SpinUntil", "SpinWait.SpinUntil" },
     { "BlockingCollection.TryTakeWithNoTimeValidation", "BlockingCollection.Take" },
     { "BlockingCollection.TryAddWithNoTimeValidation", "BlockingCollection.Add" },
     { "Console.ReadLine", "Console.ReadLine" },
@@ -135,7 +144,7 @@ const char *managed_wait_name(const struct shown_stack *stack)
     unsigned looked = 0;
     for (const struct shown_frame *frame; (frame = next_frame(stack, &at, &looked));) {
         if (looked == 1 && is_native_method(frame) && is_method(frame->frame->name, first_use))
-            found = "wait for a static constructor";
+            found = FIRST_USE_WAIT;
         for (size_t k = 0; k < ARRAY_LEN(waits); k++)
             if (is_method(frame->frame->name, waits[k].frame))
                 found = waits[k].words;
