@@ -8,7 +8,6 @@ namespace Deadlock
 {
     public sealed class LockA { }
     public sealed class LockB { }
-    public sealed class LockC { }
 
     /// <summary>
     /// Threads that wait for each other, and threads that only look like it. The second argument chooses: `two`, `three`
@@ -20,7 +19,7 @@ namespace Deadlock
     {
         private static readonly LockA a = new LockA();
         private static readonly LockB b = new LockB();
-        private static readonly LockC c = new LockC();
+        private static readonly int[,] c = new int[2, 2];
         private static readonly object hashed = new object(), thin = new object(), signalled = new object();
         private static CountdownEvent holding = new CountdownEvent(0);
         private static Run? run;

@@ -348,12 +348,23 @@ void hot_table_done(struct hot_table *table)
     *table = (struct hot_table){ 0 };
 }
 
-/* The scale is PerfView's: a digit for each 10 % of one CPU, letters above 100 %. */
-void hot_when_text(const struct hot_row *row, uint64_t duration_ns, char out[HOT_WHEN_BUCKETS + 1])
+double hot_when_full(const struct profile *p)
 {
-    double bucket_ns = (double)duration_ns / HOT_WHEN_BUCKETS;
+    uint64_t all[HOT_WHEN_BUCKETS] = { 0 }, busiest = 0;
+    if (strcmp(p->weight_unit, "ns") == 0)
+        return (double)p->duration_ns / HOT_WHEN_BUCKETS;
+    for (size_t i = 0; i < p->sample_count; i++)
+        hot_when_add(p, i, all);
+    for (size_t i = 0; i < HOT_WHEN_BUCKETS; i++)
+        busiest = all[i] > busiest ? all[i] : busiest;
+    return (double)busiest;
+}
+
+/* The scale is PerfView's: a digit for each 10 % of one CPU, letters above 100 %. */
+void hot_when_text(const struct hot_row *row, double full, char out[HOT_WHEN_BUCKETS + 1])
+{
     for (size_t i = 0; i < HOT_WHEN_BUCKETS; i++) {
-        double percent = bucket_ns > 0 ? (double)row->when[i] * 100 / bucket_ns : 0;
+        double percent = full > 0 ? (double)row->when[i] * 100 / full : 0;
         char c = '_';
         if (percent >= 360)
             c = '*';

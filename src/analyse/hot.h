@@ -45,7 +45,10 @@ struct hot_row hot_row_like(const struct profile_frame *frame);
 /* Adds a sample's weight to the buckets of the time that it stands for. */
 void hot_when_add(const struct profile *p, size_t sample, uint64_t *when);
 
-/* PerfView's strip: a character for each bucket, by share of one CPU (32 characters and a NUL). */
-void hot_when_text(const struct hot_row *row, uint64_t duration_ns, char out[HOT_WHEN_BUCKETS + 1]);
+/* The weight of a bucket that is full: one CPU's time; of what is counted, as context switches, the busiest.
+ */
+double hot_when_full(const struct profile *p);
+/* PerfView's strip: a character for each bucket, by its share of a full one (32 characters and a NUL). */
+void hot_when_text(const struct hot_row *row, double full, char out[HOT_WHEN_BUCKETS + 1]);
 
 #endif

@@ -6,6 +6,8 @@
 
 enum { FRAMES_LOOKED_AT = 12 }; /* managed ones, from the leaf */
 
+#define FIRST_USE_WAIT "wait for a static constructor"
+
 static const struct {
     const char *frame; /* what its name ends with, before any type arguments and parameters */
     const char *words;
@@ -24,6 +26,9 @@ static const struct {
     { "Thread.Sleep", "Thread.Sleep" },
     { "Thread.SleepInternal", "Thread.Sleep" },
     { "Thread.Join", "Thread.Join" },
+    { "Thread.JoinInternal", "Thread.Join" }, /* Native AOT, as the next two */
+    { "SynchronizedMethodHelpers.MonitorEnter", "Monitor.Enter" },
+    { "ClassConstructorRunner.DeadlockAwareAcquire", FIRST_USE_WAIT },
     { "Task.Wait", "Task.Wait" },
     { "Task.InternalWait", "Task.Wait" },
     { "Task.InternalWaitCore", "Task.Wait" },
@@ -47,6 +52,10 @@ static const struct {
     { "ReaderWriterLockSlim.TryEnterWriteLockCore", "ReaderWriterLockSlim.EnterWriteLock" },
     { "ReaderWriterLockSlim.TryEnterUpgradeableReadLockCore",
       "ReaderWriterLockSlim.EnterUpgradeableReadLock" },
+    { "ReaderWriterLock.AcquireReaderLock", "ReaderWriterLock.AcquireReaderLock" },
+    { "ReaderWriterLock.AcquireWriterLock", "ReaderWriterLock.AcquireWriterLock" },
+    { "ReaderWriterLock.UpgradeToWriterLock", "ReaderWriterLock.UpgradeToWriterLock" },
+    { "SpinWait.SpinUntil", "SpinWait.SpinUntil" },
     { "BlockingCollection.TryTakeWithNoTimeValidation", "BlockingCollection.Take" },
     { "BlockingCollection.TryAddWithNoTimeValidation", "BlockingCollection.Add" },
     { "Console.ReadLine", "Console.ReadLine" },
@@ -65,6 +74,12 @@ static const struct {
     { "WaitHandle_WaitOneCore", "WaitHandle.WaitOne" },
     { "WaitHandle_WaitMultipleIgnoringSyncContext", "WaitHandle.WaitAny" },
 };
+
+/*
+ * What a type's first use calls from .NET 10 on; it runs the type's static constructor, or waits for the
+ * thread that does. Nothing managed is below it while it waits.
+ */
+static const char first_use[] = "InitClassHelper";
 
 /* Where the type arguments begin that end at `end`: at "<" of "List<KeyValuePair<int,T>>"; 0: nowhere. */
 static size_t arguments_begin(const char *shown, size_t end)
@@ -127,10 +142,13 @@ const char *managed_wait_name(const struct shown_stack *stack)
     const char *found = NULL;
     size_t at = 0;
     unsigned looked = 0;
-    for (const struct shown_frame *frame; (frame = next_frame(stack, &at, &looked));)
+    for (const struct shown_frame *frame; (frame = next_frame(stack, &at, &looked));) {
+        if (looked == 1 && is_native_method(frame) && is_method(frame->frame->name, first_use))
+            found = FIRST_USE_WAIT;
         for (size_t k = 0; k < ARRAY_LEN(waits); k++)
             if (is_method(frame->frame->name, waits[k].frame))
                 found = waits[k].words;
+    }
     return found;
 }
 

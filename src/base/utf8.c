@@ -30,6 +30,20 @@ uint32_t utf8_next(struct cursor *c)
     return UTF8_INVALID;
 }
 
+struct span utf8_whole(struct span text)
+{
+    for (size_t bytes = 1; bytes <= text.size && bytes < 4; bytes++) {
+        uint8_t byte = text.data[text.size - bytes];
+        if ((byte & 0xc0) == 0x80)
+            continue;
+        size_t wanted = byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc0 ? 2 : 1;
+        if (wanted > bytes)
+            text.size -= bytes;
+        break;
+    }
+    return text;
+}
+
 void utf8_append(struct buffer *out, uint32_t value)
 {
     uint8_t bytes[4];

@@ -17,6 +17,8 @@ enum { UTF8_INVALID = 0xfffd };
  * U+10FFFF and broken sequences give UTF8_INVALID and take one byte. Fails at the end only.
  */
 uint32_t utf8_next(struct cursor *c);
+/* The text without the first bytes of a character whose others are behind its end: it was cut there. */
+struct span utf8_whole(struct span text);
 /* Appends the code point, which must be a valid one. */
 void utf8_append(struct buffer *out, uint32_t code_point);
 

@@ -34,6 +34,7 @@
 #include "read/byte_stream.h"
 #include "read/procfs.h"
 #include "symbolize/late_names.h"
+#include "symbolize/osr_callers.h"
 #include "symbolize/symbolizer.h"
 #include "trace/facts.h"
 #include "trace/trace_reader.h"
@@ -160,6 +161,7 @@ void capture_name(struct capture *c)
     else
         capture_symbolize(c, &cache);
     symbol_cache_close(&cache);
+    osr_callers_leave_out(&c->b.trace);
 }
 
 static bool capture_load(struct capture *c, const struct source *file, struct error *err)

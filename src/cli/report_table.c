@@ -257,7 +257,8 @@ static void head_stacks(const struct trace *t, const struct profile *p, struct b
     head_found(p->frames_found, out);
     const char *how = trace_fact_value(t, FACT_STACKS);
     if (how && strcmp(how, "frame pointers") == 0)
-        buffer_string(out, "; they are frame-pointer stacks: callers of libc and of prologs can be missing");
+        buffer_string(out, "; they are frame-pointer stacks: callers of libc, of prologs and of methods in "
+                           "tier osr can be missing");
     buffer_u8(out, '\n');
 }
 
@@ -414,6 +415,7 @@ void report_hot(const struct profile *p, const struct hot_table *table, enum hot
     size_t rows = shown_rows(table, top);
     struct report_columns c = columns_of(table, rows, p->by_line && by == HOT_BY_FUNCTION);
     c.kind = by == HOT_BY_FUNCTION;
+    double full = hot_when_full(p);
     c.when = p->duration_ns != 0; /* folded stacks know no times */
     if (by == HOT_BY_MODULE)
         c.module = 0;
@@ -426,7 +428,7 @@ void report_hot(const struct profile *p, const struct hot_table *table, enum hot
         put_row(row, place_of_row(row, p->by_line), c, out);
         if (c.when) {
             char when[HOT_WHEN_BUCKETS + 1];
-            hot_when_text(row, p->duration_ns, when);
+            hot_when_text(row, full, when);
             buffer_format(out, "  %s", when);
         }
         end_line(out);

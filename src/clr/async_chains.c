@@ -48,7 +48,7 @@ static void describe_wait(const struct finding *f, const struct async_node *node
         chain->wait = ASYNC_WAIT_CIRCLE;
     } else if (is_leaf_task(f->graph, node)) {
         chain->wait = ASYNC_WAIT_OBJECT;
-        chain->waits_type = node->type;
+        chain->waits_type = node->awaited_type == ASYNC_NOTHING ? node->type : node->awaited_type;
     } else if (node->state == ASYNC_STATE_RUNNING) {
         chain->wait = ASYNC_WAIT_RUNNING;
     } else if (node->ready) {

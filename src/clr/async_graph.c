@@ -86,7 +86,7 @@ static bool in_heap(const struct heap_map *map, uint64_t addr)
     return addr % 8 == 0 && low < map->segment_count && map->segments[low].begin <= addr;
 }
 
-/* What a state machine says: the number of its await, and what it awaits. */
+/* What a state machine, or a Task that awaits, says: the number of its await, and what it awaits. */
 static void read_machine(const struct reading *r, const struct async_type *type, struct span machine,
                          struct async_node *node)
 {
@@ -174,6 +174,8 @@ static void visit(void *user, const struct heap_object *object)
     else if (type->kind == ASYNC_METHOD && type->machine <= object->bytes.size)
         read_machine(r, type, span_part(object->bytes, type->machine, object->bytes.size - type->machine),
                      &node);
+    else if (type->kind == ASYNC_TASK)
+        read_machine(r, type, object->bytes, &node);
     graph->types[node.type].count++;
     graph->nodes = mem_grow(graph->nodes, &graph->node_capacity, graph->node_count + 1, sizeof *graph->nodes);
     graph->nodes[graph->node_count++] = node;

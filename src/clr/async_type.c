@@ -10,9 +10,10 @@
 
 enum { BASES_MAX = 32 };
 
-#define TASK     "System.Threading.Tasks.Task"
-#define MACHINE  "StateMachineBox`"
-#define SERVICES "System.Runtime.CompilerServices."
+#define TASK       "System.Threading.Tasks.Task"
+#define VALUE_TASK "System.Threading.Tasks.ValueTask"
+#define MACHINE    "StateMachineBox`"
+#define SERVICES   "System.Runtime.CompilerServices."
 
 static bool begins_with(const char *text, const char *beginning)
 {
@@ -188,11 +189,22 @@ static bool read_continuation(struct loaded_types *types, uint64_t table, uint64
            take_name(types, base, out);
 }
 
+/* Tasks made of a ValueTask that is none: they wait for what that was made of (ValueTask.cs). */
+static const char *const stand_ins[] = {
+    VALUE_TASK "+ValueTaskSourceAsTask",
+    VALUE_TASK "`1+ValueTaskSourceAsTask",
+};
+
 static bool read_task(struct loaded_types *types, uint64_t table, uint64_t task, struct async_type *out)
 {
     if (find_base(types, table, SERVICES "AsyncHelpers+RuntimeAsyncTask`1")) {
         out->kind = ASYNC_RUN;
         out->first = field_of(types, task, "m_stateObject");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(stand_ins) && out->awaiter_count == 0; i++) {
+        uint32_t source = field_of(types, find_base(types, table, stand_ins[i]), "_source");
+        if (source != ASYNC_NO_FIELD)
+            out->awaiters[out->awaiter_count++] = source;
     }
     return take_name(types, table, out);
 }
@@ -202,7 +214,8 @@ bool async_type_read(struct loaded_types *types, uint64_t table, struct async_ty
     struct async_type type = no_type;
     uint64_t task = find_base(types, table, TASK), box = find_box(types, table);
     uint64_t continuation = task || box ? 0 : find_base(types, table, SERVICES "Continuation");
-    if (!task && !box && !continuation)
+    /* what Task.WhenEach gives to each of its tasks is no Task, but goes on like one (Task.cs) */
+    if (!task && !box && !continuation && !is_named(types, table, TASK "+WhenEachState"))
         return false;
     type.table = table;
     type.is_task = task != 0;

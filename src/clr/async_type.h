@@ -20,7 +20,7 @@
 
 enum async_kind {
     ASYNC_METHOD, /* the box of a state machine; with an `addr` an await that the runtime keeps itself */
-    ASYNC_TASK,   /* any other Task: a promise, Task.WhenAll, Task.Run */
+    ASYNC_TASK,   /* any other Task: a promise, Task.WhenAll, Task.Run; and the state of Task.WhenEach */
     ASYNC_SOURCE, /* what is awaited and is no Task: a socket's operation, a channel's */
     ASYNC_RUN, /* the Task of methods that the runtime suspends itself: its continuations are their awaits */
     ASYNC_AWAIT, /* such continuations, whose method is told by each: type of the objects, not of what they
@@ -44,7 +44,8 @@ struct async_type {
     char *path;        /* of its file as the runtime has it, or "". Owned */
     uint32_t token;    /* of a state machine's MoveNext, or 0 */
 
-    /* Offsets from an object's start, ASYNC_NO_FIELD for none; the last three from the state machine's. */
+    /* Offsets from an object's start, ASYNC_NO_FIELD for none; the last three from the state machine's, where
+     * there is one. */
     uint32_t flags, continuation; /* of a Task; `continuation` of an ASYNC_AWAIT: the next one */
     uint32_t first;               /* of an ASYNC_RUN: the innermost continuation */
     uint32_t resume;              /* of an ASYNC_AWAIT: where it goes on, a ResumeInfo */

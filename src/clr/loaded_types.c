@@ -17,6 +17,9 @@ enum {
     DESC_MASK = 2,                  /* of a handle: a TypeDesc, not a MethodTable */
     DESC_ARGUMENT = 0x10,
     SINGLE_DIMENSION = 0x20000,
+    ARRAY_BASE_BYTES = 24, /* of an array without bounds: what is before it, its MethodTable, its length */
+    BOUNDS_BYTES = 8,      /* a length and a lower bound */
+    RANK_MAX = 32,
 };
 
 void loaded_types_init(struct loaded_types *types, struct memory_pages *pages,
@@ -181,17 +184,33 @@ static bool spell_definition(const struct loaded_types *types, const struct meth
     return true;
 }
 
+/* "[]"; of an array of several dimensions "[,]", which are told by the room that its bounds take. */
+static bool spell_dimensions(const struct loaded_types *types, const struct method_table *table,
+                             struct buffer *out)
+{
+    if (table->flags & SINGLE_DIMENSION) {
+        buffer_string(out, "[]");
+        return true;
+    }
+    uint32_t bytes = memory_pages_u32(types->pages, table->addr + types->layout->table.base_size);
+    uint32_t rank = bytes > ARRAY_BASE_BYTES ? (bytes - ARRAY_BASE_BYTES) / BOUNDS_BYTES : 0;
+    if (rank == 0 || rank > RANK_MAX)
+        return false;
+    buffer_u8(out, '[');
+    if (rank == 1) /* which need not begin at 0 */
+        buffer_u8(out, '*');
+    while (--rank > 0)
+        buffer_u8(out, ',');
+    buffer_u8(out, ']');
+    return true;
+}
+
 /* `module`: index + 1. */
 static bool spell_table(struct loaded_types *types, const struct method_table *table, uint32_t module,
                         unsigned depth, struct buffer *out)
 {
-    if (method_table_is_array(table)) {
-        /* code never has a multi-dimensional array among its type arguments: those are shared as __Canon */
-        if (!(table->flags & SINGLE_DIMENSION) || !spell_handle(types, table->instance, depth, out))
-            return false;
-        buffer_string(out, "[]");
-        return true;
-    }
+    if (method_table_is_array(table))
+        return spell_handle(types, table->instance, depth, out) && spell_dimensions(types, table, out);
     return spell_definition(types, table, module, out) && spell_arguments(types, table, depth, out);
 }
 

@@ -247,6 +247,38 @@ static bool show_operator_or_accessor(struct span name, struct buffer *out)
     return false;
 }
 
+/* Where the line begins in what F# names by it; 0: it is not of that kind. */
+static size_t fsharp_line(struct span name)
+{
+    const uint8_t *at = name.size ? memchr(name.data, '@', name.size) : NULL;
+    size_t line = at ? (size_t)(at - name.data) + 1 : 0;
+    return line && line < name.size && is_digit(name.data[line]) ? line : 0;
+}
+
+bool member_name_is_fsharp(struct span name)
+{
+    return fsharp_line(name) != 0;
+}
+
+bool member_name_show_fsharp(struct span name, struct buffer *out)
+{
+    size_t line = fsharp_line(name), end = line;
+    if (!line)
+        return false;
+    struct span function = { name.data, line - 1 };
+    if (function.size && !span_equals(function, span_of("clo", 3))) {
+        for (size_t i = 0; i < function.size; i++)
+            if (function.data[i] != '\\') /* a type's name has them before what would end it */
+                buffer_u8(out, function.data[i]);
+        buffer_u8(out, ' ');
+    }
+    while (end < name.size && is_digit(name.data[end]))
+        end++;
+    buffer_string(out, "closure line ");
+    append(out, (struct span){ name.data + line, end - line });
+    return true;
+}
+
 static void show(struct span name, unsigned depth, struct buffer *out)
 {
     if (depth > NESTING_MAX || name.size == 0) {
@@ -258,6 +290,8 @@ static void show(struct span name, unsigned depth, struct buffer *out)
             append(out, name);
         return;
     }
+    if (member_name_show_fsharp(name, out))
+        return;
     if (span_begins(name, "_Lambda$__")) { /* Visual Basic's say nothing of the method around */
         buffer_format(out, "lambda #%" PRIu32, last_number(name) + 1);
         return;

@@ -171,12 +171,6 @@ static const char *machine_note(struct span kind, const struct buffer *out, size
     return span_ends(shown, "Async") ? " (async)" : " (state machine)";
 }
 
-static bool is_fsharp_closure(struct span segment)
-{
-    const uint8_t *at = memchr(segment.data, '@', segment.size);
-    return at && at + 1 < segment.data + segment.size && at[1] >= '0' && at[1] <= '9';
-}
-
 /* Names stand for what is not told, or for code that is shared. */
 static void show_method_params(struct span arguments, struct span names, struct buffer *out)
 {
@@ -193,7 +187,7 @@ enum owner_form { OWNER_WHOLE, OWNER_OF_LAMBDA, OWNER_TYPE /* without what compi
 
 static bool is_left_out(struct span segment, enum owner_form form)
 {
-    if (form == OWNER_TYPE && (member_name_is_machine(segment) || is_fsharp_closure(segment)))
+    if (form == OWNER_TYPE && (member_name_is_machine(segment) || member_name_is_fsharp(segment)))
         return true;
     return form != OWNER_WHOLE && type_name_is_closure(segment);
 }
@@ -225,7 +219,7 @@ static void show_managed(const struct parts *parts, const struct type_name *type
     bool is_lambda = span_begins(parts->method, "<") || span_begins(parts->method, "_Lambda$__");
     show_owner(type, params.type, is_lambda || member_name_is_machine(last) ? OWNER_OF_LAMBDA : OWNER_WHOLE,
                out);
-    bool is_machine = member_name_is_machine(last), is_closure = is_fsharp_closure(last);
+    bool is_machine = member_name_is_machine(last), is_closure = member_name_is_fsharp(last);
     bool moves = (is_machine || is_closure) && is_text(parts->method, "MoveNext");
     const char *note = "";
     if (is_closure && moves) /* of a `task`: nothing in metadata says what for; a `seq` has another method */

@@ -163,23 +163,6 @@ static struct span meaningful(struct span segment)
     return segment;
 }
 
-/* F# names a closure by the line it starts in: "main@12-3". */
-static bool show_fsharp_closure(struct span segment, struct buffer *out)
-{
-    const uint8_t *at = memchr(segment.data, '@', segment.size);
-    if (!at || at + 1 == segment.data + segment.size || at[1] < '0' || at[1] > '9')
-        return false;
-    struct span name = part(segment, 0, (size_t)(at - segment.data));
-    if (name.size && !is_text(name, "clo")) {
-        append_unescaped(out, name);
-        buffer_u8(out, ' ');
-    }
-    buffer_string(out, "closure line ");
-    for (at++; at < segment.data + segment.size && *at >= '0' && *at <= '9'; at++)
-        buffer_u8(out, *at);
-    return true;
-}
-
 /* A whole type, with C# keywords: "Dictionary<int,_>.Entry[]". */
 static void show_type(struct span text, unsigned depth, struct buffer *out);
 
@@ -224,7 +207,7 @@ static void show_segment(const struct type_name *type, unsigned segment, struct 
         member_name_show_machine(name, out);
     else if (type_name_is_closure(name))
         buffer_string(out, "closure");
-    else if (!show_fsharp_closure(name, out))
+    else if (!member_name_show_fsharp(name, out))
         append_unescaped(out, meaningful(name));
     show_arguments(type, segment, names, used, depth, out);
 }

@@ -112,8 +112,10 @@ static bool says_instance(const struct told_code *told, const struct code_change
 /* What a stub serves, and which instance code is, memory alone tells; events may have told of it before. */
 static void complete(struct told_code *told, const struct code_change *change)
 {
+    struct trace *t = &told->b->trace;
     uint32_t id = trace_builder_code_at(told->b, change->process, change->addr);
     struct code_origin *origin = &told->origins[id];
+    uint32_t module = t->functions.rows[t->codes.rows[id].function].module;
     bool serves = change->type_params && !origin->type_params && origin->name == change->name;
     bool instance = says_instance(told, change);
     if (!serves && !instance)
@@ -122,7 +124,7 @@ static void complete(struct told_code *told, const struct code_change *change)
         origin->type_params = change->type_params;
     origin->name = change->name;
     origin->is_any &= !instance;
-    told->b->trace.codes.rows[id].function = add_function(told, origin, 0);
+    t->codes.rows[id].function = add_function(told, origin, module);
     trace_builder_changed(told->b, CHANGED_CODE, id);
 }
 

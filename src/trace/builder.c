@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "trace/address_space.h"
 #include "trace/builder_stacks.h"
 #include "trace/past_mappings.h"
@@ -262,7 +263,8 @@ void trace_builder_thread_name(struct trace_builder *b, uint32_t pid, uint32_t t
                                uint64_t time_ns)
 {
     uint32_t id = trace_builder_thread(b, pid, tid, time_ns);
-    b->trace.threads.rows[id].name = intern_add(&b->trace.strings, name);
+    /* the kernel keeps 15 bytes of it, which may end in the middle of a letter */
+    b->trace.threads.rows[id].name = intern_add(&b->trace.strings, utf8_whole(name));
     trace_builder_changed(b, CHANGED_THREAD, id);
 }
 

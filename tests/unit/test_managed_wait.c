@@ -66,6 +66,33 @@ static const struct {
       { FUTEX, RUNTIME("ThreadNative_Join", RESOLVER_QCALL), JITTED("Shop.Program.Main", "shop") } },
     { "SemaphoreSlim.Wait",
       { FUTEX, RUNTIME("Monitor_Wait", RESOLVER_QCALL), METHOD("System.Threading.SemaphoreSlim.WaitCore") } },
+    { "wait for a static constructor",
+      { FUTEX, RUNTIME("libcoreclr.so!0x3dcb00", RESOLVER_EH_FRAME),
+        RUNTIME("InitClassHelper", RESOLVER_QCALL),
+        METHOD("System.Runtime.CompilerServices.InitHelpers.InitClassSlow"),
+        JITTED("Shop.Order.Get", "shop") } },
+    { "wait for a static constructor", /* Native AOT */
+      { FUTEX, METHOD("System.Threading.Lock.TryEnterSlow"),
+        METHOD("System.Runtime.CompilerServices.ClassConstructorRunner.DeadlockAwareAcquire"),
+        METHOD("System.Runtime.CompilerServices.ClassConstructorRunner.EnsureClassConstructorRun"),
+        JITTED("Shop.Order.Get", "shop") } },
+    { "Thread.Join",
+      { FUTEX, METHOD("System.Threading.WaitHandle.WaitOneNoCheck"),
+        METHOD("System.Threading.Thread.JoinInternal"), JITTED("Shop.Program.Main", "shop") } },
+    { "Monitor.Enter", /* of a method that is synchronized */
+      { FUTEX, METHOD("System.Threading.Lock.TryEnterSlow"),
+        METHOD("Internal.Runtime.CompilerHelpers.SynchronizedMethodHelpers.MonitorEnter"),
+        JITTED("Shop.Order.Get", "shop") } },
+    { "ReaderWriterLock.AcquireReaderLock",
+      { FUTEX, METHOD("System.Threading.ManualResetEventSlim.Wait"),
+        METHOD("System.Threading.ReaderWriterLock.AcquireReaderLock"), JITTED("Shop.Order.Get", "shop") } },
+    { "SpinWait.SpinUntil",
+      { FUTEX, METHOD("System.Threading.Thread.Sleep"), METHOD("System.Threading.SpinWait.SpinUntil"),
+        JITTED("Shop.Order.Get", "shop") } },
+    { NULL, /* it runs that */
+      { FUTEX, METHOD("System.Net.Socket..cctor"), RUNTIME("InitClassHelper", RESOLVER_QCALL),
+        METHOD("System.Runtime.CompilerServices.InitHelpers.InitClassSlow"),
+        JITTED("Shop.Order.Get", "shop") } },
     { NULL, /* it waits itself; whoever called it does not */
       { FUTEX, JITTED("Shop.Native.Poll", "shop"), METHOD("System.Threading.Tasks.Task.Wait") } },
     { NULL, /* a method that is called alike */

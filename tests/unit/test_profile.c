@@ -263,13 +263,36 @@ static void test_when(void **state)
     (void)state;
     struct hot_row row = { .when = { 0, 1, 5, 100, 1000, 9900, 10000, 35900, 36000 } };
     char text[HOT_WHEN_BUCKETS + 1];
-    hot_when_text(&row, 10000 * HOT_WHEN_BUCKETS, text);
+    hot_when_text(&row, 10000, text);
     assert_memory_equal(text, "_..01", 5);
     assert_int_equal(text[5], '9');
     assert_int_equal(text[6], 'A');
     assert_int_equal(text[7], 'Z');
     assert_int_equal(text[8], '*');
     assert_int_equal(strlen(text), HOT_WHEN_BUCKETS);
+}
+
+/* One CPU's time where time is weighed, else what the busiest part has. */
+static void test_when_full(void **state)
+{
+    (void)state;
+    static const uint64_t times_ns[] = { 0, 100, 3000, 3010, 3020, 3199 };
+    struct profile p = { .weight_unit = "ns",
+                         .duration_ns = 100 * HOT_WHEN_BUCKETS,
+                         .sample_count = ARRAY_LEN(times_ns) };
+    uint64_t weights[ARRAY_LEN(times_ns)];
+    uint64_t times[ARRAY_LEN(times_ns)];
+    for (size_t i = 0; i < ARRAY_LEN(times_ns); i++) {
+        weights[i] = 1;
+        times[i] = times_ns[i];
+    }
+    p.sample_time_ns = times;
+    p.sample_weight = weights;
+    assert_int_equal((int)hot_when_full(&p), 100);
+    p.weight_unit = "count";
+    assert_int_equal((int)hot_when_full(&p), 3);
+    p.sample_count = 0;
+    assert_int_equal((int)hot_when_full(&p), 0);
 }
 
 /* Samples out of order in the trace are in order in the profile. */
@@ -655,6 +678,7 @@ int main(void)
         cmocka_unit_test(test_neighbours),
         cmocka_unit_test(test_neighbours_matched),
         cmocka_unit_test(test_when),
+        cmocka_unit_test(test_when_full),
         cmocka_unit_test(test_time_order),
         cmocka_unit_test(test_large_counts),
         cmocka_unit_test(test_recursion_is_its_own_callee),

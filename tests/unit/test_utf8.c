@@ -68,12 +68,38 @@ static void test_width(void **state)
     assert_int_equal(utf8_width(span_of("a\n", 2)), 3);
 }
 
+static void test_whole(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t whole;
+    } cuts[] = {
+        { "", 0 },
+        { "worker", 6 },
+        { "Zo\xc3\xab", 4 },
+        { "Zo\xc3", 2 },
+        { "\xe6\x95\xb0", 3 },
+        { "a\xe6\x95", 1 },
+        { "a\xe6", 1 },
+        { "\xf0\x9f\x98\x80", 4 },
+        { "\xf0\x9f\x98\x80\xf0\x9f\x98", 4 },
+        { "\xf0\x9f", 0 },
+        { "\x80\x80\x80\x80\x80", 5 }, /* no character: it is not known what was cut */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cuts); i++) {
+        struct span text = span_of(cuts[i].text, strlen(cuts[i].text));
+        assert_int_equal(utf8_whole(text).size, cuts[i].whole);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_escape),
         cmocka_unit_test(test_every_code_point_survives),
         cmocka_unit_test(test_width),
+        cmocka_unit_test(test_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
