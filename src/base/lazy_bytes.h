@@ -13,7 +13,7 @@
 
 #include "base/source.h"
 
-enum { LAZY_PIECE_BYTES = 16 << 10 };
+enum { LAZY_PIECE_BYTES = 4 << 10 };
 
 struct lazy_bytes {
     struct source file; /* the part, by a descriptor of our own; unused when all was read at once */

@@ -38,7 +38,7 @@ bool live_target_open(struct live_target *live, const struct target_query *query
     if (!thread_stopper_open(&live->stopper, err) || !target_select(query, &live->list, err))
         return false;
     /* not before: what a forked child shares is copied */
-    mem_expect(LIVE_TARGET_MEMORY_BYTES, LIVE_TARGET_MEMORY_BYTES / 6);
+    mem_expect_large(LIVE_TARGET_MEMORY_BYTES);
     struct target *target = &live->list.items[0];
     target_files_add(&live->files, live->process, (uint32_t)target->pid);
     if (!live_memory_attach(live->memory, target->pid, target->start_ticks, err))
