@@ -13,7 +13,7 @@ namespace Deadlock
     /// Threads that wait for each other, and threads that only look like it. The second argument chooses: `two`, `three`
     /// (cycles of monitors), `lock` (of System.Threading.Lock, from .NET 9 on), `busy` (locks at full speed, no cycle);
     /// `task`, `async`, `all`, `each`, `ring` (cycles of locks and tasks), `join` (of a lock and the end of a thread), `free` (such that
-    /// somebody can end), `hasty`, `joins` (locks and tasks, or threads, at full speed, no cycle).
+    /// somebody can end), `abandoned` (locks whose owners have ended), `hasty`, `joins` (locks and tasks, or threads, at full speed, no cycle).
     /// </summary>
     public static class Program
     {
@@ -53,6 +53,8 @@ namespace Deadlock
                     StartHasty(joins: mode == "joins");
                 else if (mode == "free")
                     StartFree();
+                else if (mode == "abandoned")
+                    StartAbandoned();
                 else
                     StartCycle(new object[] { a, b });
                 run.Ready();
@@ -81,6 +83,22 @@ namespace Deadlock
             Start("by-thin", () => { lock (thin) { held.Signal(); Thread.Sleep(Timeout.Infinite); } });
             held.Wait();
             Start("by-waiter", () => { lock (hashed) { } });
+        }
+
+        /// <summary>Threads that enter and end; of one of them nobody wants the lock while it lives.</summary>
+        private static void StartAbandoned()
+        {
+            Thread first = StartOne("gone", () => Monitor.Enter(a));
+            first.Join();
+            Start("waits-for-one-that-was-gone", () => Want(a));
+            Thread second = StartOne("gone", () =>
+            {
+                Monitor.Enter(b);
+                Thread wanting = StartOne("waits-for-one-that-went", () => Want(b));
+                SpinWait.SpinUntil(() => (wanting.ThreadState & ThreadState.WaitSleepJoin) != 0);
+                Thread.Sleep(50);
+            });
+            second.Join();
         }
 
         private static void StartCycle(object[] locks)

@@ -107,6 +107,8 @@ static void write_lock(const struct stack_view *view, const struct stack_row *ro
         json_i64(w, owner);
     else
         json_absent(w);
+    json_key(w, "abandoned");
+    json_bool(w, lock->abandoned);
     json_end_object(w);
 }
 

@@ -13,6 +13,7 @@
 #include "cli/stack_words.h"
 #include "clr/managed_lock.h"
 #include "clr/type_name.h"
+#include "collect/proc_file.h"
 #include "collect/thread_rest.h"
 #include "collect/thread_wait.h"
 
@@ -30,6 +31,7 @@ struct reading {
     struct stack_view *view;
     struct memory_pages pages;
     struct managed_threads *threads; /* the view's */
+    bool live;                       /* of a process, not of a dump */
     size_t *waits_for;               /* by row */
     struct stack_task *tasks;
 };
@@ -69,16 +71,26 @@ static void set_lock(struct reading *r, struct stack_row *row, enum stack_lock_k
 {
     row->lock.kind = kind;
     row->lock.object = lock->object;
-    row->lock.owner = lock->owner ? row_of(r->view, lock->owner) : WAIT_NOBODY;
-    row->lock.owner_tid = lock->owner ? other_tid(r->view, lock->owner) : 0;
+    row->lock.abandoned = lock->abandoned;
+    row->lock.owner = lock->owner && !lock->abandoned ? row_of(r->view, lock->owner) : WAIT_NOBODY;
+    row->lock.owner_tid = lock->abandoned ? lock->owner : lock->owner ? other_tid(r->view, lock->owner) : 0;
     name_type(r, lock->table, &row->lock);
+}
+
+/* Whether a thread that was not in the list is there all the same: it began since then. */
+static bool is_there(const struct reading *r, pid_t ns_tid)
+{
+    const struct taken_threads *threads = &r->view->stacks->threads;
+    bool nested = threads->count && threads->rows[0].ns_tid != threads->rows[0].tid;
+    return r->live && ns_tid && (nested || !proc_file_has_ended(ns_tid));
 }
 
 static bool read_monitor(struct reading *r, struct stack_row *row, const struct managed_thread *thread)
 {
     struct managed_lock lock;
     if (thread->blocking == BLOCKING_NONE ||
-        !managed_lock_read_monitor(&r->pages, r->threads, thread->sync_block, &lock))
+        !managed_lock_read_monitor(&r->pages, r->threads, thread->sync_block, &lock) ||
+        (lock.abandoned && is_there(r, lock.owner)))
         return false;
     set_lock(r, row, thread->blocking == BLOCKING_ENTER ? STACK_LOCK_MONITOR : STACK_LOCK_SIGNAL, &lock);
     row->lock.timed = thread->timeout_ms >= 0;
@@ -316,7 +328,7 @@ static bool waits_for_unknown(const struct stack_row *row)
 {
     bool enters = waits_in(row, "Lock.Enter") || waits_in(row, "Monitor.Enter");
     bool locked = row->lock.kind == STACK_LOCK_MONITOR || row->lock.kind == STACK_LOCK_LOCK;
-    bool unowned = row->lock.owner == WAIT_NOBODY && !row->lock.owner_tid;
+    bool unowned = row->lock.owner == WAIT_NOBODY && !row->lock.owner_tid && !row->lock.abandoned;
     return locked ? unowned : row->lock.kind == STACK_LOCK_NONE && enters;
 }
 
@@ -335,7 +347,7 @@ static void note_unread(struct stack_view *view)
 
 void stack_locks_read(struct stack_view *view, bool live)
 {
-    struct reading r = { .view = view };
+    struct reading r = { .view = view, .live = live };
     if (!view->stacks->walk)
         return;
     r.threads = stack_threads_of(view, &view->locks_problem);

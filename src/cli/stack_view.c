@@ -149,6 +149,8 @@ void stack_row_lock(const struct stack_view *view, const struct stack_row *row, 
     pid_t owner = stack_lock_owner(view, lock);
     if (owner)
         buffer_format(out, "%s thread %d", relations[lock->kind], (int)owner);
+    if (lock->abandoned)
+        buffer_format(out, "%s which has ended: nobody will leave it", owner ? "," : " held by a thread");
 }
 
 void stack_row_wait(const struct stack_view *view, const struct stack_row *row, struct buffer *out)

@@ -29,6 +29,7 @@ struct stack_lock {
                         none does, or it is not known */
     pid_t owner_tid; /* the same where it has no row, as it was not asked for; or 0 */
     bool timed;      /* it gives up after a while */
+    bool abandoned;  /* who holds it has ended: nobody will leave it. owner_tid: as the process saw it */
 };
 
 struct stack_row {

@@ -137,10 +137,13 @@ bool managed_lock_read_monitor(struct memory_pages *pages, struct managed_thread
         lock.owner = (pid_t)memory_pages_u32(pages, sync_block + BLOCK_OWNER_TID);
         lock.recursion = memory_pages_u32(pages, sync_block + BLOCK_RECURSION);
         const struct managed_thread *owner = managed_threads_by_tid(threads, lock.owner);
-        if (!owner || !owner_agrees(owner, threads->major, pages, sync_block))
-            return false;
+        lock.abandoned = !owner || !owner_agrees(owner, threads->major, pages, sync_block);
     }
     lock.object = find_object(pages, threads, sync_block);
+    if (lock.abandoned && !lock.object)
+        return false;
+    if (lock.owner < 0) /* it had ended before anybody waited */
+        lock.owner = 0;
     lock.table = managed_object_table(pages, lock.object);
     *out = lock;
     return true;

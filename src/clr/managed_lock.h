@@ -17,14 +17,13 @@
 struct managed_lock {
     uint64_t object; /* its address, 0 when it was not found */
     uint64_t table;  /* MethodTable of the object, or 0 */
-    pid_t owner;     /* as the process sees it; 0: nobody holds it */
+    pid_t owner;     /* as the process sees it; 0: nobody holds it, or its number is not known */
     uint32_t recursion;
+    bool abandoned; /* its owner is none of the threads: it has ended, and nobody will leave it */
 };
 
-/*
- * A monitor. False when what is there contradicts itself: its owner is none of `threads`, or a number too
- * many.
- */
+/* A monitor. False when what is there contradicts itself: its owner is none of `threads`, and no object has
+ * it. */
 bool managed_lock_read_monitor(struct memory_pages *pages, struct managed_threads *threads,
                                uint64_t sync_block, struct managed_lock *out);
 /* Whether monitors are System.Threading.Locks. */
