@@ -13,7 +13,7 @@
 #include "base/lazy_bytes.h"
 
 enum {
-    PIECES = 20,
+    PIECES = 80,
     PART_OFFSET = 100,
     PART_BYTES = PIECES * LAZY_PIECE_BYTES - 1000,
     FILE_BYTES = PART_OFFSET + PART_BYTES

@@ -135,21 +135,21 @@ static void test_versions(void **state)
     }
 }
 
-/* A record that contradicts itself is no owner, and a list that cannot be one is none. */
+/* An owner that contradicts itself has ended, and a list that cannot be one is none. */
 static const struct {
     const char *name;
     uint64_t addr;
     uint32_t value;
-    bool list, owner; /* still there */
+    bool list; /* still there, with an owner that is none of it */
 } wrong[] = {
-    { "the owner's number is another thread's", BLOCK + 0x10, 101, true, false },
-    { "the owner is nobody's number", BLOCK + 0x10, 4711, true, false },
-    { "the owner is another managed thread", BLOCK + 8, 2, true, false },
-    { "the list runs in a circle", THREAD + 0x2070, THREAD + 0x70, false, false },
-    { "a link is not aligned", THREAD + 0x1070, THREAD + 0x2071, false, false },
-    { "a thread without a number", THREAD + 0x1010, 0, false, false },
-    { "a link leads out of memory", THREAD + 0x1070, 0x7000, false, false },
-    { "an empty list", STORE + 0x58, 0, false, false },
+    { "the owner's number is another thread's", BLOCK + 0x10, 101, true },
+    { "the owner is nobody's number", BLOCK + 0x10, 4711, true },
+    { "the owner is another managed thread", BLOCK + 8, 2, true },
+    { "the list runs in a circle", THREAD + 0x2070, THREAD + 0x70, false },
+    { "a link is not aligned", THREAD + 0x1070, THREAD + 0x2071, false },
+    { "a thread without a number", THREAD + 0x1010, 0, false },
+    { "a link leads out of memory", THREAD + 0x1070, 0x7000, false },
+    { "an empty list", STORE + 0x58, 0, false },
 };
 
 static void test_wrong(void **state)
@@ -163,10 +163,31 @@ static void test_wrong(void **state)
         open_fixture(&f, 10);
         if (managed_threads_read(&f.threads, &f.pages) != wrong[i].list)
             fail_msg("%s: the list", wrong[i].name);
-        if (wrong[i].list && managed_lock_read_monitor(&f.pages, &f.threads, BLOCK, &lock) != wrong[i].owner)
+        if (wrong[i].list &&
+            (!managed_lock_read_monitor(&f.pages, &f.threads, BLOCK, &lock) || !lock.abandoned))
             fail_msg("%s: the owner", wrong[i].name);
         close_fixture(&f);
     }
+}
+
+/* Its number may not be known any more; and what no object has is no monitor that somebody has left so. */
+static void test_abandoned(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct managed_lock lock;
+    build(&layouts[0]);
+    put32(BLOCK + 0x10, UINT32_MAX);
+    open_fixture(&f, 10);
+    assert_true(managed_threads_read(&f.threads, &f.pages));
+    assert_true(managed_lock_read_monitor(&f.pages, &f.threads, BLOCK, &lock));
+    assert_true(lock.abandoned);
+    assert_int_equal(lock.owner, 0);
+    assert_int_equal(lock.object, OBJECT);
+    put32(OBJECT - 4, 0);
+    memory_pages_drop(&f.pages);
+    assert_false(managed_lock_read_monitor(&f.pages, &f.threads, BLOCK, &lock));
+    close_fixture(&f);
 }
 
 static void test_lock_object(void **state)
@@ -246,9 +267,9 @@ static void test_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_versions),    cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_lock_object), cmocka_unit_test(test_monitor_is_lock),
-        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_versions),        cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_abandoned),       cmocka_unit_test(test_lock_object),
+        cmocka_unit_test(test_monitor_is_lock), cmocka_unit_test(test_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
