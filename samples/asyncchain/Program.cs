@@ -26,7 +26,7 @@ namespace AsyncChain
                 if (args.Length > 1 && args[1] == "churn")
                 {
                     for (int i = 0; i < 2; i++)
-                        new Thread(() => Churn(run)) { IsBackground = true, Name = "churn-" + i }.Start();
+                        new Thread(() => Churn(run)) { IsBackground = true, Name = "churns-at-full-speed-" + i }.Start();
                 }
                 while (Volatile.Read(ref Lines.Begun) < Awaits)
                     Thread.Sleep(10);

@@ -8,22 +8,17 @@
 #include "cli/stack_words.h"
 #include "clr/aot_thread_name.h"
 #include "clr/managed_thread_name.h"
+#include "collect/thread_names.h"
 
 enum {
-    KERNEL_NAME_BYTES = 15, /* TASK_COMM_LEN without its end */
     NAME_BYTES_MAX = 4 * MANAGED_THREAD_NAME_MAX,
     PAGES_BYTES_MAX = 16 << 20,
 };
 
-#define RUNTIME_NAMES ".NET "
-
-/* The kernel does not have it, or not all of it. Of the runtime's own threads that is nearly always so and
- * says enough: nothing is read for them. */
+/* The kernel does not have it, or not all of it. */
 static bool is_wanted(const struct stack_row *row)
 {
-    const char *name = row->thread->name;
-    return !name[0] ||
-           (strlen(name) == KERNEL_NAME_BYTES && strncmp(name, RUNTIME_NAMES, strlen(RUNTIME_NAMES)) != 0);
+    return !row->thread->name[0] || thread_name_is_cut(row->thread->name);
 }
 
 static void name_row(struct stack_row *row, struct span name)
@@ -35,10 +30,8 @@ static void name_row(struct stack_row *row, struct span name)
 /* One that begins otherwise was not read while it stood still, or the kernel was told another one. */
 static void extend_name(struct stack_row *row, struct span name)
 {
-    size_t known = strlen(row->name);
-    if (name.size < known || memcmp(name.data, row->name, known) != 0)
-        return;
-    name_row(row, name);
+    if (thread_name_extends(row->name, name))
+        name_row(row, name);
 }
 
 static void name_rows(struct stack_view *view, struct memory_pages *pages,

@@ -13,6 +13,7 @@
 #include "collect/process_scan.h"
 #include "collect/read_pace.h"
 #include "collect/stub_kinds.h"
+#include "collect/thread_names.h"
 #include "collect/unpacked_images.h"
 
 enum {
@@ -402,6 +403,7 @@ static void finish(struct known_memory *known)
     tell_modules(known, true);
     struct il_map_reader maps = memory_session_il_maps(known->session);
     il_offsets_finish(known->names->il_offsets, known->process, &maps);
+    thread_names_extend(known->names->b, known->process, memory_session_walk(known->session));
 }
 
 pid_t memory_names_hung(const struct memory_names *names)

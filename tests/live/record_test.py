@@ -655,6 +655,18 @@ def target_stopped(checks, work):
                                                                            "-d", 1)["samples"] > 0, "")
 
 
+def thread_names(checks, work):
+    """The kernel keeps 15 bytes of a thread's name: what these two have in common."""
+    for version in ("10", "8"):
+        out = work.file(f"threads{version}.clrperf")
+        with Target(sample_command(version, "asyncchain") + ["0", "churn"]) as target:
+            wait_cpu([target.pid], 0.5)
+            record(out, "-p", target.pid, "-d", 2)
+        names = {row["name"] for row in report(out, "threads")["rows"]}
+        checks.check(f"{version}: threads have the names that the program gave them",
+                     {"churns-at-full-speed-0", "churns-at-full-speed-1"} <= names, names)
+
+
 def frame_pointers(checks, work):
     """Methods of stacks that the kernel found are named from memory, too: nobody has to list them all at the end."""
     out = work.file("pointers.clrperf")
@@ -826,7 +838,7 @@ def kernel_kept(checks, work):
 
 GROUPS = (kernel_kept, command, command_of_moments, command_killed, command_beside, command_ends, command_is_short, command_names, closed_descriptors, signals, ordinary_user, events_without_rights, no_rights, targets,
           all_processes, ended_are_let_go, latecomers, target_exits, main_thread_exits, short_lived, lazy_binding, target_updated,
-          target_chrooted, target_execs, target_stopped, frame_pointers, beside_another, ahead_of_time, deaf_runtime, stalled_reader)
+          target_chrooted, target_execs, target_stopped, frame_pointers, beside_another, ahead_of_time, deaf_runtime, stalled_reader, thread_names)
 
 
 def chosen(arguments):
