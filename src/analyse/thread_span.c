@@ -23,7 +23,7 @@ bool thread_span_wants(const char *provider, uint32_t event_id)
     return event_id == GC_EVENT_ALLOCATION_TICK && strcmp(provider, RUNTIME_PROVIDER) == 0;
 }
 
-void thread_span_add_allocations(struct trace *t)
+bool thread_span_add_allocations(struct trace *t)
 {
     AUTO_FREE bool *wanted = mem_alloc(t->event_types.count + 1, sizeof *wanted);
     for (size_t i = 1; i < t->event_types.count; i++) {
@@ -32,9 +32,13 @@ void thread_span_add_allocations(struct trace *t)
     }
     for (size_t i = 1; i < t->events.count; i++) {
         const struct trace_event *row = &t->events.rows[i];
-        if (wanted[row->type] && row->thread && row->stack >= STACK_ROOTS)
-            trace_push_sample(&t->samples, row->time_ns, row->thread, row->stack, 0, SAMPLE_WALL, 0);
+        if (!wanted[row->type] || !row->thread || row->stack < STACK_ROOTS)
+            continue;
+        if (t->samples.runs)
+            return false;
+        trace_push_sample(&t->samples, row->time_ns, row->thread, row->stack, 0, SAMPLE_WALL, 0);
     }
+    return true;
 }
 
 struct timed_sample {
@@ -55,10 +59,15 @@ static struct timed_sample *samples_by_time(const struct trace_samples *s, size_
 {
     struct timed_sample *rows = mem_alloc(s->count + 1, sizeof *rows);
     size_t count = 0;
-    for (size_t i = 0; i < s->count; i++)
-        if (s->kind[i] == SAMPLE_WALL)
-            rows[count++] = (struct timed_sample){ s->time_ns[i], i };
-    qsort(rows, count, sizeof *rows, timed_compare);
+    bool in_order = true;
+    for (size_t i = 0; i < s->count; i++) {
+        if (s->kind[i] != SAMPLE_WALL)
+            continue;
+        in_order &= !count || rows[count - 1].time_ns <= s->time_ns[i];
+        rows[count++] = (struct timed_sample){ s->time_ns[i], i };
+    }
+    if (!in_order)
+        qsort(rows, count, sizeof *rows, timed_compare);
     *out_count = count;
     return rows;
 }

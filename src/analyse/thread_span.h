@@ -15,8 +15,9 @@
 
 /* The events of allocations that count as looks at a thread. */
 bool thread_span_wants(const char *provider, uint32_t event_id);
-/* Adds a sample of SAMPLE_WALL behind the others for each of those. The samples there are have no runs. */
-void thread_span_add_allocations(struct trace *t);
+/* Adds a sample of SAMPLE_WALL behind the others for each of those. False, with none added, when there are
+ * some and the samples are in runs, which they would divide. */
+bool thread_span_add_allocations(struct trace *t);
 
 /* By sample of the trace, in nanoseconds; 0 for samples of other kinds than SAMPLE_WALL. The caller frees. */
 uint64_t *thread_span_weights(const struct trace *t);

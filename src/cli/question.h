@@ -59,8 +59,9 @@ struct question {
         *wants; /* which events of a file of events it looks at, given the report_values; NULL: all */
     /* Judges the options before the capture is read, which can take a while; or NULL. */
     bool (*check)(const struct report_values *v, struct error *err);
+    /* Adds to what was read, or NULL. False when it takes each sample by itself, and there are sums. */
+    bool (*prepare)(struct trace *t);
     /* Prints the answer. */
-    void (*prepare)(struct trace *t); /* what it adds to what was read, or NULL */
     bool (*run)(struct question_call *call, struct error *err);
 };
 

@@ -115,6 +115,7 @@ const struct question question_topn = {
     .summary = "the functions threads spent their wall time in, weighed as dotnet-trace report topN does",
     .takes = QUESTION_TAKES_SAMPLES " top inclusive json",
     .names_code = true,
+    .shows_sums = true,
     .prepare = thread_span_add_allocations,
     .wants = topn_wants,
     .check = topn_check,

@@ -71,21 +71,31 @@ static bool report_check(const struct report_values *v, const struct question *q
     return !question->check || question->check(v, err);
 }
 
+/* What there are sums of is read again where they do not do. */
+static bool report_prepare(const char *path, const struct question *question, struct import_options *how,
+                           struct capture *c, struct error *err)
+{
+    if (!question->prepare || question->prepare(&c->b.trace))
+        return true;
+    capture_done(c);
+    how->runs = false;
+    return capture_read(path, how, c, err) && question->prepare(&c->b.trace);
+}
+
 static bool report_read(const char *path, const struct question *question, const struct report_values *v,
                         struct import_part *part, struct capture *c, struct error *err)
 {
-    const struct import_options how = {
+    struct import_options how = {
         .wants = question->wants,
         .user = v,
         .part = part,
-        .runs = question->shows_sums && !v->choice.time,
+        .runs =
+            question->shows_sums && !v->choice.time && (!question->prepare || capture_can_read_again(path)),
     };
     if (!*question->name)
         return capture_read_stacks(path, &how, v->choice.event, c, err);
-    if (!capture_read(path, &how, c, err))
+    if (!capture_read(path, &how, c, err) || !report_prepare(path, question, &how, c, err))
         return false;
-    if (question->prepare)
-        question->prepare(&c->b.trace);
     if (v->events.samples && !sample_events_add(&c->b.trace))
         message_warning("there are too many samples to show all of them among the events");
     return true;

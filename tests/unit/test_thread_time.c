@@ -217,7 +217,7 @@ static void test_allocations(void **state)
     told_event(&f, 200, THREAD, TICK, 4);
     told_event(&f, 250, OTHER, TICK, 4);
     told_event(&f, 270, 0, TICK, 4);
-    thread_span_add_allocations(&f.b.trace);
+    assert_true(thread_span_add_allocations(&f.b.trace));
     assert_int_equal(f.b.trace.samples.count, 4);
     AUTO_FREE uint64_t *spans = thread_span_weights(&f.b.trace);
     const uint64_t expected[] = { 100, 0, 200, 0 };
@@ -228,12 +228,32 @@ static void test_allocations(void **state)
     told_fixture_end(&f);
 }
 
+/* Of a run it is not known which of its samples such an event is behind. */
+static void test_allocations_divide_runs(void **state)
+{
+    (void)state;
+    struct told_fixture f;
+    told_fixture_begin(&f);
+    trace_samples_in_runs(&f.b.trace.samples);
+    told_event(&f, 150, 7, GC_EVENT_ALLOCATION_TICK, 4);
+    assert_true(thread_span_add_allocations(&f.b.trace)); /* it has no stack */
+    f.stack = told_stack(&f, "app", (const char *const[]){ "App.P::Allocate()", NULL });
+    told_event(&f, 200, 7, GC_EVENT_ALLOCATION_TICK, 4);
+    assert_false(thread_span_add_allocations(&f.b.trace));
+    assert_int_equal(f.b.trace.samples.count, 0);
+    told_fixture_end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_weights),        cmocka_unit_test(test_runs),
-        cmocka_unit_test(test_runs_tell_when), cmocka_unit_test(test_time_goes_back),
-        cmocka_unit_test(test_processes),      cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_allocations_divide_runs),
+        cmocka_unit_test(test_runs_tell_when),
+        cmocka_unit_test(test_time_goes_back),
+        cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_stops),
         cmocka_unit_test(test_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
