@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyse/wait_cycle.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "cli/stack_joins.h"
@@ -14,6 +15,7 @@
 #include "clr/managed_lock.h"
 #include "clr/type_name.h"
 #include "collect/proc_file.h"
+#include "collect/thread_ids.h"
 #include "collect/thread_rest.h"
 #include "collect/thread_wait.h"
 
@@ -71,18 +73,24 @@ static void set_lock(struct reading *r, struct stack_row *row, enum stack_lock_k
 {
     row->lock.kind = kind;
     row->lock.object = lock->object;
+    bool has_owner = lock->owner && !lock->abandoned;
     row->lock.abandoned = lock->abandoned;
-    row->lock.owner = lock->owner && !lock->abandoned ? row_of(r->view, lock->owner) : WAIT_NOBODY;
-    row->lock.owner_tid = lock->abandoned ? lock->owner : lock->owner ? other_tid(r->view, lock->owner) : 0;
+    row->lock.owner = has_owner ? row_of(r->view, lock->owner) : WAIT_NOBODY;
+    row->lock.owner_tid = has_owner ? other_tid(r->view, lock->owner) : lock->owner;
     name_type(r, lock->table, &row->lock);
 }
 
 /* Whether a thread that was not in the list is there all the same: it began since then. */
 static bool is_there(const struct reading *r, pid_t ns_tid)
 {
-    const struct taken_threads *threads = &r->view->stacks->threads;
-    bool nested = threads->count && threads->rows[0].ns_tid != threads->rows[0].tid;
-    return r->live && ns_tid && (nested || !proc_file_has_ended(ns_tid));
+    pid_t pid = r->view->stacks->target.pid;
+    struct proc_status status;
+    if (!r->live || !ns_tid || !proc_file_status(pid, &status, NULL))
+        return false;
+    struct thread_ids *ids = thread_ids_new(pid, (uint32_t)status.ns_pid);
+    uint32_t tid = thread_ids_find(ids, (uint64_t)ns_tid, clock_monotonic_ns());
+    thread_ids_free(ids);
+    return tid && !proc_file_has_ended((pid_t)tid);
 }
 
 static bool read_monitor(struct reading *r, struct stack_row *row, const struct managed_thread *thread)

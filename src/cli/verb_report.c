@@ -79,7 +79,10 @@ static bool report_prepare(const char *path, const struct question *question, st
         return true;
     capture_done(c);
     how->runs = false;
-    return capture_read(path, how, c, err) && question->prepare(&c->b.trace);
+    if (!capture_read(path, how, c, err))
+        return false;
+    question->prepare(&c->b.trace);
+    return true;
 }
 
 static bool report_read(const char *path, const struct question *question, const struct report_values *v,

@@ -34,14 +34,14 @@ bool socket_keys_open(const struct socket_keys *keys, int root_fd, const char *f
 {
     struct target_file_rules rules = { .kind = TARGET_FILE_SOCKET };
     for (unsigned i = 0; i < keys->count; i++) {
-        struct error first = { 0 };
+        struct error why = { 0 };
         snprintf(out_path, out_size, "%s/dotnet-diagnostic-%" PRIu32 "-%" PRIu64 "-socket", folder,
                  keys->ns_pid, keys->keys[i]);
-        if (target_root_open_path(root_fd, out_path, rules, out_fd, &first))
+        if (target_root_open_path(root_fd, out_path, rules, out_fd, &why))
             return true;
         if (i == 0 && err)
-            *err = first;
-        if (first.os_error != ENOENT)
+            *err = why;
+        if (why.os_error != ENOENT)
             return false;
     }
     return false;

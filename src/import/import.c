@@ -176,7 +176,7 @@ static int open_file_or_folder(const char *path)
     struct stat st;
     if (opened < 0 || fstat(opened, &st) < 0 || !S_ISDIR(st.st_mode))
         return take_fd(&opened);
-    AUTO_FD int data = openat(opened, "data", O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    AUTO_FD int data = openat(opened, "data", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     uint8_t head[8];
     bool is_perf = data >= 0 && pread(data, head, sizeof head, 0) == (ssize_t)sizeof head &&
                    perf_header_recognises(span_of(head, sizeof head));

@@ -217,7 +217,7 @@ def ordinary_user(checks, work):
         checks.check("an ordinary user records an own process", done.returncode == 0, done.stderr[-400:])
         checks.check("it is said once that there are no kernel frames", done.stderr.count("user frames only") == 1, done.stderr)
         checks.check("of a thread that runs on nothing is missed", "samples stand for" not in done.stderr, done.stderr)
-        check_rings(checks, [*NOBODY, "prlimit", f"--memlock={POOL_BYTES}", binary, "record", "-p", str(target.pid), "-F", "999", "-d", "3", "-q",
+        check_rings(checks, ["prlimit", f"--memlock={POOL_BYTES}", *NOBODY, binary, "record", "-p", str(target.pid), "-F", "999", "-d", "3", "-q",
                              "-o", f"{out}-rings"])
         for tries in range(3):  # nobody who is an ordinary user gets a CPU at once where others want it
             done = subprocess.run([*NOBODY, "prlimit", "--memlock=65536", binary, "record", "-p", str(target.pid), "-F", "20000",

@@ -101,15 +101,21 @@ static void test_perf_data(void **state)
     trace_builder_done(&r.b);
 }
 
-static void test_killed_recorder(void **state)
+/* Returns how many they are. */
+static size_t golden_bytes(uint8_t *into, size_t size)
 {
-    (void)state;
-    uint8_t bytes[20000];
     AUTO_STREAM FILE *golden = fopen(GOLDEN_DIR "/perf_data"
                                                 "/small.perf.data",
                                      "rb");
     assert_non_null(golden);
-    size_t size = fread(bytes, 1, sizeof bytes, golden);
+    return fread(into, 1, size, golden);
+}
+
+static void test_killed_recorder(void **state)
+{
+    (void)state;
+    uint8_t bytes[20000];
+    size_t size = golden_bytes(bytes, sizeof bytes);
     memset(bytes + 48, 0, 8); /* the size of the data is written last */
     AUTO_FD int fd = memfd_create("killed", MFD_CLOEXEC);
     /* cut within the last record */
@@ -132,11 +138,7 @@ static void test_perf_data_folder(void **state)
 {
     (void)state;
     uint8_t bytes[20000];
-    AUTO_STREAM FILE *golden = fopen(GOLDEN_DIR "/perf_data"
-                                                "/small.perf.data",
-                                     "rb");
-    assert_non_null(golden);
-    size_t size = fread(bytes, 1, sizeof bytes, golden);
+    size_t size = golden_bytes(bytes, sizeof bytes);
     char folder[200], data[210];
     assert_true(temp_folder_make(folder, sizeof folder));
     snprintf(data, sizeof data, "%s/data", folder);
