@@ -65,20 +65,22 @@ void mem_expect(size_t bytes, size_t ready)
     return_pieces(bytes / 8);
 }
 
+/* What lies before the first large page of what is expected: nobody gets it, small pages cost more. */
+static void *volatile left_out;
+
 void mem_expect_large(size_t bytes)
 {
     if (!keep_freed(bytes))
         return;
-    size_t taken = bytes + LARGE_PAGE_BYTES; /* not all of which are of large pages */
+    size_t taken = bytes + 2 * LARGE_PAGE_BYTES; /* not all of which are of large pages */
     char *grown = malloc(taken);
     uintptr_t first = (uintptr_t)grown;
     uintptr_t begin = (first + LARGE_PAGE_BYTES - 1) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
     uintptr_t end = (first + taken) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
-    if (grown && begin < end) {
-        madvise((void *)begin, end - begin, MADV_HUGEPAGE); /* where that is unknown, all is as ever */
-        mem_bring_in(grown, begin - first);
-    }
+    bool large = grown && begin < end && madvise((void *)begin, end - begin, MADV_HUGEPAGE) == 0;
     free(grown);
+    if (large) /* where they are unknown, all is as ever */
+        left_out = malloc(begin - first);
     return_pieces(bytes / 4);
 }
 

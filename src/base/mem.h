@@ -22,7 +22,7 @@ void mem_share_heap(void);
  * kept, and a piece of an eighth of them or more goes back to the system. The first `ready` of them are
  * brought in at once.
  */
-enum { MEM_EXPECTED_MAX = 28 << 20 }; /* below what M_MMAP_THRESHOLD can be (mallopt(3)) */
+enum { MEM_EXPECTED_MAX = 26 << 20 }; /* below what M_MMAP_THRESHOLD can be (mallopt(3)) */
 void mem_expect(size_t bytes, size_t ready);
 /*
  * The same, and they come in large pages, where the kernel has such, which is faster and takes more memory:

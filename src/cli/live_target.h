@@ -18,7 +18,7 @@
 #include "collect/thread_stopper.h"
 #include "symbolize/images_ahead.h"
 
-enum { LIVE_TARGET_MEMORY_BYTES = 6 << 20 }; /* that a look takes, about */
+enum { LIVE_TARGET_MEMORY_BYTES = 8 << 20 }; /* that a look takes, about */
 
 struct live_target {
     struct target_list list; /* the one process */

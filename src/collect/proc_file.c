@@ -12,25 +12,28 @@
 
 enum { READ_BYTES = 1 << 15, STAT_BYTES_MAX = 4096, STATUS_BYTES_MAX = 1 << 16, STOP_NS = 2000000 };
 
-static bool read_fd(int fd, struct buffer *out)
+bool proc_file_read_more(int fd, struct buffer *out, bool *more)
 {
-    for (;;) {
-        size_t room = out->ceiling - out->size;
-        size_t want = room < READ_BYTES ? room : READ_BYTES;
-        if (want == 0)
-            return true;
-        ssize_t got = read(fd, buffer_reserve(out, want), want);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return false;
-        if (got == 0)
-            return true;
-        out->size += (size_t)got;
-    }
+    ssize_t got = 0;
+    size_t room = out->ceiling - out->size;
+    size_t want = room < READ_BYTES ? room : READ_BYTES;
+    uint8_t *into = want ? buffer_reserve(out, want) : NULL;
+    while (into && (got = read(fd, into, want)) < 0 && errno == EINTR)
+        ;
+    *more = got > 0;
+    out->size += got > 0 ? (size_t)got : 0;
+    return got >= 0;
 }
 
-static bool fail(int os_error, pid_t pid, const char *name, struct error *err)
+static bool read_fd(int fd, struct buffer *out)
+{
+    bool ok = true, more = true;
+    while (ok && more)
+        ok = proc_file_read_more(fd, out, &more);
+    return ok;
+}
+
+bool proc_file_explain(int os_error, pid_t pid, const char *name, struct error *err)
 {
     if (os_error == ENOENT || os_error == ESRCH)
         return error_set(err, ERROR_TARGET, "process %d is gone", (int)pid);
@@ -45,7 +48,7 @@ bool proc_file_open(pid_t pid, const char *name, int *out_fd, struct error *err)
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
     *out_fd = open(path, O_RDONLY | O_CLOEXEC);
-    return *out_fd >= 0 || fail(errno, pid, name, err);
+    return *out_fd >= 0 || proc_file_explain(errno, pid, name, err);
 }
 
 bool proc_file_read(pid_t pid, const char *name, struct buffer *out, struct error *err)
@@ -54,7 +57,7 @@ bool proc_file_read(pid_t pid, const char *name, struct buffer *out, struct erro
     buffer_clear(out);
     if (!proc_file_open(pid, name, &fd, err))
         return false;
-    return read_fd(fd, out) || fail(errno, pid, name, err);
+    return read_fd(fd, out) || proc_file_explain(errno, pid, name, err);
 }
 
 bool proc_file_read_task(pid_t pid, pid_t tid, const char *name, struct buffer *out, struct error *err)
@@ -156,7 +159,7 @@ bool proc_file_link(pid_t pid, const char *name, char *out, size_t out_size, str
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
     ssize_t got = readlink(path, out, out_size - 1);
     if (got < 0)
-        return fail(errno, pid, name, err);
+        return proc_file_explain(errno, pid, name, err);
     out[got] = 0;
     return true;
 }

@@ -15,6 +15,13 @@
  * says. */
 bool proc_file_open(pid_t pid, const char *name, int *out_fd, struct error *err);
 /*
+ * Appends some of what follows in the file. `more`: whether there was any, and room for it. False, with
+ * errno, when it cannot be read.
+ */
+bool proc_file_read_more(int fd, struct buffer *out, bool *more);
+/* Why /proc/PID/NAME could not be read, in the words of proc_file_read(). False. */
+bool proc_file_explain(int os_error, pid_t pid, const char *name, struct error *err);
+/*
  * Replaces the content of `out` by /proc/PID/NAME. What does not fit under the buffer's ceiling is left
  * out. ERROR_TARGET when the process is gone, ERROR_PERMISSION as the kernel says.
  */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 #include <sys/ioctl.h>
 
 #include "base/own.h"
@@ -9,7 +10,7 @@
 
 enum {
     MAPPINGS_MAX = 1 << 20,
-    TEXT_BYTES_MAX = 64 << 20,
+    LINES_BYTES_MAX = 1 << 20, /* of a part, and the line that it begins with */
 };
 
 /* Linux's struct procmap_query (include/uapi/linux/fs.h, from 6.11 on). */
@@ -108,25 +109,67 @@ static bool is_wanted(const struct proc_mapping *m, enum mappings_wanted wanted)
            (wanted == MAPPINGS_EXECUTABLE && m->executable) || (wanted == MAPPINGS_READABLE && m->readable);
 }
 
+/* The text of all of them, a part after the other: what wants few of them stops early. */
+struct mappings_text {
+    enum mappings_wanted wanted;
+    process_mapping_fn *emit;
+    void *user;
+    struct buffer lines; /* that were read, the last one perhaps not to its end */
+    struct buffer path;  /* unescaped */
+    bool going;
+};
+
+static void unescape(struct proc_mapping *m, struct buffer *into)
+{
+    if (m->path.size < PATH_MAX && !memchr(m->path.data, '\\', m->path.size))
+        return;
+    buffer_clear(into);
+    procfs_unescape(m->path, into);
+    m->path = into->failed ? (struct span){ 0 } : buffer_span(into);
+}
+
+/* Tells of the lines that are whole, and keeps the rest. */
+static void tell_lines(struct mappings_text *text)
+{
+    struct proc_mapping m;
+    size_t whole = text->lines.size;
+    while (whole && text->lines.data[whole - 1] != '\n')
+        whole--;
+    struct span rest = { text->lines.data, whole };
+    while (text->going && procfs_next_mapping(&rest, &m, NULL)) {
+        if (!is_wanted(&m, text->wanted))
+            continue;
+        unescape(&m, &text->path);
+        text->going = text->emit(text->user, &m);
+    }
+    text->lines.size -= whole;
+    if (text->lines.size)
+        memmove(text->lines.data, text->lines.data + whole, text->lines.size);
+}
+
+static bool read_lines(pid_t pid, struct mappings_text *text, struct error *err)
+{
+    AUTO_FD int fd = -1;
+    bool more = true;
+    if (!proc_file_open(pid, "maps", &fd, err))
+        return false;
+    while (text->going && more) {
+        if (!proc_file_read_more(fd, &text->lines, &more))
+            return proc_file_explain(errno, pid, "maps", err);
+        tell_lines(text);
+    }
+    return true;
+}
+
 static bool read_each(pid_t pid, enum mappings_wanted wanted, process_mapping_fn *emit, void *user,
                       struct error *err)
 {
-    struct buffer text, path;
-    struct proc_mapping m;
-    buffer_init(&text, TEXT_BYTES_MAX);
-    buffer_init(&path, PATH_MAX - 1);
-    bool ok = proc_file_read(pid, "maps", &text, err), going = ok;
-    struct span rest = buffer_span(&text);
-    while (going && procfs_next_mapping(&rest, &m, NULL)) {
-        if (!is_wanted(&m, wanted))
-            continue;
-        buffer_clear(&path);
-        procfs_unescape(m.path, &path);
-        m.path = path.failed ? (struct span){ 0 } : buffer_span(&path);
-        going = emit(user, &m);
-    }
-    buffer_done(&text);
-    buffer_done(&path);
+    struct mappings_text text = { .wanted = wanted, .emit = emit, .user = user, .going = true };
+    buffer_init(&text.lines, LINES_BYTES_MAX);
+    buffer_init(&text.path, PATH_MAX - 1);
+    bool ok = read_lines(pid, &text, err);
+    buffer_done(&text.lines);
+    buffer_done(&text.path);
     return ok;
 }
 
@@ -140,6 +183,8 @@ bool process_mappings_each(pid_t pid, enum mappings_wanted wanted, process_mappi
                            struct error *err)
 {
     struct error why;
+    if (wanted != MAPPINGS_EXECUTABLE) /* the text of all costs a third of so many questions */
+        return read_each(pid, wanted, emit, user, err);
     if (ask_each(pid, wanted, emit, user, &why))
         return true;
     if (why.kind == ERROR_UNSUPPORTED)

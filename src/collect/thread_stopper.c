@@ -27,7 +27,7 @@ enum {
     PAGE_BYTES = 4096,
     READ_PIECES = 128,
     WARM_BYTES = 64 << 10,
-    WARM_FIRST_BYTES = 256 << 10,
+    WARM_FIRST_BYTES = 96 << 10, /* what some twenty threads need */
     LOOKS_US = 100, /* one batch follows another */
 };
 
