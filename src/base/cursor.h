@@ -98,6 +98,18 @@ static inline uint16_t load_u16le(const uint8_t *bytes)
     return (uint16_t)(bytes[0] | bytes[1] << 8);
 }
 
+static inline void store_u16le(uint8_t *bytes, uint16_t value)
+{
+    for (unsigned i = 0; i < sizeof value; i++)
+        bytes[i] = (uint8_t)(value >> 8 * i);
+}
+
+static inline void store_u32le(uint8_t *bytes, uint32_t value)
+{
+    for (unsigned i = 0; i < sizeof value; i++)
+        bytes[i] = (uint8_t)(value >> 8 * i);
+}
+
 static inline uint32_t load_u32le(const uint8_t *bytes)
 {
     return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/lazy_bytes.h"
 #include "base/mem.h"
 #include "read/r2r_signature.h"
 #include "read/unwind_format.h"
@@ -16,6 +17,7 @@ enum {
     COMPONENT_BYTES = 16,
     COMPONENTS_MAX = 4096,
     TABLE_BYTES_MAX = 128 << 20,
+    SIGNATURE_BYTES_MAX = 4 << 10, /* of an instance's: those of CoreLib have 20, few hundreds */
     /* bytes and elements of all components' tables, which may be one and the same, and bytes of signatures */
     INDEX_STEPS_MAX = 256 << 20,
     INDEX_HEAD_BYTES = 8,
@@ -29,14 +31,16 @@ enum {
 struct entry {
     uint32_t value; /* MethodDef row, or position of the signature in the instance table */
     uint16_t component;
-    uint8_t kind; /* enum r2r_body_kind; NONE: a funclet of the nearest body before */
+    uint16_t kind; /* enum r2r_body_kind; NONE: a funclet of the body at row `value`, or of none (NOBODY) */
 };
+
+#define NOBODY UINT32_MAX
 
 struct ready_to_run {
     uint32_t version;
     struct pe_range sections[R2R_SECTIONS];
     struct buffer functions;       /* RUNTIME_FUNCTIONS */
-    struct buffer instances;       /* InstanceMethodEntryPoints */
+    struct lazy_bytes *instances;  /* InstanceMethodEntryPoints, or NULL */
     struct buffer hot_cold;        /* pairs of u32: cold, hot */
     struct buffer il_maps;         /* DebugInfo, when loaded */
     struct native_array il_map_of; /* by runtime function */
@@ -46,9 +50,10 @@ struct ready_to_run {
     uint32_t function_count;
     uint32_t component_count;
     uint64_t index_steps;
-    uint32_t damaged;      /* instances whose signature could not be read */
-    struct entry *entries; /* by runtime function */
-    uint32_t *bodies;      /* by runtime function: the nearest body at or before it, or UINT32_MAX */
+    uint32_t damaged; /* instances whose signature could not be read */
+    /* as it is kept: how many components, how many damaged, then an entry for each runtime function, of which
+     * a look needs few */
+    struct buffer index;
 };
 
 static bool read_sections(struct cursor *c, uint32_t count, struct pe_range *sections, struct error *err)
@@ -115,11 +120,21 @@ static uint32_t read_entry_point(struct cursor *c)
     return value & 1 ? value >> 2 : value >> 1;
 }
 
+static struct entry entry_at(const struct ready_to_run *r2r, uint32_t function)
+{
+    const uint8_t *row = r2r->index.data + INDEX_HEAD_BYTES + (size_t)function * INDEX_ROW_BYTES;
+    return (struct entry){ load_u32le(row), load_u16le(row + 4), load_u16le(row + 6) };
+}
+
 static void set_entry(struct ready_to_run *r2r, uint32_t function, enum r2r_body_kind kind,
                       uint32_t component, uint32_t value)
 {
-    if (function < r2r->function_count)
-        r2r->entries[function] = (struct entry){ value, (uint16_t)component, (uint8_t)kind };
+    if (function >= r2r->function_count)
+        return;
+    uint8_t *row = r2r->index.data + INDEX_HEAD_BYTES + (size_t)function * INDEX_ROW_BYTES;
+    store_u32le(row, value);
+    store_u16le(row + 4, (uint16_t)component);
+    store_u16le(row + 6, (uint16_t)kind);
 }
 
 /* Counts work that is not bounded by the size of the file, since its parts may overlap. */
@@ -194,8 +209,11 @@ static bool index_instance(void *user, struct cursor at)
 static bool index_instances(struct ready_to_run *r2r, struct error *err)
 {
     struct instance_indexing indexing = { r2r, err };
-    return r2r->instances.size == 0 ||
-           native_hashtable_each(buffer_span(&r2r->instances), index_instance, &indexing, err);
+    if (!r2r->instances)
+        return true;
+    struct span table = lazy_bytes_span(r2r->instances);
+    lazy_bytes_need(r2r->instances, table.data, table.size);
+    return native_hashtable_each(table, index_instance, &indexing, err);
 }
 
 static bool index_components(const struct source *file, const struct pe *pe, struct ready_to_run *r2r,
@@ -225,11 +243,12 @@ static bool index_components(const struct source *file, const struct pe *pe, str
 /* Records are sorted by address, and a method's funclets follow its body. */
 static void index_owners(struct ready_to_run *r2r)
 {
-    uint32_t body = UINT32_MAX;
+    uint32_t body = NOBODY;
     for (uint32_t f = 0; f < r2r->function_count; f++) {
-        if (r2r->entries[f].kind != R2R_BODY_NONE)
+        if (entry_at(r2r, f).kind != R2R_BODY_NONE)
             body = f;
-        r2r->bodies[f] = body;
+        else
+            set_entry(r2r, f, R2R_BODY_NONE, 0, body);
     }
 }
 
@@ -283,71 +302,96 @@ static bool load_functions(const struct source *file, const struct pe *pe, struc
         r2r->function_count--; /* a sentinel */
     if (pe->machine == PE_MACHINE_ARM64)
         load_unwind(file, pe, r2r);
-    r2r->entries = mem_alloc(r2r->function_count + 1, sizeof *r2r->entries);
-    r2r->bodies = mem_alloc(r2r->function_count + 1, sizeof *r2r->bodies);
     return true;
 }
 
-void ready_to_run_write_index(const struct ready_to_run *r2r, struct buffer *out)
+struct span ready_to_run_index(const struct ready_to_run *r2r)
 {
-    buffer_u32le(out, r2r->component_count);
-    buffer_u32le(out, r2r->damaged);
-    for (uint32_t f = 0; f < r2r->function_count; f++) {
-        buffer_u32le(out, r2r->entries[f].value);
-        buffer_u16le(out, r2r->entries[f].component);
-        buffer_u16le(out, r2r->entries[f].kind);
-    }
+    return buffer_span(&r2r->index);
+}
+
+static size_t instances_size(const struct ready_to_run *r2r)
+{
+    return r2r->instances ? r2r->instances->size : 0;
 }
 
 static bool is_owner(const struct ready_to_run *r2r, const struct entry *entry)
 {
-    return entry->kind == R2R_BODY_NONE ||
-           (entry->kind == R2R_BODY_METHOD && entry->component < r2r->component_count) ||
-           (entry->kind == R2R_BODY_INSTANCE && entry->value < r2r->instances.size);
+    return (entry->kind == R2R_BODY_METHOD && entry->component < r2r->component_count) ||
+           (entry->kind == R2R_BODY_INSTANCE && entry->value < instances_size(r2r));
 }
 
-/* False, and nothing of it is taken, when `index` is not of these tables. */
-static bool take_index(struct ready_to_run *r2r, struct span index)
+/* Whether the index is one of these tables. */
+static bool check_index(const struct ready_to_run *r2r)
 {
-    if (index.size != INDEX_HEAD_BYTES + (uint64_t)r2r->function_count * INDEX_ROW_BYTES)
-        return false;
-    r2r->component_count = load_u32le(index.data);
-    r2r->damaged = load_u32le(index.data + 4);
+    uint32_t body = NOBODY;
     for (uint32_t f = 0; f < r2r->function_count; f++) {
-        const uint8_t *row = index.data + INDEX_HEAD_BYTES + (size_t)f * INDEX_ROW_BYTES;
-        uint16_t kind = load_u16le(row + 6);
-        struct entry entry = { load_u32le(row), load_u16le(row + 4), (uint8_t)kind };
-        if (kind > R2R_BODY_INSTANCE || !is_owner(r2r, &entry))
+        struct entry entry = entry_at(r2r, f);
+        if (entry.kind == R2R_BODY_NONE ? entry.value != body : !is_owner(r2r, &entry))
             return false;
-        r2r->entries[f] = entry;
+        if (entry.kind != R2R_BODY_NONE)
+            body = f;
     }
     return true;
 }
 
-static void forget_index(struct ready_to_run *r2r)
+/* False when `index` is not of these tables. */
+static bool take_index(struct ready_to_run *r2r, struct buffer *index)
 {
-    r2r->component_count = r2r->damaged = 0;
-    memset(r2r->entries, 0, r2r->function_count * sizeof *r2r->entries);
+    if (!index || index->size != INDEX_HEAD_BYTES + (uint64_t)r2r->function_count * INDEX_ROW_BYTES)
+        return false;
+    r2r->index = *index;
+    buffer_init(index, 0);
+    r2r->component_count = load_u32le(r2r->index.data);
+    r2r->damaged = load_u32le(r2r->index.data + 4);
+    return check_index(r2r);
 }
 
-/* Who owns which function. */
-static bool load_owners(const struct source *file, const struct pe *pe, struct span index,
+/* Of nobody yet. */
+static bool begin_index(struct ready_to_run *r2r, struct error *err)
+{
+    size_t size = INDEX_HEAD_BYTES + (size_t)r2r->function_count * INDEX_ROW_BYTES;
+    r2r->component_count = r2r->damaged = 0;
+    buffer_done(&r2r->index);
+    buffer_init(&r2r->index, TABLE_BYTES_MAX);
+    uint8_t *rows = buffer_reserve(&r2r->index, size);
+    if (!rows)
+        return error_set(err, ERROR_LIMIT, "%u runtime functions are too many", r2r->function_count);
+    memset(rows, 0, size);
+    r2r->index.size = size;
+    return true;
+}
+
+/* Who owns which function, from the image's own tables. */
+static bool make_index(const struct source *file, const struct pe *pe, struct ready_to_run *r2r,
+                       struct error *err)
+{
+    if (!begin_index(r2r, err) || !index_components(file, pe, r2r, err) || !index_instances(r2r, err))
+        return false;
+    index_owners(r2r);
+    store_u32le(r2r->index.data, r2r->component_count);
+    store_u32le(r2r->index.data + 4, r2r->damaged);
+    return true;
+}
+
+static bool load_owners(const struct source *file, const struct pe *pe, struct buffer *index,
                         struct ready_to_run *r2r, struct error *err)
 {
-    if (!load_section(file, pe, r2r->sections, R2R_SECTION_INSTANCE_ENTRY_POINTS, &r2r->instances, err))
-        return false;
-    if (take_index(r2r, index))
-        return true;
-    forget_index(r2r);
-    return index_components(file, pe, r2r, err) && index_instances(r2r, err);
+    struct pe_range instances = r2r->sections[R2R_SECTION_INSTANCE_ENTRY_POINTS];
+    if (instances.size) {
+        r2r->instances = pe_load_lazily(file, pe, instances, TABLE_BYTES_MAX, err);
+        if (!r2r->instances)
+            return error_context(err, "ReadyToRun section %d", R2R_SECTION_INSTANCE_ENTRY_POINTS);
+    }
+    return take_index(r2r, index) || make_index(file, pe, r2r, err);
 }
 
 bool ready_to_run_open(const struct source *file, const struct pe *pe, struct pe_range header,
-                       struct span index, struct ready_to_run **out, struct error *err)
+                       struct buffer *index, struct ready_to_run **out, struct error *err)
 {
     struct ready_to_run *r2r = mem_alloc(1, sizeof *r2r);
     buffer_init(&r2r->functions, TABLE_BYTES_MAX);
-    buffer_init(&r2r->instances, TABLE_BYTES_MAX);
+    buffer_init(&r2r->index, 0);
     buffer_init(&r2r->hot_cold, TABLE_BYTES_MAX);
     buffer_init(&r2r->unwind, TABLE_BYTES_MAX);
     buffer_init(&r2r->il_maps, TABLE_BYTES_MAX);
@@ -356,7 +400,6 @@ bool ready_to_run_open(const struct source *file, const struct pe *pe, struct pe
         ready_to_run_close(r2r);
         return false;
     }
-    index_owners(r2r);
     *out = r2r;
     return true;
 }
@@ -366,12 +409,11 @@ void ready_to_run_close(struct ready_to_run *r2r)
     if (!r2r)
         return;
     buffer_done(&r2r->functions);
-    buffer_done(&r2r->instances);
+    lazy_bytes_close(r2r->instances);
     buffer_done(&r2r->hot_cold);
     buffer_done(&r2r->unwind);
     buffer_done(&r2r->il_maps);
-    free(r2r->entries);
-    free(r2r->bodies);
+    buffer_done(&r2r->index);
     free(r2r);
 }
 
@@ -426,13 +468,20 @@ static uint32_t hot_function(const struct ready_to_run *r2r, uint32_t function)
     return low ? load_u32le(pairs + 8 * (low - 1) + 4) : function;
 }
 
-/* The last runtime function of a body; `bodies` never goes down. */
+/* The row of the body that a runtime function is of; NOBODY: none. */
+static uint32_t body_of(const struct ready_to_run *r2r, uint32_t function)
+{
+    struct entry entry = entry_at(r2r, function);
+    return entry.kind == R2R_BODY_NONE ? entry.value : function;
+}
+
+/* The last runtime function of a body, which follow one another. */
 static uint32_t last_function(const struct ready_to_run *r2r, uint32_t body)
 {
     uint32_t low = body + 1, high = r2r->function_count;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (r2r->bodies[middle] == body)
+        if (body_of(r2r, middle) == body)
             low = middle + 1;
         else
             high = middle;
@@ -440,25 +489,34 @@ static uint32_t last_function(const struct ready_to_run *r2r, uint32_t body)
     return low - 1;
 }
 
+/* An instance's, and what follows it. */
+static struct span signature_at(const struct ready_to_run *r2r, uint32_t at)
+{
+    struct span table = lazy_bytes_span(r2r->instances);
+    size_t left = table.size - at;
+    struct span signature = span_part(table, at, left < SIGNATURE_BYTES_MAX ? left : SIGNATURE_BYTES_MAX);
+    lazy_bytes_need(r2r->instances, signature.data, signature.size);
+    return signature;
+}
+
 bool ready_to_run_body(const struct ready_to_run *r2r, uint32_t function, struct r2r_body *out)
 {
     function = hot_function(r2r, function);
-    if (function >= r2r->function_count || r2r->bodies[function] == UINT32_MAX)
+    uint32_t body = function < r2r->function_count ? body_of(r2r, function) : NOBODY;
+    if (body == NOBODY)
         return false;
-    uint32_t body = r2r->bodies[function];
-    const struct entry *entry = &r2r->entries[body];
+    struct entry entry = entry_at(r2r, body);
     *out = (struct r2r_body){
-        .kind = entry->kind,
-        .component = entry->component,
+        .kind = (enum r2r_body_kind)entry.kind,
+        .component = entry.component,
         .function = body,
         .begin_rva = function_begin(r2r, body),
         .end_rva = function_end(r2r, last_function(r2r, body)),
     };
-    if (entry->kind == R2R_BODY_METHOD)
-        out->method_row = entry->value;
+    if (entry.kind == R2R_BODY_METHOD)
+        out->method_row = entry.value;
     else
-        out->signature =
-            span_part(buffer_span(&r2r->instances), entry->value, r2r->instances.size - entry->value);
+        out->signature = signature_at(r2r, entry.value);
     return true;
 }
 

@@ -44,17 +44,17 @@ struct ready_to_run;
 
 /*
  * Reads the header at `header` and loads the tables. ERROR_UNSUPPORTED when that is no ReadyToRun
- * header, or the machine is not x64 or arm64. `index` is what ready_to_run_write_index() wrote of the same
- * file, or empty: then, and where it cannot be that, the tables are gone through.
+ * header, or the machine is not x64 or arm64. `index`: what ready_to_run_index() was of the same file, or
+ * NULL; it is left empty. Where it is not given, or cannot be that, the tables are gone through.
  */
 bool ready_to_run_open(const struct source *file, const struct pe *pe, struct pe_range header,
-                       struct span index, struct ready_to_run **out, struct error *err);
+                       struct buffer *index, struct ready_to_run **out, struct error *err);
 void ready_to_run_close(struct ready_to_run *r2r);
 /*
- * Appends what the tables say of who owns which function, 8 bytes a function, behind u32le components and
- * u32le damaged instances. `out` fails at its ceiling.
+ * What the tables say of who owns which function: u32le components, u32le damaged instances, and for each
+ * function u32le value, u16le component, u16le kind.
  */
-void ready_to_run_write_index(const struct ready_to_run *r2r, struct buffer *out);
+struct span ready_to_run_index(const struct ready_to_run *r2r);
 
 /* 0xMMMMmmmm: major and minor version of the format. */
 uint32_t ready_to_run_version(const struct ready_to_run *r2r);

@@ -524,12 +524,9 @@ static bool open_code(const struct source *file, struct pe_range header, const s
     struct buffer index;
     kept_index_load(kept, file, &index);
     bool known = index.size > 0;
-    bool ok = ready_to_run_open(file, &image->pe, header, buffer_span(&index), &image->r2r, err);
-    if (ok && !known && kept_index_wants(kept, file)) {
-        ready_to_run_write_index(image->r2r, &index);
-        if (!index.failed)
-            kept_index_save(kept, file, buffer_span(&index));
-    }
+    bool ok = ready_to_run_open(file, &image->pe, header, &index, &image->r2r, err);
+    if (ok && !known && kept_index_wants(kept, file))
+        kept_index_save(kept, file, ready_to_run_index(image->r2r));
     buffer_done(&index);
     return ok;
 }

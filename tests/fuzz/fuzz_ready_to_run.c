@@ -5,9 +5,20 @@
 
 #include "read/ready_to_run.h"
 
+static bool open_with(const struct source *file, const struct pe *pe, struct pe_range header,
+                      struct span index, struct ready_to_run **out)
+{
+    struct buffer copy;
+    buffer_init(&copy, index.size);
+    buffer_append(&copy, index.data, index.size);
+    bool ok = ready_to_run_open(file, pe, header, &copy, out, NULL);
+    buffer_done(&copy);
+    return ok;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { HEAD_BYTES = 4, INDEX_BYTES_MAX = 1 << 20 };
+enum { HEAD_BYTES = 4 };
 
 static void ask(const struct ready_to_run *r2r)
 {
@@ -19,6 +30,17 @@ static void ask(const struct ready_to_run *r2r)
             abort();
         ready_to_run_find(r2r, body.begin_rva, &body);
     }
+}
+
+static bool open_with(const struct source *file, const struct pe *pe, struct pe_range header,
+                      struct span index, struct ready_to_run **out)
+{
+    struct buffer copy;
+    buffer_init(&copy, index.size);
+    buffer_append(&copy, index.data, index.size);
+    bool ok = ready_to_run_open(file, pe, header, &copy, out, NULL);
+    buffer_done(&copy);
+    return ok;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -34,14 +56,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct pe_cli cli;
     struct ready_to_run *r2r;
     if (!pe_read(&file, &pe, NULL) || !pe_read_cli(&file, &pe, &cli, NULL) ||
-        !ready_to_run_open(&file, &pe, cli.native_header, span_part(all, image_bytes, all.size - image_bytes),
-                           &r2r, NULL))
+        !open_with(&file, &pe, cli.native_header, span_part(all, image_bytes, all.size - image_bytes), &r2r))
         return 0;
-    struct buffer index;
-    buffer_init(&index, INDEX_BYTES_MAX);
-    ready_to_run_write_index(r2r, &index);
     ask(r2r);
-    buffer_done(&index);
     ready_to_run_close(r2r);
     return 0;
 }

@@ -46,7 +46,7 @@ static void test_functions(void **state)
     struct pe_unwind *image;
     assert_true(pe_read(&file, &pe, NULL));
     assert_true(pe_read_cli(&file, &pe, &cli, NULL));
-    assert_true(ready_to_run_open(&file, &pe, cli.native_header, (struct span){ 0 }, &r2r, NULL));
+    assert_true(ready_to_run_open(&file, &pe, cli.native_header, NULL, &r2r, NULL));
     assert_true(pe_unwind_open(&file, &image, NULL));
     uint32_t count = ready_to_run_function_count(r2r), framed = 0;
     assert_true(count > 10);
