@@ -19,6 +19,10 @@ enum {
     MAPPINGS_MAX = 1 << 20,
     FIRST_MAPPINGS = 32, /* one of them can be read, mostly */
     PART_BYTES_MAX = 1 << 18,
+    /* Of less than so much all goes through the batch's first pages: to bring in the others, too, takes
+     * longer than to ask more often. */
+    MUCH_BYTES = 1 << 20,
+    LITTLE_BATCH_BYTES = 1 << 16,
 };
 
 /* A list of mappings, whose rows and paths it owns. */
@@ -77,11 +81,18 @@ struct place {
     size_t offset;
 };
 
-/* Fills the batch from `at` on; returns the place behind what it asks for. */
-static struct place fill_batch(struct memory_batch *batch, const struct memory_piece *pieces, size_t count,
-                               struct place at)
+static size_t batch_bytes(const struct memory_piece *pieces, size_t count)
 {
-    size_t room = MEMORY_READER_BYTES;
+    size_t all = 0;
+    for (size_t i = 0; i < count && all < MUCH_BYTES; i++)
+        all += pieces[i].size < MUCH_BYTES ? pieces[i].size : MUCH_BYTES;
+    return all < MUCH_BYTES ? LITTLE_BATCH_BYTES : MEMORY_READER_BYTES;
+}
+
+/* Fills `room` bytes of the batch from `at` on; returns the place behind what it asks for. */
+static struct place fill_batch(struct memory_batch *batch, const struct memory_piece *pieces, size_t count,
+                               struct place at, size_t room)
+{
     batch->count = batch->next = 0;
     batch->one_by_one = false;
     while (at.piece < count && room && batch->count < MEMORY_READER_PIECES) {
@@ -129,12 +140,13 @@ static void read_live(void *user, struct memory_piece *pieces, size_t count)
     for (size_t i = 0; i < count; i++)
         pieces[i].got = 0;
     struct place at = { 0 };
+    size_t room = batch_bytes(pieces, count);
     while (at.piece < count && !live->ended) {
         if (pieces[at.piece].size == 0) {
             at.piece++;
             continue;
         }
-        struct place next = fill_batch(live->reader.batch, pieces, count, at);
+        struct place next = fill_batch(live->reader.batch, pieces, count, at, room);
         live->ended = !run_batch(live);
         if (!live->ended)
             take_batch(live->reader.batch, pieces, at);
