@@ -26,6 +26,21 @@ static void close_live_file(void *user, struct source *file)
     close(file->fd);
 }
 
+/* Who gets the first bytes of a large page waits until it is zeroed, and who wants some meanwhile with him. */
+static void *bring_in(void *user)
+{
+    mem_bring_in(user, LIVE_TARGET_READY_BYTES);
+    return NULL;
+}
+
+static void expect_memory(void)
+{
+    pthread_t thread;
+    struct mem_range heap = mem_expect_large(LIVE_TARGET_MEMORY_BYTES);
+    if (heap.size >= LIVE_TARGET_READY_BYTES && thread_start(&thread, bring_in, heap.begin))
+        pthread_detach(thread);
+}
+
 bool live_target_open(struct live_target *live, const struct target_query *query,
                       const struct symbol_cache *cache, const struct kept_folder *kept, struct error *err)
 {
@@ -38,7 +53,7 @@ bool live_target_open(struct live_target *live, const struct target_query *query
     if (!thread_stopper_open(&live->stopper, err) || !target_select(query, &live->list, err))
         return false;
     /* not before: what a forked child shares is copied */
-    mem_expect_large(LIVE_TARGET_MEMORY_BYTES);
+    expect_memory();
     struct target *target = &live->list.items[0];
     target_files_add(&live->files, live->process, (uint32_t)target->pid);
     if (!live_memory_attach(live->memory, target->pid, target->start_ticks, err))

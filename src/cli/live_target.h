@@ -18,7 +18,8 @@
 #include "collect/thread_stopper.h"
 #include "symbolize/images_ahead.h"
 
-enum { LIVE_TARGET_MEMORY_BYTES = 8 << 20 }; /* that a look takes, about */
+/* What a look takes, about, and what of it each look takes. */
+enum { LIVE_TARGET_MEMORY_BYTES = 8 << 20, LIVE_TARGET_READY_BYTES = 6 << 20 };
 
 struct live_target {
     struct target_list list; /* the one process */

@@ -14,6 +14,8 @@ enum {
     COUNT_U32 = 0x03,
     TABLE_HEADER_RELATIVE_S32 = 0x3b,
     HEADER_SECTION_MAX = 64 << 20,
+    SEARCH_BYTES = 4096,
+    SEARCH_FIRST = 4, /* bytes of what is sought that are looked for at first */
 };
 
 struct eh_index {
@@ -185,14 +187,45 @@ static uint64_t function_of(const struct eh_index *index, uint64_t offset)
     return start;
 }
 
+/* Whether the first bytes of what is sought begin in a block. A loop without an end before its own, which the
+ * compiler makes of vectors: several times as fast as memmem(). */
+static bool may_begin(const uint8_t *block, size_t size, const uint8_t first[SEARCH_FIRST])
+{
+    uint8_t any = 0;
+    for (size_t i = 0; i < size; i++)
+        any |= (block[i] == first[0]) & (block[i + 1] == first[1]) & (block[i + 2] == first[2]) &
+               (block[i + 3] == first[3]);
+    return any;
+}
+
+/* memmem() for at least SEARCH_FIRST bytes that are rare. */
+static const uint8_t *find_bytes(struct span in, struct span sought)
+{
+    size_t from = 0;
+    while (in.size - from >= SEARCH_BYTES + SEARCH_FIRST) {
+        size_t size = SEARCH_BYTES + sought.size - 1;
+        if (size > in.size - from)
+            size = in.size - from;
+        const uint8_t *block = in.data + from;
+        const uint8_t *found = may_begin(block, SEARCH_BYTES, sought.data)
+                                   ? memmem(block, size, sought.data, sought.size)
+                                   : NULL;
+        if (found)
+            return found;
+        from += SEARCH_BYTES;
+    }
+    return memmem(in.data + from, in.size - from, sought.data, sought.size);
+}
+
 size_t eh_index_with_bytes(const struct eh_index *index, struct span bytes, uint64_t *out_starts, size_t max)
 {
-    struct span section = buffer_span(&index->sections.frame);
-    const uint8_t *at = section.data, *end = section.data + section.size;
+    struct span section = buffer_span(&index->sections.frame), rest = section;
+    const uint8_t *at;
     size_t found = 0;
-    while (found < max && at < end && (at = memmem(at, (size_t)(end - at), bytes.data, bytes.size))) {
-        out_starts[found++] = function_of(index, (uint64_t)(at - section.data));
-        at++;
+    while (found < max && rest.size >= SEARCH_FIRST && (at = find_bytes(rest, bytes))) {
+        size_t offset = (size_t)(at - section.data);
+        out_starts[found++] = function_of(index, offset);
+        rest = span_part(section, offset + 1, section.size - offset - 1);
     }
     return found;
 }

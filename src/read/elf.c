@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/own.h"
 #include "read/unpack.h"
 
 enum {
@@ -391,10 +392,10 @@ bool elf_debug_link(const struct elf *e, char name[256], uint32_t *out_crc)
 static bool each_entry(const struct source *table, size_t entry_bytes,
                        bool (*parse)(void *user, const uint8_t *entry), void *user, struct error *err)
 {
-    uint8_t chunk[CHUNK_ENTRIES * SYMBOL_BYTES];
     uint64_t count = table->size / entry_bytes;
     if (count > TABLE_ENTRIES_MAX)
         return error_set(err, ERROR_LIMIT, "a table of %" PRIu64 " entries", count);
+    AUTO_FREE uint8_t *chunk = mem_resize(NULL, CHUNK_ENTRIES, SYMBOL_BYTES);
     for (uint64_t done = 0; done < count;) {
         uint64_t left = count - done;
         size_t batch = left < CHUNK_ENTRIES ? (size_t)left : CHUNK_ENTRIES;
