@@ -26,7 +26,8 @@ static void close_live_file(void *user, struct source *file)
     close(file->fd);
 }
 
-/* Who gets the first bytes of a large page waits until it is zeroed, and who wants some meanwhile with him. */
+/* Who gets the first bytes of a large page waits until it is zeroed, and who wants some meanwhile with him.
+ */
 static void *bring_in(void *user)
 {
     mem_bring_in(user, LIVE_TARGET_READY_BYTES);

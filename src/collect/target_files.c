@@ -135,14 +135,17 @@ static bool is_image(const struct trace *t, const char *path, int fd)
     return false;
 }
 
+/* Of native code; no bundle has any. */
+static bool is_debug_file(const char *path)
+{
+    struct span name = span_of(path, strlen(path));
+    return span_ends(name, ".debug") || span_ends(name, ".dbg");
+}
+
 /* Symbols: who reads them compares them with the image. */
 static bool is_proven_later(const char *path)
 {
-    static const char *const ends[] = { ".debug", ".dbg", ".pdb" };
-    for (size_t i = 0; i < ARRAY_LEN(ends); i++)
-        if (span_ends(span_of(path, strlen(path)), ends[i]))
-            return true;
-    return false;
+    return is_debug_file(path) || span_ends(span_of(path, strlen(path)), ".pdb");
 }
 
 /* Where a path is looked for. */
@@ -182,7 +185,7 @@ int target_files_open(const struct target_files *files, uint32_t process, const 
         return seen.borrowed ? -1 : open_nameless(&seen, path);
     struct root_view root = { files->roots[seen.root - 1].fd, seen.borrowed, files->trace };
     int fd = open_below(&root, path);
-    return fd >= 0 ? fd : bundled_file_open(path, open_below, &root);
+    return fd >= 0 || is_debug_file(path) ? fd : bundled_file_open(path, open_below, &root);
 }
 
 int target_files_open_jit(const struct target_files *files, uint32_t process, bool jitdump, const char *path,

@@ -28,7 +28,7 @@ enum {
     READ_PIECES = 128,
     WARM_BYTES = 64 << 10,
     WARM_FIRST_BYTES = 96 << 10, /* what some twenty threads need */
-    LOOKS_US = 100, /* one batch follows another */
+    LOOKS_US = 100,              /* one batch follows another */
 };
 
 /* So long what stopped is not let go while others are expected to stop. */

@@ -198,11 +198,11 @@ static bool may_begin(const uint8_t *block, size_t size, const uint8_t first[SEA
     return any;
 }
 
-/* memmem() for at least SEARCH_FIRST bytes that are rare. */
+/* memmem(), for bytes that are rare. */
 static const uint8_t *find_bytes(struct span in, struct span sought)
 {
     size_t from = 0;
-    while (in.size - from >= SEARCH_BYTES + SEARCH_FIRST) {
+    while (sought.size >= SEARCH_FIRST && in.size - from >= SEARCH_BYTES + SEARCH_FIRST) {
         size_t size = SEARCH_BYTES + sought.size - 1;
         if (size > in.size - from)
             size = in.size - from;
@@ -222,7 +222,7 @@ size_t eh_index_with_bytes(const struct eh_index *index, struct span bytes, uint
     struct span section = buffer_span(&index->sections.frame), rest = section;
     const uint8_t *at;
     size_t found = 0;
-    while (found < max && rest.size >= SEARCH_FIRST && (at = find_bytes(rest, bytes))) {
+    while (found < max && rest.size && (at = find_bytes(rest, bytes))) {
         size_t offset = (size_t)(at - section.data);
         out_starts[found++] = function_of(index, offset);
         rest = span_part(section, offset + 1, section.size - offset - 1);

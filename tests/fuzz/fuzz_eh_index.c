@@ -27,6 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!eh_index_over(&s, &index, NULL))
         return 0;
     eh_index_with_bytes(index, span_of("\x0e\x10", 2), starts, 8);
+    eh_index_with_bytes(index, span_of("\x41\x0e\x10\x41\x0e", 5), starts, 8);
     for (uint64_t addr = 0x1000; addr < 0x400000; addr += 0x3f1) {
         struct frame_rule by_register;
         eh_index_register(index, addr, (uint8_t)(addr % 40), &by_register);

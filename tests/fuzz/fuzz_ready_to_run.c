@@ -5,17 +5,6 @@
 
 #include "read/ready_to_run.h"
 
-static bool open_with(const struct source *file, const struct pe *pe, struct pe_range header,
-                      struct span index, struct ready_to_run **out)
-{
-    struct buffer copy;
-    buffer_init(&copy, index.size);
-    buffer_append(&copy, index.data, index.size);
-    bool ok = ready_to_run_open(file, pe, header, &copy, out, NULL);
-    buffer_done(&copy);
-    return ok;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { HEAD_BYTES = 4 };

@@ -184,6 +184,12 @@ static void test_many(void **state)
     assert_int_equal(starts[0], CODE);
     assert_int_equal(starts[3], CODE + 48);
     assert_int_equal(eh_index_with_bytes(index, span_of("\x0e\x11", 2), starts, 4), 0);
+    static uint64_t
+        all[FUNCTIONS + 1]; /* also those that lie in two of the blocks in which they are sought */
+    assert_int_equal(eh_index_with_bytes(index, span_of("\x41\x0e\x10\x41\x0e\x18", 6), all, FUNCTIONS + 1),
+                     FUNCTIONS);
+    for (uint64_t i = 0; i < FUNCTIONS; i++)
+        assert_int_equal(all[i], CODE + 16 * i);
     for (uint64_t i = 0; i < FUNCTIONS; i++) {
         uint64_t start = 0, end = 0, addr = CODE + 16 * i;
         assert_int_equal(rule_at(index, addr)->cfa_off, 8);
