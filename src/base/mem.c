@@ -70,9 +70,9 @@ static void *volatile left_out;
 
 struct mem_range mem_expect_large(size_t bytes)
 {
-    if (!keep_freed(bytes))
-        return (struct mem_range){ 0 };
     size_t taken = bytes + 2 * LARGE_PAGE_BYTES; /* not all of which are of large pages */
+    if (!keep_freed(taken))
+        return (struct mem_range){ 0 };
     char *grown = malloc(taken);
     uintptr_t first = (uintptr_t)grown;
     uintptr_t begin = (first + LARGE_PAGE_BYTES - 1) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
