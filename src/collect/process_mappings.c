@@ -121,7 +121,7 @@ struct mappings_text {
 
 static void unescape(struct proc_mapping *m, struct buffer *into)
 {
-    if (m->path.size < PATH_MAX && !memchr(m->path.data, '\\', m->path.size))
+    if (!m->path.size || (m->path.size < PATH_MAX && !memchr(m->path.data, '\\', m->path.size)))
         return;
     buffer_clear(into);
     procfs_unescape(m->path, into);
