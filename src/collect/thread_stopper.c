@@ -27,8 +27,8 @@ enum {
     PAGE_BYTES = 4096,
     READ_PIECES = 128,
     WARM_BYTES = 64 << 10,
-    WARM_FIRST_BYTES = 96 << 10, /* what some twenty threads need */
-    LOOKS_US = 100,              /* one batch follows another */
+    WARM_FIRST_BYTES = 128 << 10, /* what some thirty threads need */
+    LOOKS_US = 100,               /* one batch follows another */
 };
 
 /* So long what stopped is not let go while others are expected to stop. */
