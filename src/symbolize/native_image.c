@@ -18,6 +18,7 @@
 #include "symbolize/plt_stubs.h"
 #include "symbolize/runtime_names.h"
 #include "symbolize/symbol_table.h"
+#include "symbolize/vdso_names.h"
 
 enum {
     LAYERS_MAX = 8,
@@ -421,11 +422,26 @@ static bool find_stub(struct native_image *image, uint64_t addr, struct code_nam
     return true;
 }
 
+/* By its code; NULL: it is not known. */
+static const char *vdso_function_name(const struct native_image *image, uint64_t start)
+{
+    uint8_t code[VDSO_FUNCTION_BYTES_MAX];
+    uint64_t begin, size, file_off;
+    if (!image->vdso || !eh_ranges_find(&image->functions, start, &begin, &size) || size > sizeof code ||
+        !elf_file_off_of_addr(&image->elf, begin, &file_off) ||
+        !source_read(&image->elf.file, file_off, code, (size_t)size, NULL))
+        return NULL;
+    return vdso_name_of(span_of(code, (size_t)size));
+}
+
 static const char *identity_name(struct native_image *image, uint64_t start)
 {
+    const char *known = vdso_function_name(image, start);
     buffer_clear(&image->text);
     if (start == image->elf.entry)
-        buffer_string(&image->text, "_start"); /* by its use: linkers look for that name */
+        known = "_start"; /* by its use: linkers look for that name */
+    if (known)
+        buffer_string(&image->text, known);
     else
         buffer_format(&image->text, "%s!0x%" PRIx64, image->module, start);
     buffer_u8(&image->text, 0);
