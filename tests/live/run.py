@@ -8,12 +8,14 @@ tested). --strict: where a .NET SDK is there, a skip is a failure. --sdk: leaves
 than the SDK's. --remember: leaves out what passed before, with the same program, tests, samples and SDK, on the same
 kernel; it is counted as passed, and the line says when that was. CLRPERF is the binary; without it that is build-test's, with
 sanitizers, and build's, the one that people run, for what repeats a test on another runtime. CLRPERF_TEST_CACHE keeps what was
-built for the tests, JOBS is how many tests run at once (default 2).
+built for the tests, JOBS is how many tests run at once (default 2). CLRPERF_TESTS_UNTIL, a time as `date +%s` has it: what
+repeats a test on another runtime comes last, and is left out when it would begin later; the summary counts it as skipped.
 
 A test that failed is run once more, alone, and what it says then counts: other work on the machine, or beside it on its
 host, can spoil what it measures. Both runs are shown, and the summary names it.
 """
 import hashlib
+import math
 import os
 import re
 import shutil
@@ -28,6 +30,7 @@ from live import CLRPERF, HERE, HELPERS, ROOT
 RELEASE = os.path.join(ROOT, "build/src/cli/clrperf")
 JOBS = int(os.environ.get("JOBS", "2"))
 AGAIN_MAX = 4  # more tests than that do not fail by chance
+UNTIL_S = float(os.environ.get("CLRPERF_TESTS_UNTIL", "inf"))
 
 
 class Test:
@@ -35,7 +38,7 @@ class Test:
 
     def __init__(self, name, *command, seconds, alone=False, sdk=True):
         self.name, self.command, self.seconds, self.alone, self.sdk = name, command, seconds, alone, sdk
-        self.lines, self.code, self.took = [], None, 0.0
+        self.lines, self.code, self.took, self.left_out = [], None, 0.0, False
         own = "CLRPERF" in os.environ or sdk or not os.access(RELEASE, os.X_OK)
         self.binary = CLRPERF if own else RELEASE
 
@@ -97,12 +100,14 @@ class Run:
     """Hands tests to lanes; one that wants to be alone waits until all lanes are free."""
 
     def __init__(self, tests):
-        self.todo = sorted(tests, key=lambda test: test.alone)
+        self.todo = sorted(tests, key=lambda test: (not test.sdk and UNTIL_S < math.inf, test.alone))
         self.changed, self.running, self.done = threading.Condition(), [], []
 
     def take(self):
         with self.changed:
             while True:
+                while self.todo and not self.todo[0].sdk and time.time() > UNTIL_S:
+                    self.todo.pop(0).left_out = True
                 if not self.todo:
                     return None
                 crowded = any(test.alone for test in self.running) or (self.todo[0].alone and self.running)
@@ -168,6 +173,8 @@ def run(test):
 
 def count(test):
     """Passed, failed, skipped."""
+    if test.left_out:
+        return 0, 0, 0
     passed = sum(bool(re.match(r"ok\b(?!.*# SKIP)", line)) for line in test.lines)
     failed = sum(line.startswith("not ok") for line in test.lines)
     skipped = sum(bool(re.match(r"skip\b|ok\b.*# SKIP|1\.\.0 # SKIP|skipped:", line)) for line in test.lines)
@@ -289,12 +296,15 @@ def main():
     passed, failed, skipped = (sum(column) for column in zip(*map(count, tests)))
     strict = "--strict" in options and shutil.which("dotnet")
     print(f"# {time.monotonic() - begin:.0f} s" + (", skips count as failures" if strict and skipped else ""))
+    left_out = [test.name for test in tests if test.left_out]
+    if left_out:
+        print(f"# left out, the time was over: {' '.join(left_out)}")
     if unsteady:
         print(f"# failed at first, passed alone: {' '.join(unsteady)}")
     for test in filter(lambda test: count(test)[1], tests):
         wrong = [line for line in test.lines if line.startswith("not ok")] or [f"ended with {test.code}\n"]
         print("".join(f"# {test.name}: {line}" for line in wrong), end="")
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    print(f"{passed} passed, {failed} failed, {skipped + len(left_out)} skipped")
     return 1 if failed or (strict and skipped) else 0
 
 
