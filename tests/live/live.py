@@ -26,6 +26,8 @@ def default_binary():
 
 
 CLRPERF = os.path.abspath(os.environ.get("CLRPERF") or default_binary())
+# The one that people run.
+RELEASE = os.path.join(ROOT, "build/src/cli/clrperf")
 # The test programs in C of the same build.
 HELPERS = os.environ.get("CLRPERF_TEST_HELPERS") or os.path.join(os.path.dirname(CLRPERF), "../../tests/live")
 # Targets get nothing but this: no variable of ours, and none that .NET knows.
@@ -380,10 +382,10 @@ def core_dumps(work, pid, name):
     return dumps
 
 
-def clrperf(*arguments, timeout=120, **options):
+def clrperf(*arguments, timeout=120, binary=CLRPERF, **options):
     """Runs our binary to its end; never checks its exit code."""
     options.setdefault("stdin", subprocess.DEVNULL)
-    return subprocess.run([CLRPERF, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    return subprocess.run([binary, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           timeout=timeout, check=False, **options)
 
 

@@ -25,9 +25,8 @@ import sys
 import threading
 import time
 
-from live import CLRPERF, HERE, HELPERS, ROOT
+from live import CLRPERF, HELPERS, HERE, RELEASE, ROOT
 
-RELEASE = os.path.join(ROOT, "build/src/cli/clrperf")
 JOBS = int(os.environ.get("JOBS", "2"))
 AGAIN_MAX = 4  # more tests than that do not fail by chance
 UNTIL_S = float(os.environ.get("CLRPERF_TESTS_UNTIL", "inf"))
