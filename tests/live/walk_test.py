@@ -145,7 +145,7 @@ def check_events(checks, variant, program):
             listener = subprocess.Popen([helper("eventpipe_methods"), str(target.pid), "-"], stdin=subprocess.PIPE, stdout=announced,
                                         stderr=subprocess.PIPE, text=True)
             begun = comes_true(lambda: sessions(target.pid) > before or listener.poll() is not None)
-            target.wait_busy(0.3)  # a runtime answers before it has a list of code
+            target.wait_busy(1)  # a runtime answers before it has a list of code, on a slow machine long before
             looker = subprocess.run([helper("memory_methods"), str(target.pid), "25"], stdin=subprocess.DEVNULL, stdout=found,
                                     stderr=subprocess.PIPE, text=True, check=False)
             said = [looker.stderr.strip().splitlines()[-1:], listener.communicate()[1].strip().splitlines()[-1:]]
