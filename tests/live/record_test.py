@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 
-from live import (CLRPERF, PLAIN_ENVIRONMENT, Checks, Recording, Skip, Target, Work, busy, clrperf, comes_true, cpu_clock_ns, dump, folded, helper, need_command,
+from live import (CLRPERF, FASTER, PLAIN_ENVIRONMENT, Checks, Recording, Skip, Target, Work, busy, clrperf, comes_true, cpu_clock_ns, dump, folded, helper, need_command,
                   need_root, record, report, sample_command, sessions, succeeded, wait_cpu, wait_for)
 
 NOBODY_ID = 65533  # a user of this test's own: that of others may run programs that could be listened to
@@ -490,7 +490,7 @@ def short_lived(checks, work):
         return
     loop = subprocess.Popen(["sh", "-c", f"while :; do {line}; done"], start_new_session=True)
     try:  # whose parent has no sample: nobody has heard of it
-        done = clrperf("record", "-q", "--force", "-a", "-d", "4s", "-o", out)
+        done = clrperf("record", "-q", "--force", "-a", "-d", "4s", "-o", out, binary=FASTER)
     finally:
         os.killpg(loop.pid, signal.SIGKILL)
         loop.wait()

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from live import (CLRPERF, PLAIN_ENVIRONMENT, RELEASE, ROOT, Checks, Skip, Target, Work, clrperf, comes_true, core_dumps, need_command,
+from live import (CLRPERF, FASTER, PLAIN_ENVIRONMENT, ROOT, Checks, Skip, Target, Work, clrperf, comes_true, core_dumps, need_command,
                   oracle_command, sample_command, succeeded, thread_states, wait_at_rest, wait_for)
 
 OFF = {**PLAIN_ENVIRONMENT, "DOTNET_EnableDiagnostics": "0"}
@@ -299,12 +299,10 @@ def check_at_once(checks, variant):
 
 
 def check_hasty(checks, variant):
-    """With sanitizers a look takes longer than these waits, on a slow machine: the program that people run looks."""
-    binary = RELEASE if os.access(RELEASE, os.X_OK) else CLRPERF
     for mode, kind in (("hasty", "task"), ("joins", "thread")):
         with deadlocked(variant, mode) as target:
             done = succeeded(clrperf("stack", "-p", target.pid, "--json", "--repeat", LOOKS, "--every", "1ms", timeout=300,
-                                     binary=binary))
+                                     binary=FASTER))
             views = [json.loads(line) for line in done.stdout.splitlines()]
             locks = [thread["lock"] for view in views for thread in view["threads"] if thread["lock"]]
             checks.check(f"{variant} {mode}: no false deadlock in {LOOKS} looks", len(views) == LOOKS and
