@@ -68,11 +68,11 @@ void mem_expect(size_t bytes, size_t ready)
 /* What lies before the first large page of what is expected: nobody gets it, small pages cost more. */
 static void *volatile left_out;
 
-struct mem_range mem_expect_large(size_t bytes)
+void *mem_expect_large(size_t bytes)
 {
     size_t taken = bytes + 2 * LARGE_PAGE_BYTES; /* not all of which are of large pages */
     if (!keep_freed(taken))
-        return (struct mem_range){ 0 };
+        return NULL;
     char *grown = malloc(taken);
     uintptr_t first = (uintptr_t)grown;
     uintptr_t begin = (first + LARGE_PAGE_BYTES - 1) / LARGE_PAGE_BYTES * LARGE_PAGE_BYTES;
@@ -82,7 +82,7 @@ struct mem_range mem_expect_large(size_t bytes)
     if (large) /* where they are unknown, all is as ever */
         left_out = malloc(begin - first);
     return_pieces(bytes / 4);
-    return large ? (struct mem_range){ (void *)begin, end - begin } : (struct mem_range){ 0 };
+    return large ? (void *)begin : NULL;
 }
 
 void mem_bring_in(void *begin, size_t size)

@@ -26,14 +26,10 @@ enum { MEM_EXPECTED_MAX = 26 << 20 }; /* below what M_MMAP_THRESHOLD can be (mal
 void mem_expect(size_t bytes, size_t ready);
 /*
  * The same, and they come in large pages, where the kernel has such, which is faster and takes more memory:
- * then only a piece of a quarter of them or more goes back. Returns where they will lie, of which some can be
- * brought in ahead, by another thread too; nothing when there are none.
+ * then only a piece of a quarter of them or more goes back. Returns where all of them will lie, for
+ * mem_bring_in(), by another thread too; NULL when they are as ever.
  */
-struct mem_range {
-    void *begin;
-    size_t size;
-};
-struct mem_range mem_expect_large(size_t bytes);
+void *mem_expect_large(size_t bytes);
 /*
  * The pages of `size` bytes are there at once, which takes a fraction of what it takes to bring them in one
  * by one as they are written to. Where the kernel (before 5.14) does not know how, nothing happens.

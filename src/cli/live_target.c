@@ -26,8 +26,7 @@ static void close_live_file(void *user, struct source *file)
     close(file->fd);
 }
 
-/* Who gets the first bytes of a large page waits until it is zeroed, and who wants some meanwhile with him.
- */
+/* Who gets the first bytes of a large page waits until it is zeroed, and with him who wants any. */
 static void *bring_in(void *user)
 {
     mem_bring_in(user, LIVE_TARGET_READY_BYTES);
@@ -37,8 +36,8 @@ static void *bring_in(void *user)
 static void expect_memory(void)
 {
     pthread_t thread;
-    struct mem_range heap = mem_expect_large(LIVE_TARGET_MEMORY_BYTES);
-    if (heap.size >= LIVE_TARGET_READY_BYTES && thread_start(&thread, bring_in, heap.begin))
+    void *heap = mem_expect_large(LIVE_TARGET_MEMORY_BYTES);
+    if (heap && thread_start(&thread, bring_in, heap))
         pthread_detach(thread);
 }
 

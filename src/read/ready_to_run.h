@@ -45,7 +45,7 @@ struct ready_to_run;
 /*
  * Reads the header at `header` and loads the tables. ERROR_UNSUPPORTED when that is no ReadyToRun
  * header, or the machine is not x64 or arm64. `index`: what ready_to_run_index() was of the same file, or
- * NULL; it is left empty. Where it is not given, or cannot be that, the tables are gone through.
+ * NULL; its bytes may be taken over. Where it is not given, or cannot be that, the tables are gone through.
  */
 bool ready_to_run_open(const struct source *file, const struct pe *pe, struct pe_range header,
                        struct buffer *index, struct ready_to_run **out, struct error *err);

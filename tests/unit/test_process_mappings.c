@@ -16,7 +16,7 @@
 #include "base/own.h"
 #include "collect/process_mappings.h"
 
-enum { PAGE = 4096, KEPT = 512 };
+enum { PAGE = 4096, KEPT = 1024, MANY = 200 };
 
 /* A process that stands still, with files whose names are hard to write down. */
 struct still {
@@ -45,6 +45,15 @@ static void unlink_in(const char *folder, const char *name)
     assert_int_equal(unlink(path), 0);
 }
 
+/* Whose text takes more than one read. */
+static void map_many(void)
+{
+    uint8_t *pages = mmap(NULL, MANY * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(pages, MAP_FAILED);
+    for (size_t i = 0; i < MANY; i += 2)
+        assert_int_equal(mprotect(pages + i * PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
+}
+
 static int setup(void **state)
 {
     static struct still s = { .folder = "/tmp/mappingsXXXXXX" };
@@ -55,6 +64,7 @@ static int setup(void **state)
     unlink_in(s.folder, "gone");
     s.anonymous =
         mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    map_many();
     s.pid = fork();
     if (s.pid == 0)
         for (;;)
@@ -130,7 +140,7 @@ static void test_both_ways(void **state)
     static struct list read_list, asked;
     const struct still *s = *state;
     bool asks = can_ask(s->pid);
-    for (int wanted = MAPPINGS_ALL; wanted <= MAPPINGS_EXECUTABLE; wanted++) {
+    for (int wanted = MAPPINGS_ALL; wanted <= MAPPINGS_READABLE; wanted++) {
         read_list = asked = (struct list){ .most = KEPT };
         assert_true(process_mappings_each_by(s->pid, MAPPINGS_READ, (enum mappings_wanted)wanted, take,
                                              &read_list, NULL));
@@ -160,6 +170,7 @@ static void test_what_is_told(void **state)
     for (size_t i = 0; i < all.count; i++)
         lines += span_ends(all.rows[i].path, "/two\nlines");
     assert_int_equal(lines, 1);
+    assert_true(all.count > MANY);
     some = (struct list){ .most = KEPT };
     assert_true(process_mappings_each(s->pid, MAPPINGS_OF_FILES, take, &some, NULL));
     assert_null(find(&some, s->anonymous));
