@@ -87,17 +87,23 @@ struct nettrace_number nettrace_take_long(const uint8_t *at, unsigned bytes_max,
 
 void nettrace_block_near_end(struct nettrace_block *b)
 {
-    uint8_t padded[NETTRACE_HEADER_ROOM] = { 0 };
-    size_t left = (size_t)(b->end - b->at);
-    memcpy(padded, b->at, left < sizeof padded ? left : sizeof padded);
+    uint8_t padded[2 * NETTRACE_HEADER_ROOM] = { 0 };
     const uint8_t *at = b->at;
-    nettrace_block_compressed(b, padded);
+    size_t left = (size_t)(b->end - at), before = NETTRACE_HEADER_ROOM - left;
+    uint8_t *start = padded;
+    if (before <= (size_t)(at - b->content.data)) { /* as many as the compiler knows are copied at once */
+        memcpy(padded, at - before, NETTRACE_HEADER_ROOM);
+        start += before;
+    } else {
+        memcpy(padded, at, left);
+    }
+    nettrace_block_compressed(b, start);
     if (b->failed || b->version >= 6)
         return;
-    if (padded[0] & NETTRACE_HAS_ACTIVITY)
-        b->record.activity.data = at + (b->record.activity.data - padded);
-    if (padded[0] & NETTRACE_HAS_RELATED_ACTIVITY)
-        b->record.related_activity.data = at + (b->record.related_activity.data - padded);
+    if (start[0] & NETTRACE_HAS_ACTIVITY)
+        b->record.activity.data = at + (b->record.activity.data - start);
+    if (start[0] & NETTRACE_HAS_RELATED_ACTIVITY)
+        b->record.related_activity.data = at + (b->record.related_activity.data - start);
 }
 
 void nettrace_block_uncompressed(struct nettrace_block *b)

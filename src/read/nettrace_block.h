@@ -4,6 +4,8 @@
 #ifndef CLRPERF_READ_NETTRACE_BLOCK_H
 #define CLRPERF_READ_NETTRACE_BLOCK_H
 
+#include <endian.h>
+
 #include "base/cursor.h"
 #include "read/nettrace_header.h"
 
@@ -131,10 +133,55 @@ nettrace_head_read(struct nettrace_record *r, uint8_t flags, const uint8_t *at, 
     r->changed |= flags;
     if (flags & NETTRACE_HAS_PAYLOAD_SIZE) {
         n = nettrace_take_varuint32(n.after);
+        if (!n.after)
+            return malformed;
         r->payload.size = (uint32_t)n.value;
     }
     head.payload = n.after;
     return head;
+}
+
+/* The flags of nine heads of ten that runtimes write: calls F with each. */
+#define NETTRACE_USUAL_FLAGS(F)                                                                              \
+    F(NETTRACE_HAS_THREAD)                                                                                   \
+    F(NETTRACE_HAS_THREAD | NETTRACE_HAS_STACK)                                                              \
+    F(NETTRACE_HAS_THREAD | NETTRACE_HAS_STACK | NETTRACE_HAS_TYPE | NETTRACE_HAS_PAYLOAD_SIZE)              \
+    F(NETTRACE_HAS_TYPE)                                                                                     \
+    F(NETTRACE_HAS_TYPE | NETTRACE_HAS_PAYLOAD_SIZE)                                                         \
+    F(NETTRACE_HAS_TYPE | NETTRACE_HAS_STACK)                                                                \
+    F(NETTRACE_HAS_TYPE | NETTRACE_HAS_STACK | NETTRACE_HAS_PAYLOAD_SIZE)                                    \
+    F(NETTRACE_HAS_STACK)                                                                                    \
+    F(NETTRACE_HAS_STACK | NETTRACE_HAS_PAYLOAD_SIZE)
+
+/*
+ * The same for such flags, known when this is compiled, where each number has as many bytes as it mostly has:
+ * the thread and the time two, all others one. So one comparison tells where everything lies. False: it is
+ * another head, and nothing was read. `at`: of its flags; at least 8 bytes can be read behind them.
+ */
+static inline __attribute__((always_inline)) bool
+nettrace_head_usual(struct nettrace_record *r, uint8_t flags, const uint8_t *at, struct nettrace_head *out)
+{
+    unsigned type = 1, thread = type + !!(flags & NETTRACE_HAS_TYPE);
+    unsigned stack = thread + (flags & NETTRACE_HAS_THREAD ? 2 : 0);
+    unsigned ticks = stack + !!(flags & NETTRACE_HAS_STACK), size = ticks + 2;
+    unsigned payload = size + !!(flags & NETTRACE_HAS_PAYLOAD_SIZE);
+    uint64_t looked_at = UINT64_C(0x8080808080808080) >> 8 * (sizeof looked_at + 1 - payload);
+    uint64_t going_on = UINT64_C(0x80) << 8 * (ticks - 1), bytes;
+    if (flags & NETTRACE_HAS_THREAD)
+        going_on |= UINT64_C(0x80) << 8 * (thread - 1);
+    memcpy(&bytes, at + 1, sizeof bytes);
+    if ((le64toh(bytes) & looked_at) != going_on)
+        return false;
+    if (flags & NETTRACE_HAS_TYPE)
+        r->type_id = at[type];
+    if (flags & NETTRACE_HAS_THREAD)
+        r->thread_id = (at[thread] & 0x7fu) | (uint32_t)at[thread + 1] << 7;
+    if (flags & NETTRACE_HAS_STACK)
+        r->stack_id = at[stack];
+    if (flags & NETTRACE_HAS_PAYLOAD_SIZE)
+        r->payload.size = at[size];
+    *out = (struct nettrace_head){ at + payload, (at[ticks] & 0x7fu) | (uint32_t)at[ticks + 1] << 7 };
+    return true;
 }
 
 /* Reads the record at b->at. Its head is read from `start`, where there is room. */

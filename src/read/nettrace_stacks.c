@@ -18,6 +18,7 @@ void nettrace_stacks_done(struct nettrace_stacks *s)
 {
     buffer_done(&s->addresses);
     free(s->by_id);
+    free(s->kinds);
 }
 
 void nettrace_stacks_clear(struct nettrace_stacks *s)
@@ -32,10 +33,14 @@ static bool keep(struct nettrace_stacks *s, uint32_t id, struct span addresses)
         return false;
     if (id >= s->count) {
         s->by_id = mem_grow(s->by_id, &s->capacity, (size_t)id + 1, sizeof *s->by_id);
-        for (; s->count <= id; s->count++)
+        s->kinds = mem_grow(s->kinds, &s->kind_capacity, (size_t)id + 1, sizeof *s->kinds);
+        for (; s->count <= id; s->count++) {
             s->by_id[s->count] = (struct nettrace_stack){ .off = (uint32_t)UNKNOWN };
+            s->kinds[s->count] = s->count ? NETTRACE_STACK_UNKNOWN : NETTRACE_STACK_EMPTY;
+        }
     }
     s->by_id[id] = (struct nettrace_stack){ (uint32_t)s->addresses.size, (uint32_t)addresses.size, 0 };
+    s->kinds[id] = addresses.size ? NETTRACE_STACK_FRAMES : NETTRACE_STACK_EMPTY;
     buffer_append(&s->addresses, addresses.data, addresses.size);
     return true;
 }

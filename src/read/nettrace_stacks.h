@@ -8,6 +8,8 @@
 #include "base/cursor.h"
 #include "base/error.h"
 
+enum nettrace_stack_kind { NETTRACE_STACK_UNKNOWN, NETTRACE_STACK_EMPTY, NETTRACE_STACK_FRAMES };
+
 struct nettrace_stack {
     uint32_t off, size; /* in `addresses`; off UINT32_MAX: none of this id */
     uint64_t mark;      /* the consumer's */
@@ -16,7 +18,8 @@ struct nettrace_stack {
 struct nettrace_stacks {
     struct buffer addresses;
     struct nettrace_stack *by_id;
-    size_t count, capacity;
+    uint8_t *kinds; /* enum nettrace_stack_kind, by id */
+    size_t count, capacity, kind_capacity;
 };
 
 void nettrace_stacks_init(struct nettrace_stacks *s);
@@ -30,6 +33,11 @@ bool nettrace_stacks_read(struct nettrace_stacks *s, struct span content, uint32
 static inline struct nettrace_stack *nettrace_stacks_at(const struct nettrace_stacks *s, uint32_t id)
 {
     return id < s->count && s->by_id[id].off != UINT32_MAX ? &s->by_id[id] : NULL;
+}
+/* Of id 0, which is none, EMPTY. */
+static inline enum nettrace_stack_kind nettrace_stacks_kind(const struct nettrace_stacks *s, uint32_t id)
+{
+    return id < s->count ? s->kinds[id] : id ? NETTRACE_STACK_UNKNOWN : NETTRACE_STACK_EMPTY;
 }
 /* The addresses of one, leaf first; none for NULL. */
 static inline struct span nettrace_stacks_addresses(const struct nettrace_stacks *s,
