@@ -178,8 +178,9 @@ static size_t list_threads(pid_t child, const atomic_int *marked, struct thread_
 {
     size_t count = 0;
     char path[64];
-    for (int tries = 0; tries < 10000 && atomic_load(marked) < THREADS; tries++)
+    for (int tries = 0; tries < 60000 && atomic_load(marked) < THREADS; tries++)
         usleep(1000);
+    assert_int_equal(atomic_load(marked), THREADS);
     snprintf(path, sizeof path, "/proc/%d/task", (int)child);
     DIR *dir = opendir(path);
     for (struct dirent *entry; (entry = readdir(dir)) && count < THREADS;)
