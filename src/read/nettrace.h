@@ -70,10 +70,11 @@ struct nettrace_type {
     uint64_t owner;            /* whose the latest was, of those that were not wanted */
     uint64_t mark;             /* the consumer's, set from on_type(); 0 before */
     enum nettrace_want wanted; /* the consumer's, too */
-    /* The reader's: events that nettrace_tally has counted and not told yet. */
+    /* nettrace_tally's: what it does with them, and those that it has counted and not told yet. */
+    uint32_t tallied; /* enum nettrace_tallied */
     uint32_t fresh;
     uint64_t fresh_ticks; /* of the latest of them */
-    uint32_t fresh_stackless;
+    uint64_t fresh_stackless;
 };
 
 struct nettrace_event {

@@ -24,6 +24,7 @@ enum { /* its first byte */
 
 enum {
     NETTRACE_ACTIVITY_BYTES = 16,
+    NETTRACE_SHORT_IDS = 128, /* that are told in one byte */
     /* of the longest: flags, six 32-bit and three 64-bit numbers, two activities */
     NETTRACE_HEADER_ROOM = 1 + 6 * 5 + 3 * 10 + 2 * NETTRACE_ACTIVITY_BYTES,
 };

@@ -2,16 +2,28 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "read/nettrace.h"
 
 enum { UNKNOWN = UINT32_MAX };
 
+static void grow_kinds(struct nettrace_stacks *s, size_t count)
+{
+    if (count <= s->kind_count)
+        return;
+    s->kinds = mem_resize(s->kinds, count, sizeof *s->kinds);
+    memset(s->kinds + s->kind_count, NETTRACE_STACK_UNKNOWN, count - s->kind_count);
+    s->kind_count = count;
+}
+
 void nettrace_stacks_init(struct nettrace_stacks *s)
 {
     *s = (struct nettrace_stacks){ 0 };
     buffer_init(&s->addresses, NETTRACE_STACK_BYTES_MAX);
+    grow_kinds(s, NETTRACE_SHORT_IDS);
+    s->kinds[0] = NETTRACE_STACK_EMPTY;
 }
 
 void nettrace_stacks_done(struct nettrace_stacks *s)
@@ -25,6 +37,8 @@ void nettrace_stacks_clear(struct nettrace_stacks *s)
 {
     buffer_clear(&s->addresses);
     s->count = 0;
+    memset(s->kinds, NETTRACE_STACK_UNKNOWN, s->kind_count);
+    s->kinds[0] = NETTRACE_STACK_EMPTY;
 }
 
 static bool keep(struct nettrace_stacks *s, uint32_t id, struct span addresses)
@@ -33,11 +47,9 @@ static bool keep(struct nettrace_stacks *s, uint32_t id, struct span addresses)
         return false;
     if (id >= s->count) {
         s->by_id = mem_grow(s->by_id, &s->capacity, (size_t)id + 1, sizeof *s->by_id);
-        s->kinds = mem_grow(s->kinds, &s->kind_capacity, (size_t)id + 1, sizeof *s->kinds);
-        for (; s->count <= id; s->count++) {
+        for (; s->count <= id; s->count++)
             s->by_id[s->count] = (struct nettrace_stack){ .off = (uint32_t)UNKNOWN };
-            s->kinds[s->count] = s->count ? NETTRACE_STACK_UNKNOWN : NETTRACE_STACK_EMPTY;
-        }
+        grow_kinds(s, s->capacity);
     }
     s->by_id[id] = (struct nettrace_stack){ (uint32_t)s->addresses.size, (uint32_t)addresses.size, 0 };
     s->kinds[id] = addresses.size ? NETTRACE_STACK_FRAMES : NETTRACE_STACK_EMPTY;

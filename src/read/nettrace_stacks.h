@@ -7,8 +7,10 @@
 #include "base/buffer.h"
 #include "base/cursor.h"
 #include "base/error.h"
+#include "read/nettrace_header.h"
 
-enum nettrace_stack_kind { NETTRACE_STACK_UNKNOWN, NETTRACE_STACK_EMPTY, NETTRACE_STACK_FRAMES };
+/* Added up, those of events that are known say how many had none. */
+enum nettrace_stack_kind { NETTRACE_STACK_FRAMES, NETTRACE_STACK_EMPTY, NETTRACE_STACK_UNKNOWN };
 
 struct nettrace_stack {
     uint32_t off, size; /* in `addresses`; off UINT32_MAX: none of this id */
@@ -18,8 +20,9 @@ struct nettrace_stack {
 struct nettrace_stacks {
     struct buffer addresses;
     struct nettrace_stack *by_id;
-    uint8_t *kinds; /* enum nettrace_stack_kind, by id */
-    size_t count, capacity, kind_capacity;
+    size_t count, capacity;
+    uint8_t *kinds; /* enum nettrace_stack_kind, by id: of all that one byte tells at least */
+    size_t kind_count;
 };
 
 void nettrace_stacks_init(struct nettrace_stacks *s);
@@ -37,7 +40,7 @@ static inline struct nettrace_stack *nettrace_stacks_at(const struct nettrace_st
 /* Of id 0, which is none, EMPTY. */
 static inline enum nettrace_stack_kind nettrace_stacks_kind(const struct nettrace_stacks *s, uint32_t id)
 {
-    return id < s->count ? s->kinds[id] : id ? NETTRACE_STACK_UNKNOWN : NETTRACE_STACK_EMPTY;
+    return id < s->kind_count ? s->kinds[id] : NETTRACE_STACK_UNKNOWN;
 }
 /* The addresses of one, leaf first; none for NULL. */
 static inline struct span nettrace_stacks_addresses(const struct nettrace_stacks *s,

@@ -3,14 +3,22 @@
 #include "read/nettrace_contents.h"
 #include "read/nettrace_info.h"
 
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+/* Of one run and of one step: their sum does not wrap. */
+#define TICKS_MAX (UINT64_MAX / 2)
+
+/* What is done with events of a type, in the run that goes on. */
+enum nettrace_tallied { TALLIED_NOT, TALLIED_AS_COUNT, TALLIED_AS_SAMPLES };
+
 static bool begin(struct nettrace_contents *r, const struct nettrace_block *b)
 {
     const struct nettrace_record *latest = &b->record;
-    if (latest->ticks < b->min_ticks || latest->ticks > b->max_ticks ||
+    if (latest->ticks < b->min_ticks || latest->ticks > b->max_ticks || latest->ticks > TICKS_MAX ||
         !nettrace_threads_latest_is(&r->threads, latest->capture_thread_id, latest->sequence, latest->ticks))
         return false;
     r->tally.process_id = nettrace_contents_process(r, latest->thread_id);
-    r->tally.last_ticks = b->max_ticks;
+    r->tally.last_ticks = b->max_ticks < TICKS_MAX ? b->max_ticks : TICKS_MAX;
     r->tally.count = 0;
     return true;
 }
@@ -26,8 +34,7 @@ static uint64_t same_until(const struct nettrace_contents *r, uint64_t ticks)
 }
 
 /* The first of a run's events of a type. False where its events are wanted, or its owner has to be told. */
-__attribute__((noinline)) static bool admit(struct nettrace_contents *r, struct nettrace_type *type,
-                                            uint64_t ticks)
+static bool admit(struct nettrace_contents *r, struct nettrace_type *type, uint64_t ticks)
 {
     struct nettrace_tally *t = &r->tally;
     if (t->count == NETTRACE_TALLY_TYPES_MAX || type->wanted == NETTRACE_EVENT || !type->events ||
@@ -39,16 +46,9 @@ __attribute__((noinline)) static bool admit(struct nettrace_contents *r, struct 
         uint64_t last = same_until(r, ticks);
         t->last_ticks = last < t->last_ticks ? last : t->last_ticks;
     }
+    type->tallied = type->wanted == NETTRACE_SAMPLE ? TALLIED_AS_SAMPLES : TALLIED_AS_COUNT;
     t->types[t->count++] = type;
     return true;
-}
-
-/* The type, if its events are counted; `ticks`: not later than the event's. */
-static inline __attribute__((always_inline)) struct nettrace_type *take_type(struct nettrace_contents *r,
-                                                                             uint32_t id, uint64_t ticks)
-{
-    struct nettrace_type *type = nettrace_types_find(&r->types, id);
-    return type && (type->fresh || admit(r, type, ticks)) ? type : NULL;
 }
 
 /* Returns how many events they were. */
@@ -56,6 +56,7 @@ static uint32_t tell(struct nettrace_contents *r, struct nettrace_type *type)
 {
     uint64_t time_ns = nettrace_info_ns(&r->info, type->fresh_ticks);
     uint32_t count = type->fresh;
+    type->tallied = TALLIED_NOT;
     if (count == 0)
         return 0; /* the run ended before the first */
     type->events += count;
@@ -117,52 +118,69 @@ struct run {
     bool is_v6;
 };
 
-static inline __attribute__((always_inline)) void count_event(struct nettrace_contents *r, struct run *run,
-                                                              const uint8_t *payload)
-{
-    struct nettrace_type *type = run->type;
-    if (type->wanted == NETTRACE_SAMPLE)
-        tell_sample(r, &run->now, payload);
-    type->fresh++;
-    type->fresh_stackless += run->stack == NETTRACE_STACK_EMPTY;
-    type->fresh_ticks = run->now.ticks;
-    type->payload_bytes += run->now.payload.size;
-}
-
-/* What a head with these flags says anew; false where it is nothing to be counted. */
-static inline __attribute__((always_inline)) bool look_up(struct nettrace_contents *r, struct run *run,
-                                                          uint8_t flags)
+/* Reads the next head, which has these flags, and looks up what it says anew. False: it is to be left. */
+static ALWAYS_INLINE bool read_head(struct nettrace_contents *r, struct run *run, uint8_t flags,
+                                    struct nettrace_head *out)
 {
     struct nettrace_record *now = &run->now;
+    *out = nettrace_head_read(now, flags, run->at + 1, run->is_v6);
+    if (!out->payload || out->ticks > TICKS_MAX)
+        return false;
+    if (flags & NETTRACE_HAS_TYPE)
+        run->type = nettrace_types_at(&r->types, now->type_id);
     if (flags & NETTRACE_HAS_STACK)
         run->stack = nettrace_stacks_kind(&r->stacks, now->stack_id);
+    return true;
+}
+
+/* The same of a head as most are, with the flags known when this is compiled. False: it is another one. */
+static ALWAYS_INLINE bool read_usual_head(struct nettrace_contents *r, struct run *run, uint8_t flags,
+                                          struct nettrace_head *out)
+{
+    struct nettrace_record *now = &run->now;
+    if (!nettrace_head_usual(now, flags, run->at, out))
+        return false;
     if (flags & NETTRACE_HAS_TYPE)
-        run->type = take_type(r, now->type_id, now->ticks);
+        run->type = r->types.by_id[now->type_id];
+    if (flags & NETTRACE_HAS_STACK)
+        run->stack = r->stacks.kinds[now->stack_id];
+    return true;
+}
+
+/* Whether an event is to be counted. */
+static ALWAYS_INLINE bool take(struct nettrace_contents *r, struct run *run, uint8_t flags, uint64_t ticks)
+{
+    struct nettrace_record *now = &run->now;
+    if (flags & NETTRACE_HAS_STACK && run->stack == NETTRACE_STACK_UNKNOWN)
+        return false;
     if (run->is_v6 && flags & NETTRACE_HAS_THREAD &&
         nettrace_contents_process(r, now->thread_id) != r->tally.process_id)
         return false;
-    if (flags & NETTRACE_HAS_TYPE && !run->type)
+    if (run->type->tallied == TALLIED_NOT && !admit(r, run->type, ticks))
         return false;
-    return !(flags & NETTRACE_HAS_STACK) || run->stack != NETTRACE_STACK_UNKNOWN;
+    return ticks <= r->tally.last_ticks;
 }
 
-/* Counts the next event, whose head has these flags. False when it is to be left. What its head does not say
- * is not looked up again. `usual`: the flags are constant, and the head is tried as most are. */
-static inline __attribute__((always_inline)) bool step(struct nettrace_contents *r, struct run *run,
-                                                       uint8_t flags, bool usual)
+/* Counts the next event. False when it is to be left. What its head does not say is not looked up again. */
+static ALWAYS_INLINE bool step(struct nettrace_contents *r, struct run *run, uint8_t flags, bool usual)
 {
     struct nettrace_record *now = &run->now;
     struct nettrace_head head;
-    if (!usual || !nettrace_head_usual(now, flags, run->at, &head))
-        head = nettrace_head_read(now, flags, run->at + 1, run->is_v6);
-    if (!head.payload)
+    if (!(usual && read_usual_head(r, run, flags, &head)) && !read_head(r, run, flags, &head))
         return false;
     const uint8_t *next = head.payload + now->payload.size;
-    if (next > run->last || !look_up(r, run, flags) || head.ticks > r->tally.last_ticks - now->ticks)
+    uint64_t ticks = now->ticks + head.ticks;
+    if (next > run->last || !take(r, run, flags, ticks))
         return false;
-    now->ticks += head.ticks;
+    struct nettrace_type *type = run->type;
     run->at = next;
-    count_event(r, run, head.payload);
+    now->ticks = ticks;
+    if (type->tallied != TALLIED_AS_COUNT)
+        tell_sample(r, now, head.payload);
+    type->fresh++;
+    type->fresh_stackless += run->stack;
+    type->fresh_ticks = ticks;
+    type->payload_bytes += now->payload.size;
     return true;
 }
 
@@ -170,18 +188,17 @@ static inline __attribute__((always_inline)) bool step(struct nettrace_contents 
  * The last records of a block are left: behind each that is counted there is room for a head. So is what
  * another writer wrote, or the same one at another attempt: that tells its number.
  */
-static inline __attribute__((always_inline)) void count_run(struct nettrace_contents *r,
-                                                            struct nettrace_block *b, bool is_v6)
+static ALWAYS_INLINE void count_run(struct nettrace_contents *r, struct nettrace_block *b, bool is_v6)
 {
     struct run run = {
         .now = b->record,
-        .type = take_type(r, b->record.type_id, b->record.ticks),
+        .type = nettrace_types_at(&r->types, b->record.type_id),
         .stack = nettrace_stacks_kind(&r->stacks, b->record.stack_id),
         .at = b->at,
         .last = b->end - NETTRACE_HEADER_ROOM,
         .is_v6 = is_v6,
     };
-    bool more = run.type && run.stack != NETTRACE_STACK_UNKNOWN;
+    bool more = run.stack != NETTRACE_STACK_UNKNOWN;
     while (more) {
         uint8_t flags = *run.at;
         switch (flags) {

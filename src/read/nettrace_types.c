@@ -26,10 +26,23 @@ struct kept_type {
     struct span payload; /* what it was read from */
 };
 
+static void grow(struct nettrace_types *t, uint32_t id)
+{
+    if (id < t->count)
+        return;
+    size_t count = t->count ? t->count : NETTRACE_SHORT_IDS;
+    while (count <= id)
+        count *= 2;
+    t->by_id = mem_resize(t->by_id, count, sizeof *t->by_id);
+    while (t->count < count)
+        t->by_id[t->count++] = &t->none;
+}
+
 void nettrace_types_init(struct nettrace_types *t)
 {
     *t = (struct nettrace_types){ 0 };
     arena_init(&t->arena, NETTRACE_METADATA_BYTES_MAX);
+    grow(t, NETTRACE_SHORT_IDS - 1);
 }
 
 void nettrace_types_done(struct nettrace_types *t)
@@ -95,22 +108,10 @@ static bool read_type(struct span payload, struct nettrace_type *out)
     return true;
 }
 
-static void grow(struct nettrace_types *t, uint32_t id)
-{
-    if (id < t->count)
-        return;
-    size_t count = t->count ? t->count : 64;
-    while (count <= id)
-        count *= 2;
-    t->by_id = mem_resize(t->by_id, count, sizeof *t->by_id);
-    memset(t->by_id + t->count, 0, (count - t->count) * sizeof *t->by_id);
-    t->count = count;
-}
-
 void nettrace_types_clear(struct nettrace_types *t)
 {
-    if (t->count)
-        memset(t->by_id, 0, t->count * sizeof *t->by_id);
+    for (size_t id = 0; id < t->count; id++)
+        t->by_id[id] = &t->none;
 }
 
 /* A copy in the arena, or an empty span when there is no room: *ok says so. */
@@ -141,7 +142,7 @@ static enum nettrace_type_change keep_type(struct nettrace_types *t, const struc
     struct kept_type *kept = arena_array(&t->arena, 1, sizeof *kept);
     struct span copy = keep_bytes(t, raw, &ok);
     grow(t, type->id);
-    t->by_id[type->id] = NULL;
+    t->by_id[type->id] = &t->none;
     if (!kept || !ok)
         return NETTRACE_TYPE_REFUSED;
     kept->payload = copy;

@@ -6,19 +6,27 @@
 
 #include "base/arena.h"
 #include "read/nettrace.h"
+#include "read/nettrace_header.h"
 
 struct nettrace_types {
     struct arena arena;
-    struct nettrace_type **by_id; /* NULL where none */
+    struct nettrace_type none;    /* stands for all that are not described; of no events */
+    struct nettrace_type **by_id; /* of all short ids at least */
     size_t count;
 };
 
 void nettrace_types_init(struct nettrace_types *t);
 void nettrace_types_done(struct nettrace_types *t);
-/* NULL when the stream has not described it. */
-static inline struct nettrace_type *nettrace_types_find(const struct nettrace_types *t, uint32_t id)
+/* &t->none when the stream has not described it. */
+static inline struct nettrace_type *nettrace_types_at(struct nettrace_types *t, uint32_t id)
 {
-    return id < t->count ? t->by_id[id] : NULL;
+    return id < t->count ? t->by_id[id] : &t->none;
+}
+/* NULL when the stream has not described it. */
+static inline struct nettrace_type *nettrace_types_find(struct nettrace_types *t, uint32_t id)
+{
+    struct nettrace_type *type = nettrace_types_at(t, id);
+    return type != &t->none ? type : NULL;
 }
 
 enum nettrace_type_change { NETTRACE_TYPE_BAD, NETTRACE_TYPE_NEW, NETTRACE_TYPE_SAME, NETTRACE_TYPE_REFUSED };
