@@ -557,7 +557,7 @@ static void finish(struct nettrace_import *in)
 {
     struct trace *t = &in->b->trace;
     take_counts(in);
-    if (over_ns(in) > in->last_ns)
+    if (!in->kept.any && over_ns(in) > in->last_ns) /* our own files say how long it was, or nobody knows */
         in->last_ns = over_ns(in);
     tell_loss(in, in->last_ns);
     trace_set_fact_number(t, FACT_DURATION_NS, in->last_ns - in->first_ns);
