@@ -179,6 +179,9 @@ async function testTimeline(page) {
     assert.strictEqual(await labels(100, 600), '0 30 s 1 min 0 s 1 min 40 s');
     assert.strictEqual(await labels(8 * 3600, 600), '0 120 min 0 s 240 min 0 s 360 min 0 s 480 min 0 s');
     assert.strictEqual(await page.ask('__clrperf.duration(119.7e9)'), '2 min 0 s');
+    /* a long title leaves the buttons beside it their width */
+    const button = 'document.getElementById("help").getBoundingClientRect().width', usual = await page.ask(button);
+    assert.strictEqual(await page.ask(`document.getElementById("title").textContent = "x".repeat(500), ${button}`), usual);
     const peak = 'document.getElementById("peak").textContent';
     assert.match(await page.ask(peak), / CPUs$/);
     /* where threads are that wait uses no CPU */
