@@ -923,8 +923,8 @@ function showFacts() {
         fact(duration(meta.duration_ns), 'recorded');
     fact(grouped.format(nodes.samples), nodes.samples === c.samples ? 'samples' : 'of ' + grouped.format(c.samples) + ' samples');
     fact(grouped.format(c.lost), 'lost', c.lost > 0, 'Samples of the whole recording that were lost: ' + (Object.entries(c.lost_by).map(([why, n]) => why + ' ' + n).join(', ') || 'none'));
-    const broken = stacks ? (c.broken + c.truncated) / stacks : 0;
-    fact(percent(broken, 2), 'broken stacks', broken > 0.01, grouped.format(c.broken) + ' broken, ' + grouped.format(c.truncated) + ' cut off');
+    const short = stacks ? (c.broken + c.truncated) / stacks : 0;
+    fact(percent(short, 2), 'of stacks not whole', short > 0.01, grouped.format(c.broken) + ' broken, ' + grouped.format(c.truncated) + ' cut off');
     const share = n => c.user_frames ? n / c.user_frames : 0;
     fact(percent(share(c.unnamed), 2), 'unnamed frames', share(c.unnamed) > 0.01, grouped.format(c.unnamed) + ' user frames of which only an address is known');
     if (c.native_without_symbols)
