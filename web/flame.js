@@ -320,10 +320,14 @@ const grouped = new Intl.NumberFormat('en-US');
 const percent = (share, digits = 1) => (share * 100).toFixed(digits) + ' %';
 
 function duration(ns) {
-    if (ns >= 60e9)
-        return Math.floor(ns / 60e9) + ' min ' + (ns % 60e9 / 1e9).toFixed(0) + ' s';
+    const seconds = Math.round(ns / 1e9);
+    if (seconds >= 60)
+        return Math.floor(seconds / 60) + ' min ' + seconds % 60 + ' s';
     return ns >= 1e9 ? (ns / 1e9).toFixed(2) + ' s' : ns >= 1e6 ? (ns / 1e6).toFixed(1) + ' ms' : (ns / 1e3).toFixed(0) + ' µs';
 }
+
+/* Where threads were, running or not. */
+const isWallTime = () => meta.event === 'thread-time';
 
 function amount(weight) {
     if (meta.unit === 'ns')
@@ -919,8 +923,8 @@ function showFacts() {
         fact(duration(meta.duration_ns), 'recorded');
     fact(grouped.format(nodes.samples), nodes.samples === c.samples ? 'samples' : 'of ' + grouped.format(c.samples) + ' samples');
     fact(grouped.format(c.lost), 'lost', c.lost > 0, 'Samples of the whole recording that were lost: ' + (Object.entries(c.lost_by).map(([why, n]) => why + ' ' + n).join(', ') || 'none'));
-    const broken = stacks ? (c.broken + c.truncated) / stacks : 0;
-    fact(percent(broken, 2), 'broken stacks', broken > 0.01, grouped.format(c.broken) + ' broken, ' + grouped.format(c.truncated) + ' cut off');
+    const short = stacks ? (c.broken + c.truncated) / stacks : 0;
+    fact(percent(short, 2), 'of stacks not whole', short > 0.01, grouped.format(c.broken) + ' broken, ' + grouped.format(c.truncated) + ' cut off');
     const share = n => c.user_frames ? n / c.user_frames : 0;
     fact(percent(share(c.unnamed), 2), 'unnamed frames', share(c.unnamed) > 0.01, grouped.format(c.unnamed) + ' user frames of which only an address is known');
     if (c.native_without_symbols)
@@ -937,7 +941,7 @@ function showFacts() {
         return item;
     }));
     const cpu = /^(cpu|task)-clock|^cycles/.test(meta.event);
-    byId('mode').textContent = cpu ? 'on-CPU' : meta.event === 'thread-time' ? 'wall time' : meta.unit === 'ns' ? 'time' : meta.unit;
+    byId('mode').textContent = cpu ? 'on-CPU' : isWallTime() ? 'wall time' : meta.unit === 'ns' ? 'time' : meta.unit;
 }
 
 function showThreads() {
@@ -1013,6 +1017,25 @@ function binSamples(buckets) {
     return bins;
 }
 
+/* What is between two labels: of one figure, from ten seconds on what a clock shows. */
+function axisStep(least) {
+    const clock = [10e9, 15e9, 30e9, 60e9, 120e9, 300e9, 600e9, 900e9, 1800e9, 3600e9], hour = 3600e9;
+    if (least > 5e9)
+        return clock.find(step => step >= least) || Math.ceil(least / hour) * hour;
+    const unit = 10 ** Math.floor(Math.log10(least) + 1e-9);
+    return unit * [1, 2, 5, 10].find(n => n * unit >= least * (1 - 1e-9));
+}
+
+/* Where labels are, in pixels, and what they say: round times, and the end. */
+function axisLabels(whole, width) {
+    const labels = [{ x: 0, text: '0' }], step = axisStep(whole / Math.max(2, width / 110));
+    for (let n = 1; n * step < whole; n++)
+        if (width - width * n * step / whole > 80)
+            labels.push({ x: width * n * step / whole, text: duration(n * step).replace(/\.(\d*?)0+ /, (_, left) => (left && '.' + left) + ' ') });
+    labels.push({ x: width, text: duration(whole) });
+    return labels;
+}
+
 function drawTimeline() {
     const ratio = devicePixelRatio || 1, width = timeline.clientWidth, height = timeline.clientHeight, g = strip.getContext('2d');
     strip.width = Math.round(width * ratio);
@@ -1040,13 +1063,13 @@ function drawTimeline() {
     g.fillStyle = theme.quiet;
     g.font = '10.5px ' + theme.font.slice(5);
     g.textBaseline = 'bottom';
-    const whole = lastTick() * meta.tick_ns, labels = Math.max(2, Math.floor(width / 160));
-    for (let n = 0; n <= labels; n++) {
-        g.textAlign = n === 0 ? 'left' : n === labels ? 'right' : 'center';
-        g.fillText(n ? duration(whole * n / labels) : '0', width * n / labels, height);
+    const whole = lastTick() * meta.tick_ns;
+    for (const { x, text } of axisLabels(whole, width)) {
+        g.textAlign = x === 0 ? 'left' : x === width ? 'right' : 'center';
+        g.fillText(text, x, height);
     }
-    const cpus = most / (whole / buckets);
-    byId('peak').textContent = meta.unit === 'ns' ? 'peak ' + cpus.toFixed(cpus < 1 ? 2 : 1) + ' CPUs' : '';
+    const peak = most / (whole / buckets);
+    byId('peak').textContent = meta.unit === 'ns' ? 'peak ' + peak.toFixed(peak < 1 ? 2 : 1) + (isWallTime() ? ' threads' : ' CPUs') : '';
     showRange();
 }
 
@@ -1407,7 +1430,7 @@ async function start() {
 }
 
 window.__clrperf = {
-    meta, frames, nodes, samples, state, timings,
+    meta, frames, nodes, samples, state, timings, axisLabels, duration,
     get nodeCount() { return nodes.count; },
     get total() { return nodes.total[0]; },
     get zoomed() { return state.zoom; },

@@ -7,8 +7,10 @@
 
 #include "base/glob_text.h"
 #include "base/mem.h"
+#include "clr/event_path.h"
 
 enum { WANTED = 1, UNWANTED, QUERY_TEXT_MAX = 8 << 20 };
+enum { FIELD_ABSENT = -1, FIELD_INSIDE = -2 /* another field */ };
 
 /* ---- order ---- */
 
@@ -84,8 +86,10 @@ static bool type_wanted(struct event_query *q, uint32_t type)
     bool all = true;
     for (size_t i = 0; i < q->wish.condition_count; i++) {
         int field = event_schema_field(s, q->wish.conditions[i].field);
+        if (field < 0 && event_schema_has_path(s, q->wish.conditions[i].field))
+            field = FIELD_INSIDE;
         q->fields[type * q->wish.condition_count + i] = field;
-        all &= field >= 0;
+        all &= field != FIELD_ABSENT;
     }
     return all;
 }
@@ -93,7 +97,7 @@ static bool type_wanted(struct event_query *q, uint32_t type)
 bool event_query_has_field(struct event_query *q, const char *field)
 {
     for (uint32_t type = 1; type < q->trace->event_types.count; type++)
-        if (type_named(q, type) && event_schema_field(event_schemas_get(&q->schemas, type), field) >= 0)
+        if (type_named(q, type) && event_schema_has_path(event_schemas_get(&q->schemas, type), field))
             return true;
     return false;
 }
@@ -224,8 +228,11 @@ static bool conditions_hold(struct event_query *q, const struct trace_event *e, 
     const struct event_schema *s = event_schemas_get(&q->schemas, e->type);
     for (size_t i = 0; i < q->wish.condition_count; i++) {
         struct event_value v;
+        const struct event_condition *c = &q->wish.conditions[i];
         int field = q->fields[e->type * q->wish.condition_count + i];
-        if (!event_schema_read(s, payload, field, &v) || !condition_holds(q, &q->wish.conditions[i], &v))
+        bool known = field == FIELD_INSIDE ? event_path_read(s, payload, c->field, &v)
+                                           : event_schema_read(s, payload, field, &v);
+        if (!known || !condition_holds(q, c, &v))
             return false;
     }
     return true;

@@ -20,7 +20,7 @@ enum event_relation { EVENT_IS, EVENT_IS_NOT, EVENT_LESS, EVENT_MORE, EVENT_AT_M
  * else, names of enumerations too, as text, of which EVENT_IS may be a glob. Cases are ignored.
  */
 struct event_condition {
-    const char *field; /* as the event's schema has it */
+    const char *field; /* as the event's schema has it; "Payload.Mean": in another */
     enum event_relation relation;
     const char *value;
 };
@@ -43,7 +43,7 @@ struct event_query {
     uint32_t *order; /* of events, or NULL: as they are */
     size_t at;
     uint8_t *types, *processes, *threads; /* whether they are wanted: 0 not looked at yet, 1 yes, 2 no */
-    int *fields;                          /* by type and condition: the field's index, -1 none */
+    int *fields; /* by type and condition: the field's index, -1 none, -2 inside one */
     struct buffer text;
 };
 

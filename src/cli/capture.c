@@ -25,6 +25,7 @@
 #include "cli/message.h"
 #include "cli/symbol_store.h"
 #include "cli/target_finder.h"
+#include "clr/provider_names.h"
 #include "collect/proc_file.h"
 #include "collect/runtime_names.h"
 #include "collect/target.h"
@@ -280,16 +281,20 @@ static enum import_want wants_all_stacks(const void *user, const char *provider,
 {
     const struct import_options *how = user;
     enum import_want want = how->wants(how->user, provider, event_id);
-    return want > IMPORT_EVENTS ? want : IMPORT_EVENTS;
+    return want > IMPORT_EVENTS || strcmp(provider, RUNTIME_SAMPLER_PROVIDER) == 0 ? want : IMPORT_EVENTS;
 }
 
 bool capture_read_stacks(const char *path, const struct import_options *how, const char *event,
                          struct capture *out, struct error *err)
 {
-    const struct import_options all = { .wants = wants_all_stacks, .user = how };
-    if (!capture_read(path, how, out, err))
+    bool again = capture_can_read_again(path);
+    struct import_options all = *how;
+    all.wants = how->wants ? wants_all_stacks : NULL;
+    all.user = how;
+    /* whether there are samples is known at the end: what comes once is read as if there were none */
+    if (!capture_read(path, again ? how : &all, out, err))
         return false;
-    if (!out->is_ours && !out->b.trace.samples.count && how->wants && capture_can_read_again(path)) {
+    if (again && !out->is_ours && !out->b.trace.samples.count && how->wants) {
         capture_done(out);
         if (!capture_read(path, &all, out, err))
             return false;

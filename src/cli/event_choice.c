@@ -16,8 +16,8 @@ const struct option_spec event_choice_specs[] = {
       "only with this in their name or a field; with ! in front: without", "TEXT", NULL },
     { "where", 0, OPTION_STRING_LIST, offsetof(struct event_choice, where),
       "only with a field that holds that; also != < > <= >=, and globs", "FIELD=VALUE", NULL },
-    { "columns", 0, OPTION_STRING, offsetof(struct event_choice, columns), "show these fields", "A,B,...",
-      NULL },
+    { "columns", 0, OPTION_STRING, offsetof(struct event_choice, columns),
+      "show these fields; A.B: one inside another", "A,B,...", NULL },
     { "stacks", 0, OPTION_FLAG, offsetof(struct event_choice, stacks), "show their stacks, too", NULL, NULL },
     { 0 },
 };

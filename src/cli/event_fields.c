@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "clr/event_path.h"
+
 enum { ITEMS_SHOWN = 3 };
 
 void event_bytes_hex(struct span bytes, struct buffer *out)
@@ -192,5 +194,9 @@ void event_field_text(const struct event_schema *s, struct span payload, const c
 {
     struct text_fields fields = { .out = out, .only = name };
     const struct event_visitor visitor = { &fields, text_value, text_begin, text_end };
-    event_schema_visit(s, payload, &visitor);
+    struct event_value inside;
+    if (event_schema_field(s, name) >= 0)
+        event_schema_visit(s, payload, &visitor);
+    else if (event_path_read(s, payload, name, &inside))
+        event_value_append(out, &inside);
 }

@@ -52,11 +52,19 @@ const struct question *question_find(const char *name)
     return NULL;
 }
 
+bool question_is_told(const struct question *question, const struct trace *t)
+{
+    const char *provider = question->provider;
+    return provider && (told_was_asked(t, provider, question->keywords, question->level) ||
+                        (question->other_keywords &&
+                         told_was_asked(t, provider, question->other_keywords, question->other_level)));
+}
+
 static bool question_is_answered(const struct question *question, const struct trace *t)
 {
     if (question == &question_events)
         return t->events.count > 1;
-    return question->provider && told_was_asked(t, question->provider, question->keywords, question->level);
+    return question_is_told(question, t);
 }
 
 void question_answered(const struct trace *t, struct buffer *out)

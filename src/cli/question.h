@@ -53,8 +53,8 @@ struct question {
     bool in_parts; /* can be answered in parts, when a file has more events than fit (cli/event_parts.h) */
     /* of what is made of events, not of samples: of which ones, and what `record -e` takes to have them */
     const char *provider, *record;
-    uint64_t keywords;
-    uint8_t level;
+    uint64_t keywords, other_keywords; /* these, or the others at their level; 0: there are none */
+    uint8_t level, other_level;
     import_wants_fn
         *wants; /* which events of a file of events it looks at, given the report_values; NULL: all */
     /* Judges the options before the capture is read, which can take a while; or NULL. */
@@ -69,6 +69,8 @@ struct question {
 extern const struct question *const questions[];
 /* By name; "" is what a report answers that is asked nothing. NULL when there is none. */
 const struct question *question_find(const char *name);
+/* Whether a runtime was asked for the events it is made of, be there any or not. */
+bool question_is_told(const struct question *question, const struct trace *t);
 /* Their names, ", " between: those of which a recording holds the events. */
 void question_answered(const struct trace *t, struct buffer *out);
 /* Fails with ERROR_USAGE and the names of all of them. */

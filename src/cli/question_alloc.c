@@ -8,7 +8,7 @@
 #include "cli/json_put.h"
 #include "clr/runtime_events.h"
 
-enum { ALLOC_LEVEL = 5, CELL_MAX = 64, HEAPS_MAX = 4 };
+enum { ALLOC_LEVEL = 5, ALLOC_SAMPLED_LEVEL = 4, CELL_MAX = 64, HEAPS_MAX = 4 };
 
 extern const struct question question_alloc;
 
@@ -94,6 +94,10 @@ static void put_head(const struct groups_answer *a, struct buffer *out)
         buffer_format(out, "%s%s objects %s", comma, alloc_kind_name(i),
                       units_size(rounded(stats->bytes_of_kind[i])).text);
         comma = ", ";
+    }
+    if (stats->source == ALLOC_SOURCE_NONE) {
+        buffer_string(out, "\n\n");
+        return;
     }
     buffer_format(out, "\nestimated   from %s %s; +- is where the truth lies in 19 of 20 cases\n\n",
                   units_count(all->count).text,
@@ -226,6 +230,8 @@ const struct question question_alloc = {
     .record = "alloc",
     .keywords = RUNTIME_KEYWORD_GC,
     .level = ALLOC_LEVEL,
+    .other_keywords = RUNTIME_KEYWORD_ALLOCATION_SAMPLING,
+    .other_level = ALLOC_SAMPLED_LEVEL,
     .check = alloc_check,
     .run = alloc_run,
 };

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "analyse/told_events.h"
 #include "base/mem.h"
 #include "base/own.h"
 #include "base/units.h"
@@ -75,7 +74,7 @@ static bool was_recorded(const struct trace *t, const char *topic)
 bool question_was_asked(const struct question_scope *scope, const struct question *question, bool any,
                         struct error *err)
 {
-    if (any || told_was_asked(scope->trace, question->provider, question->keywords, question->level))
+    if (any || question_is_told(question, scope->trace))
         return true;
     if (was_recorded(scope->trace, question->record)) {
         error_set(err, ERROR_USAGE, "'%s' has no events that answer '%s': no .NET runtime was listened to",

@@ -373,6 +373,27 @@ int event_schema_field(const struct event_schema *s, const char *name)
     return -1;
 }
 
+static bool has_path(const struct event_fields *fields, uint32_t first, uint32_t count, const char *path)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct event_field *f = &fields->rows[first + i];
+        size_t size = f->type == FIELD_PAD ? 0 : strlen(f->name);
+        if (size == 0 || strncmp(f->name, path, size) != 0)
+            continue;
+        bool inside = path[size] == '.' &&
+                      ((f->type == FIELD_ARRAY && fields->rows[f->first].type == FIELD_OBJECT) ||
+                       (f->type == FIELD_OBJECT && has_path(fields, f->first, f->members, path + size + 1)));
+        if (!path[size] || inside)
+            return true;
+    }
+    return false;
+}
+
+bool event_schema_has_path(const struct event_schema *s, const char *path)
+{
+    return has_path(&s->fields, s->fields.root, s->fields.root_count, path);
+}
+
 const char *event_schema_field_name(const struct event_schema *s, uint32_t index)
 {
     const struct event_field *f = &s->fields.rows[s->fields.root + index];

@@ -32,6 +32,9 @@ const char *event_schema_name(const struct event_schema *s);
 uint32_t event_schema_fields(const struct event_schema *s);
 /* The field of this name, or -1. Names are as TraceEvent's PayloadNames. */
 int event_schema_field(const struct event_schema *s, const char *name);
+/* Whether it has that field, or those in each other: "Payload.Mean" (see clr/event_path.h). Which keys are in
+ * an array of pairs only a payload tells: any may be. */
+bool event_schema_has_path(const struct event_schema *s, const char *path);
 /* The name of a field, by its index; NULL of what has none. */
 const char *event_schema_field_name(const struct event_schema *s, uint32_t index);
 

@@ -41,6 +41,7 @@ enum runtime_event_kind {
     RUNTIME_EVENT_MODULE_LOAD,
     RUNTIME_EVENT_MODULE_UNLOAD,
     RUNTIME_EVENT_MODULE_EXISTS, /* rundown */
+    RUNTIME_EVENT_RUNDOWN_BEGIN, /* the recording is over: what follows lists what there is */
     RUNTIME_EVENT_RUNDOWN_DONE,  /* nothing more will be listed */
     RUNTIME_EVENT_GC_START,      /* from here on events that are kept as they are */
     RUNTIME_EVENT_GC_END,

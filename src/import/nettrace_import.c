@@ -540,10 +540,25 @@ static void take_counts(struct nettrace_import *in)
     }
 }
 
+/*
+ * When the recording was over, which may be long after its last event: the runtime began to list its methods
+ * or, where it did not, told for the last time how far each thread was.
+ */
+static uint64_t over_ns(const struct nettrace_import *in)
+{
+    uint64_t rundown_ns = 0;
+    for (size_t i = 1; i < in->type_count; i++)
+        if (in->types[i].kind == RUNTIME_EVENT_RUNDOWN_BEGIN && in->types[i].told->latest_ns > rundown_ns)
+            rundown_ns = in->types[i].told->latest_ns;
+    return rundown_ns ? rundown_ns : in->point_ns;
+}
+
 static void finish(struct nettrace_import *in)
 {
     struct trace *t = &in->b->trace;
     take_counts(in);
+    if (!in->kept.any && over_ns(in) > in->last_ns) /* our own files say how long it was, or nobody knows */
+        in->last_ns = over_ns(in);
     tell_loss(in, in->last_ns);
     trace_set_fact_number(t, FACT_DURATION_NS, in->last_ns - in->first_ns);
     kept_import_finish(&in->kept, t);

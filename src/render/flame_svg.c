@@ -140,7 +140,7 @@ static void put_facts(struct svg *s)
     put_grouped(b, c->lost);
     put_literal(b, " lost · ");
     put_share(b, c->truncated + c->broken, stacks);
-    put_literal(b, " broken stacks · ");
+    put_literal(b, " of stacks not whole · ");
     put_share(b, c->unnamed, c->user_frames);
     put_literal(b, " unnamed frames");
 }

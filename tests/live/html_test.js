@@ -170,6 +170,25 @@ async function testNasty(page) {
     assert.strictEqual(await page.ask('document.querySelectorAll("script").length'), 1);
 }
 
+async function testTimeline(page) {
+    await openHtml(page, 'small.html');
+    const labels = async (seconds, width) => (await page.ask(`__clrperf.axisLabels(${seconds * 1e9}, ${width})`)).map(label => label.text).join(' ');
+    assert.strictEqual(await labels(5.16, 500), '0 2 s 4 s 5.16 s');
+    assert.strictEqual(await labels(2, 500), '0 500 ms 1 s 1.5 s 2.00 s');
+    assert.strictEqual(await labels(0.0042, 330), '0 2 ms 4.2 ms');
+    assert.strictEqual(await labels(100, 600), '0 30 s 1 min 0 s 1 min 40 s');
+    assert.strictEqual(await labels(8 * 3600, 600), '0 120 min 0 s 240 min 0 s 360 min 0 s 480 min 0 s');
+    assert.strictEqual(await page.ask('__clrperf.duration(119.7e9)'), '2 min 0 s');
+    /* a long title leaves the buttons beside it their width */
+    const button = 'document.getElementById("help").getBoundingClientRect().width', usual = await page.ask(button);
+    assert.strictEqual(await page.ask(`document.getElementById("title").textContent = "x".repeat(500), ${button}`), usual);
+    const peak = 'document.getElementById("peak").textContent';
+    assert.match(await page.ask(peak), / CPUs$/);
+    /* where threads are that wait uses no CPU */
+    await page.ask('__clrperf.meta.event = "thread-time"; __clrperf.showThreads([1])');
+    assert.match(await page.ask(peak), / threads$/);
+}
+
 async function testSvg(page) {
     await page.open(file('small.svg'));
     await picture(page, 'svg');
@@ -221,7 +240,7 @@ async function main() {
     try {
         const page = await browser.page(1440, 900);
         await page.dark(false);
-        for (const test of [testTotals, testSearch, testZoom, testFilters, testTable, testSvg, testNasty]) {
+        for (const test of [testTotals, testSearch, testZoom, testFilters, testTimeline, testTable, testSvg, testNasty]) {
             await test(page);
             if (test !== testNasty)
                 assertQuiet(page, test.name);

@@ -146,23 +146,32 @@ static void test_conditions(void **state)
         "1@11 ");
 }
 
-/* An event with a float and a double of the same value, described as event sources do. */
+/* An event with a float, a double and a double in an object of the same value, described as event sources do.
+ */
 static void told_floats(struct told_fixture *f, uint32_t id, double value)
 {
     struct buffer fields;
-    buffer_init(&fields, 100);
-    buffer_u32le(&fields, 2);
+    buffer_init(&fields, 200);
+    buffer_u32le(&fields, 3);
     buffer_u32le(&fields, 13);
     utf16_append(&fields, "small");
     buffer_u16le(&fields, 0);
     buffer_u32le(&fields, 14);
     utf16_append(&fields, "large");
     buffer_u16le(&fields, 0);
+    buffer_u32le(&fields, 1); /* an object of one */
+    buffer_u32le(&fields, 1);
+    buffer_u32le(&fields, 14);
+    utf16_append(&fields, "large");
+    buffer_u16le(&fields, 0);
+    utf16_append(&fields, "Inner");
+    buffer_u16le(&fields, 0);
     struct trace_event_type type = { .provider = trace_add_string(&f->b.trace, "Floats"),
                                      .event_id = id,
                                      .fields = trace_add_span(&f->b.trace, buffer_span(&fields)) };
     float small = (float)value;
     buffer_append(&f->payload, &small, sizeof small);
+    buffer_append(&f->payload, &value, sizeof value);
     buffer_append(&f->payload, &value, sizeof value);
     const struct trace_event row = { .time_ns = id * MS, .type = trace_builder_event_type(&f->b, &type) };
     trace_push_event(&f->b.trace, &row, buffer_span(&f->payload));
@@ -177,10 +186,11 @@ static void test_floats(void **state)
         struct event_condition condition;
         const char *found;
     } cases[] = {
-        { { "small", EVENT_IS, "0.1" }, "1@0 " },   { { "large", EVENT_IS, "0.1" }, "1@0 " },
-        { { "small", EVENT_MORE, "0.1" }, "2@0 " }, { { "small", EVENT_AT_MOST, "0.1" }, "1@0 " },
-        { { "small", EVENT_IS, "nan" }, "3@0 " },   { { "large", EVENT_IS_NOT, "NaN" }, "1@0 2@0 " },
-        { { "large", EVENT_AT_LEAST, "NaN" }, "" }, { { "large", EVENT_IS_NOT, "0.1" }, "2@0 3@0 " },
+        { { "small", EVENT_IS, "0.1" }, "1@0 " },       { { "large", EVENT_IS, "0.1" }, "1@0 " },
+        { { "small", EVENT_MORE, "0.1" }, "2@0 " },     { { "small", EVENT_AT_MOST, "0.1" }, "1@0 " },
+        { { "small", EVENT_IS, "nan" }, "3@0 " },       { { "large", EVENT_IS_NOT, "NaN" }, "1@0 2@0 " },
+        { { "large", EVENT_AT_LEAST, "NaN" }, "" },     { { "large", EVENT_IS_NOT, "0.1" }, "2@0 3@0 " },
+        { { "Inner.large", EVENT_IS, "0.2" }, "2@0 " }, { { "Inner.small", EVENT_IS_NOT, "0.1" }, "" },
     };
     struct told_fixture f;
     told_fixture_begin(&f);
@@ -191,6 +201,11 @@ static void test_floats(void **state)
         const struct event_wish wish = { .conditions = &cases[i].condition, .condition_count = 1 };
         assert_string_equal(found(&f.b.trace, &wish), cases[i].found);
     }
+    struct event_query q;
+    event_query_init(&q, &f.b.trace, &(struct event_wish){ 0 }, false);
+    assert_true(event_query_has_field(&q, "Inner.large"));
+    assert_false(event_query_has_field(&q, "Inner.small"));
+    event_query_done(&q);
     told_fixture_end(&f);
 }
 

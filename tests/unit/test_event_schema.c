@@ -13,6 +13,7 @@
 #include "base/utf16.h"
 #include "clr/event_catalogue.h"
 #include "clr/event_layout.h"
+#include "clr/event_path.h"
 #include "clr/event_schema.h"
 
 enum { TEXT_MAX = 1 << 16, NEWEST = 4, ITEMS = 3 };
@@ -688,6 +689,23 @@ static void test_narrow_bool(void **state)
     buffer_done(&p);
 }
 
+/* What a path leads to, as text until the next call; NULL: to nothing. */
+static const char *at_path(const struct event_schema *s, struct span payload, const char *path)
+{
+    static char text[256];
+    struct event_value v;
+    struct buffer out;
+    if (!event_path_read(s, payload, path, &v))
+        return NULL;
+    assert_true(event_schema_has_path(s, path));
+    buffer_init(&out, sizeof text);
+    event_value_append(&out, &v);
+    buffer_u8(&out, 0);
+    memcpy(text, out.data, out.size);
+    buffer_done(&out);
+    return text;
+}
+
 /* As EventSource.Write() sends: TraceEvent 4.0 reads four bytes for the Boolean, and all behind it wrong. */
 static void test_self_describing(void **state)
 {
@@ -713,6 +731,15 @@ static void test_self_describing(void **state)
     struct event_schema *s = described("Order", 0, &fields, NULL, false);
     assert_string_equal(visited(s, buffer_span(&p), true), "ok=true;price=1.25;Inner{letter=A;}last=77;");
     assert_int_equal(read_field(s, buffer_span(&p), "Inner").kind, EVENT_VALUE_OBJECT);
+    assert_string_equal(at_path(s, buffer_span(&p), "Inner.letter"), "A");
+    assert_string_equal(at_path(s, buffer_span(&p), "last"), "77");
+    static const char *const nowhere[] = { "Inner.last", "Inner.lette", "Inner.letter.x",
+                                           "Inner.",     "letter",      "last.x" };
+    for (size_t i = 0; i < ARRAY_LEN(nowhere); i++) {
+        assert_null(at_path(s, buffer_span(&p), nowhere[i]));
+        assert_false(event_schema_has_path(s, nowhere[i]));
+    }
+    assert_null(at_path(s, span_of(p.data, 8), "Inner.letter")); /* cut off before it */
     check_reads(s, buffer_span(&p));
     event_schema_free(s);
     buffer_done(&fields);
@@ -777,6 +804,11 @@ static void test_arrays(void **state)
     assert_string_equal(event_schema_name(s), "Activity1/Stop");
     assert_string_equal(visited(s, buffer_span(&p), true), all);
     assert_int_equal(read_field(s, buffer_span(&p), "Arguments").u, 2);
+    assert_string_equal(at_path(s, buffer_span(&p), "Arguments.a"), "1");
+    assert_string_equal(at_path(s, buffer_span(&p), "Arguments.b"), "2");
+    assert_null(at_path(s, buffer_span(&p), "Arguments.Value"));
+    assert_true(event_schema_has_path(s, "Arguments.any.key"));
+    assert_false(event_schema_has_path(s, "SourceName.a"));
     check_reads(s, buffer_span(&p));
     check_cuts(s, buffer_span(&p), text_of(all));
     event_schema_free(s);

@@ -21,7 +21,7 @@
 #define RUNDOWN "Microsoft-Windows-DotNETRuntimeRundown"
 #define SAMPLER "Microsoft-DotNETCore-SampleProfiler"
 
-enum { SAMPLE = 1, LOAD, UNLOAD, EXISTS, OTHER };
+enum { SAMPLE = 1, LOAD, UNLOAD, EXISTS, OTHER, BEGINS };
 
 struct result {
     struct trace_builder b;
@@ -248,6 +248,44 @@ static void test_duration(void **state)
     result_done(&all);
     result_done(&nothing);
     buffer_done(&file);
+}
+
+static uint64_t lasted_ns(const struct result *r)
+{
+    uint64_t ns = 0;
+    assert_true(r->ok);
+    trace_fact_number(&r->b.trace, FACT_DURATION_NS, &ns);
+    return ns;
+}
+
+/* Nothing may happen for long before a recording is over: a rate would be that of its first moments. */
+static void test_duration_of_quiet(void **state)
+{
+    (void)state;
+    struct buffer without, with;
+    struct result r;
+    put_head(&without);
+    sample_events(&without, &(struct sample_event){ OTHER, 1, 12, 0, 1200, { 0 } }, 1);
+    sample_point(&without, 9000, 12, 1);
+    sample_end(&without);
+    import_bytes(&r, buffer_span(&without));
+    assert_int_equal(lasted_ns(&r), 8000);
+    result_done(&r);
+    /* it takes a while to list the methods */
+    put_head(&with);
+    sample_type(&with, BEGINS, RUNDOWN, 148, 1);
+    sample_events(&with, &(struct sample_event){ OTHER, 1, 12, 0, 1200, { 0 } }, 1);
+    sample_events(&with, &(struct sample_event){ BEGINS, 1, 9, 0, 6000, { 0 } }, 1);
+    put_method(&with, EXISTS, 2, 8000, 0x5000, "Main");
+    sample_point(&with, 9000, 9, 2);
+    sample_end(&with);
+    for (unsigned i = 0; i < 2; i++) {
+        import_with(&r, buffer_span(&with), &(struct import_options){ .wants = i ? wants_nothing : NULL });
+        assert_int_equal(lasted_ns(&r), 5000);
+        result_done(&r);
+    }
+    buffer_done(&with);
+    buffer_done(&without);
 }
 
 static enum import_want wants_samples(const void *user, const char *provider, uint32_t event_id)
@@ -687,13 +725,21 @@ static void test_flipped_bits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_names_by_time),  cmocka_unit_test(test_leaf_and_caller),
-        cmocka_unit_test(test_weights),        cmocka_unit_test(test_interest),
-        cmocka_unit_test(test_duration),       cmocka_unit_test(test_losses),
-        cmocka_unit_test(test_damaged_block),  cmocka_unit_test(test_keywords_asked),
-        cmocka_unit_test(test_many_providers), cmocka_unit_test(test_two_processes),
-        cmocka_unit_test(test_real_files),     cmocka_unit_test(test_samples_of_events),
-        cmocka_unit_test(test_machine),        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_names_by_time),
+        cmocka_unit_test(test_leaf_and_caller),
+        cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_interest),
+        cmocka_unit_test(test_duration),
+        cmocka_unit_test(test_duration_of_quiet),
+        cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_damaged_block),
+        cmocka_unit_test(test_keywords_asked),
+        cmocka_unit_test(test_many_providers),
+        cmocka_unit_test(test_two_processes),
+        cmocka_unit_test(test_real_files),
+        cmocka_unit_test(test_samples_of_events),
+        cmocka_unit_test(test_machine),
+        cmocka_unit_test(test_cut),
         cmocka_unit_test(test_flipped_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
