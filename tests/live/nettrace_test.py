@@ -48,7 +48,7 @@ def same_method(short, full):
         return full == "[unknown]"
     name = short.split("(")[0].split("!")[-1]
     whole = full.split("(")[0]
-    return whole.endswith(name) or ("(" not in short and name in whole)
+    return whole.endswith(name) or ("(" not in short and name in whole) or short.split("!")[-1] in full
 
 
 def check_topn(checks, tracer, name, file):
