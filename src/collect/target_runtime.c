@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/memory_thread.h"
 #include "base/own.h"
 #include "base/source.h"
 #include "base/target_root.h"
@@ -135,7 +136,7 @@ static void evidence_done(struct evidence *e)
 static void scan_executable(struct target *t, const char *exe)
 {
     char path[32];
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)t->pid);
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)memory_thread_of(t->pid));
     AUTO_FD int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     struct source file;
     enum runtime_kind kind;
