@@ -74,50 +74,79 @@ static uint64_t objects_left(const struct gc_heap_gen *g, unsigned gen, const st
     return not_looked_at || goes_on(by, at_ns) ? objects_before(g) : left;
 }
 
-/*
- * What was made while `by` went on in the background: it is measured as it begins and as it ends. Ticks tell
- * of all until then.
- */
+/* What was made while `by` went on in the background: it is measured as it begins and as it ends. */
 static uint64_t made_meanwhile(const struct gc_heap_gen *g, const struct gc_record *by, uint64_t at_ns)
 {
-    bool is_told = by->kind != GC_KIND_BACKGROUND || by->has_ticks || goes_on(by, at_ns);
-    return is_told ? 0 : less(g->after, g->before);
+    return by->kind != GC_KIND_BACKGROUND || goes_on(by, at_ns) ? 0 : less(g->after, g->before);
 }
 
-/* What was allocated in a generation since `previous`: only where objects are allocated, not promoted to. */
-static void sum_allocated(const struct gc_stats *stats, struct gc_record *r, const struct gc_record *previous,
+/* A collection, and those around it that say what was allocated before it. */
+struct neighbours {
+    const struct gc_record *previous;
+    const struct gc_record
+        *within; /* the first that began while this one went on in the background, or NULL */
+    const struct gc_record *ended; /* in the background, begun before `previous` and ended since, or NULL */
+};
+
+/* What was allocated since `previous` in a generation that every collection looks at. */
+static uint64_t allocated_small(const struct gc_heap_gen *g, const struct gc_heap_gen *then,
+                                const struct gc_record *previous, unsigned gen, uint64_t at_ns)
+{
+    uint64_t made = objects_before(g) + made_meanwhile(then, previous, at_ns);
+    return less(made, objects_left(then, gen, previous, at_ns));
+}
+
+/*
+ * The same of what only a full collection looks at. Of these one in the background tells as "before" what
+ * there was when it had marked, so that another one tells what it began with; and what it frees is between
+ * two that did not look.
+ */
+static uint64_t allocated_large(const struct gc_stats *stats, const struct gc_record *r,
+                                const struct neighbours *n, const struct gc_heap_record *h, unsigned gen)
+{
+    const struct gc_heap_gen *then = heap_gen(stats, n->previous, h->told.heap, gen), *g = &h->told.gen[gen];
+    const struct gc_heap_gen *within = n->within ? heap_gen(stats, n->within, h->told.heap, gen) : NULL;
+    const struct gc_heap_gen *ended = n->ended ? heap_gen(stats, n->ended, h->told.heap, gen) : NULL;
+    uint64_t at_ns = r->start_ns;
+    if (ended)
+        return less(objects_before(ended), objects_left(then, gen, n->previous, at_ns)) +
+               less(objects_before(g), objects_after(ended));
+    return goes_on(n->previous, at_ns) ? 0 /* it counts until then */
+                                       : allocated_small(within ? within : g, then, n->previous, gen, at_ns);
+}
+
+/* Only where objects are allocated, not promoted to. */
+static void sum_allocated(const struct gc_stats *stats, struct gc_record *r, const struct neighbours *n,
                           unsigned gen)
 {
     for (const struct gc_heap_record *h = heap_first(stats, r); h; h = heap_next(stats, h)) {
-        const struct gc_heap_gen *then = heap_gen(stats, previous, h->told.heap, gen);
+        const struct gc_heap_gen *then = heap_gen(stats, n->previous, h->told.heap, gen);
         if (gen >= h->told.gens || !then)
             continue;
-        uint64_t made = objects_before(&h->told.gen[gen]) + made_meanwhile(then, previous, r->start_ns);
-        r->gen[gen].allocated += less(made, objects_left(then, gen, previous, r->start_ns));
+        r->gen[gen].allocated +=
+            gen >= GC_EVENT_LARGE ? allocated_large(stats, r, n, h, gen)
+                                  : allocated_small(&h->told.gen[gen], then, n->previous, gen, r->start_ns);
     }
     r->allocated += r->gen[gen].allocated;
 }
 
-static void fill_allocated(const struct gc_stats *stats, struct gc_record *r,
-                           const struct gc_record *previous)
+static void fill_allocated(const struct gc_stats *stats, struct gc_record *r, const struct neighbours *n)
 {
-    if (r->kind == GC_KIND_BACKGROUND && r->has_ticks) {
+    r->has_allocated = true;
+    if (r->first_heap && n->previous && n->previous->first_heap) {
+        sum_allocated(stats, r, n, 0);
+        sum_allocated(stats, r, n, GC_EVENT_LARGE);
+        sum_allocated(stats, r, n, GC_EVENT_PINNED);
+    } else if (r->has_ticks) {
         r->gen[0].allocated = r->tick_small_bytes;
         r->gen[GC_EVENT_LARGE].allocated = r->tick_large_bytes;
         r->allocated = r->tick_small_bytes + r->tick_large_bytes;
-        r->has_allocated = true;
-    } else if (r->first_heap && previous && previous->first_heap) {
-        sum_allocated(stats, r, previous, 0);
-        sum_allocated(stats, r, previous, GC_EVENT_LARGE);
-        sum_allocated(stats, r, previous, GC_EVENT_PINNED);
-        r->has_allocated = true;
-    } else if (r->has_ticks) {
-        r->allocated = r->tick_small_bytes + r->tick_large_bytes;
-        r->has_allocated = true;
+    } else {
+        r->has_allocated = false;
     }
 }
 
-static void fill_one(const struct gc_stats *stats, struct gc_record *r, const struct gc_record *previous)
+static void fill_one(const struct gc_stats *stats, struct gc_record *r, const struct neighbours *n)
 {
     r->has_before = r->first_heap != 0;
     for (unsigned gen = 0; r->has_before && gen < GC_EVENT_GENS; gen++) {
@@ -126,8 +155,21 @@ static void fill_one(const struct gc_stats *stats, struct gc_record *r, const st
     }
     for (unsigned gen = 0; r->has_stats && gen < GC_EVENT_GENS; gen++)
         r->gen[gen].after = r->stats.size_bytes[gen];
-    fill_allocated(stats, r, previous);
+    fill_allocated(stats, r, n);
     r->peak = r->heap_before;
+}
+
+/* `background`: the last one in the background that began before row `i`, or NULL. */
+static struct neighbours neighbours_of(const struct gc_record *rows, size_t count, size_t i,
+                                       const struct gc_record *background)
+{
+    struct neighbours n = { .previous = i ? &rows[i - 1] : NULL };
+    if (i + 1 < count && goes_on(&rows[i], rows[i + 1].start_ns))
+        n.within = &rows[i + 1];
+    if (background && background != n.previous && goes_on(background, n.previous->start_ns) &&
+        !goes_on(background, rows[i].start_ns))
+        n.ended = background;
+    return n;
 }
 
 void gc_sizes_fill(struct gc_stats *stats, struct gc_record *rows, size_t count)
@@ -135,7 +177,8 @@ void gc_sizes_fill(struct gc_stats *stats, struct gc_record *rows, size_t count)
     const struct gc_record *background = NULL;
     for (size_t i = 0; i < count; i++) {
         struct gc_record *r = &rows[i];
-        fill_one(stats, r, i ? &rows[i - 1] : NULL);
+        struct neighbours n = neighbours_of(rows, count, i, background);
+        fill_one(stats, r, &n);
         if (r->kind == GC_KIND_BACKGROUND)
             background = r;
         else if (background && r->start_ns < background->end_ns && background->peak < r->heap_before)

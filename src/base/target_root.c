@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/memory_thread.h"
 #include "base/own.h"
 
 enum { RACE_RETRIES = 32 };
@@ -18,7 +19,7 @@ enum { RACE_RETRIES = 32 };
 bool target_root_open(pid_t pid, int *out_root_fd, struct error *err)
 {
     char path[32];
-    snprintf(path, sizeof path, "/proc/%d/root", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/root", (int)memory_thread_of(pid));
     AUTO_FD int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
         int e = errno;
@@ -162,7 +163,7 @@ bool target_root_open_link(pid_t pid, const char *link, struct target_file_rules
                            struct error *err)
 {
     char path[80];
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, link);
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)memory_thread_of(pid), link);
     AUTO_FD int handle = open(path, O_PATH | O_CLOEXEC);
     if (handle < 0)
         return error_system(err, errno, "cannot open '%s'", path);

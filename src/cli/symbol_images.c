@@ -12,6 +12,7 @@
 
 #include "base/buffer.h"
 #include "base/mem.h"
+#include "base/memory_thread.h"
 #include "base/own.h"
 #include "base/target_root.h"
 #include "cli/capture.h"
@@ -171,7 +172,7 @@ static void note_root(struct symbol_images *images, const struct target_files *f
     if (root_fd >= 0 && fstat(root_fd, &its) == 0 && stat("/", &ours) == 0 &&
         (its.st_dev != ours.st_dev || its.st_ino != ours.st_ino))
         /* lint: allow root, because it is only shown */
-        snprintf(images->root, sizeof images->root, "/proc/%d/root", (int)images->pid);
+        snprintf(images->root, sizeof images->root, "/proc/%d/root", (int)memory_thread_of(images->pid));
 }
 
 static bool find_of_process(struct image_search *s, struct error *err)

@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/memory_thread.h"
 #include "base/own.h"
 #include "base/pidfd.h"
 #include "base/thread.h"
@@ -94,6 +95,7 @@ static struct place fill_batch(struct memory_batch *batch, const struct memory_p
                                struct place at, size_t room)
 {
     batch->count = batch->next = 0;
+    batch->os_error = 0;
     batch->one_by_one = false;
     while (at.piece < count && room && batch->count < MEMORY_READER_PIECES) {
         const struct memory_piece *p = &pieces[at.piece];
@@ -134,6 +136,17 @@ static void take_batch(const struct memory_batch *batch, struct memory_piece *pi
     }
 }
 
+/* The thread by which memory was read has ended, and there is another: it is to be read again. */
+static bool change_thread(struct live_memory *live)
+{
+    struct memory_batch *batch = live->reader.batch;
+    if (batch->os_error != ESRCH)
+        return false;
+    pid_t old = batch->target;
+    batch->target = memory_thread_of(live->pid);
+    return batch->target != old;
+}
+
 static void read_live(void *user, struct memory_piece *pieces, size_t count)
 {
     struct live_memory *live = user;
@@ -148,6 +161,8 @@ static void read_live(void *user, struct memory_piece *pieces, size_t count)
         }
         struct place next = fill_batch(live->reader.batch, pieces, count, at, room);
         live->ended = !run_batch(live);
+        if (!live->ended && change_thread(live))
+            continue;
         if (!live->ended)
             take_batch(live->reader.batch, pieces, at);
         at = next;
@@ -162,7 +177,11 @@ static void follow_live(void *user, const struct memory_path *path, memory_page_
         return;
     batch->path = *path;
     batch->follows = true;
-    bool answered = memory_reader_run(&live->reader, LIVE_MEMORY_DEADLINE_MS);
+    bool answered;
+    do {
+        batch->os_error = 0;
+        answered = memory_reader_run(&live->reader, LIVE_MEMORY_DEADLINE_MS);
+    } while (answered && change_thread(live));
     batch->follows = false;
     live->ended = (!answered && count_hang(live)) || !live_memory_lives(live);
     for (uint32_t i = 0; answered && !live->ended && i < batch->count && i < MEMORY_READER_PIECES; i++)
@@ -275,7 +294,8 @@ struct live_memory *live_memory_new(void)
 
 static bool choose(struct live_memory *live, pid_t pid, uint64_t start_ticks, struct error *err)
 {
-    live->pid = live->reader.batch->target = pid;
+    live->pid = pid;
+    live->reader.batch->target = memory_thread_of(pid);
     live->pidfd = pidfd_of(pid);
     if (live->pidfd < 0 && errno != ESRCH)
         return error_system(err, errno, "cannot take a handle of process %d", (int)pid);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collect/proc_file.h"
 #include "collect/process_mappings.h"
 
 enum {
@@ -36,11 +37,8 @@ static bool find_mapping(pid_t pid, struct span path, char link[LINK_BYTES])
 
 static bool is_executable(pid_t pid, const char *deleted_path)
 {
-    char link[32], target[PATH_BYTES_MAX];
-    snprintf(link, sizeof link, "/proc/%d/exe", (int)pid);
-    ssize_t size = readlink(link, target, sizeof target);
-    return size >= 0 &&
-           span_equals(span_of(target, (size_t)size), span_of(deleted_path, strlen(deleted_path)));
+    char target[PATH_BYTES_MAX];
+    return proc_file_link(pid, "exe", target, sizeof target, NULL) && strcmp(target, deleted_path) == 0;
 }
 
 bool mapped_file_open(pid_t pid, const char *deleted_path, struct target_file_rules rules, int *out_fd)

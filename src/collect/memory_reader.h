@@ -19,7 +19,7 @@ enum {
 /* What child and parent share. */
 struct memory_batch {
     struct doorbell asked, answered;
-    pid_t target;
+    pid_t target; /* a thread of the process's that has memory */
     uint32_t count;
     uint32_t next;    /* the first piece that has not been read */
     bool one_by_one;  /* so that `next` tells which one hangs */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/memory_thread.h"
 #include "base/own.h"
 #include "collect/proc_file.h"
 
@@ -368,7 +369,7 @@ static bool events_open_tasks(struct perf_events *events, struct source_attrs *a
                               const struct perf_events_options *options, struct error *err)
 {
     attrs->attr[0].inherit = 1;
-    if (!event_probe(events, &attrs->attr[0], options->pids[0], cpus[0], 0, err))
+    if (!event_probe(events, &attrs->attr[0], memory_thread_of(options->pids[0]), cpus[0], 0, err))
         return false;
     attrs_follow_first(attrs);
     for (size_t i = 0; i < options->pid_count; i++)

@@ -4,13 +4,21 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/memory_thread.h"
 #include "base/own.h"
 #include "read/procfs.h"
 
-enum { READ_BYTES = 1 << 15, STAT_BYTES_MAX = 4096, STATUS_BYTES_MAX = 1 << 16, STOP_NS = 2000000 };
+enum {
+    READ_BYTES = 1 << 15,
+    STAT_BYTES_MAX = 4096,
+    STATUS_BYTES_MAX = 1 << 16,
+    STOP_NS = 2000000,
+    PATH_BYTES = 64,
+};
 
 bool proc_file_read_more(int fd, struct buffer *out, bool *more)
 {
@@ -43,10 +51,26 @@ bool proc_file_explain(int os_error, pid_t pid, const char *name, struct error *
     return false;
 }
 
+/* What a process loses with its first thread, and its other threads still have. */
+static bool is_of_memory(const char *name)
+{
+    static const char *const names[] = { "cmdline", "environ", "exe", "maps", "pagemap" };
+    bool found = strncmp(name, "fd/", 3) == 0 || strncmp(name, "ns/", 3) == 0;
+    for (size_t i = 0; i < ARRAY_LEN(names) && !found; i++)
+        found = strcmp(name, names[i]) == 0;
+    return found;
+}
+
+static void write_path(pid_t pid, const char *name, char out[PATH_BYTES])
+{
+    pid_t shown = is_of_memory(name) ? memory_thread_of(pid) : pid;
+    snprintf(out, PATH_BYTES, "/proc/%d/%s", (int)shown, name);
+}
+
 bool proc_file_open(pid_t pid, const char *name, int *out_fd, struct error *err)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    char path[PATH_BYTES];
+    write_path(pid, name, path);
     *out_fd = open(path, O_RDONLY | O_CLOEXEC);
     return *out_fd >= 0 || proc_file_explain(errno, pid, name, err);
 }
@@ -155,8 +179,8 @@ bool proc_file_number(const char *path, int64_t *out)
 
 bool proc_file_link(pid_t pid, const char *name, char *out, size_t out_size, struct error *err)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    char path[PATH_BYTES];
+    write_path(pid, name, path);
     ssize_t got = readlink(path, out, out_size - 1);
     if (got < 0)
         return proc_file_explain(errno, pid, name, err);

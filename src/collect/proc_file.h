@@ -11,8 +11,10 @@
 #include "base/error.h"
 #include "read/procfs.h"
 
-/* Opens /proc/PID/NAME to be read. ERROR_TARGET when the process is gone, ERROR_PERMISSION as the kernel
- * says. */
+/*
+ * Opens /proc/PID/NAME to be read; what goes with the process's memory by a thread that has it, see
+ * memory_thread. ERROR_TARGET when the process is gone, ERROR_PERMISSION as the kernel says.
+ */
 bool proc_file_open(pid_t pid, const char *name, int *out_fd, struct error *err);
 /*
  * Appends some of what follows in the file. `more`: whether there was any, and room for it. False, with

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory_thread.h"
+
 enum { ENTRY_BYTES = 8, ENTRIES_AT_ONCE = 512 };
 
 #define PAGE_PRESENT (UINT64_C(1) << 63)
@@ -13,7 +15,7 @@ enum { ENTRY_BYTES = 8, ENTRIES_AT_ONCE = 512 };
 bool resident_pages_open(pid_t pid, struct resident_pages *out, struct error *err)
 {
     char path[32];
-    snprintf(path, sizeof path, "/proc/%d/pagemap", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/pagemap", (int)memory_thread_of(pid));
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return error_system(err, errno, "cannot see which pages of process %d are in memory", (int)pid);

@@ -216,6 +216,7 @@ static void look(struct target *t)
     struct socket_keys keys;
     socket_keys_of(t->pid, (uint32_t)t->ns_pid, t->start_ticks, &keys);
     struct own_user own = target_user_become(t->uid, t->gid);
+    target_find_library(t, root);
     target_find_version(t, root);
     find_socket(t, root, folder, &keys);
     if (t->container_id && !t->container_name)

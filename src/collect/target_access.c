@@ -11,6 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/memory_thread.h"
 #include "base/own.h"
 #include "base/target_root.h"
 #include "collect/proc_file.h"
@@ -64,7 +65,8 @@ static struct target_access try_sample(const struct target *t)
         .exclude_kernel = 1,
         .exclude_hv = 1,
     };
-    AUTO_FD int fd = (int)syscall(SYS_perf_event_open, &attr, t->pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    AUTO_FD int fd =
+        (int)syscall(SYS_perf_event_open, &attr, memory_thread_of(t->pid), -1, -1, PERF_FLAG_FD_CLOEXEC);
     int e = errno;
     struct target_access access = { .ok = fd >= 0, .kind = ERROR_UNSUPPORTED };
     if (access.ok)
@@ -156,7 +158,8 @@ static struct target_access try_memory(const struct target *t)
     struct target_access access = { 0 };
     uint64_t word;
     struct iovec ours = { &word, sizeof word }, its = { (void *)(uintptr_t)t->some_addr, sizeof word };
-    if (t->some_addr && process_vm_readv(t->pid, &ours, 1, &its, 1, 0) == (ssize_t)sizeof word) {
+    if (t->some_addr &&
+        process_vm_readv(memory_thread_of(t->pid), &ours, 1, &its, 1, 0) == (ssize_t)sizeof word) {
         access.ok = true;
         return access;
     }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/memory_thread.h"
 #include "base/own.h"
 #include "base/source.h"
 #include "base/target_root.h"
@@ -19,6 +20,8 @@
 
 enum { THREADS_LOOKED_AT = 16 };
 static const uint64_t IMAGE_BYTES_MAX = 1ull << 30;
+/* Of all libraries of a process together; what is read of them has to be told in time. */
+static const uint64_t LIBRARY_BYTES_MAX = 1ull << 28;
 
 bool target_has_runtime_thread(pid_t pid, unsigned threads_max)
 {
@@ -135,7 +138,7 @@ static void evidence_done(struct evidence *e)
 static void scan_executable(struct target *t, const char *exe)
 {
     char path[32];
-    snprintf(path, sizeof path, "/proc/%d/exe", (int)t->pid);
+    snprintf(path, sizeof path, "/proc/%d/exe", (int)memory_thread_of(t->pid));
     AUTO_FD int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     struct source file;
     enum runtime_kind kind;
@@ -167,6 +170,42 @@ void target_find_version(struct target *t, int root_fd)
     enum runtime_kind kind;
     if (open_runtime(t, root_fd, &fd) && source_over_fd(fd, 0, IMAGE_BYTES_MAX, &file, NULL))
         runtime_version_scan(&file, &kind, &t->version, NULL);
+}
+
+struct library_search {
+    struct target *target;
+    int root_fd;
+    uint64_t bytes; /* of the files looked into */
+};
+
+static bool look_into_library(void *user, const struct proc_mapping *m)
+{
+    struct library_search *s = user;
+    struct target_file_rules rules = { .kind = TARGET_FILE_REGULAR, .size_max = IMAGE_BYTES_MAX };
+    AUTO_FREE char *path = m->inode && !m->deleted ? copy_span(m->path) : NULL;
+    AUTO_FD int fd = -1;
+    struct source file;
+    struct runtime_version version;
+    enum runtime_kind kind = RUNTIME_NONE;
+    if (!path || !target_root_open_path(s->root_fd, path, rules, &fd, NULL) ||
+        !source_over_fd(fd, 0, IMAGE_BYTES_MAX, &file, NULL))
+        return true;
+    s->bytes += file.size;
+    if (s->bytes > LIBRARY_BYTES_MAX)
+        return false;
+    if (!runtime_version_scan(&file, &kind, &version, NULL) || kind != RUNTIME_NATIVEAOT)
+        return true;
+    s->target->runtime = kind;
+    s->target->image = mem_copy_string(path);
+    return false;
+}
+
+void target_find_library(struct target *t, int root_fd)
+{
+    struct library_search search = { .target = t, .root_fd = root_fd };
+    if (t->runtime == RUNTIME_NONE && !t->maps_denied && t->threads > 1 && root_fd >= 0 &&
+        target_has_runtime_thread(t->pid, THREADS_LOOKED_AT))
+        process_mappings_each(t->pid, MAPPINGS_EXECUTABLE, look_into_library, &search, NULL);
 }
 
 static void find_entry_assembly(struct target *t, struct span cmdline, const char *exe,

@@ -13,6 +13,11 @@
  * `cmdline` and `exe` (path of the executable, "" when unknown) are what /proc says.
  */
 void target_find_runtime(struct target *t, struct span cmdline, const char *exe);
+/*
+ * Of a process in which that found none: looks for a library that was compiled ahead of time, which holds a
+ * runtime of its own, whatever program loaded it. `root_fd`: the target's root or -1.
+ */
+void target_find_library(struct target *t, int root_fd);
 /* Looks into the runtime's file for a version that its path does not tell. `root_fd`: the target's root or
  * -1. */
 void target_find_version(struct target *t, int root_fd);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory_thread.h"
 #include "base/own.h"
 
 static const int64_t ns_per_second = 1000000000;
@@ -32,7 +33,7 @@ struct time_offsets time_namespace_offsets(pid_t pid)
 {
     char path[64];
     struct stat own, theirs;
-    snprintf(path, sizeof path, "/proc/%d/ns/time", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/ns/time", (int)memory_thread_of(pid));
     if (stat(path, &theirs) < 0 || stat("/proc/self/ns/time", &own) < 0 || own.st_ino == theirs.st_ino)
         return (struct time_offsets){ 0 };
     snprintf(path, sizeof path, "/proc/%d/timens_offsets", (int)pid);

@@ -91,6 +91,17 @@ static void put_surviving(struct buffer *payload, uint32_t heap, uint64_t before
     put_sizes(payload, heap, before, before / 2, survived);
 }
 
+/* What lies in generation 0, and of it in `gen` (GC_EVENT_LARGE). */
+static void put_large(struct buffer *payload, uint64_t before, uint64_t after)
+{
+    size_t large = (size_t)GC_EVENT_LARGE * 10 * 8, at = payload->size + 86 + large;
+    put_sizes(payload, 0, 1000, 0, 0);
+    for (size_t i = 0; i < 8; i++) {
+        payload->data[at + i] = (uint8_t)(before >> (8 * i));
+        payload->data[at + 24 + i] = (uint8_t)(after >> (8 * i));
+    }
+}
+
 /* Half of its objects survive. */
 static void put_heap(struct buffer *payload, uint32_t heap, uint64_t before)
 {
@@ -427,6 +438,63 @@ static void test_allocated_meanwhile(void **state)
     }
 }
 
+/* A collection of the youngest, which finds so many bytes of large objects and leaves them. */
+static void young(struct told_fixture *f, uint64_t at, uint32_t number, uint32_t type, uint64_t large)
+{
+    suspend(f, at, WORKER, RUNTIME_SUSPEND_GC);
+    start(f, at + 10, number, 1, 0, type);
+    put_large(&f->payload, large, large);
+    told_event(f, at + 20, WORKER, GC_EVENT_HEAP_HISTORY, 3);
+    end(f, at + 50, number);
+    stats(f, at + 60);
+    plain(f, at + 70, WORKER, GC_EVENT_RESTART_BEGIN);
+    plain(f, at + 80, WORKER, GC_EVENT_RESTART_END);
+}
+
+/*
+ * Large objects are allocated before, during and after a collection in the background, which tells how many
+ * there were when it had marked, and frees some between two that do not look at them: each counts once.
+ */
+static void test_large_meanwhile(void **state)
+{
+    (void)state;
+    for (unsigned ticks = 0; ticks < 2; ticks++) {
+        struct told_fixture f;
+        struct gc_stats gc;
+        uint64_t sum = 0;
+        told_fixture_begin(&f);
+        if (ticks) {
+            buffer_u32le(&f.payload, 600); /* sizes tell more of where it was */
+            buffer_u32le(&f.payload, GC_ALLOCATION_SMALL);
+            plain(&f, 900, WORKER, GC_EVENT_ALLOCATION_TICK);
+        }
+        young(&f, 1000, 1, RUNTIME_GC_BLOCKING, 10000);
+        suspend(&f, 2000, COLLECTOR, RUNTIME_SUSPEND_GC);
+        start(&f, 2030, 2, 2, 0, RUNTIME_GC_BACKGROUND);
+        plain(&f, 2100, COLLECTOR, GC_EVENT_RESTART_BEGIN);
+        plain(&f, 2110, COLLECTOR, GC_EVENT_RESTART_END);
+        young(&f, 3000, 3, RUNTIME_GC_IN_BACKGROUND, 10500); /* 500 more */
+        young(&f, 4000, 4, RUNTIME_GC_IN_BACKGROUND, 10700); /* 200 more */
+        put_large(&f.payload, 10730, 4000);                  /* 30 more, and then most of them are freed */
+        told_event(&f, 4500, COLLECTOR, GC_EVENT_HEAP_HISTORY, 3);
+        end(&f, 4600, 2);
+        stats(&f, 4610);
+        young(&f, 5000, 5, RUNTIME_GC_BLOCKING, 4007); /* 7 more */
+        gc_stats_init(&gc, &f.b.trace, 0, 0);
+        assert_int_equal(gc.rows[0].gen[0].allocated,
+                         ticks ? 600 : 0); /* before it is nothing to compare with */
+        static const uint64_t made[] = { 0, 500, 0, 200, 37 };
+        assert_int_equal(gc.row_count, ARRAY_LEN(made));
+        for (size_t i = 1; i < ARRAY_LEN(made); i++) {
+            assert_int_equal(gc.rows[i].gen[GC_EVENT_LARGE].allocated, made[i]);
+            sum += gc.rows[i].gen[GC_EVENT_LARGE].allocated;
+        }
+        assert_int_equal(sum, 737);
+        gc_stats_done(&gc);
+        told_fixture_end(&f);
+    }
+}
+
 /* Every payload cut at every byte, and garbage: nothing is read that is not there. */
 static void test_malformed(void **state)
 {
@@ -536,6 +604,7 @@ int main(void)
         cmocka_unit_test(test_missing_ends),
         cmocka_unit_test(test_allocated),
         cmocka_unit_test(test_allocated_meanwhile),
+        cmocka_unit_test(test_large_meanwhile),
         cmocka_unit_test(test_malformed),
         cmocka_unit_test(test_readers),
         cmocka_unit_test(test_finalized),

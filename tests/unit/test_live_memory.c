@@ -18,6 +18,7 @@
 #include "base/memory_pages.h"
 #include "child.h"
 #include "collect/live_memory.h"
+#include "waning.h"
 
 enum { PAGE = 4096, PAGES = 8, HOLE = 3, SILENT = 5 };
 
@@ -331,6 +332,35 @@ static void test_target_that_ends(void **state)
     end_target(pid);
 }
 
+static int shared_word = 0x5eed;
+
+static void check_word(const struct memory *memory)
+{
+    int word = 0;
+    assert_true(memory_read(memory, (uintptr_t)&shared_word, &word, sizeof word));
+    assert_int_equal(word, shared_word);
+}
+
+/* The others go on behind the first thread, by whose id memory is read, and behind the next one. */
+static void test_threads_that_end(void **state)
+{
+    (void)state;
+    struct error err;
+    struct waning w = waning_start();
+    struct live_memory *live = open_live(w.pid);
+    check_word(live_memory_view(live));
+    for (int i = 0; i < WANING_THREADS - 1; i++) {
+        waning_next(&w, i);
+        check_word(live_memory_view(live));
+        assert_true(live_memory_refresh(live, &err));
+        struct live_memory *other = open_live(w.pid);
+        check_word(live_memory_view(other));
+        live_memory_close(other);
+    }
+    live_memory_close(live);
+    waning_done(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +372,7 @@ int main(void)
         cmocka_unit_test(test_path),
         cmocka_unit_test(test_page_that_never_arrives),
         cmocka_unit_test(test_target_that_ends),
+        cmocka_unit_test(test_threads_that_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

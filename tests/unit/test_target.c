@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,9 +18,11 @@
 
 #include "base/mem.h"
 #include "base/own.h"
+#include "base/target_root.h"
 #include "child.h"
 #include "collect/socket_name.h"
 #include "collect/target_files.h"
+#include "collect/target_runtime.h"
 #include "collect/target_select.h"
 #include "collect/target_user.h"
 #include "temp_folder.h"
@@ -333,6 +337,80 @@ static void test_target_user(void **state)
     assert_memory_equal(now, before, (size_t)count * sizeof *now);
 }
 
+/* A loaded part with the name that such a runtime exports, and nothing else. */
+static void write_aot_library(const char *path)
+{
+    static const char name[] = "\0DotNetRuntimeDebugHeader";
+    uint8_t bytes[4096] = "\x7f"
+                          "ELF\2\1\1";
+    bytes[32] = 64; /* where the program headers are, */
+    bytes[54] = 56; /* how large, */
+    bytes[56] = 1;  /* and how many */
+    bytes[64] = 1;  /* PT_LOAD */
+    bytes[68] = 4;  /* R */
+    bytes[73] = 1;  /* from 256 on */
+    bytes[64 + 32] = sizeof name;
+    memcpy(bytes + 256, name, sizeof name);
+    AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    assert_int_equal(write(fd, bytes, sizeof bytes), sizeof bytes);
+}
+
+static void *be_finalizer(void *user)
+{
+    prctl(PR_SET_NAME, ".NET Finalizer");
+    (void)!write(*(int *)user, "", 1);
+    for (;;)
+        pause();
+    return NULL;
+}
+
+static pid_t start_host(const char *library)
+{
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    pid_t pid = child_fork();
+    if (pid == 0) {
+        pthread_t thread;
+        int fd = open(library, O_RDONLY | O_CLOEXEC);
+        void *at = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+        if (at == MAP_FAILED || pthread_create(&thread, NULL, be_finalizer, &ready[1]) != 0)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    close(ready[1]);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    return pid;
+}
+
+/* A program that is none of .NET's, with a library that was compiled ahead of time. */
+static void test_aot_library(void **state)
+{
+    (void)state;
+    char folder[4096], path[4112];
+    struct target t = { .threads = 2, .pidfd = -1 }; /* our own executable has the runtimes' names in it */
+    AUTO_FD int root = -1;
+    assert_true(temp_folder_make(folder, sizeof folder));
+    snprintf(path, sizeof path, "%s/plugin.so", folder);
+    assert_int_equal(chmod(folder, 0755), 0);
+    write_aot_library(path);
+    t.pid = start_host(path);
+    assert_true(target_root_open(t.pid, &root, NULL));
+    t.runtime = RUNTIME_MONO; /* it has one: nothing is looked for */
+    target_find_library(&t, root);
+    assert_null(t.image);
+    t.runtime = RUNTIME_NONE;
+    target_find_library(&t, root);
+    assert_int_equal(t.runtime, RUNTIME_NATIVEAOT);
+    assert_string_equal(t.image, path);
+    kill(t.pid, SIGKILL);
+    waitpid(t.pid, NULL, 0);
+    target_done(&t);
+    assert_int_equal(unlink(path) + rmdir(folder), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,7 +419,7 @@ int main(void)
         cmocka_unit_test(test_select_pids),        cmocka_unit_test(test_select_nothing),
         cmocka_unit_test(test_choices_that_clash), cmocka_unit_test(test_socket_names),
         cmocka_unit_test(test_target_user),        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_nameless_files),
+        cmocka_unit_test(test_nameless_files),     cmocka_unit_test(test_aot_library),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
