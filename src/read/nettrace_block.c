@@ -85,18 +85,22 @@ struct nettrace_number nettrace_take_long(const uint8_t *at, unsigned bytes_max,
     return out;
 }
 
+const uint8_t *nettrace_block_rest(const struct nettrace_block *b, struct nettrace_rest *rest)
+{
+    size_t left = (size_t)(b->end - b->at), before = NETTRACE_HEADER_ROOM - left;
+    *rest = (struct nettrace_rest){ 0 };
+    if (before > (size_t)(b->at - b->content.data)) {
+        memcpy(rest->bytes, b->at, left);
+        return rest->bytes;
+    }
+    memcpy(rest->bytes, b->at - before, NETTRACE_HEADER_ROOM); /* as many as the compiler knows: at once */
+    return rest->bytes + before;
+}
+
 void nettrace_block_near_end(struct nettrace_block *b)
 {
-    uint8_t padded[2 * NETTRACE_HEADER_ROOM] = { 0 };
-    const uint8_t *at = b->at;
-    size_t left = (size_t)(b->end - at), before = NETTRACE_HEADER_ROOM - left;
-    uint8_t *start = padded;
-    if (before <= (size_t)(at - b->content.data)) { /* as many as the compiler knows are copied at once */
-        memcpy(padded, at - before, NETTRACE_HEADER_ROOM);
-        start += before;
-    } else {
-        memcpy(padded, at, left);
-    }
+    struct nettrace_rest rest;
+    const uint8_t *at = b->at, *start = nettrace_block_rest(b, &rest);
     nettrace_block_compressed(b, start);
     if (b->failed || b->version >= 6)
         return;

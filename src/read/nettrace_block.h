@@ -49,6 +49,12 @@ struct nettrace_block {
 
 /* Reads the block's header. `content` starts at a multiple of 4 of the stream; `version` is 3, 4 or 6. */
 bool nettrace_block_open(struct nettrace_block *b, struct span content, uint32_t version, struct error *err);
+/* What is left of a block, where that is less than a head may have, and as much room behind it, of zeros. */
+struct nettrace_rest {
+    uint8_t bytes[2 * NETTRACE_HEADER_ROOM];
+};
+/* Returns where b->at lies in it. */
+const uint8_t *nettrace_block_rest(const struct nettrace_block *b, struct nettrace_rest *rest);
 /* Below: for nettrace_block_next(). */
 void nettrace_block_uncompressed(struct nettrace_block *b);
 void nettrace_block_near_end(struct nettrace_block *b);

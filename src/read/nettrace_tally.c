@@ -185,8 +185,8 @@ static ALWAYS_INLINE bool step(struct nettrace_contents *r, struct run *run, uin
 }
 
 /*
- * The last records of a block are left: behind each that is counted there is room for a head. So is what
- * another writer wrote, or the same one at another attempt: that tells its number.
+ * Behind each that is counted there is room for a head. What another writer wrote is left, or the same one at
+ * another attempt: that tells its number.
  */
 static ALWAYS_INLINE void count_run(struct nettrace_contents *r, struct nettrace_block *b, bool is_v6)
 {
@@ -226,13 +226,45 @@ __attribute__((noinline)) static void count_v6(struct nettrace_contents *r, stru
     count_run(r, b, true);
 }
 
-void nettrace_tally_run(struct nettrace_contents *r, struct nettrace_block *b)
+static void count(struct nettrace_contents *r, struct nettrace_block *b)
 {
-    if (b->end - b->at < NETTRACE_HEADER_ROOM || !begin(r, b))
-        return;
     if (b->version >= 6)
         count_v6(r, b);
     else
         count_v4(r, b);
+}
+
+/* An activity that was found in the copy is the block's, `at` what is copied to `start`. */
+static void move_activity(struct span *activity, const struct nettrace_rest *rest, const uint8_t *start,
+                          const uint8_t *at)
+{
+    size_t off = (size_t)((uintptr_t)activity->data - (uintptr_t)rest->bytes);
+    if (off < sizeof rest->bytes)
+        activity->data = at + (activity->data - start);
+}
+
+/* The last records of a block, of which no head has as much room as it may need. */
+static void count_rest(struct nettrace_contents *r, struct nettrace_block *b)
+{
+    struct nettrace_rest rest;
+    struct nettrace_block copy = *b;
+    const uint8_t *start = nettrace_block_rest(b, &rest);
+    copy.at = start;
+    copy.end = start + (b->end - b->at) + NETTRACE_HEADER_ROOM;
+    count(r, &copy);
+    move_activity(&copy.record.activity, &rest, start, b->at);
+    move_activity(&copy.record.related_activity, &rest, start, b->at);
+    b->at += copy.at - start;
+    b->record = copy.record;
+}
+
+void nettrace_tally_run(struct nettrace_contents *r, struct nettrace_block *b)
+{
+    if (!begin(r, b))
+        return;
+    if (b->end - b->at >= NETTRACE_HEADER_ROOM)
+        count(r, b);
+    if (b->end - b->at < NETTRACE_HEADER_ROOM && b->at < b->end)
+        count_rest(r, b);
     end(r, b);
 }

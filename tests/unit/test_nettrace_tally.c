@@ -153,6 +153,56 @@ static void test_counted(void **state)
     buffer_done(&block);
 }
 
+static bool see_activity(void *user, const struct nettrace_event *event, struct error *err)
+{
+    (void)err;
+    assert_int_equal(event->activity.size, 16);
+    assert_memory_equal(event->activity.data, "activity of some", 16);
+    ++*(size_t *)user;
+    return true;
+}
+
+static bool want_second(void *user, struct nettrace_type *type, struct error *err)
+{
+    (void)user;
+    (void)err;
+    type->wanted = type->id == 2 ? NETTRACE_EVENT : NETTRACE_COUNT;
+    return true;
+}
+
+/* An event has the activity of the one before if it says none, be that one of those that are only counted. */
+static void test_activity_of_counted(void **state)
+{
+    (void)state;
+    struct buffer b, block;
+    buffer_init(&b, 1 << 16);
+    buffer_init(&block, 1 << 16);
+    sample_begin(&b, 1000000000, 8);
+    for (uint32_t type = 1; type <= 2; type++)
+        sample_type(&b, type, "P", 7, 0);
+    sample_block_header(&block, 0, 5000);
+    append_of_thread(&block, 0, 1, 10);
+    buffer_u8(&block, 0x10);
+    buffer_varuint(&block, 1);
+    buffer_append(&block, "activity of some1234", 20);
+    append_next(&block, 1);
+    buffer_u8(&block, 0x01);
+    buffer_varuint(&block, 2);
+    buffer_varuint(&block, 5);
+    buffer_append(&block, "1234", 4);
+    sample_block(&b, "EventBlock", buffer_span(&block));
+    size_t seen = 0;
+    const struct nettrace_sink sink = { .user = &seen, .on_type = want_second, .on_event = see_activity };
+    struct nettrace_reader *r = nettrace_reader_new(&sink);
+    struct error err = { 0 };
+    assert_true(nettrace_reader_feed(r, buffer_span(&b), &err));
+    assert_int_equal(seen, 1);
+    assert_int_equal(nettrace_reader_counts(r)->events, 4);
+    nettrace_reader_free(r);
+    buffer_done(&b);
+    buffer_done(&block);
+}
+
 /* What is told of a stream of random events, by type. */
 enum { TYPES = 300, STACKS = 300, BLOCKS = 200, WANTS = 4 };
 struct told {
@@ -326,6 +376,7 @@ static void test_any_heads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_activity_of_counted),
         cmocka_unit_test(test_any_heads),
         cmocka_unit_test(test_counted),
     };
