@@ -18,6 +18,7 @@
 enum {
     NAMES_BYTES_MAX = 64 << 20,
     MAPPINGS_MAX = 1 << 20,
+    THREAD_CHANGES_MAX = 64,
     FIRST_MAPPINGS = 32, /* one of them can be read, mostly */
     PART_BYTES_MAX = 1 << 18,
     /* Of less than so much all goes through the batch's first pages: to bring in the others, too, takes
@@ -136,12 +137,14 @@ static void take_batch(const struct memory_batch *batch, struct memory_piece *pi
     }
 }
 
-/* The thread by which memory was read has ended, and there is another: it is to be read again. */
-static bool change_thread(struct live_memory *live)
+/* The thread by which memory was read has ended, and there is another: it is to be read again. A target whose
+ * threads end as fast as we ask does not keep us: *left counts down. */
+static bool change_thread(struct live_memory *live, unsigned *left)
 {
     struct memory_batch *batch = live->reader.batch;
-    if (batch->os_error != ESRCH)
+    if (batch->os_error != ESRCH || *left == 0)
         return false;
+    --*left;
     pid_t old = batch->target;
     batch->target = memory_thread_of(live->pid);
     return batch->target != old;
@@ -150,6 +153,7 @@ static bool change_thread(struct live_memory *live)
 static void read_live(void *user, struct memory_piece *pieces, size_t count)
 {
     struct live_memory *live = user;
+    unsigned changes_left = THREAD_CHANGES_MAX;
     for (size_t i = 0; i < count; i++)
         pieces[i].got = 0;
     struct place at = { 0 };
@@ -161,7 +165,7 @@ static void read_live(void *user, struct memory_piece *pieces, size_t count)
         }
         struct place next = fill_batch(live->reader.batch, pieces, count, at, room);
         live->ended = !run_batch(live);
-        if (!live->ended && change_thread(live))
+        if (!live->ended && change_thread(live, &changes_left))
             continue;
         if (!live->ended)
             take_batch(live->reader.batch, pieces, at);
@@ -177,11 +181,12 @@ static void follow_live(void *user, const struct memory_path *path, memory_page_
         return;
     batch->path = *path;
     batch->follows = true;
+    unsigned changes_left = THREAD_CHANGES_MAX;
     bool answered;
     do {
         batch->os_error = 0;
         answered = memory_reader_run(&live->reader, LIVE_MEMORY_DEADLINE_MS);
-    } while (answered && change_thread(live));
+    } while (answered && change_thread(live, &changes_left));
     batch->follows = false;
     live->ended = (!answered && count_hang(live)) || !live_memory_lives(live);
     for (uint32_t i = 0; answered && !live->ended && i < batch->count && i < MEMORY_READER_PIECES; i++)

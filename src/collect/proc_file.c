@@ -54,8 +54,8 @@ bool proc_file_explain(int os_error, pid_t pid, const char *name, struct error *
 /* What a process loses with its first thread, and its other threads still have. */
 static bool is_of_memory(const char *name)
 {
-    static const char *const names[] = { "cmdline", "environ", "exe", "maps", "pagemap" };
-    bool found = strncmp(name, "fd/", 3) == 0 || strncmp(name, "ns/", 3) == 0;
+    static const char *const names[] = { "cmdline", "environ", "exe", "maps" };
+    bool found = strncmp(name, "fd/", 3) == 0;
     for (size_t i = 0; i < ARRAY_LEN(names) && !found; i++)
         found = strcmp(name, names[i]) == 0;
     return found;

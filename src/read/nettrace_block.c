@@ -97,17 +97,27 @@ const uint8_t *nettrace_block_rest(const struct nettrace_block *b, struct nettra
     return rest->bytes + before;
 }
 
+static void leave(struct span *activity, const struct nettrace_rest *rest, const uint8_t *start,
+                  const uint8_t *at)
+{
+    size_t off = (size_t)((uintptr_t)activity->data - (uintptr_t)rest->bytes);
+    if (off < sizeof rest->bytes)
+        activity->data = at + (activity->data - start);
+}
+
+void nettrace_rest_leave(const struct nettrace_rest *rest, const uint8_t *start, const uint8_t *at,
+                         struct nettrace_record *r)
+{
+    leave(&r->activity, rest, start, at);
+    leave(&r->related_activity, rest, start, at);
+}
+
 void nettrace_block_near_end(struct nettrace_block *b)
 {
     struct nettrace_rest rest;
     const uint8_t *at = b->at, *start = nettrace_block_rest(b, &rest);
     nettrace_block_compressed(b, start);
-    if (b->failed || b->version >= 6)
-        return;
-    if (start[0] & NETTRACE_HAS_ACTIVITY)
-        b->record.activity.data = at + (b->record.activity.data - start);
-    if (start[0] & NETTRACE_HAS_RELATED_ACTIVITY)
-        b->record.related_activity.data = at + (b->record.related_activity.data - start);
+    nettrace_rest_leave(&rest, start, at, &b->record);
 }
 
 void nettrace_block_uncompressed(struct nettrace_block *b)

@@ -55,6 +55,9 @@ struct nettrace_rest {
 };
 /* Returns where b->at lies in it. */
 const uint8_t *nettrace_block_rest(const struct nettrace_block *b, struct nettrace_rest *rest);
+/* Activities of a record that was read from it, `start`, become those of the block, where that is at `at`. */
+void nettrace_rest_leave(const struct nettrace_rest *rest, const uint8_t *start, const uint8_t *at,
+                         struct nettrace_record *r);
 /* Below: for nettrace_block_next(). */
 void nettrace_block_uncompressed(struct nettrace_block *b);
 void nettrace_block_near_end(struct nettrace_block *b);

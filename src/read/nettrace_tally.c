@@ -234,15 +234,6 @@ static void count(struct nettrace_contents *r, struct nettrace_block *b)
         count_v4(r, b);
 }
 
-/* An activity that was found in the copy is the block's, `at` what is copied to `start`. */
-static void move_activity(struct span *activity, const struct nettrace_rest *rest, const uint8_t *start,
-                          const uint8_t *at)
-{
-    size_t off = (size_t)((uintptr_t)activity->data - (uintptr_t)rest->bytes);
-    if (off < sizeof rest->bytes)
-        activity->data = at + (activity->data - start);
-}
-
 /* The last records of a block, of which no head has as much room as it may need. */
 static void count_rest(struct nettrace_contents *r, struct nettrace_block *b)
 {
@@ -252,8 +243,7 @@ static void count_rest(struct nettrace_contents *r, struct nettrace_block *b)
     copy.at = start;
     copy.end = start + (b->end - b->at) + NETTRACE_HEADER_ROOM;
     count(r, &copy);
-    move_activity(&copy.record.activity, &rest, start, b->at);
-    move_activity(&copy.record.related_activity, &rest, start, b->at);
+    nettrace_rest_leave(&rest, start, b->at, &copy.record);
     b->at += copy.at - start;
     b->record = copy.record;
 }

@@ -41,6 +41,18 @@ static void append_of_thread(struct buffer *block, uint32_t skipped, uint32_t ty
     buffer_append(block, "1234", 4);
 }
 
+/* A stream of some types, and a block that begins with an event of the first. */
+static void begin(struct buffer *b, struct buffer *block, uint32_t types)
+{
+    buffer_init(b, 1 << 16);
+    buffer_init(block, 1 << 16);
+    sample_begin(b, 1000000000, 8);
+    for (uint32_t type = 1; type <= types; type++)
+        sample_type(b, type, "P", 7, 0);
+    sample_block_header(block, 0, 5000);
+    append_of_thread(block, 0, 1, 10);
+}
+
 /* Types 1 and 3 are counted, of type 2 each event is told. */
 enum { RUN = 100 };
 struct counted {
@@ -105,13 +117,7 @@ static void test_counted(void **state)
 {
     (void)state;
     struct buffer b, block;
-    buffer_init(&b, 1 << 16);
-    buffer_init(&block, 1 << 16);
-    sample_begin(&b, 1000000000, 8);
-    for (uint32_t type = 1; type <= 3; type++)
-        sample_type(&b, type, "P", 7, 0);
-    sample_block_header(&block, 0, 5000);
-    append_of_thread(&block, 0, 1, 10);
+    begin(&b, &block, 3);
     for (size_t i = 0; i < RUN; i++)
         append_of_other(&block, 1000 + i, 20);
     buffer_u8(&block, 0x01);
@@ -175,13 +181,7 @@ static void test_activity_of_counted(void **state)
 {
     (void)state;
     struct buffer b, block;
-    buffer_init(&b, 1 << 16);
-    buffer_init(&block, 1 << 16);
-    sample_begin(&b, 1000000000, 8);
-    for (uint32_t type = 1; type <= 2; type++)
-        sample_type(&b, type, "P", 7, 0);
-    sample_block_header(&block, 0, 5000);
-    append_of_thread(&block, 0, 1, 10);
+    begin(&b, &block, 2);
     buffer_u8(&block, 0x10);
     buffer_varuint(&block, 1);
     buffer_append(&block, "activity of some1234", 20);
